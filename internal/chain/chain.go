@@ -20,9 +20,6 @@ type Chain struct {
 // New makes a chain of a sink of whose log nothing is known.
 func New() *Chain { return &Chain{seed: maphash.MakeSeed(), told: memory{most: mostRemembered}} }
 
-// state is one of an object; the zero value is none that anything may be folded onto.
-type state struct{ version, form uint64 }
-
 // step is what a record does to what is known: of one object, or of all where it forgets them.
 type step struct {
 	object  uint64

@@ -3,6 +3,9 @@ package chain
 // mostRemembered is how many objects of a generation are remembered (I6): two take 10 MiB at most.
 const mostRemembered = 1 << 17
 
+// state is one of an object; the zero value is none that anything may be folded onto.
+type state struct{ version, form uint64 }
+
 // memory is what is known of the objects that changed last: a young generation, and the one before it. An object that
 // has not changed while so many others did is forgotten with the old one.
 type memory struct {

@@ -22,17 +22,6 @@ type difference struct {
 	New  json.RawMessage `json:"new,omitempty"`
 }
 
-// parseObject keeps numbers as they are written.
-func parseObject(text []byte) any {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var object any
-	if decoder.Decode(&object) != nil {
-		return nil
-	}
-	return object
-}
-
 // mostRemembered is how many objects are remembered. The one that was remembered first is forgotten then (I6).
 const mostRemembered = 20_000
 

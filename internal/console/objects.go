@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,4 +45,15 @@ func PrintObjects(objects iter.Seq2[control.Object, error], out io.Writer) (n in
 		}
 	}
 	return n, table.Flush()
+}
+
+// parseObject keeps numbers as they are written.
+func parseObject(text []byte) any {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var object any
+	if decoder.Decode(&object) != nil {
+		return nil
+	}
+	return object
 }

@@ -17,13 +17,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-const (
-	suffix = ".letter" // of a letter's file
-	// claimedName is the directory of the letter that is on its way to the sink again, and of one that is being
-	// written.
-	claimedName = "claimed"
-	unfinished  = ".new"
-)
+// unfinished is the end of the name of a letter that is being written.
+const unfinished = ".new"
 
 // Dir is the dead letters of one sink. Keep, Claim and Settle are for the sink's own goroutine; the others may be
 // called from any, and from other processes.
@@ -70,7 +65,7 @@ func (d *Dir) keep(l *Letter) (kept bool, err error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if fits, err := d.fits(l); err != nil || !fits {
+	if fits, err := d.room.fits(&d.Options, l); err != nil || !fits {
 		return false, err
 	}
 	return true, d.write(l, d.file(l.ID))
@@ -206,20 +201,6 @@ func (d *Dir) All() iter.Seq2[*Letter, error] {
 func (d *Dir) Count() (int, error) {
 	names, err := letterNames(d.Dir)
 	return len(names), err
-}
-
-func letterNames(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	var names []string
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), suffix) && !entry.IsDir() {
-			names = append(names, entry.Name())
-		}
-	}
-	return names, nil
 }
 
 // readFile reads a letter, with value and object where whole is set.

@@ -26,29 +26,29 @@ type room struct {
 }
 
 // fits says whether the letter has room, and counts it.
-func (d *Dir) fits(l *Letter) (bool, error) {
-	if d.Bytes == 0 {
+func (r *room) fits(o *Options, l *Letter) (bool, error) {
+	if o.Bytes == 0 {
 		return true, nil
 	}
 	size := onDisk(int64(len(l.Value)+len(l.Object)+len(l.Before)) + block/2)
-	full := d.room.used+size > d.Bytes
-	if d.room.counted.IsZero() || full && d.now().Sub(d.room.counted) >= recount {
-		used, err := d.size()
+	full := r.used+size > o.Bytes
+	if r.counted.IsZero() || full && o.now().Sub(r.counted) >= recount {
+		used, err := o.size()
 		if err != nil {
 			return false, err
 		}
-		d.room = room{used: used, counted: d.now()}
+		*r = room{used: used, counted: o.now()}
 	}
-	if d.room.used+size > d.Bytes {
+	if r.used+size > o.Bytes {
 		return false, nil
 	}
-	d.room.used += size
+	r.used += size
 	return true, nil
 }
 
 // size is what the letters take, in bytes.
-func (d *Dir) size() (all int64, err error) {
-	for _, dir := range []string{d.Dir, filepath.Join(d.Dir, claimedName)} {
+func (o *Options) size() (all int64, err error) {
+	for _, dir := range []string{o.Dir, filepath.Join(o.Dir, claimedName)} {
 		names, err := letterNames(dir)
 		if err != nil {
 			return 0, err
@@ -71,10 +71,10 @@ func (d *Dir) size() (all int64, err error) {
 const minFree = 64 << 20
 
 // checkSpace returns a *disk.FullError where the letter would not leave enough free.
-func (d *Dir) checkSpace(size int) error {
-	usage, err := d.usage(d.Dir)
+func (o *Options) checkSpace(size int) error {
+	usage, err := o.usage(o.Dir)
 	if err != nil {
 		return fmt.Errorf("read the volume's free space: %w", err)
 	}
-	return usage.Needs(d.floor+uint64(size), "the sink continues when there is space")
+	return usage.Needs(o.floor+uint64(size), "the sink continues when there is space")
 }

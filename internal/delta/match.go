@@ -1,10 +1,22 @@
 package delta
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
+)
+
+// part is a member of an object, or an element of a list.
+type part struct {
+	raw  []byte // the key as it is written
+	key  []byte // what it says
+	at   scan.Cursor
+	text []byte // the value
+}
 
 // match finds for each member of the one object where it is in the other, -1 where it is not: first those of before,
 // then those of after. It is not clear where a key stands twice, or says what no text can.
-func (w *walk) match(before, after []part) (found []int, clear bool) {
+func match(before, after []part) (found []int, clear bool) {
 	found = make([]int, len(before)+len(after))
 	for i := range found {
 		found[i] = -1

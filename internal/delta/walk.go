@@ -23,14 +23,6 @@ const (
 	replace = "replace"
 )
 
-// part is a member of an object, or an element of a list.
-type part struct {
-	raw  []byte // the key as it is written
-	key  []byte // what it says
-	at   scan.Cursor
-	text []byte // the value
-}
-
 // walk goes through two values at once.
 type walk struct {
 	to    taker
@@ -136,7 +128,7 @@ func (w *walk) objects(before, after scan.Cursor, text []byte) {
 	first := w.take(before)
 	second := w.take(after)
 	bs, as := w.parts[first:second:second], w.parts[second:]
-	found, clear := w.match(bs, as)
+	found, clear := match(bs, as)
 	if !clear {
 		w.tell(replace, text)
 		return

@@ -50,36 +50,6 @@ func Refused(id, reason string) Notification {
 	return Notification{ID: id, Type: Skipped, Data: map[string]string{"reason": cut(reason)}}
 }
 
-func (t *Task) notification(kind string) Notification {
-	n := Notification{ID: t.ID, Type: kind, Data: map[string]string{}}
-	switch kind {
-	case Started, InProgress, Paused, Resumed:
-		n.Data["data_collections"] = t.collections()
-	}
-	return n
-}
-
-// completed is told of a part that the sink has to its end.
-func (t *Task) completed(part *Part, s State) Notification {
-	n := t.notification(TableCompleted)
-	n.Data["data_collection"], n.Data["scanned_collection"], n.Data["status"] = t.collections(), part.Stream, "SUCCEEDED"
-	if s.Listed {
-		n.Data["total_rows_scanned"] = strconv.Itoa(s.Objects)
-	}
-	if s.Listed && s.Objects == 0 {
-		n.Data["status"] = "EMPTY"
-	}
-	return n
-}
-
-func (t *Task) collections() string {
-	names := make([]string, len(t.Parts))
-	for i := range t.Parts {
-		names[i] = t.Parts[i].Stream
-	}
-	return cut(strings.Join(names, ", "))
-}
-
 // cut is the text, or as much of it as a notification has, with a mark.
 func cut(text string) string {
 	if len(text) <= maxText {

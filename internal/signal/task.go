@@ -2,6 +2,8 @@ package signal
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -90,4 +92,34 @@ func (t Task) Progress(state func(*Part) State) (n Notification, objects int) {
 	n = t.notification(InProgress)
 	n.Data["current_collection_in_progress"] = current
 	return n, objects
+}
+
+func (t *Task) notification(kind string) Notification {
+	n := Notification{ID: t.ID, Type: kind, Data: map[string]string{}}
+	switch kind {
+	case Started, InProgress, Paused, Resumed:
+		n.Data["data_collections"] = t.collections()
+	}
+	return n
+}
+
+// completed is told of a part that the sink has to its end.
+func (t *Task) completed(part *Part, s State) Notification {
+	n := t.notification(TableCompleted)
+	n.Data["data_collection"], n.Data["scanned_collection"], n.Data["status"] = t.collections(), part.Stream, "SUCCEEDED"
+	if s.Listed {
+		n.Data["total_rows_scanned"] = strconv.Itoa(s.Objects)
+	}
+	if s.Listed && s.Objects == 0 {
+		n.Data["status"] = "EMPTY"
+	}
+	return n
+}
+
+func (t *Task) collections() string {
+	names := make([]string, len(t.Parts))
+	for i := range t.Parts {
+		names[i] = t.Parts[i].Stream
+	}
+	return cut(strings.Join(names, ", "))
 }

@@ -57,9 +57,6 @@ func Claim(ctx context.Context, place Place, bid Bid) (*Claimed, error) {
 	return claimed, nil
 }
 
-// Found is what the log holds. It returns ErrNothing where that is no state.
-func (c *Claimed) Found() (*Found, error) { return found(c.seen, c.place, nil) }
-
 // IsNewest says whether a state directory has all that the log has: no other member has claimed the log since the
 // directory was led with, or the log has had all of it since. Its own member may have claimed it, and come to nothing:
 // no answer, or a process that was killed before it led. Then the directory does not say so.

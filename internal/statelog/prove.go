@@ -49,13 +49,3 @@ func (l *Log) Prove(ctx context.Context) error {
 	}
 	return fmt.Errorf("prove that this exporter still leads: %v", err)
 }
-
-// prove writes the claim once more. It has an id of its own, so that the sink takes no earlier one for it.
-func (s *session) prove(ctx context.Context) error {
-	s.claim.unit++
-	s.claim.saved = time.Now()
-	if _, err := s.Place.Sink.Write(ctx, []sink.Message{s.Place.message(&s.claim)}); err != nil {
-		return fmt.Errorf("write the log of the state, %s: %w", s.Place.Name, err)
-	}
-	return nil
-}

@@ -30,6 +30,9 @@ func (f *Found) End() []byte { return f.end() }
 // Place is where the log is, for people.
 func (f *Found) Place() string { return f.place.Name }
 
+// Found is what the log holds. It returns ErrNothing where that is no state.
+func (c *Claimed) Found() (*Found, error) { return found(c.seen, c.place, nil) }
+
 // Look finds the newest state that the log holds, and fences nobody. It returns ErrNothing where there is none, and why
 // the log would be refused to the bid.
 func Look(ctx context.Context, place Place, bid Bid) (*Found, error) {

@@ -3,38 +3,11 @@ package typed
 import (
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"strings"
 )
 
 // maxRecordName is how long the last part of a record's name may be.
 const maxRecordName = 128
-
-// nameFields gives each field its name in Avro. A name that Avro allows stays. Another has its characters replaced, and
-// a hash after it where that is another field's name.
-func nameFields(fields []Field) { nameBeside(nil, fields) }
-
-// nameBeside is nameFields for fields that come to others, which keep their names.
-func nameBeside(others, fields []Field) {
-	taken := map[string]int{RestName: 1}
-	for i := range others {
-		taken[others[i].Name] += 2 // also for a field that has the name in JSON
-	}
-	for i := range fields {
-		fields[i].Name = allowed(fields[i].JSON)
-		taken[fields[i].Name]++
-	}
-	for i := range fields {
-		f := &fields[i]
-		if taken[f.Name] == 1 || f.Name == f.JSON && f.Name != RestName && !slices.ContainsFunc(others, func(o Field) bool { return o.Name == f.Name }) {
-			continue
-		}
-		for f.Name = hashed(f.Name, f.JSON); taken[f.Name] > 0; {
-			f.Name += "_"
-		}
-		taken[f.Name]++
-	}
-}
 
 // allowed makes a text a name as Avro wants it.
 func allowed(text string) string {

@@ -1,5 +1,7 @@
 package typed
 
+import "slices"
+
 // Kind is what a value is.
 type Kind uint8
 
@@ -73,3 +75,29 @@ func Of(kind Kind) *Type { return &Type{Kind: kind} }
 
 // holds says whether values within the value may be in the rest while the value is not.
 func (t *Type) holds() bool { return t.Kind >= Record }
+
+// nameFields gives each field its name in Avro. A name that Avro allows stays. Another has its characters replaced, and
+// a hash after it where that is another field's name.
+func nameFields(fields []Field) { nameBeside(nil, fields) }
+
+// nameBeside is nameFields for fields that come to others, which keep their names.
+func nameBeside(others, fields []Field) {
+	taken := map[string]int{RestName: 1}
+	for i := range others {
+		taken[others[i].Name] += 2 // also for a field that has the name in JSON
+	}
+	for i := range fields {
+		fields[i].Name = allowed(fields[i].JSON)
+		taken[fields[i].Name]++
+	}
+	for i := range fields {
+		f := &fields[i]
+		if taken[f.Name] == 1 || f.Name == f.JSON && f.Name != RestName && !slices.ContainsFunc(others, func(o Field) bool { return o.Name == f.Name }) {
+			continue
+		}
+		for f.Name = hashed(f.Name, f.JSON); taken[f.Name] > 0; {
+			f.Name += "_"
+		}
+		taken[f.Name]++
+	}
+}

@@ -12,9 +12,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// SignalDesk does what signals ask for.
-type SignalDesk = kafka.SignalDesk
-
 // kafkaHearer hears signals, nil where none are configured.
 func kafkaHearer(s *config.Sink, c *cluster.Cluster, routes encode.Routes) (func(*Desk) (Hearer, error), error) {
 	configured := s.Kafka.Signals

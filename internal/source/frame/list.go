@@ -252,14 +252,3 @@ func (l *list) metadata(value []byte) error {
 		decode(value, last["remainingItemCount"], &l.meta.RemainingItemCount),
 	)
 }
-
-// decode is json.Unmarshal for a part of data, if there is such a part.
-func decode(data []byte, place span, into any) error {
-	if !place.found() {
-		return nil
-	}
-	if err := json.Unmarshal(place.in(data), into); err != nil {
-		return &fault{at: place.start, err: err}
-	}
-	return nil
-}

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"unicode/utf8"
 	"unsafe"
@@ -240,4 +241,15 @@ func (t *texts) text(place span) string {
 func (t *texts) decode(place span) (s string) {
 	t.err = errors.Join(t.err, decode(t.data, place, &s))
 	return s
+}
+
+// decode is json.Unmarshal for a part of data, if there is such a part.
+func decode(data []byte, place span, into any) error {
+	if !place.found() {
+		return nil
+	}
+	if err := json.Unmarshal(place.in(data), into); err != nil {
+		return &fault{at: place.start, err: err}
+	}
+	return nil
 }

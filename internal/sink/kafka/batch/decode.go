@@ -7,10 +7,7 @@ import (
 	"iter"
 )
 
-var (
-	errShort    = errors.New("it ends within a field")
-	errTrailing = errors.New("there is more after its records")
-)
+var errTrailing = errors.New("there is more after its records")
 
 // Batch is a batch as it lies in a log. It points into the bytes that it was read from.
 type Batch struct {

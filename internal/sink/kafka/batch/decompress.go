@@ -12,7 +12,10 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-var errTooLarge = errors.New("the records are larger than the limit")
+var (
+	errShort    = errors.New("it ends within a field")
+	errTooLarge = errors.New("the records are larger than the limit")
+)
 
 // decompressor keeps memory and state of the codecs between batches.
 type decompressor struct {

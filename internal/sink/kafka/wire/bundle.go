@@ -104,17 +104,3 @@ func loads(parcels []*parcel, most int) [][]*parcel {
 		return next.leader == begun[0].leader && size <= most
 	})
 }
-
-// cut begins anew wherever the next parcel does not fit to those before.
-func cut(parcels []*parcel, fits func(begun []*parcel, next *parcel) bool) (all [][]*parcel) {
-	from := 0
-	for i := range parcels {
-		if i > 0 && !fits(parcels[from:i], parcels[i]) {
-			all, from = append(all, parcels[from:i]), i
-		}
-	}
-	if len(parcels) > 0 {
-		all = append(all, parcels[from:])
-	}
-	return all
-}

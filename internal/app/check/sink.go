@@ -1,0 +1,59 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// checker is a sink that can look at its destination without changing it. The note is what a person may want to know
+// although nothing is wrong, "" is nothing.
+type checker interface {
+	Check(ctx context.Context) (note string, err error)
+}
+
+// checked is a sink that is looked at, and the exporter that may have it open; nil is none.
+type checked struct {
+	*config.Sink
+	running *control.Running
+}
+
+func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
+	built, err := destination.Build(s.Sink, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	note := ""
+	if target, ok := built.Target.(checker); ok {
+		note, err = target.Check(ctx)
+	}
+	if d, known := destination.Of(s.Sink, c); known == nil && d.InUse != nil && d.InUse(err) && holds(s.running, s.Name, d.Address) {
+		note, err = "the running exporter has it open", nil
+	}
+	if err != nil {
+		for _, one := range joined(err) {
+			r.problem(fmt.Errorf("sink %s: %w", s.Name, one))
+		}
+		return
+	}
+	r.ok("sink " + s.Name)
+	checkHearer(ctx, s.Sink, c, r)
+	checkSchemas(ctx, s.Sink, c, r)
+	if note != "" {
+		r.note("sink " + s.Name + ": " + note)
+	}
+}
+
+// joined is what errors.Join has made one of.
+func joined(err error) []error {
+	if all, several := err.(interface{ Unwrap() []error }); several {
+		return all.Unwrap()
+	}
+	return []error{err}
+}

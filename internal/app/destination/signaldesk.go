@@ -1,0 +1,6 @@
+package destination
+
+import "github.com/kubecdc/kubecdc/internal/sink/kafka"
+
+// SignalDesk does what signals ask for.
+type SignalDesk = kafka.SignalDesk
