@@ -29,7 +29,7 @@ func writer(extra ...natsgo.Option) client.Client {
 		if err != nil {
 			return err
 		}
-		if err := to.Open(ctx, sink.Opening{Behind: func() func(string) { return func(string) {} }}); err != nil {
+		if err := to.Open(ctx, sink.Opening{After: func() func(string) { return func(string) {} }}); err != nil {
 			return err
 		}
 		defer to.Close(context.WithoutCancel(ctx))

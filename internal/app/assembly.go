@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/app/httpserver"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -41,7 +41,7 @@ type process struct {
 	logger   *slog.Logger
 	progress *console.Progress
 	token    control.Token // that an operator's questions have to show
-	door     *door.Door
+	server   *httpserver.Server
 	audit    *actors.Receiver // nil is none
 	memory   *memory
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/desk"
+	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -119,7 +119,7 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 		return "", fmt.Errorf("it was redacted by older rules and cannot be redacted again: %w: delete it, then request the object with exporter snapshot", err)
 	}
 	answer := make(chan pipeline.ReplayEnd, 1)
-	opening, cancel := context.WithTimeout(ctx, desk.AskTime)
+	opening, cancel := context.WithTimeout(ctx, requests.AskTime)
 	defer cancel()
 	select {
 	case l.replays <- pipeline.Replay{Letter: letter.ID, Record: rec, Force: force, Answer: answer}:

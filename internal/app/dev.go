@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
-	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/app/httpserver"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
@@ -72,7 +72,7 @@ func checkFree(ctx context.Context, address string) error {
 	case errors.As(err, &wrong):
 		return usage.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)
 	case err != nil:
-		return fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, door.Cause(err))
+		return fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, httpserver.Cause(err))
 	}
 	return listener.Close()
 }

@@ -235,7 +235,7 @@ func runLine(ctx context.Context, on stage, with func(*checkpoint.Store) pipelin
 	}
 	defer store.Close()
 	c := on.cluster
-	if err := errors.Join(c.Claim(store, on.dir, logger), c.Recall(store), c.Embody(store)); err != nil {
+	if err := errors.Join(c.Claim(store, on.dir, logger), c.Recall(store), c.AdoptIdentity(store)); err != nil {
 		return err
 	}
 	p := with(store)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/desk"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
-	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/app/httpserver"
+	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -25,8 +25,8 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 	p := &process{cfg: o.Config, options: o, progress: console.NewProgress(o.ErrOut, o.draws()), token: control.NewToken(), memory: limitMemory(o.Config)}
 	p.logger = cluster.NewLogger(p.progress, o.Config.Log)
 	p.progress.Logger = p.logger
-	p.door = door.New(door.Options{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger})
-	defer func() { err = errors.Join(err, p.door.Close()) }()
+	p.server = httpserver.New(httpserver.Options{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger})
+	defer func() { err = errors.Join(err, p.server.Close()) }()
 	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err := c.Claim(store, p.cfg.State.Dir, p.logger); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Recall(store), c.Embody(store)); err != nil {
+	if err := errors.Join(c.Recall(store), c.AdoptIdentity(store)); err != nil {
 		return err
 	}
 	return (&assembly{p, c, catalog, store, stateLog, of}).run(ctx)
@@ -110,19 +110,19 @@ func (a *assembly) run(ctx context.Context) error {
 	}
 	deadLetters.keepFor(sinks)
 	a.reshapeLetters(ctx, deadLetters, sinks, forms)
-	owing := desk.NewSnapshots(a.store, t)
-	clerk := &desk.Clerk{
+	owing := requests.NewSnapshots(a.store, t)
+	asked := &requests.Handler{
 		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Requests: make(chan pipeline.Request), Owing: owing,
 		Status: func() any { return t.Status() }, Told: t,
 	}
-	stopServing, err := a.door.Serve(ctx, handler(t, shown, control.Handler(clerk.Functions(deadLetters.replay), a.token)))
+	stopServing, err := a.server.Serve(ctx, handler(t, shown, control.Handler(asked.Functions(deadLetters.replay), a.token)))
 	if err != nil {
 		return err
 	}
 	defer stopServing()
-	stopListening := clerk.AnswerHangups(ctx, a.options.Hangups)
+	stopListening := asked.AnswerHangups(ctx, a.options.Hangups)
 	defer stopListening()
-	stopHearing, err := clerk.Hear(ctx)
+	stopHearing, err := asked.Hear(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
-		Requests: clerk.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Lost: a.term.Lost(), Prove: a.term.Prove(a.stateLog),
+		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Lost: a.term.Lost(), Prove: a.term.Prove(a.stateLog),
 		Follow: owing.Follow(f.RunWith(t)), Observer: a.term.Observe(pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 
 // standBy answers that another member leads, until the returned function is called.
 func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err error) {
-	return p.door.Serve(ctx, p.standbyHandler(m))
+	return p.server.Serve(ctx, p.standbyHandler(m))
 }
 
 // standbyHandler shows who leads.

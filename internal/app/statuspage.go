@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/kubecdc/kubecdc/internal/app/destination"
-	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/app/httpserver"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/page"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -58,5 +58,5 @@ func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options
 
 // handler serves what telemetry and the page show to everybody, and what an operator asks to this host.
 func handler(t *telemetry.Telemetry, shown *page.Page, questions http.Handler) http.Handler {
-	return door.Beside(door.Beside(t.Handler(), questions, control.Paths()), shown.Handler(), page.Paths())
+	return httpserver.Beside(httpserver.Beside(t.Handler(), questions, control.Paths()), shown.Handler(), page.Paths())
 }

@@ -124,7 +124,7 @@ func (c *Chain) newest(object uint64) (newest state, known bool) {
 // state is what the next update may be folded onto. What was cut to fit, and a dead letter that is sent again, are not
 // what the next update starts from.
 func (c *Chain) state(rec *change.Record) state {
-	marked := rec.Marks != nil && (rec.Marks.Trimmed != "" || rec.Marks.Replayed != "")
+	marked := rec.Remarks != nil && (rec.Remarks.Trimmed != "" || rec.Remarks.Replayed != "")
 	if rec.Op == change.Gap || rec.Op == change.Deleted || rec.Object == nil || marked {
 		return state{}
 	}

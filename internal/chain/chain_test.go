@@ -59,13 +59,13 @@ func (w *world) next() *change.Record {
 	case kind == 1:
 		rec.Op, rec.Snapshot = change.Replaced, &change.Snapshot{ID: version}
 	case kind == 2:
-		rec.Marks = &change.Marks{Trimmed: ".spec.list"}
+		rec.Remarks = &change.Remarks{Trimmed: ".spec.list"}
 		w.objects[name] = rec
 		trimmed := *rec
 		trimmed.Object = fmt.Appendf(nil, `{"metadata":{"name":%q,"uid":%q,"resourceVersion":%q}}`, name, rec.UID, version)
 		return &trimmed
 	case kind == 3: // sent again, an old state
-		rec.Marks = &change.Marks{Replayed: change.History}
+		rec.Remarks = &change.Remarks{Replayed: change.History}
 		return rec
 	case kind == 4:
 		return change.NoteOf(rec, "too_large", "")
@@ -129,7 +129,7 @@ func (w *world) fold() {
 		switch {
 		case rec.Op == change.Gap && name == "":
 			clear(w.folded)
-		case rec.Op == change.Gap, rec.Op == change.Deleted, rec.Marks != nil:
+		case rec.Op == change.Gap, rec.Op == change.Deleted, rec.Remarks != nil:
 			delete(w.folded, name)
 		case rec.Patch == nil:
 			w.folded[name] = rec
@@ -211,8 +211,8 @@ func TestAPatchIsOfWhatWasToldLast(t *testing.T) {
 		"a sync":                      {func(r *change.Record) { r.Op = change.Sync }, ""},
 		"added":                       {func(r *change.Record) { r.Op = change.Added }, ""},
 		"deleted":                     {func(r *change.Record) { r.Op = change.Deleted }, ""},
-		"sent again":                  {func(r *change.Record) { r.Marks = &change.Marks{Replayed: change.Current} }, ""},
-		"cut to fit":                  {func(r *change.Record) { r.Marks = &change.Marks{Trimmed: ".spec"} }, ""},
+		"sent again":                  {func(r *change.Record) { r.Remarks = &change.Remarks{Replayed: change.Current} }, ""},
+		"cut to fit":                  {func(r *change.Record) { r.Remarks = &change.Remarks{Trimmed: ".spec"} }, ""},
 		"a version that is no number": {func(r *change.Record) { r.ResourceVersion = "x7" }, ""},
 		"another object altogether":   {func(r *change.Record) { r.Object = []byte(`{"x":1}`) }, ""},
 		"no object":                   {func(r *change.Record) { r.Object = []byte(`[]`) }, ""},

@@ -21,7 +21,7 @@ func NoteOf(rec *Record, reason, letter string) *Record {
 	note.Actor, note.Involved, note.Changed, note.ChangedCut, note.Patch, note.Base = nil, nil, nil, false, nil, ""
 	note.Key, note.UID = boundedKey(rec.Key, MaxNamed), bounded(rec.UID, MaxNamed)
 	note.ResourceVersion = bounded(rec.ResourceVersion, MaxNamed)
-	note.Marks = &Marks{Rejected: reason, Letter: letter}
+	note.Remarks = &Remarks{Rejected: reason, Letter: letter}
 	note.Snapshot = &Snapshot{
 		ID: note.ResourceVersion, Reason: Policy, From: note.ResourceVersion, ResourceVersion: note.ResourceVersion,
 	}
@@ -31,7 +31,7 @@ func NoteOf(rec *Record, reason, letter string) *Record {
 // ShorterNote is the note with the hash of its name, for a sink that does not take the name itself. It is nil where the
 // note has that already.
 func ShorterNote(note *Record) *Record {
-	if note.Marks == nil || note.Key.Name == "" || isHash(note.Key.Name) {
+	if note.Remarks == nil || note.Key.Name == "" || isHash(note.Key.Name) {
 		return nil
 	}
 	hashed := *note

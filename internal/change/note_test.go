@@ -13,7 +13,7 @@ func TestI4ANoteSaysNothingOfWhatItStandsFor(t *testing.T) {
 		note.Changed != nil || note.ChangedCut || note.Actor != nil || note.Involved != nil {
 		t.Errorf("the note is %+v", note)
 	}
-	if note.Key != rec.Key || note.UID != rec.UID || note.Snapshot.Reason != Policy || note.Marks.Letter != "letter" {
-		t.Errorf("the note is %+v of %+v, %+v", note, note.Snapshot, note.Marks)
+	if note.Key != rec.Key || note.UID != rec.UID || note.Snapshot.Reason != Policy || note.Remarks.Letter != "letter" {
+		t.Errorf("the note is %+v of %+v, %+v", note, note.Snapshot, note.Remarks)
 	}
 }

@@ -50,8 +50,8 @@ type Record struct {
 	Epoch string
 	// Filtered marks a record that no sink takes, since the user does not want it. It moves the position.
 	Filtered bool
-	// Marks are what was done to the record for one sink, nil for nothing.
-	Marks *Marks
+	// Remarks are what was done to the record for one sink, nil for nothing.
+	Remarks *Remarks
 	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory: what it is waited for
 	// by has no other form.
 	Replay *Replay

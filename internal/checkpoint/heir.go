@@ -5,7 +5,7 @@ import "github.com/kubecdc/kubecdc/internal/change"
 // heir writes what a stream inherits beside the objects. It is exact where it goes on where the other stream was.
 type heir struct {
 	*writer
-	heritage
+	inheritance
 	exact bool
 }
 
@@ -87,7 +87,7 @@ func older(a, b change.Position) change.Position {
 }
 
 // ofSink writes what the heir has of one sink: its subscription, what it is owed, its absence, and the positions that
-// its log is compared with. An heir that has several heritages has the subscriptions that all of them had.
+// its log is compared with. An heir that has several inheritances has the subscriptions that all of them had.
 func (h *heir) ofSink(sinkName string) error {
 	from, to := Subscription{sinkName, h.from}, Subscription{sinkName, h.to}
 	inPart, err := h.subscription(from, to)

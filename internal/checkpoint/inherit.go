@@ -21,7 +21,7 @@ func (s *Store) Inherit(stream change.Stream) (from []string, err error) {
 		return nil, err
 	}
 	for _, name := range known {
-		h, overlaps := heritageOf(name, stream)
+		h, overlaps := inheritanceOf(name, stream)
 		if !overlaps {
 			continue
 		}
@@ -51,9 +51,9 @@ func (s *Store) knownStreams() ([]string, error) {
 	return slices.Compact(known), err
 }
 
-// inherit moves one heritage, and says whether there was any. An heir that has no position goes on at that of the
+// inherit moves one inheritance, and says whether there was any. An heir that has no position goes on at that of the
 // stream of all, and is given it last. Any other one is found in the middle of a reconcile from the first piece on.
-func (s *Store) inherit(h heritage) (moved bool, err error) {
+func (s *Store) inherit(h inheritance) (moved bool, err error) {
 	_, continues, err := s.Position(h.to)
 	if err != nil {
 		return false, err
@@ -64,7 +64,7 @@ func (s *Store) inherit(h heritage) (moved bool, err error) {
 	}
 	isPart := h.namespace != ""
 	exact := isPart && !continues
-	m := mover{database: s.database, heritage: h}
+	m := mover{database: s.database, inheritance: h}
 	if isPart && continues {
 		if some, err := m.any(sinks); err != nil || !some {
 			return false, err // it took everything in an earlier life

@@ -7,10 +7,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// mover moves the objects of a heritage.
+// mover moves the objects of a inheritance.
 type mover struct {
 	*database
-	heritage
+	inheritance
 }
 
 // form makes the heir keep objects in the form in which they were kept, unless it has one.

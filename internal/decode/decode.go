@@ -200,7 +200,7 @@ type value struct {
 	Involved          json.RawMessage `json:"involved"`
 	Changed           json.RawMessage `json:"changed"`
 	ChangedCut        bool            `json:"changedcut"`
-	marks
+	remarks
 
 	Op     string          `json:"op"`
 	Millis int64           `json:"ts_ms"`
@@ -210,15 +210,15 @@ type value struct {
 	Text   json.RawMessage `json:"message"`
 }
 
-// marks are what was done to a record for its sink, as a value has it.
-type marks struct {
+// remarks are what was done to a record for its sink, as a value has it.
+type remarks struct {
 	Trimmed       string          `json:"trimmed"`
 	BeforeOmitted bool            `json:"beforeomitted"`
 	Replayed      change.Replayed `json:"replayed"`
 }
 
 // mark takes them from a value, which is all that a file has.
-func (c *Change) mark(m marks) {
+func (c *Change) mark(m remarks) {
 	c.Trimmed, c.BeforeOmitted, c.Replayed = m.Trimmed, m.BeforeOmitted, m.Replayed
 }
 
@@ -243,7 +243,7 @@ func (c *Change) fromValue(text []byte) error {
 	if event {
 		c.setAttributes(v.Time, v.Reason, v.Snapshot)
 		c.FinalStateUnknown = v.FinalStateUnknown
-		c.mark(v.marks)
+		c.mark(v.remarks)
 		c.setContent(v.Data, v.Base)
 		if c.ID.Op == change.Actor {
 			c.Of = Of{Resource: change.Resource{Group: v.Group, Name: v.Resource}.String(), UID: v.UID}
@@ -251,7 +251,7 @@ func (c *Change) fromValue(text []byte) error {
 		return nil
 	}
 	c.Time = time.UnixMilli(v.Millis)
-	var source marks // of an event it is a text
+	var source remarks // of an event it is a text
 	if json.Unmarshal(v.Source, &source) == nil {
 		c.mark(source)
 	}

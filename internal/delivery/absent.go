@@ -63,12 +63,12 @@ func (p *past) RecallMissed(stream string) error {
 }
 
 // NoteBehind notes what the log holds after the mark and the state must know, before the mark moves.
-func (p *past) NoteBehind() error { return errors.Join(p.noteHeld(), p.noteUnread()) }
+func (p *past) NoteAfterMark() error { return errors.Join(p.noteHeld(), p.noteUnread()) }
 
 // noteHeld takes a sink that was absent back: what its log holds after the mark, and what is on disk for it, is noted.
 func (p *past) noteHeld() error {
-	held := p.heldBehind
-	p.heldBehind = nil
+	held := p.heldAfter
+	p.heldAfter = nil
 	if !p.Misses() {
 		return nil
 	}

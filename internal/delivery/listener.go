@@ -21,16 +21,16 @@ import (
 // is kept of one that never does (letters). One goroutine at a time opens or runs it.
 type Listener struct {
 	past
-	Index    int // among the stops
-	lost     func(sinkName string, mark, plain sink.Mark) error
-	stops    *Stops                      // of all sinks
-	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
-	saved    atomic.Pointer[sink.Mark]   // the mark that is saved: where a crash would find the sink; nil before the first
-	known    *sink.Mark                  // the one that the sink was told is saved
-	patience patience                    // with the sink
-	out      *outgoing                   // the batch that is written
-	trimming trimming                    // of what is too large
-	letters  letters                     // of what it will never take
+	Index       int // among the stops
+	lost        func(sinkName string, mark, plain sink.Mark) error
+	stops       *Stops                      // of all sinks
+	seldom      *backoff.ExponentialBackOff // how long a sink waits that is stopped
+	saved       atomic.Pointer[sink.Mark]   // the mark that is saved: where a crash would find the sink; nil before the first
+	known       *sink.Mark                  // the one that the sink was told is saved
+	patience    patience                    // with the sink
+	out         *outgoing                   // the batch that is written
+	trimming    trimming                    // of what is too large
+	deadLetters deadLetters                 // of what it will never take
 }
 
 // Config is what the listeners of a run have in common.
@@ -61,7 +61,7 @@ func New(index int, s Sink, config *Config) *Listener {
 			reader: readerOf(config.Store, config.ClusterUID), shape: config.Shape, prove: config.Prove,
 		},
 		Index: index, seldom: retrySeldom(), lost: config.Lost, stops: config.Stops, out: out,
-		trimming: trimming{out: out, trims: s.Oversize.Trims}, letters: letters{s.Name, s.DeadLetters, out, config.Observer},
+		trimming: trimming{out: out, trims: s.Oversize.Trims}, deadLetters: deadLetters{s.Name, s.DeadLetters, out, config.Observer},
 	}
 }
 

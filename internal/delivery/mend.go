@@ -123,7 +123,7 @@ func (l *Listener) reopen(ctx context.Context) error {
 // find nothing after it. It never goes forward, since what lies between may not be saved.
 func (l *Listener) makeGood(ctx context.Context) error {
 	end, saved := l.mark, l.SavedMark()
-	left, err := l.openSaved(ctx, saved, func() (*behindMark, error) { return l.firstReading(nil) })
+	left, err := l.openSaved(ctx, saved, func() (*afterMark, error) { return l.firstReading(nil) })
 	var lost *sink.LostError
 	if err != nil && !errors.As(err, &lost) {
 		return err
@@ -131,7 +131,7 @@ func (l *Listener) makeGood(ctx context.Context) error {
 	if left.plain == "" {
 		left.mark, left.plain = end, end
 	}
-	l.Recovery.With(func(r *line.Recovery) { r.Log.Know(left.behind.log) }) // what was known of the log may be what was lost
+	l.Recovery.With(func(r *line.Recovery) { r.Log.Know(left.after.log) }) // what was known of the log may be what was lost
 	l.readAnew = true
 	if err := l.Recall(ctx); err != nil {
 		return err

@@ -30,7 +30,7 @@ type Observer struct {
 	NotKept func(sink string, err error)
 	// Dropped is told that a rejected record was not kept, since the sink's dead letters have reached their bound.
 	Dropped func(sink string)
-	// Trimmed is told of a durable record of which something was cut to make it fit; rec.Marks say what.
+	// Trimmed is told of a durable record of which something was cut to make it fit; rec.Remarks say what.
 	Trimmed func(sink string, rec *change.Record)
 	// Replayed is told of a dead letter that was sent again, nil, or why it was not.
 	Replayed func(sink string, rec *change.Record, err error)

@@ -24,7 +24,7 @@ type past struct {
 	plain        sink.Mark           // of the opening: the newest that carries nothing
 	reader       redo.Reader         // of ids in the log
 	based        fifo.Spool          // what was on disk when the positions were saved that the log is compared with
-	heldBehind   []checkpoint.Held   // what the log of a sink that comes back holds after the mark
+	heldAfter    []checkpoint.Held   // what the log of a sink that comes back holds after the mark
 	unread       []checkpoint.Held   // what the log holds after the mark of streams that are not configured
 	spooledFirst []*change.Record    // those on disk that an earlier process may have delivered
 	unreadFirst  []*change.Record    // those among them of streams that are not configured
@@ -51,28 +51,28 @@ func (p *past) open(ctx context.Context, mark sink.Mark) error {
 		}
 		p.plain = p.mark
 	}
-	p.remember(left.behind)
-	if err := left.behind.settle(); err != nil {
+	p.remember(left.after)
+	if err := left.after.settle(); err != nil {
 		return err
 	}
-	p.observer.Opened(p.Name, left.behind.count)
+	p.observer.Opened(p.Name, left.after.count)
 	return err
 }
 
 // openAs opens the sink again at the mark of its last write, or for the first time at the saved one.
 func (p *past) openAs(ctx context.Context, mark sink.Mark) (remains, error) {
 	if !p.opened {
-		return p.openSaved(ctx, mark, func() (*behindMark, error) { return p.firstReading(p.spooledFirst) })
+		return p.openSaved(ctx, mark, func() (*afterMark, error) { return p.firstReading(p.spooledFirst) })
 	}
-	behind, err := p.readAgain(ctx, mark)
-	return remains{behind: behind, mark: mark}, err
+	after, err := p.readAgain(ctx, mark)
+	return remains{after: after, mark: mark}, err
 }
 
 // remains are what an earlier process left in a sink's log.
 type remains struct {
-	behind *behindMark
-	mark   sink.Mark
-	plain  sink.Mark // the same one, or where that carries ids an earlier one; "" where the log has lost both
+	after *afterMark
+	mark  sink.Mark
+	plain sink.Mark // the same one, or where that carries ids an earlier one; "" where the log has lost both
 }
 
 // openSaved opens the sink at its saved mark, which may carry ids. Where the log has lost it, not all that it carries
@@ -83,67 +83,67 @@ func (p *past) openSaved(ctx context.Context, saved sink.Mark, begin beginning) 
 	if err != nil {
 		return remains{}, err
 	}
-	behind, err := p.read(ctx, saved, begin, carried.IDs)
+	after, err := p.read(ctx, saved, begin, carried.IDs)
 	var lost *sink.LostError
 	switch {
 	case err == nil && len(carried.IDs) > 0:
-		return remains{behind, saved, carried.From}, nil
+		return remains{after, saved, carried.From}, nil
 	case err == nil:
-		return remains{behind, saved, saved}, nil
+		return remains{after, saved, saved}, nil
 	case !errors.As(err, &lost) || len(carried.IDs) == 0:
-		return remains{behind: behind}, err
+		return remains{after: after}, err
 	}
-	behind, again := p.read(ctx, carried.From, begin, nil)
+	after, again := p.read(ctx, carried.From, begin, nil)
 	switch {
 	case again == nil:
-		return remains{behind, carried.From, carried.From}, err
+		return remains{after, carried.From, carried.From}, err
 	case errors.As(again, &lost):
-		return remains{behind: behind}, err
+		return remains{after: after}, err
 	}
 	return remains{}, again
 }
 
 // beginning begins to read what a log holds.
-type beginning func() (*behindMark, error)
+type beginning func() (*afterMark, error)
 
 // readAgain opens the sink that was open before.
-func (p *past) readAgain(ctx context.Context, mark sink.Mark) (*behindMark, error) {
+func (p *past) readAgain(ctx context.Context, mark sink.Mark) (*afterMark, error) {
 	return p.openAt(ctx, sink.Opening{Mark: mark, Again: true}, p.reading, nil)
 }
 
 // read opens the sink at the mark, and folds what the mark carries and what the log holds after it. After a
 // *sink.LostError that is nothing.
-func (p *past) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*behindMark, error) {
+func (p *past) read(ctx context.Context, mark sink.Mark, begin beginning, carried []string) (*afterMark, error) {
 	return p.openAt(ctx, sink.Opening{Mark: mark}, begin, carried)
 }
 
-func (p *past) openAt(ctx context.Context, at sink.Opening, begin beginning, carried []string) (*behindMark, error) {
-	var behind *behindMark
+func (p *past) openAt(ctx context.Context, at sink.Opening, begin beginning, carried []string) (*afterMark, error) {
+	var after *afterMark
 	var failed error
 	again := func() func(string) {
-		if behind, failed = begin(); failed != nil {
+		if after, failed = begin(); failed != nil {
 			return func(string) {}
 		}
 		for _, id := range carried {
-			behind.take(id)
+			after.take(id)
 		}
-		return behind.take
+		return after.take
 	}
 	if again(); failed != nil { // a sink that finds nothing need not begin
 		return nil, failed
 	}
-	at.Behind = again
+	at.After = again
 	err := p.openTarget(ctx, at)
 	switch {
 	case failed != nil:
 		return nil, failed
 	case err == nil:
-		return behind, behind.err()
+		return after, after.err()
 	}
-	if behind, failed = begin(); failed != nil {
+	if after, failed = begin(); failed != nil {
 		return nil, failed
 	}
-	return behind, err
+	return after, err
 }
 
 // openTarget opens the sink, which is ours then: whoever takes over from here on opens it later. After a
@@ -171,47 +171,47 @@ func (p *past) openTarget(ctx context.Context, at sink.Opening) error {
 }
 
 // firstReading begins to read what an earlier process left: its records come again in whatever shape.
-func (p *past) firstReading(spooled []*change.Record) (*behindMark, error) {
-	behind, err := p.reading()
+func (p *past) firstReading(spooled []*change.Record) (*afterMark, error) {
+	after, err := p.reading()
 	if err != nil {
 		return nil, err
 	}
-	behind.log = p.reader.Read(p.Recovery.Streams(), spooled)
+	after.log = p.reader.Read(p.Recovery.Streams(), spooled)
 	if p.is(state.lacks) || p.Gate != nil { // which may come to miss a stream while its log is read
-		behind.held = newHeldReading(&p.reader, p.Name, p.Recovery.Streams())
+		after.held = newHeldReading(&p.reader, p.Name, p.Recovery.Streams())
 	}
-	behind.unread, err = newUnreadReading(&p.onDisk, &p.reader, p.unreadFirst)
-	return behind, err
+	after.unread, err = newUnreadReading(&p.onDisk, &p.reader, p.unreadFirst)
+	return after, err
 }
 
 // reading begins to read what this process' last batch left, which is tried again as it is.
-func (p *past) reading() (*behindMark, error) {
-	behind := &behindMark{
+func (p *past) reading() (*afterMark, error) {
+	after := &afterMark{
 		reader: &p.reader, retried: map[string]struct{}{},
 		letters: func(string) {}, settle: func() error { return nil },
 	}
 	if p.DeadLetters == nil {
-		return behind, nil
+		return after, nil
 	}
 	var err error
-	behind.letters, behind.settle, err = p.DeadLetters.Settle()
-	return behind, err
+	after.letters, after.settle, err = p.DeadLetters.Settle()
+	return after, err
 }
 
 // remember notes what the log holds.
-func (p *past) remember(behind *behindMark) {
-	if behind.log == nil {
-		p.retried = behind.retried
+func (p *past) remember(after *afterMark) {
+	if after.log == nil {
+		p.retried = after.retried
 		return
 	}
 	p.opened, p.spooledFirst, p.unreadFirst = true, nil, nil
-	if behind.held != nil {
-		p.heldBehind = behind.held.all
+	if after.held != nil {
+		p.heldAfter = after.held.all
 	}
-	if behind.unread != nil {
-		p.unread = behind.unread.all
+	if after.unread != nil {
+		p.unread = after.unread.all
 	}
-	p.Recovery.With(func(r *line.Recovery) { r.Log.Know(behind.log) })
+	p.Recovery.With(func(r *line.Recovery) { r.Log.Know(after.log) })
 	p.compared.Store(true)
 }
 

@@ -41,7 +41,7 @@ func (l *Listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 		batch[0] = rec
 		return batch, &sinkError{refusal(l.Name, rec, rejected)}
 	}
-	letter, err := l.letters.keep(ctx, rec, rejected)
+	letter, err := l.deadLetters.keep(ctx, rec, rejected)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (l *Listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 // withoutNote goes on without a gap record whose own place cannot be written to, so that nobody reads there: the
 // letter, the log and the metric tell of what it stands for. A gap of the stream has none yet.
 func (l *Listener) withoutNote(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) error {
-	if rec.Marks == nil || rec.Marks.Rejected == "" {
-		if _, err := l.letters.keep(ctx, rec, rejected); err != nil {
+	if rec.Remarks == nil || rec.Remarks.Rejected == "" {
+		if _, err := l.deadLetters.keep(ctx, rec, rejected); err != nil {
 			return err
 		}
 		l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
@@ -73,7 +73,7 @@ func (l *Listener) replaceWithheld(ctx context.Context, batch []*change.Record) 
 			whole := *rec
 			whole.Withheld, withheld.Err = "", errWithheld
 			var err error
-			if letter, err = l.letters.keep(ctx, &whole, withheld); err != nil {
+			if letter, err = l.deadLetters.keep(ctx, &whole, withheld); err != nil {
 				return err
 			}
 		}
@@ -112,25 +112,25 @@ func refusal(sinkName string, rec *change.Record, rejected *sink.RejectedError) 
 // so a crash before it leaves a replayed event after the saved mark, where open finds it.
 func (l *Listener) marked(batch []*change.Record) {
 	for _, rec := range batch {
-		if rec.Marks.LeftOut() != "" {
+		if rec.Remarks.LeftOut() != "" {
 			l.trimming.whole(rec)
 			l.observer.Trimmed(l.Name, rec)
 		}
 		if rec.Replay == nil {
 			continue
 		}
-		err := l.letters.settle(rec.ID(l.clusterUID).String())
+		err := l.deadLetters.settle(rec.ID(l.clusterUID).String())
 		if err != nil {
 			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
 		}
 		l.observer.Replayed(l.Name, rec, err)
-		rec.Replay.Done(rec.Marks.LeftOut(), err)
+		rec.Replay.Done(rec.Remarks.LeftOut(), err)
 	}
 }
 
 // returned ends a replay that did not come to its end: the letter stays.
 func (l *Listener) returned(rec *change.Record, why error) error {
-	why = errors.Join(why, l.letters.settle())
+	why = errors.Join(why, l.deadLetters.settle())
 	l.observer.Replayed(l.Name, rec, why)
 	rec.Replay.Done("", why)
 	return l.Seat.Spare([]*change.Record{rec})

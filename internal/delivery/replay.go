@@ -67,7 +67,7 @@ func (l *Listener) admit(rec *change.Record) (*change.Record, error) {
 		}
 	}
 	marked := *rec
-	marked.Marks = &change.Marks{Replayed: worth}
+	marked.Remarks = &change.Remarks{Replayed: worth}
 	return &marked, nil
 }
 

@@ -38,7 +38,7 @@ func (t *trimming) withoutBefore(ctx context.Context, rec *change.Record) *chang
 		return nil
 	}
 	size := whole.Size()
-	bare := withMarks(rec, func(m *change.Marks) { m.BeforeOmitted = true })
+	bare := withRemarks(rec, func(m *change.Remarks) { m.BeforeOmitted = true })
 	bare.Before = nil
 	if message, err := t.out.messageOf(ctx, bare); err != nil || message.Size() >= size {
 		return nil // the format has no place for it
@@ -46,15 +46,15 @@ func (t *trimming) withoutBefore(ctx context.Context, rec *change.Record) *chang
 	return bare
 }
 
-// withMarks is a copy of the record with other marks.
-func withMarks(rec *change.Record, set func(*change.Marks)) *change.Record {
-	marked, marks := *rec, change.Marks{}
-	if rec.Marks != nil {
-		marks = *rec.Marks
+// withRemarks is a copy of the record with other remarks.
+func withRemarks(rec *change.Record, set func(*change.Remarks)) *change.Record {
+	remarked, remarks := *rec, change.Remarks{}
+	if rec.Remarks != nil {
+		remarks = *rec.Remarks
 	}
-	set(&marks)
-	marked.Marks = &marks
-	return &marked
+	set(&remarks)
+	remarked.Remarks = &remarks
+	return &remarked
 }
 
 // trim makes the object smaller by the next cut that takes something away. It returns nil where there is none.
@@ -66,7 +66,7 @@ func (t *trimming) trim(rec *change.Record) *change.Record {
 		if err != nil || len(object) >= len(rec.Object) {
 			continue // nothing is there, or it is no JSON: what does not fit is kept whole
 		}
-		smaller := withMarks(rec, func(m *change.Marks) { m.Trimmed = strings.TrimPrefix(m.Trimmed+","+cut.Path, ",") })
+		smaller := withRemarks(rec, func(m *change.Remarks) { m.Trimmed = strings.TrimPrefix(m.Trimmed+","+cut.Path, ",") })
 		smaller.Object = object
 		return smaller
 	}

@@ -19,8 +19,8 @@ func TestTrimmingTakesOneThingAfterTheOther(t *testing.T) {
 		if rec = cuts.smaller(t.Context(), rec); rec == nil {
 			t.Fatalf("nothing is taken away, want %q", want.object)
 		}
-		if string(rec.Object) != want.object || rec.Marks.Trimmed != want.trimmed || !rec.Marks.BeforeOmitted || rec.Before != nil {
-			t.Errorf("it is %q with %+v, want %q", rec.Object, rec.Marks, want.object)
+		if string(rec.Object) != want.object || rec.Remarks.Trimmed != want.trimmed || !rec.Remarks.BeforeOmitted || rec.Before != nil {
+			t.Errorf("it is %q with %+v, want %q", rec.Object, rec.Remarks, want.object)
 		}
 	}
 	if again := cuts.smaller(t.Context(), rec); again != nil {

@@ -110,12 +110,12 @@ func (h headers) attributes(rec *change.Record) {
 	}
 	h.optional("actor", string(rec.Actor))
 	h.optional("involved", string(rec.Involved))
-	if rec.Marks != nil {
-		h.optional("trimmed", rec.Marks.Trimmed)
-		if rec.Marks.BeforeOmitted {
+	if rec.Remarks != nil {
+		h.optional("trimmed", rec.Remarks.Trimmed)
+		if rec.Remarks.BeforeOmitted {
 			h.add("beforeomitted", strconv.FormatBool(true))
 		}
-		h.optional("replayed", string(rec.Marks.Replayed))
+		h.optional("replayed", string(rec.Remarks.Replayed))
 	}
 }
 

@@ -83,14 +83,14 @@ func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 
 // appendMarks appends what was done to the record for this sink.
 func appendMarks(dst []byte, rec *change.Record) []byte {
-	if rec.Marks == nil {
+	if rec.Remarks == nil {
 		return dst
 	}
-	dst = appendOptional(dst, `,"trimmed":`, rec.Marks.Trimmed)
-	if rec.Marks.BeforeOmitted {
+	dst = appendOptional(dst, `,"trimmed":`, rec.Remarks.Trimmed)
+	if rec.Remarks.BeforeOmitted {
 		dst = append(dst, `,"beforeomitted":true`...)
 	}
-	return appendOptional(dst, `,"replayed":`, string(rec.Marks.Replayed))
+	return appendOptional(dst, `,"replayed":`, string(rec.Remarks.Replayed))
 }
 
 // previous is the value of attribute before: the JSON text of the object as it was delivered last, where data is
@@ -196,9 +196,9 @@ func appendGap(dst []byte, rec *change.Record) []byte {
 	if !s.Since.IsZero() {
 		dst = append(s.Since.UTC().AppendFormat(append(dst, `,"since":"`...), timeFormat), '"')
 	}
-	if rec.Marks != nil {
-		dst = appendOptional(dst, `,"rejected":`, rec.Marks.Rejected)
-		dst = appendOptional(dst, `,"deadLetter":`, rec.Marks.Letter)
+	if rec.Remarks != nil {
+		dst = appendOptional(dst, `,"rejected":`, rec.Remarks.Rejected)
+		dst = appendOptional(dst, `,"deadLetter":`, rec.Remarks.Letter)
 	}
 	return append(dst, '}')
 }

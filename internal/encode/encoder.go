@@ -69,18 +69,18 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 
 // mark puts what was done to the record into the headers, where the transport has any, whatever the format.
 func (e *Encoder) mark(msg *sink.Message, rec *change.Record) {
-	if rec.Marks == nil || e.options.Transport == File {
+	if rec.Remarks == nil || e.options.Transport == File {
 		return
 	}
 	headers := msg.Headers[:len(msg.Headers):len(msg.Headers)] // they may be those of every message
-	if rec.Marks.Trimmed != "" {
-		headers = append(headers, sink.Header{Name: sink.HeaderTrimmed, Value: headerText(rec.Marks.Trimmed)})
+	if rec.Remarks.Trimmed != "" {
+		headers = append(headers, sink.Header{Name: sink.HeaderTrimmed, Value: headerText(rec.Remarks.Trimmed)})
 	}
-	if rec.Marks.BeforeOmitted {
+	if rec.Remarks.BeforeOmitted {
 		headers = append(headers, sink.Header{Name: sink.HeaderBeforeOmitted, Value: "true"})
 	}
-	if rec.Marks.Replayed != "" {
-		headers = append(headers, sink.Header{Name: sink.HeaderReplayed, Value: string(rec.Marks.Replayed)})
+	if rec.Remarks.Replayed != "" {
+		headers = append(headers, sink.Header{Name: sink.HeaderReplayed, Value: string(rec.Remarks.Replayed)})
 	}
 	msg.Headers = headers
 }

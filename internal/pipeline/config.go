@@ -42,7 +42,7 @@ type Config struct {
 	Reshape func(rec *change.Record) error
 	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the
 	// run.
-	Follow func(ctx context.Context, roster *Roster) error
+	Follow func(ctx context.Context, set *StreamSet) error
 	// Beside, where set, is a stream without positions that is put in line while the sources run.
 	Beside   *Beside
 	Observer Observer

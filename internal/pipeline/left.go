@@ -24,7 +24,7 @@ func (e *LeftError) Error() string {
 }
 
 // left is what the listeners did not deliver, nil if that is nothing.
-func (c *crew) left() error {
+func (c *participants) left() error {
 	queued := map[string]int{}
 	for _, l := range c.listeners {
 		if n := l.Unsaved(); n > 0 {

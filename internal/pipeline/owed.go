@@ -13,7 +13,7 @@ import (
 
 // owing is what sinks are owed, and what they miss.
 type owing struct {
-	crew
+	participants
 	saving sync.Mutex // held while marks are saved, and no longer than one attempt takes
 	oweMu  sync.Mutex // held while pending snapshots are noted and asked for
 	shut   shut

@@ -64,16 +64,16 @@ func (r *run) deliver(ctx context.Context) error {
 	for _, l := range r.listeners {
 		listeners.Go(guard(func() error { return r.listen(sinkCtx, l) }))
 	}
-	var roster *Roster
+	var set *StreamSet
 	read := func(s Source) {
-		sources.Go(guard(func() error { return r.read(sourceCtx, s, roster) }))
+		sources.Go(guard(func() error { return r.read(sourceCtx, s, set) }))
 	}
-	roster = r.newRoster(read)
+	set = r.newStreamSet(read)
 	for _, s := range r.Sources {
 		read(s)
 	}
 	if r.Follow != nil {
-		sources.Go(guard(func() error { return r.Follow(sourceCtx, roster) }))
+		sources.Go(guard(func() error { return r.Follow(sourceCtx, set) }))
 	}
 	if r.Beside != nil {
 		sources.Go(guard(func() error { return r.Beside.Run(sourceCtx, &Inlet{r.line, r.listeners}) }))
@@ -111,10 +111,10 @@ func (r *run) listen(ctx context.Context, l *listener) error {
 }
 
 // read runs the source until ctx ends or its stream is over.
-func (r *run) read(ctx context.Context, s Source, roster *Roster) error {
+func (r *run) read(ctx context.Context, s Source, set *StreamSet) error {
 	err := s.Run(ctx, &Inlet{r.line, r.listeners})
 	if errors.Is(err, ErrOver) {
-		roster.leave(ctx, s)
+		set.leave(ctx, s)
 		return nil
 	}
 	return err

@@ -22,7 +22,7 @@ func (v *vast) Open(ctx context.Context, at sink.Opening) error {
 	if err := v.memory.Open(ctx, at); err != nil || at.Mark == "" {
 		return err
 	}
-	found := at.Behind()
+	found := at.After()
 	for i := range v.records {
 		rec := update(pods(), "p"+strconv.Itoa(i), 3)
 		found(rec.ID("ffffffff-0000").String())

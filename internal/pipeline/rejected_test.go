@@ -311,7 +311,7 @@ func TestOversizeIsTrimmedOneCutAfterTheOther(t *testing.T) {
 				cut(".annotations", `"annotations":{`, `}`), cut(".data", `,"data":"`, `"`),
 			}}
 			trimmed := ""
-			p.config.Observer.Trimmed = func(_ string, rec *change.Record) { trimmed += rec.Marks.Trimmed }
+			p.config.Observer.Trimmed = func(_ string, rec *change.Record) { trimmed += rec.Remarks.Trimmed }
 			huge := large("huge", 2)
 			p.live(func(line *Inlet) {
 				p.push(line, huge, update(pods(), "b", 3))
@@ -341,7 +341,7 @@ func TestI4WhatDoesNotFitWithItsBeforeGoesWithout(t *testing.T) {
 			p.target.limit = limit
 			p.config.Sinks[0].Oversize = delivery.Oversize{Trims: []delivery.Trim{cut(".data", `,"data":"`, `"`)}}
 			left := ""
-			p.config.Observer.Trimmed = func(_ string, rec *change.Record) { left += rec.Marks.LeftOut() }
+			p.config.Observer.Trimmed = func(_ string, rec *change.Record) { left += rec.Remarks.LeftOut() }
 			huge := large("huge", 2)
 			huge.Before = fmt.Appendf(nil, `{"data":%q}`, strings.Repeat("b", 2000))
 			p.live(func(line *Inlet) {

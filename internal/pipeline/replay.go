@@ -10,7 +10,7 @@ import (
 )
 
 // serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
-func (c *crew) serveReplays(ctx context.Context) {
+func (c *participants) serveReplays(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -34,7 +34,7 @@ func (p *Replay) answer(leftOut string, err error) {
 }
 
 // replay puts one letter in line. The listener answers.
-func (c *crew) replay(ctx context.Context, replay *Replay) error {
+func (c *participants) replay(ctx context.Context, replay *Replay) error {
 	rec := *replay.Record
 	if !rec.Op.OfObject() {
 		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
@@ -47,7 +47,7 @@ func (c *crew) replay(ctx context.Context, replay *Replay) error {
 	if !l.Seat.Reaches(rec.Stream.String()) {
 		return fmt.Errorf("sink %s is stopped, or comes back just now: try again when it is open", rec.Sink)
 	}
-	rec.Marks = nil
+	rec.Remarks = nil
 	rec.Replay = &change.Replay{Letter: replay.Letter, Force: replay.Force, Done: replay.answer}
 	return c.line.Push(ctx, &rec)
 }

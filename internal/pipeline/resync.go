@@ -18,7 +18,7 @@ const postponement = 10 * time.Second
 
 // resyncer asks for the periodic resyncs: ShouldResync of client-go's listeners, as a clock of its own.
 type resyncer struct {
-	*crew
+	*participants
 	changed chan struct{}                  // buffered 1: there are other turns
 	held    func(sink, stream string) bool // says whether a resync is paused
 	turns   []*resyncTurn                  // guarded by sourceMu
@@ -32,8 +32,8 @@ type resyncTurn struct {
 	next   time.Time // written by run alone
 }
 
-func newResyncer(c *crew) *resyncer {
-	resync := &resyncer{crew: c, changed: make(chan struct{}, 1), held: func(string, string) bool { return false }}
+func newResyncer(c *participants) *resyncer {
+	resync := &resyncer{participants: c, changed: make(chan struct{}, 1), held: func(string, string) bool { return false }}
 	for _, s := range c.Sources {
 		resync.join(s)
 	}
@@ -42,7 +42,7 @@ func newResyncer(c *crew) *resyncer {
 
 // join spreads the streams over the second half of their first period, so that they are not all listed at once; sinks
 // of the same period share the times of a stream, and so its lists. The caller holds sourceMu, unless nobody else has
-// the crew yet.
+// the participants yet.
 func (r *resyncer) join(s Source) {
 	fraction := 0.5 + rand.Float64()/2
 	byPeriod := map[time.Duration][]change.Owed{}

@@ -51,7 +51,7 @@ func newResyncRun(streams int, periods map[string]time.Duration) *resyncRun {
 func (rr *resyncRun) during(t *testing.T, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	newResyncer(&rr.run.crew).run(ctx)
+	newResyncer(&rr.run.participants).run(ctx)
 }
 
 func TestResyncAsksEachStreamOncePerPeriodAndSpreadsThem(t *testing.T) {
@@ -140,7 +140,7 @@ func TestResyncOfStreamsThatComeAndGo(t *testing.T) {
 		rr := newResyncRun(2, map[string]time.Duration{"a": time.Hour})
 		late := rr.Sources[1]
 		rr.Sources = rr.Sources[:1]
-		rr.run.resyncer = newResyncer(&rr.run.crew)
+		rr.run.resyncer = newResyncer(&rr.run.participants)
 		time.AfterFunc(90*time.Minute, func() {
 			rr.run.remove("r0")
 			rr.run.add(late)

@@ -67,7 +67,7 @@ func (m *memory) Open(_ context.Context, at sink.Opening) error {
 	if err != nil {
 		return err
 	}
-	found := at.Behind()
+	found := at.After()
 	for _, id := range ids {
 		found(id)
 	}

@@ -11,14 +11,14 @@ import (
 )
 
 // run is one life of the pipeline. It stands on three types, each of which knows only the one before it: who is there
-// (crew), what sinks are owed (owing), and how they are opened (opener).
+// (participants), what sinks are owed (owing), and how they are opened (opener).
 type run struct {
 	opener
 	resyncer *resyncer
 }
 
 func newRun(config *Config) *run {
-	r := &run{opener: opener{owing: owing{crew: crew{Config: config, stops: delivery.NewStops(len(config.Sinks))}}}}
+	r := &run{opener: opener{owing: owing{participants: participants{Config: config, stops: delivery.NewStops(len(config.Sinks))}}}}
 	common := delivery.Config{
 		ClusterUID: config.ClusterUID, Streams: config.streams(), Store: config.Store, Reshape: config.Reshape, Observer: config.Observer.Observer,
 		Stops: r.stops, Lost: r.oweLost, Shape: r.shape, Prove: config.Prove,
@@ -34,20 +34,20 @@ func newRun(config *Config) *run {
 	for i, l := range r.listeners {
 		l.Seat = r.line.Seat(i)
 	}
-	r.resyncer = newResyncer(&r.crew)
+	r.resyncer = newResyncer(&r.participants)
 	r.resyncer.held = r.isHeld
 	return r
 }
 
-// newRoster is that of the run; start runs a source beside the others.
-func (r *run) newRoster(start func(Source)) *Roster {
-	roster := &Roster{
+// newStreamSet is that of the run; start runs a source beside the others.
+func (r *run) newStreamSet(start func(Source)) *StreamSet {
+	set := &StreamSet{
 		enrol: r.enrol, forget: r.forget, start: start, left: r.Observer.Left, unsaved: r.line.Unsaved, due: r.due, held: map[string]bool{},
 	}
 	for _, s := range r.Sources {
-		roster.held[s.Stream.String()] = true
+		set.held[s.Stream.String()] = true
 	}
-	return roster
+	return set
 }
 
 // add makes the stream's source one of the run's, with times of its own for resyncs.

@@ -171,7 +171,7 @@ func (b *opener) join(l *listener, opened openedSink, save func([]checkpoint.Pen
 	if opened.err != nil {
 		return opened.err
 	}
-	if err := l.NoteBehind(); err != nil {
+	if err := l.NoteAfterMark(); err != nil {
 		return err
 	}
 	l.Rewind()

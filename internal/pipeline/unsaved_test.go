@@ -12,11 +12,11 @@ func TestI2WhatHoldsThePositionIsKnown(t *testing.T) {
 	r := newRig(t, spooling("slow", slow, 4), sinkOf("other", other))
 	release := other.hang()
 	slow.hang()
-	rosters, _ := r.follow()
+	sets, _ := r.follow()
 	began := time.Now()
 	if err := r.life(func(line *Inlet) {
-		roster := <-rosters
-		if got := roster.Unsaved(); len(got) != 0 {
+		set := <-sets
+		if got := set.Unsaved(); len(got) != 0 {
 			t.Errorf("before the first record %v waits", got)
 		}
 		for i := 1; i <= 10; i++ {
@@ -24,12 +24,12 @@ func TestI2WhatHoldsThePositionIsKnown(t *testing.T) {
 			rec.Received = began.Add(time.Duration(i) * time.Second)
 			r.push(line, rec)
 		}
-		if got := roster.Unsaved()["pods"]; !got.Equal(began.Add(time.Second)) {
+		if got := set.Unsaved()["pods"]; !got.Equal(began.Add(time.Second)) {
 			t.Errorf("what waits was received at %v, want %v", got, began.Add(time.Second))
 		}
 		release()
 		r.drain(line, pods()) // to the one sink, and to disk
-		if got := roster.Unsaved(); len(got) != 0 {
+		if got := set.Unsaved(); len(got) != 0 {
 			t.Errorf("%v waits, and all is saved", got)
 		}
 	}); err != nil {

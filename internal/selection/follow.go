@@ -106,13 +106,13 @@ func notServed(catalog *source.Catalog, resource change.Resource) string {
 }
 
 // RunWith is run for a pipeline that the telemetry looks into.
-func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeline.Roster) error {
-	return func(ctx context.Context, roster *pipeline.Roster) error {
-		t.Follow(roster.Unsaved)
+func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeline.StreamSet) error {
+	return func(ctx context.Context, set *pipeline.StreamSet) error {
+		t.Follow(set.Unsaved)
 		var watch sync.WaitGroup
 		defer watch.Wait()
 		watch.Go(func() { watchStory(ctx, t) })
-		return f.run(ctx, roster)
+		return f.run(ctx, set)
 	}
 }
 
@@ -127,14 +127,14 @@ func watchStory(ctx context.Context, t *telemetry.Telemetry) {
 }
 
 // run asks what is served until ctx ends.
-func (f *Follower) run(ctx context.Context, roster *pipeline.Roster) error {
+func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
 	f.tell(f.Catalog)
 	next := pause
 	for {
 		if !sleep(ctx, pause, nil) || !sleep(ctx, next-pause, f.nudged) {
 			return nil
 		}
-		next = f.look(ctx, roster)
+		next = f.look(ctx, set)
 		f.giveBack()
 	}
 }
@@ -162,7 +162,7 @@ func sleep(ctx context.Context, d time.Duration, called <-chan struct{}) bool {
 }
 
 // look asks once, and returns when to ask again. What the server does not tell stays as it is.
-func (f *Follower) look(ctx context.Context, roster *pipeline.Roster) time.Duration {
+func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Duration {
 	interval := time.Duration(f.Config.Discovery.Interval)
 	catalog, err := f.Current.discovery.Read(ctx)
 	if err != nil {
@@ -171,9 +171,9 @@ func (f *Follower) look(ctx context.Context, roster *pipeline.Roster) time.Durat
 		}
 		return interval
 	}
-	f.clear(roster)
+	f.clear(set)
 	f.choose(catalog)
-	f.admit(f.see(f.chosen.Streams), roster)
+	f.admit(f.see(f.chosen.Streams), set)
 	f.tell(catalog)
 	if f.doubt(ctx) {
 		return min(pause, interval)
@@ -207,9 +207,9 @@ func (f *Follower) warn(errs []error) {
 }
 
 // clear drops the streams that are over and forgotten.
-func (f *Follower) clear(roster *pipeline.Roster) {
+func (f *Follower) clear(set *pipeline.StreamSet) {
 	before := len(f.sessions)
-	f.sessions = slices.DeleteFunc(f.sessions, func(s *followed) bool { return s.ended && !roster.Holds(s.Stream.String()) })
+	f.sessions = slices.DeleteFunc(f.sessions, func(s *followed) bool { return s.ended && !set.Holds(s.Stream.String()) })
 	f.stale = f.stale || len(f.sessions) != before
 }
 
@@ -267,14 +267,14 @@ func (f *Follower) notAdded(s *Selected, err error) {
 }
 
 // admit publishes all that have arrived at once, since sinks are asked whether they want them, and lets each join.
-func (f *Follower) admit(arrived []arrival, roster *pipeline.Roster) {
+func (f *Follower) admit(arrived []arrival, set *pipeline.StreamSet) {
 	for _, a := range arrived {
 		f.sessions, f.stale = append(f.sessions, a.followed), true
 	}
 	f.publish()
 	refused := map[*followed]bool{}
 	for _, a := range arrived {
-		if err := roster.Join(a.source); err != nil {
+		if err := set.Join(a.source); err != nil {
 			f.notAdded(&a.Selected, err)
 			refused[a.followed], f.stale = true, true
 		}

@@ -82,13 +82,13 @@ func (*scripted) version(version, name, kind string) string {
 // followRig is a follower of the scripted server, in a pipeline whose streams read nothing.
 type followRig struct {
 	*scripted
-	t      *testing.T
-	log    *bytes.Buffer
-	f      *Follower
-	roster *pipeline.Roster
-	over   chan struct{} // closed when gears are to be over, as a session would be that was ended
-	left   chan string
-	built  []string // streams with their versions, each time that one was made
+	t     *testing.T
+	log   *bytes.Buffer
+	f     *Follower
+	set   *pipeline.StreamSet
+	over  chan struct{} // closed when gears are to be over, as a session would be that was ended
+	left  chan string
+	built []string // streams with their versions, each time that one was made
 
 	mu    sync.Mutex       // guards wants
 	wants map[*Choice]bool // that were published when the sink was asked whether it wants a stream
@@ -151,9 +151,9 @@ func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	defer stop()
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: "u", Sources: sources, Sinks: []delivery.Sink{{Name: "out", Target: idle{}, Wants: r.wanted, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
-		Follow: func(_ context.Context, roster *pipeline.Roster) error {
+		Follow: func(_ context.Context, set *pipeline.StreamSet) error {
 			defer stop()
-			r.roster = roster
+			r.set = set
 			steps(r)
 			return nil
 		},
@@ -194,7 +194,7 @@ func (r *followRig) build(s Selected) (pipeline.Source, *source.Session, error) 
 // catalog in a row that lacks it.
 func (r *followRig) look(step, want string) {
 	r.t.Helper()
-	r.f.look(r.t.Context(), r.roster)
+	r.f.look(r.t.Context(), r.set)
 	var known []string
 	for _, s := range r.f.sessions {
 		text := s.Stream.Resource.Name + strings.Repeat("?", s.missed)
@@ -262,7 +262,7 @@ func TestI4AResourceThatIsBackIsANewStream(t *testing.T) {
 		r.look("at first", "pods")
 		r.versions = []string{"v1"}
 		r.look("it comes", "gears pods")
-		if !r.roster.Holds("gears.example.com") {
+		if !r.set.Holds("gears.example.com") {
 			t.Error("the pipeline does not have the stream")
 		}
 		r.versions = nil
@@ -275,7 +275,7 @@ func TestI4AResourceThatIsBackIsANewStream(t *testing.T) {
 		close(over)
 		for <-r.left != "gears.example.com" { // pods share the end of the first streams
 		}
-		if r.roster.Holds("gears.example.com") {
+		if r.set.Holds("gears.example.com") {
 			t.Fatal("the pipeline still has the stream, and has told that it left")
 		}
 		r.look("back", "gears pods")
@@ -337,7 +337,7 @@ func TestStreamsThatArriveTogetherArePublishedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		clear(r.wants)
-		r.f.admit(append(arrived, again), r.roster)
+		r.f.admit(append(arrived, again), r.set)
 		if len(r.wants) != 1 {
 			t.Errorf("%d choices were published while the streams joined, want 1", len(r.wants))
 		}

@@ -5,7 +5,7 @@ type Message struct {
 	Key, Value []byte
 	Place      string        // where it lies, "kubecdc-signals-0-12": an id for one that has none
 	Offset     int64         // the same within its partition
-	Behind     func() string // the place after it, to be saved
+	After      func() string // the place after it, to be saved
 	Old        string        // why it is too old to be followed; "" is that it is not
 	Broken     error         // why nothing of it can be read: it has neither key nor value then
 }

@@ -9,7 +9,7 @@ import (
 // Write any number of times, Close last; after an error of Write, Open again.
 type Sink interface {
 	// Open connects, creates what is missing where it is allowed to, and gives the ids of the messages that the sink's
-	// own log holds after the mark to at.Behind, oldest first among those of one key. They were delivered before a
+	// own log holds after the mark to at.After, oldest first among those of one key. They were delivered before a
 	// crash could record it, and will not be written again. After a mark may lie any number of messages, so none of
 	// them is kept (I6). After an error, what was given counts for nothing.
 	//
@@ -46,8 +46,8 @@ type Sink interface {
 type Opening struct {
 	// Mark is the saved one. The empty mark is a sink that never wrote: everything that the log already holds is
 	// somebody else's or an earlier life's, is left alone, and nothing is given to Behind.
-	Mark   Mark
-	Behind Tail
+	Mark  Mark
+	After Tail
 	// Again says that the same sink was open at the mark before, and that only what its last Write left in doubt is
 	// looked for. What else has come since then is a *LateError.
 	Again bool

@@ -94,7 +94,7 @@ func TestALimitedListIsAsManyPagesAsItHas(t *testing.T) {
 
 // TestSnapshotsOfOtherLimitsShareNoList.
 func TestSnapshotsOfOtherLimitsShareNoList(t *testing.T) {
-	a := agenda{}
+	a := dueQueue{}
 	all, one, same := limited(change.Limits{}), limited(change.Limits{Namespace: "n"}), limited(change.Limits{Namespace: "n"})
 	same.Sink = "bus"
 	for _, owed := range []change.Owed{one, all, same, one} {

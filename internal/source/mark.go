@@ -4,13 +4,13 @@ import "context"
 
 // mark is a point after which all is delivered and saved at some time, while the watch goes on. The zero value is no
 // mark.
-type mark struct {
+type savePoint struct {
 	stop  context.CancelFunc
 	saved chan error // buffered 1; nil where nobody waits
 }
 
 // isSaved says whether all before the mark is saved, or there is none.
-func (m *mark) isSaved() (bool, error) {
+func (m *savePoint) isSaved() (bool, error) {
 	if m.saved != nil && len(m.saved) == 0 {
 		return false, nil
 	}
@@ -18,7 +18,7 @@ func (m *mark) isSaved() (bool, error) {
 }
 
 // wait returns when all before the mark is saved.
-func (m *mark) wait() error {
+func (m *savePoint) wait() error {
 	if m.saved == nil {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (m *mark) wait() error {
 }
 
 // drop forgets the mark.
-func (m *mark) drop() {
+func (m *savePoint) drop() {
 	if m.saved != nil {
 		m.stop()
 		_ = m.wait() // it was stopped

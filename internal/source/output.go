@@ -44,7 +44,7 @@ func (o *output) pushUnreadable(ctx context.Context, gap change.Snapshot, why er
 	gap.ID = gap.ResourceVersion
 	rec := &change.Record{
 		Stream: &o.stream, Op: change.Gap, ResourceVersion: gap.ResourceVersion, Received: time.Now(), Snapshot: &gap,
-		Marks: &change.Marks{Rejected: change.Unreadable},
+		Remarks: &change.Remarks{Rejected: change.Unreadable},
 	}
 	o.Observer.tellUnreadable(rec, why)
 	return o.push(ctx, rec)

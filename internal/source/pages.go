@@ -289,7 +289,7 @@ func (r *reading) setMark(ctx context.Context) error {
 	}
 	r.recent.next(r.hasPassed)
 	draining, stop := context.WithCancel(ctx)
-	r.mark = mark{stop: stop, saved: make(chan error, 1)}
+	r.mark = savePoint{stop: stop, saved: make(chan error, 1)}
 	go func(saved chan<- error) { saved <- r.drain(draining) }(r.mark.saved)
 	return nil
 }

@@ -18,7 +18,7 @@ type reading struct {
 	place    place
 	watch    neighbour
 	entries  int // that were not listed, since the watch had its turn
-	mark     mark
+	mark     savePoint
 	saved    change.Position // the newest that is known to be saved
 	batch    batch           // of the page
 	suspects []unlisted

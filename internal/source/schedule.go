@@ -15,8 +15,8 @@ type schedule struct {
 	read func(ctx context.Context) // gives the snapshots that are due
 
 	mu         sync.Mutex // guards the following
-	reconciles agenda
-	snapshots  agenda
+	reconciles dueQueue
+	snapshots  dueQueue
 	stopWatch  context.CancelFunc // of the newest watch
 	reader     reader
 	aside      context.Context // of a reader; nil while none may begin

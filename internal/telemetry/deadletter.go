@@ -52,7 +52,7 @@ func (t ofSinks) Trimmed(name string, rec *change.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	s.trimmed.note(append(ofObject(name, rec), "trimmed", rec.Marks.LeftOut())...)
+	s.trimmed.note(append(ofObject(name, rec), "trimmed", rec.Remarks.LeftOut())...)
 	t.tellTrimmed(s, time.Now(), false)
 }
 

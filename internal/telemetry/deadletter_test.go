@@ -21,7 +21,7 @@ func TestI4DeadLettersAreCountedAndTold(t *testing.T) {
 	stream := pods()
 	rec := &change.Record{
 		Stream: &stream, Key: change.Key{Namespace: "n", Name: "huge"}, UID: "u", ResourceVersion: "7",
-		Marks: &change.Marks{Trimmed: ".data"}, Replay: &change.Replay{Letter: "abc"},
+		Remarks: &change.Remarks{Trimmed: ".data"}, Replay: &change.Replay{Letter: "abc"},
 	}
 	for range 2 { // a full disk is tried again and again
 		tel.NotKept("bus", errors.New("disk full"))

@@ -91,7 +91,7 @@ func arrows() map[string][]string {
 		"internal/app/saved": {
 			"internal/change", "internal/checkpoint", "internal/control", "internal/usage",
 		},
-		"internal/app/door": {
+		"internal/app/httpserver": {
 			"internal/control",
 		},
 		"internal/app/task": {
@@ -100,18 +100,18 @@ func arrows() map[string][]string {
 			"internal/election", "internal/pipeline", "internal/sink", "internal/source", "internal/statelog",
 			"internal/telemetry", "internal/usage",
 		},
-		"internal/app/desk": {
+		"internal/app/requests": {
 			"internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/change",
 			"internal/checkpoint", "internal/config", "internal/control", "internal/pipeline", "internal/signal",
 			"internal/telemetry",
 		},
 		"internal/app/actors": {
-			"internal/app/cluster", "internal/app/door", "internal/audit", "internal/audit/webhook", "internal/change",
+			"internal/app/cluster", "internal/app/httpserver", "internal/audit", "internal/audit/webhook", "internal/change",
 			"internal/checkpoint", "internal/config", "internal/pipeline", "internal/selection", "internal/source",
 			"internal/telemetry", "internal/usage",
 		},
 		"internal/app/check": {
-			"internal/app/actors", "internal/app/cluster", "internal/app/desk", "internal/app/destination", "internal/app/door",
+			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/app/httpserver",
 			"internal/app/objecttype",
 			"internal/app/task", "internal/checkpoint", "internal/config", "internal/console", "internal/control",
 			"internal/disk", "internal/selection", "internal/source", "internal/statelog", "internal/transform",
@@ -127,7 +127,7 @@ func arrows() map[string][]string {
 			"internal/encode", "internal/selection", "internal/source", "internal/typed", "internal/usage",
 		},
 		"internal/app": {
-			"internal/app/actors", "internal/app/cluster", "internal/app/desk", "internal/app/destination", "internal/app/door",
+			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/app/httpserver",
 			"internal/app/saved", "internal/app/task", "internal/change", "internal/checkpoint", "internal/config",
 			"internal/console", "internal/control", "internal/deadletter", "internal/delivery", "internal/delta",
 			"internal/line", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",

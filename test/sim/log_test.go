@@ -286,7 +286,7 @@ func (s *logSink) Open(ctx context.Context, at sink.Opening) error {
 	if err != nil {
 		return err
 	}
-	found := at.Behind()
+	found := at.After()
 	for _, id := range ids {
 		found(id)
 	}

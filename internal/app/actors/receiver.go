@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"net"
 
-	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/app/httpserver"
 	"github.com/kubecdc/kubecdc/internal/audit/webhook"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -33,10 +33,10 @@ func Listen(ctx context.Context, wanted *config.Audit, logger *slog.Logger) (*Re
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", wanted.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s for the audit webhook: %w: choose another address with audit.listen in the configuration", wanted.Listen, door.Cause(err))
+		return nil, fmt.Errorf("listen on %s for the audit webhook: %w: choose another address with audit.listen in the configuration", wanted.Listen, httpserver.Cause(err))
 	}
 	logger.Info("receiving the audit webhook", "address", listener.Addr().String())
-	r := &Receiver{server: webhook.NewServer(door.Bounded(listener), files)}
+	r := &Receiver{server: webhook.NewServer(httpserver.Bounded(listener), files)}
 	receiving, cancel := context.WithCancel(context.WithoutCancel(ctx)) // whoever takes what comes ends first
 	done := make(chan struct{})
 	go func() {

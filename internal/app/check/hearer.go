@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/desk"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/config"
 )
 
@@ -16,7 +16,7 @@ func checkHearer(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *rep
 	if err != nil || to.Hearer == nil {
 		return // what is wrong is told
 	}
-	h, err := to.Hearer(desk.Shut())
+	h, err := to.Hearer(requests.Shut())
 	if err == nil {
 		err = h.Check(ctx)
 	}

@@ -12,9 +12,9 @@ import (
 // checkPlaces finds sinks that would write into each other's logs: each would take the other for a second writer,
 // or tell twice.
 func checkPlaces(cfg *config.Config, c *cluster.Cluster, r *report) {
-	var before []abode
+	var before []territory
 	for i := range cfg.Sinks {
-		mine := abode{name: cfg.Sinks[i].Name}
+		mine := territory{name: cfg.Sinks[i].Name}
 		if d, err := destination.Of(&cfg.Sinks[i], c); err == nil { // what is wrong with it is told by those who build it
 			mine.places = d.Places
 		}
@@ -25,13 +25,13 @@ func checkPlaces(cfg *config.Config, c *cluster.Cluster, r *report) {
 	}
 }
 
-// abode is a sink with what it alone writes to.
-type abode struct {
+// territory is a sink with what it alone writes to.
+type territory struct {
 	name   string
 	places []destination.Place
 }
 
-func (a *abode) checkBeside(other *abode, r *report) {
+func (a *territory) checkBeside(other *territory, r *report) {
 	for _, p := range other.places {
 		if slices.ContainsFunc(a.places, func(theirs destination.Place) bool { return p.Meets(&theirs) }) {
 			r.problem(usage.Errorf("sinks %s and %s write to the same %s: give each its own with the key %s, or leave one out",

@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/door"
+	"github.com/kubecdc/kubecdc/internal/app/httpserver"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -63,7 +63,7 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 		return
 	}
 	saved, found, err := store.Cluster()
-	if err := errors.Join(err, c.Recall(store), c.Embody(store), store.Close()); err != nil {
+	if err := errors.Join(err, c.Recall(store), c.AdoptIdentity(store), store.Close()); err != nil {
 		r.problem(err)
 		return
 	}
@@ -103,11 +103,11 @@ func compareSaved(c *cluster.Cluster, dir string, saved checkpoint.Cluster, r *r
 func checkListen(ctx context.Context, address, remedy string, r *report) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
-		r.note(fmt.Sprintf("listen on %s: %v: the address is none of this host", address, door.Cause(err)))
+		r.note(fmt.Sprintf("listen on %s: %v: the address is none of this host", address, httpserver.Cause(err)))
 		return
 	}
 	if err != nil {
-		r.problem(fmt.Errorf("listen on %s: %w: choose another address with %s", address, door.Cause(err), remedy))
+		r.problem(fmt.Errorf("listen on %s: %w: choose another address with %s", address, httpserver.Cause(err), remedy))
 		return
 	}
 	if err := listener.Close(); err != nil {

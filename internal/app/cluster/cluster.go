@@ -90,8 +90,8 @@ func (c *Cluster) Recall(store *checkpoint.Store) error {
 // Met are all clusters that had the name, by their uids.
 func (c *Cluster) Met(uids []string) { c.met.Store(&uids) }
 
-// Embody gives the exporter the identity of its state, under which others see what it has sent.
-func (c *Cluster) Embody(store *checkpoint.Store) error {
+// AdoptIdentity gives the exporter the identity of its state, under which others see what it has sent.
+func (c *Cluster) AdoptIdentity(store *checkpoint.Store) error {
 	key, err := store.RedactionKey()
 	if err != nil {
 		return fmt.Errorf("read the identity of the state: %w", err)

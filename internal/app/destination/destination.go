@@ -20,8 +20,8 @@ type Destination struct {
 	Address  string           // for people, without a login
 	What     string           // the same, wherever its servers are
 	InUse    func(error) bool // says whether an error is that another process has it open; nil is never
-	// Hearer hears what others ask through the sink's broker, for the desk; nil is that nobody can
-	Hearer func(*Desk) (Hearer, error)
+	// Hearer hears what others ask through the sink's broker, for a handler; nil is that nobody can
+	Hearer func(*RequestHandler) (Hearer, error)
 	// StateLog is the log of the state of the name at its broker; nil is that it cannot have one
 	StateLog func(name string, retry sink.RetryFunc) (statelog.Place, error)
 
@@ -35,10 +35,10 @@ type Destination struct {
 }
 
 // Desk answers those who ask through a sink's broker, by questions or by signals.
-type Desk struct {
+type RequestHandler struct {
 	Questions map[string]func(ctx context.Context, text []byte) ([]byte, error) // by their names
 	// Signals is who follows signals, from the place on. tells says whether somebody is told what becomes of them.
-	Signals func(tells bool) (follower SignalDesk, place string)
+	Signals func(tells bool) (follower SignalHandler, place string)
 	Hears   func(error)       // is told why nobody is heard, and with nil that all are
 	Noticed func(text string) // is told what a person may want to know
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // kafkaHearer hears signals, nil where none are configured.
-func kafkaHearer(s *config.Sink, c *cluster.Cluster, routes encode.Routes) (func(*Desk) (Hearer, error), error) {
+func kafkaHearer(s *config.Sink, c *cluster.Cluster, routes encode.Routes) (func(*RequestHandler) (Hearer, error), error) {
 	configured := s.Kafka.Signals
 	if configured == nil {
 		return nil, nil
@@ -28,7 +28,7 @@ func kafkaHearer(s *config.Sink, c *cluster.Cluster, routes encode.Routes) (func
 			return nil, usage.Errorf("kafka.signals.notifications: %v", err)
 		}
 	}
-	return func(d *Desk) (Hearer, error) {
+	return func(d *RequestHandler) (Hearer, error) {
 		hearing := hearing
 		hearing.Sink = kafkaOptions(s, c, routes, Nop{})
 		hearing.Group = hearing.Sink.TransactionalID

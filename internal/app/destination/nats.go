@@ -92,7 +92,7 @@ func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 }
 
 // natsHearer is the service by which others ask, nil where none is configured.
-func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func(*Desk) (Hearer, error), error) {
+func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func(*RequestHandler) (Hearer, error), error) {
 	if s.NATS.Service == nil {
 		return nil, nil
 	}
@@ -103,7 +103,7 @@ func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func
 		}
 	}
 	connection := options.Connection("kubecdc exporter, service of sink " + s.Name)
-	return func(d *Desk) (Hearer, error) {
+	return func(d *RequestHandler) (Hearer, error) {
 		endpoints := map[string]service.Answer{}
 		for name, answer := range d.Questions {
 			endpoints[name] = func(ctx context.Context, text []byte) ([]byte, error) {

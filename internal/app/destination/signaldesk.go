@@ -3,4 +3,4 @@ package destination
 import "github.com/kubecdc/kubecdc/internal/sink/kafka"
 
 // SignalDesk does what signals ask for.
-type SignalDesk = kafka.SignalDesk
+type SignalHandler = kafka.SignalHandler

@@ -19,15 +19,15 @@ import (
 // errUnreachable says that this leader reaches no broker that it needs, and another member does.
 var errUnreachable = errors.New("this exporter does not reach its brokers")
 
-// outlook is what a look at the brokers of a task came to: why each cannot be used, nil where it can. Without the log
+// brokerHealth is what a look at the brokers of a task came to: why each cannot be used, nil where it can. Without the log
 // the sinks were not looked at.
-type outlook struct {
+type brokerHealth struct {
 	log   error
 	sinks []error
 }
 
 // isCutOff says whether a leader can do nothing: neither a sink nor the log can be written.
-func (o *outlook) isCutOff() bool {
+func (o *brokerHealth) isCutOff() bool {
 	failed := 0
 	for _, err := range o.sinks {
 		if err != nil {
@@ -38,7 +38,7 @@ func (o *outlook) isCutOff() bool {
 }
 
 // isClear says whether everything can be used.
-func (o *outlook) isClear() bool { return errors.Join(append(o.sinks, o.log)...) == nil }
+func (o *brokerHealth) isClear() bool { return errors.Join(append(o.sinks, o.log)...) == nil }
 
 // checker is a sink that can look at its destination without changing it.
 type checker interface {
@@ -50,10 +50,10 @@ const lookTime = 5 * time.Second
 
 // look looks at the brokers with connections of its own, and changes nothing. A leader and a standby look at the same,
 // so what one of them finds and the other does not is between it and the brokers.
-func look(ctx context.Context, cfg *config.Config, c *cluster.Cluster) outlook {
+func look(ctx context.Context, cfg *config.Config, c *cluster.Cluster) brokerHealth {
 	nobody := func(string, error) {}
 	place, err := LogPlace(cfg, c, nobody)
-	o := outlook{log: err}
+	o := brokerHealth{log: err}
 	if err == nil {
 		o.log = lookAt(ctx, place.Sink)
 	}
@@ -90,7 +90,7 @@ type elector interface {
 // stays: a change of leaders would mend nothing.
 type cutOff struct {
 	elector  elector
-	look     func(ctx context.Context) outlook
+	look     func(ctx context.Context) brokerHealth
 	failing  func() time.Time // since when nothing can be written; zero is that it can
 	duration time.Duration    // of the Lease, and how long that has to last
 	logger   *slog.Logger
@@ -141,15 +141,15 @@ func (c *cutOff) ask(ctx context.Context) string {
 	return by
 }
 
-// restraint keeps members that give the Lease to each other from doing so again and again: who gave it up answers
+// cooldown keeps members that give the Lease to each other from doing so again and again: who gave it up answers
 // nobody for a while, which doubles each time, and is forgotten when an hour has passed without.
-type restraint struct {
+type cooldown struct {
 	until  time.Time
 	length time.Duration
 }
 
 // resigned notes that this member has given up the Lease.
-func (r *restraint) resigned(now time.Time) {
+func (r *cooldown) resigned(now time.Time) {
 	const first, most, forgotten = time.Minute, 32 * time.Minute, time.Hour
 	if now.Sub(r.until) > forgotten {
 		r.length = 0
@@ -159,22 +159,22 @@ func (r *restraint) resigned(now time.Time) {
 }
 
 // mayAnswer says whether this member may say that it reaches the brokers.
-func (r *restraint) mayAnswer(now time.Time) bool { return !now.Before(r.until) }
+func (r *cooldown) mayAnswer(now time.Time) bool { return !now.Before(r.until) }
 
 // respondent answers a leader that asks.
 type respondent struct {
-	elected   *election.Member
-	look      func(ctx context.Context) outlook
-	restraint *restraint
-	logger    *slog.Logger
-	last      string // question that was looked into
+	elected  *election.Member
+	look     func(ctx context.Context) brokerHealth
+	cooldown *cooldown
+	logger   *slog.Logger
+	last     string // question that was looked into
 }
 
 // respond answers the leader's question where this member reaches all brokers. It has read the log just now. Each
 // question is looked into once.
 func (r *respondent) respond(ctx context.Context) {
 	question := r.elected.Question()
-	if question == "" || question == r.last || !r.restraint.mayAnswer(time.Now()) {
+	if question == "" || question == r.last || !r.cooldown.mayAnswer(time.Now()) {
 		return
 	}
 	r.last = question

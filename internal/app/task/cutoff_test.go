@@ -37,14 +37,14 @@ func (o *others) Ask(ctx context.Context) (string, error) {
 type leading struct {
 	cutOff
 	others others
-	now    outlook
+	now    brokerHealth
 	since  time.Time
 }
 
 func lead(by string) *leading {
-	l := &leading{others: others{by: by}, now: outlook{sinks: []error{nil, nil}}}
+	l := &leading{others: others{by: by}, now: brokerHealth{sinks: []error{nil, nil}}}
 	l.cutOff = cutOff{
-		elector: &l.others, look: func(context.Context) outlook { return l.now }, failing: func() time.Time { return l.since },
+		elector: &l.others, look: func(context.Context) brokerHealth { return l.now }, failing: func() time.Time { return l.since },
 		duration: 10 * time.Second, logger: slog.New(slog.DiscardHandler),
 	}
 	return l
@@ -60,7 +60,7 @@ func (l *leading) during(t *testing.T, limit time.Duration) error {
 
 // TestALeaderWithoutBrokersLetsOneLeadThatHasThem, and not before its outage is as long as the Lease.
 func TestALeaderWithoutBrokersLetsOneLeadThatHasThem(t *testing.T) {
-	for name, now := range map[string]outlook{
+	for name, now := range map[string]brokerHealth{
 		"no sink": {sinks: []error{errAway, errAway}}, "no log": {log: errAway, sinks: []error{nil, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,17 +83,17 @@ func TestALeaderWithoutBrokersLetsOneLeadThatHasThem(t *testing.T) {
 // TestALeaderStaysWhereNobodyIsBetterOff: with nobody who answers, it asks more and more seldom. Where one of its sinks
 // works, or nothing fails, or the brokers are back when the answer comes, it does not ask or does not go.
 func TestALeaderStaysWhereNobodyIsBetterOff(t *testing.T) {
-	cut := outlook{log: errAway, sinks: []error{errAway, errAway}}
+	cut := brokerHealth{log: errAway, sinks: []error{errAway, errAway}}
 	for name, c := range map[string]struct {
 		by       string
-		now      outlook
+		now      brokerHealth
 		fails    bool
 		from, to int // questions in an hour
 	}{
 		"nobody answers":           {"", cut, true, 10, 25},
-		"a sink and the log work":  {"other_1", outlook{sinks: []error{errAway, nil}}, true, 0, 0},
+		"a sink and the log work":  {"other_1", brokerHealth{sinks: []error{errAway, nil}}, true, 0, 0},
 		"nothing is to be written": {"other_1", cut, false, 0, 0},
-		"the brokers answer":       {"other_1", outlook{sinks: []error{nil, nil}}, true, 0, 0},
+		"the brokers answer":       {"other_1", brokerHealth{sinks: []error{nil, nil}}, true, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestALeaderStaysWhereNobodyIsBetterOff(t *testing.T) {
 			l := lead("other_1")
 			l.now, l.since = cut, time.Now()
 			look := l.look
-			l.look = func(ctx context.Context) outlook {
+			l.look = func(ctx context.Context) brokerHealth {
 				l.since = time.Time{} // they are back when the answer comes
 				return look(ctx)
 			}
@@ -125,7 +125,7 @@ func TestALeaderStaysWhereNobodyIsBetterOff(t *testing.T) {
 
 // TestMembersDoNotGiveTheLeaseToEachOtherAgainAndAgain: who gave it up says nothing for longer and longer.
 func TestMembersDoNotGiveTheLeaseToEachOtherAgainAndAgain(t *testing.T) {
-	var r restraint
+	var r cooldown
 	now := time.Now()
 	if !r.mayAnswer(now) {
 		t.Error("one that never led may not answer")

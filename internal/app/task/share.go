@@ -34,7 +34,7 @@ type Member struct {
 	elected   *election.Member
 	takeovers atomic.Int64
 	leads     atomic.Bool
-	restraint restraint
+	cooldown  cooldown
 	following atomic.Pointer[standby] // nil while this member leads
 }
 
@@ -175,13 +175,13 @@ func (m *Member) prepare(ctx context.Context) (*standby, error) {
 	}
 	b, err := newStandby(ctx, log, m.claimant)
 	if err == nil {
-		b.answers = &respondent{elected: m.elected, look: m.look, restraint: &m.restraint, logger: m.Logger}
+		b.answers = &respondent{elected: m.elected, look: m.look, cooldown: &m.cooldown, logger: m.Logger}
 	}
 	return b, err
 }
 
 // look looks at the brokers of the task.
-func (m *Member) look(ctx context.Context) outlook { return look(ctx, m.Config, m.task.cluster) }
+func (m *Member) look(ctx context.Context) brokerHealth { return look(ctx, m.Config, m.task.cluster) }
 
 // standBy follows the log, and answers that another member leads, until this one does.
 func (m *Member) standBy(ctx context.Context, b *standby) (term context.Context, end context.CancelFunc, err error) {
@@ -224,7 +224,7 @@ func (m *Member) goesOn(err error) bool {
 	case errors.As(err, &other):
 		m.Logger.Info("another exporter leads; this one stands by", "lease", m.task.lease.String(), "leader", election.Host(other.Holder))
 	case errors.Is(err, errCutOff), errors.Is(err, errUnreachable):
-		m.restraint.resigned(time.Now())
+		m.cooldown.resigned(time.Now())
 		m.Logger.Warn("this exporter gives up the Lease, since another may reach the brokers", "lease", m.task.lease.String(), "error", err)
 		m.elected.Resign(time.Duration(m.Config.HA.Duration))
 	case isFenced(err):

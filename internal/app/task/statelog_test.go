@@ -147,7 +147,7 @@ func (r *logRig) startAs(of *Term) error {
 	r.must(r.log.Attach(r.store))
 	r.listen()
 	r.must(r.cluster.Claim(r.store, r.cfg.State.Dir, logger))
-	r.must(r.cluster.Embody(r.store))
+	r.must(r.cluster.AdoptIdentity(r.store))
 	r.stop = r.log.Run(ctx, statelog.Identity{Cluster: r.cluster.Name, UID: r.cluster.UID, Instance: r.cluster.Instance})
 	return nil
 }

@@ -26,7 +26,7 @@ func (l *Log) Open(ctx context.Context, at sink.Opening) error {
 	var lost *sink.LostError
 	err := l.run(ctx, "open", func() (err error) {
 		_ = l.release()
-		lost, err = l.open(at.Mark, at.Behind)
+		lost, err = l.open(at.Mark, at.After)
 		return err
 	})
 	if err != nil {
@@ -39,7 +39,7 @@ func (l *Log) Open(ctx context.Context, at sink.Opening) error {
 	return nil
 }
 
-func (l *Log) open(saved sink.Mark, behind sink.Tail) (*sink.LostError, error) {
+func (l *Log) open(saved sink.Mark, tail sink.Tail) (*sink.LostError, error) {
 	if err := l.attach(); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (l *Log) open(saved sink.Mark, behind sink.Tail) (*sink.LostError, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, l.readBack(start, rotated, behind())
+	return nil, l.readBack(start, rotated, tail())
 }
 
 // attach opens and locks the active file, made if need be, and makes its name durable.

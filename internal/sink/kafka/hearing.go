@@ -34,7 +34,7 @@ func NewSignals(options SignalOptions) (*Signals, error) {
 	return &Signals{log: log, options: &options, place: options.Place, saved: options.Place}, nil
 }
 
-// Run hands signals to the desk until ctx ends.
+// Run hands signals to the handler until ctx ends.
 func (s *Signals) Run(ctx context.Context) {
 	defer s.log.disconnect()
 	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(signalPause), backoff.WithMaxInterval(time.Minute), backoff.WithMaxElapsedTime(0))

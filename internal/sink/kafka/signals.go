@@ -16,7 +16,7 @@ import (
 )
 
 // SignalDesk does what signals ask for. One goroutine calls it.
-type SignalDesk interface {
+type SignalHandler interface {
 	// Follow does what the message asks for, or refuses it for good. What it does it saves together with the place
 	// after the message. After an error the message is not taken, and is given again after a pause.
 	Follow(ctx context.Context, m *signal.Message) error
@@ -35,7 +35,7 @@ type SignalOptions struct {
 	// Group is the group of consumers as which the brokers keep how far the signals were read. It belongs to one state.
 	Group string
 	Place string // that was saved; "" is none
-	Desk  SignalDesk
+	Desk  SignalHandler
 	Heard func(error) // is told after each look that signals can be read, or why not
 }
 
@@ -240,7 +240,7 @@ func (l *signalLog) passOver(of *stretchOfSignals, err error, to each) error {
 	}
 	last := unreadable.end - 1
 	behind := of.at.behind(of.number, last, of.at.Time)
-	m := &signal.Message{Place: l.placeOf(of.number, last), Offset: last, Behind: behind.encode, Broken: err}
+	m := &signal.Message{Place: l.placeOf(of.number, last), Offset: last, After: behind.encode, Broken: err}
 	if err := to(m); err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (l *signalLog) hand(of *stretchOfSignals, e *batch.Entry, to each) error {
 		return nil
 	}
 	behind := of.at.behind(of.number, e.Offset, min(e.Timestamp, l.now().UnixMilli()))
-	m := &signal.Message{Key: e.Key, Value: e.Value, Place: l.placeOf(of.number, e.Offset), Offset: e.Offset, Behind: behind.encode}
+	m := &signal.Message{Key: e.Key, Value: e.Value, Place: l.placeOf(of.number, e.Offset), Offset: e.Offset, After: behind.encode}
 	switch {
 	case e.Offset < l.earlier[of.number]:
 		m.Old = "it was read before, by an exporter whose state is not here any more: send it again with another id if it is still wanted"

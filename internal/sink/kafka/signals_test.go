@@ -18,7 +18,7 @@ import (
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// signalsRig is a topic of signals with a desk that notes what it was given.
+// signalsRig is a topic of signals with a handler that notes what it was given.
 type signalsRig struct {
 	t       *testing.T
 	cluster *kafkatest.Cluster
@@ -121,7 +121,7 @@ func (r *signalsRig) put(records ...*kgo.Record) {
 }
 
 // TestI5SignalsAreTakenOnce: what is there before the first look is not taken. What comes after a saved place is taken
-// by the life that follows. What the desk does not take is given again.
+// by the life that follows. What the handler does not take is given again.
 func TestI5SignalsAreTakenOnce(t *testing.T) {
 	r := newSignalsRig(t)
 	r.takes() // and makes the topic
@@ -136,7 +136,7 @@ func TestI5SignalsAreTakenOnce(t *testing.T) {
 	r.live(saved)
 	r.refusal = errors.New("not yet")
 	if err := r.signals.look(within(t)); !errors.Is(err, r.refusal) {
-		t.Errorf("a desk that takes nothing is %v", err)
+		t.Errorf("a handler that takes nothing is %v", err)
 	}
 	r.refusal = nil
 	r.takes("three")

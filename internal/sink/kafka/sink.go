@@ -41,11 +41,11 @@ func New(options Options) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
-	return furnished(b, newEncoders(codec, &b.tuning)), nil
+	return assemble(b, newEncoders(codec, &b.tuning)), nil
 }
 
-// furnished is a sink with all its parts.
-func furnished(b *brokers, encoders *encoders) *Sink {
+// assemble is a sink with all its parts.
+func assemble(b *brokers, encoders *encoders) *Sink {
 	k := &known{topics: map[string]*topic{}}
 	data := &chosen{brokers: b, known: k, shut: map[string]objection{}, making: map[string]bool{}}
 	judges := &inspector{b, data}

@@ -10,10 +10,10 @@ import (
 
 // surveyAgain is survey until what it finds stays as it is: a topic may go, or turn out to be another cluster's,
 // meanwhile.
-func (s *Sink) surveyAgain(ctx context.Context, want *mark, behind sink.Tail) (err error) {
+func (s *Sink) surveyAgain(ctx context.Context, want *mark, tail sink.Tail) (err error) {
 	var again *reopenError
 	for wait := newBackOff(); ; pause(ctx, wait.NextBackOff()) {
-		if err = s.survey(ctx, want, behind); !errors.As(err, &again) || ctx.Err() != nil {
+		if err = s.survey(ctx, want, tail); !errors.As(err, &again) || ctx.Err() != nil {
 			return err
 		}
 		s.again(err)
@@ -24,7 +24,7 @@ func (s *Sink) surveyAgain(ctx context.Context, want *mark, behind sink.Tail) (e
 // of what lies after the mark. What was lost is looked for before the fence, which makes the logs longer; the tails
 // are read after it, when they are final. Where something was lost, the fence waits for the first record, so that the
 // next life would find the same.
-func (s *Sink) survey(ctx context.Context, want *mark, behind sink.Tail) error {
+func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	found, err := s.catalog.examineAll(ctx, want)
 	if err == nil {
 		err = s.locateAll(ctx, found)
@@ -59,7 +59,7 @@ func (s *Sink) survey(ctx context.Context, want *mark, behind sink.Tail) error {
 	case lost != nil:
 		return lost
 	}
-	return s.tails.delivered(ctx, want, behind())
+	return s.tails.delivered(ctx, want, tail())
 }
 
 // relocate asks again where the partitions end, and looks at what has come since.
@@ -124,7 +124,7 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 	if err := s.sender.settle(ctx); err != nil {
 		return err
 	}
-	err = s.surveyAgain(ctx, want, at.Behind)
+	err = s.surveyAgain(ctx, want, at.After)
 	var lost *sink.LostError
 	if err == nil || errors.As(err, &lost) {
 		s.opened = true

@@ -128,7 +128,7 @@ func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 		}
 		release()
 		s.awaitStored(1 + underWay(publish, late))
-		again := sink.Opening{Mark: mark, Again: true, Behind: func() func(string) { return func(string) {} }}
+		again := sink.Opening{Mark: mark, Again: true, After: func() func(string) { return func(string) {} }}
 		err := next.Open(within(t), again)
 		var told *sink.LateError
 		if !errors.As(err, &told) {

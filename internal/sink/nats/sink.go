@@ -92,7 +92,7 @@ func (s *Sink) attempt(ctx context.Context, want *mark, at *sink.Opening) error 
 		s.begin("")
 		return nil
 	}
-	if err := s.resume(ctx, info, want, at.Behind()); err != nil || !at.Again || s.options.Shared {
+	if err := s.resume(ctx, info, want, at.After()); err != nil || !at.Again || s.options.Shared {
 		return err
 	}
 	return s.inspector.onlyOurs(ctx, &s.left)

@@ -58,7 +58,7 @@ func (s *memorySink) Open(ctx context.Context, at sink.Opening) error {
 	if s.log.lie == "forgets what follows" {
 		return nil
 	}
-	found := at.Behind()
+	found := at.After()
 	for _, stored := range s.log.stored[min(from, len(s.log.stored)):] {
 		found(stored.ID)
 	}

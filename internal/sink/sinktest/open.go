@@ -8,7 +8,7 @@ import (
 
 // Open opens the sink and returns the ids that it finds after the mark.
 func Open(ctx context.Context, s sink.Sink, mark sink.Mark) (ids []string, err error) {
-	err = s.Open(ctx, sink.Opening{Mark: mark, Behind: collect(&ids)})
+	err = s.Open(ctx, sink.Opening{Mark: mark, After: collect(&ids)})
 	if err != nil {
 		return nil, err
 	}

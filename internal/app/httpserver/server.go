@@ -1,0 +1,84 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// Options are those of a Door. All are needed.
+type Options struct {
+	Address  string        // host:port
+	StateDir string        // where commands look for the address
+	Token    control.Token // that an operator's questions have to show
+	Logger   *slog.Logger
+}
+
+// Door is the address that the process answers at. One run after the other serves it; who comes in between waits.
+type Server struct {
+	Options
+	listener *net.TCPListener // nil before it is opened
+}
+
+// New opens nothing yet.
+func New(o Options) *Server { return &Server{Options: o} }
+
+// open returns the listener for the next server. The one before has ended.
+func (d *Server) open(ctx context.Context) (net.Listener, error) {
+	if d.listener == nil {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", d.Address)
+		if err != nil {
+			return nil, fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", d.Address, Cause(err))
+		}
+		d.listener = listener.(*net.TCPListener) // of the network "tcp"
+	}
+	if err := d.listener.SetDeadline(time.Time{}); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", d.Address, err)
+	}
+	return &shift{TCPListener: d.listener}, nil
+}
+
+// Close lets nobody in any more.
+func (d *Server) Close() error {
+	if d.listener == nil {
+		return nil
+	}
+	return d.listener.Close()
+}
+
+// shift is the address while one server has it.
+type shift struct {
+	*net.TCPListener
+	over atomic.Bool
+}
+
+// Accept is net.Listener's.
+func (s *shift) Accept() (net.Conn, error) {
+	conn, err := s.TCPListener.Accept()
+	if err != nil && s.over.Load() {
+		return nil, net.ErrClosed
+	}
+	return conn, err
+}
+
+// Close is net.Listener's. The address stays open for the next server.
+func (s *shift) Close() error {
+	s.over.Store(true)
+	return s.SetDeadline(time.Unix(1, 0)) // Accept returns
+}
+
+// Cause is an error of the operating system without the path and the address, which the message has already.
+func Cause(err error) error {
+	var system *os.SyscallError
+	if errors.As(err, &system) {
+		return system.Err
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+)
+
+var errTest = errors.New("cause")
+
+// newTestHandler is a handler of sink all, with a pipeline behind it that saves what is heard as the real one does.
+func newTestHandler(t *testing.T) *brokerHandler {
+	t.Helper()
+	requests, done := make(chan pipeline.Request), make(chan struct{})
+	c := twoSinks(requests)
+	var err error
+	if c.Store, err = checkpoint.Open(t.Context(), t.TempDir(), checkpoint.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(done)
+		for request := range requests {
+			batch := checkpoint.Batch{Heard: request.Heard}
+			for _, part := range append(request.Also, pipeline.RequestPart{Streams: request.Streams, Limits: request.Limits}) {
+				for _, stream := range part.Streams {
+					batch.PendingSnapshots = append(batch.PendingSnapshots,
+						checkpoint.PendingSnapshot{Stream: stream, Owed: change.Owed{Sink: "all", Reason: change.Requested, Limits: part.Limits}})
+				}
+			}
+			request.Answer <- c.Store.Commit(batch)
+		}
+	}()
+	t.Cleanup(func() {
+		close(requests)
+		<-done
+		if err := c.Store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d, err := newBrokerHandler(c, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestI5AQuestionIsFollowedOnce, also by the next life; one without an id each time.
+func TestI5AQuestionIsFollowedOnce(t *testing.T) {
+	d := newTestHandler(t)
+	for range 2 {
+		if _, err := d.snapshot(t.Context(), "", control.SnapshotRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.snapshot(t.Context(), "one", control.SnapshotRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := newBrokerHandler(d.Handler, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, life := range []*brokerHandler{d, again} {
+		_, err := life.snapshot(t.Context(), "one", control.SnapshotRequest{})
+		var repeated *control.RepeatedError
+		if !errors.As(err, &repeated) || control.StatusOf(err) != 409 {
+			t.Errorf("it is followed again: %v", err)
+		}
+	}
+}
+
+// TestI5WhatFailedAndIsSavedAllTheSameIsKnown: the pipeline may say that something failed after the commit.
+func TestI5WhatFailedAndIsSavedAllTheSameIsKnown(t *testing.T) {
+	d := newTestHandler(t)
+	err := d.once("one", func(heard map[string][]byte) error {
+		return errors.Join(d.Store.Commit(checkpoint.Batch{Heard: heard}), errTest)
+	})
+	if !errors.Is(err, errTest) || !d.book.Has("one") {
+		t.Errorf("%v; known is %t", err, d.book.Has("one"))
+	}
+	if err := d.once("two", func(map[string][]byte) error { return errTest }); !errors.Is(err, errTest) || d.book.Has("two") {
+		t.Errorf("what was not saved is known: %v", err)
+	}
+}
+
+// TestI6NoMoreIsOwedThanSome to those who ask through brokers.
+func TestI6NoMoreIsOwedThanSome(t *testing.T) {
+	d := newTestHandler(t)
+	batch := checkpoint.Batch{}
+	for i := range mostOwed {
+		batch.PendingSnapshots = append(batch.PendingSnapshots, checkpoint.PendingSnapshot{
+			Stream: "pods", Owed: change.Owed{Sink: "all", Reason: change.Requested, Limits: change.Limits{Name: string(rune('a'+i%26)) + string(rune('a'+i/26))}},
+		})
+	}
+	if err := d.Store.Commit(batch); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.snapshot(t.Context(), "", control.SnapshotRequest{})
+	var refused *control.RefusedError
+	if !errors.As(err, &refused) {
+		t.Errorf("one more is owed: %v", err)
+	}
+}
+
+// TestWhatIsHeardNoMoreIsForgotten, so that it begins anew when it is heard again.
+func TestWhatIsHeardNoMoreIsForgotten(t *testing.T) {
+	d := newTestHandler(t)
+	if err := d.Store.Commit(checkpoint.Batch{Heard: map[string][]byte{"all": []byte("{}"), "some": []byte("{}")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.forgetHeard(map[string]bool{"all": true}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := d.Store.Hearing(); err != nil || len(left) != 1 || left[0] != "all" {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}
+
+// TestAStopWaitsForTheHearers.
+func TestAStopWaitsForTheHearers(t *testing.T) {
+	ended := 0
+	hear := hearing(func(ctx context.Context) {
+		<-ctx.Done()
+		ended++
+	})
+	runAll(t.Context(), []destination.Hearer{hear})()
+	if ended != 1 {
+		t.Errorf("%d have ended", ended)
+	}
+}
+
+type hearing func(context.Context)
+
+func (h hearing) Run(ctx context.Context) { h(ctx) }
+
+func (h hearing) Check(context.Context) error { return nil }

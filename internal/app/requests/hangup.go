@@ -1,0 +1,40 @@
+package requests
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// AnswerHangups asks for a full snapshot of everything at each hangup, until the returned function is called, which
+// waits for its goroutine.
+func (c *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-hangups:
+				c.answerHangup(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func (c *Handler) answerHangup(ctx context.Context) {
+	snapshot, err := c.owe(ctx, control.SnapshotRequest{}, nil)
+	if err != nil {
+		c.Logger.Warn("SIGHUP requested a full snapshot, which could not start", "error", err)
+		return
+	}
+	c.Logger.Info("SIGHUP requested a full snapshot", "resources", strings.Join(snapshot.Streams, ","), "sinks", strings.Join(snapshot.Sinks, ","))
+}

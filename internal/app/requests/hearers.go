@@ -1,0 +1,73 @@
+package requests
+
+import (
+	"context"
+
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+// Hear has others ask through the brokers of the sinks that let them, until the returned function is called, which
+// waits.
+func (c *Handler) Hear(ctx context.Context) (stop func(), err error) {
+	var hearers []destination.Hearer
+	hearing := map[string]bool{}
+	for i := range c.Config.Sinks {
+		s := &c.Config.Sinks[i]
+		to, err := destination.Of(s, c.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		if to.Hearer == nil {
+			continue
+		}
+		d, err := newBrokerHandler(c, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		h, err := to.Hearer(d.open())
+		if err != nil {
+			return nil, err
+		}
+		hearing[s.Name] = true
+		hearers = append(hearers, h)
+	}
+	if err := c.forgetHeard(hearing); err != nil {
+		return nil, err
+	}
+	return runAll(ctx, hearers), nil
+}
+
+// forgetHeard forgets what was heard through the brokers of other sinks. Were it kept, all that is asked until they are
+// heard again would be followed then, however old.
+func (c *Handler) forgetHeard(but map[string]bool) error {
+	saved, err := c.Store.Hearing()
+	if err != nil {
+		return err
+	}
+	forgotten := map[string][]byte{}
+	for _, name := range saved {
+		if !but[name] {
+			forgotten[name] = nil
+		}
+	}
+	return c.Store.Commit(checkpoint.Batch{Heard: forgotten})
+}
+
+// runAll runs the hearers until the returned function is called, which waits.
+func runAll(ctx context.Context, hearers []destination.Hearer) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	for _, h := range hearers {
+		go func() {
+			h.Run(ctx)
+			done <- struct{}{}
+		}()
+	}
+	return func() {
+		cancel()
+		for range hearers {
+			<-done
+		}
+	}
+}

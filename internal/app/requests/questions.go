@@ -1,0 +1,96 @@
+package requests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/control"
+)
+
+// A question that changes something may have an id.
+type (
+	snapshotQuestion struct {
+		ID string `json:"id,omitempty"`
+		control.SnapshotRequest
+	}
+	steerQuestion struct {
+		ID  string   `json:"id,omitempty"`
+		IDs []string `json:"ids"` // of snapshots
+	}
+)
+
+// question is what may be asked, as the loopback interface takes it, and answered with the same document.
+type question func(ctx context.Context, text []byte) (any, error)
+
+// questions are all, by their names.
+func (d *brokerHandler) questions() map[string]question {
+	all := map[string]question{
+		"snapshot": func(ctx context.Context, text []byte) (any, error) {
+			var asked snapshotQuestion
+			if len(text) > 0 {
+				if err := control.Decode(bytes.NewReader(text), &asked, `{"resources":["pods"],"sink":"out","id":"7f2"}, all optional`); err != nil {
+					return nil, err
+				}
+			}
+			return d.snapshot(ctx, asked.ID, asked.SnapshotRequest)
+		},
+		"list": func(context.Context, []byte) (any, error) {
+			owed, err := d.Owing.owed()
+			return control.OwedList{Owed: owed, Stopped: d.Owing.stopped()}, err
+		},
+		"checkpoint": func(context.Context, []byte) (any, error) { return control.ReadState(d.Store) },
+		"status":     func(context.Context, []byte) (any, error) { return d.Status(), nil },
+	}
+	for _, do := range []string{control.Stop, control.Pause, control.Resume} {
+		all[do] = func(ctx context.Context, text []byte) (any, error) {
+			var asked steerQuestion
+			if err := control.Decode(bytes.NewReader(text), &asked, `{"ids":["7mare7x"]}, as list shows them`); err != nil {
+				return nil, err
+			}
+			request := control.SteerRequest{Do: do, IDs: asked.IDs}
+			return request, d.steer(ctx, asked.ID, request)
+		}
+	}
+	return all
+}
+
+// open is the handler as those see it who ask.
+func (d *brokerHandler) open() *destination.RequestHandler {
+	open := &destination.RequestHandler{
+		Questions: map[string]func(context.Context, []byte) ([]byte, error){},
+		Signals:   func(tells bool) (destination.SignalHandler, string) { return newSignalHandler(d, tells), d.book.Place },
+		Hears:     func(err error) { d.Told.Hears(d.sink, err) },
+		Noticed:   func(text string) { d.Told.Noticed(d.sink, text) },
+	}
+	for name, ask := range d.questions() {
+		open.Questions[name] = func(ctx context.Context, text []byte) ([]byte, error) { return d.answer(ctx, name, ask, text) }
+	}
+	return open
+}
+
+// Shut is a handler that answers nobody, for a Hearer that does not run. It has the names of all questions, which may
+// be forbidden.
+func Shut() *destination.RequestHandler {
+	shut := &destination.RequestHandler{Questions: map[string]func(context.Context, []byte) ([]byte, error){}}
+	for name := range (&brokerHandler{}).questions() {
+		shut.Questions[name] = nil
+	}
+	return shut
+}
+
+// answer answers a question in JSON. Who only looks is not told of.
+func (d *brokerHandler) answer(ctx context.Context, name string, ask question, text []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	document, err := ask(ctx, text)
+	if changes := slices.Contains([]string{"snapshot", control.Stop, control.Pause, control.Resume}, name); changes {
+		d.Told.Asked(d.sink, name, shortened(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(document)
+}

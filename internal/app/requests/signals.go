@@ -1,0 +1,247 @@
+package requests
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/signal"
+)
+
+const (
+	// signalsFollowed is how many signals are followed between two pauses (I6): each is saved.
+	signalsFollowed = 20
+	// mostRefusals is how many refusals wait to be told (I6). Further ones are only counted.
+	mostRefusals = 100
+	// maxLogged is how many bytes of a signal of type log the log has.
+	maxLogged = 300
+)
+
+// signalHandler is a brokerHandler at a topic of Debezium's signals. What is asked for there is for the sink of the topic alone.
+type signalHandler struct {
+	*brokerHandler
+	notes    *notes // nil is that nobody is to be told what becomes of signals
+	followed int    // since the last pause
+}
+
+func newSignalHandler(d *brokerHandler, tells bool) *signalHandler {
+	s := &signalHandler{brokerHandler: d}
+	if tells {
+		s.notes = &notes{listed: map[string]listing{}}
+	} else {
+		d.book.Tasks = nil // of a time when somebody was told
+	}
+	return s
+}
+
+// Save is as in destination.SignalDesk.
+func (d *signalHandler) Save(place string) error { return d.save(d.book.At(place)) }
+
+// Follow is as in destination.SignalDesk.
+func (d *signalHandler) Follow(ctx context.Context, m *signal.Message) error {
+	switch {
+	case m.Broken != nil:
+		d.refuse(m.Place, "signal", m.Broken)
+		return nil
+	case len(m.Key) == 0:
+		d.refuse(m.Place, "signal", fmt.Errorf("it has no key: want the cluster's name, %s", d.Cluster.Name))
+		return nil
+	case string(m.Key) != d.Cluster.Name || m.After() == d.book.Place: // another's, or it was followed
+		return nil
+	}
+	s, err := signal.Parse(m.Value)
+	id := cmp.Or(s.ID, m.Place)
+	if err == nil && m.Old != "" {
+		err = errors.New(m.Old)
+	}
+	if err != nil {
+		d.refuse(id, cmp.Or(s.Type, "signal"), err)
+		return nil
+	}
+	if d.followed >= signalsFollowed {
+		return signal.ErrEnough
+	}
+	d.followed++
+	return d.do(ctx, &s, m)
+}
+
+// do does what the signal asks for, or refuses it.
+func (d *signalHandler) do(ctx context.Context, s *signal.Signal, m *signal.Message) error {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	err, what := error(nil), s.Type
+	switch s.Type {
+	case signal.Execute:
+		err = d.execute(ctx, s, m)
+	case signal.Stop:
+		err = d.steer(ctx, s, m, control.Stop)
+	case signal.Pause:
+		err = d.steer(ctx, s, m, control.Pause)
+	case signal.Resume:
+		err = d.steer(ctx, s, m, control.Resume)
+	case signal.Log:
+		what, err = d.log(s, m)
+	}
+	if errors.Is(err, control.ErrNotStreaming) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil {
+		d.refuse(cmp.Or(s.ID, m.Place), what, err)
+		return nil
+	}
+	d.Told.Asked(d.sink, what, nil)
+	return nil
+}
+
+// refuse tells that the signal is not followed, and why.
+func (d *signalHandler) refuse(id, what string, err error) {
+	d.Told.Asked(d.sink, what, shortened(err))
+	if d.notes != nil && len(d.notes.refusals) < mostRefusals {
+		d.notes.refusals = append(d.notes.refusals, signal.Refused(id, err.Error()))
+	}
+}
+
+// log is what the log is told. It is saved with the next place: what is told twice after a crash does no harm.
+func (d *signalHandler) log(s *signal.Signal, m *signal.Message) (what string, err error) {
+	if d.book.Has(s.ID) {
+		return s.Type, &control.RepeatedError{ID: s.ID}
+	}
+	d.book = d.book.With(s.ID)
+	text := strings.Replace(s.Message, "{}", strconv.FormatInt(m.Offset, 10), 1) // as Debezium does
+	return s.Type + ": " + strings.ToValidUTF8(text[:min(len(text), maxLogged)], ""), nil
+}
+
+// execute owes the snapshots that the signal asks for.
+func (d *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal.Message) error {
+	parts, err := s.Parts(d.matcher())
+	if err != nil {
+		return err
+	}
+	wanted, err := d.taken(byLimits(parts))
+	if err == nil {
+		err = d.room()
+	}
+	if err != nil {
+		return err
+	}
+	next := d.book.With(s.ID).At(m.After())
+	if d.notes != nil {
+		if d.book.IsFull() {
+			return errors.New("too many snapshots of signals are under way, or nobody could be told of their end: send it again when some are delivered")
+		}
+		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: partsOf(wanted)})
+	}
+	return d.follow(s.ID, next, func(heard map[string][]byte) error {
+		return ask(ctx, d.Requests, pipeline.Request{
+			Reason: change.Requested, Sink: d.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
+		})
+	})
+}
+
+// matcher finds streams by the names that they have now.
+func (d *signalHandler) matcher() signal.Matcher {
+	named := d.Cluster.Named()
+	return func(collection string) ([]string, error) { return control.Match(named, collection) }
+}
+
+// byLimits are the parts, those with the same limits as one.
+func byLimits(parts []signal.Part) (all []pipeline.RequestPart) {
+	for _, part := range parts {
+		at := slices.IndexFunc(all, func(p pipeline.RequestPart) bool { return p.Limits == part.Limits })
+		if at < 0 {
+			at, all = len(all), append(all, pipeline.RequestPart{Limits: part.Limits})
+		}
+		all[at].Streams = append(all[at].Streams, part.Stream)
+	}
+	return all
+}
+
+// partsOf is the inverse of byLimits.
+func partsOf(all []pipeline.RequestPart) (parts []signal.Part) {
+	for _, p := range all {
+		for _, stream := range p.Streams {
+			parts = append(parts, signal.Part{Stream: stream, Limits: p.Limits})
+		}
+	}
+	return parts
+}
+
+// taken is what the sink takes of the parts and what there may be objects of, with limits that an API server takes. It
+// is an error if that is nothing.
+func (d *signalHandler) taken(parts []pipeline.RequestPart) (taken []pipeline.RequestPart, err error) {
+	var nothing error
+	for _, part := range parts {
+		asked := control.SnapshotRequest{Namespace: part.Limits.Namespace, Name: part.Limits.Name, Selector: part.Limits.Selector}
+		limits, err := limitsOf(&asked)
+		if err != nil {
+			return nil, err
+		}
+		streams := d.Cluster.TakenBy(d.Config.Sinks, []string{d.sink}, part.Streams)
+		if len(streams) == 0 {
+			nothing = &control.RefusedError{Text: fmt.Sprintf("%s: sink %s takes nothing of it", strings.Join(part.Streams, ", "), d.sink)}
+			continue
+		}
+		if streams, err = d.Cluster.Reached(streams, limits); err != nil {
+			nothing = err
+			continue
+		}
+		taken = append(taken, pipeline.RequestPart{Streams: streams, Limits: limits})
+	}
+	if len(taken) == 0 {
+		return nil, nothing
+	}
+	return taken, nil
+}
+
+// steerings is how often an order is given anew because a snapshot of it is delivered meanwhile.
+const steerings = 3
+
+// steer stops, pauses or resumes the snapshots that the sink was asked for, of the chosen streams.
+func (d *signalHandler) steer(ctx context.Context, s *signal.Signal, m *signal.Message, do string) (err error) {
+	streams, err := s.Chosen(d.matcher())
+	if err != nil {
+		return err
+	}
+	for range steerings {
+		var ids []string
+		if ids, err = d.steerable(streams, do); err != nil {
+			return err
+		}
+		err = d.follow(s.ID, d.book.With(s.ID).At(m.After()), func(heard map[string][]byte) error {
+			return d.Owing.steer(ctx, control.SteerRequest{Do: do, IDs: ids}, heard)
+		})
+		var delivered *control.RefusedError
+		if !errors.As(err, &delivered) {
+			return err
+		}
+	}
+	return err
+}
+
+// steerable are the ids of snapshots that the order can be of; no streams is all.
+func (d *signalHandler) steerable(streams []string, do string) (ids []string, err error) {
+	owed, err := d.Owing.owed()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range owed {
+		isChosen := len(streams) == 0 || slices.Contains(streams, o.Stream)
+		isFit := do == control.Stop || (do == control.Resume) == (o.State == control.Paused)
+		if o.Sink == d.sink && o.Reason == string(change.Requested) && isChosen && isFit {
+			ids = append(ids, o.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, &control.RefusedError{Text: fmt.Sprintf("no snapshot that was asked for can be %s", map[string]string{
+			control.Stop: "stopped: none is owed", control.Pause: "paused: none is owed that is not", control.Resume: "resumed: none is paused",
+		}[do])}
+	}
+	return ids, nil
+}
