@@ -38,6 +38,6 @@
 //     in turn.
 //   - Sources see the line as an Inlet: only the pipeline may ask the state what a sink has missed when a stream is
 //     drained.
-//   - A run stands on participants (sources, line, listeners), owing (what sinks are owed and miss) and opener (how sinks are opened),
-//     each embedded in the next, so that the compiler holds the direction, as in package delivery.
+//   - A run stands on participants (sources, line, listeners), owing (what sinks are owed and miss) and opener (how
+//     sinks are opened), each embedded in the next, so that the compiler holds the direction, as in package delivery.
 package pipeline

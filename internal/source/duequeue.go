@@ -6,7 +6,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// dueQueue is what is due of one kind: what ends the watch, or what is read beside it. It is pure; a schedule guards it.
+// dueQueue is what is due of one kind: what ends the watch, or what is read beside it. It is pure; a schedule guards
+// it.
 type dueQueue struct {
 	due     []change.Owed
 	running int // so many of the first are being run

@@ -1,5 +1,5 @@
-// Package httpserver is the address that the process answers at. It stays open from one run to the next, and is shut without
-// waiting for whoever asks.
+// Package httpserver is the address that the process answers at. It stays open from one run to the next, and is shut
+// without waiting for whoever asks.
 //
 // Decisions:
 //

@@ -21,8 +21,8 @@ func Beside(others, there http.Handler, paths []string) http.Handler {
 	return mux
 }
 
-// Serve answers at the address until the returned function is called, which waits for the server's goroutine and for all
-// answers. The state directory says where, for the commands.
+// Serve answers at the address until the returned function is called, which waits for the server's goroutine and for
+// all answers. The state directory says where, for the commands.
 func (d *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
 	first := d.listener == nil
 	listener, err := d.open(ctx)

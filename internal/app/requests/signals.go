@@ -24,7 +24,8 @@ const (
 	maxLogged = 300
 )
 
-// signalHandler is a brokerHandler at a topic of Debezium's signals. What is asked for there is for the sink of the topic alone.
+// signalHandler is a brokerHandler at a topic of Debezium's signals. What is asked for there is for the sink of the
+// topic alone.
 type signalHandler struct {
 	*brokerHandler
 	notes    *notes // nil is that nobody is to be told what becomes of signals

@@ -19,8 +19,8 @@ import (
 // errUnreachable says that this leader reaches no broker that it needs, and another member does.
 var errUnreachable = errors.New("this exporter does not reach its brokers")
 
-// brokerHealth is what a look at the brokers of a task came to: why each cannot be used, nil where it can. Without the log
-// the sinks were not looked at.
+// brokerHealth is what a look at the brokers of a task came to: why each cannot be used, nil where it can. Without
+// the log the sinks were not looked at.
 type brokerHealth struct {
 	log   error
 	sinks []error
