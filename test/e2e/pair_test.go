@@ -183,12 +183,21 @@ func (p *pair) awaitIn(sink *follower, what string, wanted func(*event) bool) {
 // quit asks the member to end, which it must do well.
 func (p *pair) quit(m *member) {
 	p.t.Helper()
+	if code, said := p.end(m); code != 0 {
+		p.t.Fatalf("%s ended with code %d\n%s", filepath.Base(m.state), code, said)
+	}
+}
+
+// end asks the member to end, and returns its exit code and the last that it said.
+func (p *pair) end(m *member) (code int, said string) {
+	p.t.Helper()
 	p.eventually("the member listens", m.listens)
 	code, _, err := m.process.terminate(stopLimit)
-	if err != nil || code != 0 {
-		p.t.Fatalf("%s ended with code %d, %v\n%s", filepath.Base(m.state), code, err, m.lastLines(p.t))
+	if said = m.lastLines(p.t); err != nil {
+		p.t.Fatalf("%s did not end: %v\n%s", filepath.Base(m.state), err, said)
 	}
 	m.process = nil
+	return code, said
 }
 
 // die kills the member, with its state if that is to be lost, too.

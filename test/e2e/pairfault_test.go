@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -97,8 +98,11 @@ func (o *ordeal) cutOff(m *member, networks ...*proxy) {
 	}
 }
 
+// stop asks the member to end. What a busy broker has not answered in time is left to the next start.
 func (o *ordeal) stop(m *member) {
-	o.quit(m)
+	if code, said := o.end(m); code != 0 && !strings.Contains(said, "the next start continues there") {
+		o.t.Fatalf("%s ended with code %d\n%s", filepath.Base(m.state), code, said)
+	}
 	o.upTo(leaseTime)
 	m.start(o.t)
 }

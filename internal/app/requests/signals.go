@@ -42,10 +42,10 @@ func newSignalHandler(d *brokerHandler, tells bool) *signalHandler {
 	return s
 }
 
-// Save is as in destination.SignalDesk.
+// Save is as in destination.SignalHandler.
 func (d *signalHandler) Save(place string) error { return d.save(d.book.At(place)) }
 
-// Follow is as in destination.SignalDesk.
+// Follow is as in destination.SignalHandler.
 func (d *signalHandler) Follow(ctx context.Context, m *signal.Message) error {
 	switch {
 	case m.Broken != nil:

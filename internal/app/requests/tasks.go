@@ -9,7 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/signal"
 )
 
-// Tell is as in destination.SignalDesk.
+// Tell is as in destination.SignalHandler.
 func (d *signalHandler) Tell(_ context.Context, send func(values [][]byte) error) error {
 	d.followed = 0
 	if d.notes == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// SignalDesk does what signals ask for. One goroutine calls it.
+// SignalHandler does what signals ask for. One goroutine calls it.
 type SignalHandler interface {
 	// Follow does what the message asks for, or refuses it for good. What it does it saves together with the place
 	// after the message. After an error the message is not taken, and is given again after a pause.
