@@ -34,7 +34,7 @@ type Destination struct {
 	read       func(sink.Start) (sink.Reader, error) // its log
 }
 
-// Desk answers those who ask through a sink's broker, by questions or by signals.
+// RequestHandler answers those who ask through a sink's broker, by questions or by signals.
 type RequestHandler struct {
 	Questions map[string]func(ctx context.Context, text []byte) ([]byte, error) // by their names
 	// Signals is who follows signals, from the place on. tells says whether somebody is told what becomes of them.

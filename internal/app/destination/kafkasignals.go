@@ -33,7 +33,7 @@ func kafkaHearer(s *config.Sink, c *cluster.Cluster, routes encode.Routes) (func
 		hearing.Sink = kafkaOptions(s, c, routes, Nop{})
 		hearing.Group = hearing.Sink.TransactionalID
 		if d.Signals != nil {
-			hearing.Desk, hearing.Place = d.Signals(hearing.Notifications != "")
+			hearing.Handler, hearing.Place = d.Signals(hearing.Notifications != "")
 			hearing.Heard, hearing.Sink.Notice = d.Hears, d.Noticed
 			hearing.Sink.Retry = func(_ string, err error) { d.Hears(err) }
 		}

@@ -65,13 +65,13 @@ func (s *Signals) look(ctx context.Context) error {
 		if left--; left < 0 {
 			return signal.ErrEnough
 		}
-		return s.options.Desk.Follow(ctx, m)
+		return s.options.Handler.Follow(ctx, m)
 	})
 	s.place = place
 	if errors.Is(err, signal.ErrEnough) {
 		err = nil
 	}
-	told := s.options.Desk.Tell(ctx, func(values [][]byte) error { return s.log.notify(ctx, s.options.Cluster, values) })
+	told := s.options.Handler.Tell(ctx, func(values [][]byte) error { return s.log.notify(ctx, s.options.Cluster, values) })
 	return errors.Join(err, s.save(ctx), told)
 }
 
@@ -81,7 +81,7 @@ func (s *Signals) save(ctx context.Context) error {
 	if s.place == s.saved {
 		return nil
 	}
-	if err := s.options.Desk.Save(s.place); err != nil {
+	if err := s.options.Handler.Save(s.place); err != nil {
 		return err
 	}
 	s.saved = s.place

@@ -33,10 +33,10 @@ type SignalOptions struct {
 	Notifications string // the topic in which it is told what becomes of signals; "" is none
 	Cluster       []byte // the key of notifications
 	// Group is the group of consumers as which the brokers keep how far the signals were read. It belongs to one state.
-	Group string
-	Place string // that was saved; "" is none
-	Desk  SignalHandler
-	Heard func(error) // is told after each look that signals can be read, or why not
+	Group   string
+	Place   string // that was saved; "" is none
+	Handler SignalHandler
+	Heard   func(error) // is told after each look that signals can be read, or why not
 }
 
 // signalBatch is the most bytes that a batch of signals may hold when decompressed (I6).

@@ -65,7 +65,7 @@ func newSignalsRig(t *testing.T) *signalsRig {
 	options.Notice = func(text string) { r.notices = append(r.notices, text) }
 	r.options = SignalOptions{
 		Sink: options, Topic: options.Topics[0], Notifications: options.Topics[1], Cluster: []byte("prod"), Group: "group-" + options.Topics[0],
-		Desk: r, Heard: func(error) {},
+		Handler: r, Heard: func(error) {},
 	}
 	r.live("")
 	t.Cleanup(func() { r.signals.log.disconnect() })
