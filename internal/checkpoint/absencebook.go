@@ -77,15 +77,19 @@ func (k *absenceBook) end(subscription Subscription) {
 
 // hold notes what the log of a sink holds that comes back, and that misses the stream.
 func (k *absenceBook) hold(h Held) error {
-	ahead := h.Ahead
+	key, ahead := missedKey(h.Subscription, h.Entry.Key, h.Entry.UID), h.Ahead
+	_, before, err := k.saved.held(key)
 	switch {
+	case err != nil:
+		return err
+	case h.OnDisk && before != told:
+		ahead = onDisk
 	case !h.Exists:
 		ahead = told
-	case ahead == "":
+	case ahead == "" && before != onDisk: // else it is left out
 		return k.missDelete(h.Subscription, h.Entry, "")
 	}
-	k.to.set(missedKey(h.Subscription, h.Entry.Key, h.Entry.UID),
-		appendEntry(appendText(nil, ahead), h.Entry.UID, h.Entry.ResourceVersion))
+	k.to.set(key, appendEntry(appendText(nil, ahead), h.Entry.UID, h.Entry.ResourceVersion))
 	return nil
 }
 
@@ -186,14 +190,14 @@ func (k *absenceBook) missed(rec *change.Record, in *streamAbsences, a *Absence)
 	return nil
 }
 
-// missDelete notes that the sink is to be told that the object is gone, unless its log has that. The version is one
-// before the object's end: what the sink is told later must not have the id of the delete, which has the object with
-// it (I8). It is not one before what the sink's log has (I3). What that has from the end on, "" where nobody has seen
-// it, is of another history, whose versions say nothing here.
+// missDelete notes that the sink is to be told that the object is gone, unless its log has that, or its disk. The
+// version is one before the object's end: what the sink is told later must not have the id of the delete, which has the
+// object with it (I8). It is not one before what the sink's log has (I3). What that has from the end on, "" where
+// nobody has seen it, is of another history, whose versions say nothing here.
 func (k *absenceBook) missDelete(subscription Subscription, gone change.Entry, end string) error {
 	key := missedKey(subscription, gone.Key, gone.UID)
-	version, wasTold, err := k.saved.held(key)
-	if err != nil || wasTold {
+	version, ahead, err := k.saved.held(key)
+	if err != nil || ahead == told || ahead == onDisk {
 		return err
 	}
 	isOurs := end == "" || change.CompareVersions(version, end) < 0

@@ -34,6 +34,8 @@ type Held struct {
 	Subscription
 	Entry  change.Entry
 	Exists bool
+	// OnDisk says of one that does not exist that its delete is on disk: it will be told, if it is not left out.
+	OnDisk bool
 	// Ahead is the epoch, as of change.ID's Cluster, whose position is still to reach the entry's version, "" where it
 	// has: the log holds the object unless it is known to hold its delete.
 	Ahead string
@@ -93,7 +95,7 @@ func (a *absences) Missed(subscription Subscription, clusterUID string) ([]chang
 		if entry.UID, entry.ResourceVersion, err = parseEntry(rest); err != nil {
 			return a.badValue("a missed delete", err)
 		}
-		if ahead == told || ahead != "" && ahead == here && change.CompareVersions(entry.ResourceVersion, position.ResourceVersion) > 0 {
+		if ahead == told || ahead == onDisk || ahead != "" && ahead == here && change.CompareVersions(entry.ResourceVersion, position.ResourceVersion) > 0 {
 			return nil // it has the delete, or the record comes again
 		}
 		known, found, err := inventory{a.database}.Lookup(subscription.Stream, entry.Key)
@@ -121,25 +123,28 @@ func (a *absences) of(subscription Subscription) (found Absence, absent bool, er
 	return found, true, err
 }
 
-// held is what is noted of an object that the sink has: the version in its log, or that it was told of the end.
-func (a *absences) held(key []byte) (version string, wasTold bool, err error) {
+// held is what is noted of an object that the sink has: the version in its log, and what is in the place of an epoch.
+func (a *absences) held(key []byte) (version, ahead string, err error) {
 	value, found, err := a.get(key)
 	if err != nil || !found {
-		return "", false, err
+		return "", "", err
 	}
 	ahead, rest, err := cutText(value)
 	if err == nil {
 		_, version, err = parseEntry(rest)
 	}
 	if err != nil {
-		return "", false, a.badValue("a missed delete", err)
+		return "", "", a.badValue("a missed delete", err)
 	}
-	return version, ahead == told, nil
+	return version, ahead, nil
 }
 
 // told, in the place of an epoch, is an object of which the sink's log says that it is gone, whenever the others hear
 // of it.
 const told = "-"
+
+// onDisk, in the place of an epoch, is an object whose delete is on disk for the sink. Who leaves that out says so.
+const onDisk = "+"
 
 func absentKey(s Subscription) []byte { return append(sinkPrefix(tableAbsent, s.Sink), s.Stream...) }
 

@@ -44,3 +44,28 @@ func TestI8AMissedDeleteHasNotTheVersionOfTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestI4ADeleteOnDiskThatIsLeftOutIsMissed: a sink comes back, and a delete is on disk for it. The process is killed
+// before the sink is told, and the next one leaves the delete out, since its stream is not configured then.
+func TestI4ADeleteOnDiskThatIsLeftOutIsMissed(t *testing.T) {
+	subscription := Subscription{"out", "pods"}
+	entry := change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}
+	ends, onDisk := Held{Subscription: subscription, Entry: entry}, Held{Subscription: subscription, Entry: entry, OnDisk: true}
+	leftOut := Held{Subscription: subscription, Entry: entry, Exists: true}
+	leftOut.Entry.ResourceVersion = "5"
+	for _, c := range []struct {
+		held []Held
+		want int
+	}{{[]Held{onDisk}, 0}, {[]Held{onDisk, leftOut}, 1}, {[]Held{ends, onDisk, leftOut}, 0}} {
+		s := open(t, t.TempDir())
+		must(t, s.Commit(Batch{Absent: []Absence{{Subscription: subscription, Since: time.UnixMilli(7)}}}))
+		for _, h := range c.held {
+			must(t, s.Commit(Batch{Held: []Held{h}}))
+		}
+		missed, err := s.Missed(subscription, "e")
+		must(t, err)
+		if len(missed) != c.want || c.want > 0 && missed[0] != leftOut.Entry {
+			t.Errorf("after %+v the sink is told that %+v are gone, want %d", c.held, missed, c.want)
+		}
+	}
+}

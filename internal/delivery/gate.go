@@ -107,5 +107,5 @@ func (p *past) toCome(stream string) (ids []change.ID) {
 // toldOnDisk is a delete on disk, which the sink will be told.
 func toldOnDisk(subscription checkpoint.Subscription, deleted *change.Record) checkpoint.Held {
 	entry := change.Entry{Key: deleted.Key, UID: deleted.UID, ResourceVersion: deleted.ResourceVersion}
-	return checkpoint.Held{Subscription: subscription, Entry: entry}
+	return checkpoint.Held{Subscription: subscription, Entry: entry, OnDisk: true}
 }
