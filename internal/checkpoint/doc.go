@@ -6,9 +6,9 @@
 // pipeline decides when to commit.
 //
 // A Store is made of parts that know one thing each: identity, streams, inventory, images, sinks, subscriptions,
-// pending snapshots, absences and spools. They read the database, and it knows none of them. A commit fills one set of
-// rows through the writer; what it changes step by step, it keeps in a pendingBook and an absenceBook until the rows
-// are durable.
+// pending snapshots, absences, spools and what was heard. They read the database, and it knows none of them. A commit
+// fills one set of rows through the writer; what it changes step by step, it keeps in a pendingBook and an absenceBook
+// until the rows are durable.
 //
 // Decisions:
 //

@@ -30,7 +30,8 @@ type destination struct {
 	routes func() routes
 }
 
-// destinations are those that are given. Nothing else in this package lists them, but keys and parseSink.
+// destinations are those that are given. Beside it only keys, parseSink and the texts of
+// errors list them.
 func (s *Sink) destinations() []destination {
 	all := []destination{
 		{kind: KindKafka, given: s.Kafka != nil, check: s.checkKafka, routes: s.Kafka.routes},

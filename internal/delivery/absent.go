@@ -62,7 +62,7 @@ func (p *past) RecallMissed(stream string) error {
 	return nil
 }
 
-// NoteBehind notes what the log holds after the mark and the state must know, before the mark moves.
+// NoteAfterMark notes what the log holds after the mark and the state must know, before the mark moves.
 func (p *past) NoteAfterMark() error { return errors.Join(p.noteHeld(), p.noteUnread()) }
 
 // noteHeld takes a sink that was absent back: what its log holds after the mark, and what is on disk for it, is noted.

@@ -9,7 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// letters are the dead letters of one sink, as its listener keeps them and gives them up. One goroutine uses them.
+// deadLetters are those of one sink, as its listener keeps them and gives them up. One goroutine uses them.
 type deadLetters struct {
 	sink     string
 	to       DeadLetters // nil keeps none

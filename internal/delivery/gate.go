@@ -65,7 +65,7 @@ func (i *intake) Admits(stream *change.Stream) bool { return i.Gate == nil || i.
 func (p *past) MissStream(stream *change.Stream, batch *checkpoint.Batch) error {
 	subscription := checkpoint.Subscription{Sink: p.Name, Stream: stream.String()}
 	if !p.compared.Load() && !p.IsAway() {
-		p.BeginAbsent(false) // NoteBehind notes what the log holds, when it is read
+		p.BeginAbsent(false) // NoteAfterMark notes what the log holds, when it is read
 	}
 	held := newHeldReading(&p.reader, p.Name, nil)
 	for _, id := range p.toCome(subscription.Stream) {

@@ -18,7 +18,7 @@ import (
 // acknowledgement. It stands on three types, each of which knows only the one before it: what waits for the sink
 // (intake), what of that is on disk (onDisk), and what an earlier process or a failed batch has left in the sink's log
 // (past). Beside them is what is on its way into the log (outgoing), with what makes a record fit (trimming) and what
-// is kept of one that never does (letters). One goroutine at a time opens or runs it.
+// is kept of one that never does (deadLetters). One goroutine at a time opens or runs it.
 type Listener struct {
 	past
 	Index       int // among the stops
@@ -43,8 +43,8 @@ type Config struct {
 	Stops      *Stops
 	// Prove is that of pipeline.Config; nil is that nobody else could take over.
 	Prove func(ctx context.Context) error
-	// Lost sees to a full snapshot for a sink whose log has lost records, and whose marks are to be saved with it.
-	Lost func(sinkName string, mark, plain sink.Mark) error
+	// OweLost sees to a full snapshot for a sink whose log has lost records, and whose marks are to be saved with it.
+	OweLost func(sinkName string, mark, plain sink.Mark) error
 	// Shape decides whether a record goes on that a listener makes.
 	Shape func(rec *change.Record)
 }
@@ -60,7 +60,7 @@ func New(index int, s Sink, config *Config) *Listener {
 			},
 			reader: readerOf(config.Store, config.ClusterUID), shape: config.Shape, prove: config.Prove,
 		},
-		Index: index, seldom: retrySeldom(), lost: config.Lost, stops: config.Stops, out: out,
+		Index: index, seldom: retrySeldom(), lost: config.OweLost, stops: config.Stops, out: out,
 		trimming: trimming{out: out, trims: s.Oversize.Trims}, deadLetters: deadLetters{s.Name, s.DeadLetters, out, config.Observer},
 	}
 }

@@ -14,7 +14,7 @@ type Observer struct {
 	// Queued is told what a listener holds after that changed.
 	Queued func(sink string, backlog fifo.Levels)
 	// Opened is told that a sink is open, and how many records after its mark were found in its log.
-	Opened func(sink string, replayed int)
+	Opened func(sink string, found int)
 	// Written is told of a batch that is durable, and how long Write took.
 	Written func(sink string, batch []*change.Record, took time.Duration)
 	// Failed is told of a sink's error; the listener opens the sink again.

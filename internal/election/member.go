@@ -21,9 +21,9 @@ type Options struct {
 	Place    Place
 	Self     string // unlike that of any other member, and the same for as long as this one has its state
 	Duration time.Duration
-	// Mark is what the members of the Lease share, as the Lease notes it. Judge says why another one's may not have
+	// Shared is what the members of the Lease share, as the Lease notes it. Judge says why another one's may not have
 	// the Lease together with this one; nil is that they may.
-	Mark   string
+	Shared string
 	Judge  func(theirs string) error
 	Logger *slog.Logger
 
@@ -77,7 +77,7 @@ func New(o Options) (*Member, error) {
 	}
 	m := &Member{options: o, changed: make(chan struct{})}
 	m.lock = &lock{
-		leases: o.leases, place: o.Place, self: o.Self, mark: o.Mark, timeout: o.Duration / tries / 2, between: o.Duration / renewals, told: m,
+		leases: o.leases, place: o.Place, self: o.Self, mark: o.Shared, timeout: o.Duration / tries / 2, between: o.Duration / renewals, told: m,
 	}
 	nothing := func() {}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{

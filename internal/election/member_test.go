@@ -128,7 +128,7 @@ func (s *server) join(t *testing.T, name, sinks string) *candidate {
 	c := &candidate{cable: &cable{server: s}}
 	var err error
 	c.Member, err = New(Options{
-		Place: Place{"ns", "a"}, Self: Self(name, "1"), Duration: duration, Mark: sinks, Logger: slog.New(slog.DiscardHandler), leases: c.cable,
+		Place: Place{"ns", "a"}, Self: Self(name, "1"), Duration: duration, Shared: sinks, Logger: slog.New(slog.DiscardHandler), leases: c.cable,
 		Judge: func(theirs string) error {
 			if theirs != sinks {
 				return fmt.Errorf("they write to %s", theirs)

@@ -1,9 +1,9 @@
 // Package line is the one way from sources to sinks. It numbers records, hands each to the listeners that want it, and
 // knows what of them is delivered and may be saved. It has one lock, Line.mu, and no goroutine and no I/O.
 //
-// The line sees a listener as a Member: facts of its sink, and three small interfaces by what they are asked for. Queue
-// is on the way of a record, Disk is asked when positions are saved, and Patience when somebody has waited too long. A
-// listener sees its place in line, its Seat.
+// The line sees a listener as a Member: facts of its sink, and four small interfaces by what they are asked for. Gate
+// is before a record goes in line, Queue is on its way, Disk is asked when positions are saved, and Patience when
+// somebody has waited too long. A listener sees its place in line, its Seat.
 //
 // Under the lock are pure types: the trackers of each stream (streams, progress), the room for what is not saved
 // (window), and for each listener the one mark at which a crash would find its sink (resumePoint). What a sink's log

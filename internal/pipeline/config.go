@@ -19,9 +19,9 @@ type Config struct {
 	Images     *line.Images      // of the Store; nil where no source keeps objects
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
 	StopTimeout time.Duration
-	// Lost, where set, ends when there is no use in delivering what is in the queues: another exporter does it. A stop
-	// waits for nothing then.
-	Lost context.Context
+	// Overtaken, where set, ends when there is no use in delivering what is in the queues: another exporter does it. A
+	// stop waits for nothing then.
+	Overtaken context.Context
 	// Prove, where set, is asked whenever a sink was opened, before anything is written to it. nil says that nobody
 	// else had taken over when it was asked. A *sink.PermanentError stops the sink; after any other error it is asked
 	// again.

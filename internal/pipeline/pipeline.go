@@ -128,8 +128,8 @@ func (r *run) drain(listeners *errgroup.Group, stopSinks context.CancelCauseFunc
 	}
 	deadline := time.AfterFunc(r.StopTimeout, func() { stopSinks(errStopped) })
 	defer deadline.Stop()
-	if r.Lost != nil {
-		defer context.AfterFunc(r.Lost, func() { stopSinks(errStopped) })()
+	if r.Overtaken != nil {
+		defer context.AfterFunc(r.Overtaken, func() { stopSinks(errStopped) })()
 	}
 	return listeners.Wait()
 }

@@ -21,7 +21,7 @@ func newRun(config *Config) *run {
 	r := &run{opener: opener{owing: owing{participants: participants{Config: config, stops: delivery.NewStops(len(config.Sinks))}}}}
 	common := delivery.Config{
 		ClusterUID: config.ClusterUID, Streams: config.streams(), Store: config.Store, Reshape: config.Reshape, Observer: config.Observer.Observer,
-		Stops: r.stops, Lost: r.oweLost, Shape: r.shape, Prove: config.Prove,
+		Stops: r.stops, OweLost: r.oweLost, Shape: r.shape, Prove: config.Prove,
 	}
 	for i, s := range config.Sinks {
 		r.listeners = append(r.listeners, &listener{Listener: delivery.New(i, s, &common)})

@@ -1,7 +1,8 @@
 // Package redo is what a sink's log holds beyond the saved state: the records that a crash kept from being saved. They
 // come again, from the watch or in another shape from a reconcile, and are not written twice.
 //
-// It is pure: no lock, no clock, no I/O but two questions to the saved state (State). line.Recovery has the lock.
+// It is pure: no lock, no clock, no I/O but what it asks the saved state (State, Ledger.Replays). line.Recovery has the
+// lock.
 //
 //	Reader     reads ids, and says what the saved state knows of them (Ledger)
 //	Reading    folds a log while it is read, so that nothing is kept of what is saved (I6)

@@ -28,6 +28,9 @@ const (
 	maxType        = 20   // characters of a wrong type that are repeated
 )
 
+// ErrEnough is what those who follow signals take no more with until the next pause.
+var ErrEnough = errors.New("no more signals are taken for the moment")
+
 // Signal is what somebody asks for. See the page "Sending signals to a Debezium connector" of Debezium's documentation.
 type Signal struct {
 	ID          string // "" is none

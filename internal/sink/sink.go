@@ -45,7 +45,7 @@ type Sink interface {
 // Opening is what a sink is opened with.
 type Opening struct {
 	// Mark is the saved one. The empty mark is a sink that never wrote: everything that the log already holds is
-	// somebody else's or an earlier life's, is left alone, and nothing is given to Behind.
+	// somebody else's or an earlier life's, is left alone, and nothing is given to After.
 	Mark  Mark
 	After Tail
 	// Again says that the same sink was open at the mark before, and that only what its last Write left in doubt is

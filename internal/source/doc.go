@@ -29,11 +29,11 @@
 // turn (pace.go).
 //
 // A resourceVersion orders all states of a resource, so no watermark is needed, as it is for databases (the DBLog
-// paper). For each listed object it is known what was told last: what was told before a mark is in the inventory when
-// the mark is saved (mark.go), and what was told since is remembered (recent.go). judge.go says what follows. An object
-// that the sinks have and that is not listed is a suspect until the watch has passed the version of the list: if it has
-// not told of a delete by then, nobody will (suspects.go). What the watch finds in the place of an object whose delete
-// lies in a gap is told after that delete.
+// paper). For each listed object it is known what was told last: what was told before a save point is in the
+// inventory when that is reached (savepoint.go), and what was told since is remembered (recent.go). judge.go says what
+// follows. An object that the sinks have and that is not listed is a suspect until the watch has passed the version of
+// the list: if it has not told of a delete by then, nobody will (suspects.go). What the watch finds in the place of an
+// object whose delete lies in a gap is told after that delete.
 //
 // What is newer than the watch's position is left to the watch, and the snapshot ends after it. A snapshot goes on
 // after every failure with the page that failed, and after a list that the server has forgotten at a newer version.
@@ -84,9 +84,9 @@
 //     from list and watch.
 //   - A full snapshot is ahead of its sinks by what they take in 25 ms, measured, and not by a number of bytes: live
 //     changes wait after it that long, whatever the sink.
-//   - A snapshot remembers deletes since its list, and other changes since the mark before the last. All that a sink
-//     could be told of an object would be needed otherwise, or a list of each object anew. Where even that is too much
-//     and no list succeeds, the watch waits for the sinks once, and all is forgotten.
+//   - A snapshot remembers deletes since its list, and other changes since the save point before the last. All that a
+//     sink could be told of an object would be needed otherwise, or a list of each object anew. Where even that is too
+//     much and no list succeeds, the watch waits for the sinks once, and all is forgotten.
 //   - The last record of a snapshot is held back until it is known to be the last (held.go), so that formats can mark
 //     it.
 //

@@ -24,14 +24,14 @@ func (t ofSinks) Coalesced(name string, records int) {
 }
 
 // Opened is told that a sink is open.
-func (t ofSinks) Opened(name string, replayed int) {
+func (t ofSinks) Opened(name string, found int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
 	first := !s.opened
 	s.State, s.opened, s.Absent = open, true, false
 	if first || s.outage.began.IsZero() { // else whether it works the next batch tells
-		t.Logger.Info("sink open", "sink", name, "foundAfterMark", replayed)
+		t.Logger.Info("sink open", "sink", name, "foundAfterMark", found)
 	}
 	if s.QueueRecords == 0 && s.SpoolRecords == 0 { // there is no next batch
 		t.recovered(name)

@@ -67,7 +67,7 @@ func (l *life) exporter() (err error) {
 		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store, Images: images,
 		Reshape: func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
 		MarkLag: l.world.script.markLag(), Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
-		Lost: l.lost, Prove: log.proof(),
+		Overtaken: l.lost, Prove: log.proof(),
 	})
 }
 

@@ -1,5 +1,6 @@
 // Package destination defines how each kind of sink is built, read back, routed and distinguished from others. Apart
-// from package config, which has their keys, it is the only package that knows which kinds there are.
+// from package config, which has their keys, and what is special about standard output, it is the only package that
+// knows which kinds there are.
 //
 // Decisions:
 //

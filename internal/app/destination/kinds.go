@@ -16,7 +16,7 @@ import (
 // registered are kinds of sinks, by config.Sink.Kind.
 type registered map[string]kind
 
-// kinds are all kinds of sinks: the only place outside package config that knows which there are.
+// kinds are all kinds of sinks: the place outside package config that knows which there are.
 func kinds() registered {
 	return registered{
 		config.KindKafka:  {kafkaDestination, streams},

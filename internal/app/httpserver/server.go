@@ -13,7 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
-// Options are those of a Door. All are needed.
+// Options are those of a Server. All are needed.
 type Options struct {
 	Address  string        // host:port
 	StateDir string        // where commands look for the address
@@ -21,7 +21,7 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Door is the address that the process answers at. One run after the other serves it; who comes in between waits.
+// Server is the address that the process answers at. One run after the other serves it; who comes in between waits.
 type Server struct {
 	Options
 	listener *net.TCPListener // nil before it is opened
@@ -42,7 +42,7 @@ func (d *Server) open(ctx context.Context) (net.Listener, error) {
 	if err := d.listener.SetDeadline(time.Time{}); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", d.Address, err)
 	}
-	return &shift{TCPListener: d.listener}, nil
+	return &listening{TCPListener: d.listener}, nil
 }
 
 // Close lets nobody in any more.
@@ -53,14 +53,14 @@ func (d *Server) Close() error {
 	return d.listener.Close()
 }
 
-// shift is the address while one server has it.
-type shift struct {
+// listening is the address while one server has it.
+type listening struct {
 	*net.TCPListener
 	over atomic.Bool
 }
 
 // Accept is net.Listener's.
-func (s *shift) Accept() (net.Conn, error) {
+func (s *listening) Accept() (net.Conn, error) {
 	conn, err := s.TCPListener.Accept()
 	if err != nil && s.over.Load() {
 		return nil, net.ErrClosed
@@ -69,7 +69,7 @@ func (s *shift) Accept() (net.Conn, error) {
 }
 
 // Close is net.Listener's. The address stays open for the next server.
-func (s *shift) Close() error {
+func (s *listening) Close() error {
 	s.over.Store(true)
 	return s.SetDeadline(time.Unix(1, 0)) // Accept returns
 }

@@ -3,8 +3,10 @@
 //
 // Decisions:
 //
-//   - A Term ends when the Lease is lost, and when a sink or the log of the state is another's. The Lease alone does
-//     not decide who writes: a paused leader finds out late, and the brokers refuse it before that (I10).
+//   - A Term ends when another member holds the Lease, when a sink or the log of the state is another's, when this
+//     member reaches no broker and another one does (cutoff.go), and when a sink was read too early (sink.LateError).
+//     The Lease alone does not decide who writes: a paused leader finds out late, and the brokers refuse it before that
+//     (I10).
 //   - Whenever a leader has opened a sink, and before it writes there, it writes to the log of the state (Term.Prove),
 //     which the next leader's claim refuses. Otherwise a paused leader that wakes up could take a sink from the next
 //     one, and read that one's records as its own. A look at the Lease would not do, since any time may pass between

@@ -101,7 +101,7 @@ func join(ctx context.Context, o Options) (*Member, error) {
 		return nil, err
 	}
 	m.elected, err = election.New(election.Options{
-		Config: c.Rest, Place: m.task.lease, Self: m.task.self(), Duration: time.Duration(o.Config.HA.Duration), Mark: m.claimant.Sinks,
+		Config: c.Rest, Place: m.task.lease, Self: m.task.self(), Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
 		Judge: func(theirs string) error { return sameTask(m.claimant.Sinks, theirs) }, Logger: o.Logger,
 	})
 	return m, err

@@ -11,13 +11,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
-// awaitCopy reads the log until the standby has what it has, and returns the place. Kafka may answer the end of a
-// transaction before all readers see it, as awaitShown says.
-func (b *standby) awaitCopy(t *testing.T) []byte {
+// awaitCopy reads the log until it goes on behind the place, and the standby has what it has, and returns that place.
+// Kafka may answer the end of a transaction before all readers see it, as awaitShown says.
+func (b *standby) awaitCopy(t *testing.T, before []byte) []byte {
 	t.Helper()
 	for until := time.Now().Add(logPatience); ; {
 		found, err := statelog.Look(t.Context(), b.log.place, statelog.Bid{Of: statelog.Identity{Cluster: b.log.cluster.Name}})
-		if err == nil && bytes.Equal(found.End(), b.copy.Place()) {
+		if err == nil && bytes.Equal(found.End(), b.copy.Place()) && !bytes.Equal(found.End(), before) {
 			return found.End()
 		}
 		if time.Now().After(until) {
@@ -44,10 +44,10 @@ func aStandbyTakesOverWithItsCopy(t *testing.T, r *logRig) {
 	r.must(os.MkdirAll(filepath.Dir(left), 0o700))
 	r.must(os.WriteFile(left, []byte("replayed since"), 0o600))
 	b := second.standBy("b")
-	before := b.awaitCopy(t)
+	before := b.awaitCopy(t, nil)
 	r.commit(30)
 	r.awaitLogged()
-	if after := b.awaitCopy(t); bytes.Equal(before, after) || !bytes.Equal(before[:8], after[:8]) {
+	if after := b.awaitCopy(t, before); !bytes.Equal(before[:8], after[:8]) {
 		t.Errorf("the log went from %x to %x, and should go on", before, after)
 	}
 	r.must(b.close()) // the process ends, and the next one goes on with the directory
@@ -73,7 +73,7 @@ func aStandbyTakesOverWithItsCopy(t *testing.T, r *logRig) {
 	second.commit(1)
 	second.awaitLogged()
 	third := r.other(0).standBy("c")
-	if after := third.awaitCopy(t); !bytes.Equal(before[:8], after[:8]) {
+	if after := third.awaitCopy(t, before); !bytes.Equal(before[:8], after[:8]) {
 		t.Errorf("the log went from chain %x to %x, and the copy had all of it", before[:8], after[:8])
 	}
 	r.must(third.close())
@@ -88,7 +88,7 @@ func aCopyIsNeverNewerThanTheLog(t *testing.T, r *logRig) {
 	r.awaitLogged()
 	second := r.other(100)
 	b := second.standBy("b")
-	b.awaitCopy(t)
+	b.awaitCopy(t, nil)
 	r.commit(3)
 	r.awaitLogged()
 	r.end()
@@ -120,7 +120,7 @@ func aStandbyLeavesItsNewerStateAlone(t *testing.T, r *logRig) {
 	second.lead("b")
 	second.commit(1)
 	second.awaitLogged()
-	b.awaitCopy(t)
+	b.awaitCopy(t, nil)
 	if b.copy.IsState() {
 		t.Error("the standby keeps a state that another one has left behind")
 	}

@@ -2,14 +2,14 @@ package source
 
 import "context"
 
-// mark is a point after which all is delivered and saved at some time, while the watch goes on. The zero value is no
-// mark.
+// savePoint is a point after which all is delivered and saved at some time, while the watch goes on. The zero value is
+// none.
 type savePoint struct {
 	stop  context.CancelFunc
 	saved chan error // buffered 1; nil where nobody waits
 }
 
-// isSaved says whether all before the mark is saved, or there is none.
+// isSaved says whether all before the save point is saved, or there is none.
 func (m *savePoint) isSaved() (bool, error) {
 	if m.saved != nil && len(m.saved) == 0 {
 		return false, nil
@@ -17,7 +17,7 @@ func (m *savePoint) isSaved() (bool, error) {
 	return true, m.wait()
 }
 
-// wait returns when all before the mark is saved.
+// wait returns when all before the save point is saved.
 func (m *savePoint) wait() error {
 	if m.saved == nil {
 		return nil
