@@ -116,11 +116,11 @@ func aStandbyLeavesItsNewerStateAlone(t *testing.T, r *logRig) {
 	if !b.copy.IsState() {
 		t.Error("the standby gave up what the log lacks")
 	}
-	second := r.other(100)
+	before, second := b.copy.Place(), r.other(100)
 	second.lead("b")
 	second.commit(1)
 	second.awaitLogged()
-	b.awaitCopy(t, nil)
+	b.awaitCopy(t, before)
 	if b.copy.IsState() {
 		t.Error("the standby keeps a state that another one has left behind")
 	}
