@@ -43,7 +43,7 @@ matrix-nats: ## some tests with a NATS server of version NATS
 
 SEEDS ?= 100000
 .PHONY: sim
-sim: ## the simulation for SEEDS seeds (default 100,000: about eight minutes on two idle cores, hours on busy ones)
+sim: ## the simulation for SEEDS seeds (default 100,000: more than an hour on two busy cores)
 	go test -timeout 240m ./test/sim -run TestSimulation -seeds $(SEEDS)
 
 FAULTS ?= 1000
