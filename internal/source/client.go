@@ -117,16 +117,24 @@ func (c *Client) request(stream *change.Stream, selection Selection) *rest.Reque
 
 // within adds the limits to the selection.
 func (s Selection) within(l change.Limits) Selection {
-	both := func(a, b string) string {
-		if a == "" || b == "" {
-			return a + b
-		}
-		return a + "," + b
-	}
 	if s.LabelSelector = both(s.LabelSelector, l.Selector); l.Name != "" {
 		s.FieldSelector = both(s.FieldSelector, fields.OneTermEqualSelector("metadata.name", l.Name).String())
 	}
 	return s
+}
+
+// cached chooses the same, with a field selector: see origin.watchable. No object has the name.
+func (s Selection) cached() Selection {
+	s.FieldSelector = both(s.FieldSelector, fields.OneTermNotEqualSelector("metadata.name", ".").String())
+	return s
+}
+
+// both is the selector of what both choose.
+func both(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "," + b
 }
 
 // clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question after since.

@@ -46,7 +46,11 @@ func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Posi
 	if s.goesOn || failed {
 		return s.cursor.position, nil
 	}
-	version, err := s.origin.present(ctx)
+	ask := s.origin.present
+	if reason == change.Initial {
+		ask = s.origin.watchable
+	}
+	version, err := ask(ctx)
 	if err != nil {
 		return change.Position{}, err
 	}

@@ -67,6 +67,9 @@
 //   - A busy connection is read up to 512 KiB at once (aheadConn), below TLS, which asks for 32 KiB.
 //   - A position from a watch frame is incomplete, and a watch resumes one version below it: several events can share a
 //     version, since Events that expire together are deleted in one etcd transaction.
+//   - A first start waits for the server's cache of the resource (watchable), for two seconds at most. A watch from
+//     before the cache is refused, and where nobody else watches a custom resource, that was a gap of a stream that had
+//     just begun. To begin anew without telling of a gap was refused: the begin may be in the sinks already.
 //   - Before each watch the server is asked where it stands. A watch from a version that the server has not reached is
 //     silent until then, and loses everything in between.
 //   - A quiet stream without bookmarks moves its position by two proofs together, a silent watch and an equal list

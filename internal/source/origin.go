@@ -6,6 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
@@ -39,6 +42,9 @@ func (o *origin) hasOther(ctx context.Context, position string, p proof) (other 
 			o.uid = uid
 			return true, nil
 		}
+	}
+	if position == "" {
+		return false, nil // it means nothing in any history
 	}
 	now, err := o.present(ctx)
 	if err != nil {
@@ -77,8 +83,36 @@ func (o *origin) present(ctx context.Context) (string, error) {
 	if fresh := (freshness{o.trust.asked(), o.collection.client.maxAge}); fresh.has(o.asked) {
 		return o.version, nil
 	}
+	return o.ask(ctx, o.collection)
+}
+
+// watchable is where the server stands, once it serves watches from there. It builds the cache that does so when it is
+// first asked for a custom resource, and a watch from an earlier version is refused: a first start would begin with a
+// gap. It says that it is at it (429, KEP-4568) where the list has a field selector; without one etcd answers.
+func (o *origin) watchable(ctx context.Context) (version string, err error) {
+	cached := o.collection
+	cached.selection = cached.selection.cached()
+	err = backoff.Retry(func() error {
+		if version, err = o.ask(ctx, cached); err == nil || apierrors.IsTooManyRequests(err) {
+			return err
+		}
+		return backoff.Permanent(err)
+	}, backoff.WithContext(cacheBackoff(), ctx))
+	if apierrors.IsBadRequest(err) { // an aggregated API server that has no such selector
+		return o.present(ctx)
+	}
+	return version, err
+}
+
+// cacheBackoff is for a server that builds a cache: some 100 ms. Where it takes much longer, others have their turn.
+func cacheBackoff() backoff.BackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxElapsedTime(2*time.Second))
+}
+
+// ask asks where the server stands, and remembers it.
+func (o *origin) ask(ctx context.Context, of collection) (string, error) {
 	asked := time.Now()
-	version, err := o.askVersion(ctx)
+	version, err := o.askVersion(ctx, of)
 	if version != "" {
 		o.version, o.asked = version, asked
 	}
@@ -86,9 +120,9 @@ func (o *origin) present(ctx context.Context) (string, error) {
 }
 
 // askVersion asks the server, whatever it said before.
-func (o *origin) askVersion(ctx context.Context) (string, error) {
+func (o *origin) askVersion(ctx context.Context, of collection) (string, error) {
 	var first *frame.Object
-	meta, err := o.collection.list(ctx, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
+	meta, err := of.list(ctx, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("ask the server for the version of %s: %w", o.collection.stream, err)

@@ -131,7 +131,7 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	version, err := r.origin.askVersion(ctx)
+	version, err := r.origin.askVersion(ctx, r.origin.collection)
 	if err != nil {
 		return err
 	}

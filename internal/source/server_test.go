@@ -33,6 +33,8 @@ type apiServer struct {
 	prepare func(*Stream)
 	// dial, where set, connects to the server.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// cache answers a list of one object that waits for the server's cache, where its status is not 0.
+	cache func() (status int, body string)
 	// answer, where set, changes a list of one object.
 	answer func(page string) string
 	// list answers a list of more than one.
@@ -79,6 +81,11 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		fmt.Fprint(w, body)
 		return
 	}
+	if status, body := a.asCache(q); status != 0 {
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+		return
+	}
 	if q.Get("limit") == "1" {
 		page := podList(a.version(), "")
 		if a.answer != nil {
@@ -92,6 +99,13 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	fmt.Fprint(w, body)
+}
+
+func (a *apiServer) asCache(q url.Values) (status int, body string) {
+	if a.cache == nil || q.Get("fieldSelector") != "metadata.name!=." {
+		return 0, ""
+	}
+	return a.cache()
 }
 
 func (a *apiServer) note(text string) {

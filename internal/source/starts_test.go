@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,44 @@ func TestAServerThatIsNotReadyIsNotAskedMore(t *testing.T) {
 	if versions != 1 || denied != 5 {
 		t.Errorf("it was asked %d times where it stands, in %d requests, want once, in 5", versions, denied)
 	}
+}
+
+// TestI4AFirstStartBeginsWhereTheServerCanWatch: a server that builds its cache of a custom resource refuses watches
+// from before it. A first start waits for it, and tells of no gap.
+func TestI4AFirstStartBeginsWhereTheServerCanWatch(t *testing.T) {
+	const oldest = 120
+	busy := 2
+	a := script(t, 100)
+	a.cache = func() (int, string) {
+		if busy--; busy >= 0 {
+			return http.StatusTooManyRequests, `{"kind":"Status","status":"Failure","message":"storage is (re)initializing","reason":"TooManyRequests","code":429}`
+		}
+		return http.StatusOK, podList(oldest, "")
+	}
+	a.list = func(url.Values) (int, string) { return http.StatusOK, podList(oldest, "", "a 10") }
+	a.watch = func(q url.Values, w *watchWriter) {
+		if from, err := strconv.Atoi(q.Get("resourceVersion")); err != nil || from < oldest {
+			w.frames("GONE " + strconv.Itoa(oldest))
+			return
+		}
+		w.hold()
+	}
+	r := newRecorder()
+	a.start(r, change.Position{})
+	want(t, "records", r.wait(t, "snapshot.end 120 initial"), "snapshot.begin 120 initial", "replaced a 10", "snapshot.end 120 initial")
+	want(t, "failures", strings.Join(r.failures, "\n"))
+}
+
+// TestAServerWithoutFieldSelectorsIsAskedWithoutOne: an aggregated API server need not have them.
+func TestAServerWithoutFieldSelectorsIsAskedWithoutOne(t *testing.T) {
+	a := script(t, 100)
+	a.cache = func() (int, string) {
+		return http.StatusBadRequest, `{"kind":"Status","status":"Failure","message":"field label not supported: metadata.name","reason":"BadRequest","code":400}`
+	}
+	a.list = func(url.Values) (int, string) { return http.StatusOK, podList(100, "", "a 10") }
+	r := newRecorder()
+	a.start(r, change.Position{})
+	want(t, "records", r.wait(t, "snapshot.end 100 initial"), "snapshot.begin 100 initial", "replaced a 10", "snapshot.end 100 initial")
 }
 
 // askedByStart starts so many streams at once, and returns what they asked until all are watching.

@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -227,4 +229,49 @@ func (r *rig) framed(resource string) {
 			r.t.Errorf("no gap announces\n%s", &e)
 		}
 	}
+}
+
+// TestI4AFirstStartIsNoGap: definitions that nobody has asked for yet, in a cluster in which much else changes. The API
+// server serves no watch of theirs from before it was first asked.
+func TestI4AFirstStartIsNoGap(t *testing.T) {
+	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
+	var kinds []string
+	for i := range amount(16, 8) {
+		kinds = append(kinds, fmt.Sprintf("gear%d", i))
+		r.define(kinds[i])
+	}
+	stop := r.bustle()
+	r.starts()
+	r.eventuallyPage("all are streams", func(p page) bool { return p.Ready && len(p.Streams) == len(kinds) })
+	for _, kind := range kinds {
+		r.arrives(r.made(kind, "a"), "added", "replaced")
+	}
+	stop()
+	r.exporter.stop(t)
+	for _, e := range r.file.all(t) {
+		if e.op() == "gap" {
+			t.Errorf("a first start tells of a gap:\n%s", &e)
+		}
+	}
+}
+
+// bustle changes something else, again and again until stop.
+func (r *rig) bustle() (stop func()) {
+	maps := r.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
+	ctx, cancel := context.WithCancel(r.t.Context())
+	var running sync.WaitGroup
+	for hand := range hands {
+		running.Go(func() {
+			name := fmt.Sprint("bustle-", hand)
+			for i := 0; ctx.Err() == nil; i++ {
+				object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"i": fmt.Sprint(i)}}
+				_, err := maps.Apply(ctx, name, &unstructured.Unstructured{Object: object}, metav1.ApplyOptions{FieldManager: "bustle"})
+				if err != nil && ctx.Err() == nil {
+					r.t.Errorf("change a config map: %v", err)
+					return
+				}
+			}
+		})
+	}
+	return func() { cancel(); running.Wait() }
 }

@@ -157,7 +157,9 @@ func (t *transport) answer(request *http.Request) *http.Response {
 	case q.Get("watch") == "true":
 		return s.watch(t.life, request, from)
 	}
-	from.name = strings.TrimPrefix(q.Get("fieldSelector"), "metadata.name=")
+	if name, one := strings.CutPrefix(q.Get("fieldSelector"), "metadata.name="); one { // else it chooses all
+		from.name = name
+	}
 	return s.list(from, q)
 }
 
