@@ -38,7 +38,7 @@ func (a *assembly) prepare(images *line.Images, key []byte) (*selection.Follower
 }
 
 // listsAtOnce is how many streams begin a reconcile at the same time.
-const listsAtOnce = 16
+const listsAtOnce = 32
 
 // manyStreams is how many streams there may be at once: a wildcard can stand for any number, some day.
 func (a *assembly) manyStreams() int {

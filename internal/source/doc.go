@@ -108,7 +108,7 @@
 //     versions, and a position older than all of them proves nothing.
 //   - Rights are found out by trying. An access review answers for one verb of one resource and must be repeated
 //     anyway.
-//   - A Gate lets sixteen streams begin at once, each until its watch is open, for five seconds at most: a list that
+//   - A Gate lets 32 streams begin at once, each until its watch is open, for five seconds at most: a list that
 //     waits for a stuck sink must not hold up the streams of other sinks. Built-in resources go first, then streams
 //     with a position. A limit of requests a second alone made every stream wait for the last one.
 //   - Streams share the answer to the question for the uid (shared.go). An answer serves whose request began after the
