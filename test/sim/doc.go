@@ -80,14 +80,14 @@
 //	saved pending snapshots of a stream that goes on   109    today's rules for what is on disk       31
 //	what a log has of a stream that left   462    what its disk has                      425
 //	what a stream inherits                   6    the objects among that                  78
-//	a snapshot leaves to the watch what is ahead of it 213
-//	what the watch told since the list       2    deletes among that                       5
+//	a snapshot leaves to the watch what is ahead of it  21
+//	what the watch told since the list       5    deletes among that                       8
 //	what was told since the mark             2    the mark itself                          4
 //	what is held, or a sink's alone, before a change of the watch 13
 //	draining before the gap of one sink     16
-//	what is not listed waits for the watch 849    and is told then                       681
+//	what is not listed waits for the watch 282    and is told then                         7
 //	the mark of a position that is compared 54    draining before the gap of all         395
-//	what the watch finds in another's place 90    going on where a comparison was        904
+//	what the watch finds in another's place 65    going on where a comparison was        904
 //	deletes of one version beside it       303    what its position has passed over     1810
 //	the tail that is ahead of its end     1818    the last words of a killed life         27
 //
