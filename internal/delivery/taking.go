@@ -111,7 +111,7 @@ func (p *past) tellMissed(batch []*change.Record) ([]*change.Record, error) {
 		var gone []change.Entry
 		told := false
 		p.Recovery.With(func(r *line.Recovery) {
-			r.Missed.Returned(rec)
+			r.Missed.Takes(rec)
 			gone, told = r.Missed.ReplacedBy(rec), !rec.Aside && r.Missed.HasTold(rec)
 		})
 		if fresh = p.appendGone(fresh, gone, rec, rec.Snapshot); told {

@@ -12,7 +12,7 @@ import (
 // snapshot does. The zero value is none.
 type Undeleted struct {
 	objects map[string]map[change.Key][]change.Entry // by stream, none that is empty; several of one key may be missed
-	ended   map[string]struct{}                      // uids of which the listener itself tells, and the state does not know
+	ended   map[string]ending                        // by uid: of which the listener itself tells
 	awaits  map[string]awaited                       // by stream, of a sink that returns while records are on disk for it
 }
 
@@ -21,6 +21,13 @@ type Undeleted struct {
 type awaited struct {
 	generation uint64 // of the return
 	uids       map[string]struct{}
+}
+
+// ending is the delete of an object that the listener itself tells. It is remembered while somebody may tell it once
+// more: whoever reads the state, which does not know of it yet, and a source that has read of it before.
+type ending struct {
+	stream string // whose source may hold the delete until the sink has the end of its return, "" where none does
+	saved  bool   // the state knows
 }
 
 // Forget forgets the objects.
@@ -72,14 +79,26 @@ func (s *Undeleted) Await(stream string, entries []change.Entry, generation uint
 	s.Replace(stream, entries)
 }
 
-// Returned notes that the sink takes the record, which may be the gap of a return.
-func (s *Undeleted) Returned(rec *change.Record) {
-	if rec.Op != change.Gap || rec.Sink == "" || rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent {
+// Takes notes that the sink takes the record, which may be the gap of a return or its end, or may say of an object that
+// it is there again.
+func (s *Undeleted) Takes(rec *change.Record) {
+	if rec.Op.OfObject() && rec.Op != change.Deleted {
+		delete(s.ended, rec.UID)
+	}
+	if rec.Sink == "" || rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent {
 		return
 	}
-	stream := rec.Stream.String()
-	if at, awaits := s.awaits[stream]; awaits && at.generation <= rec.Snapshot.Generation {
-		delete(s.awaits, stream)
+	switch stream := rec.Stream.String(); rec.Op {
+	case change.Gap:
+		if at, awaits := s.awaits[stream]; awaits && at.generation <= rec.Snapshot.Generation {
+			delete(s.awaits, stream)
+		}
+	case change.SnapshotEnd:
+		for uid, e := range s.ended {
+			if e.stream == stream {
+				s.end(uid, ending{saved: e.saved})
+			}
+		}
 	}
 }
 
@@ -148,18 +167,34 @@ func (s *Undeleted) Told(rec *change.Record) {
 	s.drop(rec.Stream.String(), rec.Key, rec.UID)
 }
 
-// Tells is told of a delete that the listener makes itself, until the state knows of it.
+// Tells is told of a delete that the listener makes itself.
 func (s *Undeleted) Tells(rec *change.Record) {
+	stream := rec.Stream.String()
+	isOfObject := func(e change.Entry) bool { return e.UID == rec.UID }
+	if !slices.ContainsFunc(s.objects[stream][rec.Key], isOfObject) { // no source has read of it here
+		stream = ""
+	}
 	s.Told(rec)
 	if s.ended == nil {
-		s.ended = map[string]struct{}{}
+		s.ended = map[string]ending{}
 	}
-	s.ended[rec.UID] = struct{}{}
+	s.ended[rec.UID] = ending{stream: stream}
 }
 
 // Saved notes that the state knows that the sink was told of the object.
 func (s *Undeleted) Saved(uid string) {
-	delete(s.ended, uid)
+	if e, ended := s.ended[uid]; ended {
+		s.end(uid, ending{e.stream, true})
+	}
+}
+
+// end remembers how it stands with the delete, unless nobody tells it once more.
+func (s *Undeleted) end(uid string, e ending) {
+	if e == (ending{saved: true}) {
+		delete(s.ended, uid)
+	} else {
+		s.ended[uid] = e
+	}
 }
 
 // Taken forgets what is being written to the sink, which an earlier process may have left on disk. The end of the

@@ -22,7 +22,7 @@ func TestI3AMissedObjectIsNotReplacedByWhatWasThereBefore(t *testing.T) {
 		want       int
 	}{{0, 1}, {6, 1}, {7, 2}} {
 		if gap.Snapshot.Generation = step.generation; step.generation > 0 {
-			missed.Returned(gap)
+			missed.Takes(gap)
 		}
 		if gone := missed.ReplacedBy(anotherB(15)); len(gone) != step.want {
 			t.Errorf("behind the gap of generation %d %v are replaced, want %d", step.generation, gone, step.want)
@@ -31,5 +31,35 @@ func TestI3AMissedObjectIsNotReplacedByWhatWasThereBefore(t *testing.T) {
 	missed.Await("pods", []change.Entry{entry("waits")}, 8)
 	if gone := missed.ReplacedBy(anotherB(15)); len(gone) != 1 {
 		t.Errorf("what was told behind its gap waits for another: %v", gone)
+	}
+}
+
+// TestI3ADeleteThatASourceHoldsIsKnownUntilItsReturnIsOver: the listener tells of an object, and the state knows, while
+// a source still holds the delete that it has read before. After the return nobody does.
+func TestI3ADeleteThatASourceHoldsIsKnownUntilItsReturnIsOver(t *testing.T) {
+	deleted := found(update(pods(), "a", 5), change.Deleted, change.Absent, "9")
+	end := found(update(pods(), "", 9), change.SnapshotEnd, change.Absent, "9")
+	deleted.Sink, end.Sink = "s", "s"
+	again := found(update(pods(), "a", 5), change.Replaced, change.Epoch, "8")
+	for name, c := range map[string]struct {
+		saved bool
+		takes []*change.Record
+		held  bool
+	}{
+		"saved": {true, nil, true}, "over": {false, []*change.Record{end}, true},
+		"over and saved": {true, []*change.Record{end}, false}, "there again": {true, []*change.Record{again}, false},
+	} {
+		var missed Undeleted
+		missed.Recall("pods", change.Entry{Key: deleted.Key, UID: deleted.UID, ResourceVersion: "5"})
+		missed.Tells(deleted)
+		for _, rec := range c.takes {
+			missed.Takes(rec)
+		}
+		if c.saved {
+			missed.Saved(deleted.UID)
+		}
+		if held := missed.HasTold(deleted); held != c.held || missed.Settled() == c.held {
+			t.Errorf("%s: that it was told is known: %t; nothing needs a look: %t", name, held, missed.Settled())
+		}
 	}
 }
