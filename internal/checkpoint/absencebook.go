@@ -78,7 +78,8 @@ func (k *absenceBook) end(subscription Subscription) {
 // hold notes what the log of a sink holds that comes back, and that misses the stream.
 func (k *absenceBook) hold(h Held) error {
 	key, ahead := missedKey(h.Subscription, h.Entry.Key, h.Entry.UID), h.Ahead
-	_, before, err := k.saved.held(key)
+	version, before, err := k.saved.held(key)
+	isMissed := version != "" && before == ""
 	switch {
 	case err != nil:
 		return err
@@ -88,6 +89,10 @@ func (k *absenceBook) hold(h Held) error {
 		ahead = told
 	case ahead == "" && before != onDisk: // else it is left out
 		return k.missDelete(h.Subscription, h.Entry, "")
+	case isMissed:
+		if isOurs, err := k.saved.isPresent(ahead, h.Stream); err != nil || !isOurs {
+			return err // the version in the log is of another history: that of the end, which is known, says more
+		}
 	}
 	k.to.set(key, appendEntry(appendText(nil, ahead), h.Entry.UID, h.Entry.ResourceVersion))
 	return nil
@@ -149,7 +154,7 @@ func (k *absenceBook) returns(rec *change.Record, a *Absence) error {
 func (k *absenceBook) returned(rec *change.Record, in *streamAbsences, at int) {
 	subscription := in.all[at].Subscription
 	switch {
-	case rec.Op == change.Deleted: // also one for all: the sink's log may have held the object
+	case rec.Op == change.Deleted, rec.Sink == "" && rec.Op.OfObject(): // what was noted of the object is over
 		k.to.remove(missedKey(subscription, rec.Key, rec.UID))
 	case rec.Sink == "" || rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent:
 	case rec.Op == change.Sync || rec.Op == change.SnapshotEnd:

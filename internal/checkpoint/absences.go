@@ -82,7 +82,7 @@ func (a *absences) Missed(subscription Subscription, clusterUID string) ([]chang
 	if err != nil {
 		return nil, err
 	}
-	here := (&change.Record{Stream: &change.Stream{}, Epoch: position.Epoch}).ID(clusterUID).Cluster
+	here := historyOf(position, clusterUID)
 	var gone []change.Entry
 	prefix := objectPrefix(tableMissed, subscription)
 	err = a.each(prefix, func(key, value []byte) error {
@@ -137,6 +137,17 @@ func (a *absences) held(key []byte) (version, ahead string, err error) {
 		return "", "", a.badValue("a missed delete", err)
 	}
 	return version, ahead, nil
+}
+
+// isPresent says whether the history, as of change.ID's Cluster, is the one of the stream's position.
+func (a *absences) isPresent(history, stream string) (bool, error) {
+	position, _, err := streams{a.database}.Position(stream)
+	return position.Epoch == "" || historyOf(position, "") == history, err
+}
+
+// historyOf is that of the position, as of change.ID's Cluster, or the first one of the cluster with the uid.
+func historyOf(position change.Position, clusterUID string) string {
+	return (&change.Record{Stream: &change.Stream{}, Epoch: position.Epoch}).ID(clusterUID).Cluster
 }
 
 // told, in the place of an epoch, is an object of which the sink's log says that it is gone, whenever the others hear

@@ -69,3 +69,44 @@ func TestI4ADeleteOnDiskThatIsLeftOutIsMissed(t *testing.T) {
 		}
 	}
 }
+
+// TestI8AMissedDeleteKeepsItsVersionBehindAnotherHistory: the log of a sink is read after it has missed a delete. The
+// version that it has counts where it is of the present history, and says nothing where it is of another one.
+func TestI8AMissedDeleteKeepsItsVersionBehindAnotherHistory(t *testing.T) {
+	for ahead, want := range map[string]string{"before": "5", "e": "6"} {
+		s := open(t, t.TempDir())
+		all, subscription := in(""), Subscription{"out", "pods"}
+		must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Subscription{subscription}}))
+		must(t, s.Commit(Batch{Absent: []Absence{{Subscription: subscription, Since: time.UnixMilli(7)}}}))
+		must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Deleted, "shop", "a", "7")}}))
+		entry := change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}
+		must(t, s.Commit(Batch{Held: []Held{{Subscription: subscription, Entry: entry, Exists: true, Ahead: ahead}}}))
+		missed, err := s.Missed(subscription, "e")
+		must(t, err)
+		if len(missed) != 1 || missed[0].ResourceVersion != want {
+			t.Errorf("behind a version of history %s the sink is told that %+v are gone, want version %s", ahead, missed, want)
+		}
+	}
+}
+
+// TestI4AnObjectThatASinkIsGivenAgainIsMissedOnceMore: the log of a sink that comes back has the delete of an object. A
+// restored etcd has it again, and the sink is told so behind its gap. It leaves before its return is over, and then the
+// object goes.
+func TestI4AnObjectThatASinkIsGivenAgainIsMissedOnceMore(t *testing.T) {
+	s := open(t, t.TempDir())
+	all, subscription := in(""), Subscription{"out", "pods"}
+	absent, owed := Absence{Subscription: subscription, Since: time.UnixMilli(7)}, change.Owed{Sink: "out", Reason: change.Absent, Generation: 7}
+	must(t, s.Commit(Batch{Taken: []Subscription{subscription}}))
+	must(t, s.Commit(Batch{Absent: []Absence{absent}, PendingSnapshots: []PendingSnapshot{{Stream: "pods", Owed: owed}}}))
+	entry := change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}
+	must(t, s.Commit(Batch{Held: []Held{{Subscription: subscription, Entry: entry, Ahead: "before"}}}))
+	gap := &change.Record{Stream: &all, Op: change.Gap, Sink: "out", Snapshot: &change.Snapshot{Reason: change.Absent, Generation: 7}}
+	must(t, s.Commit(Batch{Records: []*change.Record{gap, pod(all, change.Replaced, "shop", "a", "5")}}))
+	must(t, s.Commit(Batch{Absent: []Absence{absent}}))
+	must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Deleted, "shop", "a", "7")}}))
+	missed, err := s.Missed(subscription, "e")
+	must(t, err)
+	if len(missed) != 1 || missed[0].ResourceVersion != "5" {
+		t.Errorf("the sink is told that %+v are gone, want the object at version 5", missed)
+	}
+}

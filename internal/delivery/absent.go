@@ -73,11 +73,7 @@ func (p *past) noteHeld() error {
 		return nil
 	}
 	present := p.Recovery.Streams()
-	err := p.eachSpooled(func(rec *change.Record) {
-		if rec.Op == change.Deleted && redo.StreamNamed(present, rec.Stream.String()) != nil { // it will be told
-			held = append(held, toldOnDisk(checkpoint.Subscription{Sink: p.Name, Stream: rec.Stream.String()}, rec))
-		}
-	})
+	held, err := p.withDisk(held, present)
 	if err != nil {
 		return err
 	}

@@ -71,16 +71,12 @@ func (p *past) MissStream(stream *change.Stream, batch *checkpoint.Batch) error 
 	for _, id := range p.toCome(subscription.Stream) {
 		held.add(&id, stream)
 	}
-	err := p.eachSpooled(func(rec *change.Record) {
-		if rec.Op == change.Deleted && rec.Stream.String() == subscription.Stream {
-			held.all = append(held.all, toldOnDisk(subscription, rec))
-		}
-	})
+	all, err := p.withDisk(held.all, []*change.Stream{stream})
 	if err != nil {
 		return err
 	}
 	MakeAbsent(batch, subscription)
-	if err := p.noteAbsent(held.all, batch); err != nil {
+	if err := p.noteAbsent(all, batch); err != nil {
 		return err
 	}
 	p.Seat.Miss(subscription.Stream)
@@ -102,10 +98,4 @@ func (p *past) toCome(stream string) (ids []change.ID) {
 		return cmp.Or(cmp.Compare(ends(a), ends(b)), change.CompareVersions(a.ResourceVersion, b.ResourceVersion))
 	})
 	return ids
-}
-
-// toldOnDisk is a delete on disk, which the sink will be told.
-func toldOnDisk(subscription checkpoint.Subscription, deleted *change.Record) checkpoint.Held {
-	entry := change.Entry{Key: deleted.Key, UID: deleted.UID, ResourceVersion: deleted.ResourceVersion}
-	return checkpoint.Held{Subscription: subscription, Entry: entry, OnDisk: true}
 }
