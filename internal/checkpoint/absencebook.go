@@ -84,7 +84,7 @@ func (k *absenceBook) hold(h Held) error {
 	case err != nil:
 		return err
 	case h.OnDisk && before != told:
-		ahead = onDisk
+		ahead, h.Entry.ResourceVersion = told, "" // which an older exporter takes for told
 	case !h.Exists:
 		ahead = told
 	case ahead == "" && before != onDisk: // else it is left out

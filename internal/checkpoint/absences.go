@@ -136,6 +136,9 @@ func (a *absences) held(key []byte) (version, ahead string, err error) {
 	if err != nil {
 		return "", "", a.badValue("a missed delete", err)
 	}
+	if ahead == told && version == "" {
+		ahead = onDisk
+	}
 	return version, ahead, nil
 }
 
@@ -154,7 +157,8 @@ func historyOf(position change.Position, clusterUID string) string {
 // of it.
 const told = "-"
 
-// onDisk, in the place of an epoch, is an object whose delete is on disk for the sink. Who leaves that out says so.
+// onDisk, in the place of an epoch, is an object whose delete is on disk for the sink. Who leaves that out says so. It
+// is saved as told, without a version.
 const onDisk = "+"
 
 func absentKey(s Subscription) []byte { return append(sinkPrefix(tableAbsent, s.Sink), s.Stream...) }

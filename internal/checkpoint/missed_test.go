@@ -110,3 +110,16 @@ func TestI4AnObjectThatASinkIsGivenAgainIsMissedOnceMore(t *testing.T) {
 		t.Errorf("the sink is told that %+v are gone, want the object at version 5", missed)
 	}
 }
+
+// TestI3AnOlderExporterTakesADeleteOnDiskForTold, since it knows nothing else that keeps it from telling the delete.
+func TestI3AnOlderExporterTakesADeleteOnDiskForTold(t *testing.T) {
+	s, subscription := open(t, t.TempDir()), Subscription{"out", "pods"}
+	must(t, s.Commit(Batch{Absent: []Absence{{Subscription: subscription, Since: time.UnixMilli(7)}}}))
+	entry := change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}
+	must(t, s.Commit(Batch{Held: []Held{{Subscription: subscription, Entry: entry, OnDisk: true}}}))
+	value, found, err := s.absences.get(missedKey(subscription, entry.Key, entry.UID))
+	must(t, err)
+	if ahead, _, err := cutText(value); err != nil || !found || ahead != told {
+		t.Errorf("it is noted as %q: %t, %v", ahead, found, err)
+	}
+}
