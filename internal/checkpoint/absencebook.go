@@ -23,29 +23,29 @@ type streamAbsences struct {
 }
 
 // of are the absences of the stream as the batch has changed them so far; nil where nobody is absent.
-func (k *absenceBook) of(stream string) *streamAbsences {
-	if known := k.streams[stream]; known != nil || len(k.saved.byStream[stream]) == 0 {
+func (b *absenceBook) of(stream string) *streamAbsences {
+	if known := b.streams[stream]; known != nil || len(b.saved.byStream[stream]) == 0 {
 		return known
 	}
 	m := &streamAbsences{name: stream, fresh: map[string]bool{}, now: map[change.Key]change.Entry{}}
-	for _, a := range k.saved.byStream[stream] {
+	for _, a := range b.saved.byStream[stream] {
 		m.all = append(m.all, &a)
 	}
-	k.streams[stream] = m
+	b.streams[stream] = m
 	return m
 }
 
 // begin notes who is absent from now on. Who was so before stays so from then, and who was returning has to do so
 // again.
-func (k *absenceBook) begin(a Absence) error {
+func (b *absenceBook) begin(a Absence) error {
 	lacks := a.From
-	before := k.saved.byStream[a.Stream]
+	before := b.saved.byStream[a.Stream]
 	if i := slices.IndexFunc(before, func(o Absence) bool { return o.Sink == a.Sink }); i >= 0 {
 		if a.From = before[i].From; !before[i].InPart() {
 			a.Since = before[i].Since
 		}
 	} else {
-		position, _, err := streams{k.saved.database}.Position(a.Stream)
+		position, _, err := streams{b.saved.database}.Position(a.Stream)
 		if err != nil {
 			return err
 		}
@@ -57,28 +57,28 @@ func (k *absenceBook) begin(a Absence) error {
 		a.From = lacks
 	}
 	a.Returning = false
-	k.set(&a)
+	b.set(&a)
 	return nil
 }
 
-func (k *absenceBook) set(a *Absence) {
-	k.to.saved = k.saved.load
-	k.to.set(absentKey(a.Subscription), appendAbsence(nil, a))
+func (b *absenceBook) set(a *Absence) {
+	b.to.saved = b.saved.load
+	b.to.set(absentKey(a.Subscription), appendAbsence(nil, a))
 }
 
 // end forgets the absence and all that the sink has missed.
-func (k *absenceBook) end(subscription Subscription) {
-	k.to.saved = k.saved.load
-	k.to.remove(absentKey(subscription))
+func (b *absenceBook) end(subscription Subscription) {
+	b.to.saved = b.saved.load
+	b.to.remove(absentKey(subscription))
 	for _, table := range lackTables() {
-		k.to.removeAll(objectPrefix(table, subscription))
+		b.to.removeAll(objectPrefix(table, subscription))
 	}
 }
 
 // hold notes what the log of a sink holds that comes back, and that misses the stream.
-func (k *absenceBook) hold(h Held) error {
+func (b *absenceBook) hold(h Held) error {
 	key, ahead := missedKey(h.Subscription, h.Entry.Key, h.Entry.UID), h.Ahead
-	version, before, err := k.saved.held(key)
+	version, before, err := b.saved.held(key)
 	isMissed := version != "" && before == ""
 	switch {
 	case err != nil:
@@ -88,19 +88,19 @@ func (k *absenceBook) hold(h Held) error {
 	case !h.Exists:
 		ahead = told
 	case ahead == "" && before != onDisk: // else it is left out
-		return k.missDelete(h.Subscription, h.Entry, "")
+		return b.missDelete(h.Subscription, h.Entry, "")
 	case isMissed:
-		if isOurs, err := k.saved.isPresent(ahead, h.Stream); err != nil || !isOurs {
+		if isOurs, err := b.saved.isPresent(ahead, h.Stream); err != nil || !isOurs {
 			return err // the version in the log is of another history: that of the end, which is known, says more
 		}
 	}
-	k.to.set(key, appendEntry(appendText(nil, ahead), h.Entry.UID, h.Entry.ResourceVersion))
+	b.to.set(key, appendEntry(appendText(nil, ahead), h.Entry.UID, h.Entry.ResourceVersion))
 	return nil
 }
 
 // miss notes what absent sinks miss with the record.
-func (k *absenceBook) miss(rec *change.Record, stream string) error {
-	in := k.of(stream)
+func (b *absenceBook) miss(rec *change.Record, stream string) error {
+	in := b.of(stream)
 	if in == nil {
 		return nil
 	}
@@ -111,11 +111,11 @@ func (k *absenceBook) miss(rec *change.Record, stream string) error {
 		var err error
 		switch {
 		case a.Returning:
-			k.returned(rec, in, i)
+			b.returned(rec, in, i)
 		case isReturn(rec):
-			err = k.returns(rec, a)
+			err = b.returns(rec, a)
 		default:
-			err = k.missed(rec, in, a)
+			err = b.missed(rec, in, a)
 		}
 		if err != nil {
 			return err
@@ -126,8 +126,8 @@ func (k *absenceBook) miss(rec *change.Record, stream string) error {
 }
 
 // misses says whether the sink is not given the stream.
-func (k *absenceBook) misses(subscription Subscription) bool {
-	in := k.of(subscription.Stream)
+func (b *absenceBook) misses(subscription Subscription) bool {
+	in := b.of(subscription.Stream)
 	return in != nil && slices.ContainsFunc(in.all, func(a *Absence) bool {
 		return a != nil && a.Sink == subscription.Sink && !a.Returning
 	})
@@ -139,58 +139,58 @@ func isReturn(rec *change.Record) bool {
 }
 
 // returns ends the missing, unless the snapshot is of a time before the sink left again.
-func (k *absenceBook) returns(rec *change.Record, a *Absence) error {
-	pendingSnapshot, err := k.pendingSnapshots.find(a.Subscription, change.Owed{Reason: change.Absent})
+func (b *absenceBook) returns(rec *change.Record, a *Absence) error {
+	pendingSnapshot, err := b.pendingSnapshots.find(a.Subscription, change.Owed{Reason: change.Absent})
 	if err != nil || !pendingSnapshot.exists() || pendingSnapshot.owed.Generation != rec.Snapshot.Generation {
 		return err
 	}
 	a.Returning = true
-	k.set(a)
-	k.to.removeAll(objectPrefix(tableFresh, a.Subscription))
+	b.set(a)
+	b.to.removeAll(objectPrefix(tableFresh, a.Subscription))
 	return nil
 }
 
 // returned notes what a sink was told that comes back.
-func (k *absenceBook) returned(rec *change.Record, in *streamAbsences, at int) {
+func (b *absenceBook) returned(rec *change.Record, in *streamAbsences, at int) {
 	subscription := in.all[at].Subscription
 	switch {
 	case rec.Op == change.Deleted, rec.Sink == "" && rec.Op.OfObject(): // what was noted of the object is over
-		k.to.remove(missedKey(subscription, rec.Key, rec.UID))
+		b.to.remove(missedKey(subscription, rec.Key, rec.UID))
 	case rec.Sink == "" || rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent:
 	case rec.Op == change.Sync || rec.Op == change.SnapshotEnd:
 		in.all[at] = nil
-		k.end(subscription)
+		b.end(subscription)
 	}
 }
 
 // missed notes what the record says of the objects that the sink has. One that it never had needs no delete.
-func (k *absenceBook) missed(rec *change.Record, in *streamAbsences, a *Absence) error {
+func (b *absenceBook) missed(rec *change.Record, in *streamAbsences, a *Absence) error {
 	switch {
 	case !rec.Op.OfObject():
 		return nil
 	case rec.Op == change.Deleted && rec.Sink != "": // of what only the sink had
-		return k.missDelete(a.Subscription, change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion}, "")
+		return b.missDelete(a.Subscription, change.Entry{Key: rec.Key, UID: rec.UID, ResourceVersion: rec.ResourceVersion}, "")
 	case rec.Sink != "":
 		return nil
 	}
-	known, had, err := k.before(rec.Key, in)
+	known, had, err := b.before(rec.Key, in)
 	if err != nil || had && known.UID == rec.UID && rec.Op != change.Deleted {
 		return err
 	}
 	fresh := appendKey(objectPrefix(tableFresh, a.Subscription), rec.Key)
-	never, err := k.isFresh(fresh, in)
+	never, err := b.isFresh(fresh, in)
 	if err != nil {
 		return err
 	}
 	if had && !never && (known.UID == rec.UID || rec.Op != change.Deleted) { // nobody may have seen the end of the one before
-		if err := k.missDelete(a.Subscription, known, endOf(rec)); err != nil {
+		if err := b.missDelete(a.Subscription, known, endOf(rec)); err != nil {
 			return err
 		}
 	}
 	if in.fresh[string(fresh)] = rec.Op != change.Deleted; rec.Op == change.Deleted {
-		k.to.remove(fresh)
+		b.to.remove(fresh)
 	} else {
-		k.to.set(fresh, nil)
+		b.to.set(fresh, nil)
 	}
 	return nil
 }
@@ -199,9 +199,9 @@ func (k *absenceBook) missed(rec *change.Record, in *streamAbsences, a *Absence)
 // version is one before the object's end: what the sink is told later must not have the id of the delete, which has the
 // object with it (I8). It is not one before what the sink's log has (I3). What that has from the end on, "" where
 // nobody has seen it, is of another history, whose versions say nothing here.
-func (k *absenceBook) missDelete(subscription Subscription, gone change.Entry, end string) error {
+func (b *absenceBook) missDelete(subscription Subscription, gone change.Entry, end string) error {
 	key := missedKey(subscription, gone.Key, gone.UID)
-	version, ahead, err := k.saved.held(key)
+	version, ahead, err := b.saved.held(key)
 	if err != nil || ahead == told || ahead == onDisk {
 		return err
 	}
@@ -209,7 +209,7 @@ func (k *absenceBook) missDelete(subscription Subscription, gone change.Entry, e
 	if isOurs && change.CompareVersions(version, gone.ResourceVersion) > 0 {
 		gone.ResourceVersion = version
 	}
-	k.to.set(key, appendEntry(appendText(nil, ""), gone.UID, gone.ResourceVersion))
+	b.to.set(key, appendEntry(appendText(nil, ""), gone.UID, gone.ResourceVersion))
 	return nil
 }
 
@@ -223,19 +223,19 @@ func endOf(rec *change.Record) string {
 
 // before is the object that the stream has under the key, as the batch has changed it so far, false where there is
 // none.
-func (k *absenceBook) before(key change.Key, in *streamAbsences) (change.Entry, bool, error) {
+func (b *absenceBook) before(key change.Key, in *streamAbsences) (change.Entry, bool, error) {
 	if entry, changed := in.now[key]; changed {
 		return entry, entry.UID != "", nil
 	}
-	return inventory{k.saved.database}.Lookup(in.name, key)
+	return inventory{b.saved.database}.Lookup(in.name, key)
 }
 
 // isFresh says whether the object was made while the sink was absent.
-func (k *absenceBook) isFresh(key []byte, in *streamAbsences) (bool, error) {
+func (b *absenceBook) isFresh(key []byte, in *streamAbsences) (bool, error) {
 	if fresh, known := in.fresh[string(key)]; known {
 		return fresh, nil
 	}
-	_, found, err := k.saved.get(key)
+	_, found, err := b.saved.get(key)
 	return found, err
 }
 

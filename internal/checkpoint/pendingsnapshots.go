@@ -89,29 +89,29 @@ func (d *bookedPending) exists() bool { return d.is == owed || d.is == paused }
 func (d *bookedPending) set(is standing) { d.is, d.changed = is, true }
 
 // find is the saved pending snapshot as the batch has changed it so far.
-func (k *pendingBook) find(subscription Subscription, of change.Owed) (*bookedPending, error) {
+func (b *pendingBook) find(subscription Subscription, of change.Owed) (*bookedPending, error) {
 	id := PendingSnapshot{Stream: subscription.Stream, Owed: change.Owed{Sink: subscription.Sink, Reason: of.Reason, Limits: of.Limits}}
-	if known := k.known[id]; known != nil {
+	if known := b.known[id]; known != nil {
 		return known, nil
 	}
 	d := &bookedPending{owed: id.Owed}
-	value, found, err := k.db.get(pendingKey(id))
+	value, found, err := b.db.get(pendingKey(id))
 	if err != nil {
 		return nil, err
 	}
 	if found {
 		if d.is, err = parsePendingValue(value, &d.owed); err != nil {
-			return nil, k.db.badValue("a pending snapshot", err)
+			return nil, b.db.badValue("a pending snapshot", err)
 		}
 	}
-	k.known[id] = d
+	b.known[id] = d
 	return d, nil
 }
 
 // owe notes a pending snapshot. What is owed already is owed from its beginning: the snapshot that is under way does
 // not pay it.
-func (k *pendingBook) owe(pendingSnapshot PendingSnapshot) error {
-	d, err := k.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Owed)
+func (b *pendingBook) owe(pendingSnapshot PendingSnapshot) error {
+	d, err := b.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Owed)
 	if err != nil {
 		return err
 	}
@@ -137,8 +137,8 @@ const (
 
 // steer stops a pending snapshot, or makes it wait or go on, unless it is paid, or owed anew since. A resync, which is
 // not owed, is owed from its pause on.
-func (k *pendingBook) steer(do Steering, pendingSnapshot PendingSnapshot) error {
-	d, err := k.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Owed)
+func (b *pendingBook) steer(do Steering, pendingSnapshot PendingSnapshot) error {
+	d, err := b.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Owed)
 	if err != nil || d.is != nothing && d.owed.Generation != pendingSnapshot.Generation {
 		return err
 	}
@@ -156,12 +156,12 @@ func (k *pendingBook) steer(do Steering, pendingSnapshot PendingSnapshot) error 
 
 // pay notes how far a record of a snapshot for one sink brings its pending snapshot: its end pays it, and an object in
 // order moves the cursor.
-func (k *pendingBook) pay(rec *change.Record, stream string) error {
+func (b *pendingBook) pay(rec *change.Record, stream string) error {
 	end, object := rec.Op == change.SnapshotEnd, rec.Op == change.Sync && rec.Snapshot.Ordered
 	if !end && !object {
 		return nil
 	}
-	d, err := k.find(Subscription{rec.Sink, stream}, change.Owed{Reason: rec.Snapshot.Reason, Limits: rec.Snapshot.Limits})
+	d, err := b.find(Subscription{rec.Sink, stream}, change.Owed{Reason: rec.Snapshot.Reason, Limits: rec.Snapshot.Limits})
 	if err != nil || d.owed.Generation != rec.Snapshot.Generation {
 		return err
 	}
@@ -175,15 +175,15 @@ func (k *pendingBook) pay(rec *change.Record, stream string) error {
 }
 
 // close writes the pending snapshots that the batch changed.
-func (k *pendingBook) close() {
-	for id, d := range k.known {
+func (b *pendingBook) close() {
+	for id, d := range b.known {
 		switch {
 		case !d.changed:
 		case d.is != nothing:
-			k.to.value = appendPending(k.to.value[:0], d)
-			k.to.set(pendingKey(id), k.to.value)
+			b.to.value = appendPending(b.to.value[:0], d)
+			b.to.set(pendingKey(id), b.to.value)
 		default:
-			k.to.remove(pendingKey(id))
+			b.to.remove(pendingKey(id))
 		}
 	}
 }

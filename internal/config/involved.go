@@ -47,13 +47,13 @@ type involvedChecker struct {
 }
 
 // entry says whether the entry is one of Events.
-func (k *involvedChecker) entry(path string, r *Resource) bool {
+func (c *involvedChecker) entry(path string, r *Resource) bool {
 	switch {
 	case !isEvents(r.Name):
-		k.problem(path, "an object of %s is about no other one; leave it out, or put it at events", shorten(r.Name))
+		c.problem(path, "an object of %s is about no other one; leave it out, or put it at events", shorten(r.Name))
 		return false
-	case len(k.kept) == 0:
-		k.problem(path, "no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out")
+	case len(c.kept) == 0:
+		c.problem(path, "no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out")
 	}
 	return true
 }
@@ -61,21 +61,21 @@ func (k *involvedChecker) entry(path string, r *Resource) bool {
 // sink checks a sink that takes the Events. It must take the objects of all kept entries, each as its entry leaves it:
 // a sink's cuts apply to what an Event tells, too, but nobody knows whether a filter would have let the object pass
 // that an Event is about.
-func (k *involvedChecker) sink(path string, s *Sink, events *Resource) {
+func (c *involvedChecker) sink(path string, s *Sink, events *Resource) {
 	takes := func(name string) bool { return len(s.Resources) == 0 || slices.Contains(s.Resources, name) }
 	if !takes(events.Name) && !slices.ContainsFunc(s.Resources, isWildcard) {
 		return
 	}
 	const orLeave = ", or leave involved out of the events"
-	for _, r := range k.kept {
+	for _, r := range c.kept {
 		if !takes(r.Name) {
-			k.problem(path+".resources", "its events would tell it of %s, which it does not take; add %s%s", shorten(r.Name), shorten(r.Name), orLeave)
+			c.problem(path+".resources", "its events would tell it of %s, which it does not take; add %s%s", shorten(r.Name), shorten(r.Name), orLeave)
 		}
 	}
 	if s.Filter != "" {
-		k.problem(path+".filter", "its events would tell it of objects that the filter leaves out; put the filter at the resources%s", orLeave)
+		c.problem(path+".filter", "its events would tell it of objects that the filter leaves out; put the filter at the resources%s", orLeave)
 	}
 	if len(s.Ops) > 0 && !(slices.Contains(s.Ops, "added") && slices.Contains(s.Ops, "updated")) {
-		k.problem(path+".ops", "its events would tell it of objects that it is not told of; add added and updated%s", orLeave)
+		c.problem(path+".ops", "its events would tell it of objects that it is not told of; add added and updated%s", orLeave)
 	}
 }

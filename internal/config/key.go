@@ -103,10 +103,10 @@ func schemaOf(keys []key) Schema {
 	return Schema{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
-func (k *checker) keys(path string, keys []key) {
+func (c *checker) keys(path string, keys []key) {
 	for _, key := range keys {
 		if key.value.check != nil {
-			key.value.check(k, under(path, key.name))
+			key.value.check(c, under(path, key.name))
 		}
 	}
 }

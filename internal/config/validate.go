@@ -11,13 +11,13 @@ type checker struct {
 	found  []Problem
 }
 
-func (k *checker) problem(path, format string, args ...any) {
-	k.found = append(k.found, Problem{path, k.origin.line(path), fmt.Sprintf(format, args...)})
+func (c *checker) problem(path, format string, args ...any) {
+	c.found = append(c.found, Problem{path, c.origin.line(path), fmt.Sprintf(format, args...)})
 }
 
-func (k *checker) oneOf(path, value string, allowed []string) {
+func (c *checker) oneOf(path, value string, allowed []string) {
 	if err := oneOf(value, allowed); err != nil {
-		k.problem(path, "%v", err)
+		c.problem(path, "%v", err)
 	}
 }
 

@@ -18,20 +18,20 @@ type Reports struct {
 	JSON bool
 }
 
-func (v *Reports) Note(format string, args ...any) {
-	if !v.JSON {
-		fmt.Fprintf(v.Out, format+"\n", args...)
+func (r *Reports) Note(format string, args ...any) {
+	if !r.JSON {
+		fmt.Fprintf(r.Out, format+"\n", args...)
 	}
 }
 
 // mostShown is how many differences of a sink a person is shown.
 const mostShown = 200
 
-func (v *Reports) Show(d *verify.Report) (err error) {
-	if v.JSON {
-		return json.NewEncoder(v.Out).Encode(d)
+func (r *Reports) Show(d *verify.Report) (err error) {
+	if r.JSON {
+		return json.NewEncoder(r.Out).Encode(d)
 	}
-	out := bufio.NewWriter(v.Out)
+	out := bufio.NewWriter(r.Out)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	fmt.Fprintf(out, "sink %s (%s): %d records read\n", d.Sink, d.Kind, d.Records-d.Foreign)
 	if err := printStreams(d, out); err != nil {

@@ -21,46 +21,46 @@ type afterMark struct {
 }
 
 // take takes the next id.
-func (b *afterMark) take(id string) {
-	b.count++
-	b.letters(id)
-	if b.log == nil {
-		b.takeRetried(id)
+func (m *afterMark) take(id string) {
+	m.count++
+	m.letters(id)
+	if m.log == nil {
+		m.takeRetried(id)
 		return
 	}
-	b.log.Take(id)
-	if b.held != nil {
-		b.held.take(id)
+	m.log.Take(id)
+	if m.held != nil {
+		m.held.take(id)
 	}
-	if b.unread != nil {
-		b.unread.take(id)
+	if m.unread != nil {
+		m.unread.take(id)
 	}
 }
 
 // takeRetried keeps an id that may be one of the batch.
-func (b *afterMark) takeRetried(text string) {
-	_, ours, err := b.reader.Ours(text)
-	if b.failed == nil {
-		b.failed = err
+func (m *afterMark) takeRetried(text string) {
+	_, ours, err := m.reader.Ours(text)
+	if m.failed == nil {
+		m.failed = err
 	}
 	if any, _ := change.ParseAnyID(text); ours || any.Op == change.Actor {
-		b.retried[text] = struct{}{}
+		m.retried[text] = struct{}{}
 	}
 }
 
 // err is what kept ids from being read.
-func (b *afterMark) err() error {
-	if b.failed != nil {
-		return b.failed
+func (m *afterMark) err() error {
+	if m.failed != nil {
+		return m.failed
 	}
-	if b.log != nil && b.log.Err() != nil {
-		return b.log.Err()
+	if m.log != nil && m.log.Err() != nil {
+		return m.log.Err()
 	}
-	if b.held != nil && b.held.err != nil {
-		return b.held.err
+	if m.held != nil && m.held.err != nil {
+		return m.held.err
 	}
-	if b.unread != nil {
-		return b.unread.err
+	if m.unread != nil {
+		return m.unread.err
 	}
 	return nil
 }

@@ -19,33 +19,33 @@ type deadLetters struct {
 
 // keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
 // itself when there is space.
-func (k *deadLetters) keep(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
-	if k.to == nil {
+func (d *deadLetters) keep(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
+	if d.to == nil {
 		return "", nil
 	}
 	attempt := func() error {
-		message, err := k.out.messageOf(ctx, rec) // whole, whatever was cut from it
+		message, err := d.out.messageOf(ctx, rec) // whole, whatever was cut from it
 		if err == nil {
-			id, err = k.to.Keep(rec, message, rejected)
+			id, err = d.to.Keep(rec, message, rejected)
 		}
 		if err != nil {
-			k.observer.NotKept(k.sink, err)
+			d.observer.NotKept(d.sink, err)
 		}
 		return err
 	}
 	err = backoff.Retry(attempt, backoff.WithContext(RetryForever(), ctx))
 	if err == nil && id == "" {
-		k.observer.Dropped(k.sink)
+		d.observer.Dropped(d.sink)
 	}
 	return id, err
 }
 
 // settle finds out what became of letters that were on their way; the sink holds the events.
-func (k *deadLetters) settle(events ...string) error {
-	if k.to == nil {
+func (d *deadLetters) settle(events ...string) error {
+	if d.to == nil {
 		return nil
 	}
-	held, end, err := k.to.Settle()
+	held, end, err := d.to.Settle()
 	if err != nil {
 		return err
 	}

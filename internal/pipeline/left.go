@@ -24,9 +24,9 @@ func (e *LeftError) Error() string {
 }
 
 // left is what the listeners did not deliver, nil if that is nothing.
-func (c *participants) left() error {
+func (p *participants) left() error {
 	queued := map[string]int{}
-	for _, l := range c.listeners {
+	for _, l := range p.listeners {
 		if n := l.Unsaved(); n > 0 {
 			queued[l.Name] = n
 		}
@@ -34,5 +34,5 @@ func (c *participants) left() error {
 	if len(queued) == 0 {
 		return nil
 	}
-	return &LeftError{Timeout: c.StopTimeout, Queued: queued}
+	return &LeftError{Timeout: p.StopTimeout, Queued: queued}
 }

@@ -23,35 +23,35 @@ type participants struct {
 }
 
 // sources are all streams at this moment.
-func (c *participants) sources() []Source {
-	c.sourceMu.Lock()
-	defer c.sourceMu.Unlock()
-	return slices.Clone(c.Sources)
+func (p *participants) sources() []Source {
+	p.sourceMu.Lock()
+	defer p.sourceMu.Unlock()
+	return slices.Clone(p.Sources)
 }
 
 // listenerOf is the sink's listener, nil where it is not configured.
-func (c *participants) listenerOf(sinkName string) *listener {
-	at := slices.IndexFunc(c.listeners, func(l *listener) bool { return l.Name == sinkName })
+func (p *participants) listenerOf(sinkName string) *listener {
+	at := slices.IndexFunc(p.listeners, func(l *listener) bool { return l.Name == sinkName })
 	if at < 0 {
 		return nil
 	}
-	return c.listeners[at]
+	return p.listeners[at]
 }
 
 // shape decides whether a record goes on that a listener makes, as the stream's source decides it of its own.
-func (c *participants) shape(rec *change.Record) {
-	for _, s := range c.sources() {
+func (p *participants) shape(rec *change.Record) {
+	for _, s := range p.sources() {
 		if s.Shape != nil && s.Stream.String() == rec.Stream.String() {
 			s.Shape(rec)
 		}
 	}
 }
 
-func (c *participants) closeSinks(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.StopTimeout)
+func (p *participants) closeSinks(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.StopTimeout)
 	defer cancel()
 	var errs []error
-	for _, l := range c.listeners {
+	for _, l := range p.listeners {
 		if err := l.Target.Close(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("close sink %s: %w", l.Name, err))
 		}
@@ -60,8 +60,8 @@ func (c *participants) closeSinks(ctx context.Context) error {
 }
 
 // due are the full snapshots that the streams were asked for in this life and that are not read yet.
-func (c *participants) due() (due []checkpoint.PendingSnapshot) {
-	for _, s := range c.sources() {
+func (p *participants) due() (due []checkpoint.PendingSnapshot) {
+	for _, s := range p.sources() {
 		if s.Due == nil {
 			continue
 		}
@@ -73,15 +73,15 @@ func (c *participants) due() (due []checkpoint.PendingSnapshot) {
 }
 
 // leavesBeside makes the listener miss the stream, whose records would wait for it.
-func (c *participants) leavesBeside(l *listener) {
-	if c.Beside != nil {
-		l.Seat.Miss(c.Beside.Stream.String())
+func (p *participants) leavesBeside(l *listener) {
+	if p.Beside != nil {
+		l.Seat.Miss(p.Beside.Stream.String())
 	}
 }
 
 // takesBeside gives the stream to a listener whose sink is in line.
-func (c *participants) takesBeside(l *listener) {
-	if c.Beside != nil {
-		l.Seat.Take(c.Beside.Stream.String())
+func (p *participants) takesBeside(l *listener) {
+	if p.Beside != nil {
+		l.Seat.Take(p.Beside.Stream.String())
 	}
 }

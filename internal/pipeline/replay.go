@@ -10,16 +10,16 @@ import (
 )
 
 // serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
-func (c *participants) serveReplays(ctx context.Context) {
+func (p *participants) serveReplays(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case replay, open := <-c.Replays:
+		case replay, open := <-p.Replays:
 			if !open {
 				return
 			}
-			if err := c.replay(ctx, &replay); err != nil {
+			if err := p.replay(ctx, &replay); err != nil {
 				replay.answer("", err)
 			}
 		}
@@ -34,13 +34,13 @@ func (p *Replay) answer(leftOut string, err error) {
 }
 
 // replay puts one letter in line. The listener answers.
-func (c *participants) replay(ctx context.Context, replay *Replay) error {
+func (p *participants) replay(ctx context.Context, replay *Replay) error {
 	rec := *replay.Record
 	if !rec.Op.OfObject() {
 		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
 	}
-	configured := slices.ContainsFunc(c.sources(), func(s Source) bool { return s.Stream.String() == rec.Stream.String() })
-	l := c.listenerOf(rec.Sink)
+	configured := slices.ContainsFunc(p.sources(), func(s Source) bool { return s.Stream.String() == rec.Stream.String() })
+	l := p.listenerOf(rec.Sink)
 	if !configured || l == nil || l.DeadLetters == nil || !l.Takes(rec.Stream) {
 		return fmt.Errorf("sink %s does not take %s any more: configure it again, or delete the letter", rec.Sink, rec.Stream)
 	}
@@ -49,5 +49,5 @@ func (c *participants) replay(ctx context.Context, replay *Replay) error {
 	}
 	rec.Remarks = nil
 	rec.Replay = &change.Replay{Letter: replay.Letter, Force: replay.Force, Done: replay.answer}
-	return c.line.Push(ctx, &rec)
+	return p.line.Push(ctx, &rec)
 }

@@ -42,7 +42,7 @@ func newRun(config *Config) *run {
 // newStreamSet is that of the run; start runs a source beside the others.
 func (r *run) newStreamSet(start func(Source)) *StreamSet {
 	set := &StreamSet{
-		enrol: r.enrol, forget: r.forget, start: start, left: r.Observer.Left, unsaved: r.line.Unsaved, due: r.due, held: map[string]bool{},
+		subscribe: r.subscribe, forget: r.forget, start: start, left: r.Observer.Left, unsaved: r.line.Unsaved, due: r.due, held: map[string]bool{},
 	}
 	for _, s := range r.Sources {
 		set.held[s.Stream.String()] = true
@@ -66,8 +66,8 @@ func (r *run) remove(stream string) {
 	r.resyncer.leave(stream)
 }
 
-// enrol makes the stream one of the run's.
-func (r *run) enrol(s Source) error {
+// subscribe makes the stream one of the run's.
+func (r *run) subscribe(s Source) error {
 	r.oweMu.Lock()
 	defer r.oweMu.Unlock()
 	subscriptions, err := r.Store.Subscriptions()

@@ -28,57 +28,57 @@ type opener struct {
 
 // open begins to open all sinks at their marks, waits a little for them, and finds out what each must be given. A
 // sink that cannot be opened for good is stopped.
-func (b *opener) open(ctx context.Context) error {
-	if err := b.prepare(); err != nil {
+func (o *opener) open(ctx context.Context) error {
+	if err := o.prepare(); err != nil {
 		return err
 	}
-	for _, l := range b.listeners {
-		b.beginOpen(ctx, l)
+	for _, l := range o.listeners {
+		o.beginOpen(ctx, l)
 	}
-	grace := time.NewTimer(cmp.Or(b.OpenGrace, openGrace))
+	grace := time.NewTimer(cmp.Or(o.OpenGrace, openGrace))
 	defer grace.Stop()
-	for _, l := range b.listeners {
+	for _, l := range o.listeners {
 		select {
 		case opened := <-l.opening:
-			if err := b.joinInTime(l, opened); err != nil {
+			if err := o.joinInTime(l, opened); err != nil {
 				return err
 			}
 		case <-grace.C:
 			grace.Reset(0)
 		}
 	}
-	for _, l := range b.listeners {
+	for _, l := range o.listeners {
 		if l.IsJoined() {
-			b.resumeCorrections(l)
+			o.resumeCorrections(l)
 		}
 	}
-	return b.requestOwed(func(checkpoint.PendingSnapshot) bool { return true }) // from earlier lives, too
+	return o.requestOwed(func(checkpoint.PendingSnapshot) bool { return true }) // from earlier lives, too
 }
 
 // beginOpen opens the sink in a goroutine of its own.
-func (b *opener) beginOpen(ctx context.Context, l *listener) {
+func (o *opener) beginOpen(ctx context.Context, l *listener) {
 	l.opening = make(chan openedSink, 1)
 	go func() {
-		lost, err := b.openSink(ctx, l)
+		lost, err := o.openSink(ctx, l)
 		l.opening <- openedSink{lost, err}
 	}()
 }
 
 // joinInTime takes a sink that was opened before the sources begin. One that cannot be is tried again later, unless
 // it was the last.
-func (b *opener) joinInTime(l *listener, opened openedSink) error {
+func (o *opener) joinInTime(l *listener, opened openedSink) error {
 	if !delivery.IsPermanent(opened.err) {
-		return b.join(l, opened, b.note)
+		return o.join(l, opened, o.note)
 	}
 	l.opening <- opened // for its listener
-	return b.stops.Stop(l.Index, opened.err)
+	return o.stops.Stop(l.Index, opened.err)
 }
 
 // resumeCorrections repeats the full snapshots whose corrections the sink has and the saved state does not know. A
 // resync is no pending snapshot, so that its next turn would tell of them once more, when the sink's tail is forgotten
 // (I3).
-func (b *opener) resumeCorrections(l *listener) {
-	for _, s := range b.sources() {
+func (o *opener) resumeCorrections(l *listener) {
+	for _, s := range o.sources() {
 		corrected := false
 		l.Recovery.With(func(r *line.Recovery) { corrected = r.Log.Corrected(&s.Stream) })
 		if corrected {
@@ -89,53 +89,53 @@ func (b *opener) resumeCorrections(l *listener) {
 
 // awaitOpen waits until the sink is open, where it was not in time; false is that the run ends first. Meanwhile it is
 // stopped where only a person can help.
-func (b *opener) awaitOpen(l *listener) (bool, error) {
+func (o *opener) awaitOpen(l *listener) (bool, error) {
 	if l.IsJoined() {
 		return true, nil
 	}
 	var opened openedSink
 	for {
 		opened = <-l.opening
-		if opened.err == nil || b.opening.Err() != nil || !delivery.IsPermanent(opened.err) && !l.IsAway() {
+		if opened.err == nil || o.opening.Err() != nil || !delivery.IsPermanent(opened.err) && !l.IsAway() {
 			break
 		}
-		if err := b.failedToOpen(l, opened.err); err != nil {
+		if err := o.failedToOpen(l, opened.err); err != nil {
 			l.Join()
 			return false, delivery.IsEnd(err)
 		}
-		b.beginOpen(b.opening, l)
+		o.beginOpen(o.opening, l)
 	}
-	err := l.GoOn(b.opening)
-	if l.Join(); opened.err != nil && b.opening.Err() != nil {
+	err := l.GoOn(o.opening)
+	if l.Join(); opened.err != nil && o.opening.Err() != nil {
 		return false, nil // it was told to give up
 	}
 	if err != nil && !errors.Is(err, delivery.ErrLeft) {
 		return false, nil
 	}
-	b.stops.Resume(l.Index)
+	o.stops.Resume(l.Index)
 	back := l.Misses()
-	if err := b.join(l, opened, b.owe); err != nil {
+	if err := o.join(l, opened, o.owe); err != nil {
 		return false, err
 	}
-	b.resumeCorrections(l)
-	err = b.requestOwed(func(d checkpoint.PendingSnapshot) bool {
+	o.resumeCorrections(l)
+	err = o.requestOwed(func(d checkpoint.PendingSnapshot) bool {
 		return d.Sink == l.Name && (back || d.Reason == change.Lost && !opened.lost) // join has asked for what is lost now
 	})
 	return err == nil || errors.Is(err, delivery.ErrLeft), err
 }
 
 // failedToOpen returns when the sink may be opened again. One that is absent holds up nobody, and ends nothing either.
-func (b *opener) failedToOpen(l *listener, err error) error {
+func (o *opener) failedToOpen(l *listener, err error) error {
 	if delivery.IsPermanent(err) {
-		return l.Halt(b.opening, err)
+		return l.Halt(o.opening, err)
 	}
-	b.Observer.Failed(l.Name, err)
-	return l.Wait(b.opening)
+	o.Observer.Failed(l.Name, err)
+	return l.Wait(o.opening)
 }
 
 // closeUnopened waits for the sinks that are still being opened, when the run ends before it began.
-func (b *opener) closeUnopened() {
-	for _, l := range b.listeners {
+func (o *opener) closeUnopened() {
+	for _, l := range o.listeners {
 		if l.opening != nil && !l.IsJoined() {
 			<-l.opening
 			l.Join()
@@ -144,8 +144,8 @@ func (b *opener) closeUnopened() {
 }
 
 // openSink opens one sink at its saved mark, and says whether its log lost acknowledged records.
-func (b *opener) openSink(ctx context.Context, l *listener) (wasLost bool, err error) {
-	mark, _, err := b.Store.Mark(l.Name)
+func (o *opener) openSink(ctx context.Context, l *listener) (wasLost bool, err error) {
+	mark, _, err := o.Store.Mark(l.Name)
 	if err != nil {
 		return false, fmt.Errorf("read the mark of sink %s: %w", l.Name, err)
 	}
@@ -153,11 +153,11 @@ func (b *opener) openSink(ctx context.Context, l *listener) (wasLost bool, err e
 	var lost *sink.LostError
 	switch {
 	case errors.As(err, &lost):
-		b.Observer.Failed(l.Name, err)
+		o.Observer.Failed(l.Name, err)
 	case err != nil:
 		return false, fmt.Errorf("open sink %s: %w", l.Name, err)
 	}
-	owed, err := b.owesLost(l.Name)
+	owed, err := o.owesLost(l.Name)
 	if err == nil && (owed || lost != nil) {
 		err = l.Recall(ctx)
 	}
@@ -166,7 +166,7 @@ func (b *opener) openSink(ctx context.Context, l *listener) (wasLost bool, err e
 
 // join saves where a sink stands that is open now, before its first record, and what it is owed where its log lost
 // records.
-func (b *opener) join(l *listener, opened openedSink, save func([]checkpoint.PendingSnapshot, map[string]sink.Mark) error) error {
+func (o *opener) join(l *listener, opened openedSink, save func([]checkpoint.PendingSnapshot, map[string]sink.Mark) error) error {
 	l.Join()
 	if opened.err != nil {
 		return opened.err
@@ -177,23 +177,23 @@ func (b *opener) join(l *listener, opened openedSink, save func([]checkpoint.Pen
 	l.Rewind()
 	var pendingSnapshots []checkpoint.PendingSnapshot
 	if opened.lost {
-		known, err := b.Store.Streams()
+		known, err := o.Store.Streams()
 		if err != nil {
 			return err
 		}
-		if pendingSnapshots, err = b.lostSnapshots(l); err != nil {
+		if pendingSnapshots, err = o.lostSnapshots(l); err != nil {
 			return err
 		}
 		pendingSnapshots = slices.DeleteFunc(pendingSnapshots, func(d checkpoint.PendingSnapshot) bool { return !slices.Contains(known, d.Stream) })
 	}
-	b.saving.Lock()
-	defer b.saving.Unlock()
+	o.saving.Lock()
+	defer o.saving.Unlock()
 	if err := save(pendingSnapshots, map[string]sink.Mark{l.Name: l.Mark()}); err != nil {
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
 	l.NoteSaved(l.Mark())
 	l.Rejoin()
-	b.takesBeside(l)
+	o.takesBeside(l)
 	return nil
 }
 
@@ -205,23 +205,23 @@ func (o *owing) note(pendingSnapshots []checkpoint.PendingSnapshot, marks map[st
 // prepare saves, before the first record and in one batch, which streams each sink takes, and what it is owed: a
 // share of a stream that the state knows, and that the sink did not have, begins with a full snapshot. Sinks that are
 // no longer configured are absent, and for the others it takes up what is spooled.
-func (b *opener) prepare() error {
-	known, err := b.Store.Streams()
+func (o *opener) prepare() error {
+	known, err := o.Store.Streams()
 	if err != nil {
 		return err
 	}
-	subscriptions, err := b.Store.Subscriptions()
+	subscriptions, err := o.Store.Subscriptions()
 	if err != nil {
 		return err
 	}
-	batch := checkpoint.Batch{Based: map[checkpoint.Subscription]change.Position{}, Resources: b.streams()}
+	batch := checkpoint.Batch{Based: map[checkpoint.Subscription]change.Position{}, Resources: o.streams()}
 	var names []string
-	for _, l := range b.listeners {
+	for _, l := range o.listeners {
 		names = append(names, l.Name)
-		for _, s := range b.Sources {
+		for _, s := range o.Sources {
 			subscriptionOf(l, s, subscriptions, &batch)
 		}
-		if err := b.base(l, &batch); err != nil {
+		if err := o.base(l, &batch); err != nil {
 			return err
 		}
 		if err := l.LoadSpool(); err != nil {
@@ -232,38 +232,38 @@ func (b *opener) prepare() error {
 		_, found := slices.BinarySearch(known, d.Stream)
 		return !found
 	})
-	for _, l := range b.listeners {
-		leavesUntaken(l, b.Sources, subscriptions, &batch)
+	for _, l := range o.listeners {
+		leavesUntaken(l, o.Sources, subscriptions, &batch)
 	}
-	kept, err := b.depart(&batch, subscriptions)
+	kept, err := o.depart(&batch, subscriptions)
 	if err != nil {
 		return err
 	}
-	if err := b.Store.Commit(batch); err != nil {
+	if err := o.Store.Commit(batch); err != nil {
 		return fmt.Errorf("save the subscriptions of the sinks: %w", err)
 	}
-	b.tellAbsent()
-	if err := b.leave(known); err != nil {
+	o.tellAbsent()
+	if err := o.leave(known); err != nil {
 		return err
 	}
-	return b.Store.Retain(append(names, kept...))
+	return o.Store.Retain(append(names, kept...))
 }
 
 // base finds the positions that the sink's log is compared with. Spooling moves positions on although the log was not
 // read yet, perhaps for several lives of the process: then they are those from before.
-func (b *opener) base(l *listener, batch *checkpoint.Batch) error {
-	replayBases, err := b.Store.ReplayBases(l.Name)
+func (o *opener) base(l *listener, batch *checkpoint.Batch) error {
+	replayBases, err := o.Store.ReplayBases(l.Name)
 	if err != nil || len(replayBases) == 0 && l.Spool == 0 {
 		return err
 	}
 	l.Seat.Base()
 	present := len(replayBases) == 0
-	for _, s := range b.Sources {
+	for _, s := range o.Sources {
 		stream := s.Stream.String()
 		if _, found := replayBases[stream]; found {
 			continue
 		}
-		position, _, err := b.Store.Position(stream)
+		position, _, err := o.Store.Position(stream)
 		if err != nil {
 			return err
 		}
@@ -295,18 +295,18 @@ func leavesUntaken(l *listener, sources []Source, subscriptions map[checkpoint.S
 
 // leave marks the positions of the streams that are not configured any more. Were they to continue there one day, they
 // would tell again what another stream of the same objects has told meanwhile.
-func (b *opener) leave(known []string) error {
+func (o *opener) leave(known []string) error {
 	configured := map[string]bool{}
-	for _, s := range b.Sources {
+	for _, s := range o.Sources {
 		configured[s.Stream.String()] = true
 	}
 	for _, name := range known {
 		if configured[name] {
 			continue
 		}
-		position, found, err := b.Store.Position(name)
+		position, found, err := o.Store.Position(name)
 		if err == nil && found && position.Configured() {
-			err = b.Store.SetPosition(name, position.Leave())
+			err = o.Store.SetPosition(name, position.Leave())
 		}
 		if err != nil {
 			return fmt.Errorf("note that stream %s is not configured: %w", name, err)

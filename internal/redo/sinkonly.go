@@ -28,56 +28,56 @@ func newSinkOnly() sinkOnly {
 }
 
 // answer notes that the end of a snapshot goes in line.
-func (g *sinkOnly) answer(end *change.Record) {
-	for uid := range g.asked {
+func (s *sinkOnly) answer(end *change.Record) {
+	for uid := range s.asked {
 		if endsReconcile(end) {
-			g.answered[uid] = end.Seq
+			s.answered[uid] = end.Seq
 		}
 	}
-	clear(g.asked)
+	clear(s.asked)
 }
 
 // isAnswered says whether the reconcile that the record ends was asked for the object, or one before that.
-func (g *sinkOnly) isAnswered(uid string, end *change.Record) bool {
-	at, answered := g.answered[uid]
+func (s *sinkOnly) isAnswered(uid string, end *change.Record) bool {
+	at, answered := s.answered[uid]
 	return answered && at <= end.Seq
 }
 
 // told notes that the sink takes a delete, whether it is of a sink-only object. Another one of the same object may be
 // in line after it: what went in line before the log was read was not looked at, and what is on disk has no Seq.
-func (g *sinkOnly) told(id *change.ID, seq uint64, sinkOnly bool) {
-	g.leaves(id.UID, seq)
-	if delete(g.ended, id.UID); sinkOnly {
-		g.ended[id.UID] = struct{}{}
+func (s *sinkOnly) told(id *change.ID, seq uint64, sinkOnly bool) {
+	s.leaves(id.UID, seq)
+	if delete(s.ended, id.UID); sinkOnly {
+		s.ended[id.UID] = struct{}{}
 	}
 }
 
 // leaves notes that the delete with the Seq is in line no more.
-func (g *sinkOnly) leaves(uid string, seq uint64) {
-	if g.inLine[uid] == seq {
-		delete(g.inLine, uid)
+func (s *sinkOnly) leaves(uid string, seq uint64) {
+	if s.inLine[uid] == seq {
+		delete(s.inLine, uid)
 	}
 }
 
 // passed notes that the sink was given all deletes before the frontier, also those that went to disk.
-func (g *sinkOnly) passed(frontier uint64) {
-	maps.DeleteFunc(g.inLine, func(_ string, seq uint64) bool { return seq < frontier })
+func (s *sinkOnly) passed(frontier uint64) {
+	maps.DeleteFunc(s.inLine, func(_ string, seq uint64) bool { return seq < frontier })
 }
 
 // expects says whether the delete of a sink-only object that the sink was told of may come again: behind is that
 // records are on disk.
-func (g *sinkOnly) expects(behind bool) bool {
-	maps.DeleteFunc(g.ended, func(uid string, _ struct{}) bool {
-		_, asked := g.asked[uid]
-		_, inLine := g.inLine[uid]
+func (s *sinkOnly) expects(behind bool) bool {
+	maps.DeleteFunc(s.ended, func(uid string, _ struct{}) bool {
+		_, asked := s.asked[uid]
+		_, inLine := s.inLine[uid]
 		return !asked && !inLine && !behind
 	})
-	return len(g.ended) > 0
+	return len(s.ended) > 0
 }
 
 // isInLine says whether something is in line of the sink-only object, or of what has taken its place.
-func (g *sinkOnly) isInLine(uid string) bool {
-	_, inLine := g.inLine[uid]
-	_, known := g.known[uid]
+func (s *sinkOnly) isInLine(uid string) bool {
+	_, inLine := s.inLine[uid]
+	_, known := s.known[uid]
 	return inLine || known
 }

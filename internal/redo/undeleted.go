@@ -31,39 +31,39 @@ type ending struct {
 }
 
 // Forget forgets the objects.
-func (s *Undeleted) Forget() { s.objects = nil }
+func (u *Undeleted) Forget() { u.objects = nil }
 
 // None says whether there are none.
-func (s *Undeleted) None() bool { return len(s.objects) == 0 }
+func (u *Undeleted) None() bool { return len(u.objects) == 0 }
 
 // Settled says whether no record needs a look: there are none, and the listener itself tells of none.
-func (s *Undeleted) Settled() bool { return s.None() && len(s.ended) == 0 }
+func (u *Undeleted) Settled() bool { return u.None() && len(u.ended) == 0 }
 
 // Note takes what a log says of an object, oldest first; gone is that the state knows better.
-func (s *Undeleted) Note(id change.ID, stream string, gone bool) {
+func (u *Undeleted) Note(id change.ID, stream string, gone bool) {
 	switch {
 	case id.Op == change.Deleted:
-		s.drop(stream, id.Key, id.UID)
+		u.drop(stream, id.Key, id.UID)
 	case gone:
-		delete(s.objects[stream], id.Key) // in the log, it has taken the place of another
-		s.add(stream, change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion})
+		delete(u.objects[stream], id.Key) // in the log, it has taken the place of another
+		u.add(stream, change.Entry{Key: id.Key, UID: id.UID, ResourceVersion: id.ResourceVersion})
 	}
 }
 
 // Replace makes the entries those of the stream.
-func (s *Undeleted) Replace(stream string, entries []change.Entry) {
-	delete(s.objects, stream)
+func (u *Undeleted) Replace(stream string, entries []change.Entry) {
+	delete(u.objects, stream)
 	for _, entry := range entries {
-		s.Recall(stream, entry)
+		u.Recall(stream, entry)
 	}
 }
 
 // Await is Replace for a return that is behind records on disk. What was recalled before is known to be older than they
 // are.
-func (s *Undeleted) Await(stream string, entries []change.Entry, generation uint64) {
-	before, now := s.awaits[stream].uids, awaited{generation, map[string]struct{}{}}
+func (u *Undeleted) Await(stream string, entries []change.Entry, generation uint64) {
+	before, now := u.awaits[stream].uids, awaited{generation, map[string]struct{}{}}
 	known := map[string]struct{}{}
-	for _, entry := range s.Of(stream) {
+	for _, entry := range u.Of(stream) {
 		known[entry.UID] = struct{}{}
 	}
 	for _, entry := range entries {
@@ -72,55 +72,55 @@ func (s *Undeleted) Await(stream string, entries []change.Entry, generation uint
 			now.uids[entry.UID] = struct{}{}
 		}
 	}
-	if s.awaits == nil {
-		s.awaits = map[string]awaited{}
+	if u.awaits == nil {
+		u.awaits = map[string]awaited{}
 	}
-	s.awaits[stream] = now
-	s.Replace(stream, entries)
+	u.awaits[stream] = now
+	u.Replace(stream, entries)
 }
 
 // Takes notes that the sink takes the record, which may be the gap of a return or its end, or may say of an object that
 // it is there again.
-func (s *Undeleted) Takes(rec *change.Record) {
+func (u *Undeleted) Takes(rec *change.Record) {
 	if rec.Op.OfObject() && rec.Op != change.Deleted {
-		delete(s.ended, rec.UID)
+		delete(u.ended, rec.UID)
 	}
 	if rec.Sink == "" || rec.Snapshot == nil || rec.Snapshot.Reason != change.Absent {
 		return
 	}
 	switch stream := rec.Stream.String(); rec.Op {
 	case change.Gap:
-		if at, awaits := s.awaits[stream]; awaits && at.generation <= rec.Snapshot.Generation {
-			delete(s.awaits, stream)
+		if at, awaits := u.awaits[stream]; awaits && at.generation <= rec.Snapshot.Generation {
+			delete(u.awaits, stream)
 		}
 	case change.SnapshotEnd:
-		for uid, e := range s.ended {
+		for uid, e := range u.ended {
 			if e.stream == stream {
-				s.end(uid, ending{saved: e.saved})
+				u.end(uid, ending{saved: e.saved})
 			}
 		}
 	}
 }
 
 // Recall makes the entry one of the stream's, unless the listener itself has told of its end.
-func (s *Undeleted) Recall(stream string, entry change.Entry) {
-	if _, ended := s.ended[entry.UID]; !ended {
-		s.add(stream, entry)
+func (u *Undeleted) Recall(stream string, entry change.Entry) {
+	if _, ended := u.ended[entry.UID]; !ended {
+		u.add(stream, entry)
 	}
 }
 
-func (s *Undeleted) add(stream string, entry change.Entry) {
-	if s.objects == nil {
-		s.objects = map[string]map[change.Key][]change.Entry{}
+func (u *Undeleted) add(stream string, entry change.Entry) {
+	if u.objects == nil {
+		u.objects = map[string]map[change.Key][]change.Entry{}
 	}
-	if s.objects[stream] == nil {
-		s.objects[stream] = map[change.Key][]change.Entry{}
+	if u.objects[stream] == nil {
+		u.objects[stream] = map[change.Key][]change.Entry{}
 	}
-	s.objects[stream][entry.Key] = append(s.objects[stream][entry.Key], entry)
+	u.objects[stream][entry.Key] = append(u.objects[stream][entry.Key], entry)
 }
 
-func (s *Undeleted) drop(stream string, key change.Key, uid string) {
-	byKey := s.objects[stream]
+func (u *Undeleted) drop(stream string, key change.Key, uid string) {
+	byKey := u.objects[stream]
 	entries, found := byKey[key]
 	if !found {
 		return
@@ -130,25 +130,25 @@ func (s *Undeleted) drop(stream string, key change.Key, uid string) {
 		delete(byKey, key)
 	}
 	if len(byKey) == 0 {
-		delete(s.objects, stream)
+		delete(u.objects, stream)
 	}
 }
 
 // Of are those of the stream.
-func (s *Undeleted) Of(stream string) []change.Entry {
-	return slices.Concat(slices.Collect(maps.Values(s.objects[stream]))...)
+func (u *Undeleted) Of(stream string) []change.Entry {
+	return slices.Concat(slices.Collect(maps.Values(u.objects[stream]))...)
 }
 
 // ReplacedBy are the objects of which the record's has taken the place. Of that, a queue that coalesces may have left
 // nothing but its delete, which says so if it is later.
-func (s *Undeleted) ReplacedBy(rec *change.Record) (gone []change.Entry) {
+func (u *Undeleted) ReplacedBy(rec *change.Record) (gone []change.Entry) {
 	if !rec.Op.OfObject() {
 		return nil
 	}
 	stream := rec.Stream.String()
-	for _, entry := range s.objects[stream][rec.Key] {
+	for _, entry := range u.objects[stream][rec.Key] {
 		isEarlier := rec.Op != change.Deleted || change.CompareVersions(entry.ResourceVersion, rec.ResourceVersion) < 0
-		if _, awaits := s.awaits[stream].uids[entry.UID]; entry.UID != rec.UID && !awaits && isEarlier {
+		if _, awaits := u.awaits[stream].uids[entry.UID]; entry.UID != rec.UID && !awaits && isEarlier {
 			gone = append(gone, entry)
 		}
 	}
@@ -156,59 +156,59 @@ func (s *Undeleted) ReplacedBy(rec *change.Record) (gone []change.Entry) {
 }
 
 // HasTold says whether the listener itself has told of the delete that is the record.
-func (s *Undeleted) HasTold(rec *change.Record) bool {
-	_, told := s.ended[rec.UID]
+func (u *Undeleted) HasTold(rec *change.Record) bool {
+	_, told := u.ended[rec.UID]
 	return told && rec.Op == change.Deleted && rec.Sink != ""
 }
 
 // Told forgets what a record in line tells the sink, however much later: another snapshot must not tell it once more
 // (I3).
-func (s *Undeleted) Told(rec *change.Record) {
-	s.drop(rec.Stream.String(), rec.Key, rec.UID)
+func (u *Undeleted) Told(rec *change.Record) {
+	u.drop(rec.Stream.String(), rec.Key, rec.UID)
 }
 
 // Tells is told of a delete that the listener makes itself.
-func (s *Undeleted) Tells(rec *change.Record) {
+func (u *Undeleted) Tells(rec *change.Record) {
 	stream := rec.Stream.String()
 	isOfObject := func(e change.Entry) bool { return e.UID == rec.UID }
-	if !slices.ContainsFunc(s.objects[stream][rec.Key], isOfObject) { // no source has read of it here
+	if !slices.ContainsFunc(u.objects[stream][rec.Key], isOfObject) { // no source has read of it here
 		stream = ""
 	}
-	s.Told(rec)
-	if s.ended == nil {
-		s.ended = map[string]ending{}
+	u.Told(rec)
+	if u.ended == nil {
+		u.ended = map[string]ending{}
 	}
-	s.ended[rec.UID] = ending{stream: stream}
+	u.ended[rec.UID] = ending{stream: stream}
 }
 
 // Saved notes that the state knows that the sink was told of the object.
-func (s *Undeleted) Saved(uid string) {
-	if e, ended := s.ended[uid]; ended {
-		s.end(uid, ending{e.stream, true})
+func (u *Undeleted) Saved(uid string) {
+	if e, ended := u.ended[uid]; ended {
+		u.end(uid, ending{e.stream, true})
 	}
 }
 
 // end remembers how it stands with the delete, unless nobody tells it once more.
-func (s *Undeleted) end(uid string, e ending) {
+func (u *Undeleted) end(uid string, e ending) {
 	if e == (ending{saved: true}) {
-		delete(s.ended, uid)
+		delete(u.ended, uid)
 	} else {
-		s.ended[uid] = e
+		u.ended[uid] = e
 	}
 }
 
 // Taken forgets what is being written to the sink, which an earlier process may have left on disk. The end of the
 // snapshot that was owed is the end of everything.
-func (s *Undeleted) Taken(batch []*change.Record) {
-	if len(s.objects) == 0 {
+func (u *Undeleted) Taken(batch []*change.Record) {
+	if len(u.objects) == 0 {
 		return
 	}
 	for _, rec := range batch {
 		switch stream := rec.Stream.String(); {
 		case rec.Op == change.Deleted:
-			s.drop(stream, rec.Key, rec.UID)
+			u.drop(stream, rec.Key, rec.UID)
 		case rec.Op == change.SnapshotEnd && rec.Sink != "" && rec.Snapshot.Reason == change.Lost:
-			delete(s.objects, stream)
+			delete(u.objects, stream)
 		}
 	}
 }

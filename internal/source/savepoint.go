@@ -10,28 +10,28 @@ type savePoint struct {
 }
 
 // isSaved says whether all before the save point is saved, or there is none.
-func (m *savePoint) isSaved() (bool, error) {
-	if m.saved != nil && len(m.saved) == 0 {
+func (s *savePoint) isSaved() (bool, error) {
+	if s.saved != nil && len(s.saved) == 0 {
 		return false, nil
 	}
-	return true, m.wait()
+	return true, s.wait()
 }
 
 // wait returns when all before the save point is saved.
-func (m *savePoint) wait() error {
-	if m.saved == nil {
+func (s *savePoint) wait() error {
+	if s.saved == nil {
 		return nil
 	}
-	err := <-m.saved
-	m.stop()
-	m.saved = nil
+	err := <-s.saved
+	s.stop()
+	s.saved = nil
 	return err
 }
 
 // drop forgets the mark.
-func (m *savePoint) drop() {
-	if m.saved != nil {
-		m.stop()
-		_ = m.wait() // it was stopped
+func (s *savePoint) drop() {
+	if s.saved != nil {
+		s.stop()
+		_ = s.wait() // it was stopped
 	}
 }

@@ -23,9 +23,9 @@ func Beside(others, there http.Handler, paths []string) http.Handler {
 
 // Serve answers at the address until the returned function is called, which waits for the server's goroutine and for
 // all answers. The state directory says where, for the commands.
-func (d *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
-	first := d.listener == nil
-	listener, err := d.open(ctx)
+func (s *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
+	first := s.listener == nil
+	listener, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +36,13 @@ func (d *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), 
 	go func() {
 		defer close(done)
 		if err := server.Serve(newPlaces(listener)); !errors.Is(err, http.ErrServerClosed) {
-			d.Logger.Error("status server ended", "address", d.Address, "error", err)
+			s.Logger.Error("status server ended", "address", s.Address, "error", err)
 		}
 	}()
 	if first {
-		d.Logger.Info("serving metrics and status", "address", listener.Addr().String())
+		s.Logger.Info("serving metrics and status", "address", listener.Addr().String())
 	}
-	withdraw := d.announce(listener.Addr())
+	withdraw := s.announce(listener.Addr())
 	return func() {
 		withdraw()
 		stopAnswering()
@@ -68,13 +68,13 @@ const (
 
 // announce writes the address into the state directory, with what its questions have to show, and returns what removes
 // it. Without it the exporter works, and the commands cannot ask it.
-func (d *Server) announce(address net.Addr) (withdraw func()) {
+func (s *Server) announce(address net.Addr) (withdraw func()) {
 	warn := func(err error) {
 		if err != nil {
-			d.Logger.Warn("commands cannot reach this exporter", "error", err)
+			s.Logger.Warn("commands cannot reach this exporter", "error", err)
 		}
 	}
-	remove, err := control.Announce(d.StateDir, address, d.Token)
+	remove, err := control.Announce(s.StateDir, address, s.Token)
 	if err != nil {
 		warn(err)
 		return func() {}

@@ -31,26 +31,26 @@ type Server struct {
 func New(o Options) *Server { return &Server{Options: o} }
 
 // open returns the listener for the next server. The one before has ended.
-func (d *Server) open(ctx context.Context) (net.Listener, error) {
-	if d.listener == nil {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", d.Address)
+func (s *Server) open(ctx context.Context) (net.Listener, error) {
+	if s.listener == nil {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Address)
 		if err != nil {
-			return nil, fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", d.Address, Cause(err))
+			return nil, fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", s.Address, Cause(err))
 		}
-		d.listener = listener.(*net.TCPListener) // of the network "tcp"
+		s.listener = listener.(*net.TCPListener) // of the network "tcp"
 	}
-	if err := d.listener.SetDeadline(time.Time{}); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", d.Address, err)
+	if err := s.listener.SetDeadline(time.Time{}); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", s.Address, err)
 	}
-	return &listening{TCPListener: d.listener}, nil
+	return &listening{TCPListener: s.listener}, nil
 }
 
 // Close lets nobody in any more.
-func (d *Server) Close() error {
-	if d.listener == nil {
+func (s *Server) Close() error {
+	if s.listener == nil {
 		return nil
 	}
-	return d.listener.Close()
+	return s.listener.Close()
 }
 
 // listening is the address while one server has it.

@@ -28,45 +28,45 @@ func newBrokerHandler(c *Handler, sinkName string) (*brokerHandler, error) {
 	return d, d.reread()
 }
 
-func (d *brokerHandler) reread() error {
-	saved, err := d.Store.Heard(d.sink)
+func (h *brokerHandler) reread() error {
+	saved, err := h.Store.Heard(h.sink)
 	if err == nil {
-		d.book, err = signal.ParseBook(saved)
+		h.book, err = signal.ParseBook(saved)
 	}
 	return err
 }
 
 // once does what has the id, unless that was done before. What is done saves with it that it is (I5).
-func (d *brokerHandler) once(id string, do func(heard map[string][]byte) error) error {
-	return d.follow(id, d.book.With(id), do)
+func (h *brokerHandler) once(id string, do func(heard map[string][]byte) error) error {
+	return h.follow(id, h.book.With(id), do)
 }
 
 // follow does what has the id, unless that was done before. What is done saves the next book with it (I5).
-func (d *brokerHandler) follow(id string, next signal.Book, do func(heard map[string][]byte) error) error {
+func (h *brokerHandler) follow(id string, next signal.Book, do func(heard map[string][]byte) error) error {
 	switch {
 	case len(id) > signal.MaxID:
 		return &control.RefusedError{Text: fmt.Sprintf("an id of %d bytes: want %d at most", len(id), signal.MaxID)}
-	case d.book.Has(id):
+	case h.book.Has(id):
 		return &control.RepeatedError{ID: id}
 	}
-	err := do(map[string][]byte{d.sink: next.Encode()})
+	err := do(map[string][]byte{h.sink: next.Encode()})
 	if err == nil {
-		d.book = next
+		h.book = next
 		return nil
 	}
-	return errors.Join(err, d.reread()) // it may be saved all the same
+	return errors.Join(err, h.reread()) // it may be saved all the same
 }
 
 // save saves the next book.
-func (d *brokerHandler) save(next signal.Book) error {
-	return d.follow("", next, func(heard map[string][]byte) error {
-		return d.Store.Commit(checkpoint.Batch{Heard: heard})
+func (h *brokerHandler) save(next signal.Book) error {
+	return h.follow("", next, func(heard map[string][]byte) error {
+		return h.Store.Commit(checkpoint.Batch{Heard: heard})
 	})
 }
 
 // room says whether more may be owed.
-func (d *brokerHandler) room() error {
-	owed, err := d.Store.PendingSnapshots()
+func (h *brokerHandler) room() error {
+	owed, err := h.Store.PendingSnapshots()
 	if err == nil && len(owed) >= mostOwed {
 		err = &control.RefusedError{Text: fmt.Sprintf("%d snapshots are owed already: ask again when some are delivered", len(owed))}
 	}
@@ -74,20 +74,20 @@ func (d *brokerHandler) room() error {
 }
 
 // snapshot owes what is asked for.
-func (d *brokerHandler) snapshot(ctx context.Context, id string, asked control.SnapshotRequest) (answer *control.Snapshot, err error) {
-	if err := d.room(); err != nil {
+func (h *brokerHandler) snapshot(ctx context.Context, id string, asked control.SnapshotRequest) (answer *control.Snapshot, err error) {
+	if err := h.room(); err != nil {
 		return nil, err
 	}
-	err = d.once(id, func(heard map[string][]byte) (err error) {
-		answer, err = d.owe(ctx, asked, heard)
+	err = h.once(id, func(heard map[string][]byte) (err error) {
+		answer, err = h.owe(ctx, asked, heard)
 		return err
 	})
 	return answer, err
 }
 
 // steer stops, pauses or resumes snapshots.
-func (d *brokerHandler) steer(ctx context.Context, id string, asked control.SteerRequest) error {
-	return d.once(id, func(heard map[string][]byte) error { return d.Owing.steer(ctx, asked, heard) })
+func (h *brokerHandler) steer(ctx context.Context, id string, asked control.SteerRequest) error {
+	return h.once(id, func(heard map[string][]byte) error { return h.Owing.steer(ctx, asked, heard) })
 }
 
 // maxTold is how many bytes of an error the log is told: it may name what others have made up.

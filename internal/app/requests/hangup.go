@@ -10,7 +10,7 @@ import (
 
 // AnswerHangups asks for a full snapshot of everything at each hangup, until the returned function is called, which
 // waits for its goroutine.
-func (c *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (stop func()) {
+func (h *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -18,7 +18,7 @@ func (c *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (
 		for {
 			select {
 			case <-hangups:
-				c.answerHangup(ctx)
+				h.answerHangup(ctx)
 			case <-ctx.Done():
 				return
 			}
@@ -30,11 +30,11 @@ func (c *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (
 	}
 }
 
-func (c *Handler) answerHangup(ctx context.Context) {
-	snapshot, err := c.owe(ctx, control.SnapshotRequest{}, nil)
+func (h *Handler) answerHangup(ctx context.Context) {
+	snapshot, err := h.owe(ctx, control.SnapshotRequest{}, nil)
 	if err != nil {
-		c.Logger.Warn("SIGHUP requested a full snapshot, which could not start", "error", err)
+		h.Logger.Warn("SIGHUP requested a full snapshot, which could not start", "error", err)
 		return
 	}
-	c.Logger.Info("SIGHUP requested a full snapshot", "resources", strings.Join(snapshot.Streams, ","), "sinks", strings.Join(snapshot.Sinks, ","))
+	h.Logger.Info("SIGHUP requested a full snapshot", "resources", strings.Join(snapshot.Streams, ","), "sinks", strings.Join(snapshot.Sinks, ","))
 }

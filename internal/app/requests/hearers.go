@@ -9,30 +9,30 @@ import (
 
 // Hear has others ask through the brokers of the sinks that let them, until the returned function is called, which
 // waits.
-func (c *Handler) Hear(ctx context.Context) (stop func(), err error) {
+func (h *Handler) Hear(ctx context.Context) (stop func(), err error) {
 	var hearers []destination.Hearer
 	hearing := map[string]bool{}
-	for i := range c.Config.Sinks {
-		s := &c.Config.Sinks[i]
-		to, err := destination.Of(s, c.Cluster)
+	for i := range h.Config.Sinks {
+		s := &h.Config.Sinks[i]
+		to, err := destination.Of(s, h.Cluster)
 		if err != nil {
 			return nil, err
 		}
 		if to.Hearer == nil {
 			continue
 		}
-		d, err := newBrokerHandler(c, s.Name)
+		d, err := newBrokerHandler(h, s.Name)
 		if err != nil {
 			return nil, err
 		}
-		h, err := to.Hearer(d.open())
+		hearer, err := to.Hearer(d.open())
 		if err != nil {
 			return nil, err
 		}
 		hearing[s.Name] = true
-		hearers = append(hearers, h)
+		hearers = append(hearers, hearer)
 	}
-	if err := c.forgetHeard(hearing); err != nil {
+	if err := h.forgetHeard(hearing); err != nil {
 		return nil, err
 	}
 	return runAll(ctx, hearers), nil
@@ -40,8 +40,8 @@ func (c *Handler) Hear(ctx context.Context) (stop func(), err error) {
 
 // forgetHeard forgets what was heard through the brokers of other sinks. Were it kept, all that is asked until they are
 // heard again would be followed then, however old.
-func (c *Handler) forgetHeard(but map[string]bool) error {
-	saved, err := c.Store.Hearing()
+func (h *Handler) forgetHeard(but map[string]bool) error {
+	saved, err := h.Store.Hearing()
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (c *Handler) forgetHeard(but map[string]bool) error {
 			forgotten[name] = nil
 		}
 	}
-	return c.Store.Commit(checkpoint.Batch{Heard: forgotten})
+	return h.Store.Commit(checkpoint.Batch{Heard: forgotten})
 }
 
 // runAll runs the hearers until the returned function is called, which waits.

@@ -26,7 +26,7 @@ type (
 type question func(ctx context.Context, text []byte) (any, error)
 
 // questions are all, by their names.
-func (d *brokerHandler) questions() map[string]question {
+func (h *brokerHandler) questions() map[string]question {
 	all := map[string]question{
 		"snapshot": func(ctx context.Context, text []byte) (any, error) {
 			var asked snapshotQuestion
@@ -35,14 +35,14 @@ func (d *brokerHandler) questions() map[string]question {
 					return nil, err
 				}
 			}
-			return d.snapshot(ctx, asked.ID, asked.SnapshotRequest)
+			return h.snapshot(ctx, asked.ID, asked.SnapshotRequest)
 		},
 		"list": func(context.Context, []byte) (any, error) {
-			owed, err := d.Owing.owed()
-			return control.OwedList{Owed: owed, Stopped: d.Owing.stopped()}, err
+			owed, err := h.Owing.owed()
+			return control.OwedList{Owed: owed, Stopped: h.Owing.stopped()}, err
 		},
-		"checkpoint": func(context.Context, []byte) (any, error) { return control.ReadState(d.Store) },
-		"status":     func(context.Context, []byte) (any, error) { return d.Status(), nil },
+		"checkpoint": func(context.Context, []byte) (any, error) { return control.ReadState(h.Store) },
+		"status":     func(context.Context, []byte) (any, error) { return h.Status(), nil },
 	}
 	for _, do := range []string{control.Stop, control.Pause, control.Resume} {
 		all[do] = func(ctx context.Context, text []byte) (any, error) {
@@ -51,22 +51,22 @@ func (d *brokerHandler) questions() map[string]question {
 				return nil, err
 			}
 			request := control.SteerRequest{Do: do, IDs: asked.IDs}
-			return request, d.steer(ctx, asked.ID, request)
+			return request, h.steer(ctx, asked.ID, request)
 		}
 	}
 	return all
 }
 
 // open is the handler as those see it who ask.
-func (d *brokerHandler) open() *destination.RequestHandler {
+func (h *brokerHandler) open() *destination.RequestHandler {
 	open := &destination.RequestHandler{
 		Questions: map[string]func(context.Context, []byte) ([]byte, error){},
-		Signals:   func(tells bool) (destination.SignalHandler, string) { return newSignalHandler(d, tells), d.book.Place },
-		Hears:     func(err error) { d.Told.Hears(d.sink, err) },
-		Noticed:   func(text string) { d.Told.Noticed(d.sink, text) },
+		Signals:   func(tells bool) (destination.SignalHandler, string) { return newSignalHandler(h, tells), h.book.Place },
+		Hears:     func(err error) { h.Told.Hears(h.sink, err) },
+		Noticed:   func(text string) { h.Told.Noticed(h.sink, text) },
 	}
-	for name, ask := range d.questions() {
-		open.Questions[name] = func(ctx context.Context, text []byte) ([]byte, error) { return d.answer(ctx, name, ask, text) }
+	for name, ask := range h.questions() {
+		open.Questions[name] = func(ctx context.Context, text []byte) ([]byte, error) { return h.answer(ctx, name, ask, text) }
 	}
 	return open
 }
@@ -82,12 +82,12 @@ func Shut() *destination.RequestHandler {
 }
 
 // answer answers a question in JSON. Who only looks is not told of.
-func (d *brokerHandler) answer(ctx context.Context, name string, ask question, text []byte) ([]byte, error) {
+func (h *brokerHandler) answer(ctx context.Context, name string, ask question, text []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
 	document, err := ask(ctx, text)
 	if changes := slices.Contains([]string{"snapshot", control.Stop, control.Pause, control.Resume}, name); changes {
-		d.Told.Asked(d.sink, name, shortened(err))
+		h.Told.Asked(h.sink, name, shortened(err))
 	}
 	if err != nil {
 		return nil, err

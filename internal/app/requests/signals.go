@@ -43,18 +43,18 @@ func newSignalHandler(d *brokerHandler, tells bool) *signalHandler {
 }
 
 // Save is as in destination.SignalHandler.
-func (d *signalHandler) Save(place string) error { return d.save(d.book.At(place)) }
+func (h *signalHandler) Save(place string) error { return h.save(h.book.At(place)) }
 
 // Follow is as in destination.SignalHandler.
-func (d *signalHandler) Follow(ctx context.Context, m *signal.Message) error {
+func (h *signalHandler) Follow(ctx context.Context, m *signal.Message) error {
 	switch {
 	case m.Broken != nil:
-		d.refuse(m.Place, "signal", m.Broken)
+		h.refuse(m.Place, "signal", m.Broken)
 		return nil
 	case len(m.Key) == 0:
-		d.refuse(m.Place, "signal", fmt.Errorf("it has no key: want the cluster's name, %s", d.Cluster.Name))
+		h.refuse(m.Place, "signal", fmt.Errorf("it has no key: want the cluster's name, %s", h.Cluster.Name))
 		return nil
-	case string(m.Key) != d.Cluster.Name || m.After() == d.book.Place: // another's, or it was followed
+	case string(m.Key) != h.Cluster.Name || m.After() == h.book.Place: // another's, or it was followed
 		return nil
 	}
 	s, err := signal.Parse(m.Value)
@@ -63,92 +63,92 @@ func (d *signalHandler) Follow(ctx context.Context, m *signal.Message) error {
 		err = errors.New(m.Old)
 	}
 	if err != nil {
-		d.refuse(id, cmp.Or(s.Type, "signal"), err)
+		h.refuse(id, cmp.Or(s.Type, "signal"), err)
 		return nil
 	}
-	if d.followed >= signalsFollowed {
+	if h.followed >= signalsFollowed {
 		return signal.ErrEnough
 	}
-	d.followed++
-	return d.do(ctx, &s, m)
+	h.followed++
+	return h.do(ctx, &s, m)
 }
 
 // do does what the signal asks for, or refuses it.
-func (d *signalHandler) do(ctx context.Context, s *signal.Signal, m *signal.Message) error {
+func (h *signalHandler) do(ctx context.Context, s *signal.Signal, m *signal.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, AskTime)
 	defer cancel()
 	err, what := error(nil), s.Type
 	switch s.Type {
 	case signal.Execute:
-		err = d.execute(ctx, s, m)
+		err = h.execute(ctx, s, m)
 	case signal.Stop:
-		err = d.steer(ctx, s, m, control.Stop)
+		err = h.steer(ctx, s, m, control.Stop)
 	case signal.Pause:
-		err = d.steer(ctx, s, m, control.Pause)
+		err = h.steer(ctx, s, m, control.Pause)
 	case signal.Resume:
-		err = d.steer(ctx, s, m, control.Resume)
+		err = h.steer(ctx, s, m, control.Resume)
 	case signal.Log:
-		what, err = d.log(s, m)
+		what, err = h.log(s, m)
 	}
 	if errors.Is(err, control.ErrNotStreaming) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if err != nil {
-		d.refuse(cmp.Or(s.ID, m.Place), what, err)
+		h.refuse(cmp.Or(s.ID, m.Place), what, err)
 		return nil
 	}
-	d.Told.Asked(d.sink, what, nil)
+	h.Told.Asked(h.sink, what, nil)
 	return nil
 }
 
 // refuse tells that the signal is not followed, and why.
-func (d *signalHandler) refuse(id, what string, err error) {
-	d.Told.Asked(d.sink, what, shortened(err))
-	if d.notes != nil && len(d.notes.refusals) < mostRefusals {
-		d.notes.refusals = append(d.notes.refusals, signal.Refused(id, err.Error()))
+func (h *signalHandler) refuse(id, what string, err error) {
+	h.Told.Asked(h.sink, what, shortened(err))
+	if h.notes != nil && len(h.notes.refusals) < mostRefusals {
+		h.notes.refusals = append(h.notes.refusals, signal.Refused(id, err.Error()))
 	}
 }
 
 // log is what the log is told. It is saved with the next place: what is told twice after a crash does no harm.
-func (d *signalHandler) log(s *signal.Signal, m *signal.Message) (what string, err error) {
-	if d.book.Has(s.ID) {
+func (h *signalHandler) log(s *signal.Signal, m *signal.Message) (what string, err error) {
+	if h.book.Has(s.ID) {
 		return s.Type, &control.RepeatedError{ID: s.ID}
 	}
-	d.book = d.book.With(s.ID)
+	h.book = h.book.With(s.ID)
 	text := strings.Replace(s.Message, "{}", strconv.FormatInt(m.Offset, 10), 1) // as Debezium does
 	return s.Type + ": " + strings.ToValidUTF8(text[:min(len(text), maxLogged)], ""), nil
 }
 
 // execute owes the snapshots that the signal asks for.
-func (d *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal.Message) error {
-	parts, err := s.Parts(d.matcher())
+func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal.Message) error {
+	parts, err := s.Parts(h.matcher())
 	if err != nil {
 		return err
 	}
-	wanted, err := d.taken(byLimits(parts))
+	wanted, err := h.taken(byLimits(parts))
 	if err == nil {
-		err = d.room()
+		err = h.room()
 	}
 	if err != nil {
 		return err
 	}
-	next := d.book.With(s.ID).At(m.After())
-	if d.notes != nil {
-		if d.book.IsFull() {
+	next := h.book.With(s.ID).At(m.After())
+	if h.notes != nil {
+		if h.book.IsFull() {
 			return errors.New("too many snapshots of signals are under way, or nobody could be told of their end: send it again when some are delivered")
 		}
 		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: partsOf(wanted)})
 	}
-	return d.follow(s.ID, next, func(heard map[string][]byte) error {
-		return ask(ctx, d.Requests, pipeline.Request{
-			Reason: change.Requested, Sink: d.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
+	return h.follow(s.ID, next, func(heard map[string][]byte) error {
+		return ask(ctx, h.Requests, pipeline.Request{
+			Reason: change.Requested, Sink: h.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
 		})
 	})
 }
 
 // matcher finds streams by the names that they have now.
-func (d *signalHandler) matcher() signal.Matcher {
-	named := d.Cluster.Named()
+func (h *signalHandler) matcher() signal.Matcher {
+	named := h.Cluster.Named()
 	return func(collection string) ([]string, error) { return control.Match(named, collection) }
 }
 
@@ -176,7 +176,7 @@ func partsOf(all []pipeline.RequestPart) (parts []signal.Part) {
 
 // taken is what the sink takes of the parts and what there may be objects of, with limits that an API server takes. It
 // is an error if that is nothing.
-func (d *signalHandler) taken(parts []pipeline.RequestPart) (taken []pipeline.RequestPart, err error) {
+func (h *signalHandler) taken(parts []pipeline.RequestPart) (taken []pipeline.RequestPart, err error) {
 	var nothing error
 	for _, part := range parts {
 		asked := control.SnapshotRequest{Namespace: part.Limits.Namespace, Name: part.Limits.Name, Selector: part.Limits.Selector}
@@ -184,12 +184,12 @@ func (d *signalHandler) taken(parts []pipeline.RequestPart) (taken []pipeline.Re
 		if err != nil {
 			return nil, err
 		}
-		streams := d.Cluster.TakenBy(d.Config.Sinks, []string{d.sink}, part.Streams)
+		streams := h.Cluster.TakenBy(h.Config.Sinks, []string{h.sink}, part.Streams)
 		if len(streams) == 0 {
-			nothing = &control.RefusedError{Text: fmt.Sprintf("%s: sink %s takes nothing of it", strings.Join(part.Streams, ", "), d.sink)}
+			nothing = &control.RefusedError{Text: fmt.Sprintf("%s: sink %s takes nothing of it", strings.Join(part.Streams, ", "), h.sink)}
 			continue
 		}
-		if streams, err = d.Cluster.Reached(streams, limits); err != nil {
+		if streams, err = h.Cluster.Reached(streams, limits); err != nil {
 			nothing = err
 			continue
 		}
@@ -205,18 +205,18 @@ func (d *signalHandler) taken(parts []pipeline.RequestPart) (taken []pipeline.Re
 const steerings = 3
 
 // steer stops, pauses or resumes the snapshots that the sink was asked for, of the chosen streams.
-func (d *signalHandler) steer(ctx context.Context, s *signal.Signal, m *signal.Message, do string) (err error) {
-	streams, err := s.Chosen(d.matcher())
+func (h *signalHandler) steer(ctx context.Context, s *signal.Signal, m *signal.Message, do string) (err error) {
+	streams, err := s.Chosen(h.matcher())
 	if err != nil {
 		return err
 	}
 	for range steerings {
 		var ids []string
-		if ids, err = d.steerable(streams, do); err != nil {
+		if ids, err = h.steerable(streams, do); err != nil {
 			return err
 		}
-		err = d.follow(s.ID, d.book.With(s.ID).At(m.After()), func(heard map[string][]byte) error {
-			return d.Owing.steer(ctx, control.SteerRequest{Do: do, IDs: ids}, heard)
+		err = h.follow(s.ID, h.book.With(s.ID).At(m.After()), func(heard map[string][]byte) error {
+			return h.Owing.steer(ctx, control.SteerRequest{Do: do, IDs: ids}, heard)
 		})
 		var delivered *control.RefusedError
 		if !errors.As(err, &delivered) {
@@ -227,15 +227,15 @@ func (d *signalHandler) steer(ctx context.Context, s *signal.Signal, m *signal.M
 }
 
 // steerable are the ids of snapshots that the order can be of; no streams is all.
-func (d *signalHandler) steerable(streams []string, do string) (ids []string, err error) {
-	owed, err := d.Owing.owed()
+func (h *signalHandler) steerable(streams []string, do string) (ids []string, err error) {
+	owed, err := h.Owing.owed()
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range owed {
 		isChosen := len(streams) == 0 || slices.Contains(streams, o.Stream)
 		isFit := do == control.Stop || (do == control.Resume) == (o.State == control.Paused)
-		if o.Sink == d.sink && o.Reason == string(change.Requested) && isChosen && isFit {
+		if o.Sink == h.sink && o.Reason == string(change.Requested) && isChosen && isFit {
 			ids = append(ids, o.ID)
 		}
 	}

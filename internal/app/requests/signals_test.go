@@ -57,13 +57,13 @@ func newSignalRig(t *testing.T) *signalRig {
 }
 
 // obey does what the pipeline does with an order.
-func (d *brokerHandler) obey(order *pipeline.Order) error {
-	owed, err := d.Store.PendingSnapshots()
+func (h *brokerHandler) obey(order *pipeline.Order) error {
+	owed, err := h.Store.PendingSnapshots()
 	if err != nil {
 		return err
 	}
 	owed = slices.DeleteFunc(owed, func(p checkpoint.PendingSnapshot) bool { return !slices.Contains(order.IDs, p.ID()) })
-	return d.Store.Commit(checkpoint.Batch{Steered: owed, Steering: order.Do, Heard: order.Heard})
+	return h.Store.Commit(checkpoint.Batch{Steered: owed, Steering: order.Do, Heard: order.Heard})
 }
 
 // follow gives the handler a message, and returns what was told of it.

@@ -10,52 +10,52 @@ import (
 )
 
 // Tell is as in destination.SignalHandler.
-func (d *signalHandler) Tell(_ context.Context, send func(values [][]byte) error) error {
-	d.followed = 0
-	if d.notes == nil {
+func (h *signalHandler) Tell(_ context.Context, send func(values [][]byte) error) error {
+	h.followed = 0
+	if h.notes == nil {
 		return nil
 	}
-	told := d.notes.refusals
-	next, advanced, err := d.advance(&told)
+	told := h.notes.refusals
+	next, advanced, err := h.advance(&told)
 	if err != nil || len(told) == 0 && !advanced {
 		return err
 	}
 	now := time.Now()
 	values := make([][]byte, len(told))
 	for i := range told {
-		values[i] = told[i].Encode(d.Cluster.Name, now)
+		values[i] = told[i].Encode(h.Cluster.Name, now)
 	}
 	if err := send(values); err != nil {
 		return err
 	}
-	d.notes.refusals = nil
+	h.notes.refusals = nil
 	if !advanced {
 		return nil
 	}
-	return d.save(next)
+	return h.save(next)
 }
 
 // advance adds what is to be told of tasks, and returns the book in which it is told, and whether that is another one.
-func (d *signalHandler) advance(told *[]signal.Notification) (next signal.Book, advanced bool, err error) {
-	next = d.book
+func (h *signalHandler) advance(told *[]signal.Notification) (next signal.Book, advanced bool, err error) {
+	next = h.book
 	if len(next.Tasks) == 0 {
 		return next, false, nil
 	}
-	state, err := d.standing()
+	state, err := h.standing()
 	if err != nil {
 		return next, false, err
 	}
 	next.Tasks = nil
-	for _, t := range d.book.Tasks {
+	for _, t := range h.book.Tasks {
 		after, some, over := t.Advance(state)
 		*told = append(*told, some...)
 		advanced = advanced || len(some) > 0
 		if over {
-			delete(d.notes.listed, t.ID)
+			delete(h.notes.listed, t.ID)
 			continue
 		}
 		next.Tasks = append(next.Tasks, after)
-		if progress, objects := after.Progress(state); d.notes.isDue(t.ID, objects, time.Now()) {
+		if progress, objects := after.Progress(state); h.notes.isDue(t.ID, objects, time.Now()) {
 			*told = append(*told, progress)
 		}
 	}
@@ -63,23 +63,23 @@ func (d *signalHandler) advance(told *[]signal.Notification) (next signal.Book, 
 }
 
 // standing says how parts of tasks stand.
-func (d *signalHandler) standing() (func(*signal.Part) signal.State, error) {
-	owed, err := d.Owing.owed()
+func (h *signalHandler) standing() (func(*signal.Part) signal.State, error) {
+	owed, err := h.Owing.owed()
 	if err != nil {
 		return nil, err
 	}
-	stopped, err := d.Store.StoppedSnapshots()
+	stopped, err := h.Store.StoppedSnapshots()
 	if err != nil {
 		return nil, err
 	}
 	states := map[signal.Part]signal.State{}
 	for _, o := range owed {
-		if o.Sink == d.sink && o.Reason == string(change.Requested) {
+		if o.Sink == h.sink && o.Reason == string(change.Requested) {
 			states[signal.Part{Stream: o.Stream, Limits: o.Limits}] = signal.State{Owed: true, Paused: o.State == control.Paused, Objects: o.Objects}
 		}
 	}
 	for i := range stopped {
-		if stopped[i].Sink == d.sink && stopped[i].Reason == change.Requested {
+		if stopped[i].Sink == h.sink && stopped[i].Reason == change.Requested {
 			states[signal.Part{Stream: stopped[i].Stream, Limits: stopped[i].Limits}] = signal.State{Stopped: true}
 		}
 	}
@@ -87,13 +87,13 @@ func (d *signalHandler) standing() (func(*signal.Part) signal.State, error) {
 		if known, found := states[signal.Part{Stream: part.Stream, Limits: part.Limits}]; found {
 			return known
 		}
-		return d.delivered(part)
+		return h.delivered(part)
 	}, nil
 }
 
 // delivered is how a part stands that the sink has to its end.
-func (d *signalHandler) delivered(part *signal.Part) signal.State {
-	last, found := d.Owing.telemetry.Progress(part.Stream, change.Owed{Sink: d.sink, Reason: change.Requested, Limits: part.Limits})
+func (h *signalHandler) delivered(part *signal.Part) signal.State {
+	last, found := h.Owing.telemetry.Progress(part.Stream, change.Owed{Sink: h.sink, Reason: change.Requested, Limits: part.Limits})
 	if !found || !last.Read {
 		return signal.State{}
 	}

@@ -27,18 +27,18 @@ type brokerHealth struct {
 }
 
 // isCutOff says whether a leader can do nothing: neither a sink nor the log can be written.
-func (o *brokerHealth) isCutOff() bool {
+func (b *brokerHealth) isCutOff() bool {
 	failed := 0
-	for _, err := range o.sinks {
+	for _, err := range b.sinks {
 		if err != nil {
 			failed++
 		}
 	}
-	return o.log != nil || failed == len(o.sinks)
+	return b.log != nil || failed == len(b.sinks)
 }
 
 // isClear says whether everything can be used.
-func (o *brokerHealth) isClear() bool { return errors.Join(append(o.sinks, o.log)...) == nil }
+func (b *brokerHealth) isClear() bool { return errors.Join(append(b.sinks, b.log)...) == nil }
 
 // checker is a sink that can look at its destination without changing it.
 type checker interface {
@@ -149,17 +149,17 @@ type cooldown struct {
 }
 
 // resigned notes that this member has given up the Lease.
-func (r *cooldown) resigned(now time.Time) {
+func (c *cooldown) resigned(now time.Time) {
 	const first, most, forgotten = time.Minute, 32 * time.Minute, time.Hour
-	if now.Sub(r.until) > forgotten {
-		r.length = 0
+	if now.Sub(c.until) > forgotten {
+		c.length = 0
 	}
-	r.length = min(max(2*r.length, first), most)
-	r.until = now.Add(r.length)
+	c.length = min(max(2*c.length, first), most)
+	c.until = now.Add(c.length)
 }
 
 // mayAnswer says whether this member may say that it reaches the brokers.
-func (r *cooldown) mayAnswer(now time.Time) bool { return !now.Before(r.until) }
+func (c *cooldown) mayAnswer(now time.Time) bool { return !now.Before(c.until) }
 
 // respondent answers a leader that asks.
 type respondent struct {

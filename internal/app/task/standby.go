@@ -52,26 +52,26 @@ func newStandby(ctx context.Context, log *StateLog, as statelog.Claimant) (*stan
 
 // hasNewer says whether the directory is newer than the log: it is this member's own state, and nobody else of its task
 // has led since. A copy never is, even where this member was the last to claim the log.
-func (b *standby) hasNewer(last statelog.Claimant) bool {
-	isOurs := last.Lease == "" || last.Lease == b.as.Lease
-	return b.copy.IsState() && (last.Member == b.as.Member || !isOurs)
+func (s *standby) hasNewer(last statelog.Claimant) bool {
+	isOurs := last.Lease == "" || last.Lease == s.as.Lease
+	return s.copy.IsState() && (last.Member == s.as.Member || !isOurs)
 }
 
 // lastStep is how long the last look at the log may stand still. One that is cut off has to be begun anew.
 const lastStep = 2 * time.Second
 
 // follow follows the log until the returned function is called.
-func (b *standby) follow(ctx context.Context) (stop func()) {
+func (s *standby) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
 			began := time.Now()
-			err := b.follower.Step(ctx)
-			wait := b.note(ctx, began, err)
-			if err == nil && b.answers != nil {
-				b.answers.respond(ctx)
+			err := s.follower.Step(ctx)
+			wait := s.note(ctx, began, err)
+			if err == nil && s.answers != nil {
+				s.answers.respond(ctx)
 			}
 			select {
 			case <-time.After(wait):
@@ -84,47 +84,47 @@ func (b *standby) follow(ctx context.Context) (stop func()) {
 	return func() {
 		defer cancel()
 		close(over)
-		b.awaitLast(done)
+		s.awaitLast(done)
 		cancel()
 		<-done
 	}
 }
 
 // awaitLast waits for the end of the last look as long as that gets on.
-func (b *standby) awaitLast(done <-chan struct{}) {
+func (s *standby) awaitLast(done <-chan struct{}) {
 	for {
-		before := b.follower.Parts()
+		before := s.follower.Parts()
 		select {
 		case <-done:
 			return
 		case <-time.After(lastStep):
 		}
-		if b.follower.Parts() == before {
+		if s.follower.Parts() == before {
 			return
 		}
 	}
 }
 
 // close lets go of the log and of the directory. A second call does nothing.
-func (b *standby) close() error {
-	b.follower.Close()
-	return b.copy.Close()
+func (s *standby) close() error {
+	s.follower.Close()
+	return s.copy.Close()
 }
 
 // note notes how a look at the log ended, and says when the next one is due.
-func (b *standby) note(ctx context.Context, began time.Time, err error) (wait time.Duration) {
+func (s *standby) note(ctx context.Context, began time.Time, err error) (wait time.Duration) {
 	var damaged *checkpoint.DamagedError
 	var full *disk.FullError
 	switch {
 	case err == nil:
-		b.caughtUp(began)
+		s.caughtUp(began)
 		return standbyPace
 	case ctx.Err() != nil:
 		return 0
 	case errors.As(err, &damaged):
-		b.logger.Warn("the copy of the log of the state is damaged; it is filled anew", "dir", b.log.cfg.State.Dir, "error", err)
-		if err := b.copy.Begin(ctx); err != nil {
-			b.fail(err)
+		s.logger.Warn("the copy of the log of the state is damaged; it is filled anew", "dir", s.log.cfg.State.Dir, "error", err)
+		if err := s.copy.Begin(ctx); err != nil {
+			s.fail(err)
 		}
 		return standbyAgain
 	case IsForGood(err), errors.As(err, &full):
@@ -132,41 +132,41 @@ func (b *standby) note(ctx context.Context, began time.Time, err error) (wait ti
 	default:
 		wait = standbyAgain
 	}
-	b.fail(err)
+	s.fail(err)
 	return wait
 }
 
 // standbyPatience is how long a standby may be behind before a person is told.
 const standbyPatience = time.Minute
 
-func (b *standby) fail(err error) {
-	b.mu.Lock()
-	b.failure, b.at = err.Error(), time.Now()
-	tell := !b.told && b.at.Sub(b.current) > standbyPatience
-	b.told = b.told || tell
-	b.mu.Unlock()
+func (s *standby) fail(err error) {
+	s.mu.Lock()
+	s.failure, s.at = err.Error(), time.Now()
+	tell := !s.told && s.at.Sub(s.current) > standbyPatience
+	s.told = s.told || tell
+	s.mu.Unlock()
 	if tell {
-		b.logger.Error("this standby cannot follow the log of the state; a takeover takes longer meanwhile", "log", b.log.place.Name, "error", err)
+		s.logger.Error("this standby cannot follow the log of the state; a takeover takes longer meanwhile", "log", s.log.place.Name, "error", err)
 	}
 }
 
-func (b *standby) caughtUp(at time.Time) {
-	b.mu.Lock()
-	told := b.told
-	b.current, b.whole, b.failure, b.told = at, true, "", false
-	b.mu.Unlock()
+func (s *standby) caughtUp(at time.Time) {
+	s.mu.Lock()
+	told := s.told
+	s.current, s.whole, s.failure, s.told = at, true, "", false
+	s.mu.Unlock()
 	if told {
-		b.logger.Info("this standby follows the log of the state again", "log", b.log.place.Name)
+		s.logger.Info("this standby follows the log of the state again", "log", s.log.place.Name)
 	}
 }
 
 // status is how far it is behind.
-func (b *standby) status() *telemetry.Standby {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := &telemetry.Standby{Whole: b.whole, LagSeconds: time.Since(b.current).Seconds(), LastError: b.failure}
-	if s.LastError != "" {
-		s.LastErrorTime = b.at
+func (s *standby) status() *telemetry.Standby {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := &telemetry.Standby{Whole: s.whole, LagSeconds: time.Since(s.current).Seconds(), LastError: s.failure}
+	if status.LastError != "" {
+		status.LastErrorTime = s.at
 	}
-	return s
+	return status
 }

@@ -13,17 +13,17 @@ import (
 
 // awaitCopy reads the log until it goes on behind the place, and the standby has what it has, and returns that place.
 // Kafka may answer the end of a transaction before all readers see it, as awaitShown says.
-func (b *standby) awaitCopy(t *testing.T, before []byte) []byte {
+func (s *standby) awaitCopy(t *testing.T, before []byte) []byte {
 	t.Helper()
 	for until := time.Now().Add(logPatience); ; {
-		found, err := statelog.Look(t.Context(), b.log.place, statelog.Bid{Of: statelog.Identity{Cluster: b.log.cluster.Name}})
-		if err == nil && bytes.Equal(found.End(), b.copy.Place()) && !bytes.Equal(found.End(), before) {
+		found, err := statelog.Look(t.Context(), s.log.place, statelog.Bid{Of: statelog.Identity{Cluster: s.log.cluster.Name}})
+		if err == nil && bytes.Equal(found.End(), s.copy.Place()) && !bytes.Equal(found.End(), before) {
 			return found.End()
 		}
 		if time.Now().After(until) {
-			t.Fatalf("the standby does not follow: %v, %+v", err, b.status())
+			t.Fatalf("the standby does not follow: %v, %+v", err, s.status())
 		}
-		if err := b.follower.Step(t.Context()); err != nil {
+		if err := s.follower.Step(t.Context()); err != nil {
 			t.Logf("follow: %v", err)
 		}
 	}

@@ -58,36 +58,36 @@ type compared struct {
 }
 
 // compareSink reads the sink and compares it. The error says why it could not.
-func (r *verification) compareSink(ctx context.Context, c *cluster.Cluster, streams []selection.Selected) (*verify.Report, error) {
-	if err := r.prepare(c, streams); err != nil {
+func (v *verification) compareSink(ctx context.Context, c *cluster.Cluster, streams []selection.Selected) (*verify.Report, error) {
+	if err := v.prepare(c, streams); err != nil {
 		return nil, err
 	}
-	reader, err := destination.NewReader(r.sink, c, sink.Start{})
+	reader, err := destination.NewReader(v.sink, c, sink.Start{})
 	if err != nil {
 		return nil, err
 	}
-	r.reader = reader
-	found, err := r.compare(ctx)
+	v.reader = reader
+	found, err := v.compare(ctx)
 	if err = errors.Join(err, reader.Close()); err != nil {
-		return nil, fmt.Errorf("sink %s: %w", r.sink.Name, err)
+		return nil, fmt.Errorf("sink %s: %w", v.sink.Name, err)
 	}
 	return found, nil
 }
 
 // prepare finds the streams that the sink takes.
-func (r *verification) prepare(c *cluster.Cluster, streams []selection.Selected) (err error) {
-	if r.server, err = source.NewClient(c.Rest, 1); err != nil {
+func (v *verification) prepare(c *cluster.Cluster, streams []selection.Selected) (err error) {
+	if v.server, err = source.NewClient(c.Rest, 1); err != nil {
 		return err
 	}
-	d, err := destination.Of(r.sink, c)
+	d, err := destination.Of(v.sink, c)
 	if err != nil {
 		return err
 	}
-	r.log = verify.NewLog("")
+	v.log = verify.NewLog("")
 	if d.Shared {
-		r.log = verify.NewLog(c.UID)
+		v.log = verify.NewLog(c.UID)
 	}
-	wants := c.WantedBy(r.sink)
+	wants := c.WantedBy(v.sink)
 	for _, stream := range streams {
 		if wants != nil && !wants(&stream.Stream) {
 			continue
@@ -96,43 +96,43 @@ func (r *verification) prepare(c *cluster.Cluster, streams []selection.Selected)
 		if err != nil {
 			return usage.Wrap(err)
 		}
-		own, err := shape.New(shape.Options{Ops: r.sink.Ops, Failed: func(*change.Record, error) {}})
+		own, err := shape.New(shape.Options{Ops: v.sink.Ops, Failed: func(*change.Record, error) {}})
 		if err != nil {
 			return usage.Wrap(err)
 		}
-		r.streams = append(r.streams, &compared{Selected: stream, shape: filter, own: own, open: r.sink.Filter != "" || stream.AsksBefore()})
+		v.streams = append(v.streams, &compared{Selected: stream, shape: filter, own: own, open: v.sink.Filter != "" || stream.AsksBefore()})
 	}
-	if len(r.streams) == 0 {
-		return usage.Errorf("sink %s takes none of these resources", r.sink.Name)
+	if len(v.streams) == 0 {
+		return usage.Errorf("sink %s takes none of these resources", v.sink.Name)
 	}
 	return nil
 }
 
 // compare lists first and reads then, so that the sink is the newer of both: what it does not have yet may be on its
 // way.
-func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
-	for _, s := range r.streams {
-		if err := r.listStream(ctx, s); err != nil {
+func (v *verification) compare(ctx context.Context) (*verify.Report, error) {
+	for _, s := range v.streams {
+		if err := v.listStream(ctx, s); err != nil {
 			return nil, err
 		}
 	}
 	deadline := time.Now() // set after the first read, which may take long
 	for first := true; ; first = false {
-		at, err := exporterProgressOf(ctx, r.Client, r.StateDir, r.uid)
+		at, err := exporterProgressOf(ctx, v.Client, v.StateDir, v.uid)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.reader.Read(ctx, r.log.Take); err != nil {
+		if err := v.reader.Read(ctx, v.log.Take); err != nil {
 			return nil, err
 		}
 		if first {
-			deadline = time.Now().Add(r.Timeout)
+			deadline = time.Now().Add(v.Timeout)
 		}
-		if err := r.judge(ctx, at); err != nil {
+		if err := v.judge(ctx, at); err != nil {
 			return nil, err
 		}
-		if r.decided() || !time.Now().Before(deadline) {
-			return r.confirm(ctx, at)
+		if v.decided() || !time.Now().Before(deadline) {
+			return v.confirm(ctx, at)
 		}
 		select {
 		case <-time.After(verifyPoll):
@@ -144,22 +144,22 @@ func (r *verification) compare(ctx context.Context) (*verify.Report, error) {
 
 // judge compares every stream with its list, and looks for a proof of what differs. at was found out before the sink
 // was read.
-func (r *verification) judge(ctx context.Context, at *exporterProgress) error {
-	for _, s := range r.streams {
-		s.result = verify.Compare(r.log, s.list)
+func (v *verification) judge(ctx context.Context, at *exporterProgress) error {
+	for _, s := range v.streams {
+		s.result = verify.Compare(v.log, s.list)
 		if len(s.result.Differences) == 0 || s.proven {
 			continue
 		}
 		var err error
-		if s.proven, err = r.prove(ctx, s, at); err != nil {
+		if s.proven, err = v.prove(ctx, s, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *verification) decided() bool {
-	for _, s := range r.streams {
+func (v *verification) decided() bool {
+	for _, s := range v.streams {
 		if len(s.result.Differences) > 0 && !s.proven {
 			return false
 		}
@@ -170,8 +170,8 @@ func (r *verification) decided() bool {
 // prove says whether everything up to the list was in the sink when it was read: the exporter's saved position says
 // what every sink holds (I1). Where the position is below the list, the differences that are there at the position are
 // proven.
-func (r *verification) prove(ctx context.Context, s *compared, at *exporterProgress) (bool, error) {
-	stands := at.of(r.sink.Name, s.Stream.String())
+func (v *verification) prove(ctx context.Context, s *compared, at *exporterProgress) (bool, error) {
+	stands := at.of(v.sink.Name, s.Stream.String())
 	switch {
 	case !stands.Known || stands.Position == "" || stands.Owed:
 		return false, nil
@@ -179,21 +179,21 @@ func (r *verification) prove(ctx context.Context, s *compared, at *exporterProgr
 		return true, nil
 	}
 	if s.tried != stands.Position {
-		if err := r.listThen(ctx, s, stands.Position); err != nil {
+		if err := v.listThen(ctx, s, stands.Position); err != nil {
 			return false, err
 		}
 	}
 	if s.then == nil {
 		return false, nil
 	}
-	both := s.result.Both(verify.Compare(r.log, s.then))
+	both := s.result.Both(verify.Compare(v.log, s.then))
 	return len(both.Differences) == len(s.result.Differences), nil // otherwise the rest may be on its way
 }
 
 // listThen lists the stream as it was at the position.
-func (r *verification) listThen(ctx context.Context, s *compared, position string) (err error) {
+func (v *verification) listThen(ctx context.Context, s *compared, position string) (err error) {
 	s.tried = position
-	s.then, err = r.read(ctx, s, position)
+	s.then, err = v.read(ctx, s, position)
 	var expired *source.ExpiredError
 	if errors.As(err, &expired) {
 		s.then, err = nil, nil
@@ -202,44 +202,44 @@ func (r *verification) listThen(ctx context.Context, s *compared, position strin
 }
 
 // confirm compares what differs once more, with a list of now: only what differs both times is told.
-func (r *verification) confirm(ctx context.Context, at *exporterProgress) (*verify.Report, error) {
+func (v *verification) confirm(ctx context.Context, at *exporterProgress) (*verify.Report, error) {
 	again := false
-	for _, s := range r.streams {
+	for _, s := range v.streams {
 		if len(s.result.Differences) == 0 {
 			continue
 		}
 		again = true
 		first := s.result
-		if err := r.listStream(ctx, s); err != nil {
+		if err := v.listStream(ctx, s); err != nil {
 			return nil, err
 		}
 		s.result = first
 	}
 	if again {
-		if err := r.reader.Read(ctx, r.log.Take); err != nil {
+		if err := v.reader.Read(ctx, v.log.Take); err != nil {
 			return nil, err
 		}
 	}
-	found := &verify.Report{Sink: r.sink.Name, Kind: r.sink.Kind(), Records: r.log.Records, Foreign: r.log.Foreign, Equal: true}
-	for _, s := range r.streams {
+	found := &verify.Report{Sink: v.sink.Name, Kind: v.sink.Kind(), Records: v.log.Records, Foreign: v.log.Foreign, Equal: true}
+	for _, s := range v.streams {
 		if len(s.result.Differences) > 0 {
-			s.result = verify.Compare(r.log, s.list).Both(s.result)
+			s.result = verify.Compare(v.log, s.list).Both(s.result)
 		}
-		found.Add(s.result, s.proven, at.of(r.sink.Name, s.Stream.String()), r.Timeout)
+		found.Add(s.result, s.proven, at.of(v.sink.Name, s.Stream.String()), v.Timeout)
 	}
 	return found, nil
 }
 
 // listStream lists the stream as the server has it now.
-func (r *verification) listStream(ctx context.Context, s *compared) (err error) {
-	s.list, err = r.read(ctx, s, "")
+func (v *verification) listStream(ctx context.Context, s *compared) (err error) {
+	s.list, err = v.read(ctx, s, "")
 	return err
 }
 
-func (r *verification) read(ctx context.Context, s *compared, exactly string) (*verify.List, error) {
+func (v *verification) read(ctx context.Context, s *compared, exactly string) (*verify.List, error) {
 	list := &verify.List{Stream: s.Stream, Deletes: s.tellsDeletes()}
 	query := source.Query{Stream: s.Stream, Selection: s.Selection, Exactly: exactly}
-	version, err := r.server.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
+	version, err := v.server.List(ctx, query, func() { list.Objects = map[change.Key]verify.Listed{} }, func(rec *change.Record) error {
 		list.Objects[rec.Key] = verify.Listed{UID: rec.UID, Version: rec.ResourceVersion, Optional: rec.Withheld != "" || !s.takes(rec), Behind: len(s.Configured.Ignore) > 0}
 		return nil
 	})

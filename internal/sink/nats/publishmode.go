@@ -20,74 +20,74 @@ type publishModes struct {
 }
 
 // text is how the open sink sends, and why; "" before the first Open.
-func (w *publishModes) text() string {
-	if text := w.mode.Load(); text != nil {
+func (p *publishModes) text() string {
+	if text := p.mode.Load(); text != nil {
 		return *text
 	}
 	return ""
 }
 
 // choose notes how to send, and tells it if it is not what it was.
-func (w *publishModes) choose(config *jetstream.StreamConfig) {
-	w.stream.mode = w.options.modeOf(config)
-	text := w.explain(config)
-	if w.text() == text {
+func (p *publishModes) choose(config *jetstream.StreamConfig) {
+	p.stream.mode = p.options.modeOf(config)
+	text := p.explain(config)
+	if p.text() == text {
 		return
 	}
-	w.mode.Store(&text)
-	w.options.Notice("messages are sent " + text)
+	p.mode.Store(&text)
+	p.options.Notice("messages are sent " + text)
 }
 
-func (w *publishModes) explain(config *jetstream.StreamConfig) string {
-	version := w.conn.NC.ConnectedServerVersion()
-	switch w.options.modeOf(config) {
+func (p *publishModes) explain(config *jetstream.StreamConfig) string {
+	version := p.conn.NC.ConnectedServerVersion()
+	switch p.options.modeOf(config) {
 	case modeFast:
 		return fmt.Sprintf("fast: server %s and stream %s allow batches", version, config.Name)
 	case modeAtomic:
 		return "atomic: the configuration asks for it"
 	}
 	switch {
-	case w.options.Publish == PublishOrdered:
+	case p.options.Publish == PublishOrdered:
 		return "ordered: the configuration asks for it"
-	case w.options.Shared:
+	case p.options.Shared:
 		return "ordered: on a shared stream only a message's own acknowledgement proves that it is stored"
 	}
-	return "ordered: " + w.obstacle(config)
+	return "ordered: " + p.obstacle(config)
 }
 
 // obstacle is why the stream takes no batches.
-func (w *publishModes) obstacle(config *jetstream.StreamConfig) string {
-	flag, release, level := w.options.batches()
-	_, have := w.conn.NC.ConnectedServerJetStream()
-	version := w.conn.NC.ConnectedServerVersion()
+func (p *publishModes) obstacle(config *jetstream.StreamConfig) string {
+	flag, release, level := p.options.batches()
+	_, have := p.conn.NC.ConnectedServerJetStream()
+	version := p.conn.NC.ConnectedServerVersion()
 	if have < level {
 		return fmt.Sprintf("server %s does not know such batches, which came with %s", version, release)
 	}
 	text := fmt.Sprintf("stream %s does not allow batches: set its %s", config.Name, flag)
-	if w.refused != nil {
-		text += fmt.Sprintf(" (the exporter tried: %s)", conn.Detail(w.refused))
+	if p.refused != nil {
+		text += fmt.Sprintf(" (the exporter tried: %s)", conn.Detail(p.refused))
 	}
 	return text
 }
 
 // allowed refuses a stream that does not take what the options ask for by name.
-func (w *publishModes) allowed(config *jetstream.StreamConfig) error {
-	asked := w.options.Publish == PublishFast || w.options.Publish == PublishAtomic
-	if !asked || w.options.modeOf(config) != modeOrdered {
+func (p *publishModes) allowed(config *jetstream.StreamConfig) error {
+	asked := p.options.Publish == PublishFast || p.options.Publish == PublishAtomic
+	if !asked || p.options.modeOf(config) != modeOrdered {
 		return nil
 	}
 	return permanent("open stream %s: publish is %s, and %s: or let publish be auto",
-		config.Name, w.options.Publish, w.obstacle(config))
+		config.Name, p.options.Publish, p.obstacle(config))
 }
 
 // wants says whether a stream of ours should be changed, so that batches can be sent. While a cluster is renewed server
 // by server, an older one that leads the stream would have to give it up.
-func (w *publishModes) wants(config *jetstream.StreamConfig) bool {
-	if w.options.Publish == PublishOrdered || w.options.Shared || w.options.modeOf(config) != modeOrdered {
+func (p *publishModes) wants(config *jetstream.StreamConfig) bool {
+	if p.options.Publish == PublishOrdered || p.options.Shared || p.options.modeOf(config) != modeOrdered {
 		return false
 	}
-	_, _, level := w.options.batches()
-	_, have := w.conn.NC.ConnectedServerJetStream()
+	_, _, level := p.options.batches()
+	_, have := p.conn.NC.ConnectedServerJetStream()
 	return min(have, leaderLevel(config)) >= level && config.Description == description
 }
 
@@ -105,28 +105,28 @@ const description = "Changes of Kubernetes objects, written by kubecdc"
 
 // upgrade switches batches on in a stream that we made, and leaves all else in it as it is, also what this client does
 // not know of. It returns the stream as it was where the server or the user's permissions are against it.
-func (w *publishModes) upgrade(ctx context.Context, info *jetstream.StreamInfo) (*jetstream.StreamInfo, error) {
-	w.refused = nil
-	if !w.wants(&info.Config) {
+func (p *publishModes) upgrade(ctx context.Context, info *jetstream.StreamInfo) (*jetstream.StreamInfo, error) {
+	p.refused = nil
+	if !p.wants(&info.Config) {
 		return info, nil
 	}
 	var have struct {
 		Config map[string]json.RawMessage `json:"config"`
 	}
-	if err := w.conn.Request(ctx, "STREAM.INFO."+info.Config.Name, nil, &have); err != nil {
-		return nil, w.judge("look up", err)
+	if err := p.conn.Request(ctx, "STREAM.INFO."+info.Config.Name, nil, &have); err != nil {
+		return nil, p.judge("look up", err)
 	}
-	flag, _, _ := w.options.batches()
+	flag, _, _ := p.options.batches()
 	have.Config[flag] = json.RawMessage("true")
 	body, err := json.Marshal(have.Config)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.conn.Wish(ctx, "STREAM.UPDATE."+info.Config.Name, body, &struct{}{}); err != nil {
-		w.refused = err
+	if err := p.conn.Wish(ctx, "STREAM.UPDATE."+info.Config.Name, body, &struct{}{}); err != nil {
+		p.refused = err
 		return info, ctx.Err()
 	}
-	return w.lookup(ctx)
+	return p.lookup(ctx)
 }
 
 // modeOf is the best mode that the stream allows. A client cannot see whether a server syncs always, so atomic batches
@@ -153,9 +153,9 @@ func (o *Options) batches() (flag, release string, level int) {
 	return "allow_batched", "2.14", levelFast
 }
 
-func (w *publishModes) allowBatches(config *jetstream.StreamConfig) {
-	_, level := w.conn.NC.ConnectedServerJetStream()
-	fast := w.options.Publish == PublishAuto || w.options.Publish == PublishFast
-	config.AllowBatchPublish = level >= levelFast && fast && !w.options.Shared
-	config.AllowAtomicPublish = level >= levelAtomic && w.options.Publish == PublishAtomic
+func (p *publishModes) allowBatches(config *jetstream.StreamConfig) {
+	_, level := p.conn.NC.ConnectedServerJetStream()
+	fast := p.options.Publish == PublishAuto || p.options.Publish == PublishFast
+	config.AllowBatchPublish = level >= levelFast && fast && !p.options.Shared
+	config.AllowAtomicPublish = level >= levelAtomic && p.options.Publish == PublishAtomic
 }
