@@ -63,6 +63,19 @@ func (x *exporter) stop(t *testing.T) {
 	}
 }
 
+// interrupt asks the exporter to stop soon after a kill. What the killed one had sent may still come, so it may leave
+// records to the next start, if it says so.
+func (x *exporter) interrupt(t *testing.T) {
+	t.Helper()
+	code, _, err := x.process.terminate(stopLimit)
+	if said := x.lastLines(t); err != nil || code != 0 && !strings.Contains(said, leavesRest) {
+		t.Fatalf("the exporter ended with code %d, %v, and does not say that %s:\n%s", code, err, leavesRest, said)
+	}
+}
+
+// leavesRest is what an exporter says that leaves records.
+const leavesRest = "the next start continues there"
+
 // stopLimit is far above the exporter's own deadline of 20 s.
 const stopLimit = 2 * time.Minute
 

@@ -34,7 +34,7 @@ func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
 			continue
 		}
 		stops++
-		r.exporter.stop(t)
+		r.exporter.interrupt(t)
 	}
 	r.startAndWait(random)
 	began := time.Now()

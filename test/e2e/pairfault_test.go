@@ -100,7 +100,7 @@ func (o *ordeal) cutOff(m *member, networks ...*proxy) {
 
 // stop asks the member to end. What a busy broker has not answered in time is left to the next start.
 func (o *ordeal) stop(m *member) {
-	if code, said := o.end(m); code != 0 && !strings.Contains(said, "the next start continues there") {
+	if code, said := o.end(m); code != 0 && !strings.Contains(said, leavesRest) {
 		o.t.Fatalf("%s ended with code %d\n%s", filepath.Base(m.state), code, said)
 	}
 	o.upTo(leaseTime)
