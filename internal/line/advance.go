@@ -118,11 +118,7 @@ func (l *Line) Withdraw(batch *checkpoint.Batch) {
 // Saved tells those who wait that the batch is part of the saved state.
 func (l *Line) Saved(batch *Batch) {
 	for _, s := range l.seats {
-		for i := range batch.Told {
-			if batch.Told[i].Sink == s.Name {
-				s.Recovery.With(func(r *Recovery) { r.Missed.Saved(batch.Told[i].Entry.UID) })
-			}
-		}
+		s.Recovery.Saved(s.Name, batch)
 	}
 	l.Images.saved(batch.Records)
 	l.mu.Lock()

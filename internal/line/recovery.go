@@ -49,7 +49,19 @@ func (r *Recovery) Enters(rec *change.Record, clusterUID string) {
 	r.Log.Enters(rec, clusterUID)
 	if rec.Op == change.Deleted {
 		r.Undeleted.Told(rec)
-		r.Missed.Told(rec)
+		r.Missed.Enters(rec)
+	}
+}
+
+// Saved notes that the state knows what the batch says of the sink.
+func (r *Recovery) Saved(sinkName string, batch *Batch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Missed.Leave(batch.Records)
+	for i := range batch.Told {
+		if batch.Told[i].Sink == sinkName {
+			r.Missed.Saved(batch.Told[i].Entry.UID)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 type Undeleted struct {
 	objects map[string]map[change.Key][]change.Entry // by stream, none that is empty; several of one key may be missed
 	ended   map[string]ending                        // by uid: of which the listener itself tells
+	inLine  map[string]int                           // by uid: deletes in line for the sink, which the state does not know
 	awaits  map[string]awaited                       // by stream, of a sink that returns while records are on disk for it
 }
 
@@ -102,9 +103,10 @@ func (u *Undeleted) Takes(rec *change.Record) {
 	}
 }
 
-// Recall makes the entry one of the stream's, unless the listener itself has told of its end.
+// Recall makes the entry one of the stream's, as the state has it, unless its end is in line, or the listener itself has
+// told of it.
 func (u *Undeleted) Recall(stream string, entry change.Entry) {
-	if _, ended := u.ended[entry.UID]; !ended {
+	if _, ended := u.ended[entry.UID]; !ended && u.inLine[entry.UID] == 0 {
 		u.add(stream, entry)
 	}
 }
@@ -165,6 +167,29 @@ func (u *Undeleted) HasTold(rec *change.Record) bool {
 // (I3).
 func (u *Undeleted) Told(rec *change.Record) {
 	u.drop(rec.Stream.String(), rec.Key, rec.UID)
+}
+
+// Enters is Told for a delete that goes in line. Until it is saved, nobody recalls its object from the state.
+func (u *Undeleted) Enters(rec *change.Record) {
+	u.Told(rec)
+	if u.inLine == nil {
+		u.inLine = map[string]int{}
+	}
+	u.inLine[rec.UID]++
+}
+
+// Leave takes records that are saved.
+func (u *Undeleted) Leave(records []*change.Record) {
+	for _, rec := range records {
+		if rec.Op != change.Deleted {
+			continue
+		}
+		if n := u.inLine[rec.UID]; n > 1 {
+			u.inLine[rec.UID]--
+		} else {
+			delete(u.inLine, rec.UID)
+		}
+	}
 }
 
 // Tells is told of a delete that the listener makes itself.

@@ -63,3 +63,19 @@ func TestI3ADeleteThatASourceHoldsIsKnownUntilItsReturnIsOver(t *testing.T) {
 		}
 	}
 }
+
+// TestI3ADeleteInLineIsNotRecalled: the state is read, and meanwhile a delete goes in line, which the state does not know
+// before it is saved.
+func TestI3ADeleteInLineIsNotRecalled(t *testing.T) {
+	deleted := found(update(pods(), "a", 5), change.Deleted, change.Gone, "9")
+	entries := []change.Entry{{Key: deleted.Key, UID: deleted.UID, ResourceVersion: "5"}}
+	var missed Undeleted
+	missed.Enters(deleted)
+	missed.Enters(deleted) // a restored etcd has had it again
+	for saved, want := range []int{0, 0, 1} {
+		if missed.Replace("pods", entries); len(missed.Of("pods")) != want {
+			t.Errorf("with %d of 2 deletes saved %v is recalled, want %d", saved, missed.Of("pods"), want)
+		}
+		missed.Leave([]*change.Record{update(pods(), "a", 5), deleted})
+	}
+}
