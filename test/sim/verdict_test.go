@@ -70,6 +70,16 @@ func field(text, prefix string) string {
 	return value
 }
 
+// shared is what all sinks have alike of the data. Where two members begin a reconcile at the same version in the same
+// millisecond, before one of them is fenced, each says since when it has heard nothing.
+func shared(data string, ofMembers bool) string {
+	if before, rest, found := strings.Cut(data, `,"since":"`); found && ofMembers {
+		_, rest, _ = strings.Cut(rest, `"`)
+		data = before + rest
+	}
+	return unsalted(data)
+}
+
 // final judges every sink's log.
 func (j *judge) final() {
 	w := j.world
@@ -90,10 +100,11 @@ func (j *judge) final() {
 				w.violateLocked("I3", "sink %s has %s twice", spec.Name, m.id)
 			}
 			seen[m.id] = m.seq > j.joined[spec.Name]
-			if before, found := contents[m.id]; found && before != unsalted(t.data) && t.op != "snapshot.end" { // its counts are each sink's own
+			content := shared(t.data, w.script.Members > 0)
+			if before, found := contents[m.id]; found && before != content && t.op != "snapshot.end" { // its counts are each sink's own
 				w.violateLocked("I8", "%s is %s in one sink and %s in another", m.id, before, t.data)
 			}
-			contents[m.id] = unsalted(t.data)
+			contents[m.id] = content
 			if m.seq > j.joined[spec.Name] {
 				v.records = append(v.records, t)
 			}
