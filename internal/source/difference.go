@@ -48,8 +48,8 @@ func (d *difference) shown() *change.Snapshot {
 // begin announces the gap, where there is one, and the reconcile that mends it (I4).
 func (d *difference) begin(ctx context.Context) error {
 	d.out.Observer.Reconciling(d.out.stream, d.shown())
-	if d.snapshot.Reason == change.Epoch && d.out.Meet != nil {
-		if err := d.out.Meet(d.snapshot.Epoch); err != nil {
+	if d.meetsAnother() && d.out.Meet != nil {
+		if err := d.out.Meet(change.ClusterOf(d.out.epoch)); err != nil {
 			return fmt.Errorf("save the uid of the cluster: %w", err)
 		}
 	}
@@ -62,6 +62,12 @@ func (d *difference) begin(ctx context.Context) error {
 		return err
 	}
 	return d.emitUndeleted(ctx)
+}
+
+// meetsAnother says whether the difference is of a history that was found in this life, or of another cluster, which a
+// stream that begins may find instead of the one that this life began with.
+func (d *difference) meetsAnother() bool {
+	return d.snapshot.Reason == change.Epoch || change.ClusterOf(d.out.epoch) != d.out.ClusterUID
 }
 
 // emitFrames tells of the reconcile itself, to those for whom it is. Its end carries the position.

@@ -13,16 +13,19 @@ import (
 )
 
 // NewStream returns a stream that is not running.
-func NewStream(config Config) *Stream {
+func NewStream(config Config) *Stream { return streamOf(config, config.ClusterUID) }
+
+// streamOf is NewStream where the cluster of the uid is there now.
+func streamOf(config Config, uid string) *Stream {
 	s := &Stream{
-		output:  output{Config: config, stream: config.Stream, cursor: newCursor(config.Saved), epoch: config.ClusterUID, turns: newTurns()},
+		output:  output{Config: config, stream: config.Stream, cursor: newCursor(config.Saved), epoch: uid, turns: newTurns()},
 		silence: silence{least: minSilence},
 		retries: reflectorBackoff(),
 	}
 	s.origin.collection = collection{config.Client, config.Stream, config.Selection, config.Keep}
-	s.origin.uid, s.origin.versions.stream = config.ClusterUID, &s.stream
+	s.origin.uid, s.origin.versions.stream = uid, &s.stream
 	s.schedule = newSchedule(s.readSnapshots)
-	sameCluster := change.ClusterOf(config.Saved.Epoch) == config.ClusterUID
+	sameCluster := change.ClusterOf(config.Saved.Epoch) == uid
 	if sameCluster {
 		s.epoch = config.Saved.Epoch
 	}

@@ -173,15 +173,15 @@ func (s *Session) stream(ctx context.Context) (*Stream, error) {
 	}
 	s.pending = append(s.pending, s.due(saved.Owed)...)
 	s.mu.Unlock()
-	config := s.config
+	config, uid := s.config, s.config.ClusterUID
 	config.Saved = saved.Position
-	if config.ClusterUID != "" && saved.Position.Epoch != config.ClusterUID {
+	if uid != "" && saved.Position.Epoch != uid {
 		// It may have become another one while this process ran. Where nobody answers, the stream will ask.
-		if uid, err := config.Client.clusterUID(ctx, time.Time{}); err == nil {
-			config.ClusterUID = uid
+		if now, err := config.Client.clusterUID(ctx, time.Time{}); err == nil {
+			uid = now
 		}
 	}
-	return NewStream(config), nil
+	return streamOf(config, uid), nil
 }
 
 // due are those of the saved pending snapshots that may be paid now. A sink that is absent, or whose log has lost

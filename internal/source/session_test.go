@@ -49,7 +49,7 @@ func startSession(t *testing.T, a *apiServer, r *recorder, owed ...change.Owed) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{Client: client, Stream: pods(), Inventory: r, ClusterUID: "epoch-1", Observer: NopObserver()}
+	config := Config{Client: client, Stream: pods(), Inventory: r, ClusterUID: "epoch-1", Meet: r.meet, Observer: NopObserver()}
 	s.session = NewSession(config, func() (Saved, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -100,6 +100,24 @@ func quiet(t *testing.T) *apiServer {
 			}
 			w.hold()
 		},
+	}
+}
+
+// TestI4AStreamThatBeginsInAnotherClusterMeetsIt before it tells anything: else what it tells is nobody's when yet
+// another cluster is there. That the one of the start is there need not be noted.
+func TestI4AStreamThatBeginsInAnotherClusterMeetsIt(t *testing.T) {
+	for uid, want := range map[string]string{"epoch-1": "", "epoch-2": "epoch-2 behind 0 "} {
+		for reason, r := range map[string]*recorder{"initial": newRecorder(), "stale": newRecorder("a 1")} {
+			server := quiet(t)
+			server.uid = func() string { return uid }
+			startSession(t, server, r).session.Serve("v1")
+			r.until(t, "the begin", func() bool { return slices.Contains(r.lines, "snapshot.begin 10 "+reason) })
+			r.mu.Lock()
+			if r.met != want || r.epochs != uid {
+				t.Errorf("%s: what is told is of %q, and the clusters that were noted are %q, want %q", reason, r.epochs, r.met, want)
+			}
+			r.mu.Unlock()
+		}
 	}
 }
 
