@@ -22,7 +22,8 @@ const idBytes = 128
 
 // carried are the records that lie before a mark in its sink's log and that may come again after a crash: they are not
 // part of the saved state, as a rule because another sink has not taken them. With their ids beside it the mark need
-// not wait for them (I3), so that no tail is longer than what the line's window holds and a little more (I6).
+// not wait for them (I3), so that no tail is longer than what the line's window holds and a little more (I6). A record
+// that the sink rejected counts by its own id, not by that of the note in its place: it is told, as in this process.
 type carried struct {
 	found   []string         // ids that the log had when it was opened
 	records []*change.Record // that were acknowledged since

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -192,6 +193,43 @@ func TestI4WhatALostMarkCarriedIsNotBelieved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestI3AMarkCarriesTheDeleteThatANoteStandsFor: a comparison that finds the object gone tells the sink nothing more
+// than it was told before the crash.
+func TestI3AMarkCarriesTheDeleteThatANoteStandsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAhead(t)
+		a.lake.fault = func(_ context.Context, batch []sink.Message) error {
+			if i := slices.IndexFunc(batch, func(m sink.Message) bool { return m.Op == "deleted" }); i >= 0 {
+				return &sink.RejectedError{Index: i, Reason: "too_large", Err: errors.New("too large")}
+			}
+			return nil
+		}
+		a.live(a.config.Sinks, func(line *Inlet) {
+			a.open.Store(true)
+			a.push(line, madeAt("gone", 7))
+			a.drain(line, pods())
+			a.open.Store(false)
+			for _, rec := range news()[2:] {
+				a.push(line, rec)
+				synctest.Wait()
+			}
+		})
+		a.live(a.config.Sinks, func(line *Inlet) {
+			a.open.Store(true)
+			gone := found(update(pods(), "gone", 7), change.Deleted, change.Gone, "30")
+			gone.FinalStateUnknown = true
+			a.push(line, gone, found(update(pods(), "b", 19), change.Replaced, change.Gone, "30"))
+			a.drain(line, pods())
+		})
+		if got := a.lake.short(); got != strings.NewReplacer("a/5/updated made/6/added ", "", "gone/8/deleted", "gone/8/gap").Replace(newsTold) {
+			t.Errorf("lake has %s", got)
+		}
+		if got := a.stuck.short(); got != "gone/7/added gone/7/deleted b/19/replaced" {
+			t.Errorf("the other sink has %s", got)
+		}
+	})
 }
 
 // What a mark carries is bounded: beyond that it stays where it is.

@@ -137,7 +137,7 @@ func (j *judge) committed(l *life, batch []*change.Record, marks map[string]sink
 		}
 		r.committed++
 		for _, spec := range j.world.script.Sinks {
-			if !rec.Filtered && j.world.script.Without != withoutOrder && spec.Full == "block" && !l.misses(spec.Name, rec.Stream) && l.wants(spec, rec) && !j.durable(j.world.logs[spec.Name], rec) {
+			if !rec.Filtered && j.world.script.Without != withoutOrder && spec.Full == "block" && !l.misses(spec.Name, rec.Stream) && l.wants(spec, rec) && !j.durable(l, j.world.logs[spec.Name], rec) {
 				j.world.violateLocked("I1", "%s is saved, and sink %s does not have it", describe(rec), spec.Name)
 			}
 		}
@@ -171,7 +171,7 @@ func (j *judge) tails(l *life) {
 }
 
 // durable says whether the sink has the record, in whatever shape.
-func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
+func (j *judge) durable(l *life, g *sinkLog, rec *change.Record) bool {
 	ops := []string{rec.Op.String()}
 	switch rec.Op {
 	case change.Replaced:
@@ -194,12 +194,27 @@ func (j *judge) durable(g *sinkLog, rec *change.Record) bool {
 		return true
 	case exact && g.hasNewer(rec, rec.Snapshot.ResourceVersion), rec.Snapshot == nil && g.hasNewer(rec, rec.ResourceVersion):
 		return true // after that it would be false
-	case rec.Op == change.Deleted && rec.FinalStateUnknown && g.hasSuccessor(rec):
-		return true // after that it would be false
+	case rec.Op == change.Deleted && rec.FinalStateUnknown && (g.hasSuccessor(rec) || j.endIsNoted(l, g, rec)):
+		return true // after that it would be false, or there once more
 	}
 	note := *rec
 	note.Op, note.Snapshot = change.Gap, nil
 	return g.rejects && g.has(j.id(&note, "gap")+"/"+rec.ResourceVersion)
+}
+
+// endIsNoted says whether the log had the note of the object's own delete, which the sink rejected, before the mark
+// with which the life began. Such a mark carries the id of the delete, not of its note. Where no watch brings the
+// delete again, a comparison finds that the object is gone, at the version that the state has of it. The sink has been
+// told, as it would have been had there been no crash. What a note behind the mark is of nobody knows: then the delete
+// comes.
+func (j *judge) endIsNoted(l *life, g *sinkLog, rec *change.Record) bool {
+	note := *rec
+	note.Op, note.Snapshot = change.Gap, nil
+	e := j.world.server.etcd
+	return slices.ContainsFunc(slices.Concat(e.undone, e.history), func(ev event) bool {
+		note.ResourceVersion = strconv.Itoa(ev.rev)
+		return ev.uid == rec.UID && ev.what == "DELETED" && l.notes[g.name][j.id(&note, "gap")+"/"+note.ResourceVersion]
+	})
 }
 
 // id is the id that the record must have (I8).
@@ -276,6 +291,7 @@ func (j *judge) opened(l *life, store *checkpoint.Store) {
 		j.marks, j.saved = marks, maps.Clone(l.base)
 	}
 	for _, spec := range j.world.script.Sinks {
+		l.notes[spec.Name] = j.world.logs[spec.Name].notesBefore(marks[spec.Name])
 		if _, known := marks[spec.Name]; !known && l.has(spec.Name) {
 			j.joins(j.world.logs[spec.Name])
 		}

@@ -55,6 +55,7 @@ type life struct {
 	absent    map[string]bool                  // sinks that were so in this life, for a while
 	missed    map[checkpoint.Subscription]bool // those that were so from one stream
 	left      map[string]int                   // by sink: how many records an earlier life left after the mark
+	notes     map[string]map[string]bool       // by sink: the ids of those that its log had before the mark
 	sessions  []served
 }
 
@@ -74,7 +75,7 @@ func newLife(w *world, number int, spec lifeSpec, member int) *life {
 		lost: lost, lose: lose,
 		world: w, number: number, spec: spec, fs: w.disks[member], member: member, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, missed: map[checkpoint.Subscription]bool{}, left: map[string]int{},
+		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, missed: map[checkpoint.Subscription]bool{}, left: map[string]int{}, notes: map[string]map[string]bool{},
 		streams: map[string]*streamRecord{},
 	}
 	for _, stream := range spec.streams() {

@@ -188,6 +188,18 @@ func (g *sinkLog) behind(mark sink.Mark) ([]string, error) {
 	return ids, nil
 }
 
+// notesBefore are the ids of the notes of rejected records before the mark; none where the log has lost that.
+func (g *sinkLog) notesBefore(mark sink.Mark) map[string]bool {
+	notes := map[string]bool{}
+	behind, err := g.behind(mark)
+	for _, m := range g.all() {
+		if m.op == "gap" && err == nil && !slices.Contains(behind, m.id) {
+			notes[m.id] = true
+		}
+	}
+	return notes
+}
+
 // logSink is a sink as the contract has it, in one life of the exporter.
 type logSink struct {
 	log     *sinkLog
