@@ -216,12 +216,12 @@ func (r *rig) await(uids ...string) {
 	}
 }
 
-// awaitCompared returns when no snapshot is read.
+// awaitCompared returns when no snapshot is read, or about to be.
 func (r *rig) awaitCompared(within time.Duration) {
 	r.t.Helper()
 	eventually(r.t, within, "all is compared", func() bool {
 		for _, stream := range r.exporter.statuses(r.t).Streams {
-			if stream.State == "snapshot" {
+			if stream.State == "snapshot" || stream.State == "starting" {
 				return false
 			}
 		}
