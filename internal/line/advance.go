@@ -118,7 +118,7 @@ func (l *Line) Withdraw(batch *checkpoint.Batch) {
 // Saved tells those who wait that the batch is part of the saved state.
 func (l *Line) Saved(batch *Batch) {
 	for _, s := range l.seats {
-		s.Recovery.Saved(s.Name, batch)
+		s.Recovery.Saved(s.Name, batch.Records, batch.Told)
 	}
 	l.Images.saved(batch.Records)
 	l.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/redo"
 )
 
@@ -53,14 +54,14 @@ func (r *Recovery) Enters(rec *change.Record, clusterUID string) {
 	}
 }
 
-// Saved notes that the state knows what the batch says of the sink.
-func (r *Recovery) Saved(sinkName string, batch *Batch) {
+// Saved notes that the state knows the records, and what listeners have told by themselves.
+func (r *Recovery) Saved(sinkName string, records []*change.Record, told []checkpoint.Held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Missed.Leave(batch.Records)
-	for i := range batch.Told {
-		if batch.Told[i].Sink == sinkName {
-			r.Missed.Saved(batch.Told[i].Entry.UID)
+	r.Missed.Leave(records)
+	for i := range told {
+		if told[i].Sink == sinkName {
+			r.Missed.Saved(told[i].Entry.UID)
 		}
 	}
 }

@@ -103,8 +103,8 @@ func (u *Undeleted) Takes(rec *change.Record) {
 	}
 }
 
-// Recall makes the entry one of the stream's, as the state has it, unless its end is in line, or the listener itself has
-// told of it.
+// Recall makes the entry one of the stream's, as the state has it, unless its end is in line, or the listener itself
+// has told of it.
 func (u *Undeleted) Recall(stream string, entry change.Entry) {
 	if _, ended := u.ended[entry.UID]; !ended && u.inLine[entry.UID] == 0 {
 		u.add(stream, entry)

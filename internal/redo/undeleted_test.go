@@ -64,8 +64,8 @@ func TestI3ADeleteThatASourceHoldsIsKnownUntilItsReturnIsOver(t *testing.T) {
 	}
 }
 
-// TestI3ADeleteInLineIsNotRecalled: the state is read, and meanwhile a delete goes in line, which the state does not know
-// before it is saved.
+// TestI3ADeleteInLineIsNotRecalled: the state is read, and meanwhile a delete goes in line, which the state does not
+// know before it is saved.
 func TestI3ADeleteInLineIsNotRecalled(t *testing.T) {
 	deleted := found(update(pods(), "a", 5), change.Deleted, change.Gone, "9")
 	entries := []change.Entry{{Key: deleted.Key, UID: deleted.UID, ResourceVersion: "5"}}
