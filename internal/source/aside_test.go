@@ -32,7 +32,7 @@ func TestI3MissedDeletesLeaveTheWatchItsTurn(t *testing.T) {
 		for _, name := range names {
 			name, _, _ = strings.Cut(name, " ")
 			entry := recorder.objects["n/"+name]
-			if err := r.suspect(t.Context(), unlisted{entry, "100"}); err != nil {
+			if err := r.suspect(t.Context(), unlisted{entry: entry, list: "100"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -76,7 +76,7 @@ func TestI6NoMoreThanMayWaitForTheWatch(t *testing.T) {
 		r := s.newReading(requestedFor("lake"))
 		r.watch.number = 1
 		r.difference = r.newDifference(r.due, "100", nil)
-		one := unlisted{recorder.objects["n/a"], "100"}
+		one := unlisted{entry: recorder.objects["n/a"], list: "100"}
 		for range maxPassed {
 			r.suspects = append(r.suspects, one)
 		}

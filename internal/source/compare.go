@@ -38,6 +38,11 @@ func (r *reading) act(ctx context.Context, object *frame.Object, l *listing) err
 	switch verdict {
 	case ahead:
 		r.until = newerVersion(r.until, l.version)
+		if l.exists && l.last.UID != l.uid { // the watch need not tell of its delete, which may lie in a gap
+			if err := r.suspect(ctx, unlisted{entry: l.last, replaced: true}); err != nil {
+				return err
+			}
+		}
 		fallthrough
 	case outdated:
 		r.sinkOnly.drop(key, func(g change.SinkOnly) bool { return g.UID == l.uid })

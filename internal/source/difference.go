@@ -31,8 +31,9 @@ type difference struct {
 
 // unlisted is an entry of the inventory that a list of the version does not have.
 type unlisted struct {
-	entry change.Entry
-	list  string // the version that the list has at most, "" until it is known
+	entry    change.Entry
+	list     string // the version that the list has at most, "" until it is known
+	replaced bool   // the list has another object under its key
 }
 
 // isVague says whether the version of the list was never known.

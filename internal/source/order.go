@@ -21,7 +21,7 @@ const maxPassed = 1 << 16
 
 // pass takes an entry of the inventory that the list has passed over: it is gone, if the list is sorted.
 func (d *difference) pass(ctx context.Context, entry change.Entry) error {
-	passed := unlisted{entry, d.upTo}
+	passed := unlisted{entry: entry, list: d.upTo}
 	switch {
 	case d.sorted:
 		return d.gone(ctx, passed)

@@ -200,7 +200,7 @@ func (r *reading) turnPage(ctx context.Context, token string) error {
 	}
 	for entry, err := range r.inventory.rest() {
 		if err == nil {
-			err = r.suspect(ctx, unlisted{entry, r.upTo})
+			err = r.suspect(ctx, unlisted{entry: entry, list: r.upTo})
 		}
 		if err != nil {
 			return err

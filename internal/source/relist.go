@@ -103,7 +103,7 @@ func (r *relist) emitUnlisted(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.gone(ctx, unlisted{entry, r.upTo}); err != nil {
+		if err := r.gone(ctx, unlisted{entry: entry, list: r.upTo}); err != nil {
 			return err
 		}
 	}
