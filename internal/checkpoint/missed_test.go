@@ -7,13 +7,19 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
+// openMissing opens a store whose sink was given shop/a at version 5, and is absent since.
+func openMissing(t *testing.T) (s *Store, all change.Stream, absent Subscription) {
+	t.Helper()
+	s, all, absent = open(t, t.TempDir()), in(""), Subscription{"out", "pods"}
+	must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Subscription{absent}}))
+	must(t, s.Commit(Batch{Absent: []Absence{{Subscription: absent, Since: time.UnixMilli(7)}}}))
+	return s, all, absent
+}
+
 // TestI3AMissedDeleteIsNotOlderThanTheLog: a crash left a version in the log of a sink that the state does not know.
 // When the sink is back, the object is gone, and the delete has the version that the sink was told last.
 func TestI3AMissedDeleteIsNotOlderThanTheLog(t *testing.T) {
-	s := open(t, t.TempDir())
-	all, subscription := in(""), Subscription{"out", "pods"}
-	must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Subscription{subscription}}))
-	must(t, s.Commit(Batch{Absent: []Absence{{Subscription: subscription, Since: time.UnixMilli(7)}}}))
+	s, all, subscription := openMissing(t)
 	held := Held{Subscription: subscription, Entry: change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}, Exists: true, Ahead: "e"}
 	must(t, s.Commit(Batch{Held: []Held{held}}))
 	gone := pod(all, change.Deleted, "shop", "a", "5")
@@ -30,10 +36,7 @@ func TestI3AMissedDeleteIsNotOlderThanTheLog(t *testing.T) {
 // one the object ends at the same version, and that delete has the object with it.
 func TestI8AMissedDeleteHasNotTheVersionOfTheEnd(t *testing.T) {
 	for end, want := range map[string]string{"6": "5", "7": "6"} {
-		s := open(t, t.TempDir())
-		all, subscription := in(""), Subscription{"out", "pods"}
-		must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Subscription{subscription}}))
-		must(t, s.Commit(Batch{Absent: []Absence{{Subscription: subscription, Since: time.UnixMilli(7)}}}))
+		s, all, subscription := openMissing(t)
 		entry := change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}
 		must(t, s.Commit(Batch{Held: []Held{{Subscription: subscription, Entry: entry, Exists: true, Ahead: "before"}}}))
 		must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Deleted, "shop", "a", end)}}))
@@ -74,10 +77,7 @@ func TestI4ADeleteOnDiskThatIsLeftOutIsMissed(t *testing.T) {
 // version that it has counts where it is of the present history, and says nothing where it is of another one.
 func TestI8AMissedDeleteKeepsItsVersionBehindAnotherHistory(t *testing.T) {
 	for ahead, want := range map[string]string{"before": "5", "e": "6"} {
-		s := open(t, t.TempDir())
-		all, subscription := in(""), Subscription{"out", "pods"}
-		must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Added, "shop", "a", "5")}, Taken: []Subscription{subscription}}))
-		must(t, s.Commit(Batch{Absent: []Absence{{Subscription: subscription, Since: time.UnixMilli(7)}}}))
+		s, all, subscription := openMissing(t)
 		must(t, s.Commit(Batch{Records: []*change.Record{pod(all, change.Deleted, "shop", "a", "7")}}))
 		entry := change.Entry{Key: change.Key{Namespace: "shop", Name: "a"}, UID: "uid-a", ResourceVersion: "6"}
 		must(t, s.Commit(Batch{Held: []Held{{Subscription: subscription, Entry: entry, Exists: true, Ahead: ahead}}}))
