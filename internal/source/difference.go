@@ -39,6 +39,10 @@ type unlisted struct {
 // isVague says whether the version of the list was never known.
 func (u unlisted) isVague() bool { return u.list == "" }
 
+// isFollowedBy says whether another object than the entry's was told last under its name, and so that the entry's is
+// gone, where the list has another one, too.
+func (u unlisted) isFollowedBy(last change.Entry) bool { return u.replaced && last.UID != u.entry.UID }
+
 // shown is what the observer is told of the snapshot: a gap of a sink alone has its own begin.
 func (d *difference) shown() *change.Snapshot {
 	shown := *d.snapshot

@@ -30,7 +30,7 @@ func (r *reading) suspect(ctx context.Context, u unlisted) error {
 func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err error) {
 	last, exists, _ := r.recent.told(s.entry.Key, s.entry, true)
 	switch {
-	case !exists, s.replaced && last.UID != s.entry.UID:
+	case !exists, s.isFollowedBy(last):
 		return true, nil
 	case s.list == "" || !r.watch.reached(s.list):
 		return false, nil
@@ -40,7 +40,7 @@ func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err er
 		return false, err
 	}
 	last, exists, _ = r.recent.told(s.entry.Key, entry, found)
-	if !exists || change.CompareVersions(last.ResourceVersion, s.list) > 0 || s.replaced && last.UID != s.entry.UID {
+	if !exists || change.CompareVersions(last.ResourceVersion, s.list) > 0 || s.isFollowedBy(last) {
 		return true, nil
 	}
 	if err := r.drainForDrift(ctx); err != nil {
