@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -25,8 +26,8 @@ type Sink interface {
 	// An empty batch writes nothing and returns the mark of the log's end, which is never "". The caller saves it
 	// before the first record.
 	//
-	// Of a batch that fails, a prefix may have been written (in a partitioned log, a prefix of each key's messages);
-	// Open at the last mark tells which. A *RejectedError names the one message
+	// Of a batch that fails, a prefix may have been written (in a partitioned log, a prefix of each object's messages,
+	// wherever they go); Open at the last mark tells which. A *RejectedError names the one message
 	// that the sink will never take: the messages before it are durable, as the returned mark says, and none after
 	// it was written. A *PermanentError is as for Open. A *LateError says that Open read its log too early: the caller
 	// begins anew. After any other error the caller opens again.
@@ -95,6 +96,24 @@ func (m *Message) Size() int {
 		n += len(h.Name) + len(h.Value)
 	}
 	return n
+}
+
+// Object is the part of the id that names the object, "resource/namespace/name" and a slash, in whatever history of the
+// cluster. What speaks of no object has no name there.
+func (m *Message) Object() string {
+	_, id, found := strings.Cut(m.ID, "/")
+	if !found {
+		return m.ID
+	}
+	end := 0
+	for range 3 {
+		slash := strings.IndexByte(id[end:], '/')
+		if slash < 0 {
+			return id
+		}
+		end += slash + 1
+	}
+	return id[:end]
 }
 
 // Header is one header of a message.

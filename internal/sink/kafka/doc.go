@@ -40,8 +40,11 @@
 //     and partitions do not wait for each other. So the refusal is remembered, the sink is opened again, and the next
 //     Write rejects the message before it sends anything.
 //   - Messages of one id share a batch: a delete and its tombstone are in the log both or not at all.
-//   - A snapshot.end waits until everything before it in its topic is durable, or a crash could leave the end without
-//     the snapshot.
+//   - What proves that something else is in the log waits for it (steps.go). A newer state of an object in another
+//     partition is such a proof: by it, recovery takes the older ones for written. So is a snapshot.end, which waits
+//     for all of its resource, in whatever topics. Only these messages go later, beside others. To end the Write there,
+//     for any sink, was refused: each change of a label that chooses topics would cost a transaction, and NATS keeps
+//     an object's order whatever the subjects are.
 //   - Tails are read to the high watermark, with markers deciding about transactions: a reader of committed records
 //     stops before a stranger's open transaction. Open first waits until the leader's own end is replicated (LogEnds).
 //   - Idempotent delivery is fenced by an empty, aborted transaction (fence.go). Its markers make every partition know

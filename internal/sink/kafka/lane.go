@@ -13,7 +13,7 @@ import (
 
 // send sends the plan step by step.
 func (s *sender) send(ctx context.Context, p plan, transactionalID string) error {
-	for step := range p.steps() {
+	for step := range p.steps {
 		if err := s.sendStep(ctx, p, step, transactionalID); err != nil {
 			return err
 		}

@@ -3,61 +3,10 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 )
-
-// plan is one batch of the contract, sorted by partition.
-type plan struct {
-	messages []sink.Message
-	touched  []*partition // each has the indexes of its messages
-	// ends are, by topic, the indexes of messages that end a snapshot, in an order that partitions would not keep.
-	ends map[*topic][]int32
-}
-
-// steps is in how many steps the plan is sent: an end of a snapshot waits for all that is before it in its topic.
-func (p *plan) steps() int {
-	most := 1
-	for _, ends := range p.ends {
-		most = max(most, len(ends)+1)
-	}
-	return most
-}
-
-// part is what of the partition's messages a step sends.
-func (p *plan) part(step int, of *partition) []int32 {
-	ends := p.ends[of.topic]
-	if step > len(ends) {
-		return nil
-	}
-	from, until := 0, len(of.indexes)
-	if step > 0 {
-		from, _ = slices.BinarySearch(of.indexes, ends[step-1])
-	}
-	if step < len(ends) {
-		until, _ = slices.BinarySearch(of.indexes, ends[step])
-	}
-	return of.indexes[from:until]
-}
-
-func (p *plan) add(to *partition, turn uint64, from, end int) {
-	if to.turn != turn {
-		to.turn, to.indexes = turn, to.indexes[:0]
-		p.touched = append(p.touched, to)
-	}
-	for i := from; i < end; i++ {
-		to.indexes = append(to.indexes, int32(i))
-	}
-}
-
-func (p *plan) end(t *topic, index int) {
-	if p.ends == nil {
-		p.ends = map[*topic][]int32{}
-	}
-	p.ends[t] = append(p.ends[t], int32(index))
-}
 
 // planner sorts messages by partition.
 type planner struct {
@@ -65,17 +14,19 @@ type planner struct {
 	catalog  *catalog
 	encoders *encoders
 	turn     uint64              // counts the plans
+	last     map[string]place    // of the plan
 	refused  map[string]*refusal // by message id: what a broker has refused, and the next Write rejects
 }
-
-// endsSnapshot is change.SnapshotEnd as text.
-const endsSnapshot = "snapshot.end"
 
 // plan sorts the messages by partition. It finds what would be rejected before anything is sent, since partitions do
 // not wait for each other, and nothing after a rejected message may be written.
 func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
 	p := plan{messages: messages}
+	if s.options.Delivery == Idempotent { // a transaction is in the log as a whole
+		p.last = s.last
+	}
 	s.turn++
+	defer clear(s.last) // the texts are the batch's
 	var t *topic
 	for i := 0; i < len(messages); {
 		end := atomEnd(messages, i)
@@ -86,19 +37,15 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 		if no != nil {
 			return p, &sink.RejectedError{Index: i, Reason: no.reason, Err: no.err, NoPlace: no.noPlace}, nil
 		}
-		p.add(t.partitionOf(messages[i].Key), s.turn, i, end)
-		if s.waits(t, &messages[i]) {
-			p.end(t, i)
+		to := t.partitionOf(messages[i].Key)
+		if to.turn != s.turn {
+			to.turn, to.indexes, to.steps = s.turn, to.indexes[:0], to.steps[:0]
+			p.touched = append(p.touched, to)
 		}
+		p.add(to, i, end)
 		i = end
 	}
 	return p, nil, nil
-}
-
-// waits says whether the message must not be in the log before all that precedes it in the topic. A consumer that finds
-// the end of a snapshot then finds the snapshot, in whatever partitions. A transaction is in the log as a whole anyway.
-func (s *planner) waits(t *topic, m *sink.Message) bool {
-	return m.Op == endsSnapshot && len(t.partitions) > 1 && s.options.Delivery == Idempotent
 }
 
 // place finds the topic of an atom, which is mostly that of the one before, and what speaks against writing it.

@@ -51,7 +51,7 @@ func assemble(b *brokers, encoders *encoders) *Sink {
 	judges := &inspector{b, data}
 	topics := &catalog{brokers: b, known: k, chosen: data, inspector: judges, told: map[string]int{}}
 	writer := &right{brokers: b, known: k, producer: wire.NoProducer(), owner: wire.NoProducer()}
-	plans := &planner{options: b.options, catalog: topics, encoders: encoders, refused: map[string]*refusal{}}
+	plans := &planner{options: b.options, catalog: topics, encoders: encoders, refused: map[string]*refusal{}, last: map[string]place{}}
 	return &Sink{
 		brokers: b, known: k, inspector: judges, catalog: topics, right: writer, planner: plans, tails: &tails{brokers: b, known: k, right: writer},
 		sender: &sender{brokers: b, known: k, chosen: data, inspector: judges, right: writer, encoders: encoders, refused: plans.refused},

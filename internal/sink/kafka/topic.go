@@ -36,6 +36,7 @@ type partition struct {
 	inspect  time.Time     // when to look at the next
 	wait     time.Duration // from the last look until then
 	indexes  []int32       // of the messages of this Write
+	steps    []int32       // of the Write, in which each is sent
 	turn     uint64        // the Write that the indexes are of
 }
 

@@ -3,7 +3,6 @@ package nats
 import (
 	"bytes"
 	"context"
-	"strings"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -111,7 +110,7 @@ func predecessors(batch []sink.Message) []int {
 	last := make(map[string]int, len(batch))
 	previous := make([]int, len(batch))
 	for i := range batch {
-		object := objectOf(batch[i].ID)
+		object := batch[i].Object()
 		previous[i] = -1
 		if j, found := last[object]; found {
 			previous[i] = j
@@ -119,17 +118,4 @@ func predecessors(batch []sink.Message) []int {
 		last[object] = i
 	}
 	return previous
-}
-
-// objectOf is the part of an id that names the object: "cluster/resource/namespace/name".
-func objectOf(id string) string {
-	end := 0
-	for range 4 {
-		slash := strings.IndexByte(id[end:], '/')
-		if slash < 0 {
-			return id
-		}
-		end += slash + 1
-	}
-	return id[:end]
 }
