@@ -87,7 +87,8 @@ func (r *Resource) keys() []key {
 			"Paths whose values become keyed hashes. The values of Secrets and of their annotations always do, " +
 				"unless this is `none`."},
 		{"redactEnv", list(&r.RedactEnv),
-			"Patterns of environment variables, such as `*PASSWORD*`, whose values in Pods and templates become keyed hashes."},
+			"Patterns of environment variables, such as `*PASSWORD*`, whose values in Pods and templates become keyed " +
+				"hashes. `*` is any text and `?` any character, slashes too."},
 	}
 }
 

@@ -154,6 +154,7 @@ func TestI9NoSpellingEvadesARule(t *testing.T) {
 	for how, object := range map[string]string{
 		"escapes in keys":  `{"d\u0061ta":{"p":"s3cr3t"},"sp\u0065c":{"dr\u006fp":"s3cr3t"},"x":{"\u0065nv":[{"n\u0061me":"PASS","valu\u0065":"s3cr3t"}]}}`,
 		"an escaped name":  `{"env":[{"name":"\u0050\u0041SS","value":"s3cr3t"}]}`,
+		"slashes in names": `{"env":[{"name":"db/PASS","value":"s3cr3t"},{"name":"/PASS/","value":"s3cr3t"},{"name":"a\/PASS","value":"s3cr3t"}]}`,
 		"duplicate keys":   `{"data":{"p":"s3cr3t"},"data":{"p":"s3cr3t","p":"s3cr3t"},"spec":{"drop":"s3cr3t"},"spec":{"drop":"s3cr3t","drop":"s3cr3t"}}`,
 		"a name twice":     `{"env":[{"name":"PASS","name":"x","value":"s3cr3t"},{"name":"x","value":"s3cr3t","name":"PASS","value":"s3cr3t"}]}`,
 		"order":            `{"x":{"env":[{"value":"s3cr3t","name":"PASS"}]},"spec":{"a":1,"drop":"s3cr3t"},"data":"s3cr3t"}`,
