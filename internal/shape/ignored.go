@@ -26,7 +26,7 @@ func NewIgnored(paths []string) (*Ignored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ignored{worker: made.Worker()}, nil
+	return &Ignored{worker: made.Pruned().Worker()}, nil
 }
 
 // Hide says whether the record's object differs from that before in ignored parts alone. What cannot be compared

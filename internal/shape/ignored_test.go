@@ -8,6 +8,36 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
+// TestWhatIsIgnoredMayComeInAMapOfItsOwn: the first annotation of an object brings the map, and the last one takes it.
+func TestWhatIsIgnoredMayComeInAMapOfItsOwn(t *testing.T) {
+	ignored, err := NewIgnored([]string{".metadata.annotations['demo/seen']", ".status.seen.at", ".status.list[*].at", ".spec.none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, one, other string
+		want             bool
+	}{
+		{"an annotation", `{"metadata":{"name":"a","resourceVersion":"1"}}`, `{"metadata":{"name":"a","resourceVersion":"2","annotations":{"demo/seen":"1"}}}`, true},
+		{"the same in front", `{"metadata":{"name":"a"}}`, `{"metadata":{"annotations":{"demo/seen":"1"},"name":"a"}}`, true},
+		{"maps within maps", `{"a":1}`, `{"status" : { "seen" : { "at" : 1 } } , "a":1}`, true},
+		{"maps within maps of which something stays", `{"status":{"b":2}}`, `{"status":{"seen":{"at":1},"b":2}}`, true},
+		{"another annotation", `{"metadata":{"name":"a"}}`, `{"metadata":{"name":"a","annotations":{"demo/seen":"1","b":"2"}}}`, false},
+		{"an empty map that no path is in", `{"spec":{}}`, `{"spec":{"podSelector":{}}}`, false},
+		{"an empty map where a path would lead", `{"a":1}`, `{"a":1,"spec":{}}`, false},
+		{"one more in a list", `{"status":{"list":[{"at":1}]}}`, `{"status":{"list":[{"at":1},{"at":2}]}}`, false},
+		{"the whole object", `{}`, `{"status":{"seen":{"at":1}}}`, true},
+	} {
+		for range 2 {
+			rec := &change.Record{Op: change.Updated, Before: []byte(c.one), Object: []byte(c.other)}
+			if got := ignored.Hide(rec); got != c.want {
+				t.Errorf("%s, from %s to %s: hidden %t, want %t", c.name, c.one, c.other, got, c.want)
+			}
+			c.one, c.other = c.other, c.one
+		}
+	}
+}
+
 // TestWhatIsIgnoredIsThatAlone: an update is hidden only where nothing else differs, and never where that is not known.
 func TestWhatIsIgnoredIsThatAlone(t *testing.T) {
 	const node = `{"metadata":{"name":"a","resourceVersion":"%d","labels":{"x":%q}},"status":{"conditions":[{"lastHeartbeatTime":"%d","status":%q},{"lastHeartbeatTime":"1"}]}}`

@@ -22,6 +22,7 @@ type rewriter struct {
 	variables []variable // of the outermost env
 	next      int        // of the variables
 	foreseen  int        // up to where variables are known
+	emptied   bool       // all that was in the last object or list was left out
 	mac       hash.Hash
 	sum       [sha256.Size]byte // of mac
 	text      []byte            // what mac is of
@@ -130,32 +131,42 @@ func (r *rewriter) object(s scope) {
 	hidden := s.env && r.isHidden()
 	behind := r.At() + len("{") // what stays
 	r.Enter()
-	for first := true; r.Next('}'); {
+	first, left := true, false
+	for r.Next('}') {
 		start := r.At()
 		raw := r.Key()
 		key := scan.Text(raw)
 		inner := r.member(s, key)
 		inner.hashed = inner.hashed || hidden && string(key) == "value"
 		if r.leaves(inner) {
+			left = true
 			continue
 		}
+		written, copied := len(r.out), r.copied
 		r.comma(behind, start, first)
 		if end := start + len(raw); r.At() != end+len(":") {
 			r.cut(end, r.At())
 			r.out = append(r.out, ':')
 		}
-		r.value(inner)
+		r.emptied = false
+		if r.value(inner); r.emptied && r.prunes {
+			r.out, r.copied, left = r.out[:written], copied, true
+			continue
+		}
 		behind, first = r.At(), false
 	}
 	r.close(behind)
+	r.emptied = first && left
 }
 
 func (r *rewriter) list(s scope) {
 	behind := r.At() + len("[") // what stays
 	r.Enter()
-	for index, first := 0, true; r.Next(']'); index++ {
+	first, left := true, false
+	for index := 0; r.Next(']'); index++ {
 		inner := r.item(s, index)
 		if r.leaves(inner) {
+			left = true
 			continue
 		}
 		r.comma(behind, r.At(), first)
@@ -163,6 +174,7 @@ func (r *rewriter) list(s scope) {
 		behind, first = r.At(), false
 	}
 	r.close(behind)
+	r.emptied = first && left
 }
 
 // comma leaves nothing but a comma before a member that stays; before the first one nothing.

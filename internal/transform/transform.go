@@ -45,10 +45,11 @@ const envKey = "env"
 
 // Transform is a set of rules that is ready to be applied. It is safe for concurrent use.
 type Transform struct {
-	paths *node
-	env   []pattern
-	key   []byte
-	again bool // hashes of the key stay as they are
+	paths  *node
+	env    []pattern
+	key    []byte
+	again  bool // hashes of the key stay as they are
+	prunes bool // a field of which nothing is left is left out
 }
 
 // Again is the transform for objects that went through one with the same key before: what is a hash stays that hash.
@@ -56,6 +57,14 @@ func (t *Transform) Again() *Transform {
 	again := *t
 	again.again = true
 	return &again
+}
+
+// Pruned is the transform that also leaves out each field in which all is left out, so that it makes no difference who
+// brings or takes the map.
+func (t *Transform) Pruned() *Transform {
+	pruned := *t
+	pruned.prunes = true
+	return &pruned
 }
 
 // New parses the rules. The key is of the hashes; whoever has it can test guesses of what is behind one. An error names
