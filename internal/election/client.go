@@ -18,13 +18,16 @@ type client struct {
 	place Place
 }
 
+// longestRequest is how long a request may take whose context says nothing else.
+const longestRequest = 30 * time.Second
+
 func newClient(config *rest.Config, place Place) (*client, error) {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.APIPath, config.QPS, config.Timeout = "/apis", -1, 0
+	config.APIPath, config.QPS, config.Timeout = "/apis", -1, longestRequest
 	config.GroupVersion = &coordinationv1.SchemeGroupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeJSON, runtime.ContentTypeJSON
@@ -36,7 +39,7 @@ func newClient(config *rest.Config, place Place) (*client, error) {
 	return &client{c, place}, nil
 }
 
-// at completes a request, whose context bounds it.
+// at completes a request.
 func (c *client) at(r *rest.Request) *rest.Request {
 	return r.Namespace(c.place.Namespace).Resource("leases").MaxRetries(0)
 }

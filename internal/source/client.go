@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,7 @@ func (s Selection) String() string {
 // Client reads raw lists and watches. Its answers are JSON as the server wrote them.
 type Client struct {
 	rest    *rest.RESTClient
+	guard   *guard
 	maxAge  time.Duration    // of an answer that serves again
 	uid     shared[string]   // of the cluster
 	reached shared[struct{}] // whether it answers
@@ -59,16 +61,22 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
 		config.NextProtos = []string{"http/1.1"}
 	}
-	client, err := newRESTClient(config)
+	client, guard, err := newGuardedClient(config)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: client, maxAge: maxAge}, nil
+	return &Client{rest: client, guard: guard, maxAge: maxAge}, nil
 }
 
 // newRESTClient returns a client that sends and takes JSON. It is client-go's generic one: the typed clients, and that
 // of discovery, bring the code of all types of Kubernetes with them, a fifth of the binary.
 func newRESTClient(config *rest.Config) (*rest.RESTClient, error) {
+	client, _, err := newGuardedClient(config)
+	return client, err
+}
+
+// newGuardedClient is newRESTClient, with what bounds its requests.
+func newGuardedClient(config *rest.Config) (*rest.RESTClient, *guard, error) {
 	config = rest.CopyConfig(config)
 	config.ContentConfig = rest.ContentConfig{
 		AcceptContentTypes:   runtime.ContentTypeJSON,
@@ -76,11 +84,15 @@ func newRESTClient(config *rest.Config) (*rest.RESTClient, error) {
 		GroupVersion:         &schema.GroupVersion{Version: "v1"},
 		NegotiatedSerializer: statusCodec(),
 	}
-	client, err := rest.UnversionedRESTClientFor(config)
+	guard, err := newGuard(config)
 	if err != nil {
-		return nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
+		return nil, nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
 	}
-	return client, nil
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: guard, Timeout: config.Timeout})
+	if err != nil {
+		return nil, nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
+	}
+	return client, guard, nil
 }
 
 // statusCodec decodes the one type that is ever decoded: the metav1.Status of a failed request.

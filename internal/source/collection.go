@@ -87,7 +87,7 @@ func (c *collection) watch(ctx context.Context, version string, timeoutSeconds *
 		Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", version)
 	if timeoutSeconds != nil {
-		request = request.Param("timeoutSeconds", strconv.FormatInt(*timeoutSeconds, 10))
+		request = request.Param("timeoutSeconds", strconv.FormatInt(c.client.guard.watchSeconds(*timeoutSeconds), 10))
 	}
 	return request.Stream(ctx)
 }

@@ -64,6 +64,10 @@
 //   - An inventory instead of a relist that repeats everything: only what was delivered can tell what was deleted.
 //   - HTTP/1.1 for up to 16 streams: one connection per watch costs less CPU, and a stalled watch's bytes stay in the
 //     kernel. Above that, one shared HTTP/2 connection costs less (make bench-source, make bench-scale).
+//   - No request waits for a server that stands still for longer than 50 s, and a watch not for much longer than it was
+//     to take (guard.go). A connection that a balancer has forgotten looks like a quiet one. HTTP/2 is asked for a sign
+//     of life by client-go. Over HTTP/1.1 watches end after 45 s: no other sign of life is certain, since a resource
+//     that does not change has no bookmarks. A second watch beside a silent one was refused: it costs as many requests.
 //   - A busy connection is read up to 512 KiB at once (aheadConn), below TLS, which asks for 32 KiB.
 //   - A position from a watch frame is incomplete, and a watch resumes one version below it: several events can share a
 //     version, since Events that expire together are deleted in one etcd transaction.

@@ -22,7 +22,8 @@ const outageTime = 10 * time.Second
 // isUnreachable says that the server has not answered at all.
 func isUnreachable(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) || utilnet.IsProbableEOF(err)
+	var late interface{ Timeout() bool }
+	return errors.As(err, &op) || errors.As(err, &late) && late.Timeout() || utilnet.IsProbableEOF(err)
 }
 
 // awaitAnswer returns once the server answers anything, or with an error after outageTime. All streams wait for the

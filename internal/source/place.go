@@ -24,10 +24,12 @@ func placeAt(version string, limit int) place {
 	return place{at: page{limit: limit, exactly: version}, list: version}
 }
 
-// read begins to read the page, for the first time or again.
+// read begins to read the page, for the first time or again: then with half of its objects, since it may have taken
+// longer than the watch beside it.
 func (p *place) read() {
 	if p.repeated = (repetition{}); p.begun {
 		p.repeated = repetition{upTo: p.done, last: p.start}
+		p.at.limit = max(p.at.limit/2, firstPage)
 	}
 	p.begun = true
 }

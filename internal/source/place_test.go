@@ -43,6 +43,18 @@ func TestI3AListGoesOnAtANewerVersionWhereItWas(t *testing.T) {
 	}
 }
 
+// TestI4APageThatOutlastsItsWatchesGetsSmaller: a page counts only where one watch was open while it was read. One that
+// is paced, or that waits for a sink, would be read again for ever.
+func TestI4APageThatOutlastsItsWatchesGetsSmaller(t *testing.T) {
+	p := placeAt("100", pageSize)
+	p.read()
+	for _, want := range []int{pageSize / 2, pageSize / 4, pageSize / 8, pageSize / 16, firstPage, firstPage} {
+		if p.read(); p.at.limit != want {
+			t.Errorf("the page is of %d objects, want %d", p.at.limit, want)
+		}
+	}
+}
+
 // TestAPageRepeatsNothingOfTheOneBeforeIt: what fails before anything of it is compared fails whole.
 func TestAPageRepeatsNothingOfTheOneBeforeIt(t *testing.T) {
 	p := comparedUpTo("k", "m")

@@ -7,8 +7,9 @@ import "time"
 // the watch.
 const unmarkedShare = 3
 
-// minSilence is how long a watch must have been silent: whatever was under way when it began has come by then.
-const minSilence = time.Minute
+// minSilence is how long a watch must have been silent: whatever was under way when it began has come by then. It is
+// less than a watch may take (guard.watchSeconds).
+const minSilence = 30 * time.Second
 
 // silence is what watches prove that had nothing to tell. It is pure.
 type silence struct {

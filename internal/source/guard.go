@@ -1,0 +1,170 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// stillTime is how long the server may send nothing that it owes. It is below the minute after which an API server
+	// gives a request up by itself (--request-timeout).
+	stillTime = 50 * time.Second
+	// endTime is how much later than asked a server may end a watch.
+	endTime = 5 * time.Second
+	// pluginCalls is how many requests may wait for a credential plugin, or for the begin of their answer where there
+	// is one. No more of them are left behind.
+	pluginCalls = 256
+)
+
+// StalledError says that a connection is open over which nothing comes.
+type StalledError struct {
+	Host   string
+	After  time.Duration
+	Plugin string // that the credentials come from; "" is none
+}
+
+func (e *StalledError) Error() string {
+	also := ""
+	if e.Plugin != "" {
+		also = ", and at the credential plugin " + e.Plugin
+	}
+	return fmt.Sprintf("the API server %s has sent nothing for %s: look at the balancers and proxies in front of it%s", e.Host, e.After, also)
+}
+
+// Timeout is as of net.Error.
+func (e *StalledError) Timeout() bool { return true }
+
+// guard ends requests whose answers stand still. A balancer or a proxy may lose a connection and leave it open on our
+// side. Nobody is told, and a watch would be silent for as long as that lasts. Only the time counts in which somebody
+// waits for bytes: a watch that is held up by a sink has what it needs in the kernel.
+type guard struct {
+	next   http.RoundTripper
+	plugin string
+	still  time.Duration // as stillTime
+	end    time.Duration // as endTime
+	calls  chan struct{}
+	http2  atomic.Bool // the server speaks it
+}
+
+func newGuard(config *rest.Config) (*guard, error) {
+	next, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	g := &guard{next: next, still: stillTime, end: endTime, calls: make(chan struct{}, pluginCalls)}
+	if config.ExecProvider != nil {
+		g.plugin = config.ExecProvider.Command
+	}
+	return g, nil
+}
+
+// watchSeconds is how long a watch is to take that may take so long. Of an HTTP/2 connection client-go asks for a sign
+// of life when it is silent for half a minute. Of another nobody can, so there a watch ends before it has been silent
+// for too long.
+func (g *guard) watchSeconds(most int64) int64 {
+	if g.http2.Load() {
+		return most
+	}
+	return min(most, max(1, int64((g.still-g.end).Seconds())))
+}
+
+// limit is how long nothing may come of the request. Behind some proxies a silent watch has no answer until its end.
+func (g *guard) limit(request *http.Request) time.Duration {
+	seconds, err := strconv.Atoi(request.URL.Query().Get("timeoutSeconds"))
+	if err != nil {
+		return g.still
+	}
+	return max(g.still, time.Duration(seconds)*time.Second+g.end)
+}
+
+// RoundTrip is http.RoundTripper's.
+func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
+	limit := g.limit(request)
+	ctx, cancel := context.WithCancelCause(request.Context())
+	timer := time.AfterFunc(limit, func() { cancel(&StalledError{request.URL.Host, limit, g.plugin}) })
+	answer, err := g.send(request.WithContext(ctx))
+	timer.Stop()
+	if err != nil {
+		if stalled := context.Cause(ctx); stalled != nil {
+			err = stalled
+		}
+		cancel(nil)
+		utilnet.CloseIdleConnectionsFor(g.next) // they may stand still as well
+		return nil, err
+	}
+	g.http2.Store(answer.ProtoMajor > 1)
+	answer.Body = &guardedBody{answer.Body, ctx, cancel, timer, limit}
+	return answer, nil
+}
+
+// send is next's RoundTrip. A credential plugin of the kubeconfig runs for as long as it likes, and client-go waits for
+// it whatever the request's context says: then it is left behind.
+func (g *guard) send(request *http.Request) (*http.Response, error) {
+	if g.plugin == "" {
+		return g.next.RoundTrip(request)
+	}
+	ctx := request.Context()
+	select {
+	case g.calls <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	answers, failures := make(chan *http.Response), make(chan error, 1)
+	go func() {
+		defer func() { <-g.calls }()
+		answer, err := g.next.RoundTrip(request)
+		if err != nil {
+			failures <- err
+			return
+		}
+		select {
+		case answers <- answer:
+		case <-ctx.Done():
+			answer.Body.Close()
+		}
+	}()
+	select {
+	case answer := <-answers:
+		return answer, nil
+	case err := <-failures:
+		return nil, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// guardedBody is an answer that the guard reads.
+type guardedBody struct {
+	io.ReadCloser
+	ctx    context.Context // of the request
+	cancel context.CancelCauseFunc
+	timer  *time.Timer // ends it
+	limit  time.Duration
+}
+
+// Read is io.Reader's.
+func (b *guardedBody) Read(p []byte) (int, error) {
+	b.timer.Reset(b.limit)
+	n, err := b.ReadCloser.Read(p)
+	b.timer.Stop()
+	if err != nil && err != io.EOF && b.ctx.Err() != nil {
+		err = context.Cause(b.ctx)
+	}
+	return n, err
+}
+
+// Close is io.Closer's.
+func (b *guardedBody) Close() error {
+	b.timer.Stop()
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}

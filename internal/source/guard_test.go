@@ -1,0 +1,219 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// network is what is between the exporter and the API server. It may freeze.
+type network struct {
+	mu   sync.Mutex
+	open map[*frozenConn]bool
+}
+
+// frozenConn is a connection that may be forgotten on its way: it stays open, and nothing comes.
+type frozenConn struct {
+	net.Conn
+	mu     sync.Mutex
+	frozen bool
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (n *network) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c := &frozenConn{Conn: conn, closed: make(chan struct{})}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.open[c] = true
+	return c, nil
+}
+
+func (n *network) freeze() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range maps.Keys(n.open) {
+		c.mu.Lock()
+		c.frozen = true
+		c.mu.Unlock()
+	}
+}
+
+func (c *frozenConn) isFrozen() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.frozen
+}
+
+func (c *frozenConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.isFrozen() {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func (c *frozenConn) Write(p []byte) (int, error) {
+	if c.isFrozen() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *frozenConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// TestI4AConnectionThatStandsStillIsReplaced, also those that are idle, which the next questions would go to.
+func TestI4AConnectionThatStandsStillIsReplaced(t *testing.T) {
+	between := &network{open: map[*frozenConn]bool{}}
+	server := script(t, 200)
+	server.dial = between.dial
+	server.prepare = func(s *Stream) {
+		g := s.origin.collection.client.guard
+		g.still, g.end = 300*time.Millisecond, 200*time.Millisecond
+	}
+	watches := 0
+	server.watch = func(q url.Values, w *watchWriter) {
+		if q.Get("timeoutSeconds") != "1" {
+			t.Errorf("a watch over HTTP/1.1 takes %s s, want 1", q.Get("timeoutSeconds"))
+		}
+		switch watches++; watches {
+		case 1:
+			w.frames("MODIFIED a 150")
+			w.behind("updated a 150")
+			between.freeze()
+		case 2:
+			w.frames("MODIFIED a 160")
+		}
+		w.hold()
+	}
+	r := newRecorder("a 10")
+	server.start(r, at(100))
+	want(t, "records", r.wait(t, "updated a 160"), "updated a 150", "updated a 160")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if all := strings.Join(r.failures, "\n"); !strings.Contains(all, "has sent nothing for 1.2s") {
+		t.Errorf("told of %q, want that the server has sent nothing", all)
+	}
+}
+
+// roundTrip is an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// stillBody gives some bytes, and then nothing until the request is over.
+type stillBody struct {
+	io.Reader
+	ctx context.Context
+}
+
+func (b *stillBody) Read(p []byte) (int, error) {
+	if n, err := b.Reader.Read(p); err == nil {
+		return n, nil
+	}
+	<-b.ctx.Done()
+	return 0, b.ctx.Err()
+}
+
+func (b *stillBody) Close() error { return nil }
+
+// TestEveryRequestEndsThatStandsStill, at whatever place, also where a credential plugin heeds no deadline. One whose
+// reader stands still goes on.
+func TestEveryRequestEndsThatStandsStill(t *testing.T) {
+	half := func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: &stillBody{strings.NewReader("half"), r.Context()}}, nil
+	}
+	for name, c := range map[string]struct {
+		next  roundTrip
+		query string
+		pause time.Duration // of the reader
+		want  time.Duration // until the end
+	}{
+		"a question without an answer": {func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }, "", 0, stillTime},
+		"half a list":                  {half, "?limit=500", 0, stillTime},
+		"a silent watch":               {half, "?watch=true&timeoutSeconds=300", 0, 300*time.Second + endTime},
+		"a reader that pauses":         {half, "?limit=500", time.Hour, time.Hour + stillTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := &guard{next: c.next, still: stillTime, end: endTime}
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/pods"+c.query, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				answer, err := g.RoundTrip(request)
+				if err == nil {
+					time.Sleep(c.pause)
+					var text []byte
+					text, err = io.ReadAll(answer.Body)
+					answer.Body.Close()
+					if !bytes.Equal(text, []byte("half")) {
+						t.Errorf("read %q", text)
+					}
+				}
+				if _, stalled := errors.AsType[*StalledError](err); !stalled || !isUnreachable(err) || time.Since(began) != c.want {
+					t.Errorf("after %s, want %s: %v", time.Since(began), c.want, err)
+				}
+			})
+		})
+	}
+}
+
+// TestI6ACredentialPluginThatHangsIsLeftBehind: nobody waits for it for longer than for a server, and however long it
+// hangs, no more than a bounded number of requests do.
+func TestI6ACredentialPluginThatHangsIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := make(chan struct{})
+		asked := make(chan struct{}, 10)
+		next := roundTrip(func(*http.Request) (*http.Response, error) {
+			asked <- struct{}{}
+			<-hangs
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("ok"))}, nil
+		})
+		g := &guard{next: next, still: stillTime, plugin: "login", calls: make(chan struct{}, 2)}
+		ask := func() error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/livez", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := g.RoundTrip(request)
+			if err == nil {
+				answer.Body.Close()
+			}
+			return err
+		}
+		for range 5 {
+			if err := ask(); err == nil || !strings.Contains(err.Error(), "credential plugin login") {
+				t.Errorf("%v, want that the plugin has sent nothing", err)
+			}
+		}
+		if len(asked) != 2 {
+			t.Errorf("%d requests hang, want 2", len(asked))
+		}
+		close(hangs)
+		synctest.Wait()
+		if err := ask(); err != nil {
+			t.Error(err)
+		}
+	})
+}
