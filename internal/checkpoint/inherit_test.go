@@ -130,6 +130,36 @@ func TestI4StreamOfAllTakesEverythingAndComparesIt(t *testing.T) {
 
 // TestI4WhoHadAPartIsAbsentUntilSomebodyDecides: not before that anything is known to be told to the sink, or not. It
 // is then a new sink, or misses what goes.
+// TestI4ASnapshotOfANamespaceIsOwedThere: the stream of another namespace does not read it, and it is owed still when
+// all namespaces are configured again.
+func TestI4ASnapshotOfANamespaceIsOwedThere(t *testing.T) {
+	s := open(t, t.TempDir())
+	fillAll(t, s)
+	owed := func(stream string) (namespaces []string) {
+		all, err := s.PendingSnapshots()
+		must(t, err)
+		for _, d := range all {
+			if d.Stream == stream && d.Reason == change.Requested {
+				namespaces = append(namespaces, d.Limits.Namespace)
+			}
+		}
+		return namespaces
+	}
+	for _, namespace := range []string{"a", "b"} {
+		must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{{
+			Stream: "pods", Owed: change.Owed{Sink: "lake", Reason: change.Requested, Limits: change.Limits{Namespace: namespace}},
+		}}}))
+	}
+	inherit(t, s, in("b"), "pods")
+	if got := owed("b/pods"); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("the stream of b owes snapshots of %q, want of its own namespace alone", got)
+	}
+	inherit(t, s, in(""), "b/pods")
+	if got := owed("pods"); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the stream of all owes snapshots of %q, want of a and b", got)
+	}
+}
+
 func TestI4WhoHadAPartIsAbsentUntilSomebodyDecides(t *testing.T) {
 	s := open(t, t.TempDir())
 	whole, part := in(""), in("shop")

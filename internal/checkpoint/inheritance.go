@@ -32,3 +32,8 @@ func (h *inheritance) part(prefix []byte) []byte {
 	}
 	return append(append(bytes.Clone(prefix), h.namespace...), '/')
 }
+
+// lacks says whether none of the objects within the limits move.
+func (h *inheritance) lacks(limits change.Limits) bool {
+	return h.namespace != "" && limits.Namespace != "" && limits.Namespace != h.namespace
+}
