@@ -124,6 +124,7 @@ func (c *Config) check() []Problem {
 	if c.State.Log != nil {
 		c.State.Log.check(k, c.Sinks)
 	}
+	checkApart(k, c.Sinks, c.State.Log, c.Cluster)
 	if c.HA != nil {
 		c.HA.check(k, c.State.Log, c.Sinks)
 	}
@@ -153,6 +154,7 @@ func (c *Config) checkSinks(k *checker) {
 func (c *Config) Default() {
 	fillIn(c.keys())
 	nameSinks(c.Sinks)
+	reserve(c.Sinks, c.State.Log)
 }
 
 // MarshalJSON shows the configuration with the file's keys, and none of its secrets.

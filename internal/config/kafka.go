@@ -36,6 +36,10 @@ type Kafka struct {
 	Retention         Duration // with the three above: 0 leaves it to the broker
 	// TopicConfig is more of the topic's settings, by Kafka's names.
 	TopicConfig map[string]string
+
+	// Reserved says of topics what they are for, so that there must be no records in them: signals and the log of the
+	// state. It is no key; the names may have {cluster} in them.
+	Reserved map[string]string
 }
 
 // TopicSettings are the settings of topics that are created, by Kafka's names, beside those that have keys of their own
@@ -56,7 +60,8 @@ func (to *Kafka) keys() []key {
 		{"brokers", list(&to.Brokers), "Needed. Some of the brokers, each `host:port`; the others are found."},
 		{"topic", textOr(&to.Topic, "k8s.{cluster}.{resource}"),
 			"Template of topics, with {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind} and " +
-				"{label:KEY}. A label is refused in a compacted topic."},
+				"{label:KEY}. A label and {version} are refused in a compacted topic, and so are resources that share one, " +
+				"unless the key has {resource} in it."},
 		{"topics", dictionary(&to.Topics),
 			"Other templates for some resources, spelled as in `resources`."},
 		{"key", text(&to.Key),
@@ -91,7 +96,9 @@ func (to *Kafka) keys() []key {
 			"Replicas of a created topic. Without it, the broker's default."},
 		{"minInsyncReplicas", counts(1, unlimited).into(&to.MinInsyncReplicas),
 			"How many replicas must have a record before it is acknowledged. Without it, the broker's default."},
-		{"cleanup", firstOf(&to.Cleanup, cleanups()), "`cleanup.policy` of a created topic."},
+		{"cleanup", firstOf(&to.Cleanup, cleanups()),
+			"`cleanup.policy` of a created topic. A table is `compact`: with `compact,delete`, objects that do not change " +
+				"are gone after the retention, unless `resync` comes before that."},
 		{"retention", durations(0).into(&to.Retention),
 			"How long a created topic keeps records. Without it, the broker's default."},
 		{"topicConfig", dictionary(&to.TopicConfig), "More settings of a created topic, by Kafka's names."},
@@ -137,13 +144,19 @@ func (to *Kafka) checkTemplate(k *checker, path, template string) {
 		k.problem(path, "%v", err)
 		return
 	}
-	if to.compacted() && hasLabel(template) {
+	switch {
+	case to.Compacts() && hasLabel(template):
 		k.problem(path, "a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete")
+	case to.Compacts() && strings.Contains(template, "{version}"):
+		k.problem(path, "the version can change, and a compacted topic would keep the object as it was before; leave out {version}, or use cleanup: delete")
+	}
+	if what := to.Reserved[template]; what != "" {
+		k.problem(path, "%q is %s, and records would destroy that; choose another topic", shorten(template), what)
 	}
 }
 
-// compacted says whether topics are made that keep the last record of each key.
-func (to *Kafka) compacted() bool {
+// Compacts says whether topics are made that keep the last record of each key.
+func (to *Kafka) Compacts() bool {
 	return strings.Contains(to.Cleanup, "compact") || strings.Contains(to.TopicConfig["cleanup.policy"], "compact")
 }
 
@@ -163,7 +176,7 @@ func (to *Kafka) checkKey(k *checker, path string) {
 		k.problem(path, "a label can change, and the object's records would be in two partitions, in no order; %s", fixed)
 	case strings.Contains(to.Key, "{version}"):
 		k.problem(path, "the version can change, and the object's records would be in two partitions, in no order; %s", fixed)
-	case to.compacted() && !strings.Contains(to.Key, objectName):
+	case to.Compacts() && !strings.Contains(to.Key, objectName):
 		k.problem(path, "objects with one key would delete each other in a compacted topic; have %s in it, or use cleanup: delete", objectName)
 	}
 }

@@ -23,9 +23,6 @@ func (s *Signals) check(k *checker, path string) {
 		return
 	}
 	checkFixedTopic(k, under(path, "notifications"), s.Notifications)
-	if s.Notifications == s.Topic {
-		k.problem(under(path, "notifications"), "is the topic of the signals, and each notification would be read as one; choose another topic")
-	}
 }
 
 // checkFixedTopic checks the name of a topic that no record chooses.

@@ -12,7 +12,7 @@ func TestSignalsOfAMistakeAreNamed(t *testing.T) {
 		"{topics: a}":                  "sinks[0].kafka.signals.topics (line 1): unknown key; did you mean topic? allowed: notifications, topic",
 		"{topic: 'k8s.{resource}'}":    `sinks[0].kafka.signals.topic (line 1): "k8s.{resource}": the only placeholder here is {cluster}`,
 		"{topic: 'a b'}":               "sinks[0].kafka.signals.topic (line 1): a topic has letters, digits and any of -_. only",
-		"{topic: a, notifications: a}": "sinks[0].kafka.signals.notifications (line 1): is the topic of the signals, and each notification would be read as one; choose another topic",
+		"{topic: a, notifications: a}": "sinks[0].kafka.signals.notifications (line 1): \"a\" is the topic of the signals of sink s; choose another name",
 		"{notifications: '{cluster'}":  `sinks[0].kafka.signals.notifications (line 1): "{cluster": the only placeholder here is {cluster}`,
 		"{notifications: '*'}":         "sinks[0].kafka.signals.notifications (line 1): a topic has letters, digits and any of -_. only",
 	} {

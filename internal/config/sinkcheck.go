@@ -37,6 +37,33 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	s.checkWanted(k, path+".resources", resources)
 	s.checkRouted(k, path, resources)
 	s.checkUpdates(k, path+".updates", resources)
+	s.checkTable(k, path+".kafka", resources)
+}
+
+// checkTable checks that resources that a wildcard may yet stand for have topics or keys of their own, where the key
+// alone says which object a message is of.
+func (s *Sink) checkTable(k *checker, path string, resources []Resource) {
+	if s.Kafka == nil || !s.Kafka.Compacts() && s.Format != formatObject || tellsResource(s.Kafka.Key) {
+		return
+	}
+	for _, r := range resources {
+		if !isWildcard(r.Name) || len(s.Resources) > 0 && !slices.Contains(s.Resources, r.Name) {
+			continue
+		}
+		template, at := s.Kafka.Topic, path+".topic"
+		if own, given := s.Kafka.Topics[r.Name]; given {
+			template, at = own, under(path+".topics", r.Name)
+		}
+		if !tellsResource(template) {
+			k.problem(at, "resources of %q would share topics and keys, and delete each other's objects; have {resource} in it, or in key", r.Name)
+			return
+		}
+	}
+}
+
+// tellsResource says whether what is made of the template is of one resource.
+func tellsResource(template string) bool {
+	return strings.Contains(template, "{resource}") || strings.Contains(template, "{group}") && strings.Contains(template, "{kind}")
 }
 
 // checkRejected checks what becomes of records that the sink will never take.

@@ -32,7 +32,7 @@ func (s *Sink) checkFoldable(k *checker, path string) {
 		k.problem(path, "a bucket keeps the last value of each object, which would be a patch of what is gone; use a stream, or updates: %s", updatesWhole)
 	case s.Kafka != nil && s.Kafka.Registry != nil:
 		k.problem(path, "a value with a schema is a whole object, and no patch; leave kafka.registry out, or choose updates: %s", updatesWhole)
-	case s.Kafka != nil && s.Kafka.compacted():
+	case s.Kafka != nil && s.Kafka.Compacts():
 		k.problem(path, "a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: %s", updatesWhole)
 	case slices.ContainsFunc(s.templates(), hasLabel):
 		k.problem(path, "a label can change, and a patch would be in another place than the object that it changes; leave the label out of topics and subjects, or choose updates: %s", updatesWhole)

@@ -42,6 +42,16 @@ func parseTemplate(text string) (template, error) {
 	return parts, nil
 }
 
+// changing is a placeholder whose value may change for an object; "" is that there is none.
+func (t template) changing() string {
+	for _, p := range t {
+		if _, isLabel := labelKey(p.placeholder); isLabel || p.placeholder == "version" {
+			return p.placeholder
+		}
+	}
+	return ""
+}
+
 // value is what the record puts in a placeholder's place; "" is nothing.
 func value(placeholder, cluster string, rec *change.Record) string {
 	if key, found := labelKey(placeholder); found {

@@ -29,10 +29,8 @@ func NewKey(text, cluster string) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range t.parts {
-		if _, isLabel := labelKey(p.placeholder); isLabel || p.placeholder == "version" {
-			return nil, fmt.Errorf("parse key template %q: {%s} can change, and an object's records would be in two partitions, in no order", text, p.placeholder)
-		}
+	if placeholder := t.parts.changing(); placeholder != "" {
+		return nil, fmt.Errorf("parse key template %q: {%s} can change, and an object's records would be in two partitions, in no order", text, placeholder)
 	}
 	return t, nil
 }

@@ -104,6 +104,10 @@ func (t *Topic) Labelled() bool {
 	})
 }
 
+// Changing is a placeholder whose value may change for an object, which then goes on in another topic; "" is that there
+// is none.
+func (t *Topic) Changing() string { return t.parts.changing() }
+
 // OfFrames is the topic of what speaks of the stream: its snapshots' begin and end, gaps, and whatever has no object.
 func (t *Topic) OfFrames(stream *change.Stream) string { return t.Of(&change.Record{Stream: stream}) }
 

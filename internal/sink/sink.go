@@ -126,6 +126,9 @@ const (
 	HeaderResourceVersion = "kubecdc-rv"
 )
 
+// OpState is the header kubecdc-op of what a log of the state holds.
+const OpState = "state"
+
 // The headers of messages that are not as the record came.
 const (
 	HeaderTrimmed       = "kubecdc-trimmed"       // paths that were cut, joined by commas

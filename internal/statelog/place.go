@@ -26,7 +26,7 @@ func (p *Place) message(of *part) sink.Message {
 	if of.flags&claims != 0 {
 		slot = claimSlot
 	}
-	m := sink.Message{ID: of.id(), Op: "state", Value: of.encode(), Time: of.saved}
+	m := sink.Message{ID: of.id(), Op: sink.OpState, Value: of.encode(), Time: of.saved}
 	m.Destination, m.Key = p.Of(slot)
 	return m
 }

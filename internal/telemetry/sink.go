@@ -149,6 +149,14 @@ func (t ofSinks) Noticed(name, text string) {
 	t.Logger.Info("sink "+text, "sink", name)
 }
 
+// Warned is told in what a sink may be meant otherwise.
+func (t ofSinks) Warned(name, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states.sinks[name].Note = text
+	t.Logger.Warn("sink's "+text, "sink", name)
+}
+
 // LabelTopics is told how many topics a sink has made because labels said so.
 func (t ofSinks) LabelTopics(name string, topics int) {
 	t.metrics.labelTopics.WithLabelValues(name).Set(float64(topics))

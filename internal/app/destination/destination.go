@@ -60,9 +60,15 @@ type Outlet struct {
 // Observer is told what sinks do, each under its name.
 type Observer interface {
 	Retried(name, reason string, err error)
-	Noticed(name, text string)
 	LabelTopics(name string, topics int)
+	noticeObserver
 	schemasObserver
+}
+
+// noticeObserver is told what a person may want to know of sinks, and what may be meant otherwise.
+type noticeObserver interface {
+	Noticed(name, text string)
+	Warned(name, text string)
 }
 
 // schemasObserver is told of the schemas of sinks with a registry, each under the sink's name.
@@ -78,6 +84,7 @@ type Nop struct{}
 
 func (Nop) Retried(string, string, error) {}
 func (Nop) Noticed(string, string)        {}
+func (Nop) Warned(string, string)         {}
 func (Nop) LabelTopics(string, int)       {}
 
 func (Nop) SchemaKnown(string, string, sink.Schema, error)        {}

@@ -2,8 +2,6 @@ package destination
 
 import (
 	"errors"
-	"fmt"
-	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -45,8 +43,12 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 	if err != nil {
 		return nil, err
 	}
-	options := func(told Observer) kafka.Options { return kafkaOptions(s, c, topics, told) }
-	hearer, err := kafkaHearer(s, c, topics)
+	rows := &table{s, c, topics, key}
+	if err := rows.check(); err != nil {
+		return nil, err
+	}
+	options := func(told Observer) kafka.Options { return kafkaOptions(rows, told) }
+	hearer, err := kafkaHearer(rows)
 	if err != nil {
 		return nil, err
 	}
@@ -110,20 +112,16 @@ func kafkaPlaces(s *config.Sink, options kafka.Options) []Place {
 	return all
 }
 
-func kafkaOptions(s *config.Sink, c *cluster.Cluster, topics encode.Routes, told Observer) kafka.Options {
-	k := s.Kafka
+func kafkaOptions(of *table, told Observer) kafka.Options {
+	s, c, topics, k := of.sink, of.cluster, of.routes, of.sink.Kafka
 	options := kafka.Options{
 		Wire:   wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
 		Topics: topicsOf(c, s, topics), Delivery: k.Delivery, Compression: k.Compression,
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
 		Judge: c.Judge(!sharesTopics(k, c.Name)), Notice: func(text string) { told.Noticed(s.Name, text) },
-	}
-	switch {
-	case s.Patched():
-		options.Uncompacted = uncompacted
-	case !encode.NamesObject(k.Key):
-		options.Uncompacted = fmt.Sprintf("the key %q is that of several objects, which would delete each other: have {namespace}/{name} in it", k.Key)
+		Warn: func(text string) { told.Warned(s.Name, text) }, Resync: time.Duration(s.Resync),
+		Uncompacted: of.misfit, Reserved: reserved(k, c.Name),
 	}
 	if hasLabels(k) {
 		options.LabelTopics = k.LabelTopics
@@ -136,34 +134,12 @@ func kafkaOptions(s *config.Sink, c *cluster.Cluster, topics encode.Routes, told
 	return options
 }
 
-// uncompacted is why patches need a log that keeps more than the last record of each object.
-const uncompacted = "updates are patches of records that it would not keep: choose updates: whole"
-
 // hasLabels says whether labels choose topics.
 func hasLabels(k *config.Kafka) bool {
 	return slices.ContainsFunc(append(slices.Collect(maps.Values(k.Topics)), k.Topic), func(template string) bool {
 		topic, err := encode.NewTopic(template, "")
 		return err == nil && topic.Labelled()
 	})
-}
-
-// routed are the streams that the sink takes, with their topics.
-func routed(c *cluster.Cluster, s *config.Sink, routes encode.Routes) iter.Seq2[*change.Stream, *encode.Topic] {
-	return func(yield func(*change.Stream, *encode.Topic) bool) {
-		wants, streams := c.WantedBy(s), c.Streams()
-		for i := range streams {
-			stream := &streams[i].Stream
-			topic, isTopic := routes.To(stream).(*encode.Topic)
-			if isTopic && (wants == nil || wants(stream)) && !yield(stream, topic) {
-				return
-			}
-		}
-		if actors := change.Actors(); s.Actors {
-			if topic, isTopic := routes.To(&actors).(*encode.Topic); isTopic {
-				yield(&actors, topic)
-			}
-		}
-	}
 }
 
 // topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or

@@ -2,7 +2,6 @@ package destination
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -13,8 +12,8 @@ import (
 )
 
 // kafkaHearer hears signals, nil where none are configured.
-func kafkaHearer(s *config.Sink, c *cluster.Cluster, routes encode.Routes) (func(*RequestHandler) (Hearer, error), error) {
-	configured := s.Kafka.Signals
+func kafkaHearer(of *table) (func(*RequestHandler) (Hearer, error), error) {
+	s, c, routes, configured := of.sink, of.cluster, of.routes, of.sink.Kafka.Signals
 	if configured == nil {
 		return nil, nil
 	}
@@ -30,7 +29,7 @@ func kafkaHearer(s *config.Sink, c *cluster.Cluster, routes encode.Routes) (func
 	}
 	return func(d *RequestHandler) (Hearer, error) {
 		hearing := hearing
-		hearing.Sink = kafkaOptions(s, c, routes, Nop{})
+		hearing.Sink = kafkaOptions(of, Nop{})
 		hearing.Group = hearing.Sink.TransactionalID
 		if d.Signals != nil {
 			hearing.Handler, hearing.Place = d.Signals(hearing.Notifications != "")
@@ -49,7 +48,7 @@ func signalTopic(template string, c *cluster.Cluster, s *config.Sink, routes enc
 	}
 	name := made.OfFrames(&change.Stream{})
 	for stream, topic := range routed(c, s, routes) {
-		if regexp.MustCompile("^" + topic.Pattern(stream) + "$").MatchString(name) { // of quoted parts
+		if leadsTo(topic, stream, name) {
 			return "", fmt.Errorf("records of %s go to topic %s: choose another topic", stream, name)
 		}
 	}

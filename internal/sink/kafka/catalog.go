@@ -21,6 +21,7 @@ type catalog struct {
 	inspector *inspector
 	told      map[string]int // by topic: how many partitions it was told to have
 	looked    time.Time      // when partitions were counted
+	warned    string         // of topics that are not as configured
 }
 
 // defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
@@ -111,6 +112,9 @@ func (c *catalog) find(ctx context.Context, name string) (t *topic, err error) {
 
 // ensure makes sure that a topic is there and may be written to, and returns what is known of it.
 func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
+	if err := c.options.reserved(name); err != nil {
+		return nil, err
+	}
 	found, err := c.cluster.Topic(ctx, name)
 	if wire.Code(err) == codeUnknownTopic {
 		if err := c.create(ctx, name); err != nil {
@@ -132,12 +136,13 @@ func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(acknowledges(found, settings), c.whole(found, settings)); err != nil {
+	err = errors.Join(acknowledges(found, settings), c.whole(found, settings), c.options.keepsAll(name, settings.CleanupPolicy))
+	if err != nil {
 		return nil, err
 	}
 	t := newTopic(found, identity, settings)
-	if err := t.keepsAll(c.options.Uncompacted); err != nil {
-		return nil, err
+	if !c.chosen.has(name) {
+		t.misfits = c.options.misfits(found, settings)
 	}
 	t.made = c.chosen.isMade(name)
 	return t, nil
@@ -148,10 +153,14 @@ func (c *catalog) create(ctx context.Context, name string) error {
 	if !c.options.Create {
 		return topicPermanent("open topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
 	}
+	spec := c.options.spec(name)
+	if err := c.options.keepsAll(name, spec.Configs[cleanupPolicy]); err != nil {
+		return err
+	}
 	if err := c.chosen.admit(name); err != nil {
 		return err
 	}
-	return c.cluster.Create(ctx, c.options.spec(name))
+	return c.cluster.Create(ctx, spec)
 }
 
 // settings are Kafka's defaults where they must not be read.
@@ -251,5 +260,19 @@ func (c *catalog) look(ctx context.Context) {
 		if t := c.known.topics[name]; t != nil {
 			c.grown(t, n, len(t.partitions))
 		}
+	}
+}
+
+// warn tells once of topics that are not as configured.
+func (c *catalog) warn(found []*topic) {
+	all := &notes{}
+	for _, t := range found {
+		for _, text := range t.misfits {
+			all.add("%s %s", t.name, text)
+		}
+	}
+	if text := all.String(); text != "" && text != c.warned {
+		c.warned = text
+		c.options.Warn(text)
 	}
 }

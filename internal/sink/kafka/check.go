@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
@@ -59,6 +57,9 @@ func (s *Sink) patiently(ctx context.Context, ask func(context.Context) error) e
 
 // checkTopic looks at one topic.
 func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error {
+	if err := s.options.reserved(name); err != nil {
+		return err
+	}
 	var known wire.Topic
 	err := s.patiently(ctx, func(ctx context.Context) (err error) {
 		known, err = s.cluster.Topic(ctx, name)
@@ -66,7 +67,14 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	})
 	if wire.Code(err) == codeUnknownTopic {
 		if s.options.Create {
-			err := s.patiently(ctx, func(ctx context.Context) error { return s.cluster.Validate(ctx, s.options.spec(name)) })
+			spec := s.options.spec(name)
+			for _, text := range s.options.forgets(spec.Configs) {
+				notes.add("%s %s", name, text)
+			}
+			if err := s.options.keepsAll(name, spec.Configs[cleanupPolicy]); err != nil {
+				return err
+			}
+			err := s.patiently(ctx, func(ctx context.Context) error { return s.cluster.Validate(ctx, spec) })
 			return checkError("create topic "+name, wire.Explain(err))
 		}
 		return permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
@@ -95,14 +103,14 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
 			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
 	}
-	if err := errors.Join(acknowledges(known, settings), s.catalog.whole(known, settings)); err != nil {
+	err = errors.Join(acknowledges(known, settings), s.catalog.whole(known, settings), s.options.keepsAll(name, settings.CleanupPolicy))
+	if err != nil {
 		return err
 	}
-	t := newTopic(known, identity, settings)
-	if err := t.keepsAll(s.options.Uncompacted); err != nil {
-		return err
+	for _, text := range s.options.misfits(known, settings) {
+		notes.add("%s %s", name, text)
 	}
-	return s.checkOwner(ctx, t)
+	return s.checkOwner(ctx, newTopic(known, identity, settings))
 }
 
 // checkOwner looks at the ends of the topic for records of another cluster.
@@ -157,15 +165,3 @@ func checkError(verb string, err error) error {
 	}
 	return fmt.Errorf("%s: %w: check the addresses, and that the brokers are up", verb, err)
 }
-
-// notes are said once each, however many topics they are about.
-type notes struct{ texts []string }
-
-func (n *notes) add(format, topic string, args ...any) {
-	text := fmt.Sprintf(format, append([]any{"topic " + topic}, args...)...)
-	if same := func(have string) bool { return strings.HasSuffix(have, strings.TrimPrefix(text, "topic "+topic)) }; !slices.ContainsFunc(n.texts, same) {
-		n.texts = append(n.texts, text)
-	}
-}
-
-func (n *notes) String() string { return strings.Join(n.texts, "; ") }

@@ -59,14 +59,14 @@ func TestCheckNamesTheCause(t *testing.T) {
 			cluster.CreateTopic(t, "k8s.many", kafkatest.Topic{Partitions: 2, Config: config})
 		}, func(o *Options) { o.Topics, o.Whole = []string{"k8s.many"}, true }, []string{"open topic k8s.many: it has 2 partitions, and needs to have 1"}, nil},
 		{"a key of several objects in a compacted topic", nil, func(o *Options) {
-			o.Topics, o.Uncompacted = []string{"k8s.many"}, "each would delete the others: change the key"
+			o.Topics, o.Uncompacted = []string{"k8s.many"}, func(string) string { return "each would delete the others: change the key" }
 		},
 			[]string{"open topic k8s.many: the topic is compacted, and each would delete the others: change the key, or name another topic"}, nil},
-		{"such a key elsewhere", nil, func(o *Options) { o.Uncompacted = "each would delete the others" }, nil, nil},
+		{"such a key elsewhere", nil, func(o *Options) { o.Uncompacted = func(string) string { return "each would delete the others" } }, nil, nil},
 		{"a topic that forgets", nil, func(o *Options) { o.Whole = true }, []string{"open topic k8s.pods: its cleanup.policy is delete", "set compact"}, nil},
 		{"to be created", nil, func(o *Options) { o.Topics, o.Create = append(o.Topics, "k8s.none"), true }, nil, nil},
 		{"more replicas than brokers", nil, func(o *Options) { o.Topics, o.Create, o.Replication = append(o.Topics, "k8s.none"), true, 9 },
-			[]string{"create topic k8s.none", "INVALID_REPLICATION_FACTOR", "kafka.replication"}, nil},
+			[]string{"create topic k8s.none", "INVALID_REPLICATION_FACTOR", "kafka.replication"}, []string{"topic k8s.pods has 1 replicas, and 9 are configured"}},
 		{"no such setting", nil, func(o *Options) {
 			o.Topics, o.Create, o.Configs = append(o.Topics, "k8s.none"), true, map[string]string{"retention.mss": "1"}
 		}, []string{"create topic k8s.none", "retention.mss", "kafka.topicConfig"}, nil},

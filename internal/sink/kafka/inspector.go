@@ -141,6 +141,8 @@ func (i *inspector) judgeAll(p *partition, from int64, data []byte) error {
 	return nil
 }
 
+var errStateLog = errors.New("it holds the saved state of an exporter")
+
 // judgeBatch looks at the records of one batch from the offset on.
 func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder, b *batch.Batch) error {
 	var foreign *sink.ForeignError
@@ -148,8 +150,15 @@ func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder,
 		if e.Offset < from {
 			return nil
 		}
-		return i.options.Judge(storedOf(p.topic.name, p.number, e))
+		m := storedOf(p.topic.name, p.number, e)
+		if m.Header(sink.HeaderOp) == sink.OpState {
+			return errStateLog
+		}
+		return i.options.Judge(m)
 	})
+	if errors.Is(err, errStateLog) {
+		return topicPermanent("open topic %s: %w, and records would destroy that: choose another kafka.topic", p.topic.name, err)
+	}
 	if errors.As(err, &foreign) && (foreign.Same || p.topic.compacted) {
 		return p.topic.belongs(foreign)
 	}

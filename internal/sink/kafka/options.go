@@ -30,8 +30,13 @@ type Options struct {
 	// Others matches the further topics that a Reader looks for, which only records tell; nil is none.
 	Others *regexp.Regexp
 
-	// Uncompacted, where not "", is why what is written must not be in a compacted topic.
-	Uncompacted string
+	// Uncompacted says why what is written to the topic must not be in a compacted one; "" is that it may be. nil is
+	// that all may be.
+	Uncompacted func(topic string) string
+	// Reserved says what else the topic is for, so that no record may be in it; "" is nothing. nil reserves none.
+	Reserved func(topic string) string
+	// Resync is how often every object is written again; 0 is never.
+	Resync time.Duration
 
 	Delivery string // Idempotent or Transactional; "" is Idempotent
 	// TransactionalID has the right to write: whoever opened with it last is the only writer. "" is for Idempotent
@@ -56,8 +61,12 @@ type Options struct {
 	Judge  sink.Judge
 	Retry  sink.RetryFunc    // nil is nobody
 	Notice func(text string) // is told how the sink works, where a person may want to know; nil is nobody
+	Warn   func(text string) // is told of what may be meant otherwise; nil is nobody
 	Made   func(topics int)  // is told how many of LabelTopics there are, in Open and with each new one; nil is nobody
 }
+
+// cleanupPolicy is the setting by which a topic forgets.
+const cleanupPolicy = "cleanup.policy"
 
 // complete checks the options and fills in the defaults. It reports all problems at once.
 func (o *Options) complete() error {
@@ -68,6 +77,15 @@ func (o *Options) complete() error {
 	}
 	if o.Notice == nil {
 		o.Notice = func(string) {}
+	}
+	if o.Uncompacted == nil {
+		o.Uncompacted = func(string) string { return "" }
+	}
+	if o.Reserved == nil {
+		o.Reserved = func(string) string { return "" }
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
 	}
 	if o.Made == nil {
 		o.Made = func(int) {}
@@ -107,7 +125,7 @@ func (o *Options) checkCreation() error {
 			o.Retention))
 	}
 	for name := range o.Configs {
-		if name == "cleanup.policy" && o.Cleanup != "" || name == "retention.ms" && o.Retention != 0 {
+		if name == cleanupPolicy && o.Cleanup != "" || name == "retention.ms" && o.Retention != 0 {
 			problems = append(problems, fmt.Errorf("option Configs: %s is also set by an option of its own: set one", name))
 		}
 	}
@@ -121,7 +139,7 @@ func (o *Options) spec(name string) wire.TopicSpec {
 		configs[name] = value
 	}
 	if o.Cleanup != "" {
-		configs["cleanup.policy"] = o.Cleanup
+		configs[cleanupPolicy] = o.Cleanup
 	}
 	switch {
 	case o.Retention < 0:

@@ -52,6 +52,7 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	for _, t := range found {
 		s.learn(t)
 	}
+	s.catalog.warn(found)
 	s.options.Made(s.made())
 	switch {
 	case want == nil:

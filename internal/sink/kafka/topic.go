@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,7 @@ type topic struct {
 	fenced     bool         // nobody who opened before can write to it any more
 	made       bool         // by this sink, because data chose it
 	compacted  bool
+	misfits    []string // in what it differs from what is configured
 
 	part  []byte // of the mark
 	moved bool   // part is not true any more
@@ -70,20 +70,12 @@ func (p *partition) strange(from, to, markers int64) {
 }
 
 func newTopic(described wire.Topic, identity wire.Identity, settings wire.Settings) *topic {
-	t := &topic{name: described.Name, id: identity.ID, compacted: strings.Contains(settings.CleanupPolicy, "compact")}
+	t := &topic{name: described.Name, id: identity.ID, compacted: compacts(settings.CleanupPolicy)}
 	t.limit.Store(int64(settings.MaxMessageBytes))
 	for i := range described.Partitions {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})
 	}
 	return t
-}
-
-// keepsAll refuses a compacted topic for what must not be in one, and says why; "" may be.
-func (t *topic) keepsAll(why string) error {
-	if t.compacted && why != "" {
-		return topicPermanent("open topic %s: the topic is compacted, and %s, or name another topic", t.name, why)
-	}
-	return nil
 }
 
 // partitionOf is where messages with the key belong. A message without a key belongs where the empty key does.

@@ -13,6 +13,8 @@ type Settings struct {
 	MaxMessageBytes   int    // of a whole batch as it is sent, compressed
 	MinInsyncReplicas int    // that must have a batch before it is acknowledged
 	CleanupPolicy     string // "delete", "compact" or "compact,delete"
+
+	Values map[string]string // all that the broker tells, by Kafka's names
 }
 
 // The topic's settings that Settings has a field for.
@@ -47,7 +49,7 @@ func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) 
 }
 
 func settingsOf(topic string, values map[string]string) (Settings, error) {
-	settings := Settings{CleanupPolicy: values[cleanupPolicy]}
+	settings := Settings{CleanupPolicy: values[cleanupPolicy], Values: values}
 	for name, number := range map[string]*int{maxMessageBytes: &settings.MaxMessageBytes, minInsyncReplicas: &settings.MinInsyncReplicas} {
 		value, given := values[name]
 		if !given {
