@@ -124,7 +124,8 @@ func (h *heir) subscription(from, to Subscription) (inPart bool, err error) {
 }
 
 // pendingOf makes the heir owe what was owed. The snapshot of a part goes on where it was, and that of the whole begins
-// anew. One of a namespace that the heir does not have stays owed where it was: the heir would read what is not its own.
+// anew. One of a namespace that the heir does not have stays owed where it was: the heir would read what is not its
+// own.
 func (h *heir) pendingOf(from, to Subscription) error {
 	all, err := pendingSnapshots{h.db}.PendingSnapshots()
 	if err != nil {
