@@ -4,7 +4,8 @@ package change
 type Remarks struct {
 	// Trimmed are the paths that were cut to make the record fit into the sink, joined by commas; "" is none.
 	Trimmed string
-	// BeforeOmitted says that the record went without its Before, with which it did not fit into the sink.
+	// BeforeOmitted says that the record went without its Before, with which it did not fit into the sink. A delete
+	// went without the last state of its object, which the record has still: it goes where the object went.
 	BeforeOmitted bool
 	// Replayed says of a dead letter that it is sent again, and what it is worth; "" is an ordinary record.
 	Replayed Replayed

@@ -20,11 +20,12 @@ import (
 // unfinished is the end of the name of a letter that is being written.
 const unfinished = ".new"
 
-// Dir is the dead letters of one sink. Keep, Claim and Settle are for the sink's own goroutine; the others may be
-// called from any, and from other processes.
+// Dir is the dead letters of one sink. Keep, Claim, Settle and Delivered are for the sink's own goroutine; the others
+// may be called from any, and from other processes.
 type Dir struct {
 	Options
-	room room // for Keep
+	room  room                // for Keep
+	known map[string]struct{} // for Delivered: ids of letters that may be there; nil is that nobody has looked
 }
 
 // New returns the directory, and makes nothing.
@@ -58,6 +59,9 @@ func (d *Dir) keep(l *Letter) (kept bool, err error) {
 	defer func() {
 		if kept {
 			d.changed(l.ID + suffix)
+			if d.known != nil {
+				d.known[l.ID] = struct{}{}
+			}
 		}
 	}()
 	if _, err := os.Stat(d.file(l.ID)); err == nil {
@@ -69,6 +73,37 @@ func (d *Dir) keep(l *Letter) (kept bool, err error) {
 		return false, err
 	}
 	return true, d.write(l, d.file(l.ID))
+}
+
+// Delivered removes the letter of the state of an object that the record tells, which the sink has got whole, and
+// returns its id, "" where there is none: the limit was raised, and a snapshot told the state again, or a restart.
+func (d *Dir) Delivered(rec *change.Record) (id string, err error) {
+	if d.known == nil {
+		names, err := letterNames(d.Dir)
+		if err != nil {
+			return "", err
+		}
+		d.known = make(map[string]struct{}, len(names))
+		for _, name := range names {
+			d.known[strings.TrimSuffix(name, suffix)] = struct{}{}
+		}
+	}
+	if len(d.known) == 0 { // nearly always
+		return "", nil
+	}
+	id = idOf(rec, d.ClusterUID)
+	if _, there := d.known[id]; !there {
+		return "", nil
+	}
+	delete(d.known, id)
+	if err := os.Remove(d.file(id)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) { // somebody deleted it
+			return "", nil
+		}
+		return id, err
+	}
+	d.changed(id + suffix)
+	return id, disk.SyncDir(d.Dir)
 }
 
 // Claim notes durably that the letter is on its way to the sink, so that Settle can find out after a crash what became

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/cenkalti/backoff/v4"
 
@@ -53,4 +54,26 @@ func (d *deadLetters) settle(events ...string) error {
 		held(event)
 	}
 	return end()
+}
+
+// delivered gives up the letters of states that the sink has got whole.
+func (d *deadLetters) delivered(batch []*change.Record) {
+	letters, gives := d.to.(Obsolete)
+	if !gives {
+		return
+	}
+	for _, rec := range batch {
+		if !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
+			continue
+		}
+		id, err := letters.Delivered(rec)
+		if err != nil {
+			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
+		}
+		if id != "" || err != nil {
+			replayed := *rec
+			replayed.Replay = &change.Replay{Letter: id}
+			d.observer.Replayed(d.sink, &replayed, err)
+		}
+	}
 }

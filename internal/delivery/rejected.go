@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -20,18 +21,12 @@ func (l *Listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 	if rec.Op == change.Gap && rejected.NoPlace {
 		return batch[1:], l.withoutNote(ctx, rec, rejected)
 	}
-	if rec.Op == change.Gap {
-		if smaller := change.ShorterNote(rec); smaller != nil {
-			batch[0] = smaller
-			return batch, nil
-		}
-		return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("even the note of a rejected record is rejected: %w", rejected)}}
+	if smaller := l.lighter(ctx, rec, rejected); smaller != nil {
+		batch[0] = smaller
+		return batch, nil
 	}
-	if rejected.Reason == tooLarge {
-		if smaller := l.trimming.smaller(ctx, rec); smaller != nil {
-			batch[0] = smaller
-			return batch, nil
-		}
+	if rec.Op == change.Gap {
+		return batch, &sinkError{&sink.PermanentError{Err: fmt.Errorf("even the note of a rejected record is rejected: %w", rejected)}}
 	}
 	rec = l.trimming.whole(rec)
 	if rec.Replay != nil {
@@ -46,8 +41,38 @@ func (l *Listener) rejected(ctx context.Context, batch []*change.Record, rejecte
 		return nil, err
 	}
 	l.observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
-	batch[0] = change.NoteOf(rec, rejected.Reason, letter)
+	batch[0] = noteOf(rec, rejected.Reason, letter)
 	return batch, nil
+}
+
+// lighter is the record with less of what the sink may have refused, nil where there is nothing less of it.
+func (l *Listener) lighter(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) *change.Record {
+	switch now := time.Now(); {
+	case rec.Op == change.Gap && now.Sub(rec.Received) > noteAge: // the sink may have been stopped since
+		return dated(rec, now)
+	case rec.Op == change.Gap:
+		return change.ShorterNote(rec)
+	case rejected.Reason == tooLarge:
+		return l.trimming.smaller(ctx, rec)
+	case rejected.NoPlace:
+		return nil
+	}
+	return l.trimming.withoutState(rec)
+}
+
+// noteAge is how old a note becomes at most, so that no sink refuses it for its time: that of the record may be why
+// that was refused.
+const noteAge = time.Minute
+
+// noteOf is the note of the record as of now.
+func noteOf(rec *change.Record, reason, letter string) *change.Record {
+	return dated(change.NoteOf(rec, reason, letter), time.Now())
+}
+
+func dated(rec *change.Record, at time.Time) *change.Record {
+	now := *rec
+	now.Received = at
+	return &now
 }
 
 // withoutNote goes on without a gap record whose own place cannot be written to, so that nobody reads there: the
@@ -78,7 +103,7 @@ func (l *Listener) replaceWithheld(ctx context.Context, batch []*change.Record) 
 			}
 		}
 		l.observer.Rejected(l.Name, rec, withheld.Reason, withheld.Err)
-		batch[i] = change.NoteOf(rec, withheld.Reason, letter)
+		batch[i] = noteOf(rec, withheld.Reason, letter)
 	}
 	return nil
 }
@@ -111,6 +136,7 @@ func refusal(sinkName string, rec *change.Record, rejected *sink.RejectedError) 
 // marked sees to what the durable records of the batch are beside ordinary ones. It is called before their mark counts:
 // so a crash before it leaves a replayed event after the saved mark, where open finds it.
 func (l *Listener) marked(batch []*change.Record) {
+	l.deadLetters.delivered(batch)
 	for _, rec := range batch {
 		if rec.Remarks.LeftOut() != "" {
 			l.trimming.whole(rec)

@@ -58,6 +58,13 @@ type DeadLetters interface {
 	Settle() (held func(id string), end func() error, err error)
 }
 
+// Obsolete is DeadLetters that give up the letter of a state when the sink has got that all the same.
+type Obsolete interface {
+	// Delivered returns the id of the letter that it has removed, or could not remove; "" is that there is none. It
+	// is called for every record.
+	Delivered(rec *change.Record) (id string, err error)
+}
+
 // Oversize is what becomes of a record that is too large for the sink. The zero value makes a dead letter of it.
 type Oversize struct {
 	Reject bool   // the sink stops

@@ -18,13 +18,30 @@ type trimming struct {
 
 // smaller takes the next thing away from a record that is too large. It returns nil where there is none.
 func (t *trimming) smaller(ctx context.Context, rec *change.Record) *change.Record {
-	if !t.isOf(rec) {
-		t.original, t.next = rec, 0
-	}
+	t.begin(rec)
 	if bare := t.withoutBefore(ctx, rec); bare != nil {
 		return bare
 	}
-	return t.trim(rec)
+	if smaller := t.trim(rec); smaller != nil {
+		return smaller
+	}
+	return t.withoutState(rec)
+}
+
+func (t *trimming) begin(rec *change.Record) {
+	if !t.isOf(rec) {
+		t.original, t.next = rec, 0
+	}
+}
+
+// withoutState lets a delete go without the last state of its object, whatever speaks against that: it says all that
+// readers need of it, and else the object would be there for them for ever. It returns nil for any other record.
+func (t *trimming) withoutState(rec *change.Record) *change.Record {
+	if rec.Op != change.Deleted || rec.Object == nil && rec.Before == nil || rec.Remarks != nil && rec.Remarks.BeforeOmitted {
+		return nil
+	}
+	t.begin(rec)
+	return withRemarks(rec, func(m *change.Remarks) { m.BeforeOmitted = true })
 }
 
 // withoutBefore takes the state before away, where the message has one beside the object. Of a delete it may be all

@@ -37,7 +37,7 @@ const headerData = "kubecdc-data"
 
 func (d debezium) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
 	if d.transport == Kafka {
-		msg.Key = m.take(d.appendKey(m.buffer, rec))
+		m.key(msg, rec, d.appendKey, d.appendKey)
 	}
 	if rec.Op.OfObject() || d.transport == File {
 		msg.Value = m.take(d.append(m.buffer, m.texts.ID(), rec))

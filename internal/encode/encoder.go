@@ -46,16 +46,16 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 	if e.options.Destination != nil {
 		e.texts.put(placeOfDestination, e.options.Destination.Append(e.texts.bytes, rec))
 	}
-	if err := e.format.fill(ctx, &e.memory, msg, rec); err != nil {
+	if err := e.format.fill(ctx, &e.memory, msg, told(rec)); err != nil {
 		return dst[:before], err
 	}
 	e.texts.end(msg)
 	switch {
 	case e.options.Transport != Kafka:
 	case e.options.Key != nil && rec.Key.Name != "" && rec.Op != change.Actor:
-		msg.Key = e.take(e.options.Key.Append(e.buffer, rec))
+		e.key(msg, rec, e.options.Key.Append, appendKey)
 	case msg.Key == nil:
-		msg.Key = e.take(appendKey(e.buffer, rec))
+		e.key(msg, rec, appendKey, appendKey)
 	}
 	e.mark(msg, rec)
 	e.appendHeaders(msg, rec)
@@ -65,6 +65,17 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 		dst = append(dst, tombstone)
 	}
 	return dst, nil
+}
+
+// told is what formats tell of the record: of a delete that goes without its last state, nothing of that. It still goes
+// where the object went.
+func told(rec *change.Record) *change.Record {
+	if rec.Op != change.Deleted || rec.Remarks == nil || !rec.Remarks.BeforeOmitted {
+		return rec
+	}
+	bare := *rec
+	bare.Object, bare.Before = nil, nil
+	return &bare
 }
 
 // mark puts what was done to the record into the headers, where the transport has any, whatever the format.

@@ -6,7 +6,8 @@ import "github.com/kubecdc/kubecdc/internal/change"
 // All messages of an object have one key, so they share a partition, in which their order is kept.
 //
 // A record that speaks of its stream has a key that no object can have, "/snapshot.begin" or "shop//gap": a compacted
-// topic takes no message without one, and keeps the last of each.
+// topic takes no message without one, and keeps the last of each. So has the gap of an object,
+// "/gap/configmaps/shop/web".
 func appendKey(dst []byte, rec *change.Record) []byte {
 	if rec.Op == change.Actor {
 		return appendActorKey(dst, rec)
@@ -26,6 +27,13 @@ func appendJoined(dst []byte, namespace, name string) []byte {
 		dst = append(append(dst, namespace...), '/')
 	}
 	return append(dst, name...)
+}
+
+// gapOf stands for the gap of an object, with a name that no object can have.
+func gapOf(rec *change.Record) *change.Record {
+	name := rec.Stream.Resource.AppendString([]byte("/gap/"))
+	name = appendJoined(append(name, '/'), rec.Key.Namespace, rec.Key.Name)
+	return &change.Record{Stream: rec.Stream, Op: rec.Op, Key: change.Key{Name: string(name)}}
 }
 
 // appendActorKey appends the key of the actor's message. Each has its own: a compacted topic keeps them all.

@@ -63,7 +63,8 @@ func (r *registered) fill(ctx context.Context, m *memory, msg *sink.Message, rec
 		return err
 	}
 	if r.debezium {
-		msg.Key = m.take(appendTypedKey(m.buffer, schema, rec))
+		asRow := func(dst []byte, rec *change.Record) []byte { return appendTypedKey(dst, schema, rec) }
+		m.key(msg, rec, asRow, asRow)
 	}
 	switch {
 	case len(msg.Value) == 0:

@@ -2,10 +2,13 @@ package encode
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/typed"
 )
 
 func topic(t *testing.T, text, cluster string) *Topic {
@@ -90,7 +93,7 @@ func TestBadTopicsAreNamed(t *testing.T) {
 func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
 	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Destination: topic(t, "k.{resource}", "c"), Transport: Kafka, Tombstones: true})
 	for name, want := range map[string]string{
-		"updated": "shop/web", "deleted": "shop/web", "replaced": "shop/web", "gone": "shop/web", "policy": "shop/web",
+		"updated": "shop/web", "deleted": "shop/web", "replaced": "shop/web", "gone": "shop/web",
 		"odd":   "system:\"té\" \\a\n",
 		"begin": "/snapshot.begin", "end": "/snapshot.end", "gap": "/gap",
 	} {
@@ -106,6 +109,57 @@ func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
 		t.Errorf("key of a namespace's gap is %q", got)
 	}
 }
+
+// TestI4TheGapOfAnObjectTakesNoKeyAway: in a compacted topic the object's last state stays, and without a value the gap
+// would even be its tombstone. It is in the object's partition all the same.
+func TestI4TheGapOfAnObjectTakesNoKeyAway(t *testing.T) {
+	key, err := NewKey("{resource}:{namespace}/{name}", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := schemasStub{Schema{Key: 7, Value: 8, Type: &typed.Type{}, Form: typed.Avro}}
+	gap, row := "/gap/deployments.apps/shop/web", `{"namespace":null,"name":"/gap/deployments.apps/shop/web"}`
+	for name, test := range map[string]struct {
+		options Options
+		key     string
+	}{
+		"cloudevents": {Options{}, gap},
+		"object":      {Options{Format: FormatObject}, gap},
+		"template":    {Options{Key: key}, gap},
+		"debezium":    {Options{Format: FormatDebezium}, row},
+		"avro":        {Options{Format: FormatDebezium, Schemas: schemas}, "\x00\x00\x00\x00\x07\x00\x3c" + gap},
+	} {
+		test.options.Transport, test.options.ClusterUID, test.options.Cluster = Kafka, clusterUID, "c"
+		encoder := NewEncoder(test.options)
+		object := sink.Message{}
+		if name != "avro" { // its value needs a schema that is true
+			object = encoded(encoder, nil, records()["updated"])[0]
+		}
+		note := encoded(encoder, nil, records()["policy"])[0]
+		if string(note.Key) != test.key || object.Key != nil && string(note.Partition) != string(object.Key) || note.Partition == nil || object.Partition != nil {
+			t.Errorf("%s: the gap has key %q in the partition of %q, that of the object is %q", name, note.Key, note.Partition, object.Key)
+		}
+	}
+}
+
+// TestADeleteWithoutItsLastStateGoesWhereTheObjectWent, and says what it lacks.
+func TestADeleteWithoutItsLastStateGoesWhereTheObjectWent(t *testing.T) {
+	for _, format := range []string{FormatCloudEvents, FormatCloudEventsBinary, FormatDebezium, FormatObject} {
+		encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Transport: Kafka, Format: format, Destination: topic(t, "k.{label:team}", "c")})
+		whole := *records()["deleted"]
+		whole.Object, whole.Before = []byte(`{"metadata":{"labels":{"team":"red"}},"data":"large"}`), []byte(`{"data":"large"}`)
+		bare := whole
+		bare.Remarks = &change.Remarks{BeforeOmitted: true}
+		got := encoded(encoder, nil, &bare)[0]
+		if got.Destination != "k.red" || strings.Contains(string(got.Value), "large") || !slices.Contains(got.Headers, sink.Header{Name: sink.HeaderBeforeOmitted, Value: "true"}) {
+			t.Errorf("%s: in %s is %s with %v", format, got.Destination, got.Value, got.Headers)
+		}
+	}
+}
+
+type schemasStub struct{ schema Schema }
+
+func (s schemasStub) Of(*change.Resource) *Schema { return &s.schema }
 
 func TestTombstoneFollowsItsDelete(t *testing.T) {
 	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Transport: Kafka, Tombstones: true})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
@@ -422,4 +423,108 @@ func TestI4ANoteWithoutAPlaceIsLeftOut(t *testing.T) {
 		p.drain(line, pods())
 	})
 	p.expect("a/1/updated b/3/updated", "nowhere/2/topic")
+}
+
+// TestI4ADeleteGoesWithoutItsLastState, whatever oversize says and whatever is wrong with that: else consumers would
+// have the object for ever.
+func TestI4ADeleteGoesWithoutItsLastState(t *testing.T) {
+	for name, refuse := range map[string]func(*post){
+		"too large": func(*post) {},
+		"too large for a sink that would stop": func(p *post) {
+			p.config.Sinks[0].Oversize.Reject = true
+		},
+		"not to be encoded": func(p *post) {
+			p.target.limit = 1 << 20
+			p.target.before = func(m *sink.Message) error {
+				if bytes.Contains(m.Value, []byte("ddd")) {
+					return &sink.RejectedError{Reason: "invalid", Err: errors.New("ddd")}
+				}
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			refuse(p)
+			left := ""
+			p.config.Observer.Trimmed = func(_ string, rec *change.Record) { left += rec.Remarks.LeftOut() }
+			gone := large("huge", 3)
+			gone.Op, gone.Before = change.Deleted, large("huge", 2).Object
+			p.live(func(line *Inlet) {
+				p.push(line, update(pods(), "huge", 1), gone, update(pods(), "b", 4))
+				p.drain(line, pods())
+			})
+			p.expect("huge/1/updated huge/3/deleted b/4/updated", "")
+			if left != "before" || !strings.Contains(p.target.values[1], `"beforeomitted":true`) {
+				t.Errorf("left out is %q, of %s", left, p.target.values[1])
+			}
+		})
+	}
+}
+
+// TestI4ADeleteThatNeverGoesIsKeptWhole.
+func TestI4ADeleteThatNeverGoesIsKeptWhole(t *testing.T) {
+	p := newPost(t)
+	p.target.limit = 10
+	gone := large("huge", 3)
+	gone.Op = change.Deleted
+	p.live(func(line *Inlet) {
+		p.push(line, gone)
+		p.drain(line, pods())
+	})
+	p.expect("huge/3/gap", "huge/3/too_large")
+	if l := p.only(); !bytes.Equal(l.Object, gone.Object) || !bytes.Contains(l.Value, gone.Object) {
+		t.Errorf("the letter has %d bytes of the object", len(l.Object))
+	}
+}
+
+// TestI4ANoteHasATimeOfItsOwn: where that of the record is why it was refused, the note goes out all the same.
+func TestI4ANoteHasATimeOfItsOwn(t *testing.T) {
+	p := newPost(t)
+	p.target.before = func(m *sink.Message) error {
+		if time.Since(m.Time) > time.Hour {
+			return &sink.RejectedError{Reason: "invalid", Err: errors.New("INVALID_TIMESTAMP")}
+		}
+		return nil
+	}
+	old, gap := update(pods(), "a", 1), update(pods(), "", 2)
+	gap.Op, gap.Key, gap.UID, gap.Object = change.Gap, change.Key{}, "", nil
+	gap.Snapshot = &change.Snapshot{ID: "2.1", Reason: change.Gone, ResourceVersion: "2"}
+	old.Received = time.Now().Add(-2 * time.Hour)
+	gap.Received = old.Received
+	p.live(func(line *Inlet) {
+		p.push(line, old, gap, update(pods(), "b", 3))
+		p.drain(line, pods())
+	})
+	p.expect("a/1/gap /2/gap b/3/updated", "a/1/invalid")
+}
+
+// TestI4TheLetterOfWhatIsDeliveredGoes: the limit is raised, and a snapshot tells the state again, or the record comes
+// again after a crash before its note. Whoever then sent the letters would tell it twice.
+func TestI4TheLetterOfWhatIsDeliveredGoes(t *testing.T) {
+	p := newPost(t)
+	p.target.before = once("gap")
+	if err := p.life(func(line *Inlet) { p.push(line, large("huge", 2)) }); !errors.Is(err, errCrash) {
+		t.Fatalf("ended with %v", err)
+	}
+	p.expect("", "huge/2/too_large")
+	p.target.before = nil
+	p.live(func(line *Inlet) {
+		p.push(line, update(pods(), "a", 1), large("wide", 3))
+		p.drain(line, pods())
+	})
+	p.expect("a/1/updated wide/3/gap", "huge/2/too_large wide/3/too_large")
+	var told []string
+	p.config.Observer.Replayed = func(_ string, rec *change.Record, err error) {
+		told = append(told, fmt.Sprintf("%s %t %v", rec.Key.Name, rec.Replay.Letter != "", err))
+	}
+	p.target.max(1 << 20)
+	p.live(func(line *Inlet) {
+		p.push(line, large("huge", 2), found(large("wide", 3), change.Sync, change.Requested, "9"))
+		p.drain(line, pods())
+	})
+	p.expect("a/1/updated wide/3/gap huge/2/updated wide/3/sync", "")
+	if want := []string{"huge true <nil>", "wide true <nil>"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
 }

@@ -117,6 +117,7 @@ func TestI3WhatIsNotSavedSupersedes(t *testing.T) {
 
 func TestLetterOfADeleteIsCurrentWhileThereIsNone(t *testing.T) {
 	p := newPost(t)
+	p.target.limit = 10 // it does not go without its last state either
 	deleted := large("huge", 2)
 	deleted.Op = change.Deleted
 	p.live(func(line *Inlet) {
@@ -219,6 +220,7 @@ func TestI3AReplayThatAFailedWriteHasLeftIsCarried(t *testing.T) {
 		p.drain(line, pods())
 	})
 	p.target.memory.append([]sink.Message{{ID: idOf(update(pods(), "huge", 5))}, {ID: idOf(update(pods(), "b", 9))}})
+	p.target.max(10)
 	p.live(func(line *Inlet) {
 		gone := large("huge", 5)
 		gone.Op, gone.Position = change.Deleted, change.Position{ResourceVersion: "2"}

@@ -93,7 +93,7 @@ func trimmed() definition {
 }
 
 func beforeOmitted(value any) definition {
-	return described(definition{"const": value}, "the object before was left out to make the record fit; missing if it was not")
+	return described(definition{"const": value}, "the object before, or the last state of one that is gone, was left out to make the record fit; missing if it was not")
 }
 
 func changedCut(value any) definition {

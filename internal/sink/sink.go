@@ -84,6 +84,7 @@ type Message struct {
 	Reason          string // of the reconcile, as change.Reason, where the message frames one; not on the wire
 	Limited         bool   // that reconcile is of a part of the objects; not on the wire
 	Key             []byte // the message key, where the sink has such a thing
+	Partition       []byte // chooses the partition, where that is not the key
 	Headers         []Header
 	Value           []byte    // nil is a tombstone
 	Time            time.Time // when the exporter received the record

@@ -17,6 +17,7 @@ type told struct {
 	rev, order                          int
 	snapshot, reason                    string
 	unseen                              bool   // a delete that no watch saw
+	bare                                bool   // a delete without its last state, which the log rejects
 	data                                string // "" is none
 	from                                int    // of a gap
 	timeline                            int    // of the event that it tells of
@@ -29,6 +30,7 @@ func read(m *message) (told, error) {
 	t.resource, t.uid = field(m.value, `"resource":"`), field(m.value, `"uid":"`)
 	t.snapshot, t.reason = field(m.value, `"snapshot":"`), field(m.value, `"reason":"`)
 	t.unseen = strings.Contains(m.value, `"finalstateunknown":true`)
+	t.bare = t.op == "deleted" && strings.Contains(m.value, `"beforeomitted":true`)
 	if _, data, found := strings.Cut(m.value, `,"data":`); found {
 		t.data = strings.Replace(strings.TrimSuffix(data, "}"), apiVersionJSON("v1beta1"), apiVersionJSON("v1"), 1) // the world's own form
 		t.uid = field(strings.TrimSuffix(m.value, data), `"uid":"`)
@@ -101,10 +103,12 @@ func (j *judge) final() {
 			}
 			seen[m.id] = m.seq > j.joined[spec.Name]
 			content := shared(t.data, w.script.Members > 0)
-			if before, found := contents[m.id]; found && before != content && t.op != "snapshot.end" { // its counts are each sink's own
+			if before, found := contents[m.id]; found && !t.bare && before != content && t.op != "snapshot.end" { // its counts are each sink's own
 				w.violateLocked("I8", "%s is %s in one sink and %s in another", m.id, before, t.data)
 			}
-			contents[m.id] = content
+			if !t.bare {
+				contents[m.id] = content
+			}
 			if m.seq > j.joined[spec.Name] {
 				v.records = append(v.records, t)
 			}
@@ -393,7 +397,7 @@ func (v *verdict) genuine(history []event, t *told) {
 		case t.op == "gap":
 			t.timeline = ev.timeline
 			return
-		case (what == ev.what || what == "" && ev.what != "DELETED") && isOf(t.data, ev.body):
+		case (what == ev.what || what == "" && ev.what != "DELETED") && (isOf(t.data, ev.body) || t.bare && v.log.rejects):
 			t.timeline = ev.timeline
 			return
 		}

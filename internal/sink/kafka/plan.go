@@ -37,7 +37,7 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 		if no != nil {
 			return p, &sink.RejectedError{Index: i, Reason: no.reason, Err: no.err, NoPlace: no.noPlace}, nil
 		}
-		to := t.partitionOf(messages[i].Key)
+		to := t.partitionOf(&messages[i])
 		if to.turn != s.turn {
 			to.turn, to.indexes, to.steps = s.turn, to.indexes[:0], to.steps[:0]
 			p.touched = append(p.touched, to)

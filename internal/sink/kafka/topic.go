@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
@@ -78,9 +79,13 @@ func newTopic(described wire.Topic, identity wire.Identity, settings wire.Settin
 	return t
 }
 
-// partitionOf is where messages with the key belong. A message without a key belongs where the empty key does.
-func (t *topic) partitionOf(key []byte) *partition {
-	return t.partitions[batch.Partition(key, len(t.partitions))]
+// partitionOf is where the message belongs. One without a key belongs where the empty key does.
+func (t *topic) partitionOf(m *sink.Message) *partition {
+	by := m.Key
+	if m.Partition != nil {
+		by = m.Partition
+	}
+	return t.partitions[batch.Partition(by, len(t.partitions))]
 }
 
 // shrink keeps what a refusal has shown of max.message.bytes.

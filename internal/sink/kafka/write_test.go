@@ -81,7 +81,7 @@ func TestI3AnEndIsBehindItsSnapshot(t *testing.T) {
 	end := message(topic, "/snapshot.end", "the end")
 	end.Op = "snapshot.end"
 	behind := message(topic, "/snapshot.end", "behind")
-	failing := s.topics[topic].partitions[1-s.topics[topic].partitionOf(end.Key).number]
+	failing := s.topics[topic].partitions[1-s.topics[topic].partitionOf(&end).number]
 	mark := mustWrite(t, s, messages)
 	right := failing.sequence
 	failing.sequence += 5 // as if the broker had lost something
@@ -157,6 +157,29 @@ func TestI4LimitThatIsLowered(t *testing.T) {
 	for _, delivery := range []string{Idempotent, Transactional} {
 		t.Run(delivery, func(t *testing.T) { limitIsLowered(t, delivery) })
 	}
+}
+
+// TestI4ATimeThatTheTopicRefuses is told with the setting that decides about it.
+func TestI4ATimeThatTheTopicRefuses(t *testing.T) {
+	cluster := broker.Get(t)
+	kafkatest.RequireReal(t)
+	options := testOptions(t, cluster, 1)
+	options.Configs = map[string]string{"message.timestamp.before.max.ms": "3600000"}
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mark := mustWrite(t, s, nil)
+	messages := messagesOf(options.Topics[0], 2)
+	messages[1].Time = time.Now().Add(-2 * time.Hour)
+	if _, err := s.Write(t.Context(), messages); err == nil {
+		t.Fatal("the topic takes it")
+	}
+	_, _, err := rewrite(t, s, mark, messages)
+	var rejected *sink.RejectedError
+	if !errors.As(err, &rejected) || rejected.Reason != "invalid" || !strings.Contains(err.Error(), "raise message.timestamp.before.max.ms") {
+		t.Fatalf("got %v", err)
+	}
+	messages[1].Time = time.Now() // a note
+	mustWrite(t, s, messages[1:])
 }
 
 func limitIsLowered(t *testing.T, delivery string) {
