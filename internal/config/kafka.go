@@ -76,7 +76,7 @@ func (to *Kafka) keys() []key {
 		{"compression", firstOf(&to.Compression, compressions()), "Codec of record batches."},
 		{"transactionalId", text(&to.TransactionalID),
 			"An exporter that starts with the same id fences the older one, with both values of `delivery`. Without " +
-				"it, `kubecdc-CLUSTER-SINK`."},
+				"it, `kubecdc-CLUSTER-SINK`, with `=2D` for each `-` in the cluster's name."},
 		{"tombstones", choice(&to.Tombstones),
 			"Write a record without a value after each delete, so that a compacted topic forgets the object."},
 		{"tls", optional(&to.TLS), "TLS. `tls: {}` trusts the system's authorities. Without it, no encryption."},

@@ -129,9 +129,19 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 	}
 	options.TransactionalID = k.TransactionalID
 	if options.TransactionalID == "" {
-		options.TransactionalID = "kubecdc-" + c.Name + "-" + s.Name
+		options.TransactionalID = transactionalID(c.Name, s.Name)
 	}
 	return options
+}
+
+// transactionalID is that of the sink of the cluster, and of no other one, nor that of a log of the state, by default
+// kubecdc-state-CLUSTER: the name of the cluster ends at the first hyphen.
+func transactionalID(cluster, sinkName string) string {
+	escaped := strings.NewReplacer("-", "=2D", "=", "=3D").Replace(cluster)
+	if escaped == "state" {
+		escaped = "=73tate"
+	}
+	return "kubecdc-" + escaped + "-" + sinkName
 }
 
 // hasLabels says whether labels choose topics.
