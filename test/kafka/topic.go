@@ -273,6 +273,35 @@ func (c *Cluster) TopicConfig(tb testing.TB, topic string) (config map[string]st
 	return config
 }
 
+// Settings are the names of the settings that topics and brokers have.
+func (c *Cluster) Settings(tb testing.TB) map[string]bool {
+	tb.Helper()
+	const topic = "settings"
+	c.CreateTopic(tb, topic, Topic{})
+	request, names := kmsg.NewPtrDescribeConfigsRequest(), map[string]bool{}
+	for kind, name := range map[kmsg.ConfigResourceType]string{kmsg.ConfigResourceTypeTopic: topic, kmsg.ConfigResourceTypeBroker: "1"} {
+		resource := kmsg.NewDescribeConfigsRequestResource()
+		resource.ResourceType, resource.ResourceName = kind, name
+		request.Resources = append(request.Resources, resource)
+	}
+	c.await(tb, "read the settings", func(ctx context.Context) error {
+		response, err := request.RequestWith(ctx, c.client)
+		if err != nil {
+			return err
+		}
+		for _, r := range response.Resources {
+			if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), r.ErrorMessage); err != nil {
+				return err
+			}
+			for _, entry := range r.Configs {
+				names[entry.Name] = true
+			}
+		}
+		return nil
+	})
+	return names
+}
+
 func topicConfig(ctx context.Context, from kmsg.Requestor, topic string) (map[string]string, error) {
 	resource := kmsg.NewDescribeConfigsRequestResource()
 	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeTopic, topic

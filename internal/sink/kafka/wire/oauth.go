@@ -69,7 +69,7 @@ func (s bearerSession) Next(_ context.Context, challenge []byte) (bool, []byte, 
 	s.of.forget() // the next connection asks for another one
 	return false, nil, &Error{Code: codeSASLAuthenticationFailed, Message: "the broker refuses the token: " + string(challenge),
 		Request: "log in to Kafka with " + OAuthBearer,
-		Needs:   "kafka.sasl.oauth.scopes and kafka.sasl.oauth.audience against the broker's sasl.oauthbearer.expected.*, and its sasl.oauthbearer.jwks.endpoint.url"}
+		Needs:   "kafka.sasl.oauth.scopes and kafka.sasl.oauth.audience against the broker's sasl.oauthbearer.expected.audience and sasl.oauthbearer.expected.issuer, and its sasl.oauthbearer.jwks.endpoint.url"}
 }
 
 func (b *bearer) forget() {
