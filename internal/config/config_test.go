@@ -109,10 +109,10 @@ func TestEnvironmentEscape(t *testing.T) {
 
 func TestLoginLeavesURL(t *testing.T) {
 	for url, want := range map[string]NATS{
-		"nats://u:p%40@h:4222":         {URL: "nats://h:4222", User: "u", Password: "p@"},
-		"nats://u:p@a:1,nats://u:p@b":  {URL: "nats://a:1,nats://b", User: "u", Password: "p"},
-		"tls://u:p@a:1, b:2":           {URL: "tls://a:1,tls://b:2", User: "u", Password: "p"},
-		"nats://hunter@h":              {URL: "nats://h", Token: "hunter"},
+		"nats://u:p%40@h:4222":         {URL: "nats://h:4222", NATSLogin: NATSLogin{User: "u", Password: "p@"}},
+		"nats://u:p@a:1,nats://u:p@b":  {URL: "nats://a:1,nats://b", NATSLogin: NATSLogin{User: "u", Password: "p"}},
+		"tls://u:p@a:1, b:2":           {URL: "tls://a:1,tls://b:2", NATSLogin: NATSLogin{User: "u", Password: "p"}},
+		"nats://hunter@h":              {URL: "nats://h", NATSLogin: NATSLogin{Token: "hunter"}},
 		"nats://[::1]:4222,nats://b:1": {URL: "nats://[::1]:4222,nats://b:1"},
 	} {
 		c := parse(t, "sinks: [{nats: {url: '"+url+"'}}]")

@@ -7,26 +7,21 @@ import (
 	"strings"
 )
 
-// NATS is a JetStream destination. At most one way to log in is set: Credentials, Nkey, both of them, User with
-// Password, or Token.
+// NATS is a JetStream destination.
 type NATS struct {
-	URL     string // servers, comma separated; a login in it was moved to the fields below
+	URL     string // servers, comma separated; a login in it was moved to NATSLogin
 	Stream  string // created where missing, with {cluster} in it as in a subject; "" with KV
 	Subject string // template of placeholders; "" with KV
 	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
-	Subjects    map[string]string
-	Headers     map[string]string // templates by their names
-	KV          string            // a bucket that holds the present state of each object, instead of a stream
-	Publish     string            // one of publishings
-	Shared      bool              // others write to the stream, too
-	Domain      string            // of JetStream; "" is the server's
-	TLS         NATSTLS
-	Credentials string // path of a .creds file; of a JWT alone with Nkey
-	Nkey        string // path of a seed file
-	User        string
-	Password    Secret
-	Token       Secret
-	Service     *NATSService // nil is none
+	Subjects map[string]string
+	Headers  map[string]string // templates by their names
+	KV       string            // a bucket that holds the present state of each object, instead of a stream
+	Publish  string            // one of publishings
+	Shared   bool              // others write to the stream, too
+	Domain   string            // of JetStream; "" is the server's
+	TLS      NATSTLS
+	NATSLogin
+	Service *NATSService // nil is none
 
 	// The following are of a stream that is created.
 	Replicas int
@@ -35,6 +30,15 @@ type NATS struct {
 	MaxBytes Size     // 0 is without limit
 	Discard  string   // one of discards
 	History  int      // values that a key of a bucket keeps; 0 is 1
+}
+
+// NATSLogin is at most one way to log in: Credentials, Nkey, both of them, User with Password, or Token.
+type NATSLogin struct {
+	Credentials string // path of a .creds file; of a JWT alone with Nkey
+	Nkey        string // path of a seed file
+	User        string
+	Password    Secret
+	Token       Secret
 }
 
 // defaultStream has the cluster's name in it, so that two clusters with default settings do not write to one stream.
@@ -48,7 +52,7 @@ const (
 
 func (n *NATS) keys() []key {
 	stream := n.KV == ""
-	return []key{
+	return slices.Concat([]key{
 		{"url", text(&n.URL),
 			"Needed. Servers, separated by commas: `nats://`, `tls://`, `ws://` or `wss://`. It may contain a login."},
 		{"stream", orWhen(&n.Stream, texts(), defaultStream, stream),
@@ -69,14 +73,11 @@ func (n *NATS) keys() []key {
 			"Others write to the stream, too. Then messages have ids, and a second exporter is not fenced."},
 		{"domain", text(&n.Domain), "JetStream domain. Without it, the server's."},
 		{"tls", section(&n.TLS), "How the server and the client prove who they are."},
-		{"credentials", text(&n.Credentials), "Path of a `.creds` file; with `nkey`, of a file with only a JWT."},
-		{"nkey", text(&n.Nkey), "Path of a file with the seed."},
-		{"user", text(&n.User), "User name; needs `password`."},
-		{"password", secret(&n.Password), "The user's password."},
-		{"token", secret(&n.Token), "A token to log in with."},
+	}, n.NATSLogin.keys(), []key{
 		{"service", optional(&n.Service),
 			"Lets others ask over NATS for snapshots and for the state: [Asking from anywhere](signals.md). `{}` is enough. " +
-				"Who may ask is for the server's permissions to say. Without it, nobody."},
+				"Who may ask is for the server's permissions to say. It logs in as the sink, or with the login that is given here. " +
+				"Without it, nobody."},
 		{"replicas", or(&n.Replicas, counts(1, maxReplicas), "1"), "Replicas of a created stream, 1 to 5."},
 		{"storage", firstOf(&n.Storage, storages()), "Storage of a created stream."},
 		{"maxAge", durations(0).into(&n.MaxAge),
@@ -86,18 +87,42 @@ func (n *NATS) keys() []key {
 			"What a stream at `maxBytes` does: drop the oldest messages, or refuse new ones, so that the sink waits."},
 		{"history", counts(1, maxHistory).into(&n.History),
 			"How many values of each key the bucket keeps, 1 to 64. Without it, 1. Only with `kv`."},
+	})
+}
+
+func (n *NATSLogin) keys() []key {
+	return []key{
+		{"credentials", text(&n.Credentials), "Path of a `.creds` file; with `nkey`, of a file with only a JWT."},
+		{"nkey", text(&n.Nkey), "Path of a file with the seed."},
+		{"user", text(&n.User), "User name; needs `password`."},
+		{"password", secret(&n.Password), "The user's password."},
+		{"token", secret(&n.Token), "A token to log in with."},
 	}
 }
 
 // NATSService is how others ask over NATS.
 type NATSService struct {
-	Subject string // with {cluster} in it as in a stream's name
+	Subject   string   // with {cluster} in it as in a stream's name
+	Inboxes   []string // below which answers go; none is _INBOX
+	NATSLogin          // none is the sink's
 }
 
 func (s *NATSService) keys() []key {
-	return []key{{"subject", textOr(&s.Subject, "kubecdc.{cluster}"),
-		"The questions are below this subject, such as `kubecdc.prod.snapshot`; `{cluster}` is the cluster's name. Two " +
-			"releases of one cluster need two."}}
+	return append([]key{
+		{"subject", textOr(&s.Subject, "kubecdc.{cluster}"),
+			"The questions are below this subject, such as `kubecdc.prod.snapshot`; `{cluster}` is the cluster's name. Two " +
+				"releases of one cluster need two."},
+		{"inboxes", list(&s.Inboxes),
+			"Subjects below which askers get their answers, and nowhere else. Without it, `_INBOX`."},
+	}, s.NATSLogin.keys()...)
+}
+
+// AnswersBelow are the subjects below which answers go.
+func (s *NATSService) AnswersBelow() []string {
+	if len(s.Inboxes) == 0 {
+		return []string{"_INBOX"}
+	}
+	return s.Inboxes
 }
 
 // TLS is how a server is known and how the client shows itself. The paths are of PEM files.
@@ -157,7 +182,7 @@ func (n *NATS) check(k *checker, path string) {
 		k.problem(path+".shared", "goes with a stream and publish ordered or auto only")
 	}
 	if n.Service != nil {
-		n.Service.check(k, path+".service.subject")
+		n.Service.check(k, path+".service")
 	}
 	if n.TLS.isHalf() {
 		k.problem(path+".tls", "cert and key go together; give both or neither")
@@ -182,15 +207,24 @@ func (n *NATS) checkStream(k *checker, path string) {
 	}
 }
 
-// check checks the subject that questions are below.
+// check checks the subjects that questions and answers are below.
 func (s *NATSService) check(k *checker, path string) {
-	literal := strings.ReplaceAll(s.Subject, "{cluster}", "x")
+	checkPrefix(k, path+".subject", s.Subject)
+	for i, inbox := range s.Inboxes {
+		checkPrefix(k, item(path+".inboxes", i), inbox)
+	}
+	s.checkLogin(k, path)
+}
+
+// checkPrefix checks a subject that others are below, with {cluster} in it or without.
+func checkPrefix(k *checker, path, prefix string) {
+	literal := strings.ReplaceAll(prefix, "{cluster}", "x")
 	if strings.ContainsAny(literal, "{}") {
-		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(s.Subject))
+		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(prefix))
 	} else if err := checkSubject(literal); err != nil {
 		k.problem(path, "%v", err)
 	} else if strings.HasPrefix(literal, "$") {
-		k.problem(path, "%q begins with $, which is the server's own; choose another subject", shorten(s.Subject))
+		k.problem(path, "%q begins with $, which is the server's own; choose another subject", shorten(prefix))
 	}
 }
 
@@ -212,7 +246,7 @@ func (n *NATS) checkBucket(k *checker, path string) {
 	}
 }
 
-func (n *NATS) checkLogin(k *checker, path string) {
+func (n *NATSLogin) checkLogin(k *checker, path string) {
 	if keys := n.loginKeys(); len(keys) > 1 && !n.hasJWT() {
 		k.problem(path, "%d ways to log in, %s; leave all but one out", len(keys), strings.Join(keys, ", "))
 	}
@@ -261,10 +295,12 @@ func (n *NATS) takeLogin() error {
 }
 
 // hasJWT says whether the login is a JWT and, in a file of its own, its seed.
-func (n *NATS) hasJWT() bool { return slices.Equal(n.loginKeys(), []string{"credentials", "nkey"}) }
+func (n *NATSLogin) hasJWT() bool {
+	return slices.Equal(n.loginKeys(), []string{"credentials", "nkey"})
+}
 
 // loginKeys are the ways to log in that are given, by their keys.
-func (n *NATS) loginKeys() []string {
+func (n *NATSLogin) loginKeys() []string {
 	var keys []string
 	for _, way := range []struct {
 		key   string

@@ -14,7 +14,7 @@ import (
 // I9: no way of printing shows a secret.
 func TestSecretStays(t *testing.T) {
 	const value = "hunter2"
-	n := NATS{Password: value, Token: value}
+	n := NATS{NATSLogin: NATSLogin{Password: value, Token: value}}
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t", "%10s"} {
 		fmt.Fprintf(&out, verb+" "+verb+" "+verb+"\n", n, n.Password, []Secret{n.Token})

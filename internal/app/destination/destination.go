@@ -39,8 +39,9 @@ type RequestHandler struct {
 	Questions map[string]func(ctx context.Context, text []byte) ([]byte, error) // by their names
 	// Signals is who follows signals, from the place on. tells says whether somebody is told what becomes of them.
 	Signals func(tells bool) (follower SignalHandler, place string)
-	Hears   func(error)       // is told why nobody is heard, and with nil that all are
-	Noticed func(text string) // is told what a person may want to know
+	Hears   func(error)                        // is told why nobody is heard, and with nil that all are
+	Refused func(question string, cause error) // is told what is refused unread
+	Noticed func(text string)                  // is told what a person may want to know
 }
 
 // Hearer hears what others ask through a broker.

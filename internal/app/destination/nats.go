@@ -96,13 +96,27 @@ func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func
 	if s.NATS.Service == nil {
 		return nil, nil
 	}
-	subject := encode.StreamName(s.NATS.Service.Subject, c.Name)
+	configured := s.NATS.Service
+	subject := encode.StreamName(configured.Subject, c.Name)
 	for _, taken := range options.Subjects {
 		if overlap(subject+".>", taken) {
 			return nil, usage.Errorf("nats.service.subject: the stream takes %s, and so would keep the questions below %s: choose another subject", taken, subject)
 		}
 	}
+	var inboxes []string
+	for _, inbox := range configured.AnswersBelow() {
+		inbox = encode.StreamName(inbox, c.Name)
+		for _, own := range append([]string{subject + ".>"}, options.Subjects...) {
+			if overlap(inbox+".>", own) {
+				return nil, usage.Errorf("nats.service.inboxes: %s is the exporter's own, and an answer below %s could go there: choose another subject", own, inbox)
+			}
+		}
+		inboxes = append(inboxes, inbox+".")
+	}
 	connection := options.Connection("kubecdc exporter, service of sink " + s.Name)
+	if configured.NATSLogin != (config.NATSLogin{}) {
+		connection.Login = natsLogin(s.NATS, &configured.NATSLogin)
+	}
 	return func(d *RequestHandler) (Hearer, error) {
 		endpoints := map[string]service.Answer{}
 		for name, answer := range d.Questions {
@@ -115,8 +129,9 @@ func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func
 			}
 		}
 		return service.New(service.Options{
-			Connection: connection, Subject: subject, Version: c.Version, Metadata: map[string]string{"cluster": c.Name, "sink": s.Name}, Endpoints: endpoints,
-			Failed: d.Hears, Serving: func() { d.Hears(nil) },
+			Connection: connection, Subject: subject, Inboxes: inboxes, Version: c.Version,
+			Metadata: map[string]string{"cluster": c.Name, "sink": s.Name}, Endpoints: endpoints,
+			Failed: d.Hears, Serving: func() { d.Hears(nil) }, Refused: d.Refused,
 		}), nil
 	}, nil
 }
@@ -157,11 +172,8 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
 		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
 		DiscardNew: n.WaitsForRoom(),
-		Login: nats.Login{
-			CredentialsFile: n.Credentials, NkeySeedFile: n.Nkey, User: n.User, Password: n.Password.Reveal(), Token: n.Token.Reveal(),
-			TLS: natsTLS(n.TLS),
-		},
-		Judge: c.Judge(namesCluster(n)),
+		Login:      natsLogin(n, &n.NATSLogin),
+		Judge:      c.Judge(namesCluster(n)),
 	}
 	if s.Patched() {
 		options.Uncompacted = uncompacted
@@ -178,6 +190,14 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 		options.Formerly = FormerStream
 	}
 	return options
+}
+
+// natsLogin is the login at the servers of the sink.
+func natsLogin(n *config.NATS, login *config.NATSLogin) nats.Login {
+	return nats.Login{
+		CredentialsFile: login.Credentials, NkeySeedFile: login.Nkey, User: login.User, Password: login.Password.Reveal(), Token: login.Token.Reveal(),
+		TLS: natsTLS(n.TLS),
+	}
 }
 
 // natsTLS is nil where nothing is configured: the URL's scheme decides then.

@@ -63,6 +63,7 @@ func (h *brokerHandler) open() *destination.RequestHandler {
 		Questions: map[string]func(context.Context, []byte) ([]byte, error){},
 		Signals:   func(tells bool) (destination.SignalHandler, string) { return newSignalHandler(h, tells), h.book.Place },
 		Hears:     func(err error) { h.Told.Hears(h.sink, err) },
+		Refused:   func(name string, err error) { h.Told.Asked(h.sink, name, shortened(err)) },
 		Noticed:   func(text string) { h.Told.Noticed(h.sink, text) },
 	}
 	for name, ask := range h.questions() {

@@ -126,7 +126,7 @@ func TestOpenNamesWhatTheServerDoesNotAllow(t *testing.T) {
 				Subscribe: &server.SubjectPermission{Allow: []string{"mine.>"}},
 			}}}
 		}, func(o *Options) { o.User, o.Password = "u", "p" },
-			`subscription to "_INBOX.X.>": not permitted by the server: allow it to the sink's user`},
+			`subscription to "_INBOX.kubecdc.X.>": not permitted by the server: allow it to the sink's user`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := startServer(t, test.server)
@@ -135,7 +135,7 @@ func TestOpenNamesWhatTheServerDoesNotAllow(t *testing.T) {
 				test.sink(&options)
 			}
 			text := openError(t, options, "").Error()
-			if _, id, found := strings.Cut(text, "_INBOX."); found {
+			if _, id, found := strings.Cut(text, "_INBOX.kubecdc."); found {
 				text = strings.Replace(text, id[:strings.IndexByte(id, '.')], "X", 1)
 			}
 			if text != test.want {

@@ -24,7 +24,7 @@ type permitted struct{ publish, subscribe []string }
 func ofStream() permitted {
 	return permitted{
 		publish:   []string{"k8s.>", "$JS.API.STREAM.INFO.K8S", "$JS.API.STREAM.MSG.GET.K8S"},
-		subscribe: []string{"_INBOX.>"},
+		subscribe: []string{"_INBOX.kubecdc.>"},
 	}
 }
 
@@ -107,16 +107,18 @@ func read(t *testing.T, options Options, want int) error {
 func ask(t *testing.T, s *testServer, options Options) error {
 	failed := make(chan error, 1)
 	serving := make(chan struct{}, 1)
+	told := func(err error) {
+		select {
+		case failed <- err:
+		default:
+		}
+	}
 	served := service.New(service.Options{
-		Connection: options.Connection("asked"), Subject: "kubecdc.prod",
+		Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
 		Endpoints: map[string]service.Answer{"state": func(context.Context, []byte) ([]byte, error) { return []byte("{}"), nil }},
-		Failed: func(err error) {
-			select {
-			case failed <- err:
-			default:
-			}
-		},
-		Serving: func() { serving <- struct{}{} },
+		Failed:    told,
+		Refused:   func(_ string, err error) { told(err) },
+		Serving:   func() { serving <- struct{}{} },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -161,7 +163,7 @@ func ofBucket(name string) permitted {
 		publish: []string{
 			"$KV." + name + ".>", "$JS.API.STREAM.INFO.KV_" + name, "$JS.API.STREAM.CREATE.KV_" + name, "$JS.API.STREAM.MSG.GET.KV_" + name,
 		},
-		subscribe: []string{"_INBOX.>"},
+		subscribe: []string{"_INBOX.kubecdc.>"},
 	}
 }
 
@@ -205,7 +207,7 @@ func TestPermissions(t *testing.T) {
 				}
 				return read(t, bucketed(o, "state"), 48)
 			}},
-		{"questions", permitted{[]string{"_INBOX.*"}, []string{"_INBOX.>", "kubecdc.prod.*", "$SRV.>"}}, false, nil, ask},
+		{"questions", permitted{ofService().Publish.Allow, ofService().Subscribe.Allow}, false, nil, ask},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

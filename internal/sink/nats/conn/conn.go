@@ -26,6 +26,9 @@ type Options struct {
 	Extra   []natsgo.Option
 	Timing  Timing
 	Replies int // that may wait to be read
+	// Denied is told of a message that the user may not publish, where others choose its subject. nil ends the
+	// connection.
+	Denied func(error)
 }
 
 // Timing is how long the connection has patience.
@@ -36,6 +39,10 @@ type Timing struct {
 	Flush  time.Duration // a socket that takes nothing for so long is dead
 	Ping   time.Duration
 }
+
+// Inboxes is what the inboxes of all exporters are below. What others make an exporter say never goes there, where it
+// would be taken for a server's word.
+const Inboxes = "_INBOX.kubecdc"
 
 // Conn is the client library's connection with what the sink needs of it: replies to numbered subjects, and
 // word of what happened to it. The library reconnects by itself, and keeps nothing to send it again later: what was
@@ -139,8 +146,9 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 		natsgo.PingInterval(o.Timing.Ping),
 		natsgo.FlusherTimeout(o.Timing.Flush),
 		natsgo.SkipSubjectValidation(), // who writes does it
+		natsgo.CustomInboxPrefix(Inboxes),
 	}
-	return slices.Concat(options, o.Login.Options(), o.Extra, c.handlers())
+	return slices.Concat(options, o.Login.Options(), o.Extra, c.handlers(o))
 }
 
 // plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol.
@@ -154,7 +162,7 @@ func (c *Conn) plain() *socket {
 }
 
 // handlers are called by a goroutine of the library.
-func (c *Conn) handlers() []natsgo.Option {
+func (c *Conn) handlers(o *Options) []natsgo.Option {
 	note := func(_ *natsgo.Conn, err error) {
 		if err != nil {
 			c.fault.Store(&err)
@@ -170,7 +178,11 @@ func (c *Conn) handlers() []natsgo.Option {
 			c.wake()
 		}),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
-			if errors.Is(err, natsgo.ErrPermissionViolation) && !c.denied(err) {
+			switch {
+			case !errors.Is(err, natsgo.ErrPermissionViolation) || c.denied(err):
+			case o.Denied != nil && strings.Contains(err.Error(), "for Publish to"):
+				o.Denied(Forbidden(err))
+			default:
 				c.fail(Forbidden(err))
 			}
 		}),

@@ -42,28 +42,34 @@ type Refusal struct {
 
 func (e *Refusal) Error() string { return e.Text }
 
-// Options configures a Service. All but Version, Metadata, Failed and Serving are needed.
+// Options configures a Service. All but Version, Metadata, Failed, Serving and Refused are needed.
 type Options struct {
 	Connection *conn.Options
-	Subject    string // the endpoints are below it: "kubecdc.prod" and "snapshot" give "kubecdc.prod.snapshot"
-	Version    string // of the program
+	Subject    string   // the endpoints are below it: "kubecdc.prod" and "snapshot" give "kubecdc.prod.snapshot"
+	Inboxes    []string // what the subjects of answers begin with, each with a dot at its end
+	Version    string   // of the program
 	Metadata   map[string]string
-	Endpoints  map[string]Answer // by their names
-	Failed     func(error)       // is told why nothing can be asked; it is tried again
-	Serving    func()            // is told that everything can be asked
+	Endpoints  map[string]Answer                  // by their names
+	Failed     func(error)                        // is told why nothing can be asked; it is tried again
+	Serving    func()                             // is told that everything can be asked
+	Refused    func(endpoint string, cause error) // is told of a question that nobody gets an answer to
 }
 
 // Service is the micro service.
 type Service struct {
 	options   Options
 	questions chan question
+	stats     micro.Stats // of the goroutine that answers
 }
 
 // question is one that came.
 type question struct {
-	request micro.Request
-	answer  Answer
+	*natsgo.Msg
+	endpoint int // its place in stats, or statistics
 }
+
+// statistics is the question of how many questions came.
+const statistics = -1
 
 // New fills in what is left out.
 func New(options Options) *Service {
@@ -72,6 +78,9 @@ func New(options Options) *Service {
 	}
 	if options.Serving == nil {
 		options.Serving = func() {}
+	}
+	if options.Refused == nil {
+		options.Refused = func(string, error) {}
 	}
 	return &Service{options: options, questions: make(chan question)}
 }
@@ -98,21 +107,16 @@ func (s *Service) Run(ctx context.Context) {
 
 // serve answers over one connection, for as long as something comes of it. The library reconnects by itself.
 func (s *Service) serve(ctx context.Context) (served bool, err error) {
-	c, err := conn.Dial(ctx, s.options.Connection)
+	to := *s.options.Connection
+	to.Denied = func(err error) { s.options.Refused("an answer", err) }
+	c, err := conn.Dial(ctx, &to)
 	if err != nil {
 		return false, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	running, cancel := context.WithCancel(ctx)
 	defer cancel() // an endpoint waits no more
-	service, err := micro.AddService(c.NC, micro.Config{
-		Name: "kubecdc", Version: semantic(s.options.Version), Metadata: s.options.Metadata,
-		Description: "Snapshots and state of an exporter of changes in Kubernetes.",
-	})
-	if err == nil {
-		defer service.Stop() // the connection ends anyway
-		err = s.register(running, service)
-	}
+	err = s.subscribe(running, c)
 	if err == nil {
 		err = c.Settle(ctx)
 	}
@@ -123,22 +127,60 @@ func (s *Service) serve(ctx context.Context) (served bool, err error) {
 	return true, s.answer(ctx, c)
 }
 
-// register adds the endpoints, which hand over for as long as ctx lives.
-func (s *Service) register(ctx context.Context, service micro.Service) error {
-	group := service.AddGroup(s.options.Subject)
-	for _, name := range slices.Sorted(maps.Keys(s.options.Endpoints)) {
-		answer := s.options.Endpoints[name]
-		hand := micro.HandlerFunc(func(request micro.Request) {
+// subscribe makes the service anew on the connection. Its endpoints hand over for as long as ctx lives.
+func (s *Service) subscribe(ctx context.Context, c *conn.Conn) error {
+	identity := micro.ServiceIdentity{Name: "kubecdc", ID: strings.TrimPrefix(c.NC.NewInbox(), conn.Inboxes+"."), Version: semantic(s.options.Version), Metadata: s.options.Metadata}
+	info := micro.Info{ServiceIdentity: identity, Type: micro.InfoResponseType,
+		Description: "Snapshots and state of an exporter of changes in Kubernetes.", Endpoints: []micro.EndpointInfo{}}
+	s.stats = micro.Stats{ServiceIdentity: identity, Type: micro.StatsResponseType, Started: time.Now().UTC()}
+	hand := func(endpoint int) natsgo.MsgHandler {
+		return func(m *natsgo.Msg) {
 			select {
-			case s.questions <- question{request, answer}:
+			case s.questions <- question{m, endpoint}:
 			case <-ctx.Done():
 			}
-		})
-		if err := group.AddEndpoint(name, hand, micro.WithEndpointPendingLimits(waiting, waitingBytes)); err != nil {
+		}
+	}
+	for i, name := range slices.Sorted(maps.Keys(s.options.Endpoints)) {
+		subject := s.options.Subject + "." + name
+		subscribed, err := c.NC.QueueSubscribe(subject, micro.DefaultQueueGroup, hand(i))
+		if err == nil {
+			err = subscribed.SetPendingLimits(waiting, waitingBytes)
+		}
+		if err != nil {
+			return err
+		}
+		info.Endpoints = append(info.Endpoints, micro.EndpointInfo{Name: name, Subject: subject, QueueGroup: micro.DefaultQueueGroup})
+		s.stats.Endpoints = append(s.stats.Endpoints, &micro.EndpointStats{Name: name, Subject: subject, QueueGroup: micro.DefaultQueueGroup})
+	}
+	say := func(document any) natsgo.MsgHandler {
+		return func(m *natsgo.Msg) { s.say(c, m, document) }
+	}
+	return errors.Join(
+		discoverable(c, &identity, micro.PingVerb, say(micro.Ping{ServiceIdentity: identity, Type: micro.PingResponseType})),
+		discoverable(c, &identity, micro.InfoVerb, say(info)),
+		discoverable(c, &identity, micro.StatsVerb, hand(statistics)))
+}
+
+// discoverable answers what all micro services are asked, in the three ways to ask it.
+func discoverable(c *conn.Conn, of *micro.ServiceIdentity, verb micro.Verb, answer natsgo.MsgHandler) error {
+	for _, who := range [][2]string{{}, {of.Name}, {of.Name, of.ID}} {
+		subject, err := micro.ControlSubject(verb, who[0], who[1])
+		if err == nil {
+			_, err = c.NC.Subscribe(subject, answer)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// say answers with a document of the library's, which can be encoded.
+func (s *Service) say(c *conn.Conn, to *natsgo.Msg, document any) {
+	if text, err := json.Marshal(document); err == nil && s.answers(to.Reply) {
+		_ = c.NC.Publish(to.Reply, text)
+	}
 }
 
 // answer answers what comes, until nothing more can come of the connection.
@@ -173,25 +215,64 @@ var errLost = errors.New("the connection is lost: check that the server is up")
 
 // reply answers one question. An answer that cannot be sent is for nobody.
 func (s *Service) reply(ctx context.Context, c *conn.Conn, q *question) {
-	text, err := []byte(nil), error(nil)
-	if size := len(q.request.Data()); size > maxQuestion {
-		err = &Refusal{413, fmt.Sprintf("a question of %d bytes: want %d at most", size, maxQuestion)}
-	} else {
-		text, err = q.answer(ctx, q.request.Data())
-	}
-	if limit := c.NC.MaxPayload(); err == nil && int64(len(text)) > limit {
-		err = &Refusal{507, fmt.Sprintf("an answer of %d bytes, and the server takes %d: raise its max_payload", len(text), limit)}
-	}
-	if err == nil {
-		_ = q.request.Respond(text)
+	if q.endpoint == statistics {
+		s.say(c, q.Msg, s.stats)
 		return
 	}
-	code := 500
-	var refused *Refusal
-	if errors.As(err, &refused) {
-		code = refused.Code
+	begun, stats := time.Now(), s.stats.Endpoints[q.endpoint]
+	text, err := s.ask(ctx, c, stats.Name, q.Msg)
+	stats.NumRequests++
+	stats.ProcessingTime += time.Since(begun)
+	stats.AverageProcessingTime = stats.ProcessingTime / time.Duration(stats.NumRequests)
+	answer := natsgo.NewMsg(q.Reply)
+	if answer.Data = text; err != nil {
+		code := 500
+		var refused *Refusal
+		if errors.As(err, &refused) {
+			code = refused.Code
+		}
+		answer.Header.Set(micro.ErrorHeader, description(err.Error()))
+		answer.Header.Set(micro.ErrorCodeHeader, strconv.Itoa(code))
+		answer.Data = problem(err.Error())
+		stats.NumErrors++
+		stats.LastError = strconv.Itoa(code) + ":" + description(err.Error())
 	}
-	_ = q.request.Error(strconv.Itoa(code), description(err.Error()), problem(err.Error()))
+	if s.answers(q.Reply) {
+		_ = c.NC.PublishMsg(answer)
+	}
+}
+
+// ask is the answer to the question. Who wants it where it must not go is not heard.
+func (s *Service) ask(ctx context.Context, c *conn.Conn, name string, m *natsgo.Msg) ([]byte, error) {
+	if !s.answers(m.Reply) && m.Reply != "" && !strings.HasPrefix(m.Reply, acknowledgement) {
+		err := fmt.Errorf("its answer was to go to subject %.100q: ask for it below %s, or allow another place with nats.service.inboxes",
+			m.Reply, strings.Join(s.options.Inboxes, " or "))
+		s.options.Refused(name, err)
+		return nil, err
+	}
+	if size := len(m.Data); size > maxQuestion {
+		return nil, &Refusal{413, fmt.Sprintf("a question of %d bytes: want %d at most", size, maxQuestion)}
+	}
+	text, err := s.options.Endpoints[name](ctx, m.Data)
+	if limit := c.NC.MaxPayload(); err == nil && int64(len(text)) > limit {
+		return nil, &Refusal{507, fmt.Sprintf("an answer of %d bytes, and the server takes %d: raise its max_payload", len(text), limit)}
+	}
+	return text, err
+}
+
+// What a stream plays back has the first in the place of a subject for the answer. The second is where a server takes
+// answers for another account. It lets no client name either.
+const (
+	acknowledgement = "$JS.ACK."
+	otherAccount    = "_R_."
+)
+
+// answers says whether answers go to the subject. Whoever asks names it, and the answer has the rights of the exporter:
+// it could be a record, a request to JetStream, or an acknowledgement to the exporter itself.
+func (s *Service) answers(subject string) bool {
+	below := func(prefix string) bool { return strings.HasPrefix(subject, prefix) }
+	return (below(otherAccount) || slices.ContainsFunc(s.options.Inboxes, below)) && !below(conn.Inboxes+".") &&
+		!strings.ContainsAny(subject, "*>") && !strings.Contains(subject+".", "..")
 }
 
 // description is the text as a header can have it: on one line, and short.

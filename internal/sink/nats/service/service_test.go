@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 	"go.uber.org/goleak"
 
@@ -27,7 +30,7 @@ func optionsOf(url string) Options {
 		Connection: &conn.Options{URL: url, Servers: url, Name: "test", Replies: 1, Timing: conn.Timing{
 			Reply: 10 * time.Second, Outage: time.Second, Dial: 10 * time.Second, Flush: 10 * time.Second, Ping: 10 * time.Second,
 		}},
-		Subject: "kubecdc.test", Version: "v1.2.3", Metadata: map[string]string{"cluster": "test"},
+		Subject: "kubecdc.test", Inboxes: []string{"_INBOX.", "answers.here."}, Version: "v1.2.3", Metadata: map[string]string{"cluster": "test"},
 		Endpoints: map[string]Answer{"echo": func(_ context.Context, question []byte) ([]byte, error) {
 			switch string(question) {
 			case "no":
@@ -129,6 +132,83 @@ func TestOthersFindTheService(t *testing.T) {
 		if got := semantic(version); got != want {
 			t.Errorf("version %q is %q, want %q", version, got, want)
 		}
+	}
+}
+
+// TestWhereAnswersMustNotGoIsRefusedUnread and told. Who wants no answer, and what a stream plays back, is followed.
+func TestWhereAnswersMustNotGoIsRefusedUnread(t *testing.T) {
+	s := natsserver.Start(t)
+	options := optionsOf(s.URL())
+	followed := make(chan string, 100)
+	options.Endpoints["echo"] = func(_ context.Context, question []byte) ([]byte, error) {
+		followed <- string(question)
+		return question, nil
+	}
+	told := make(chan error, 100)
+	options.Refused = func(endpoint string, cause error) { told <- fmt.Errorf("%s: %w", endpoint, cause) }
+	run(t, options).await()
+	nc := connect(t, s.URL())
+	answers, err := nc.SubscribeSync("answers.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range []string{"k8s.x", "", "answers.x", "answers.here.x"} {
+		question := &natsgo.Msg{Subject: "kubecdc.test.echo", Reply: subject, Data: []byte("for " + subject)}
+		if err := nc.PublishMsg(question); err != nil {
+			t.Fatal(err)
+		}
+	}
+	js, err := jetstream.New(nc)
+	if err == nil {
+		_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "KEPT", Subjects: []string{"kept"}})
+	}
+	if err == nil {
+		_, err = js.Publish(t.Context(), "kept", []byte("played back"))
+	}
+	if err == nil {
+		_, err = js.CreatePushConsumer(t.Context(), "KEPT", jetstream.ConsumerConfig{
+			DeliverSubject: "kubecdc.test.echo", DeliverGroup: micro.DefaultQueueGroup, AckPolicy: jetstream.AckExplicitPolicy,
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"for ", "for answers.here.x", "played back"} {
+		if got := <-followed; got != want {
+			t.Errorf("followed %q, want %q", got, want)
+		}
+	}
+	for _, subject := range []string{"k8s.x", "answers.x"} {
+		want := fmt.Sprintf("echo: its answer was to go to subject %q: ask for it below _INBOX. or answers.here., "+
+			"or allow another place with nats.service.inboxes", subject)
+		if got := <-told; got.Error() != want {
+			t.Errorf("told of %v, want %s", got, want)
+		}
+	}
+	if m, err := answers.NextMsg(limit); err != nil || m.Subject != "answers.here.x" {
+		t.Errorf("got %v, %v", m, err)
+	}
+}
+
+// TestStatisticsCountWhatWasAsked, refused or not.
+func TestStatisticsCountWhatWasAsked(t *testing.T) {
+	s := natsserver.Start(t)
+	run(t, optionsOf(s.URL())).await()
+	nc := connect(t, s.URL())
+	for _, question := range []string{"a", "broken", "b"} {
+		ask(t, nc, question)
+	}
+	answer, err := nc.Request("$SRV.STATS.kubecdc", nil, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stats micro.Stats
+	if err := json.Unmarshal(answer.Data, &stats); err != nil || len(stats.Endpoints) != 1 {
+		t.Fatalf("got %s, %v", answer.Data, err)
+	}
+	e := stats.Endpoints[0]
+	if e.NumRequests != 3 || e.NumErrors != 1 || e.LastError != "500:broken" || stats.Type != micro.StatsResponseType || stats.Started.IsZero() {
+		t.Errorf("got %s", answer.Data)
 	}
 }
 
