@@ -31,6 +31,10 @@
 //     too little. The server knows a message by a hash of writer and subject before its id (messageID), because
 //     JetStream takes an equal id for a repetition on any subject, by anybody. The writer comes from a random key in
 //     the state; a random name in the mark would be lost with a crash before the first mark.
+//   - That the server has an id already is believed where what it has came after all that is known of the object
+//     (tellings). What is told again, such as an object that was left out and is selected again, has an id from before
+//     its delete (I8). Its message goes out once more, and the id for the server ends with where the earlier one is.
+//     That is the same after a crash, which a random part would not be.
 //   - Only a leader is believed about where a stream ends: without one any replica answers, and may lack what was
 //     acknowledged.
 //   - A stream is found purged if no limit of its own explains what is missing. The mark says how many messages were

@@ -84,7 +84,7 @@ func TestI3TwoWritersOnASharedStream(t *testing.T) {
 	s.publish("k8s.x", "somebody else's")
 	write(t, second, batch)
 	write(t, successor, batch)
-	mark := write(t, first, batch[5:])
+	mark := write(t, first, batch[10:])
 	more := maker.Batch(3)
 	write(t, second, more)
 	moved := slices.Clone(batch[:1])

@@ -36,7 +36,7 @@ func (s *knownStream) objection(m *sink.Message, payload int64) (reason string, 
 	}
 	headers := headerSize(m)
 	if s.shared {
-		headers += len(headerMessageID) + base64.RawURLEncoding.EncodedLen(hashedBytes) + len("/") + len(m.ID) + len(": \r\n")
+		headers += len(headerMessageID) + base64.RawURLEncoding.EncodedLen(hashedBytes) + len("/") + len(m.ID) + len(tellingAgain) + longestNumber + len(": \r\n")
 	}
 	size := headers + len(m.Value)
 	if s.deletes(m) {
@@ -77,8 +77,7 @@ func badInName(r rune) bool {
 // headerSize is what the headers take, whatever the sequence: a message that fits today fits when it is sent again.
 func headerSize(m *sink.Message) int {
 	const line = len(": \r\n")
-	const longest = len("18446744073709551615")
-	size := len("NATS/1.0\r\n\r\n") + len(headerExpected) + longest + line +
+	size := len("NATS/1.0\r\n\r\n") + len(headerExpected) + longestNumber + line +
 		len(sink.HeaderID) + len(m.ID) + line + len(sink.HeaderOp) + len(m.Op) + line +
 		len(sink.HeaderResourceVersion) + len(m.ResourceVersion) + line
 	for _, h := range m.Headers {

@@ -89,9 +89,11 @@ func (s *Sink) attempt(ctx context.Context, want *mark, at *sink.Opening) error 
 		}
 	}
 	if want == nil {
+		s.stream.told = newTellings(0) // what is there of ours was told before a crash, and for the first time
 		s.begin("")
 		return nil
 	}
+	s.stream.told = newTellings(s.stream.place.Seq)
 	if err := s.resume(ctx, info, want, at.After()); err != nil || !at.Again || s.options.Shared {
 		return err
 	}

@@ -7,10 +7,11 @@ type knownStream struct {
 	name       string
 	place      mark // after the last message that is known to be stored
 	subjects   []string
-	keys       string // of a bucket: what its subjects start with
-	shared     bool   // others write to it, too
-	maxMessage int    // bytes of headers and value; negative is no limit
-	maxSubject int    // characters
+	keys       string   // of a bucket: what its subjects start with
+	shared     bool     // others write to it, too
+	told       tellings // of one that is shared
+	maxMessage int      // bytes of headers and value; negative is no limit
+	maxSubject int      // characters
 	mode       publishMode
 	confirmed  bool // a message was acknowledged since the sink was opened
 }

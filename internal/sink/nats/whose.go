@@ -150,8 +150,8 @@ func (i *inspector) isOurs(ctx context.Context, e *entry, want *mark) (bool, err
 			"another writer publishes into the stream: give the exporter a stream of its own, or say that it is shared",
 			i.stream.name, e.seq, e.subject)
 	case i.stream.shared && want.Writer != "":
-		return e.messageID == messageID(want.Writer, e.subject, e.id), nil
-	case i.stream.shared && e.messageID != e.id && e.messageID != messageID(i.stream.place.Writer, e.subject, e.id):
+		return isMessageID(e.messageID, messageID(want.Writer, e.subject, e.id)), nil
+	case i.stream.shared && e.messageID != e.id && !isMessageID(e.messageID, messageID(i.stream.place.Writer, e.subject, e.id)):
 		return false, nil // not even one of an older version
 	}
 	if err := i.options.Judge(e.asStored(i.stream.name)); err != nil {
