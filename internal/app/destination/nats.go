@@ -2,11 +2,14 @@ package destination
 
 import (
 	"context"
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/encode"
@@ -57,6 +60,29 @@ func namesCluster(n *config.NATS) bool {
 	return n.KV == "" && named(n.Subject)
 }
 
+// crowded is a subject that objects of the sink would share, "" where each has its own.
+func crowded(s *config.Sink, c *cluster.Cluster, routes encode.Destination) string {
+	wants, streams, taken := c.WantedBy(s), c.Streams(), map[string]bool{}
+	for i := range streams {
+		stream := &streams[i].Stream
+		if wants != nil && !wants(stream) {
+			continue
+		}
+		keys := []change.Key{{Namespace: stream.Namespace, Name: "a"}, {Namespace: stream.Namespace, Name: "b"}}
+		if stream.Namespace == "" && !stream.Resource.ClusterScoped {
+			keys = []change.Key{{Namespace: "a", Name: "a"}, {Namespace: "a", Name: "b"}, {Namespace: "b", Name: "a"}}
+		}
+		for _, key := range keys {
+			subject := string(routes.Append(nil, &change.Record{Stream: stream, Key: key}))
+			if taken[subject] {
+				return subject
+			}
+			taken[subject] = true
+		}
+	}
+	return ""
+}
+
 // natsDestination is a stream or a bucket.
 func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 	routes, subjects, err := natsRoutes(s.NATS, c)
@@ -68,6 +94,9 @@ func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 		return nil, err
 	}
 	options := natsOptions(s, c, subjects)
+	if subject := crowded(s, c, routes); subject != "" && options.Uncompacted == "" {
+		options.Uncompacted = fmt.Sprintf("subject %s would be that of several objects, which push each other out: have {resource}, {namespace} and {name} in the subjects", subject)
+	}
 	at := natsPlace(s.NATS, c.Name)
 	hearer, err := natsHearer(s, c, &options)
 	if err != nil {
@@ -99,7 +128,7 @@ func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func
 	configured := s.NATS.Service
 	subject := encode.StreamName(configured.Subject, c.Name)
 	for _, taken := range options.Subjects {
-		if overlap(subject+".>", taken) {
+		if nats.Overlap(subject+".>", taken) {
 			return nil, usage.Errorf("nats.service.subject: the stream takes %s, and so would keep the questions below %s: choose another subject", taken, subject)
 		}
 	}
@@ -107,7 +136,7 @@ func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func
 	for _, inbox := range configured.AnswersBelow() {
 		inbox = encode.StreamName(inbox, c.Name)
 		for _, own := range append([]string{subject + ".>"}, options.Subjects...) {
-			if overlap(inbox+".>", own) {
+			if nats.Overlap(inbox+".>", own) {
 				return nil, usage.Errorf("nats.service.inboxes: %s is the exporter's own, and an answer below %s could go there: choose another subject", own, inbox)
 			}
 		}
@@ -164,6 +193,19 @@ func natsPlace(n *config.NATS, cluster string) Place {
 		}
 	}
 	return p
+}
+
+// Disputed is a subject that two streams of one server would take, "" where there is none.
+func (p *Place) Disputed(other *Place) string {
+	if p.What == other.What || !p.neighbours(other) {
+		return ""
+	}
+	for _, subject := range p.subjects {
+		if slices.ContainsFunc(other.subjects, func(theirs string) bool { return nats.Overlap(subject, theirs) }) {
+			return subject
+		}
+	}
+	return ""
 }
 
 func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Options {

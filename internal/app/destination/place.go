@@ -41,33 +41,6 @@ func machines(servers []string) (all []string) {
 	return all
 }
 
-// Disputed is a subject that two streams of one server would take, "" where there is none.
-func (p *Place) Disputed(other *Place) string {
-	if p.What == other.What || !p.neighbours(other) {
-		return ""
-	}
-	for _, subject := range p.subjects {
-		if slices.ContainsFunc(other.subjects, func(theirs string) bool { return overlap(subject, theirs) }) {
-			return subject
-		}
-	}
-	return ""
-}
-
-// overlap says whether a message could be of both subjects.
-func overlap(a, b string) bool {
-	left, right := strings.Split(a, "."), strings.Split(b, ".")
-	for i := 0; i < len(left) && i < len(right); i++ {
-		switch l, r := left[i], right[i]; {
-		case l == ">" || r == ">":
-			return true
-		case l != r && l != "*" && r != "*":
-			return false
-		}
-	}
-	return len(left) == len(right)
-}
-
 // withPort is the address as host:port.
 func withPort(address, port string) string {
 	if _, _, err := net.SplitHostPort(address); err == nil {

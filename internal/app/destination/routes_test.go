@@ -90,3 +90,25 @@ func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
 		t.Errorf("a delete goes to %s", got)
 	}
 }
+
+// TestSubjectsOfSeveralObjectsAreKnown: a stream that keeps the newest messages of a subject would lose some of them.
+func TestSubjectsOfSeveralObjectsAreKnown(t *testing.T) {
+	c := crossroads()
+	c.Streams()[2].Stream.Resource.ClusterScoped = true
+	for subject, want := range map[string]string{
+		"k8s.{resource}.{namespace}.{name}": "",
+		"k8s.{namespace}.{name}":            "k8s.a.a",
+		"k8s.{resource}.{namespace}":        "k8s.pods.a",
+		"k8s.{resource}.{name}":             "k8s.pods.a",
+		"k8s.all":                           "k8s.all",
+	} {
+		s := &config.Sink{Name: "bus", NATS: &config.NATS{Subject: subject, Subjects: map[string]string{"nodes": "nodes.{name}"}}}
+		routes, _, err := natsRoutes(s.NATS, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := crowded(s, c, routes); got != want {
+			t.Errorf("%s: %q is of several objects, want %q", subject, got, want)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if err := s.stream.place.endsBefore(info); err != nil {
 		return nil, conn.Ended("write to stream %s: %s: open the sink again", s.stream.name, err)
 	}
-	return info, nil
+	return info, s.options.fit("write to", &info.Config)
 }
 
 // quiet fails unless the stream's end stays where it is. Where the last message is gone, a later one may have replaced

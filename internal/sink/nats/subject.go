@@ -66,6 +66,20 @@ func covers(pattern, subject string) bool {
 	}
 }
 
+// Overlap says whether a message could be of both subjects, each of which may be a pattern.
+func Overlap(a, b string) bool {
+	left, right := strings.Split(a, "."), strings.Split(b, ".")
+	for i := 0; i < len(left) && i < len(right); i++ {
+		switch l, r := left[i], right[i]; {
+		case l == ">" || r == ">":
+			return true
+		case l != r && l != "*" && r != "*":
+			return false
+		}
+	}
+	return len(left) == len(right)
+}
+
 func coveredByAny(patterns []string, subject string) bool {
 	for _, pattern := range patterns {
 		if covers(pattern, subject) {

@@ -1,11 +1,15 @@
 package nats
 
-import "github.com/nats-io/nats.go/jetstream"
+import (
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
 
 // suitable refuses streams that would never be a log of ours.
 func (o *Options) suitable(config *jetstream.StreamConfig) error {
-	if what, remedy := unfit(config); what != "" {
-		return permanent("open stream %s: %s: %s", config.Name, what, remedy)
+	if err := o.fit("open", config); err != nil {
+		return err
 	}
 	if o.Whole && len(bucketNotes(config)) > 0 {
 		return permanent("open stream %s: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new", config.Name)
@@ -27,9 +31,25 @@ func (o *Options) suitable(config *jetstream.StreamConfig) error {
 	return nil
 }
 
-// unfit says what keeps the stream from being a log, and what a person can do.
-func unfit(config *jetstream.StreamConfig) (what, remedy string) {
+// fit refuses settings with which no stream is a log of ours, also where a person changes them while we write.
+func (o *Options) fit(verb string, config *jetstream.StreamConfig) error {
+	if what, remedy := o.unfit(config); what != "" {
+		return permanent("%s stream %s: %s: %s", verb, config.Name, what, remedy)
+	}
+	return nil
+}
+
+// unfit says what keeps the stream from being a log, and what a person can do. What it does not name of a stream's
+// settings does no harm: a test holds it for each.
+func (o *Options) unfit(config *jetstream.StreamConfig) (what, remedy string) {
 	switch {
+	case config.SubjectTransform != nil && slices.ContainsFunc(o.Subjects, func(ours string) bool {
+		return config.SubjectTransform.Source == "" || Overlap(config.SubjectTransform.Source, ours)
+	}):
+		return "it keeps messages under other subjects than they have (subject_transform), so that nobody can find there what a crash left undone",
+			"remove its subject_transform, and let another stream take it in as a source with one"
+	case config.SubjectDeleteMarkerTTL > 0:
+		return "its server writes markers into it (subject_delete_marker_ttl), which say of objects that they are gone", "set its subject_delete_marker_ttl to 0"
 	case config.Mirror != nil:
 		return "it mirrors stream " + config.Mirror.Name, "name the origin, or another stream"
 	case len(config.Sources) > 0:

@@ -32,8 +32,8 @@ func (w *watch) look(ctx context.Context, writes bool) error {
 		return conn.Ended("write to stream %s: it was purged: %s: open the sink again", w.name, missing)
 	}
 	w.stream.place.Held = hold(info, w.stream.place.Held)
-	if !w.options.Shared {
-		return nil
+	if err := w.options.fit("write to", &info.Config); err != nil || !w.options.Shared {
+		return err
 	}
 	return w.inspector.inspect(ctx, info)
 }
