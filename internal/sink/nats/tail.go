@@ -38,7 +38,7 @@ func (s *session) read(ctx context.Context, first uint64, n int) ([]entry, error
 	for i := range n {
 		_, reply := c.Ask()
 		request := strconv.AppendUint([]byte(`{"seq":`), first+uint64(i), 10)
-		if err := c.NC.PublishRequest(subject, reply, append(request, '}')); err != nil {
+		if err := c.PublishRequest(subject, reply, append(request, '}')); err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +92,7 @@ func (s *session) get(ctx context.Context, query map[string]any) (entry, error) 
 	c := s.conn
 	generation := c.Generation()
 	number, reply := c.Ask()
-	if err := c.NC.PublishRequest(c.API+"STREAM.MSG.GET."+s.stream.name, reply, body); err != nil {
+	if err := c.PublishRequest(c.API+"STREAM.MSG.GET."+s.stream.name, reply, body); err != nil {
 		return entry{}, err
 	}
 	m, err := c.Await(ctx, generation, number)

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,7 @@ func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration
 func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer any) error {
 	generation := c.Generation()
 	number, reply := c.Ask()
-	if err := c.NC.PublishRequest(c.API+subject, reply, body); err != nil {
+	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
 		return err
 	}
 	m, err := c.Await(ctx, generation, number)
@@ -76,6 +77,15 @@ func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer 
 		return err
 	}
 	return Parse(m, answer)
+}
+
+// PublishRequest sends a request. Where nothing more can come of the connection, its error says why: the library's
+// speaks of its buffer.
+func (c *Conn) PublishRequest(subject, reply string, body []byte) error {
+	if err := c.NC.PublishRequest(subject, reply, body); err != nil {
+		return cmp.Or(c.Over(), err)
+	}
+	return nil
 }
 
 // Await waits for the reply with the number.
