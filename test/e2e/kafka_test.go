@@ -119,7 +119,10 @@ func (s *seat) complaint(e *event) string {
 	if e.UID == "" {
 		key = "/" + e.op()
 	}
-	want := kgo.StickyKeyPartitioner(nil).ForTopic(s.topic).Partition(&kgo.Record{Key: []byte(s.key)}, s.partitions)
+	want := kgo.StickyKeyPartitioner(nil).ForTopic(s.topic).Partition(&kgo.Record{Key: []byte(key)}, s.partitions)
+	if e.UID != "" && e.op() == "gap" { // it is in the object's partition, and leaves its key alone
+		key = "/gap/" + e.kind() + "/" + key
+	}
 	switch deleted := e.op() == "deleted"; {
 	case s.topic != s.wanted:
 		return fmt.Sprintf("the topic is %s, want %s", s.topic, s.wanted)
