@@ -37,7 +37,7 @@ type catalog interface {
 // name is read as it is configured there. Every entry that is wrong is in the errors, and the choice is without it.
 func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
 	c := &Choice{places: map[schema.GroupResource][]int{}, twins: map[schema.GroupResource]int{}}
-	var errs []error
+	errs := contradictions(resources)
 	for _, wildcards := range []bool{false, true} {
 		for i := range resources {
 			entries := config.EntriesOf(resources, resources[i].Name)
@@ -47,6 +47,36 @@ func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
 		}
 	}
 	return c, errs
+}
+
+// contradictions finds wildcards that differ about resources which both stand for, whatever is served now: one that is
+// installed later must not keep the exporter from its next start.
+func contradictions(resources []config.Resource) (errs []error) {
+	all := config.EntriesOf(resources, "*")
+	for i := range resources {
+		group := &resources[i]
+		if len(all) == 0 || group == all[0] || !source.IsWildcard(group.Name) || all[0].Excludes(strings.TrimPrefix(group.Name, "*")) {
+			continue
+		}
+		if differ(all[0], group) {
+			errs = append(errs, usage.Errorf(`resource %q: "*" stands for the same, with other selectors, namespaces or rules: leave it out there with exclude: [%q]`,
+				group.Name, group.Name))
+		}
+	}
+	return errs
+}
+
+// differ says whether two entries would stream an object of both in two ways.
+func differ(a, b *config.Resource) bool {
+	some := change.Resource{Group: "any", Name: "any"}
+	for _, one := range streamsOf(some, []*config.Resource{a}) {
+		for _, other := range streamsOf(some, []*config.Resource{b}) {
+			if overlap(one.Stream.Namespace, other.Stream.Namespace) && !one.isLike(&other) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // chooseOne finds the streams of one name.
@@ -68,7 +98,8 @@ func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
 	}
 	if source.IsWildcard(configured.Name) {
 		c.Left = append(c.Left, served.LeftOut(configured.Name)...)
-		return []error{c.addWildcard(found, configured)}
+		c.addWildcard(found, configured)
+		return nil
 	}
 	var errs []error
 	for _, resource := range found {
@@ -144,7 +175,7 @@ func (c *Choice) add(resource change.Resource, entries []*config.Resource) error
 
 // addWildcard adds the streams of what is not configured by its own name. A wildcard may stand for nothing: what it is
 // for may come later.
-func (c *Choice) addWildcard(found []change.Resource, configured *config.Resource) error {
+func (c *Choice) addWildcard(found []change.Resource, configured *config.Resource) {
 	for _, resource := range found {
 		excluded := configured.Excludes(resource.String())
 		switch reason := c.refusal(resource, configured); {
@@ -153,15 +184,14 @@ func (c *Choice) addWildcard(found []change.Resource, configured *config.Resourc
 		case reason != "":
 			c.leave(resource.String(), reason)
 		default:
-			if err := c.add(resource, []*config.Resource{configured}); err != nil {
-				return err
+			if err := c.add(resource, []*config.Resource{configured}); err != nil { // contradictions have told of it
+				c.leave(resource.String(), err.Error())
 			}
 		}
 	}
 	if len(found) == 0 {
 		c.leave(configured.Name, "it stands for nothing that the API server serves")
 	}
-	return nil
 }
 
 func (c *Choice) has(resource change.Resource) bool {
@@ -240,7 +270,7 @@ func (c *Choice) addStream(added Selected) error {
 		if !overlap(there.Stream.Namespace, added.Stream.Namespace) {
 			continue
 		}
-		if there.Stream != added.Stream || there.Selection != added.Selection || !slices.EqualFunc(there.Entries(), added.Entries(), sameShape) {
+		if !there.isLike(&added) {
 			return usage.Errorf("resource %q: %s is configured already as %q, with other selectors, namespaces, rules or version: configure it in one place",
 				added.Names[0], added.Stream.Resource, there.Names[0])
 		}
@@ -255,6 +285,11 @@ func (c *Choice) addStream(added Selected) error {
 	}
 	c.Streams = append(c.Streams, added)
 	return nil
+}
+
+// isLike says whether both are one stream.
+func (s *Selected) isLike(other *Selected) bool {
+	return s.Stream == other.Stream && s.Selection == other.Selection && slices.EqualFunc(s.Entries(), other.Entries(), sameShape)
 }
 
 func overlap(a, b string) bool { return a == b || a == "" || b == "" }

@@ -71,6 +71,10 @@ func TestOneObjectIsInOneStream(t *testing.T) {
 		{"wildcard and another version", resources{{Name: "*"}, {Name: "deployments.v1beta1.apps"}},
 			[]string{"deployments.apps  deployments.v1beta1.apps+*", "nodes  *", "pods  *"}},
 		{"two wildcards", resources{{Name: "*"}, {Name: "*.apps"}}, []string{"deployments.apps  *+*.apps", "nodes  *", "pods  *"}},
+		{"wildcards that differ of what only one has", resources{{Name: "*", Exclude: []string{"*.gadgets"}}, {Name: "*.gadgets", LabelSelector: "x"}},
+			[]string{"deployments.apps  *", "nodes  *", "pods  *"}},
+		{"wildcards that differ of namespaces", resources{{Name: "*", Namespaces: []string{"a"}}, {Name: "*.apps", Namespaces: []string{"b"}, LabelSelector: "x"}},
+			[]string{"a/deployments.apps  *", "a/pods  *", "b/deployments.apps x *.apps"}},
 		{"wildcard of a namespace leaves out what has none", resources{{Name: "*", Namespaces: []string{"a"}}},
 			[]string{"a/deployments.apps  *", "a/pods  *"}},
 		{"a wildcard that leaves out", resources{{Name: "*", Exclude: []string{"pods"}}}, []string{"deployments.apps  *", "nodes  *"}},
@@ -97,6 +101,7 @@ func TestOneObjectIsInOneStream(t *testing.T) {
 
 func TestContradictingResourcesAreRefused(t *testing.T) {
 	type resources = []config.Resource
+	const apart = `resource "*.apps": "*" stands for the same, with other selectors, namespaces or rules: leave it out there with exclude: ["*.apps"]`
 	const remedy = "with other selectors, namespaces, rules or version: configure it in one place"
 	for _, c := range []struct {
 		name       string
@@ -107,7 +112,9 @@ func TestContradictingResourcesAreRefused(t *testing.T) {
 		{"all namespaces and one", resources{{Name: "pods"}, {Name: "po", Namespaces: []string{"a"}}}, `resource "po": pods is configured already as "pods", ` + remedy},
 		{"versions", resources{{Name: "deployments.apps"}, {Name: "deployments.v1beta1.apps"}},
 			`resource "deployments.v1beta1.apps": deployments.apps is configured already as "deployments.apps", ` + remedy},
-		{"wildcards", resources{{Name: "*"}, {Name: "*.apps", LabelSelector: "x"}}, `resource "*.apps": deployments.apps is configured already as "*", ` + remedy},
+		{"wildcards", resources{{Name: "*"}, {Name: "*.apps", LabelSelector: "x"}}, apart},
+		{"wildcards, before there is anything", resources{{Name: "*.gadgets", Ops: []string{"added"}}, {Name: "*"}}, strings.ReplaceAll(apart, "apps", "gadgets")},
+		{"wildcards of namespaces", resources{{Name: "*", Namespaces: []string{"a"}}, {Name: "*.apps"}}, apart},
 		{"cluster-scoped", resources{{Name: "nodes", Namespaces: []string{"a", "b"}}}, `resource "nodes": it is cluster-scoped and has no namespaces: leave out namespaces a, b`},
 		{"several", resources{{Name: "x"}, {Name: "pods"}, {Name: "y"}}, "resources: 2 problems:\n" +
 			"  resource \"x\": the API server serves no such resource: see kubectl api-resources\n" +

@@ -13,5 +13,6 @@
 //     another, with no order between the two (I3). So the last entry is what the API server selects by, and takes all
 //     that others do: what none takes could never be told as deleted.
 //   - Two entries that contradict each other for a resource which appears later stop nothing: the first one counts, and
-//     the log says so once.
+//     the log says so once. Wildcards that could contradict each other are refused before anything is served, since
+//     what one of them found would end the next start.
 package selection

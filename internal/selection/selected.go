@@ -1,6 +1,8 @@
 package selection
 
 import (
+	"slices"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -15,4 +17,9 @@ type Selected struct {
 	// those that no special one takes.
 	Configured *config.Resource
 	Special    []*config.Resource // the entries before it of the same name; the first counts that takes an object
+}
+
+// IsNamed says whether a configured name stands for this stream alone, and no wildcard found it.
+func (s *Selected) IsNamed() bool {
+	return slices.ContainsFunc(s.Names, func(name string) bool { return !source.IsWildcard(name) })
 }

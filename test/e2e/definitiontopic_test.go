@@ -16,15 +16,19 @@ const definedTopics = threeReplicas + ", cleanup: 'compact,delete', retention: 3
 
 // kafkaFollowsDefinitions: a definition that appears while the exporter runs, one that appears just before it is
 // killed, and one that vanishes. Their topics are made as the sinks say, also under a template of their own, and have
-// each change once.
+// each change once. A sink that may make none has letters of the definition without a topic, also after a restart, and
+// goes on with the others.
 func kafkaFollowsDefinitions(t *testing.T, c *kafka.Cluster) {
 	plain := kafkaSink{name: "idempotent", prefix: "di.dev.", delivery: "idempotent", more: definedTopics}
 	whole := kafkaSink{name: "transactional", prefix: "dt.dev.", delivery: "transactional", more: definedTopics}
 	own := whole // of its streams, by a wildcard
 	own.prefix, whole.more = "own.", definedTopics+`, topics: {"*.gadgets.example.com": "own.{resource}"}`
-	r := newRigOfWildcard(t, served{configured: "resources: ['*.gadgets.example.com']\n", sinks: plain.config(c) + whole.config(c), context: "dev"})
+	given := kafkaSink{name: "given", prefix: "dg.dev.", delivery: "idempotent", more: ", create: false"}
+	r := newRigOfWildcard(t, served{configured: "resources: ['*.gadgets.example.com']\n", sinks: plain.config(c) + whole.config(c) + given.config(c), context: "dev"})
 	known := []string{"gears.gadgets.example.com", "cogs.gadgets.example.com"}
 	r.topics = []*follower{followTopics(c, plain, known), followTopics(c, own, known)}
+	c.CreateTopic(t, topicOf(given.prefix, known[0]), kafka.Topic{})
+	gears := followTopics(c, given, known[:1])
 	r.starts()
 	r.eventuallyPage("the wildcard stands for nothing", func(p page) bool { return p.Ready && p.Discovery.LeftOut["*.gadgets.example.com"] != "" })
 
@@ -48,6 +52,12 @@ func kafkaFollowsDefinitions(t *testing.T, c *kafka.Cluster) {
 	r.undefine("gear")
 	for _, sink := range r.sinks() {
 		sink.await(t, r.exporter, "the delete of the gear", func(e *event) bool { return e.UID == gear && e.op() == "deleted" })
+	}
+	gears.await(t, r.exporter, "the delete of the gear", func(e *event) bool { return e.UID == gear && e.op() == "deleted" })
+	for _, l := range r.letters() {
+		if l.Sink != given.name || l.Reason != "topic" || l.Name != "a" {
+			t.Errorf("%+v is a letter, want those of the cog for the sink %s alone", l, given.name)
+		}
 	}
 	r.await(r.made("cog", "b"))
 	r.stopIdle()

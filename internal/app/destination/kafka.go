@@ -12,6 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
@@ -115,14 +116,15 @@ func kafkaPlaces(s *config.Sink, options kafka.Options) []Place {
 func kafkaOptions(of *table, told Observer) kafka.Options {
 	s, c, topics, k := of.sink, of.cluster, of.routes, of.sink.Kafka
 	options := kafka.Options{
-		Wire:   wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
-		Topics: topicsOf(c, s, topics), Delivery: k.Delivery, Compression: k.Compression,
+		Wire:     wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
+		Delivery: k.Delivery, Compression: k.Compression,
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
 		Judge: c.Judge(!sharesTopics(k, c.Name)), Notice: func(text string) { told.Noticed(s.Name, text) },
 		Warn: func(text string) { told.Warned(s.Name, text) }, Resync: time.Duration(s.Resync),
 		Uncompacted: of.misfit, Reserved: reserved(k, c.Name),
 	}
+	options.Topics, options.Found = topicsOf(c, s, topics)
 	if hasLabels(k) {
 		options.LabelTopics = k.LabelTopics
 		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }
@@ -153,14 +155,17 @@ func hasLabels(k *config.Kafka) bool {
 }
 
 // topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or
-// label tells. What frames their records has its topic without one.
-func topicsOf(c *cluster.Cluster, s *config.Sink, routes encode.Routes) []string {
-	var topics []string
+// label tells. What frames their records has its topic without one. Those that only a stream tells which a wildcard
+// stands for are found.
+func topicsOf(c *cluster.Cluster, s *config.Sink, routes encode.Routes) (topics, found []string) {
+	isNamed := selection.Following(&c.Current, (*selection.Selected).IsNamed)
+	named := map[string]bool{}
 	for stream, topic := range routed(c, s, routes) {
-		topics = append(topics, topic.OfFrames(stream))
+		name := topic.OfFrames(stream)
+		named[name] = named[name] || isNamed(stream) || name == topic.OfFrames(&change.Stream{})
 	}
-	slices.Sort(topics)
-	return slices.Compact(topics)
+	topics = slices.Sorted(maps.Keys(named))
+	return topics, slices.DeleteFunc(slices.Clone(topics), func(name string) bool { return named[name] })
 }
 
 // patternOf matches the topics that only a record's namespace, name or label tells; nil is none.

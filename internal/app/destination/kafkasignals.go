@@ -2,6 +2,7 @@ package destination
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -40,15 +41,17 @@ func kafkaHearer(of *table) (func(*RequestHandler) (Hearer, error), error) {
 	}, nil
 }
 
-// signalTopic is the topic of the template, in which there must be no records of the sink.
+// signalTopic is the topic of the template, in which there must be no records of the sink. Those of what a wildcard
+// found are refused when they come, since the topic is reserved.
 func signalTopic(template string, c *cluster.Cluster, s *config.Sink, routes encode.Routes) (string, error) {
 	made, err := encode.NewTopic(template, c.Name)
 	if err != nil {
 		return "", err
 	}
 	name := made.OfFrames(&change.Stream{})
+	_, found := topicsOf(c, s, routes)
 	for stream, topic := range routed(c, s, routes) {
-		if leadsTo(topic, stream, name) {
+		if leadsTo(topic, stream, name) && !slices.Contains(found, topic.OfFrames(stream)) {
 			return "", fmt.Errorf("records of %s go to topic %s: choose another topic", stream, name)
 		}
 	}

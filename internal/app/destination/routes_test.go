@@ -40,8 +40,12 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 			t.Errorf("%s goes to %s, want %s", rec.Stream, routes.Of(rec), want)
 		}
 	}
-	if got, want := topicsOf(c, s, routes), []string{"all", "pods.-", "wild.services"}; !slices.Equal(got, want) {
-		t.Errorf("topics that are known beforehand are %q, want %q", got, want)
+	topics, found := topicsOf(c, s, routes)
+	if want := []string{"all", "pods.-", "wild.services"}; !slices.Equal(topics, want) {
+		t.Errorf("topics that are known beforehand are %q, want %q", topics, want)
+	}
+	if want := []string{"wild.services"}; !slices.Equal(found, want) {
+		t.Errorf("of topics, %q are what a wildcard found, want %q", found, want)
 	}
 	s.Kafka.Topics["po"] = "a b"
 	if _, err := kafkaRoutes(s.Kafka, c); err == nil {

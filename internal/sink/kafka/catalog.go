@@ -27,8 +27,8 @@ type catalog struct {
 // defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
 const defaultLimit = 1048588
 
-// examineAll looks at the configured topics, and at those that the mark or the sink know besides, if they still exist:
-// a topic that nothing is configured to write to may be deleted.
+// examineAll looks at the topics that are known beforehand, and at those that the mark or the sink know besides, if
+// they still exist: a topic that nothing is configured to write to may be deleted.
 func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
 	names := slices.Concat(c.options.Topics, c.known.names)
 	if want != nil {
@@ -55,10 +55,10 @@ func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) 
 	return found, err
 }
 
-// examine looks at one topic. It is nil for one that data chose, and that is not there, or is not ours to write to, any
+// examine looks at one topic. It is nil for one that data chose, and that is not ours to write to, or not there any
 // more.
 func (c *catalog) examine(ctx context.Context, name string) (*topic, error) {
-	if c.chosen.has(name) {
+	if !c.chosen.isForetold(name) {
 		if _, err := c.cluster.Topic(ctx, name); wire.Code(err) == codeUnknownTopic {
 			return nil, nil
 		}
@@ -86,8 +86,7 @@ func (c *catalog) of(ctx context.Context, name string) (*topic, *refusal, error)
 	t, err := c.find(ctx, name)
 	switch {
 	case refusesTopic(err) && c.chosen.has(name):
-		c.chosen.close(name, err)
-		return nil, c.chosen.refusal(name), nil
+		return nil, c.chosen.close(name, err), nil
 	case err != nil:
 		return nil, nil, err
 	}

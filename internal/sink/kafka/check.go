@@ -28,10 +28,22 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	if err := s.patiently(bounded, s.cluster.Reach); err != nil {
 		return "", checkError("reach the brokers", wire.Explain(err))
 	}
-	var problems []error
+	var problems, refused []error
 	notes := &notes{}
 	for _, name := range s.options.Topics {
-		problems = append(problems, s.checkTopic(bounded, name, notes))
+		err := s.checkTopic(bounded, name, notes)
+		if s.catalog.chosen.has(name) && refusesTopic(err) {
+			refused = append(refused, err)
+			continue
+		}
+		problems = append(problems, err)
+	}
+	switch n := len(refused); {
+	case n == 0:
+	case n == len(s.options.Topics):
+		problems = append(problems, refused...)
+	default:
+		notes.texts = append(notes.texts, fmt.Sprintf("records of %d resources that a wildcard stands for become dead letters, since: %v", n, refused[0]))
 	}
 	problems = append(problems, s.checkProducer(bounded, notes))
 	return notes.String(), errors.Join(problems...)
@@ -77,7 +89,7 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 			err := s.patiently(ctx, func(ctx context.Context) error { return s.cluster.Validate(ctx, spec) })
 			return checkError("create topic "+name, wire.Explain(err))
 		}
-		return permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
+		return topicPermanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
 	}
 	if err != nil {
 		return checkError("look up topic "+name, wire.Explain(err))

@@ -54,6 +54,9 @@ func TestCheckNamesTheCause(t *testing.T) {
 		{"no such topic", func() {
 			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: "k8s.", Prefix: true})
 		}, func(o *Options) { o.Topics = append(o.Topics, "k8s.none") }, []string{"topic k8s.none", "create"}, nil},
+		{"no such topic, which nobody has named", nil, func(o *Options) {
+			o.Topics, o.Found = append(o.Topics, "k8s.none"), []string{"k8s.none"}
+		}, nil, []string{"records of 1 resources", "dead letters", "topic k8s.none", "create"}},
 		{"several partitions for one order", func() {
 			config := map[string]string{"cleanup.policy": "compact", "max.message.bytes": "2000000"}
 			cluster.CreateTopic(t, "k8s.many", kafkatest.Topic{Partitions: 2, Config: config})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// chosen are the topics that are none of Options.Topics: data chose them, by an object's label, namespace or name, or
-// by a definition that came later. Whoever may make such objects must not be able to end the sink: what speaks against
+// chosen are the topics that nobody has named: data chose them, by an object's label, namespace or name, or by a
+// definition that a wildcard stands for, which is one of Options.Found in the next life. Whoever may make such objects must not be able to end the sink: what speaks against
 // the topic is held against the messages alone.
 type chosen struct {
 	*brokers
@@ -30,17 +30,25 @@ type objection struct {
 const mostClosed = 1000
 
 // has says whether data chose the topic.
-func (c *chosen) has(name string) bool { return !slices.Contains(c.options.Topics, name) }
+func (c *chosen) has(name string) bool {
+	return !c.isForetold(name) || slices.Contains(c.options.Found, name)
+}
+
+// isForetold says whether Open makes the topic, which does not count as one of a label.
+func (c *chosen) isForetold(name string) bool { return slices.Contains(c.options.Topics, name) }
 
 // close remembers what speaks against a topic, for a moment: looking again costs some requests.
-func (c *chosen) close(name string, err error) {
+func (c *chosen) close(name string, err error) *refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.shut) >= mostClosed {
 		clear(c.shut)
 	}
 	c.shut[name] = objection{err, c.now()}
+	return refusalOf(err)
 }
+
+func refusalOf(err error) *refusal { return &refusal{reason: "topic", err: err, noPlace: true} }
 
 // refusal is what speaks against a topic, nil where nothing is known.
 func (c *chosen) refusal(name string) *refusal {
@@ -50,7 +58,7 @@ func (c *chosen) refusal(name string) *refusal {
 	if !known || c.now().Sub(shut.since) > c.tuning.closed {
 		return nil
 	}
-	return &refusal{reason: "topic", err: shut.err, noPlace: true}
+	return refusalOf(shut.err)
 }
 
 // forbidden turns an error of a request about a topic that data chose into one that Open answers: the next Write
@@ -65,7 +73,7 @@ func (c *chosen) forbidden(name string, err error) error {
 
 // admit says whether one more topic may be made because data chose it.
 func (c *chosen) admit(name string) error {
-	if !c.has(name) {
+	if c.isForetold(name) {
 		return nil
 	}
 	c.mu.Lock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -57,6 +58,45 @@ func TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages(t *testing.T) {
 			next := newTestSink(t, options)
 			open(t, next, mark)
 			rejects(t, next, prefix, prefix+".revoked", "on topic "+prefix+".revoked")
+		})
+	}
+}
+
+// TestI4WhatAWildcardFoundDoesNotKeepTheSinkShut: each life meets topics of resources that nobody has named, and that
+// cannot be had. The sink opens, rejects what is for them, and has the topic when somebody has made it.
+func TestI4WhatAWildcardFoundDoesNotKeepTheSinkShut(t *testing.T) {
+	cluster := broker.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			options := testOptions(t, cluster, 1)
+			good := options.Topics[0]
+			missing, long := good+".missing", good+strings.Repeat("x", 250)
+			cluster.CreateTopic(t, good, kafkatest.Topic{})
+			options.Create, options.Delivery = false, delivery
+			s := newTestSink(t, options)
+			open(t, s, "")
+			rejects(t, s, good, missing, "does not exist")
+			mark := mustWrite(t, s, messagesOf(good, 1))
+
+			options.Topics, options.Found = []string{good, missing, long}, []string{missing, long}
+			next := newTestSink(t, options)
+			next.tuning.closed = 0
+			open(t, next, mark)
+			rejects(t, next, good, missing, "does not exist")
+			rejects(t, next, good, long, "249")
+			cluster.CreateTopic(t, missing, kafkatest.Topic{})
+			mustWrite(t, next, messagesOf(missing, 3))
+			cluster.AwaitTransactions(t, missing)
+			sameSet(t, missing, storedIDs(t, cluster, missing), idsOf(messagesOf("", 3)))
+
+			options.Found = nil
+			if _, err := New(options); err == nil {
+				t.Error("a name that no topic can have is taken")
+			}
+			options.Topics = []string{good, good + ".named"}
+			if _, err := sinktest.Open(within(t), newTestSink(t, options), mark); err == nil || !strings.Contains(err.Error(), "does not exist") {
+				t.Errorf("a topic that is named, and missing: %v", err)
+			}
 		})
 	}
 }

@@ -26,7 +26,8 @@
 //   - A topic keeps the partitions that it was first written with. Moving keys would cost every consumer its order, at
 //     a moment that somebody else chooses.
 //   - What data chose cannot end the sink (chosen): records of a topic that cannot be written to are dead letters.
-//     Labels make a bounded number of topics.
+//     Labels make a bounded number of topics. What a wildcard stands for is data in each life (Options.Found): a
+//     definition that somebody installs must not keep the sink shut after a restart.
 //   - Logs are searched for another cluster's records before anybody is fenced (inspector): after the mark, or at both
 //     ends without one. Reading whole logs would take as long as they are.
 //   - What others write beside the sink is looked at, too (inspectOthers): an acknowledged offset above the expected

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,6 +28,9 @@ type Options struct {
 	// all of them, and a record of a crash is found. Another destination is taken, too, but what a crash leaves in it
 	// before a mark with it is saved comes a second time, with the same id.
 	Topics []string
+	// Found are those of Topics that no configuration names, such as those of resources that a wildcard has found. What
+	// speaks against one of them is held against its messages, as with a destination that is none of Topics.
+	Found []string
 	// Others matches the further topics that a Reader looks for, which only records tell; nil is none.
 	Others *regexp.Regexp
 
@@ -90,6 +94,8 @@ func (o *Options) complete() error {
 	if o.Made == nil {
 		o.Made = func(int) {}
 	}
+	impossible := func(name string) bool { return slices.Contains(o.Found, name) && validTopic(name) != nil }
+	o.Topics = slices.DeleteFunc(slices.Clone(o.Topics), impossible)
 	return errors.Join(o.checkTopics(), o.checkCreation())
 }
 
