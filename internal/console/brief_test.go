@@ -142,6 +142,26 @@ func TestEveryFormatIsShownAlike(t *testing.T) {
 	}
 }
 
+// TestWhatIsAsDeepAsTheAPIServerTakesIsShown, with what changed in it, and the patch of it without the patch, which no
+// reader of JSON takes.
+func TestWhatIsAsDeepAsTheAPIServerTakesIsShown(t *testing.T) {
+	deep := func(leaf string) string {
+		return strings.Repeat(`{"a":[`, 5_000) + leaf + strings.Repeat("]}", 5_000)
+	}
+	patched := deployment(change.Updated, "3", deep("3"))
+	patched.Patch, patched.Base = []byte(`[{"op":"replace","path":"/a","value":`+strings.TrimSuffix(strings.TrimPrefix(deep("3"), `{"a":`), "}")+`}]`), "2"
+	for _, format := range []string{encode.FormatCloudEvents, encode.FormatDebezium} {
+		for _, style := range []Style{{JSON: true}, {Brief: true}, {}} {
+			messages := stored(t, encode.Options{Format: format, Transport: encode.File},
+				deployment(change.Added, "1", deep("1")), deployment(change.Updated, "2", deep("2")), patched)
+			_, lines := shown(t, style, messages...)
+			if n := strings.Count(strings.Join(lines, "\n"), "web"); n < 3 {
+				t.Errorf("%s %+v: %d changes of 3 are shown", format, style, n)
+			}
+		}
+	}
+}
+
 // TestI6DeletedObjectsAreForgotten: it runs for days.
 func TestI6DeletedObjectsAreForgotten(t *testing.T) {
 	log, _ := shown(t, Style{Brief: true}, stored(t, encode.Options{},

@@ -47,7 +47,8 @@ func lineOf(c *decode.Change) *Line {
 		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed), Actor: c.Actor, Involved: c.Involved, Changed: c.Changed, ChangedCut: c.ChangedCut,
 		Base: c.Base,
 	}
-	if !isSecret(c.ID.Resource) { // a patch of one may have its values anywhere
+	// A patch of a Secret may have its values anywhere, and that of a very deep object is deeper than JSON is read.
+	if !isSecret(c.ID.Resource) && json.Valid(c.Patch) {
 		line.Patch = c.Patch
 	}
 	if c.ID.Op == change.Actor {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/scan"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -61,13 +62,25 @@ func idText(m *sink.Stored) string {
 	if text := m.Header(sink.HeaderID); text != "" {
 		return text
 	}
-	var value struct {
-		ID string `json:"id"`
+	return text(membersOf(m.Value)["id"])
+}
+
+// membersOf are those of an object, which may be as deep as an API server takes within an envelope; nil is that the
+// value is none.
+func membersOf(value []byte) map[string]json.RawMessage {
+	members := map[string]json.RawMessage{}
+	if !scan.Members(value, func(name string, value []byte) { members[name] = value }) {
+		return nil
 	}
-	if len(m.Value) == 0 || json.Unmarshal(m.Value, &value) != nil {
+	return members
+}
+
+// text is a JSON string's, "" where the value is none.
+func text(value json.RawMessage) (s string) {
+	if json.Unmarshal(value, &s) != nil {
 		return ""
 	}
-	return value.ID
+	return s
 }
 
 // Read reads all that the message tells, whatever its format. It returns change.ErrForeignID as ID does, and another
@@ -194,7 +207,7 @@ type value struct {
 	Reason            string          `json:"reason"`
 	Snapshot          string          `json:"snapshot"`
 	FinalStateUnknown bool            `json:"finalstateunknown"`
-	Data              json.RawMessage `json:"data"`
+	Data              json.RawMessage `json:"-"`
 	Base              string          `json:"base"`
 	Actor             json.RawMessage `json:"actor"`
 	Involved          json.RawMessage `json:"involved"`
@@ -205,9 +218,22 @@ type value struct {
 	Op     string          `json:"op"`
 	Millis int64           `json:"ts_ms"`
 	Source json.RawMessage `json:"source"`
-	Before json.RawMessage `json:"before"`
-	After  json.RawMessage `json:"after"`
-	Text   json.RawMessage `json:"message"`
+	Before json.RawMessage `json:"-"`
+	After  json.RawMessage `json:"-"`
+	Text   json.RawMessage `json:"-"`
+}
+
+// read leaves what may be an object as it is.
+func (v *value) read(members map[string]json.RawMessage) error {
+	for name, into := range map[string]*json.RawMessage{"data": &v.Data, "before": &v.Before, "after": &v.After, "message": &v.Text} {
+		*into = members[name]
+		delete(members, name)
+	}
+	rest, err := json.Marshal(members)
+	if err == nil {
+		err = json.Unmarshal(rest, v)
+	}
+	return err
 }
 
 // remarks are what was done to a record for its sink, as a value has it.
@@ -224,9 +250,11 @@ func (c *Change) mark(m remarks) {
 
 // fromValue reads the CloudEvent, the envelope, or the bare object, which alone has a kind.
 func (c *Change) fromValue(text []byte) error {
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(text, &keys); err != nil {
-		return fmt.Errorf("its value is not a JSON object: %w", err)
+	keys := membersOf(text)
+	if keys == nil {
+		if err := json.Unmarshal(text, &keys); err != nil {
+			return fmt.Errorf("its value is not a JSON object: %w", err)
+		}
 	}
 	_, bare := keys["kind"]
 	_, event := keys["specversion"]
@@ -236,7 +264,7 @@ func (c *Change) fromValue(text []byte) error {
 		return nil
 	}
 	var v value
-	if err := json.Unmarshal(text, &v); err != nil {
+	if err := v.read(keys); err != nil {
 		return fmt.Errorf("its value has another form: %w", err)
 	}
 	c.Actor, c.Involved, c.Changed, c.ChangedCut = listOf(v.Actor), objectOf(v.Involved), listOf(v.Changed), v.ChangedCut

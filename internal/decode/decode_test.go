@@ -1,7 +1,9 @@
 package decode
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +66,40 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 					t.Errorf("the frame is %s of reason %q", c.Data, c.Reason)
 				}
 			})
+		}
+	}
+}
+
+// TestI4WhatIsAsDeepAsTheAPIServerTakesIsRead in the formats that have it in an envelope, and as a patch of it.
+func TestI4WhatIsAsDeepAsTheAPIServerTakesIsRead(t *testing.T) {
+	const most = 10_000
+	lists := strings.Repeat("[", most-1) + strings.Repeat("]", most-1)
+	object := []byte(`{"a":` + lists + `}`)
+	if !json.Valid(object) || json.Valid(fmt.Appendf(nil, `{"o":%s}`, object)) {
+		t.Fatal("an object of another depth is the deepest that Kubernetes reads")
+	}
+	patch := []byte(`[{"op":"add","path":"/a","value":` + lists + `}]`)
+	stream := &change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}}
+	for _, format := range []string{encode.FormatCloudEvents, encode.FormatDebezium} {
+		for _, op := range []change.Op{change.Added, change.Updated, change.Deleted} {
+			rec := &change.Record{
+				Stream: stream, Op: op, Key: change.Key{Namespace: "shop", Name: "deep"}, UID: "u-1", ResourceVersion: "9", Object: object, Before: object, Received: time.UnixMilli(1),
+			}
+			if op == change.Updated && format == encode.FormatCloudEvents {
+				rec.Patch, rec.Base = patch, "7"
+			}
+			messages, err := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: "0b6f", Format: format, Transport: encode.File}).Encode(t.Context(), nil, rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := Read(&sink.Stored{Place: "here", Value: messages[0].Value})
+			if err != nil || c.ID != rec.ID("0b6f") || rec.Patch == nil && string(c.Object) != string(object) || string(c.Patch) != string(rec.Patch) {
+				t.Errorf("%s %s: %v", format, op, err)
+			}
+			foreign := (&Owner{Cluster: "dev", UIDs: []string{"ffff"}}).Judge(&sink.Stored{Value: messages[0].Value})
+			if foreign == nil || !strings.Contains(foreign.Error(), "dev") {
+				t.Errorf("%s %s: the owner is %v", format, op, foreign)
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"encoding/json"
 	"net/url"
 	"slices"
 
@@ -41,23 +40,12 @@ func clusterName(m *sink.Stored) string {
 	if name, err := url.PathUnescape(m.Header(headerNATS + "cluster")); err == nil && name != "" {
 		return name
 	}
-	var value struct {
-		Kind        string          `json:"kind"`
-		SpecVersion string          `json:"specversion"`
-		Cluster     string          `json:"cluster"`
-		Source      json.RawMessage `json:"source"`
-	}
-	if json.Unmarshal(m.Value, &value) != nil || value.Kind != "" { // an object may have fields of any name
+	members := membersOf(m.Value)
+	if _, bare := members["kind"]; bare { // an object may have fields of any name
 		return ""
 	}
-	if value.SpecVersion != "" {
-		return value.Cluster
+	if text(members["specversion"]) != "" {
+		return text(members["cluster"])
 	}
-	var source struct { // of the envelope
-		Name string `json:"name"`
-	}
-	if json.Unmarshal(value.Source, &source) != nil {
-		return ""
-	}
-	return source.Name
+	return text(membersOf(members["source"])["name"]) // of the envelope
 }

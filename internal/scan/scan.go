@@ -165,9 +165,32 @@ func (q *Proof) measure(number []byte) {
 // list.
 func (p *Proof) Prove(text []byte, key string) {
 	*p = Proof{text: text, places: p.places[:0], watched: p.watched[:0], key: key}
-	if len(text) > math.MaxUint32 {
+	p.prove(0)
+}
+
+// prove begins at a depth, which is negative for what may be deeper than encoding/json takes.
+func (p *Proof) prove(depth int) {
+	if len(p.text) > math.MaxUint32 {
 		return
 	}
-	end := p.value(space(text, 0), 0)
-	p.whole = end >= 0 && space(text, end) == len(text)
+	end := p.value(space(p.text, 0), depth)
+	p.whole = end >= 0 && space(p.text, end) == len(p.text)
+}
+
+// envelopes are how many brackets may be around an object: an envelope's, and those of a patch.
+const envelopes = 4
+
+// Members hands on the members of an object, and says whether the text is one. It takes an object around one that is as
+// deep as encoding/json takes, and as the API server does. encoding/json does not.
+func Members(text []byte, each func(name string, value []byte)) bool {
+	p := Proof{text: text}
+	p.prove(-envelopes)
+	c := p.Cursor()
+	if !p.whole || c.Byte() != '{' {
+		return false
+	}
+	for c.Enter(); c.Next('}'); {
+		each(string(Text(c.Key())), c.Skip())
+	}
+	return true
 }

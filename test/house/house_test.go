@@ -26,7 +26,7 @@ func arrows() map[string][]string {
 		"internal/sink":            {},
 		"internal/encode":          {"internal/change", "internal/involved", "internal/scan", "internal/sink", "internal/typed"},
 		"internal/registry":        {"internal/change", "internal/encode", "internal/sink", "internal/typed"},
-		"internal/decode":          {"internal/change", "internal/sink"},
+		"internal/decode":          {"internal/change", "internal/scan", "internal/sink"},
 		"internal/verify":          {"internal/change", "internal/decode", "internal/sink"},
 		"internal/console":         {"internal/change", "internal/control", "internal/deadletter", "internal/decode", "internal/page", "internal/sink", "internal/source", "internal/verify"},
 		"internal/config":          {},
@@ -60,7 +60,7 @@ func arrows() map[string][]string {
 		"internal/page":            {"internal/change"},
 		"internal/telemetry":       {"internal/change", "internal/fifo", "internal/sink"},
 		"internal/sink/sinktest":   {"internal/change", "internal/sink"},
-		"internal/sink/file":       {"internal/change", "internal/disk", "internal/sink"},
+		"internal/sink/file":       {"internal/change", "internal/disk", "internal/scan", "internal/sink"},
 		"internal/sink/nats":       {"internal/change", "internal/sink", "internal/sink/nats/conn"},
 		"internal/sink/nats/conn":  {"internal/sink"},
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -15,7 +16,7 @@ import (
 // TestI3ObjectsHaveNoIDsInATail: a custom resource may have any field at its top, also an id of another change. In the
 // formats that a file takes, what counts is the envelope's alone: the object is within it.
 func TestI3ObjectsHaveNoIDsInATail(t *testing.T) {
-	const cluster = "0b6f3c1e"
+	const cluster, foreignID = "0b6f3c1e", "0b6f3c1e/pods/shop/next/u-9/9/updated"
 	stream := &change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}}
 	for _, format := range config.LineFormats() {
 		t.Run(format, func(t *testing.T) {
@@ -46,6 +47,10 @@ func TestI3ObjectsHaveNoIDsInATail(t *testing.T) {
 				t.Errorf("found %q, want %q", found, want)
 			}
 		})
+	}
+	deep := strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999) // an API server takes one bracket more
+	if got := idOf([]byte(`{"before":null,"after":{"a":` + deep + `},"id":"` + foreignID + `"}`)); got != foreignID {
+		t.Errorf("after an object as deep as the API server takes is id %q", got)
 	}
 	for _, bare := range []string{encode.FormatObject, encode.FormatCloudEventsBinary} {
 		if slices.Contains(config.LineFormats(), bare) {

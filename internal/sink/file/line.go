@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // appendLine appends a value as one line; a tombstone leaves none. JSON has no newline within a string, so one that is
@@ -28,28 +29,19 @@ func appendLine(dst, value []byte) []byte {
 }
 
 // idOf is the string "id" on the top level of the line, or "" if it has none that kubecdc wrote.
-func idOf(line []byte) string {
-	d := json.NewDecoder(bytes.NewReader(line))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+func idOf(line []byte) (id string) {
+	whole := scan.Members(line, func(name string, value []byte) {
+		if name == "id" && id == "" {
+			id = ourID(value)
+		}
+	})
+	if !whole {
 		return ""
 	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return ""
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return ""
-		}
-		if key == "id" {
-			return ourID(value)
-		}
-	}
-	return ""
+	return id
 }
 
-func ourID(value json.RawMessage) string {
+func ourID(value []byte) string {
 	var id string
 	if json.Unmarshal(value, &id) != nil {
 		return ""
