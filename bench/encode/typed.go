@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,7 @@ func newRegistered(form typed.Form) (registered, error) {
 	if err != nil {
 		return registered{}, err
 	}
-	document, err := openapi.Parse(documents["v1"])
+	document, err := openapi.Read(bytes.NewReader(documents["v1"]))
 	if err != nil {
 		return registered{}, err
 	}

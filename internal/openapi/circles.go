@@ -2,20 +2,16 @@ package openapi
 
 import "github.com/kubecdc/kubecdc/internal/typed"
 
-// circles gives each named schema a number, the same for those that refer to each other, and for none else (Tarjan,
-// Depth-first search and linear graph algorithms).
-func (d *Document) circles() map[string]int {
-	t := tarjan{Document: d, seen: map[string]int{}, low: map[string]int{}, circle: map[string]int{}}
-	for name := range d.schemas {
-		if t.seen[name] == 0 {
-			t.visit(name)
-		}
-	}
+// circles gives each named schema that one leads to a number, the same for those that refer to each other, and for none
+// else (Tarjan, Depth-first search and linear graph algorithms).
+func (r *reading) circles(from string) map[string]int {
+	t := tarjan{reading: r, seen: map[string]int{}, low: map[string]int{}, circle: map[string]int{}}
+	t.visit(from)
 	return t.circle
 }
 
 type tarjan struct {
-	*Document
+	*reading
 	seen, low map[string]int // from 1 on
 	circle    map[string]int
 	stack     []string
@@ -26,9 +22,9 @@ func (t *tarjan) visit(name string) {
 	t.low[name] = t.seen[name]
 	t.stack = append(t.stack, name)
 	refs := map[string]bool{}
-	t.refs(t.schemas[name], refs, 0)
+	t.refs(t.schema(name), refs, 0)
 	for to := range refs {
-		if _, known := t.schemas[to]; !known {
+		if _, known := t.texts[to]; !known {
 			continue
 		}
 		if t.seen[to] == 0 {

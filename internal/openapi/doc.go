@@ -6,7 +6,9 @@
 //   - Of a schema only what leads to a field and what says its type is read. What a schema leaves open, an object may
 //     have.
 //   - The library of Kubernetes for these documents decodes all of each into Go types, and needs as much memory as the
-//     rest of the exporter.
+//     rest of the exporter. Whoever may make definitions decides how large a document is, so it is read schema by
+//     schema, of which the text is kept up to a bound. Only what one kind leads to is decoded, and for one answer: Go
+//     values take ten times the memory of the text.
 //   - Where a type of the document refers to one that refers back, the value is JSON text, so that each type is the
 //     same wherever it comes. What is written inline has a name by where it is: types that look the same today may
 //     differ tomorrow.

@@ -3,16 +3,24 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
-// Document is what a server publishes for one version of one group.
+// Document is what a server publishes for one version of one group. It has the texts of its schemas, and decodes those
+// that are asked for: decoded they take ten times as much memory.
 type Document struct {
-	schemas map[string]*schema
+	// LeftOut counts the schemas that are not kept, since there would be too much of them (I6).
+	LeftOut int
+
+	texts map[string]json.RawMessage
+	kinds map[kind]string // the names of their schemas
+	size  int             // of the texts
 }
+
+// mostText is how much of a document is kept (I6).
+const mostText = 32 << 20
 
 // schema is what leads to the fields of an object or of a part of one, and says what they are.
 type schema struct {
@@ -29,55 +37,99 @@ type schema struct {
 	Open        bool               `json:"x-kubernetes-preserve-unknown-fields"`
 	Embedded    bool               `json:"x-kubernetes-embedded-resource"`
 	IntOrString bool               `json:"x-kubernetes-int-or-string"`
-	Kinds       []kind             `json:"x-kubernetes-group-version-kind"`
 }
 
 type kind struct{ Group, Version, Kind string }
 
-// Parse reads a document of OpenAPI v3.
-func Parse(text []byte) (*Document, error) {
-	var read struct {
-		Components struct {
-			Schemas map[string]*schema `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(text, &read); err != nil {
+// Read reads a document of OpenAPI v3, schema by schema.
+func Read(from Text) (*Document, error) {
+	d := &Document{texts: map[string]json.RawMessage{}, kinds: map[kind]string{}}
+	p := newParts(from)
+	err := p.members(func(name string) error {
+		if name != "components" {
+			return p.skip()
+		}
+		return p.members(func(name string) error {
+			if name != "schemas" {
+				return p.skip()
+			}
+			return p.members(func(name string) error {
+				text, err := p.value(nil)
+				if err == nil {
+					d.add(name, text)
+				}
+				return err
+			})
+		})
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read the API server's schemas: %w", err)
 	}
-	return &Document{read.Components.Schemas}, nil
+	return d, nil
+}
+
+// add keeps a schema. Of several of one kind the first name counts.
+func (d *Document) add(name string, text json.RawMessage) {
+	if len(text) > mostOne || d.size+len(text) > mostText {
+		d.LeftOut++
+		return
+	}
+	d.texts[name], d.size = text, d.size+len(text)
+	var of struct {
+		Kinds []kind `json:"x-kubernetes-group-version-kind"`
+	}
+	if json.Unmarshal(text, &of) != nil {
+		return
+	}
+	for _, k := range of.Kinds {
+		if known, found := d.kinds[k]; !found || name < known {
+			d.kinds[k] = name
+		}
+	}
 }
 
 // Has says whether an object of the kind can have what the steps lead to, and whether the document knows the kind.
 func (d *Document) Has(group, version, kindName string, steps []transform.Step) (has, known bool) {
-	name := d.of(kind{group, version, kindName})
-	if name == "" {
+	name, known := d.kinds[kind{group, version, kindName}]
+	if !known {
 		return false, false
 	}
-	return d.leads(d.schemas[name], steps), true
+	r := d.read()
+	return r.leads(r.schema(name), steps), true
 }
 
-// of is the name of the kind's schema, "" where there is none. Of several it is the first.
-func (d *Document) of(k kind) (name string) {
-	for at, s := range d.schemas {
-		if s != nil && slices.Contains(s.Kinds, k) && (name == "" || at < name) {
-			name = at
+// reading is a document of which schemas are decoded, for one answer.
+type reading struct {
+	*Document
+	decoded map[string]*schema
+}
+
+func (d *Document) read() *reading { return &reading{d, map[string]*schema{}} }
+
+// schema is nil where the document has none, or one of another form, which leaves open what there is.
+func (r *reading) schema(name string) *schema {
+	s, known := r.decoded[name]
+	if !known {
+		if text := r.texts[name]; text != nil && json.Unmarshal(text, &s) != nil {
+			s = nil
 		}
+		r.decoded[name] = s
 	}
-	return name
+	return s
 }
 
 // leads says whether the steps lead to anything from a part of an object.
-func (d *Document) leads(s *schema, steps []transform.Step) bool {
-	if s == nil || len(steps) == 0 || d.open(s) {
+func (r *reading) leads(s *schema, steps []transform.Step) bool {
+	if s == nil || len(steps) == 0 || r.open(s) {
 		return true
 	}
-	for _, next := range d.follow(s, steps[0]) {
-		if d.leads(next, steps[1:]) {
+	for _, next := range r.follow(s, steps[0]) {
+		if r.leads(next, steps[1:]) {
 			return true
 		}
 	}
-	for _, part := range d.parts(s) {
-		if d.leads(part, steps) {
+	for _, part := range r.parts(s) {
+		if r.leads(part, steps) {
 			return true
 		}
 	}
@@ -85,16 +137,16 @@ func (d *Document) leads(s *schema, steps []transform.Step) bool {
 }
 
 // open says whether the schema leaves open what there is.
-func (d *Document) open(s *schema) bool {
-	says := len(s.Properties) + len(s.Additional) + len(d.parts(s))
+func (r *reading) open(s *schema) bool {
+	says := len(s.Properties) + len(s.Additional) + len(r.parts(s))
 	return s.Open || s.Embedded || says == 0 && s.Items == nil && (s.Type == "" || s.Type == "object")
 }
 
 // parts are the schemas that a schema refers to for the same place.
-func (d *Document) parts(s *schema) []*schema {
+func (r *reading) parts(s *schema) []*schema {
 	var parts []*schema
 	if s.Ref != "" {
-		parts = append(parts, d.schemas[target(s)])
+		parts = append(parts, r.schema(target(s)))
 	}
 	return append(append(append(parts, s.All...), s.Any...), s.One...)
 }
@@ -103,7 +155,7 @@ func (d *Document) parts(s *schema) []*schema {
 func target(s *schema) string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
 // follow is where one step leads; nil is where anything may be.
-func (d *Document) follow(s *schema, step transform.Step) (next []*schema) {
+func (r *reading) follow(s *schema, step transform.Step) (next []*schema) {
 	if step.Field == "" && s.Items != nil {
 		next = append(next, s.Items)
 	}

@@ -15,12 +15,13 @@ type Options struct {
 
 // Type is the type of the objects of a kind, nil where the document does not know it.
 func (d *Document) Type(group, version, kindName string, o Options) *typed.Type {
-	name := d.of(kind{group, version, kindName})
-	if name == "" {
+	name, known := d.kinds[kind{group, version, kindName}]
+	if !known {
 		return nil
 	}
+	r := d.read()
 	b := builder{
-		Document: d, options: o, circles: d.circles(), made: map[string]*typed.Type{}, names: typed.Names{},
+		reading: r, options: o, circles: r.circles(name), made: map[string]*typed.Type{}, names: typed.Names{},
 		fields: typed.MaxFields, bytes: typed.MaxNames,
 	}
 	if t := b.component(name, 0); t.Kind == typed.Record {
@@ -31,7 +32,7 @@ func (d *Document) Type(group, version, kindName string, o Options) *typed.Type 
 
 // builder makes the types of one kind.
 type builder struct {
-	*Document
+	*reading
 	options       Options
 	circles       map[string]int // of schemas that refer to each other
 	made          map[string]*typed.Type
@@ -51,7 +52,7 @@ func (b *builder) component(name string, depth int) *typed.Type {
 	if made := b.made[name]; made != nil {
 		return made
 	}
-	t := b.of(b.schemas[name], place{name, typed.RecordName(name), depth})
+	t := b.of(b.schema(name), place{name, typed.RecordName(name), depth})
 	if t.Kind == typed.Time && strings.HasSuffix(name, ".MicroTime") {
 		t.Digits = 6
 	}

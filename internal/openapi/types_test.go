@@ -55,7 +55,7 @@ const thingsAsAvro = `{"type":"record","name":"io.example_x.v1.Thing","fields":[
 {"name":"same","type":["null","meta.Small"],"default":null}]}],"default":null}]}`
 
 func TestTypesOfADocument(t *testing.T) {
-	d, err := Parse([]byte(things))
+	d, err := Read(strings.NewReader(things))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,16 +78,17 @@ func TestTypesOfADocument(t *testing.T) {
 
 // TestCirclesAreCutWhereverTheyAreEntered: a type is the same, whichever kind leads to it.
 func TestCirclesAreCutWhereverTheyAreEntered(t *testing.T) {
-	d, err := Parse([]byte(things))
+	d, err := Read(strings.NewReader(things))
 	if err != nil {
 		t.Fatal(err)
 	}
-	circles := d.circles()
+	circles := d.read().circles("io.example-x.v1.Thing")
 	if circles["meta.Node"] != circles["meta.Leaf"] || circles["meta.Node"] == circles["meta.Small"] || circles["meta.Object"] == circles["meta.Time"] {
 		t.Errorf("the circles are %v", circles)
 	}
 	for _, name := range []string{"meta.Node", "meta.Leaf"} {
-		b := builder{Document: d, circles: circles, made: map[string]*typed.Type{}, names: typed.Names{}, fields: 100, bytes: 1000}
+		r := d.read()
+		b := builder{reading: r, circles: r.circles(name), made: map[string]*typed.Type{}, names: typed.Names{}, fields: 100, bytes: 1000}
 		avro := string(b.component(name, 0).Avro())
 		if strings.Count(avro, `"kubecdc.type":"json"`) != 1 {
 			t.Errorf("%s is %s", name, avro)

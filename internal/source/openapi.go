@@ -3,16 +3,22 @@ package source
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// OpenAPI is the document with the schemas of a resource's group and version.
-func (a *Access) OpenAPI(ctx context.Context, resource change.Resource) ([]byte, error) {
+// OpenAPI has the document with the schemas of a resource's group and version read while it comes.
+func (a *Access) OpenAPI(ctx context.Context, resource change.Resource, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	return a.asker.Get().AbsPath("/openapi/v3/"+openAPIPath(resource)).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	body, err := a.asker.Get().AbsPath("/openapi/v3/"+openAPIPath(resource)).SetHeader("Accept", "application/json").Stream(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(read(body), body.Close())
 }
 
 // openAPIPath is where the document of the resource's group and version is.

@@ -1,6 +1,7 @@
 package typed_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -249,7 +250,7 @@ func typeIn(t testing.TB, schemas definition) *typed.Type {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := openapi.Parse(text)
+	document, err := openapi.Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func typeOf(t *testing.T, document []byte, group, version, kind string) *typed.T
 	if document == nil {
 		return nil
 	}
-	parsed, err := openapi.Parse(document)
+	parsed, err := openapi.Read(bytes.NewReader(document))
 	if err != nil {
 		t.Fatal(err)
 	}

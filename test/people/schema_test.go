@@ -1,6 +1,7 @@
 package people
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -109,7 +110,7 @@ func (r *rig) restoreAll() {
 		if !grouped {
 			group, version, at = "", list.GroupVersion, "api/"+list.GroupVersion
 		}
-		document, err := openapi.Parse(r.get("/openapi/v3/" + at))
+		document, err := openapi.Read(bytes.NewReader(r.get("/openapi/v3/" + at)))
 		if err != nil {
 			r.t.Fatal(err)
 		}

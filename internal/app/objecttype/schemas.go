@@ -2,6 +2,8 @@ package objecttype
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -21,7 +23,7 @@ func NewSchemas(access *source.Access) *Schemas {
 	return &Schemas{access: access, asked: map[string]*openapi.Document{}}
 }
 
-// Silent are the groups and versions that the server does not tell the schemas of.
+// Silent are the groups and versions that the server does not tell the schemas of, or too many.
 func (s *Schemas) Silent() []string { return s.silent }
 
 // Of is nil where the server does not tell.
@@ -30,14 +32,25 @@ func (s *Schemas) Of(ctx context.Context, resource change.Resource) *openapi.Doc
 	if document, asked := s.asked[at]; asked {
 		return document
 	}
-	text, err := s.access.OpenAPI(ctx, resource)
-	var document *openapi.Document
-	if err == nil {
-		document, err = openapi.Parse(text)
-	}
-	if err != nil {
+	document, err := read(ctx, s.access, resource)
+	switch {
+	case err != nil:
 		s.silent = append(s.silent, at)
+	case document.LeftOut > 0:
+		s.silent = append(s.silent, fmt.Sprintf("%d kinds of %s", document.LeftOut, at))
 	}
 	s.asked[at] = document
 	return document
+}
+
+// read is nil beside an error.
+func read(ctx context.Context, access *source.Access, resource change.Resource) (document *openapi.Document, err error) {
+	err = access.OpenAPI(ctx, resource, func(from io.Reader) (err error) {
+		document, err = openapi.Read(from)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return document, nil
 }

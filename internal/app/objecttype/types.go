@@ -21,11 +21,12 @@ type Types struct {
 	cluster *cluster.Cluster
 	sink    *config.Sink
 	server  *documents
+	notice  func(text string)
 }
 
-// NewTypes asks nothing yet.
-func NewTypes(c *cluster.Cluster, s *config.Sink, access *source.Access) *Types {
-	return &Types{c, s, &documents{access: access, age: c.Look / 2}}
+// NewTypes asks nothing yet. The notice says what is not read.
+func NewTypes(c *cluster.Cluster, s *config.Sink, access *source.Access, notice func(text string)) *Types {
+	return &Types{c, s, &documents{access: access, age: c.Look / 2}, notice}
 }
 
 // noDocument is the stamp of a type that the server does not describe.
@@ -48,6 +49,9 @@ func (t *Types) Of(ctx context.Context, resource change.Resource, before string)
 		return nil, "", err
 	}
 	of, err := BehindRules(document, resource, t.streams(resource), t.sink)
+	if of == nil && err == nil && document.LeftOut > 0 {
+		t.notice(fmt.Sprintf("does not read the API server's schema of %s: it, or all of its group, is too large; objects of it have no columns", resource.String()))
+	}
 	return of, hash, err
 }
 
@@ -91,11 +95,7 @@ func (d *documents) document(ctx context.Context, resource change.Resource, hash
 	if d.last != nil && d.known == hash {
 		return d.last, nil
 	}
-	text, err := d.access.OpenAPI(ctx, resource)
-	if err != nil {
-		return nil, err
-	}
-	document, err := openapi.Parse(text)
+	document, err := read(ctx, d.access, resource)
 	if err != nil {
 		return nil, err
 	}

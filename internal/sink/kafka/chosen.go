@@ -8,8 +8,8 @@ import (
 )
 
 // chosen are the topics that nobody has named: data chose them, by an object's label, namespace or name, or by a
-// definition that a wildcard stands for, which is one of Options.Found in the next life. Whoever may make such objects must not be able to end the sink: what speaks against
-// the topic is held against the messages alone.
+// definition that a wildcard stands for, which is one of Options.Found in the next life. Whoever may make such objects
+// must not be able to end the sink: what speaks against the topic is held against the messages alone.
 type chosen struct {
 	*brokers
 	known *known
