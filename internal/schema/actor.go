@@ -14,14 +14,14 @@ func (b book) told() definition {
 	}
 	return b.fields("who sent a request that was answered with a state of the object", definition{
 		"certainty":    described(definition{"enum": []audit.Certainty{audit.Proven, audit.Likely, audit.Possible}}, "that the request made the state"),
-		"op":           described(definition{"enum": []string{change.Added.String(), change.Updated.String(), change.Deleted.String()}}, "what the request did"),
+		"op":           described(definition{"enum": []string{change.Added.String(), change.Updated.String(), change.Deleted.String()}}, "what the request did; a deletecollection deletes also what finalizers keep for now"),
 		"verb":         described(name(), "of the request: create, update, patch, delete or deletecollection"),
 		"subresource":  name(),
 		"auditID":      described(name(), "of the request; its sender may choose it"),
 		"user":         user("who is authenticated"),
 		"impersonated": user("as whom the user acts, if it is another one"),
 		"userAgent":    name(),
-		"sourceIPs":    described(listOf(name()), "of the client and of proxies, as the API server has them"),
+		"sourceIPs":    described(listOf(name()), "as the API server has them: the last one is of the connection, and what comes before it the client may have made up (X-Forwarded-For)"),
 		"decision":     described(name(), "of the authorization"),
 		"reason":       described(name(), "of the decision"),
 		"code":         described(count(), "of the answer"),
