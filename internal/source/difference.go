@@ -225,10 +225,10 @@ func (d *difference) emitGone(ctx context.Context, entry change.Entry, sink stri
 	})
 }
 
-// tellEnd tells the observer that all is told.
+// tellEnd tells the observer that all is told. Objects are counted once, however many sinks have them.
 func (d *difference) tellEnd() {
 	for _, p := range d.parts {
-		d.snapshot.Counts.Synced += p.snapshot.Counts.Synced
+		d.snapshot.Counts.Synced = max(d.snapshot.Counts.Synced, p.snapshot.Counts.Synced)
 	}
 	d.out.Observer.Reconciled(d.out.stream, d.snapshot)
 }

@@ -34,6 +34,10 @@ func TestI4ResyncCorrectsDriftForAllAndGivesTheRestToThoseThatAsked(t *testing.T
 		return http.StatusOK, again
 	}
 	r := newRecorder("a 10", "again 30", "drifted 20", "gone 15")
+	ended := make(chan change.Counts, 1)
+	server.prepare = func(s *Stream) {
+		s.Observer.Reconciled = func(_ change.Stream, snapshot *change.Snapshot) { ended <- snapshot.Counts }
+	}
 	s := server.start(r, at(100))
 	s.Request(resync("lake", "bus")...)
 	want(t, "records", r.wait(t, "snapshot.end 100 resync to bus"),
@@ -44,6 +48,9 @@ func TestI4ResyncCorrectsDriftForAllAndGivesTheRestToThoseThatAsked(t *testing.T
 		"deleted again 30 -> ", "replaced again  -> 40", "replaced drifted 20 -> 25", "replaced new  -> 50", "deleted gone 15 -> ")
 	if asked := server.asked(); strings.Count(asked, "list 100") != 1 {
 		t.Errorf("requests are %s, want one list at exactly 100", asked)
+	}
+	if counts := <-ended; counts != (change.Counts{Replaced: 3, Deleted: 2, Synced: 1}) {
+		t.Errorf("objects are counted as %+v, though two sinks have one that is the same", counts)
 	}
 }
 
