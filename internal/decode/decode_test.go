@@ -30,7 +30,7 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 			rec := &change.Record{Stream: stream, Op: op, Received: time.UnixMilli(1_000_123).UTC(), ResourceVersion: "900"}
 			if op.OfObject() {
 				rec.Key, rec.UID, rec.Object = change.Key{Namespace: "shop", Name: "web"}, "u-1", []byte(object)
-				rec.Remarks = &change.Remarks{Trimmed: ".data['é b']", BeforeOmitted: true, Replayed: change.Current}
+				rec.Remarks = &change.Remarks{Trimmed: ".data['é b']", BeforeOmitted: op != change.Deleted, Replayed: change.Current}
 			} else {
 				rec.Snapshot = snapshot
 			}
@@ -52,7 +52,7 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 				if c.ID != rec.ID("0b6f3c1e-8a4d") || !c.Time.Equal(rec.Received) {
 					t.Errorf("read %+v at %s, want %+v at %s", c.ID, c.Time, rec.ID("0b6f3c1e"), rec.Received)
 				}
-				if m := rec.Remarks; m != nil && (c.Trimmed != m.Trimmed || !c.BeforeOmitted || c.Replayed != m.Replayed) {
+				if m := rec.Remarks; m != nil && (c.Trimmed != m.Trimmed || c.BeforeOmitted != m.BeforeOmitted || c.Replayed != m.Replayed) {
 					t.Errorf("the marks are %q, %t, %q", c.Trimmed, c.BeforeOmitted, c.Replayed)
 				}
 				if op.OfObject() {
