@@ -134,6 +134,10 @@ func sourceObserver(f *selection.Follower) source.Observer {
 			t.StreamExpired(stream, err)
 			return
 		}
+		if apierrors.IsUnauthorized(err) {
+			t.StreamRefused(stream, err)
+			return
+		}
 		t.StreamFailed(stream, err)
 		if apierrors.IsNotFound(err) {
 			f.Nudge()

@@ -54,7 +54,7 @@ func (b book) stream() definition {
 		"resourceVersion":    described(definition{"type": "string"}, "the saved position; empty before the first"),
 		"positionAgeSeconds": described(seconds(), "since the position was last known to be the server's newest; 0 before the first time"),
 		"historySeconds":     described(seconds(), "an estimate of how far back the API server can tell what changed"),
-		"historyLeftSeconds": described(seconds(), "an estimate of how long it still has the changes after the position; historySeconds if nothing waits"),
+		"historyLeftSeconds": described(seconds(), "an estimate of how long it still has the changes after the position; historySeconds if nothing waits and a watch is open"),
 		"heldBy":             described(listOf(name()), "the sinks that have held the stream up for more than half of the history"),
 		"heldSince":          described(moment(), "when the oldest record came that they do not have"),
 		"records":            described(count(), "received since the start"),

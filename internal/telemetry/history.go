@@ -10,7 +10,7 @@ import (
 // holders are the sinks that have not acknowledged what a stream has waited for longer than half of its history, nil
 // where it has not.
 func (all *states) holders(s *streamState, now, oldest time.Time) []string {
-	if oldest.IsZero() || s.historyLeft(now, oldest) >= s.history(now, oldest)/2 {
+	if oldest.IsZero() || now.Sub(oldest) <= s.history(now, oldest)/2 {
 		return nil
 	}
 	var names []string

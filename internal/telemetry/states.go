@@ -64,6 +64,7 @@ type states struct {
 	commit    commitState
 	discovery discoveryState
 	gaps      gapStories
+	failing   time.Time // when the log was told last of streams that fail
 	// what the audit webhook refused
 	auditRefused tally
 }
@@ -97,9 +98,10 @@ func now() *time.Time { t := time.Now(); return &t }
 
 // checks are all that readiness depends on, and what of the rest a person may want to know. Of the streams, those count
 // that were there when the process started and have neither begun nor failed to. One that is forbidden or not served is
-// on /statusz, and holds nothing up.
+// on /statusz, and holds nothing up. Credentials that are refused are a person's to mend, as those of a sink.
 func (all *states) checks() []check {
 	var checks []check
+	credentials := check{name: "credentials"}
 	for _, name := range slices.Sorted(maps.Keys(all.streams)) {
 		s := all.streams[name]
 		c := check{name: "stream " + name, state: s.State}
@@ -108,6 +110,9 @@ func (all *states) checks() []check {
 		}
 		if s.State == starting && !s.late {
 			c.problem = "stream " + name + " has not started"
+		}
+		if s.refused {
+			credentials.problem = "the API server refuses the credentials: " + s.LastError + ": renew the exporter's token or certificate"
 		}
 		checks = append(checks, c)
 	}
@@ -118,7 +123,10 @@ func (all *states) checks() []check {
 	if all.commit.LastError != "" {
 		state.problem = "the state is not saved: " + all.commit.LastError
 	}
-	return append(checks, state)
+	if checks = append(checks, state); credentials.problem != "" {
+		checks = append(checks, credentials)
+	}
+	return checks
 }
 
 // restless says whether a gap is about to be told.

@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -54,6 +56,7 @@ func (t shown) CheckGaps() {
 		}
 		t.tellMisshapen(s, now, false)
 	}
+	t.tellFailing(now)
 	for name, s := range t.states.sinks {
 		t.tellBack(name, s, now)
 		t.tellBehind(name, s, now)
@@ -62,6 +65,35 @@ func (t shown) CheckGaps() {
 		t.tellAsked(s, now, false)
 	}
 	t.tellLasting(now)
+}
+
+// tellFailing names, once a minute, a stream of those that were read and cannot be now: what changes meanwhile may be
+// forgotten. Of one that was never read nothing is lost.
+func (t *known) tellFailing(now time.Time) {
+	failing, longest := 0, ""
+	for _, name := range slices.Sorted(maps.Keys(t.states.streams)) {
+		s := t.states.streams[name]
+		if s.failed.IsZero() || s.ResourceVersion == "" {
+			continue
+		}
+		if failing++; longest == "" || s.failed.Before(t.states.streams[longest].failed) {
+			longest = name
+		}
+	}
+	if failing == 0 {
+		return
+	}
+	s := t.states.streams[longest]
+	if s.failed.After(t.states.failing) { // nothing was told of it but its begin
+		t.states.failing = s.failed
+	}
+	if now.Sub(t.states.failing) < word {
+		return
+	}
+	t.states.failing = now
+	t.Logger.Warn("streams still fail", "streams", failing, "resource", longest, "error", s.LastError,
+		"since", s.failed.UTC().Format(time.RFC3339), "for", now.Sub(s.failed).Round(time.Second),
+		"historyLeft", s.historyLeft(now, time.Time{}).Round(time.Second).String())
 }
 
 // tellLasting names the oldest gap of those that are being mended, once a minute.

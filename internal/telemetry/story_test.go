@@ -94,6 +94,29 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		}, `
 00:00:00 WARN stream failed; retrying resource=pods error="pods is forbidden"`},
 
+		{"the credentials are revoked, and taken again", func(s stage) {
+			pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}
+			nodes := change.Stream{Resource: change.Resource{Version: "v1", Name: "nodes"}}
+			for _, stream := range []*change.Stream{&pods, &nodes} {
+				s.Committed([]*change.Record{{Stream: stream, Position: change.Position{ResourceVersion: "100"}}}, nil, 0)
+			}
+			s.StreamRefused(pods, errors.New("Unauthorized"))
+			s.later(10)
+			for range 14 {
+				s.StreamRefused(nodes, errors.New("Unauthorized"))
+				s.later(10)
+			}
+			s.Watching(nodes, "120")
+			s.Watching(pods, "120")
+			s.later(200)
+		}, `
+00:00:00 WARN stream failed; retrying resource=pods error=Unauthorized
+00:00:10 WARN stream failed; retrying resource=nodes error=Unauthorized
+00:01:00 WARN streams still fail streams=2 resource=pods error=Unauthorized since=2000-01-01T00:00:00Z for=1m0s historyLeft=4m0s
+00:02:00 WARN streams still fail streams=2 resource=pods error=Unauthorized since=2000-01-01T00:00:00Z for=2m0s historyLeft=3m0s
+00:02:30 INFO stream recovered resource=nodes resourceVersion=120 for=2m20s
+00:02:30 INFO stream recovered resource=pods resourceVersion=120 for=2m30s`},
+
 		{"a gap, and no sink fails", func(s stage) {
 			s.StreamExpired(pods(), expired(100))
 			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")

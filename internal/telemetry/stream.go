@@ -13,7 +13,7 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
-	s.sign = time.Now()
+	s.sign, s.unread = time.Now(), time.Time{}
 	state := watching
 	if s.comparing { // beside it
 		state = snapshotting
@@ -22,7 +22,7 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 		return
 	}
 	t.tellWatching(stream, s, from)
-	s.State, s.LastError, s.failed, s.expired = state, "", time.Time{}, ""
+	s.State, s.LastError, s.refused, s.failed, s.expired = state, "", false, time.Time{}, ""
 }
 
 // tellWatching tells the log, unless a gap is about to be told that says so. A stream is said to have recovered where
@@ -47,6 +47,14 @@ func (t ofStreams) StreamFailed(stream change.Stream, err error) {
 	if s := t.states.stream(stream); s.fails(err) {
 		t.tellFailure(stream.String(), s, err.Error())
 	}
+}
+
+// StreamRefused is told of a list or watch that failed because the API server does not take the credentials.
+func (t ofStreams) StreamRefused(stream change.Stream, err error) {
+	t.StreamFailed(stream, err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states.stream(stream).refused = true
 }
 
 // StreamExpired is told of a failed list or watch because the API server has forgotten what changed. A gap follows as a

@@ -35,6 +35,8 @@ type streamState struct {
 	partial   bool // it is of a part of its resource
 	uncached  bool // by the API server
 
+	unread    time.Time // since when no watch could be opened; zero where one is open
+	refused   bool      // by the API server, which does not take the credentials
 	failed    time.Time // since when the log knows that it fails; zero where it does not
 	expired   string    // why its history is gone, until the log is told of the gap; "" where it is not
 	expiredAt time.Time
@@ -124,7 +126,7 @@ func (s *streamState) history(now, oldest time.Time) time.Duration {
 	if s.uncached {
 		return mostHistory
 	}
-	if oldest.IsZero() {
+	if oldest = s.stands(oldest); oldest.IsZero() {
 		oldest = now
 	}
 	whole := historyOf(s.pace.perSecond(oldest))
@@ -134,13 +136,22 @@ func (s *streamState) history(now, oldest time.Time) time.Duration {
 	return whole
 }
 
-// historyLeft is how long, about, a watch can still be opened where the state stands.
+// historyLeft is how long, about, a watch can still be opened where the state stands. It falls with the age of what is
+// not saved, and with the time in which nobody could read what has changed.
 func (s *streamState) historyLeft(now, oldest time.Time) time.Duration {
-	whole := s.history(now, oldest)
-	if oldest.IsZero() {
+	whole, since := s.history(now, oldest), s.stands(oldest)
+	if since.IsZero() {
 		return whole
 	}
-	return max(0, whole-now.Sub(oldest))
+	return max(0, whole-now.Sub(since))
+}
+
+// stands is since when the stream stands still, for what waits or for what cannot be read; zero where it does not.
+func (s *streamState) stands(oldest time.Time) time.Time {
+	if oldest.IsZero() || !s.unread.IsZero() && s.unread.Before(oldest) {
+		return s.unread
+	}
+	return oldest
 }
 
 // isUncached says whether the API server reads the resource's watches from etcd.
@@ -150,11 +161,13 @@ func isUncached(resource change.Resource) bool {
 
 // fails notes the failure, and says whether it is another one than before.
 func (s *streamState) fails(err error) bool {
-	s.sign = time.Now()
+	if s.sign = time.Now(); s.unread.IsZero() {
+		s.unread = s.sign
+	}
 	if s.LastError == err.Error() {
 		return false
 	}
-	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), s.sign
+	s.State, s.LastError, s.LastErrorTime, s.refused = failing, err.Error(), s.sign, false
 	return true
 }
 

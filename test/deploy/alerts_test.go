@@ -89,6 +89,11 @@ kubecdc_history_seconds{resource="pods"} 300x120
 kubecdc_history_left_seconds{resource="pods"} 300x30 240 180 120 60 0x30 300x60
 `),
 			map[int][]string{33: {"KubecdcHistoryEnds"}, 60: {"KubecdcHistoryEnds"}, 75: nil, 120: nil}},
+		{"the API server refuses the credentials", old + of(`
+kubecdc_history_seconds{resource="pods"} 300x120
+kubecdc_history_left_seconds{resource="pods"} 300x30 240 180 120 60 0x30 300x60
+kubecdc_stream_state{resource="pods",state="failing"} 0x30 1x34 0x56
+`), map[int][]string{32: nil, 33: {"KubecdcHistoryEnds"}, 35: {"KubecdcHistoryEnds"}, 60: {"KubecdcHistoryEnds", "KubecdcStreamFailing"}, 75: nil, 120: nil}},
 		{"a sink holds a busy stream up", old + of(`
 kubecdc_history_seconds{resource="pods"} 75x120
 kubecdc_history_left_seconds{resource="pods"} 75x30 15 0x10 75x60

@@ -236,7 +236,7 @@ function fillGap(item, gap) {
 
 const leftShare = (stream) => stream.historySeconds ? stream.historyLeftSeconds / stream.historySeconds : 1;
 
-// ends says when the API server's history does, for a stream that has been held up for a fifth of it.
+// ends says when the API server's history does, for a stream that has stood still for a fifth of it.
 function ends(stream) {
   const left = stream.historyLeftSeconds;
   if (!(leftShare(stream) < 0.8)) return "";
