@@ -29,7 +29,7 @@ func (s *space) check(op string) error {
 	if err != nil {
 		return fmt.Errorf("%s state %s: read the volume's free space: %w", op, s.dir, err)
 	}
-	outlook := "delivery continues when there is space"
+	outlook := "saving continues when there is space"
 	if op == "open" {
 		outlook = "start again when there is space"
 	}

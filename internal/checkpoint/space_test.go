@@ -33,7 +33,7 @@ func TestI5FullDiskRefusesAndGoesOn(t *testing.T) {
 	must(t, s.Commit(numbered(1)))
 	vol.free.Store(12 << 20)
 	err = s.Commit(numbered(2))
-	want := "commit state " + dir + ": only 12 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery continues when there is space"
+	want := "commit state " + dir + ": only 12 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, saving continues when there is space"
 	var full *disk.FullError
 	if !errors.As(err, &full) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

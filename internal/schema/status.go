@@ -17,6 +17,8 @@ func (b book) status() definition {
 		"state": b.fields("saving", definition{
 			"lastError":     described(name(), "missing while the state is saved"),
 			"lastErrorTime": moment(),
+			"failingSince":  described(moment(), "missing while the state is saved"),
+			"savedAgain":    described(moment(), "when it was saved again, the last time that it could not be"),
 			"log": b.fields("the log of the state, where there is one", definition{
 				"lagSeconds":    described(seconds(), "since the oldest saved change was saved that it lacks"),
 				"held":          described(definition{"type": "boolean"}, "it stands still: spooled records are on this disk alone"),
@@ -24,7 +26,7 @@ func (b book) status() definition {
 				"lastError":     described(name(), "missing while it is written"),
 				"lastErrorTime": moment(),
 			}, "held", "fenced", "lastError", "lastErrorTime"),
-		}, "lastError", "lastErrorTime", "log"),
+		}, "lastError", "lastErrorTime", "failingSince", "savedAgain", "log"),
 		"ha": b.fields("who leads, where several exporters share a task", definition{
 			"leads":     described(definition{"type": "boolean"}, "this exporter does"),
 			"leader":    described(name(), "the host of the one that does; missing while nobody does, or it is not known"),

@@ -13,7 +13,7 @@ func (t ofState) Committed(batch []*change.Record, marks map[string]sink.Mark, t
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.states.commit = commitState{}
+	t.savedAgain(now)
 	for stream, part := range byStream(batch) {
 		s := t.states.stream(*stream)
 		for _, rec := range part {
@@ -25,13 +25,26 @@ func (t ofState) Committed(batch []*change.Record, marks map[string]sink.Mark, t
 	}
 }
 
+// savedAgain tells the log that the state is saved, where it could not be; the caller holds mu.
+func (t *known) savedAgain(now time.Time) {
+	c := t.states.commit
+	if c.LastError == "" {
+		return
+	}
+	t.states.commit = commitState{SavedAgain: now}
+	t.Logger.Info("state saved again", "for", now.Sub(c.FailingSince).Round(time.Second), "attempts", c.attempts, "since", c.FailingSince.UTC().Format(time.RFC3339))
+}
+
 // CommitFailed is told of a failed commit, which is tried again. It is logged once, until a commit succeeds: the text
 // of a filling disk's error is another each time.
 func (t ofState) CommitFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.states.commit.LastError == "" {
+	c := &t.states.commit
+	if c.LastErrorTime = now(); c.LastError == "" {
 		t.Logger.Error("state not saved; retrying", "error", err)
+		*c = commitState{FailingSince: *c.LastErrorTime, LastErrorTime: c.LastErrorTime}
 	}
-	t.states.commit = commitState{LastError: err.Error(), LastErrorTime: now()}
+	c.LastError = err.Error()
+	c.attempts++
 }

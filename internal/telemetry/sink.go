@@ -94,6 +94,7 @@ func (t ofSinks) Stopped(name string, err error) {
 	} else {
 		t.tellBackNow(name, s)
 		s.outage.fails(time.Now(), t.gapsOf(s), true)
+		s.goesOn()
 		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
 	}
 	s.State, s.LastError, s.LastErrorTime = stopped, err.Error(), time.Now()

@@ -74,7 +74,9 @@ func (s *sinkState) check(name string) check {
 	case s.State == stopped:
 		c.problem = "sink " + name + " is stopped: " + s.LastError
 	case !s.opened:
-		c.problem = "sink " + name + " is not open"
+		if c.problem = "sink " + name + " is not open"; s.LastError != "" {
+			c.problem += ": " + s.LastError
+		}
 	}
 	return c
 }

@@ -13,7 +13,11 @@ import (
 type commitState struct {
 	LastError     string     `json:"lastError,omitempty"`
 	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
+	FailingSince  time.Time  `json:"failingSince,omitzero"`
+	SavedAgain    time.Time  `json:"savedAgain,omitzero"` // when it was, after it could not be; zero where that never was so
 	Log           *StateLog  `json:"log,omitempty"`
+
+	attempts int // that failed
 }
 
 // StateLog is the log of the state on /statusz.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,6 +118,18 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:02:00 WARN streams still fail streams=2 resource=pods error=Unauthorized since=2000-01-01T00:00:00Z for=2m0s historyLeft=3m0s
 00:02:30 INFO stream recovered resource=nodes resourceVersion=120 for=2m20s
 00:02:30 INFO stream recovered resource=pods resourceVersion=120 for=2m30s`},
+
+		{"the state cannot be saved, and is saved again", func(s stage) {
+			for i := range 90 {
+				s.CommitFailed(fmt.Errorf("only %d MiB free", i))
+				s.later(1)
+			}
+			s.Committed(nil, nil, 0)
+			s.Committed(nil, nil, 0)
+			s.later(60)
+		}, `
+00:00:00 ERROR state not saved; retrying error="only 0 MiB free"
+00:01:30 INFO state saved again for=1m30s attempts=90 since=2000-01-01T00:00:00Z`},
 
 		{"a gap, and no sink fails", func(s stage) {
 			s.StreamExpired(pods(), expired(100))
@@ -499,4 +513,36 @@ func withoutQuotes(line string) string {
 		return before + " " + text + after
 	}
 	return before + " " + rest
+}
+
+// TestI4AnOutageThatARestartIsInIsOne: what an earlier process has left on disk says since when, and /readyz says why.
+func TestI4AnOutageThatARestartIsInIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := stage{New(Options{Sinks: []string{"bus"}, Logger: slog.New(slog.NewTextHandler(&log, nil))})}
+		began := time.Now().Add(-time.Hour)
+		s.Queued("bus", fifo.Levels{SpoolRecords: 7, SpoolBytes: 700, Oldest: began})
+		for range 30 {
+			s.Retried("bus", "unreachable", errors.New("nobody listens"))
+			s.later(1)
+		}
+		answer := httptest.NewRecorder()
+		s.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if got := answer.Body.String(); got != "sink bus is not open: nobody listens\n" {
+			t.Errorf("/readyz says %q", got)
+		}
+		if got := s.Status().Sinks["bus"].FailingSince; !got.Equal(began) {
+			t.Errorf("it fails since %s, want %s", got, began)
+		}
+		s.Opened("bus", 0)
+		s.Written("bus", records(7), time.Second)
+		s.later(60)
+		if got := log.String(); !strings.Contains(got, `msg="sink accepts records again" sink=bus for=1h0m30s`) || strings.Count(got, "WARN") != 1 {
+			t.Errorf("the log says %s", got)
+		}
+		s.Queued("bus", fifo.Levels{Records: 1, Oldest: began})
+		if s.Retried("bus", "unreachable", errors.New("nobody listens")); !s.Status().Sinks["bus"].FailingSince.Equal(time.Now()) {
+			t.Error("the next outage has begun before it")
+		}
+	})
 }

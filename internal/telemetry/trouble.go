@@ -15,6 +15,7 @@ func (t *known) gapsOf(s *sinkState) int {
 func (t ofSinks) troubled(name, text string, atOnce bool, cause ...any) {
 	now, s := time.Now(), t.states.sinks[name]
 	first, again := s.outage.fails(now, t.gapsOf(s), atOnce)
+	s.goesOn()
 	line := append([]any{"sink", name}, cause...)
 	switch {
 	case first:
@@ -27,6 +28,14 @@ func (t ofSinks) troubled(name, text string, atOnce bool, cause ...any) {
 	case again:
 		line = append(line, "since", s.outage.began.UTC().Format(time.RFC3339), "for", now.Sub(s.outage.began).Round(time.Second), "attempts", s.outage.attempts, "streamsHeldUp", s.holds)
 		t.Logger.Warn("sink still fails", append(line, s.waits()...)...)
+	}
+}
+
+// goesOn makes an outage that an earlier process has left begin when the oldest record was received that it has kept on
+// disk. Until the sink was open once, whatever waits has waited for that.
+func (s *sinkState) goesOn() {
+	if !s.opened && !s.oldest.IsZero() && s.oldest.Before(s.outage.began) {
+		s.outage.began = s.oldest
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // fullDisk has the free space in it, which is not the same each time.
-var fullDisk = regexp.MustCompile(`^commit state state: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, delivery continues when there is space$`)
+var fullDisk = regexp.MustCompile(`^commit state state: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, saving continues when there is space$`)
 
 // fullLetters has the letter's id in it, too.
 var fullLetters = regexp.MustCompile(`^keep dead letter [0-9a-f]{20} in letters/bus: only \d+ MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, the sink continues when there is space$`)
@@ -71,6 +71,7 @@ func TestI5FullDiskStopsSavingUntilThereIsSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the state is saved", func() bool { return r.status().State.LastError == "" })
+	r.logs(`level=INFO msg="state saved again" for=`)
 	if code, n := r.stop(), r.times("state not saved"); code != 0 || n != 1 {
 		t.Errorf("exit code %d, said %d times:\n%s", code, n, r.out)
 	}

@@ -225,7 +225,8 @@ func TestThePageSaysDeliveringOnlyWhereThatIsTrue(t *testing.T) {
 		{stream, `sinks: {b: {state: "open", oldestUnackedSeconds: 61}}`, "", "1 sink is behind"},
 		{stream, `sinks: {b: {state: "open", failingSince: "2026-11-21T06:51:37Z"}}`, "", "1 sink fails"},
 		{stream, `sinks: {b: {state: "stopped"}}`, "ready: false,", "1 sink is stopped"},
-		{stream, sink, `state: {lastError: "no space"},`, "the state is not saved"},
+		{stream, sink, `ready: false, state: {lastError: "no space"},`, "the state is not saved"},
+		{`streams: {a: {state: "failing"}}`, sink, "ready: false,", "1 stream is not read"},
 		{stream, sink, "ready: false,", "starting"},
 		{stream, sink, "healthy: false,", "unhealthy"},
 	} {

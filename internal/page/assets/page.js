@@ -81,8 +81,8 @@ function healthOf(s) {
   const unread = is(streams, "failing") + is(streams, "waiting"), behind = sinks.filter((k) => k.spoolRecords || k.oldestUnackedSeconds > 60).length;
   if (!s.healthy) return ["unhealthy", "bad"];
   if (is(sinks, "stopped")) return [plural(is(sinks, "stopped"), "sink is stopped", "sinks are stopped"), "bad"];
-  if (!s.ready) return ["starting", "wait"];
   if (s.state && s.state.lastError) return ["the state is not saved", "bad"];
+  if (!s.ready && !is(streams, "failing")) return ["starting", "wait"];
   if (failing) return [plural(failing, "sink fails", "sinks fail"), "bad"];
   if (unread) return [plural(unread, "stream is not read", "streams are not read"), "bad"];
   if (held) return [plural(held, "stream is held up", "streams are held up"), "bad"];
@@ -97,7 +97,8 @@ function showHealth(s) {
   setText($("health"), text);
   setClass($("health"), "pill " + kind);
   const problems = [...(s.problems || [])];
-  if (s.state && s.state.lastError) problems.push("The state is not saved: " + s.state.lastError);
+  if (s.state && s.state.lastError) problems.push("The state is not saved since " + clock(s.state.failingSince) + ": " + s.state.lastError);
+  if (s.state && s.state.savedAgain && !s.state.lastError && Date.now() - Date.parse(s.state.savedAgain) < 600000) problems.push("The state is saved again since " + clock(s.state.savedAgain) + ".");
   banner(problems.join("\n"));
 }
 
