@@ -89,7 +89,10 @@ func (g *guard) limit(request *http.Request) time.Duration {
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	limit := g.limit(request)
 	ctx, cancel := context.WithCancelCause(request.Context())
-	timer := time.AfterFunc(limit, func() { cancel(&StalledError{request.URL.Host, limit, g.plugin}) })
+	timer := time.AfterFunc(limit, func() {
+		cancel(&StalledError{request.URL.Host, limit, g.plugin})
+		utilnet.CloseIdleConnectionsFor(g.next) // they stand still as well, and the next question would wait for them
+	})
 	answer, err := g.send(request.WithContext(ctx))
 	timer.Stop()
 	if err != nil {
@@ -97,7 +100,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 			err = stalled
 		}
 		cancel(nil)
-		utilnet.CloseIdleConnectionsFor(g.next) // they may stand still as well
+		utilnet.CloseIdleConnectionsFor(g.next) // also after a shorter deadline of who asks
 		return nil, err
 	}
 	g.http2.Store(answer.ProtoMajor > 1)

@@ -26,6 +26,9 @@ func newRevalidator(next http.RoundTripper) *revalidator {
 	return &revalidator{next: next, kept: map[string]keptAnswer{}}
 }
 
+// WrappedRoundTripper is as of client-go's own, which looks through it for the connections.
+func (r *revalidator) WrappedRoundTripper() http.RoundTripper { return r.next }
+
 // RoundTrip is http.RoundTripper's.
 func (r *revalidator) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
