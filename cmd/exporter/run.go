@@ -12,7 +12,7 @@ import (
 )
 
 func newRunCommand() *cobra.Command {
-	f := new(flags)
+	f, acceptNewKeys := new(flags), false
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Stream changes until stopped",
@@ -34,10 +34,13 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
 			defer ignore()
 			return app.Run(cmd.Context(), app.RunOptions{
 				Access: f.access, Config: cfg, Out: stdout(cmd).Records(), ErrOut: stderr(cmd), Hangups: hangups, StopTimeout: stopTimeout,
+				AcceptNewKeys: acceptNewKeys,
 			})
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().BoolVar(&acceptNewKeys, "accept-new-keys", false,
+		"where the keys or topics of a compacted topic have changed, end the old keys with tombstones and send everything again")
 	return cmd
 }
 

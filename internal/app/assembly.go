@@ -20,12 +20,14 @@ import (
 
 // RunOptions are what a run is to do, and how it and those who started it speak to each other.
 type RunOptions struct {
-	Access      cluster.Access
-	Config      *config.Config
-	Out         io.Writer        // records for standard output
-	ErrOut      io.Writer        // log lines
-	Hangups     <-chan os.Signal // each asks for a full snapshot; nil is none
-	StopTimeout time.Duration    // how long a stop may take to deliver what is queued
+	Access  cluster.Access
+	Config  *config.Config
+	Out     io.Writer        // records for standard output
+	ErrOut  io.Writer        // log lines
+	Hangups <-chan os.Signal // each asks for a full snapshot; nil is none
+	// AcceptNewKeys ends the old keys of tables whose keys have changed since the last run.
+	AcceptNewKeys bool
+	StopTimeout   time.Duration // how long a stop may take to deliver what is queued
 }
 
 // draws says whether the progress has a terminal for itself.

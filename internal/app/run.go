@@ -101,7 +101,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sinks, err := destination.BuildAll(a.cfg, a.cluster, destination.Outlet{Stdout: a.options.Out, Told: t})
+	sinks, err := destination.BuildAll(a.cfg, a.cluster, destination.Outlet{Stdout: a.options.Out, Told: t, AcceptNewKeys: a.options.AcceptNewKeys})
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,8 @@ func (r *registered) fill(ctx context.Context, m *memory, msg *sink.Message, rec
 	if r.debezium {
 		asRow := func(dst []byte, rec *change.Record) []byte { return appendTypedKey(dst, schema, rec) }
 		m.key(msg, rec, asRow, asRow)
+		// The id in the key is the registry's, and the partition the object's.
+		msg.Partition, msg.KeySchema = m.take(debezium{}.appendKey(m.buffer, rec)), schema.Key
 	}
 	switch {
 	case len(msg.Value) == 0:

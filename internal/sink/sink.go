@@ -84,6 +84,7 @@ type Message struct {
 	Reason          string // of the reconcile, as change.Reason, where the message frames one; not on the wire
 	Limited         bool   // that reconcile is of a part of the objects; not on the wire
 	Key             []byte // the message key, where the sink has such a thing
+	KeySchema       uint32 // the id of a registry that the key begins with, 0 where it has none
 	Partition       []byte // chooses the partition, where that is not the key
 	Headers         []Header
 	Value           []byte    // nil is a tombstone
@@ -126,6 +127,9 @@ const (
 	HeaderOp              = "kubecdc-op"
 	HeaderResourceVersion = "kubecdc-rv"
 )
+
+// OpEnded is the header kubecdc-op of a message without an id and a value: its key is not used any more.
+const OpEnded = "ended"
 
 // OpState is the header kubecdc-op of what a log of the state holds.
 const OpState = "state"

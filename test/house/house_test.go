@@ -114,7 +114,7 @@ func arrows() map[string][]string {
 			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/app/httpserver",
 			"internal/app/objecttype",
 			"internal/app/task", "internal/checkpoint", "internal/config", "internal/console", "internal/control",
-			"internal/disk", "internal/selection", "internal/source", "internal/statelog", "internal/transform",
+			"internal/disk", "internal/selection", "internal/sink", "internal/source", "internal/statelog", "internal/transform",
 			"internal/usage",
 		},
 		"internal/app/verification": {

@@ -27,18 +27,18 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 		r.problem(err)
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
 	}
-	running := checkState(ctx, c, cfg, &r)
-	if running == nil {
+	saved := checkState(ctx, c, cfg, &r)
+	if saved.running == nil {
 		checkListen(ctx, cfg.Listen, "--listen, or with listen in the configuration", &r)
 	}
-	checkAudit(ctx, cfg, running, &r)
+	checkAudit(ctx, cfg, saved.running, &r)
 	checkStateLog(ctx, &checkedTask{to, cfg, c}, &r)
 	checkPlaces(cfg, c, &r)
 	for i := range cfg.Sinks {
 		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {
 			r.problem(err)
 		}
-		checkSink(ctx, &checked{&cfg.Sinks[i], running}, c, &r)
+		checkSink(ctx, &checked{&cfg.Sinks[i], saved}, c, &r)
 	}
 	return errors.Join(r.err(), out.End())
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // checker is a sink that can look at its destination without changing it. The note is what a person may want to know
@@ -17,10 +17,15 @@ type checker interface {
 	Check(ctx context.Context) (note string, err error)
 }
 
-// checked is a sink that is looked at, and the exporter that may have it open; nil is none.
+// resumer is a sink that can say what stands against going on at a saved mark. It changes nothing.
+type resumer interface {
+	CheckMark(ctx context.Context, saved sink.Mark) error
+}
+
+// checked is a sink that is looked at, with what is saved, and what the exporter does that may have it open.
 type checked struct {
 	*config.Sink
-	running *control.Running
+	saved
 }
 
 func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
@@ -32,6 +37,9 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	note := ""
 	if target, ok := built.Target.(checker); ok {
 		note, err = target.Check(ctx)
+	}
+	if target, ok := built.Target.(resumer); ok && err == nil && s.marks[s.Name] != "" {
+		err = target.CheckMark(ctx, sink.Mark(s.marks[s.Name]))
 	}
 	if d, known := destination.Of(s.Sink, c); known == nil && d.InUse != nil && d.InUse(err) && holds(s.running, s.Name, d.Address) {
 		note, err = "the running exporter has it open", nil

@@ -16,9 +16,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
-// checkState looks at what is saved, and returns what an exporter does that runs with it: what it holds is no problem.
-// It is nil where none runs.
-func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *report) *control.Running {
+// saved is what a state says. The zero value is that there is none.
+type saved struct {
+	running *control.Running // what the exporter does that runs with it; nil where none runs
+	marks   map[string]string
+}
+
+// checkState looks at what is saved. What an exporter that runs with it holds is no problem.
+func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *report) (found saved) {
 	dir := cfg.State.Dir
 	client, err := control.Locate(dir)
 	var stopped *control.NotRunningError
@@ -28,48 +33,54 @@ func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *
 	case !errors.As(err, &stopped):
 		r.note("state " + dir + ": " + err.Error())
 	default:
-		checkSaved(ctx, c, &cfg.State, r)
+		found.marks = checkSaved(ctx, c, &cfg.State, r)
 	}
-	return nil
+	return found
 }
 
 // checkRunning asks the exporter that has the state.
-func checkRunning(ctx context.Context, c *cluster.Cluster, client *control.Client, dir string, r *report) *control.Running {
-	saved, err := client.Checkpoint(ctx)
+func checkRunning(ctx context.Context, c *cluster.Cluster, client *control.Client, dir string, r *report) saved {
+	state, err := client.Checkpoint(ctx)
 	running, runningErr := client.Running(ctx)
 	if err := errors.Join(err, runningErr); err != nil {
 		r.note(fmt.Sprintf("state %s: an exporter has it, and does not say what it does, so what it holds may be called in use: %v", dir, err))
-		return nil
+		return saved{}
 	}
-	c.Met(saved.Clusters)
-	compareSaved(c, dir, checkpoint.Cluster{Name: saved.Cluster, UID: saved.ClusterUID}, r)
+	c.Met(state.Clusters)
+	compareSaved(c, dir, checkpoint.Cluster{Name: state.Cluster, UID: state.ClusterUID}, r)
 	r.note("state " + dir + ": an exporter runs with it")
-	return running
+	return saved{running, state.Marks}
 }
 
-// checkSaved reads the state of a stopped exporter.
-func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r *report) {
+// checkSaved reads the state of a stopped exporter, and returns the marks of its sinks.
+func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r *report) map[string]string {
 	dir := state.Dir
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
 	switch {
 	case errors.Is(err, checkpoint.ErrNoState):
 		checkNoState(dir, r)
-		return
+		return nil
 	case errors.Is(err, checkpoint.ErrRestoring) && state.Log != nil:
 		r.ok("state " + dir + ", a copy of the log of the state, from which the next start goes on")
-		return
+		return nil
 	case err != nil:
 		r.problem(err)
-		return
+		return nil
 	}
 	saved, found, err := store.Cluster()
-	if err := errors.Join(err, c.Recall(store), c.AdoptIdentity(store), store.Close()); err != nil {
+	known, marksErr := store.Marks()
+	if err := errors.Join(err, marksErr, c.Recall(store), c.AdoptIdentity(store), store.Close()); err != nil {
 		r.problem(err)
-		return
+		return nil
 	}
 	if found {
 		compareSaved(c, dir, saved, r)
 	}
+	marks := map[string]string{}
+	for name, mark := range known {
+		marks[name] = string(mark)
+	}
+	return marks
 }
 
 // checkNoState says that a start makes the state, or why it could not on this host. Where somebody checks what is to

@@ -56,6 +56,8 @@ type Hearer interface {
 type Outlet struct {
 	Stdout io.Writer
 	Told   Observer
+	// AcceptNewKeys ends the old keys of tables whose keys have changed; otherwise their sinks stop
+	AcceptNewKeys bool
 }
 
 // Observer is told what sinks do, each under its name.

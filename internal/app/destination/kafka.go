@@ -19,15 +19,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
-// kafkaRoutes are the topics of the sink's records.
-func kafkaRoutes(k *config.Kafka, c *cluster.Cluster) (encode.Routes, error) {
-	topic, err := encode.NewTopic(k.Topic, c.Name)
-	if err != nil {
-		return encode.Routes{}, err
-	}
-	return routesOf(c, topic, k.Topics, func(template string) (encode.Destination, error) { return encode.NewTopic(template, c.Name) })
-}
-
 // kafkaDestination is one of topics.
 func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 	topics, err := kafkaRoutes(s.Kafka, c)
@@ -58,7 +49,11 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 		What:     "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.Name),
 		Registry: s.Kafka.Registry, Hearer: hearer,
 		Places: kafkaPlaces(s, options(Nop{})), Address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
-		build: func(to Outlet) (sink.Sink, error) { return kafka.New(options(to.Told)) },
+		build: func(to Outlet) (sink.Sink, error) {
+			writing := options(to.Told)
+			writing.AcceptNewKeys = to.AcceptNewKeys
+			return kafka.New(writing)
+		},
 		read: func(start sink.Start) (sink.Reader, error) {
 			reading := options(Nop{})
 			reading.Others = patternOf(c, s, topics)
@@ -122,7 +117,7 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
 		Judge: c.Judge(!sharesTopics(k, c.Name)), Notice: func(text string) { told.Noticed(s.Name, text) },
 		Warn: func(text string) { told.Warned(s.Name, text) }, Resync: time.Duration(s.Resync),
-		Uncompacted: of.misfit, Reserved: reserved(k, c.Name),
+		Uncompacted: of.misfit, Reserved: reserved(k, c.Name), Form: of.form(), Changed: of.changed,
 	}
 	options.Topics, options.Found = topicsOf(c, s, topics)
 	if hasLabels(k) {

@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"regexp"
@@ -119,4 +120,62 @@ func routed(c *cluster.Cluster, s *config.Sink, routes encode.Routes) iter.Seq2[
 			}
 		}
 	}
+}
+
+// form is how a sink's topics and keys are made, as its mark has it.
+type form struct {
+	Key    string            `json:"key"`
+	Topic  string            `json:"topic"`
+	Topics map[string]string `json:"topics,omitempty"`
+}
+
+// form is the present one.
+func (t *table) form() []byte {
+	k := t.sink.Kafka
+	now := form{"namespace/name", k.Topic, k.Topics}
+	switch {
+	case k.Key != "":
+		now.Key = "of template " + k.Key
+	case t.sink.Format == encode.FormatDebezium && k.Registry != nil:
+		now.Key = "of format debezium with a registry, as " + k.Registry.As
+	case t.sink.Format == encode.FormatDebezium:
+		now.Key = "of format debezium"
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return nil // no text gets so far
+	}
+	return text
+}
+
+// changed says in what topics and keys are made otherwise than before, "" is nothing. It looks at streams that had a
+// topic then.
+func (t *table) changed(before []byte, had func(topic string) bool) string {
+	var old, now form
+	if json.Unmarshal(before, &old) != nil || json.Unmarshal(t.form(), &now) != nil {
+		return ""
+	}
+	if old.Key != now.Key {
+		return fmt.Sprintf("its keys were %s, and are %s now", old.Key, now.Key)
+	}
+	routes, err := kafkaRoutes(&config.Kafka{Topic: old.Topic, Topics: old.Topics}, t.cluster)
+	if err != nil {
+		return ""
+	}
+	for stream, topic := range routed(t.cluster, t.sink, t.routes) {
+		was, isTopic := routes.To(stream).(*encode.Topic)
+		if isTopic && had(was.OfFrames(stream)) && was.Pattern(stream) != topic.Pattern(stream) {
+			return fmt.Sprintf("records of %s went to topic %s, and go to %s now", stream, was.OfFrames(stream), topic.OfFrames(stream))
+		}
+	}
+	return ""
+}
+
+// kafkaRoutes are the topics of the sink's records.
+func kafkaRoutes(k *config.Kafka, c *cluster.Cluster) (encode.Routes, error) {
+	topic, err := encode.NewTopic(k.Topic, c.Name)
+	if err != nil {
+		return encode.Routes{}, err
+	}
+	return routesOf(c, topic, k.Topics, func(template string) (encode.Destination, error) { return encode.NewTopic(template, c.Name) })
 }

@@ -73,7 +73,7 @@ func TestASinkIsOneRegistration(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, c := withToys(toys{}), &cluster.Cluster{Name: "c", UID: "0b6f3c1e-8a4d"}
-	built, err := all.buildAll(cfg, c, Outlet{io.Discard, Nop{}})
+	built, err := all.buildAll(cfg, c, Outlet{Stdout: io.Discard, Told: Nop{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -22,6 +23,7 @@ type catalog struct {
 	told      map[string]int // by topic: how many partitions it was told to have
 	looked    time.Time      // when partitions were counted
 	warned    string         // of topics that are not as configured
+	replaced  []string       // topics whose keys have another schema's id now
 }
 
 // defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
@@ -218,11 +220,11 @@ func (c *catalog) raised(ctx context.Context, t *topic) bool {
 func (c *catalog) keep(t *topic, want *mark) {
 	n := 0
 	if known := c.known.topics[t.name]; known != nil && known.id == t.id {
-		n, t.made = len(known.partitions), t.made || known.made
+		n, t.made, t.schema, t.byKey = len(known.partitions), t.made || known.made, known.schema, known.byKey
 	}
 	if want != nil {
 		if marked := want.Topics[t.name]; marked.ID == t.id || marked.ID == "" || t.id == "" {
-			t.made = t.made || marked.Made
+			t.made, t.schema, t.byKey = t.made || marked.Made, marked.Schema, marked.ByKey
 			if len(marked.Next) > 0 {
 				n = len(marked.Next)
 			}
@@ -274,4 +276,23 @@ func (c *catalog) warn(found []*topic) {
 		c.warned = text
 		c.options.Warn(text)
 	}
+}
+
+// sameSchema refuses a key in a compacted topic that begins with another schema's id than those before, since the
+// registry is another one: it is another key. Where new keys are accepted, the sink is opened again, and ends the old
+// ones.
+func (c *catalog) sameSchema(t *topic, m *sink.Message) error {
+	if m.KeySchema == t.schema || m.KeySchema == 0 || !t.compacted {
+		return nil
+	}
+	if t.schema == 0 {
+		t.schema, t.moved = m.KeySchema, true
+		return nil
+	}
+	changed := fmt.Sprintf("the schema registry has id %d for its keys now, which was %d", m.KeySchema, t.schema)
+	if !c.options.AcceptNewKeys {
+		return newKeys(t.name, changed)
+	}
+	c.replaced = append(c.replaced, t.name)
+	return reopen("write to topic %s: %s: open the sink again, to end the old keys", t.name, changed)
 }

@@ -40,6 +40,13 @@
 //   - What only the broker can refuse is rejected one Write later. Nothing may be written after a rejected message,
 //     and partitions do not wait for each other. So the refusal is remembered, the sink is opened again, and the next
 //     Write rejects the message before it sends anything.
+//   - The mark has the form of topics and keys (Options.Form). Another form leaves old keys in a compacted topic for
+//     ever, so Open refuses it (catalog.outdated), or ends all keys that live (endKeys) and says that the log lost what
+//     it had, for which the pipeline sends everything again. The keys are read from the log: no code knows old forms,
+//     and each tombstone is in the partition that has the key. A tail that ends keys is a loss, too: so a kill before
+//     the new mark is saved needs nothing in the state.
+//   - Message.Partition chooses the partition, where the key has a registry's id in it. Topics of marks without a form
+//     go by the key (topicMark.ByKey), as they began.
 //   - Messages of one id share a batch: a delete and its tombstone are in the log both or not at all.
 //   - What proves that something else is in the log waits for it (steps.go). A newer state of an object in another
 //     partition is such a proof: by it, recovery takes the older ones for written. So is a snapshot.end, which waits

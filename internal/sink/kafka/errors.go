@@ -152,3 +152,10 @@ func reason(err error) string {
 	}
 	return wire.Reason(err)
 }
+
+// newKeys refuses to write under other keys than before.
+func newKeys(topic, changed string) error {
+	return permanent("open topic %s: the topic is compacted, and %s: it would keep objects as they were for ever: "+
+		"change that back, or give the sink another name and other topics, or start once with --accept-new-keys, which ends the old keys and sends everything again",
+		topic, changed)
+}

@@ -13,6 +13,7 @@ import (
 // so all that is in it came later.
 type mark struct {
 	Topics map[string]topicMark `json:"kafka"`
+	Form   json.RawMessage      `json:"form,omitempty"` // of topics and keys; nil is that of an earlier version
 }
 
 // topicMark has the offset of the next record, by partition.
@@ -21,6 +22,9 @@ type topicMark struct {
 	Made bool   `json:"made,omitempty"` // by the sink, because data chose it
 	// of as many partitions as are written to: those that are added later are left alone
 	Next []int64 `json:"next"`
+	// Schema is what keys begin with, where the topic is compacted and they have one.
+	Schema uint32 `json:"schema,omitempty"`
+	ByKey  bool   `json:"byKey,omitempty"` // keys with a schema choose the partition by all their bytes
 }
 
 // parseMark returns nil for the empty mark.
@@ -31,6 +35,10 @@ func parseMark(text sink.Mark) (*mark, error) {
 	var m mark
 	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Topics == nil {
 		return nil, permanent("read mark %.200q: not a place in topics: the saved state belongs to another kind of sink", text)
+	}
+	for name, t := range m.Topics {
+		t.ByKey = t.ByKey || len(m.Form) == 0
+		m.Topics[name] = t
 	}
 	return &m, nil
 }
@@ -60,6 +68,13 @@ func (t *topic) text() []byte {
 	if t.made {
 		b = append(b, `"made":true,`...)
 	}
+	if t.byKey {
+		b = append(b, `"byKey":true,`...)
+	}
+	if t.schema != 0 {
+		b = strconv.AppendUint(append(b, `"schema":`...), uint64(t.schema), 10)
+		b = append(b, ',')
+	}
 	b = append(b, `"next":[`...)
 	for i, p := range t.partitions {
 		if i > 0 {
@@ -77,6 +92,7 @@ type known struct {
 	names    []string // of them, sorted
 	markSize int
 	fresh    bool // one of them may not be fenced
+	form     []byte
 }
 
 // learn adds a topic to those of the sink.
@@ -132,7 +148,10 @@ func (k *known) mark() sink.Mark {
 		}
 		text = append(text, k.topics[name].text()...)
 	}
-	text = append(text, `}}`...)
+	if text = append(text, '}'); len(k.form) > 0 {
+		text = append(append(text, `,"form":`...), k.form...)
+	}
+	text = append(text, '}')
 	k.markSize = len(text)
 	return sink.Mark(text)
 }

@@ -39,6 +39,12 @@ type Options struct {
 	Uncompacted func(topic string) string
 	// Reserved says what else the topic is for, so that no record may be in it; "" is nothing. nil reserves none.
 	Reserved func(topic string) string
+	// Form is how topics and keys are made, as JSON, which the mark has; nil says nothing. Changed says in what it is
+	// another one than that of before, of topics that there were; "" is nothing.
+	Form    []byte
+	Changed func(before []byte, had func(topic string) bool) string
+	// AcceptNewKeys ends the keys in compacted topics whose form has changed. Otherwise that is an error.
+	AcceptNewKeys bool
 	// Resync is how often every object is written again; 0 is never.
 	Resync time.Duration
 

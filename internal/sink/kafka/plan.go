@@ -37,15 +37,29 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 		if no != nil {
 			return p, &sink.RejectedError{Index: i, Reason: no.reason, Err: no.err, NoPlace: no.noPlace}, nil
 		}
+		if err := s.catalog.sameSchema(t, &messages[i]); err != nil {
+			return p, nil, err
+		}
 		to := t.partitionOf(&messages[i])
 		if to.turn != s.turn {
-			to.turn, to.indexes, to.steps = s.turn, to.indexes[:0], to.steps[:0]
+			s.start(to)
 			p.touched = append(p.touched, to)
 		}
 		p.add(to, i, end)
 		i = end
 	}
 	return p, nil, nil
+}
+
+// begin starts a plan of the one partition.
+func (s *planner) begin(p *partition) {
+	s.turn++
+	s.start(p)
+}
+
+// start makes the partition one of the plan, which has nothing of it yet.
+func (s *planner) start(p *partition) {
+	p.turn, p.indexes, p.steps = s.turn, p.indexes[:0], p.steps[:0]
 }
 
 // place finds the topic of an atom, which is mostly that of the one before, and what speaks against writing it.

@@ -25,6 +25,11 @@ func (s *Sink) surveyAgain(ctx context.Context, want *mark, tail sink.Tail) (err
 // are read after it, when they are final. Where something was lost, the fence waits for the first record, so that the
 // next life would find the same.
 func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
+	old, err := s.catalog.outdated(ctx, want)
+	if err != nil {
+		return err
+	}
+	old = append(old, s.catalog.replaced...)
 	found, err := s.catalog.examineAll(ctx, want)
 	if err == nil {
 		err = s.locateAll(ctx, found)
@@ -52,11 +57,14 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	for _, t := range found {
 		s.learn(t)
 	}
+	s.form = s.options.Form
 	s.catalog.warn(found)
 	s.options.Made(s.made())
 	switch {
 	case want == nil:
 		return nil
+	case len(old) > 0:
+		return s.endKeys(ctx, old)
 	case lost != nil:
 		return lost
 	}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type tails struct {
 	known  *known
 	right  *right
 	unread atomic.Bool // it was told that reading is not permitted
+	ended  atomic.Bool // a tail ends keys
 }
 
 // delivered gives the ids after the mark, from all partitions.
@@ -33,18 +35,23 @@ func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(t.tuning.readers)
+	t.ended.Store(false)
 	for p := range t.known.partitions() {
 		if from := want.from(p.topic.name, p.number); from < p.next {
-			group.Go(func() error { return t.read(ctx, &tail{partition: p, from: from, each: each}) })
+			group.Go(func() error { return t.read(ctx, &tail{partition: p, from: from, each: each, ended: &t.ended}) })
 		}
 	}
-	return group.Wait()
+	err := group.Wait()
+	if err == nil && t.ended.Load() {
+		return &sink.LostError{Log: "the topics", Want: "in its form", Have: "the end of their old keys, by an exporter that was to go on in another form"}
+	}
+	return err
 }
 
 // all gives the ids of all partitions, one after the other.
 func (t *tails) all(ctx context.Context, each func(id string) error) error {
 	for p := range t.known.partitions() {
-		if err := t.read(ctx, &tail{partition: p, each: each}); err != nil {
+		if err := t.read(ctx, &tail{partition: p, each: each, ended: &t.ended}); err != nil {
 			return err
 		}
 	}
@@ -71,6 +78,7 @@ type tail struct {
 	each      func(id string) error // takes the ids
 	open      map[int64][]string    // by producer: ids of a transaction whose marker has not come
 	decoder   *batch.Decoder
+	ended     *atomic.Bool // is set where a key is ended
 }
 
 // read gives the ids of the partition, once.
@@ -146,6 +154,8 @@ func (t *tail) take(b *batch.Batch) error {
 	err := t.decoder.Each(b, func(e *batch.Entry) error {
 		if id, found := e.Header(sink.HeaderID); found && len(id) > 0 && e.Offset >= t.from {
 			ids = append(ids, string(id))
+		} else if endsKey(e) && e.Offset >= t.from {
+			t.ended.Store(true)
 		}
 		return nil
 	})
@@ -185,4 +195,10 @@ func (t *tail) damaged(err error) error {
 	}
 	return permanent("read %s: %w: the log is damaged, or too large when decompressed: move the partition's leader to another replica, or begin with an empty topic",
 		t.partition, err)
+}
+
+// endsKey says whether the record is what endKeys writes.
+func endsKey(e *batch.Entry) bool {
+	op, found := e.Header(sink.HeaderOp)
+	return found && bytes.Equal(op, []byte(sink.OpEnded))
 }

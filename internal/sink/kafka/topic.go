@@ -19,6 +19,8 @@ type topic struct {
 	fenced     bool         // nobody who opened before can write to it any more
 	made       bool         // by this sink, because data chose it
 	compacted  bool
+	byKey      bool     // keys with a schema choose the partition by all their bytes, as they did when it was begun
+	schema     uint32   // that keys begin with; 0 is that none was written, or that nobody asks
 	misfits    []string // in what it differs from what is configured
 
 	part  []byte // of the mark
@@ -82,7 +84,7 @@ func newTopic(described wire.Topic, identity wire.Identity, settings wire.Settin
 // partitionOf is where the message belongs. One without a key belongs where the empty key does.
 func (t *topic) partitionOf(m *sink.Message) *partition {
 	by := m.Key
-	if m.Partition != nil {
+	if m.Partition != nil && (m.KeySchema == 0 || !t.byKey) {
 		by = m.Partition
 	}
 	return t.partitions[batch.Partition(by, len(t.partitions))]

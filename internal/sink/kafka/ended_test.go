@@ -1,0 +1,160 @@
+package kafka
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// living is what compaction leaves of the topic: the newest value of each key in each partition.
+func living(t *testing.T, cluster *kafkatest.Cluster, topic string) map[string]string {
+	t.Helper()
+	alive := map[string]string{}
+	for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+		if at := string(r.Key); r.Value == nil {
+			delete(alive, at)
+		} else {
+			alive[at] = string(r.Headers[0].Value)
+		}
+	}
+	return alive
+}
+
+// inForm is the options with a form of keys, which is compared by its text.
+func inForm(options Options, form string) Options {
+	options.Form = []byte(`{"key":"` + form + `"}`)
+	options.Changed = func(before []byte, _ func(string) bool) string {
+		if string(before) == `{"key":"`+form+`"}` {
+			return ""
+		}
+		return "its keys were otherwise"
+	}
+	return options
+}
+
+// TestI4ATableWhoseKeysChangeIsRefused by Check and Open, unless the old keys may end: then nothing lives under them,
+// and everything is to be told again, also where the process was killed between the two, and the form is what it was.
+func TestI4ATableWhoseKeysChangeIsRefused(t *testing.T) {
+	cluster := broker.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			options := testOptions(t, cluster, 1)
+			options.Delivery, options.Cleanup = delivery, "compact"
+			topic := options.Topics[0]
+			first := newTestSink(t, inForm(options, "a"))
+			open(t, first, "")
+			gone := message(topic, "gone", "id-gone")
+			gone.Value = nil
+			mark := mustWrite(t, first, append(messagesOf(topic, 30), message(topic, "gone", "id-0"), gone))
+
+			changed := inForm(options, "b")
+			const wants = "its keys were otherwise"
+			expectRefusal(t, "check", newTestSink(t, changed).CheckMark(within(t), mark), wants)
+			expectRefusal(t, "check of the same", newTestSink(t, inForm(options, "a")).CheckMark(within(t), mark), "")
+			_, err := sinktest.Open(t.Context(), newTestSink(t, changed), mark)
+			expectRefusal(t, "open", err, wants)
+			if len(living(t, cluster, topic)) != 10 {
+				t.Fatal("a refusal has changed the topic")
+			}
+			changed.AcceptNewKeys = true
+			accepting := newTestSink(t, changed)
+			accepting.tuning.records = 3 // of keys that are remembered
+			expectLost(t, accepting, mark)
+			if left := living(t, cluster, topic); len(left) > 0 {
+				t.Errorf("old keys live: %q", left)
+			}
+			next := mustWrite(t, accepting, []sink.Message{message(topic, "new", "id-new")})
+			if left := living(t, cluster, topic); len(left) != 1 || left["new"] != "id-new" {
+				t.Errorf("the topic has %q", left)
+			}
+			expectLost(t, newTestSink(t, inForm(options, "a")), mark) // killed before anything was saved
+			open(t, newTestSink(t, inForm(options, "b")), next)
+			expectRefusal(t, "check of the form before", newTestSink(t, inForm(options, "a")).CheckMark(within(t), next), wants)
+		})
+	}
+}
+
+func expectLost(t *testing.T, s *Sink, mark sink.Mark) {
+	t.Helper()
+	var lost *sink.LostError
+	if _, err := sinktest.Open(t.Context(), s, mark); !errors.As(err, &lost) {
+		t.Errorf("open: %v, want that everything is to be told again", err)
+	}
+}
+
+// TestI3ALogGoesOnInAnotherForm, and says so: nothing would stay in it for ever.
+func TestI3ALogGoesOnInAnotherForm(t *testing.T) {
+	options := testOptions(t, broker.Get(t), 1)
+	options.Cleanup = "delete"
+	s := newTestSink(t, inForm(options, "a"))
+	open(t, s, "")
+	mark := mustWrite(t, s, messagesOf(options.Topics[0], 3))
+	var told []string
+	options.Warn = func(text string) { told = append(told, text) }
+	next := newTestSink(t, inForm(options, "b"))
+	open(t, next, mark)
+	expectTold(t, told, "its keys were otherwise")
+	open(t, newTestSink(t, inForm(options, "b")), mustWrite(t, next, nil))
+	if len(told) != 1 {
+		t.Errorf("was told again: %q", told)
+	}
+}
+
+// TestI3AnIDInKeysDoesNotChooseThePartition, but in topics that were begun when it did. In a table another id is
+// another key.
+func TestI3AnIDInKeysDoesNotChooseThePartition(t *testing.T) {
+	cluster := broker.Get(t)
+	options := inForm(testOptions(t, cluster, 1), "a")
+	options.Partitions, options.Cleanup = 5, "compact"
+	topic := options.Topics[0]
+	typed := func(id uint32) sink.Message {
+		m := message(topic, strings.Repeat("x", int(id))+"web", "id-"+string(rune('a'+id)))
+		m.Partition, m.KeySchema = []byte("web"), id
+		return m
+	}
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mark := mustWrite(t, s, []sink.Message{typed(7)})
+	_, err := s.Write(t.Context(), []sink.Message{typed(9)})
+	expectRefusal(t, "another id", err, "has id 9 for its keys now, which was 7")
+	options.AcceptNewKeys = true
+	s = newTestSink(t, options)
+	open(t, s, mark)
+	if _, err := s.Write(t.Context(), []sink.Message{typed(9)}); !errors.As(err, new(*reopenError)) {
+		t.Errorf("another id that is accepted: %v", err)
+	}
+	expectLost(t, s, mark)
+	mark = mustWrite(t, s, []sink.Message{typed(9)})
+	if left := living(t, cluster, topic); len(left) != 1 || left[string(typed(9).Key)] != typed(9).ID {
+		t.Errorf("the topic has %q", left)
+	}
+	partitions := map[int]bool{}
+	for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+		partitions[r.Partition] = true
+	}
+	if len(partitions) != 1 {
+		t.Errorf("the object is in %d partitions", len(partitions))
+	}
+	at, err := parseMark(mark)
+	if err != nil || at.Topics[topic].ByKey || at.Topics[topic].Schema != 9 {
+		t.Errorf("the mark is %s, %v", mark, err)
+	}
+	old, err := parseMark(`{"kafka":{"t":{"next":[7]}}}`)
+	if err != nil || !old.Topics["t"].ByKey {
+		t.Errorf("a mark of an earlier version: %+v, %v", old, err)
+	}
+	began := newTopic(wire.Topic{Partitions: make([]wire.Partition, 64)}, wire.Identity{}, wire.Settings{})
+	began.byKey = true
+	m := typed(7)
+	if by := (&sink.Message{Key: m.Key}); began.partitionOf(&m) != began.partitionOf(by) {
+		t.Error("a topic that was begun with keys alone is spread otherwise")
+	}
+	if m.KeySchema = 0; began.partitionOf(&m) != began.partitionOf(&sink.Message{Key: m.Partition}) {
+		t.Error("a gap is not in the partition of its object")
+	}
+}
