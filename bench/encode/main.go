@@ -87,7 +87,7 @@ func contestants() ([]contestant, error) {
 		{"_redacted_filtered", shape.Options{Rules: redact, Filter: `object.status.phase == "Running"`}},
 	} {
 		var failure error
-		rules.options.Key, rules.options.Failed = []byte(uid), func(_ *change.Record, err error) { failure = err }
+		rules.options.Key, rules.options.Failed = transform.Key{Secret: []byte(uid)}, func(_ *change.Record, err error) { failure = err }
 		s, err := shape.New(rules.options)
 		if err != nil {
 			return nil, err

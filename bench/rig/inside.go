@@ -19,6 +19,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // Inside is the exporter's line inside the process, of Pods into a file, for profiles: the binary has no profiler.
@@ -92,5 +93,5 @@ func (i *Inside) shape(pods change.Stream) (func(*change.Record), error) {
 	if err != nil {
 		return nil, err
 	}
-	return selection.ShapeOf(&selection.Selected{Stream: pods, Configured: &configured.Resources[0]}, []byte("key"), func(*change.Record, error) {})
+	return selection.ShapeOf(&selection.Selected{Stream: pods, Configured: &configured.Resources[0]}, transform.Key{Secret: []byte("key")}, func(*change.Record, error) {})
 }

@@ -21,7 +21,7 @@ import (
 type forms struct {
 	cluster *cluster.Cluster
 	cfg     *config.Config
-	key     []byte
+	key     transform.Key
 	known   atomic.Pointer[formsOf]
 }
 
@@ -34,13 +34,13 @@ type formsOf struct {
 // formKey is a stream's name, and the sink's where that has rules of its own.
 type formKey struct{ stream, sink string }
 
-func newForms(c *cluster.Cluster, cfg *config.Config, key []byte) *forms {
+func newForms(c *cluster.Cluster, cfg *config.Config, key transform.Key) *forms {
 	return &forms{cluster: c, cfg: cfg, key: key}
 }
 
 // forms are those of this run. What goes to disk from now on names them.
 func (a *assembly) forms() (*forms, error) {
-	key, err := redactionKey(a.cfg, a.store)
+	key, err := redactionKey(a.cfg, a.store, a.cluster.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (f *forms) all(choice *selection.Choice) *formsOf {
 // own are the rules that the sink has beside its resources', none or one set.
 func (f *forms) own(sinkName string) []transform.Rules {
 	for i := range f.cfg.Sinks {
-		if rules := selection.SinkRules(&f.cfg.Sinks[i]); f.cfg.Sinks[i].Name == sinkName && !rules.Empty() {
+		if rules := selection.SinkRules(&f.cfg.Sinks[i], f.cfg.Resources); f.cfg.Sinks[i].Name == sinkName && !rules.Empty() {
 			return []transform.Rules{rules}
 		}
 	}
@@ -154,10 +154,13 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 	}
 }
 
-// redactionKey is the configured key, or the state's own.
-func redactionKey(cfg *config.Config, store *checkpoint.Store) ([]byte, error) {
-	if cfg.RedactKey != "" {
-		return []byte(cfg.RedactKey.Reveal()), nil
+// redactionKey has the configured secret, or the state's own.
+func redactionKey(cfg *config.Config, store *checkpoint.Store, clusterUID string) (transform.Key, error) {
+	key := transform.Key{Secret: []byte(cfg.RedactKey.Reveal()), Comparable: cfg.ComparableHashes(), Cluster: clusterUID}
+	if len(key.Secret) > 0 {
+		return key, nil
 	}
-	return store.RedactionKey()
+	var err error
+	key.Secret, err = store.RedactionKey()
+	return key, err
 }

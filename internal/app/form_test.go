@@ -10,6 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/deadletter"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // TestI9FormsAreFoundByNames: a record on disk may be of another version than the one that is streamed now, of a
@@ -23,7 +24,7 @@ func TestI9FormsAreFoundByNames(t *testing.T) {
 	}
 	c := new(cluster.Cluster)
 	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: *stream("example.com", "v2", "widgets"), Names: []string{"wd"}, Configured: &cfg.Resources[0]}}})
-	f := newForms(c, cfg, []byte("key"))
+	f := newForms(c, cfg, transform.Key{Secret: []byte("key")})
 	reshaped := func(s *change.Stream, object string) (string, error) {
 		rec := &change.Record{Stream: s, Op: change.Updated, Object: []byte(object)}
 		err := f.reshape(rec)
@@ -56,7 +57,7 @@ func TestI9ALetterOfASinkHasTheFormOfThatSink(t *testing.T) {
 	resource := change.Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap"}
 	stream := &change.Stream{Resource: resource}
 	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: *stream, Names: []string{"configmaps"}, Configured: &cfg.Resources[0]}}})
-	f := newForms(c, cfg, []byte("key"))
+	f := newForms(c, cfg, transform.Key{Secret: []byte("key")})
 	encode := func(rec *change.Record) ([]sink.Message, error) {
 		return []sink.Message{{Value: append(rec.Object, rec.Before...)}}, nil
 	}
@@ -81,7 +82,7 @@ func TestI9ALetterThatCannotBeShapedSaysNothing(t *testing.T) {
 	cfg := &config.Config{Resources: []config.Resource{{Name: "configmaps", Redact: config.Redaction{Paths: []string{".data"}}}}}
 	c := new(cluster.Cluster)
 	c.Chosen.Store(&selection.Choice{})
-	f := newForms(c, cfg, []byte("key"))
+	f := newForms(c, cfg, transform.Key{Secret: []byte("key")})
 	encode := func(rec *change.Record) ([]sink.Message, error) {
 		return []sink.Message{{Value: append([]byte("of "), rec.Object...)}}, nil
 	}

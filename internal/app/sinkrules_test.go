@@ -12,7 +12,7 @@ import (
 // TestI9ChangesNameNothingThatTheSinkDoesNotSee: neither a key that its rules drop nor a value that they hash.
 func TestI9ChangesNameNothingThatTheSinkDoesNotSee(t *testing.T) {
 	rules, err := shape.New(shape.Options{
-		Rules: transform.Rules{Drop: []string{".data"}, Redact: []string{".spec"}}, Key: []byte("key"), Failed: func(*change.Record, error) { t.Error("failed") },
+		Rules: transform.Rules{Drop: []string{".data"}, Redact: []string{".spec"}}, Key: transform.Key{Secret: []byte("key")}, Failed: func(*change.Record, error) { t.Error("failed") },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,10 +17,11 @@ import (
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
+	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // prepare makes what follows the server, and has the streams of the start chosen.
-func (a *assembly) prepare(images *line.Images, key []byte) (*selection.Follower, error) {
+func (a *assembly) prepare(images *line.Images, key transform.Key) (*selection.Follower, error) {
 	client, err := source.NewClient(a.cluster.Rest, a.manyStreams())
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ type means struct {
 	gate   *source.Gate
 	rate   *source.Rate
 	images *line.Images
-	key    []byte          // of the hashes
+	key    transform.Key   // of the hashes
 	spread map[string]bool // the resources that the state has streams of single namespaces of
 }
 

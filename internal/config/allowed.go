@@ -24,6 +24,12 @@ const (
 // LineFormats are those that can be told apart in a file, which has values alone.
 func LineFormats() []string { return []string{"cloudevents", "debezium"} }
 
+// hashes are the values of Config.Hash, what the hash of a redacted value is of; the first is the default.
+func hashes() []string { return []string{"field", comparableHashes} }
+
+// comparableHashes are of the value alone.
+const comparableHashes = "comparable"
+
 // publishings are the values of NATS.Publish, how messages are sent; the first is the default.
 func publishings() []string { return []string{"auto", "fast", "atomic", "ordered"} }
 

@@ -19,6 +19,7 @@ type Config struct {
 	Listen    string // address of metrics and health
 	Log       Log
 	RedactKey Secret // of the hashes of redacted values; "" is one of the state's own
+	Hash      string // one of hashes
 	Discovery Discovery
 	Snapshot  Snapshot
 	Audit     *Audit // nil is none
@@ -69,8 +70,12 @@ func (c *Config) keys() []key {
 				"hosts; what changes state is answered to this host in either case."},
 		{"log", section(&c.Log), "What the exporter says about itself, on standard error."},
 		{"redactKey", secret(&c.RedactKey),
-			"The key of the hashes that replace redacted values. Set it if hashes must outlive the state or be equal " +
-				"in several clusters. Without it, a random key in the state."},
+			"The key of the hashes that replace redacted values. Set it if hashes must outlive the state, or, with " +
+				"`hash: comparable`, be equal in several clusters. Without it, a random key in the state."},
+		{"hash", firstOf(&c.Hash, hashes()),
+			"What these hashes are of. `field`: one field of one object in one cluster, so that a hash tells whether " +
+				"that has changed. `comparable`: the value alone, so that equal values have equal hashes, and whoever may " +
+				"write one object can guess the values of others ([what that means](resources.md#what-a-hash-proves))."},
 		{"discovery", section(&c.Discovery), "How the exporter learns what the API server serves."},
 		{"snapshot", section(&c.Snapshot), "How snapshots are read. Live changes never wait for them."},
 		{"audit", optional(&c.Audit),
@@ -130,6 +135,9 @@ func (c *Config) check() []Problem {
 	}
 	return k.found
 }
+
+// ComparableHashes says whether equal values have equal hashes, wherever they are.
+func (c *Config) ComparableHashes() bool { return c.Hash == comparableHashes }
 
 func (c *Config) checkResources(k *checker) {
 	for i := range c.Resources {

@@ -76,7 +76,7 @@ func (in input) record(t *testing.T, name string) *change.Record {
 	if in.op != 0 {
 		rec.Op, rec.Snapshot = in.op, &change.Snapshot{ID: "7005.1732155194123", Reason: change.Requested, ResourceVersion: "7005"}
 	}
-	s, err := shape.New(shape.Options{Rules: in.rules, Key: []byte("0123456789abcdef"), Failed: func(_ *change.Record, err error) { t.Error(err) }})
+	s, err := shape.New(shape.Options{Rules: in.rules, Key: transform.Key{Secret: []byte("0123456789abcdef")}, Failed: func(_ *change.Record, err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,18 +122,19 @@ func (f *Finder) known(object []byte) []byte {
 }
 
 // Narrow is what a record with the event may carry for one sink, whose rules have made the event of another one: rules
-// are those of the sink, for an object that has metadata alone. What cannot be narrowed is unreadable (I9).
-func Narrow(events *change.Resource, event, known []byte, rules func(object []byte) ([]byte, error)) []byte {
+// are those of the sink, for that object, of which there is metadata alone. What cannot be narrowed is unreadable (I9).
+func Narrow(events *change.Resource, event, known []byte, rules func(of Kind, key change.Key, object []byte) ([]byte, error)) []byte {
 	if known == nil {
 		return nil
 	}
-	if _, named := referenceOf(events, event); !named {
+	ref, named := referenceOf(events, event)
+	if !named {
 		return Unnamed.json()
 	}
 	if bytes.HasPrefix(known, []byte(unknownIs)) {
 		return known
 	}
-	object, err := rules(slices.Concat([]byte(`{"metadata":`), known, []byte{'}'}))
+	object, err := rules(ref.Kind, ref.key, slices.Concat([]byte(`{"metadata":`), known, []byte{'}'}))
 	if err != nil {
 		return Unreadable.json()
 	}

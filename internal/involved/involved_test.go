@@ -183,7 +183,7 @@ func TestI9ASinksRulesComeAfterWhatIsKnown(t *testing.T) {
 		if c.known != "" {
 			in = []byte(c.known)
 		}
-		if got := Narrow(events, []byte(c.event), in, c.rules); string(got) != c.want {
+		if got := Narrow(events, []byte(c.event), in, func(_ Kind, _ change.Key, object []byte) ([]byte, error) { return c.rules(object) }); string(got) != c.want {
 			t.Errorf("%s: %s, want %s", what, got, c.want)
 		}
 	}

@@ -38,7 +38,7 @@ func (s *Selected) TellsDeletes() bool {
 }
 
 // ShapeOf is what the stream does with its records; nil is nothing.
-func ShapeOf(s *Selected, key []byte, failed func(*change.Record, error)) (func(*change.Record), error) {
+func ShapeOf(s *Selected, key transform.Key, failed func(*change.Record, error)) (func(*change.Record), error) {
 	made, err := shapeOf(s, func(configured *config.Resource) shape.Options {
 		return shape.Options{
 			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.WithholdsFailed(),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // special are three entries of pods, whose last one is of all that the others leave.
@@ -51,7 +52,7 @@ func TestSeveralEntriesAreOneStream(t *testing.T) {
 // TestI9TheEntryOfTheObjectShapesIt, in line and on disk; other entries are another form.
 func TestI9TheEntryOfTheObjectShapesIt(t *testing.T) {
 	chosen := chosenOf(t, special())
-	shape, err := ShapeOf(&chosen.Streams[0], []byte("k"), nil)
+	shape, err := ShapeOf(&chosen.Streams[0], transform.Key{Secret: []byte("k")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestI9TheEntryOfTheObjectShapesIt(t *testing.T) {
 			t.Errorf("%s: %s", what, c.rec.Object)
 		}
 	}
-	today, err := TodayOf(&chosen.Streams[0], []byte("k"))
+	today, err := TodayOf(&chosen.Streams[0], transform.Key{Secret: []byte("k")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestI9TheEntryOfTheObjectShapesIt(t *testing.T) {
 	}
 	others := special()
 	others[2].LabelSelector = "team"
-	other, err := TodayOf(&chosenOf(t, others).Streams[0], []byte("k"))
+	other, err := TodayOf(&chosenOf(t, others).Streams[0], transform.Key{Secret: []byte("k")})
 	if err != nil || other.Form == today.Form {
 		t.Errorf("another selector has the same form: %v", err)
 	}
@@ -95,7 +96,7 @@ func TestI9KeptObjectsAreOfAllEntries(t *testing.T) {
 			resources[i].Before = true
 		}
 		of(resources)
-		made, err := FormOf(&chosenOf(t, resources).Streams[0], []byte("k"), &config.Config{Resources: resources})
+		made, err := FormOf(&chosenOf(t, resources).Streams[0], transform.Key{Secret: []byte("k")}, &config.Config{Resources: resources})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,15 +13,18 @@ import (
 
 // FormOf tells apart what is cut and redacted before an object is kept; nil where none is. Where Events tell of kept
 // objects, it also tells apart which objects are: one that is no longer chosen must not come through an Event (I9).
-func FormOf(s *Selected, key []byte, c *config.Config) ([]byte, error) {
+func FormOf(s *Selected, key transform.Key, c *config.Config) ([]byte, error) {
 	if !s.keeps() {
 		return nil, nil
 	}
 	var all []any
+	var own []transform.Rules
 	for _, configured := range s.Special {
-		all = append(all, selects(configured), rulesOf(s.Stream.Resource, configured))
+		own = append(own, rulesOf(s.Stream.Resource, configured))
+		all = append(all, selects(configured), own[len(own)-1])
 	}
-	all = append(all, rulesOf(s.Stream.Resource, s.Configured), KeepOf(s.Configured), key)
+	own = append(own, rulesOf(s.Stream.Resource, s.Configured))
+	all = append(all, own[len(own)-1], KeepOf(s.Configured), key.Form(own...))
 	if toldByEvents(c.Resources) {
 		all = append(all, choices(s.Entries(), c.Sinks))
 	}
@@ -34,7 +37,7 @@ func FormOf(s *Selected, key []byte, c *config.Config) ([]byte, error) {
 }
 
 // TodayOf is how the stream's objects are cut and redacted now, with what is cut while they are read.
-func TodayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, error) {
+func TodayOf(s *Selected, key transform.Key, sinks ...transform.Rules) (*shape.Today, error) {
 	today, err := todayOf(s, key, sinks...)
 	if err == nil {
 		today.Actors, today.Changes = s.Configured.Actor, s.Configured.Changes
@@ -42,7 +45,7 @@ func TodayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, e
 	return today, err
 }
 
-func todayOf(s *Selected, key []byte, sinks ...transform.Rules) (*shape.Today, error) {
+func todayOf(s *Selected, key transform.Key, sinks ...transform.Rules) (*shape.Today, error) {
 	if len(s.Special) == 0 {
 		return shape.NewToday(wholeRules(s.Stream.Resource, s.Configured), key, sinks...)
 	}
@@ -71,7 +74,7 @@ func wholeRules(resource change.Resource, configured *config.Resource) transform
 		rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
 	}
 	if !keep.LastApplied {
-		rules = rules.Join(transform.Rules{Drop: []string{".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}})
+		rules = rules.Join(transform.Rules{Drop: []string{transform.LastApplied}})
 	}
 	return rules
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // TestI9ChangedRulesAreAnotherForm, so that what was kept before them is forgotten.
 func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
 	secrets := change.Stream{Resource: change.Resource{Version: "v1", Name: "secrets", Kind: "Secret"}}
 	form := func(r config.Resource, key string) []byte {
-		form, err := FormOf(&Selected{Stream: secrets, Configured: &r}, []byte(key), &config.Config{})
+		form, err := FormOf(&Selected{Stream: secrets, Configured: &r}, transform.Key{Secret: []byte(key)}, &config.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +41,40 @@ func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
 	}
 	if bytes.Contains(form(config.Resource{Before: true}, "planted-key"), []byte("planted-key")) {
 		t.Error("the form has the key in it")
+	}
+}
+
+// TestI9OtherHashesAreAnotherForm where there are some, so that no record tells of a hash that is made otherwise as of
+// a change, and what is not redacted stays as it was.
+func TestI9OtherHashesAreAnotherForm(t *testing.T) {
+	pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
+	forms := func(r config.Resource, key transform.Key) [2]string {
+		r.Before = true
+		s := &Selected{Stream: pods, Configured: &r}
+		kept, err := FormOf(s, key, &config.Config{})
+		today, todayErr := TodayOf(s, key)
+		if err != nil || todayErr != nil {
+			t.Fatal(err, todayErr)
+		}
+		return [2]string{string(kept), today.Form}
+	}
+	keys := []transform.Key{{Secret: []byte("k")}, {Secret: []byte("k"), Comparable: true}, {Secret: []byte("k"), Cluster: "another"}}
+	for what, c := range map[string]struct {
+		r    config.Resource
+		same bool
+	}{
+		"nothing": {config.Resource{}, true}, "a cut": {config.Resource{Drop: []string{".x"}}, true},
+		"a path": {config.Resource{Redact: config.Redaction{Paths: []string{".x"}}}, false}, "a variable": {config.Resource{RedactEnv: []string{"X"}}, false},
+		"the last applied": {config.Resource{Keep: []string{config.KeepLastApplied}}, true}, "a cut in it": {config.Resource{Keep: []string{config.KeepLastApplied}, Drop: []string{".x"}}, false},
+	} {
+		one := forms(c.r, keys[0])
+		for _, key := range keys[1:] {
+			for i, other := range forms(c.r, key) {
+				if (other == one[i]) != c.same {
+					t.Errorf("%s, form %d by %+v: same %t, want %t", what, i, key, other == one[i], c.same)
+				}
+			}
+		}
 	}
 }
 

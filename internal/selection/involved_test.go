@@ -63,11 +63,11 @@ func TestI9OnlyKeptStreamsAreAsked(t *testing.T) {
 // cut otherwise, must not come through an Event.
 func TestI9WhatEventsMayTellIsInTheForms(t *testing.T) {
 	form := func(c *config.Config) (images, events string) {
-		made, err := FormOf(&Selected{Configured: &c.Resources[0]}, []byte("k"), c)
+		made, err := FormOf(&Selected{Configured: &c.Resources[0]}, transform.Key{Secret: []byte("k")}, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		today, err := shape.NewToday(transform.Rules{}, []byte("k"))
+		today, err := shape.NewToday(transform.Rules{}, transform.Key{Secret: []byte("k")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,8 +115,8 @@ func TestI9WhatEventsMayTellIsInTheForms(t *testing.T) {
 	if i == images || e == events {
 		t.Error("a sink that was never told what the filter leaves out now may hear of it")
 	}
-	bare, err := FormOf(&Selected{Configured: &config.Resource{Name: "pods", Before: true}}, []byte("k"), &config.Config{})
-	if other, err2 := FormOf(&Selected{Configured: &config.Resource{Name: "pods", Before: true, Filter: "true"}}, []byte("k"), &config.Config{}); err != nil || err2 != nil || !bytes.Equal(bare, other) {
+	bare, err := FormOf(&Selected{Configured: &config.Resource{Name: "pods", Before: true}}, transform.Key{Secret: []byte("k")}, &config.Config{})
+	if other, err2 := FormOf(&Selected{Configured: &config.Resource{Name: "pods", Before: true, Filter: "true"}}, transform.Key{Secret: []byte("k")}, &config.Config{}); err != nil || err2 != nil || !bytes.Equal(bare, other) {
 		t.Error("without involved, a filter makes another form")
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // checkShape finds an expression, a path or a pattern that cannot be parsed.
 func checkShape(configured *config.Resource) error {
-	options := shape.Options{Filter: configured.Filter, Before: configured.Before, Rules: rules(configured), Key: []byte("any")}
+	options := shape.Options{Filter: configured.Filter, Before: configured.Before, Rules: rules(configured), Key: transform.Key{Secret: []byte("any")}}
 	if _, err := shape.New(options); err != nil {
 		return usage.Errorf("resource %q: %w", configured.Name, err)
 	}
@@ -27,7 +27,9 @@ func checkShape(configured *config.Resource) error {
 
 // rules are the cuts and hashes that are configured for a resource.
 func rules(configured *config.Resource) transform.Rules {
-	return transform.Rules{Drop: configured.Drop, Keep: configured.Only, Redact: configured.Redact.Paths, Env: configured.RedactEnv}
+	own := transform.Rules{Drop: configured.Drop, Keep: configured.Only, Redact: configured.Redact.Paths, Env: configured.RedactEnv}
+	own.Applied = !own.Empty() && KeepOf(configured).LastApplied
+	return own
 }
 
 // isSecrets says whether the objects are those whose values stay unless somebody asks for them by name (I9).

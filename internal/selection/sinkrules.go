@@ -12,14 +12,16 @@ import (
 )
 
 // SinkRules are what the sink cuts and redacts beside its resources.
-func SinkRules(s *config.Sink) transform.Rules {
-	return transform.Rules{Drop: s.Drop, Keep: s.Only, Redact: s.Redact}
+func SinkRules(s *config.Sink, resources []config.Resource) transform.Rules {
+	own := transform.Rules{Drop: s.Drop, Keep: s.Only, Redact: s.Redact}
+	own.Applied = !own.Empty() && slices.ContainsFunc(resources, func(r config.Resource) bool { return KeepOf(&r).LastApplied })
+	return own
 }
 
 // ShapeForSink is what the sink makes of the records of its resources; nil leaves them as they are.
-func ShapeForSink(c *config.Config, s *config.Sink, key []byte, failed func(*change.Record, error)) (*shape.Shape, error) {
+func ShapeForSink(c *config.Config, s *config.Sink, key transform.Key, failed func(*change.Record, error)) (*shape.Shape, error) {
 	made, err := shape.New(shape.Options{
-		Ops: s.Ops, Filter: s.Filter, Before: areKept(c.Resources, s), Rules: SinkRules(s), Key: key, Failed: failed,
+		Ops: s.Ops, Filter: s.Filter, Before: areKept(c.Resources, s), Rules: SinkRules(s, c.Resources), Key: key, Failed: failed,
 	})
 	if err != nil {
 		return nil, usage.Errorf("sink %q: %w", s.Name, err)
@@ -29,7 +31,7 @@ func ShapeForSink(c *config.Config, s *config.Sink, key []byte, failed func(*cha
 
 // CheckSinkRules finds an expression or a path of a sink that cannot be parsed.
 func CheckSinkRules(c *config.Config, s *config.Sink) error {
-	_, err := ShapeForSink(c, s, []byte("any"), nil)
+	_, err := ShapeForSink(c, s, transform.Key{Secret: []byte("any")}, nil)
 	return err
 }
 

@@ -24,7 +24,7 @@ func BenchmarkApply(b *testing.B) {
 		"both":   {Filter: `object.status.phase == "Running"`, Rules: transform.Rules{Drop: []string{".spec.tolerations"}, Env: []string{"*PASSWORD*", "*TOKEN*"}}},
 	} {
 		b.Run(name, func(b *testing.B) {
-			o.Key, o.Failed = []byte("key"), func(_ *change.Record, err error) { b.Fatal(err) }
+			o.Key, o.Failed = transform.Key{Secret: []byte("key")}, func(_ *change.Record, err error) { b.Fatal(err) }
 			s, err := New(o)
 			if err != nil {
 				b.Fatal(err)
@@ -32,7 +32,7 @@ func BenchmarkApply(b *testing.B) {
 			b.SetBytes(int64(len(object)))
 			b.ReportAllocs()
 			for b.Loop() {
-				rec := change.Record{Op: change.Updated, Object: object}
+				rec := change.Record{Stream: &change.Stream{}, Op: change.Updated, Object: object}
 				if s.Apply(&rec); rec.Filtered {
 					b.Fatal("filtered")
 				}

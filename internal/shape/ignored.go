@@ -22,7 +22,7 @@ func NewIgnored(paths []string) (*Ignored, error) {
 		}
 	}
 	always := []string{".metadata.resourceVersion", ".metadata.managedFields"}
-	made, err := transform.New(transform.Rules{Drop: append(always, paths...)}, []byte("nothing is hashed"))
+	made, err := transform.New(transform.Rules{Drop: append(always, paths...)}, transform.Key{Secret: []byte("nothing is hashed")})
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (i *Ignored) Hide(rec *change.Record) bool {
 	for at, object := range [2][]byte{rec.Before, rec.Object} {
 		i.proof.Prove(object, "")
 		var err error
-		if left[at], err = i.worker.Apply(object, &i.proof); err != nil {
+		if left[at], err = i.worker.Apply(object, &i.proof, transform.Owner{}); err != nil {
 			return false
 		}
 	}

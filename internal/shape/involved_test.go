@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -27,16 +28,22 @@ func TestI9ASinkSeesLessOfWhatEventsAreAbout(t *testing.T) {
 		"no reference":       {transform.Rules{Drop: []string{".involvedObject"}}, `{"unknown":"unnamed"}`},
 		"no metadata":        {transform.Rules{Keep: []string{".involvedObject"}}, `{"resourceVersion":"5"}`},
 	} {
-		s, failures := shape(t, Options{Rules: c.rules, Key: []byte("k")})
+		s, failures := shape(t, Options{Rules: c.rules, Key: transform.Key{Secret: []byte("k")}})
 		if got := s.Narrowed(told()); string(got.Involved) != c.want || len(*failures) > 0 {
 			t.Errorf("%s: %s, %q, want %s", what, got.Involved, *failures, c.want)
 		}
 	}
-	s, _ := shape(t, Options{Rules: transform.Rules{Redact: []string{".metadata.labels.team"}}, Key: []byte("k")})
+	s, _ := shape(t, Options{Rules: transform.Rules{Redact: []string{".metadata.labels.team"}}, Key: transform.Key{Secret: []byte("k")}})
 	pod := record(change.Added, `{"metadata":{"labels":{"team":"s3cr3t"}}}`)
+	pod.Stream.Resource, pod.Key.Name = change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}, "web"
 	hash := strings.TrimSuffix(strings.TrimPrefix(string(s.Narrowed(pod).Object), `{"metadata":{"labels":{"team":`), `}}}`)
 	if got := string(s.Narrowed(told()).Involved); !strings.Contains(hash, "hmac") || !strings.Contains(got, `"team":`+hash) {
 		t.Errorf("the hash is %s, and the Event tells %s", hash, got)
+	}
+	other := told()
+	other.Object = bytes.ReplaceAll(other.Object, []byte(`"web"`), []byte(`"api"`))
+	if got := string(s.Narrowed(other).Involved); !strings.Contains(got, "hmac") || strings.Contains(got, hash) {
+		t.Errorf("the hash of a Pod's label, %s, is in what an Event tells of another: %s", hash, got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/involved"
+	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // Narrowed is the record as the Options of one sink leave it, which see only what those of its resource have left. The
@@ -24,8 +25,8 @@ func (s *Shape) Narrowed(rec *change.Record) *change.Record {
 	if rec.Before != nil {
 		narrowed.Before = s.cut(rec, rec.Before, nil)
 	}
-	narrowed.Involved = involved.Narrow(&rec.Stream.Resource, narrowed.Object, rec.Involved, func(object []byte) ([]byte, error) {
-		return s.rules.Apply(nil, object)
+	narrowed.Involved = involved.Narrow(&rec.Stream.Resource, narrowed.Object, rec.Involved, func(of involved.Kind, key change.Key, object []byte) ([]byte, error) {
+		return s.rules.Apply(nil, object, transform.Owner{Group: of.Group, Kind: of.Kind, Namespace: key.Namespace, Name: key.Name})
 	})
 	return &narrowed
 }
@@ -34,7 +35,7 @@ func (s *Shape) Narrowed(rec *change.Record) *change.Record {
 func (s *Shape) cut(rec *change.Record, object, otherwise []byte) []byte {
 	w := s.prove(object)
 	defer s.release(w)
-	cut, err := w.rules.Apply(object, &w.proof)
+	cut, err := w.rules.Apply(object, &w.proof, owner(rec))
 	if err != nil {
 		s.failed(rec, fmt.Errorf("what a sink leaves out: %w", err))
 		return otherwise

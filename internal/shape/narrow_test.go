@@ -11,7 +11,7 @@ import (
 // TestI9ASinkSeesLess: neither its object nor its before, nor what is withheld, has what its sink leaves out.
 func TestI9ASinkSeesLess(t *testing.T) {
 	s, failures := shape(t, Options{
-		Ops: []string{"updated", "deleted"}, Filter: `object.v != "x"`, Key: []byte("k"),
+		Ops: []string{"updated", "deleted"}, Filter: `object.v != "x"`, Key: transform.Key{Secret: []byte("k")},
 		Rules: transform.Rules{Drop: []string{".d"}, Redact: []string{".p"}},
 	})
 	const whole = `{"v":"a","d":"s3cr3t","p":"s3cr3t"}`
@@ -60,7 +60,7 @@ func TestI9ASinkSeesLess(t *testing.T) {
 // TestI9TheSinksRulesOfTodayComeAfterTheResources, with a form of their own.
 func TestI9TheSinksRulesOfTodayComeAfterTheResources(t *testing.T) {
 	of := func(key string, sinks ...transform.Rules) *Today {
-		made, err := NewToday(transform.Rules{Keep: []string{".a", ".b"}}, []byte(key), sinks...)
+		made, err := NewToday(transform.Rules{Keep: []string{".a", ".b"}}, transform.Key{Secret: []byte(key)}, sinks...)
 		if err != nil {
 			t.Fatal(err)
 		}

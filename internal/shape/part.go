@@ -92,7 +92,7 @@ func (s *Shape) cutBefore(rec *change.Record) {
 	if rec.Before == nil || s.again == nil {
 		return
 	}
-	cut, err := s.again.Apply(nil, rec.Before)
+	cut, err := s.again.Apply(nil, rec.Before, owner(rec))
 	if err != nil {
 		s.failed(rec, fmt.Errorf("the object as it was: %w", err))
 	}

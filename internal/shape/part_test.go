@@ -12,8 +12,8 @@ import (
 // others go on as deletes alone.
 func parted(t *testing.T) (*Shape, *[]string) {
 	t.Helper()
-	bank, failures := shape(t, Options{Rules: transform.Rules{Redact: []string{".data"}}, Key: []byte("k"), Filter: "object.data.x != 'skip'"})
-	team, _ := shape(t, Options{Rules: transform.Rules{Drop: []string{".data", ".metadata.labels"}}, Key: []byte("k")})
+	bank, failures := shape(t, Options{Rules: transform.Rules{Redact: []string{".data"}}, Key: transform.Key{Secret: []byte("k")}, Filter: "object.data.x != 'skip'"})
+	team, _ := shape(t, Options{Rules: transform.Rules{Drop: []string{".data", ".metadata.labels"}}, Key: transform.Key{Secret: []byte("k")}})
 	rest, _ := shape(t, Options{Ops: []string{"deleted"}})
 	for _, s := range []*Shape{team, rest} {
 		s.failed = bank.failed
@@ -100,7 +100,7 @@ func TestI9RulesOfTodayAreThoseOfTheNamespace(t *testing.T) {
 		{Rules: transform.Rules{Drop: []string{".b"}}, For: "bank, x", Takes: only("bank")},
 		{Rules: transform.Rules{Redact: []string{".c"}}, For: "shop", Takes: only("shop")},
 	}
-	made, err := NewTodayOf(entries, []byte("k"), transform.Rules{Drop: []string{".d"}})
+	made, err := NewTodayOf(entries, transform.Key{Secret: []byte("k")}, transform.Rules{Drop: []string{".d"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestI9RulesOfTodayAreThoseOfTheNamespace(t *testing.T) {
 		}
 	}
 	entries[0].For = "bank, y"
-	if other, err := NewTodayOf(entries, []byte("k")); err != nil || other.Form == made.Form {
+	if other, err := NewTodayOf(entries, transform.Key{Secret: []byte("k")}); err != nil || other.Form == made.Form {
 		t.Errorf("entries for other objects have the same form: %v", err)
 	}
 }

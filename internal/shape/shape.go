@@ -20,7 +20,7 @@ type Options struct {
 	// WithholdFailed keeps a record from all sinks whose filter fails; otherwise it goes on. It becomes a dead letter.
 	WithholdFailed bool
 	Rules          transform.Rules
-	Key            []byte // of the hashes; needed where there are rules
+	Key            transform.Key // of the hashes; needed where there are rules
 	// Failed is told of an object that a filter or a rule could not be applied to. It returns at once.
 	Failed func(rec *change.Record, err error)
 }
@@ -116,7 +116,7 @@ func (s *Shape) Apply(rec *change.Record) {
 	if s.rules == nil {
 		return
 	}
-	object, err := w.rules.Apply(rec.Object, &w.proof)
+	object, err := w.rules.Apply(rec.Object, &w.proof, owner(rec))
 	if err != nil {
 		s.failed(rec, err)
 		object = identity(rec)
@@ -155,6 +155,12 @@ func (s *Shape) wants(rec *change.Record) bool {
 		return len(s.ops) == 0 || slices.Contains(s.ops, change.Added.String()) || slices.Contains(s.ops, change.Updated.String())
 	}
 	return len(s.ops) == 0 || slices.Contains(s.ops, rec.Op.String())
+}
+
+// owner is the record's object, as hashes of its values know it. They outlive a change of its resource's version.
+func owner(rec *change.Record) transform.Owner {
+	res := &rec.Stream.Resource
+	return transform.Owner{Group: res.Group, Kind: res.Kind, Namespace: rec.Key.Namespace, Name: rec.Key.Name}
 }
 
 // identity is all that is left of an object that cannot be redacted.

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -94,7 +95,7 @@ func TestI4RecordWhoseFilterFailsGoesOn(t *testing.T) {
 }
 
 func TestI9ObjectThatCannotBeRedactedGoesOnByItsIdentity(t *testing.T) {
-	s, failures := shape(t, Options{Rules: transform.Secrets(), Key: []byte("k")})
+	s, failures := shape(t, Options{Rules: transform.Secrets(), Key: transform.Key{Secret: []byte("k")}})
 	rec := record(change.Updated, `{"data":{"p":"s3cr3t"}`)
 	const want = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"shop","uid":"u","resourceVersion":"7"}}`
 	if s.Apply(rec); string(rec.Object) != want || len(*failures) != 1 || strings.Contains((*failures)[0], "s3cr3t") {
@@ -107,7 +108,7 @@ func TestI9ObjectThatCannotBeRedactedGoesOnByItsIdentity(t *testing.T) {
 }
 
 func TestFilterSeesWhatIsCutLater(t *testing.T) {
-	s, _ := shape(t, Options{Filter: `object.status == "on"`, Rules: transform.Rules{Drop: []string{".status"}}, Key: []byte("k")})
+	s, _ := shape(t, Options{Filter: `object.status == "on"`, Rules: transform.Rules{Drop: []string{".status"}}, Key: transform.Key{Secret: []byte("k")}})
 	rec := record(change.Updated, `{"status":"on","spec":1}`)
 	if s.Apply(rec); rec.Filtered || string(rec.Object) != `{"spec":1}` {
 		t.Errorf("record %+v", rec)
@@ -119,7 +120,7 @@ func TestI4RecordWhoseFilterFailsIsWithheldWhereAsked(t *testing.T) {
 		"type error": `object.spec.x > 1`,
 		"over cost":  `[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, a+b+c+d+e+f >= 0))))))`,
 	} {
-		s, failures := shape(t, Options{Filter: expression, WithholdFailed: true, Rules: transform.Secrets(), Key: []byte("k")})
+		s, failures := shape(t, Options{Filter: expression, WithholdFailed: true, Rules: transform.Secrets(), Key: transform.Key{Secret: []byte("k")}})
 		rec := record(change.Updated, `{"spec":{"x":"a"},"data":{"p":"s3cr3t"}}`)
 		s.Apply(rec)
 		if rec.Filtered || rec.Withheld != withheldByFilter || len(*failures) != 1 || strings.Contains(string(rec.Object), "s3cr3t") {
@@ -145,5 +146,29 @@ func TestFilterSeesTheObjectAsItWas(t *testing.T) {
 	rec.Before = []byte(`{"data":{"p":"a"}}`)
 	if s.Apply(rec); !rec.Filtered || rec.Before != nil {
 		t.Errorf("record %+v", rec)
+	}
+}
+
+// TestI9NoRuleStopsAtTheTextOfTheLastApplied: what a rule takes is not bare in the annotation that repeats the object.
+func TestI9NoRuleStopsAtTheTextOfTheLastApplied(t *testing.T) {
+	const applied = `{\"apiVersion\":\"v1\",\"data\":{\"pin\":\"s3cr3t\"},\"spec\":{\"env\":[{\"name\":\"db/PIN\",\"value\":\"s3cr3t\"}],\"gone\":\"s3cr3t\",\"stays\":1}}\n`
+	for how, annotation := range map[string]string{
+		"as kubectl writes it": `"` + applied + `"`, "escaped": `"` + strings.ReplaceAll(applied, "data", `\u0064ata`) + `"`, "no object": `"s3cr3t"`, "a list": `"[\"s3cr3t\"]"`,
+		"no text": `{"a":["s3cr3t"]}`, "cut off": `"` + strings.TrimSuffix(applied, `}}\n`) + `"`,
+		"one in itself": `"{\"metadata\":{\"annotations\":{\"kubectl.kubernetes.io/last-applied-configuration\":\"{\\\"spec\\\":{\\\"gone\\\":\\\"s3cr3t\\\"}}\"}}}"`,
+	} {
+		for whose, rules := range map[string]transform.Rules{
+			"redacted": {Redact: []string{".data", ".spec.gone"}, Env: []string{"*PIN*"}, Applied: true},
+			"dropped":  {Drop: []string{".data", ".spec.gone", ".spec.env"}, Applied: true},
+			"not kept": {Keep: []string{".metadata.annotations", ".spec.stays"}, Applied: true},
+		} {
+			made, failures := shape(t, Options{Rules: rules, Key: transform.Key{Secret: []byte("k")}})
+			for _, by := range []func(rec *change.Record) *change.Record{func(rec *change.Record) *change.Record { made.Apply(rec); return rec }, made.Narrowed} {
+				rec := by(record(change.Added, `{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":`+annotation+`,"a":"b"}}}`))
+				if text := string(rec.Object); strings.Contains(text, "s3cr3t") || !json.Valid(rec.Object) || !strings.Contains(text, `"a":"b"`) || len(*failures) > 0 {
+					t.Errorf("%s, %s: %s, %q", how, whose, text, *failures)
+				}
+			}
+		}
 	}
 }

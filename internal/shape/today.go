@@ -34,15 +34,16 @@ type part struct {
 
 // NewToday is for rules with everything in them that is cut, also that which is cut from every object unless it is
 // kept. A sink's own rules come after those of the resource.
-func NewToday(rules transform.Rules, key []byte, sinks ...transform.Rules) (*Today, error) {
+func NewToday(rules transform.Rules, key transform.Key, sinks ...transform.Rules) (*Today, error) {
 	return NewTodayOf([]Entry{{Rules: rules}}, key, sinks...)
 }
 
 // NewTodayOf is for rules that depend on the object. Those count of all entries of its namespace: which labels it had
 // before other rules cut them, nobody knows.
-func NewTodayOf(entries []Entry, key []byte, sinks ...transform.Rules) (*Today, error) {
+func NewTodayOf(entries []Entry, key transform.Key, sinks ...transform.Rules) (*Today, error) {
 	t := &Today{}
 	var all []byte
+	var rules []transform.Rules
 	for _, rules := range sinks {
 		entries = append(entries[:len(entries):len(entries)], Entry{Rules: rules})
 	}
@@ -51,7 +52,7 @@ func NewTodayOf(entries []Entry, key []byte, sinks ...transform.Rules) (*Today, 
 		if err != nil {
 			return nil, fmt.Errorf("describe what is cut and redacted: %w", err)
 		}
-		all = append(append(all, e.For...), text...)
+		all, rules = append(append(all, e.For...), text...), append(rules, e.Rules)
 		if e.Rules.Empty() {
 			continue
 		}
@@ -61,7 +62,7 @@ func NewTodayOf(entries []Entry, key []byte, sinks ...transform.Rules) (*Today, 
 		}
 		t.rules = append(t.rules, part{made, e.Takes})
 	}
-	t.Form = digest(all) + "." + digest(key)
+	t.Form = digest(all) + "." + digest(key.Form(rules...))
 	return t, nil
 }
 
@@ -103,7 +104,7 @@ func (t *Today) Reshape(rec *change.Record, form string) error {
 				continue
 			}
 			var err error
-			if shaped[i], err = rules.Apply(nil, object); err != nil {
+			if shaped[i], err = rules.Apply(nil, object, owner(rec)); err != nil {
 				return err
 			}
 		}

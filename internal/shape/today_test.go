@@ -10,7 +10,7 @@ import (
 
 func today(t *testing.T, rules transform.Rules, key string) *Today {
 	t.Helper()
-	made, err := NewToday(rules, []byte(key))
+	made, err := NewToday(rules, transform.Key{Secret: []byte(key)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func BenchmarkApply(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	t, err := New(Rules{Redact: []string{".metadata.annotations"}, Env: []string{"*PASSWORD*", "*TOKEN*", "*SECRET*"}}, []byte(key))
+	t, err := New(Rules{Redact: []string{".metadata.annotations"}, Env: []string{"*PASSWORD*", "*TOKEN*", "*SECRET*"}}, Key{Secret: []byte(key)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		proof.Prove(object, t.Watched())
-		if _, err := worker.Apply(object, &proof); err != nil {
+		if _, err := worker.Apply(object, &proof, web()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,8 +20,9 @@ import (
 type plain struct {
 	drop, keep, redact *plainNode // nil where there is no rule of the kind
 	env                []string
+	applied, again     bool
 	key                []byte
-	again              bool
+	bound              bool
 }
 
 func newPlain(t *Transform, rules Rules) *plain {
@@ -25,11 +30,16 @@ func newPlain(t *Transform, rules Rules) *plain {
 	if len(kept) > 0 {
 		kept = append(Identity(), kept...)
 	}
-	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: rules.Env, key: t.key, again: t.again}
+	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: rules.Env, applied: rules.Applied, again: t.again, key: t.key, bound: t.binds}
 }
 
 func (t *plain) apply(object []byte) ([]byte, error) {
-	r := plainRewriter{plain: t, in: object}
+	return t.applyAt(object, nil)
+}
+
+// applyAt is apply where the object is itself the text of one, to which the path leads.
+func (t *plain) applyAt(object []byte, path []string) ([]byte, error) {
+	r := plainRewriter{plain: t, in: object, path: path, within: path != nil}
 	r.space()
 	if !json.Valid(object) || r.in[r.at] != '{' {
 		return nil, errors.New("not an object")
@@ -85,9 +95,11 @@ func (n *plainNode) child(p part) *plainNode {
 // after it.
 type plainRewriter struct {
 	*plain
-	in  []byte
-	at  int
-	out []byte
+	in     []byte
+	at     int
+	out    []byte
+	path   []string
+	within bool
 }
 
 // plainScope is what the rules say of a value.
@@ -122,10 +134,24 @@ func (s plainScope) step(follow func([]*plainNode) ([]*plainNode, bool)) (plainS
 
 // touches says whether a rule may look into the value.
 func (s *plainScope) touches(t *plain) bool {
-	return !s.kept || s.hashed || len(s.drop) > 0 || len(s.redact) > 0 || len(t.env) > 0
+	return !s.kept || s.hashed || len(s.drop) > 0 || len(s.redact) > 0 || len(t.env) > 0 || t.applied
 }
 
 func (r *plainRewriter) value(s plainScope) {
+	if r.applied && !s.hashed && slices.Equal(r.path[slices.Index(r.path, "t")+1:], []string{"kmetadata", "kannotations", "kkubectl.kubernetes.io/last-applied-configuration"}) {
+		if r.in[r.at] == '"' && !r.within {
+			var text string
+			if err := json.Unmarshal(ahead(r), &text); err == nil {
+				if left, err := r.applyAt([]byte(text), append(slices.Clone(r.path), "t")); err == nil {
+					r.skip()
+					quoted, _ := json.Marshal(string(left))
+					r.out = append(r.out, quoted...)
+					return
+				}
+			}
+		}
+		s.hashed = true
+	}
 	if s.touches(r.plain) {
 		switch r.in[r.at] {
 		case '{':
@@ -161,7 +187,9 @@ func (r *plainRewriter) object(s plainScope) {
 		}
 		r.comma(start)
 		r.out = append(append(r.out, raw...), ':')
+		r.path = append(r.path, "k"+string(key))
 		r.value(inner)
+		r.path = r.path[:len(r.path)-1]
 	})
 	r.out = append(r.out, '}')
 }
@@ -176,7 +204,9 @@ func (r *plainRewriter) list(s plainScope) {
 			return
 		}
 		r.comma(start)
+		r.path = append(r.path, fmt.Sprint("i", index))
 		r.value(inner)
+		r.path = r.path[:len(r.path)-1]
 	})
 	r.out = append(r.out, ']')
 }
@@ -234,15 +264,57 @@ func (r *plainRewriter) matches(name string) bool {
 // hash writes the keyed hash of a scalar: the first 128 bits of HMAC-SHA-256 (RFC 2104) over a string's characters, or
 // over another scalar's digits or letters.
 func (r *plainRewriter) hash(token []byte) {
-	mac := hmac.New(sha256.New, r.key)
 	if token[0] == '"' {
 		token = plainUnquote(token)
 	}
-	mac.Write(token)
+	sum := r.sumOf(token)
 	r.out = append(r.out, '"')
 	r.out = append(r.out, hashPrefix...)
-	r.out = hex.AppendEncode(r.out, mac.Sum(nil)[:hashSize])
+	r.out = hex.AppendEncode(r.out, sum[:hashSize])
 	r.out = append(r.out, '"')
+}
+
+// sumOf is of the value alone, or of the owner, the path and the value: a path of more than 256 bytes in pieces.
+func (r *plainRewriter) sumOf(value []byte) []byte {
+	mac := func(texts ...[]byte) []byte {
+		made := hmac.New(sha256.New, r.key)
+		made.Write(bytes.Join(texts, nil))
+		return made.Sum(nil)
+	}
+	if !r.bound {
+		return mac(value)
+	}
+	counted := func(text string) []byte { return append(binary.AppendUvarint(nil, uint64(len(text))), text...) }
+	owner := web()
+	sum := mac([]byte("o"), counted(owner.Group), counted(owner.Kind), counted(owner.Namespace), counted(owner.Name))
+	var piece []byte
+	for _, step := range r.path {
+		if step[0] == 't' { // what is in a text belongs to the text's place
+			piece = append(piece, 't')
+			continue
+		}
+		if piece = append(piece, step[0]); step[0] == 'k' {
+			piece = append(piece, counted(step[1:])...)
+		} else {
+			index, _ := strconv.Atoi(step[1:])
+			piece = binary.AppendUvarint(piece, uint64(index))
+		}
+		if len(piece) > 256 {
+			sum, piece = mac(sum, []byte("p"), piece), nil
+		}
+	}
+	return mac(sum, []byte("v"), counted(string(piece)), value)
+}
+
+// ahead is the value at at.
+func ahead(r *plainRewriter) []byte {
+	copied := plainRewriter{in: r.in, at: r.at}
+	return copied.skip()
+}
+
+// web is the object that all of these tests are about.
+func web() Owner {
+	return Owner{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 }
 
 // isHash says whether the token looks as hash writes one.

@@ -2,9 +2,9 @@ package transform
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
-	"hash"
+	"encoding/json"
+	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
 )
@@ -23,9 +23,10 @@ type rewriter struct {
 	next      int        // of the variables
 	foreseen  int        // up to where variables are known
 	emptied   bool       // all that was in the last object or list was left out
-	mac       hash.Hash
-	sum       [sha256.Size]byte // of mac
-	text      []byte            // what mac is of
+	trail     trail      // from values that are stepped over to the last variables in them
+	applied   bool       // the object is the text of an annotation of another
+	text      []byte     // of the scalar that is hashed
+	field
 }
 
 // run appends the whole object to out, or nothing where all of it stays.
@@ -56,12 +57,19 @@ func (r *rewriter) cut(start, end int) {
 func (r *rewriter) forget() {
 	const most = 1 << 20 // bytes of each
 	r.Cursor, r.proof, r.in, r.out = scan.Cursor{}, nil, nil, nil
-	if cap(r.text)+16*cap(r.variables)+8*cap(r.nodes) > most {
-		r.text, r.variables, r.nodes = nil, nil, nil
+	if cap(r.text)+16*cap(r.variables)+8*cap(r.nodes)+64*cap(r.trail)+cap(r.path)+40*cap(r.anchors) > most {
+		r.text, r.variables, r.nodes, r.trail, r.path, r.anchors = nil, nil, nil, nil, nil, nil
 	}
 }
 
 func (r *rewriter) value(s scope) {
+	if s.ends&inside != 0 && !s.hashed {
+		if r.Byte() == '"' {
+			r.applies(r.At(), r.Skip())
+			return
+		}
+		s.hashed = true
+	}
 	if s.looked() {
 		switch c := r.Byte(); {
 		case (c == '{' || c == '[') && r.isBare(s):
@@ -82,9 +90,9 @@ func (r *rewriter) value(s scope) {
 	r.pass()
 }
 
-// member is the scope of the value under the key.
-func (r *rewriter) member(s scope, key []byte) scope {
-	inner := r.within(s)
+// under is the scope of the value under the key.
+func (r *rewriter) under(s scope, key []byte) scope {
+	inner := r.below(s)
 	inner.env = len(r.env) > 0 && string(key) == envKey
 	if s.from == s.to { // no path leads here
 		return inner
@@ -96,9 +104,9 @@ func (r *rewriter) member(s scope, key []byte) scope {
 	return inner.decided()
 }
 
-// item is the scope of the value at the index.
-func (r *rewriter) item(s scope, index int) scope {
-	inner := r.within(s)
+// element is the scope of the value at the index.
+func (r *rewriter) element(s scope, index int) scope {
+	inner := r.below(s)
 	inner.env = s.env
 	if s.from == s.to {
 		return inner
@@ -110,8 +118,8 @@ func (r *rewriter) item(s scope, index int) scope {
 	return inner.decided()
 }
 
-// within has no nodes yet. It takes the place of the nodes of the member before.
-func (r *rewriter) within(s scope) scope {
+// below has no nodes yet. It takes the place of the nodes of the member before.
+func (r *rewriter) below(s scope) scope {
 	r.nodes = r.nodes[:s.to]
 	return scope{from: s.to, to: s.to, kept: s.kept, hashed: s.hashed}
 }
@@ -130,13 +138,14 @@ func (r *rewriter) follow(s *scope, n *node) {
 func (r *rewriter) object(s scope) {
 	hidden := s.env && r.isHidden()
 	behind := r.At() + len("{") // what stays
+	depth := len(r.path)
 	r.Enter()
 	first, left := true, false
 	for r.Next('}') {
 		start := r.At()
 		raw := r.Key()
 		key := scan.Text(raw)
-		inner := r.member(s, key)
+		inner := r.under(s, key)
 		inner.hashed = inner.hashed || hidden && string(key) == "value"
 		if r.leaves(inner) {
 			left = true
@@ -149,30 +158,35 @@ func (r *rewriter) object(s scope) {
 			r.out = append(r.out, ':')
 		}
 		r.emptied = false
+		r.member(depth, key)
 		if r.value(inner); r.emptied && r.prunes {
 			r.out, r.copied, left = r.out[:written], copied, true
 			continue
 		}
 		behind, first = r.At(), false
 	}
+	r.leave(depth)
 	r.close(behind)
 	r.emptied = first && left
 }
 
 func (r *rewriter) list(s scope) {
 	behind := r.At() + len("[") // what stays
+	depth := len(r.path)
 	r.Enter()
 	first, left := true, false
 	for index := 0; r.Next(']'); index++ {
-		inner := r.item(s, index)
+		inner := r.element(s, index)
 		if r.leaves(inner) {
 			left = true
 			continue
 		}
 		r.comma(behind, r.At(), first)
+		r.item(depth, index)
 		r.value(inner)
 		behind, first = r.At(), false
 	}
+	r.leave(depth)
 	r.close(behind)
 	r.emptied = first && left
 }
@@ -207,13 +221,20 @@ func (r *rewriter) leaves(s scope) bool {
 
 // pass steps over a value that stays as it is, but for the variables in it.
 func (r *rewriter) pass() {
-	place := r.Place()
+	whole, depth, others := r.Cursor, len(r.path), len(r.trail)
 	r.Skip()
 	end := r.Cursor
-	for r.enters(place, end.Place()) {
-		r.value(scope{from: len(r.nodes), to: len(r.nodes), kept: true, env: true})
-		place = r.Place()
+	for place := whole.Place(); r.enters(place, end.Place()); place = r.Place() {
+		s := scope{from: len(r.nodes), to: len(r.nodes), kept: true, env: true}
+		if r.isBare(s) {
+			r.Skip()
+			continue
+		}
+		r.trail.to(r.At(), whole, others, &r.field)
+		r.value(s)
 	}
+	r.leave(depth)
+	r.trail = r.trail[:others]
 	r.Cursor = end
 }
 
@@ -230,8 +251,8 @@ func (r *rewriter) enters(from, to int) bool {
 	return true
 }
 
-// hash writes the keyed hash of the scalar at start: the first 128 bits of HMAC-SHA-256 (RFC 2104) over a string's
-// characters, or over another scalar's digits or letters.
+// hash writes the keyed hash of the scalar at start: the first 128 bits of HMAC-SHA-256 (RFC 2104) over the field, and
+// over a string's characters, or another scalar's digits or letters.
 func (r *rewriter) hash(start int, token []byte) {
 	if len(token) == 0 || string(token) == "null" || r.again && isHash(token) {
 		return
@@ -245,12 +266,32 @@ func (r *rewriter) hash(start int, token []byte) {
 	case token[0] == '"': // also where it is no UTF-8
 		token = token[1 : len(token)-1]
 	}
-	r.mac.Reset()
-	r.mac.Write(token)
 	r.out = append(r.out, '"')
 	r.out = append(r.out, hashPrefix...)
-	r.out = hex.AppendEncode(r.out, r.mac.Sum(r.sum[:0])[:hashSize])
+	r.out = hex.AppendEncode(r.out, r.sumOf(token)[:hashSize])
 	r.out = append(r.out, '"')
+}
+
+// applies applies the rules to the object whose text the string at start is. What is no object becomes a hash, and so
+// does such a text within it.
+func (r *rewriter) applies(start int, token []byte) {
+	text := scan.AppendText(nil, token)
+	var proof scan.Proof
+	proof.Prove(text, r.Watched())
+	within := rewriter{Transform: r.Transform, field: r.within(), applied: true}
+	if r.applied || !within.run(&proof, text) {
+		r.hash(start, token)
+		return
+	}
+	if within.copied == 0 {
+		return
+	}
+	r.cut(start, r.At())
+	left, err := json.Marshal(string(within.out))
+	if err != nil { // a string can always be written
+		panic(fmt.Sprintf("write what rules leave of a text: %v", err))
+	}
+	r.out = append(r.out, left...)
 }
 
 // hashPrefix is before the digits of a hash, and hashSize how many bytes these are of.

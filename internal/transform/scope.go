@@ -11,7 +11,9 @@ type scope struct {
 }
 
 // looked says whether a rule needs to look into the value.
-func (s *scope) looked() bool { return !s.kept || s.hashed || s.env || s.leads&(drop|redact) != 0 }
+func (s *scope) looked() bool {
+	return !s.kept || s.hashed || s.env || s.leads&(drop|redact|inside) != 0
+}
 
 // left says whether the value is left in, if it is no scalar where a path of keep looks for something within.
 func (s *scope) left() bool { return s.ends&drop == 0 && (s.kept || s.leads&keep != 0) }

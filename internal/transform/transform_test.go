@@ -16,11 +16,16 @@ const (
 
 func apply(t *testing.T, rules Rules, key, object string) string {
 	t.Helper()
-	transform, err := New(rules, []byte(key))
+	return applyTo(t, rules, Key{Secret: []byte(key), Comparable: true}, object, web())
+}
+
+func applyTo(t *testing.T, rules Rules, key Key, object string, owner Owner) string {
+	t.Helper()
+	transform, err := New(rules, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := transform.Apply([]byte("before"), []byte(object))
+	out, err := transform.Apply([]byte("before"), []byte(object), owner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,24 +104,24 @@ func TestBadRulesAreNamed(t *testing.T) {
 		".a[-1]":                  `drop path ".a[-1]": [-1] is not supported; allowed: [*], an index such as [0], a field such as ['a.b/c']`,
 		".a[?(@.name==\"x\")].b.": `drop path ".a[?(@.name==\"x\")].b.": [?(@.name=="x")] is not supported; allowed: [*], an index such as [0], a field such as ['a.b/c']`,
 	} {
-		if _, err := New(Rules{Drop: []string{path}}, []byte(key)); err == nil || err.Error() != want {
+		if _, err := New(Rules{Drop: []string{path}}, Key{Secret: []byte(key)}); err == nil || err.Error() != want {
 			t.Errorf("path %q: error %v, want %s", path, err, want)
 		}
 	}
 	for _, pattern := range []string{"", "[", "a["} {
-		if _, err := New(Rules{Env: []string{pattern}}, []byte(key)); err == nil {
+		if _, err := New(Rules{Env: []string{pattern}}, Key{Secret: []byte(key)}); err == nil {
 			t.Errorf("pattern %q was taken", pattern)
 		}
 	}
 }
 
 func TestI9WhatIsNoObjectGivesNothing(t *testing.T) {
-	transform, err := New(Secrets(), []byte(key))
+	transform, err := New(Secrets(), Key{Secret: []byte(key)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"", " ", "[]", `"a"`, "1", `{"data":{"p":"s3cr3t"}`, `{"data":{"p":"s3cr3t"}}x`, `{"data":{"p":"s3cr3t"},}`, "{\"a\":\"\n\"}"} {
-		if out, err := transform.Apply(nil, []byte(text)); err == nil || out != nil || strings.Contains(err.Error(), "s3cr3t") {
+		if out, err := transform.Apply(nil, []byte(text), web()); err == nil || out != nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%q became %q, %v", text, out, err)
 		}
 	}
@@ -124,7 +129,7 @@ func TestI9WhatIsNoObjectGivesNothing(t *testing.T) {
 
 // TestI9WhatAWorkerGaveStays has one worker make many objects, short and long, of which none may become another.
 func TestI9WhatAWorkerGaveStays(t *testing.T) {
-	made, err := New(Rules{Drop: []string{".a"}, Redact: []string{".b"}}, []byte(key))
+	made, err := New(Rules{Drop: []string{".a"}, Redact: []string{".b"}}, Key{Secret: []byte(key)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +141,7 @@ func TestI9WhatAWorkerGaveStays(t *testing.T) {
 			object = fmt.Appendf(nil, `{"c":%d}`, i) // all of it stays
 		}
 		before := bytes.Clone(object)
-		out, err := worker.Apply(object, proven(made, object))
+		out, err := worker.Apply(object, proven(made, object), web())
 		if err != nil || !bytes.Equal(object, before) || cap(out) != len(out) && i%3 != 0 {
 			t.Fatalf("%.60q became %.60q, %v; now it is %.60q", before, out, err, object)
 		}

@@ -9,6 +9,7 @@ const (
 	drop rule = 1 << iota
 	keep
 	redact
+	inside // the value is the text of an object
 )
 
 // node is a place in the tree of all paths.

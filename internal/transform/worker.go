@@ -15,11 +15,12 @@ type Worker struct {
 	slab     slab.Slab
 }
 
-// Apply appends the object as the rules leave it to dst. It returns an error, and nothing, for what is no JSON object.
-func (t *Transform) Apply(dst, object []byte) ([]byte, error) {
+// Apply appends the owner's object as the rules leave it to dst. It returns an error, and nothing, for what is no JSON
+// object.
+func (t *Transform) Apply(dst, object []byte, owner Owner) ([]byte, error) {
 	var proof scan.Proof
 	proof.Prove(object, t.Watched())
-	left, err := t.Worker().Apply(object, &proof)
+	left, err := t.Worker().Apply(object, &proof, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -28,14 +29,15 @@ func (t *Transform) Apply(dst, object []byte) ([]byte, error) {
 
 // Worker makes one more.
 func (t *Transform) Worker() *Worker {
-	return &Worker{rewriter: rewriter{Transform: t, mac: hmac.New(sha256.New, t.key)}}
+	return &Worker{rewriter: rewriter{Transform: t, field: field{mac: hmac.New(sha256.New, t.key), bound: t.binds}}}
 }
 
 // Apply is that of the Transform, with a proof of the object that is made already. It returns the object itself where
 // all of it stays, and otherwise memory of its own.
-func (w *Worker) Apply(object []byte, proof *scan.Proof) ([]byte, error) {
+func (w *Worker) Apply(object []byte, proof *scan.Proof, owner Owner) ([]byte, error) {
 	r := &w.rewriter
 	defer r.forget()
+	r.start(owner)
 	r.out = w.slab.Room(len(object))
 	if !r.run(proof, object) {
 		return nil, errors.New("transform an object: it is not valid JSON")

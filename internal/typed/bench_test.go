@@ -18,11 +18,11 @@ func BenchmarkPod(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	cut, err := transform.New(transform.Rules{Drop: []string{".metadata.managedFields"}}, []byte("any"))
+	cut, err := transform.New(transform.Rules{Drop: []string{".metadata.managedFields"}}, transform.Key{Secret: []byte("any")})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if object, err = cut.Apply(nil, object); err != nil {
+	if object, err = cut.Apply(nil, object, transform.Owner{}); err != nil {
 		b.Fatal(err)
 	}
 	of := typeOf(b, documents(b), []byte(`{"apiVersion":"v1","kind":"Pod"}`))

@@ -67,11 +67,11 @@ func TestJSONSchemasAreTrueOfObjects(t *testing.T) {
 		}
 		w := world{rand.New(rand.NewPCG(uint64(i), 10))}
 		rules := transform.Rules{Redact: []string{somePath(w), somePath(w)}, Drop: []string{somePath(w)}}
-		made, err := transform.New(rules, []byte("key"))
+		made, err := transform.New(rules, transform.Key{Secret: []byte("key")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		shaped, err := made.Apply(nil, object)
+		shaped, err := made.Apply(nil, object, transform.Owner{})
 		if err != nil {
 			t.Fatal(err)
 		}

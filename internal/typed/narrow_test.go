@@ -123,11 +123,11 @@ func TestI9NoValueComesThroughATypedField(t *testing.T) {
 		if w.chance(30) {
 			rules.Redact = []string{".*"}
 		}
-		made, err := transform.New(rules, []byte("key"))
+		made, err := transform.New(rules, transform.Key{Secret: []byte("key")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		shaped, err := made.Apply(nil, object)
+		shaped, err := made.Apply(nil, object, transform.Owner{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,11 +151,11 @@ func TestRedactedValuesHaveColumns(t *testing.T) {
 		"list": definition{"type": "array", "items": definition{"type": "number"}},
 	}}})})
 	rules := transform.Rules{Redact: []string{".spec"}}
-	made, err := transform.New(rules, []byte("key"))
+	made, err := transform.New(rules, transform.Key{Secret: []byte("key")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, err := made.Apply(nil, []byte(`{"spec":{"replicas":3,"since":"2026-11-23T17:00:00Z","on":true,"list":[1,2.5]}}`))
+	object, err := made.Apply(nil, []byte(`{"spec":{"replicas":3,"since":"2026-11-23T17:00:00Z","on":true,"list":[1,2.5]}}`), transform.Owner{})
 	if err != nil {
 		t.Fatal(err)
 	}

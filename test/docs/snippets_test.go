@@ -101,7 +101,7 @@ func wrongConfig(text string) string {
 	}
 	for _, r := range c.Resources {
 		rules := transform.Rules{Drop: r.Drop, Keep: r.Only, Redact: r.Redact.Paths, Env: r.RedactEnv}
-		if _, err := shape.New(shape.Options{Filter: r.Filter, Before: r.Before, Rules: rules, Key: []byte("any")}); err != nil {
+		if _, err := shape.New(shape.Options{Filter: r.Filter, Before: r.Before, Rules: rules, Key: transform.Key{Secret: []byte("any")}}); err != nil {
 			return r.Name + ": " + err.Error()
 		}
 	}

@@ -50,7 +50,9 @@ func (p *plant) secret(name string) {
 func (p *plant) config(name string) {
 	p.t.Helper()
 	p.create(core("configmaps"), map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "default"},
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+			"name": name, "namespace": "default", "annotations": map[string]any{lastApplied: `{"data":{"token":"` + p.value() + `"}}`},
+		},
 		"data": map[string]any{"token": p.value(), "plain": "x"},
 	})
 }

@@ -72,7 +72,7 @@ func (p *plant) noValueLeaves() {
 	config := fmt.Sprintf(`
 resources:
   - {resource: secrets, keep: [managedFields, lastApplied], before: true, filter: '!has(object.metadata.labels) || int(object.data.a) > 0', filterFailure: deadletter}
-  - {resource: configmaps, redact: [.data.token], before: true}
+  - {resource: configmaps, redact: [.data.token], keep: [lastApplied], before: true}
 listen: %q
 state: {dir: %q}
 log: {level: debug}

@@ -17,15 +17,15 @@ type rules struct {
 func rulesOf(spec lifeSpec) (rules, error) {
 	cut := transform.Rules{Drop: []string{".metadata.managedFields"}} // they are cut while objects are read
 	if !spec.Strict {
-		today, err := shape.NewToday(cut, []byte("key"))
+		today, err := shape.NewToday(cut, transform.Key{Secret: []byte("key")})
 		return rules{today: today}, err
 	}
 	drop := transform.Rules{Drop: []string{".salt"}}
-	made, err := shape.New(shape.Options{Rules: drop, Key: []byte("key"), Failed: func(*change.Record, error) {}})
+	made, err := shape.New(shape.Options{Rules: drop, Key: transform.Key{Secret: []byte("key")}, Failed: func(*change.Record, error) {}})
 	if err != nil {
 		return rules{}, err
 	}
-	today, err := shape.NewToday(drop.Join(cut), []byte("key"))
+	today, err := shape.NewToday(drop.Join(cut), transform.Key{Secret: []byte("key")})
 	return rules{shape: made.Apply, today: today}, err
 }
 

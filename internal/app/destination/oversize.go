@@ -15,13 +15,13 @@ func oversizeOf(s *config.Sink) (delivery.Oversize, error) {
 	if !s.Trims() {
 		return o, nil
 	}
-	paths := append([]string{".metadata.managedFields", ".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"}, s.Trim...)
+	paths := append([]string{".metadata.managedFields", transform.LastApplied}, s.Trim...)
 	for _, path := range paths {
-		cut, err := transform.New(transform.Rules{Drop: []string{path}}, []byte("no hash is made"))
+		cut, err := transform.New(transform.Rules{Drop: []string{path}}, transform.Key{Secret: []byte("no hash is made")})
 		if err != nil {
 			return o, fmt.Errorf("trim %s", strings.TrimPrefix(err.Error(), "drop "))
 		}
-		o.Trims = append(o.Trims, delivery.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object) }})
+		o.Trims = append(o.Trims, delivery.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object, transform.Owner{}) }})
 	}
 	return o, nil
 }

@@ -113,7 +113,7 @@ func BehindRules(document *openapi.Document, resource change.Resource, streams [
 	}
 	all := []transform.Rules{rules}
 	if s != nil {
-		all = append(all, selection.SinkRules(s))
+		all = append(all, selection.SinkRules(s, nil))
 	}
 	for _, one := range all {
 		var err error
