@@ -139,10 +139,12 @@ func sourceObserver(f *selection.Follower) source.Observer {
 			t.StreamRefused(stream, err)
 			return
 		}
-		t.StreamFailed(stream, err)
 		if apierrors.IsNotFound(err) {
+			t.StreamUnserved(stream, err)
 			f.Nudge()
+			return
 		}
+		t.StreamFailed(stream, err)
 	}
 	return source.Observer{
 		Watching: t.Watching, Failed: failed, Received: t.Received, Ignored: t.Ignored,

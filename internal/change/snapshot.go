@@ -5,10 +5,12 @@ import "time"
 // Reason says why a reconcile ran, or, of Policy, why a gap stands alone.
 type Reason string
 
-// The reasons; Gone, Stale, Epoch, Lost and Absent come with a gap.
+// The reasons; Gone, Redefined, Removed, Stale, Epoch, Lost and Absent come with a gap.
 const (
 	Initial   Reason = "initial"   // a fresh state
 	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)
+	Redefined Reason = "redefined" // as Gone, because the definition of the custom resource was changed
+	Removed   Reason = "removed"   // the definition of the custom resource was deleted: the stream ends
 	Stale     Reason = "stale"     // the watch cannot be continued from the position, or the selection changed
 	Resync    Reason = "resync"    // the period that a sink asked for is over
 	Requested Reason = "requested" // somebody asked for it
@@ -21,11 +23,16 @@ const (
 
 // Reasons are all of them.
 func Reasons() []Reason {
-	return []Reason{Initial, Gone, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Policy}
+	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Policy}
 }
 
 // Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
-func (r Reason) Gap() bool { return r == Gone || r == Stale || r == Epoch || r == Lost || r == Absent }
+func (r Reason) Gap() bool {
+	return r.Forgotten() || r == Removed || r == Stale || r == Epoch || r == Lost || r == Absent
+}
+
+// Forgotten says whether the API server lacks what was between two versions of one history.
+func (r Reason) Forgotten() bool { return r == Gone || r == Redefined }
 
 // Full says whether a reconcile of this reason is a full snapshot for the sinks that it names: it is read beside the
 // watch, and gives them the unchanged objects, too.
@@ -34,8 +41,8 @@ func (r Reason) Full() bool {
 }
 
 // Beside says whether a reconcile of this reason is read beside the watch, which goes on. One of another history is
-// not: its versions say nothing of what was told before.
-func (r Reason) Beside() bool { return r != Epoch }
+// not: its versions say nothing of what was told before. Nor is one of a resource that is no more: there is no watch.
+func (r Reason) Beside() bool { return r != Epoch && r != Removed }
 
 // Owed is a full snapshot of one stream that one sink is to be given.
 type Owed struct {
@@ -84,13 +91,8 @@ type Snapshot struct {
 	// Ordered says that a delivered Sync record proves its sink to have all objects up to the record's key, so that an
 	// interrupted snapshot can go on after it.
 	Ordered bool
-	// Unserved says that the resource is not served any more: no watch goes on beside the run.
-	Unserved bool `json:",omitzero"`
-	Counts   Counts
+	Counts  Counts
 }
-
-// Beside says whether the watch goes on beside the run.
-func (s *Snapshot) Beside() bool { return s.Reason.Beside() && !s.Unserved }
 
 // Counts says what a reconcile emitted.
 type Counts struct {
@@ -117,9 +119,10 @@ func (g *GapError) Error() string {
 	return "changes between resourceVersions " + g.Delivered + " and " + g.Proven + " may be missing: " + string(g.Reason)
 }
 
-// Gap is the one that the reconcile mends, nil where nothing can be missing.
+// Gap is the one that the reconcile mends, nil where nothing can be missing: between two equal versions of one history
+// nothing happened.
 func (s *Snapshot) Gap() *GapError {
-	if !s.Reason.Gap() {
+	if !s.Reason.Gap() || s.Reason.Forgotten() && s.From == s.ResourceVersion {
 		return nil
 	}
 	return &GapError{Reason: s.Reason, Sinks: s.Sinks, Delivered: s.From, Proven: s.ResourceVersion, Since: s.Since}

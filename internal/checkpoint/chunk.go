@@ -122,7 +122,6 @@ func (w *chunkWriter) snapshot(rec *change.Record) int {
 	kept := change.Snapshot{
 		ID: s.ID, Reason: s.Reason, From: s.From, Since: s.Since, ResourceVersion: s.ResourceVersion, Epoch: s.Epoch,
 		Sinks: s.Sinks, Generation: s.Generation, Ordered: s.Ordered, Limits: s.Limits,
-		Unserved: s.Unserved,
 	}
 	if rec.Op == change.SnapshotEnd {
 		kept.Counts = s.Counts

@@ -44,14 +44,19 @@ func (h *heir) standing(sinks []string) error {
 // resource writes of which resource the heir is: should nobody begin to read it in this life, it is still to be found
 // whose objects they are.
 func (h *heir) resource() error {
-	if _, known, err := h.db.get(resourceKey(h.to)); known || err != nil {
-		return err
+	for _, keyOf := range []func(string) []byte{resourceKey, definedKey} {
+		if _, known, err := h.db.get(keyOf(h.to)); known || err != nil {
+			return err
+		}
+		value, found, err := h.db.get(keyOf(h.from))
+		if err != nil {
+			return err
+		}
+		if found {
+			h.set(keyOf(h.to), value)
+		}
 	}
-	value, found, err := h.db.get(resourceKey(h.from))
-	if found {
-		h.set(resourceKey(h.to), value)
-	}
-	return err
+	return nil
 }
 
 // absencesOf makes sinks miss the heir that miss the other stream.

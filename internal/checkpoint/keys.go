@@ -35,6 +35,7 @@ const (
 	tableSubscription = 'S' // sink, terminator, stream        -> nothing
 	tablePosition     = 'P' // stream                           -> position
 	tableResource     = 'V' // stream                           -> version, kind, scope of its resource
+	tableDefined      = 'W' // stream                           -> generation of its custom resource's definition
 	tableUID          = 'U' // uid of a cluster                 -> nothing
 	tableFile         = 'X' // name of a file                   -> the file; in logs of the state only
 	tableLogged       = 'Y' // no key                           -> the place in the log of the state that has all of it
@@ -74,6 +75,8 @@ func endedKey(stream string) []byte { return append([]byte{tableEnded}, stream..
 func formKey(stream string) []byte { return append([]byte{tableForm}, stream...) }
 
 func positionKey(stream string) []byte { return append([]byte{tablePosition}, stream...) }
+
+func definedKey(stream string) []byte { return append([]byte{tableDefined}, stream...) }
 
 func resourceKey(stream string) []byte { return append([]byte{tableResource}, stream...) }
 

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -91,6 +92,24 @@ func (s streams) Resource(stream string) (change.Stream, bool, error) {
 	return change.Stream{Namespace: namespace, Resource: change.Resource{
 		Group: group, Version: part[0], Name: name, Kind: part[1], ClusterScoped: part[2] == "c",
 	}}, true, nil
+}
+
+// Define notes that the stream is of a custom resource, whose definition has the generation: that it is not served says
+// nothing then, and that the definition is gone says everything.
+func (s streams) Define(stream string, generation int64) error {
+	return s.set(definedKey(stream), strconv.AppendInt(nil, generation, 10))
+}
+
+// Defined is what Define noted, false where it was not called.
+func (s streams) Defined(stream string) (generation int64, found bool, err error) {
+	value, found, err := s.get(definedKey(stream))
+	if err != nil || !found {
+		return 0, false, err
+	}
+	if generation, err = strconv.ParseInt(string(value), 10, 64); err != nil {
+		return 0, false, s.badValue("the definition of "+stream, err)
+	}
+	return generation, true, nil
 }
 
 // appendResource appends what a stream's name does not tell: version, kind, and "c" of a cluster-scoped resource.

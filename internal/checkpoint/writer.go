@@ -152,6 +152,7 @@ func (w *writer) streams(b *Batch) {
 	for _, stream := range b.Over {
 		if w.drop(stream); !b.OnDisk {
 			w.remove(resourceKey(stream))
+			w.remove(definedKey(stream))
 		}
 	}
 }

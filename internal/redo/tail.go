@@ -140,7 +140,7 @@ func (t *tail) isBelow(position change.Position) bool {
 // isCompared says whether the record is the end of a reconcile that has compared everything that the tail tells. Where
 // the watch goes on beside it, the log may be ahead of that: the watch brings it again.
 func (t *tail) isCompared(rec *change.Record) bool {
-	return endsReconcile(rec) && (!rec.Snapshot.Beside() || t.isBelow(rec.Position))
+	return endsReconcile(rec) && (!rec.Snapshot.Reason.Beside() || t.isBelow(rec.Position))
 }
 
 // isOlder says whether the log holds something newer of the record's object than the record. What a watch sends is
@@ -168,7 +168,7 @@ func (t *tail) isOlder(rec *change.Record, id change.ID) bool {
 		return true
 	}
 	// the watch brings what is newer, and a page may have been listed later than the first
-	return rec.Snapshot.Beside() && change.CompareVersions(told, newer(rec.Snapshot.ResourceVersion, rec.ResourceVersion)) > 0
+	return rec.Snapshot.Reason.Beside() && change.CompareVersions(told, newer(rec.Snapshot.ResourceVersion, rec.ResourceVersion)) > 0
 }
 
 // isPassedOver says whether the record lies in the gap after which the sink was told that its object is gone: else the

@@ -20,6 +20,10 @@ import (
 // pause is the shortest time between two questions what the server serves, whoever asks for one.
 const pause = time.Second
 
+// lacking is how many catalogs in a row, a second apart, lack a resource before its definition is looked for. A server
+// that is some seconds behind etcd still has to tell what its watches know.
+const lacking = 5
+
 // Setting is what a follower works with.
 type Setting struct {
 	Config  *config.Config
@@ -41,14 +45,18 @@ type Follower struct {
 	chosen    *Choice // of the catalog
 	stale     bool    // what sinks and operators see is not what is followed
 	gaveBack  bool    // what the start needed
+
+	defined   *source.Catalog // the one whose definitions are known
+	undefined error           // why they are not
 }
 
 // followed is one stream of the pipeline.
 type followed struct {
 	Selected
-	session *source.Session
-	missed  int  // catalogs in a row that told of its group and not of it
-	ended   bool // it is not served any more, and the session sees to the rest
+	session    *source.Session
+	generation int64 // of its custom resource's definition; 0 is none that is known
+	missed     int   // catalogs in a row that told of its group and not of it
+	ended      bool  // its definition is gone, and the session sees to the rest
 }
 
 // NewFollower makes a follower of what is streamed now.
@@ -79,7 +87,11 @@ func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 		} else {
 			f.Telemetry.Waiting(s.Stream, notServed(f.Catalog, resource))
 		}
-		f.sessions = append(f.sessions, &followed{Selected: s, session: session})
+		known, err := f.recall(&followed{Selected: s, session: session})
+		if err != nil {
+			return nil, err
+		}
+		f.sessions = append(f.sessions, known)
 		sources = append(sources, made)
 	}
 	f.warnWaiting(f.Current.Chosen.Load())
@@ -129,6 +141,7 @@ func watchStory(ctx context.Context, t *telemetry.Telemetry) {
 // run asks what is served until ctx ends.
 func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
 	f.tell(f.Catalog)
+	f.define(ctx)
 	next := pause
 	for {
 		if !sleep(ctx, pause, nil) || !sleep(ctx, next-pause, f.nudged) {
@@ -174,6 +187,7 @@ func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Durat
 	f.clear(set)
 	f.choose(catalog)
 	f.admit(f.see(f.chosen.Streams), set)
+	f.define(ctx)
 	f.tell(catalog)
 	if f.doubt(ctx) {
 		return min(pause, interval)
@@ -259,7 +273,8 @@ func (f *Follower) make(s Selected) (arrival, error) {
 		f.Telemetry.Joined(s.Stream)
 		return run(ctx, line)
 	}
-	return arrival{&followed{Selected: s, session: session}, made}, nil
+	known, err := f.recall(&followed{Selected: s, session: session})
+	return arrival{known, made}, err
 }
 
 func (f *Follower) notAdded(s *Selected, err error) {
@@ -296,26 +311,93 @@ func (f *Follower) publish() {
 	f.stale = false
 }
 
-// doubt looks at the streams whose resource the catalog lacks, and ends those that are certainly not served: they are
-// missing in two catalogs in a row that could tell of their group, and the server, which is ready, knows nothing at
-// their path. It says whether there are some that have to be looked at again soon.
-func (f *Follower) doubt(ctx context.Context) (soon bool) {
+// define notes which of the streams are of custom resources, when other resources are served than before.
+func (f *Follower) define(ctx context.Context) {
+	if f.defined == f.Catalog {
+		return
+	}
+	found, err := f.definitions(ctx)
+	if f.undefined = err; err != nil {
+		return
+	}
 	for _, s := range f.sessions {
-		resource := s.Stream.Resource
-		if s.ended || f.Catalog.Serves(resource) || !f.Catalog.Tells(resource.Group) {
+		generation, custom := found.Generation(s.Stream.Resource)
+		if !custom || generation == s.generation {
+			continue
+		}
+		if err := f.Store.Define(s.Stream.String(), generation); err != nil {
+			f.undefined = err
+			return
+		}
+		s.generation = generation
+		s.session.Define(generation)
+	}
+	f.defined = f.Catalog
+}
+
+// definitions reads them, where any stream may be of a custom resource.
+func (f *Follower) definitions(ctx context.Context) (*source.Definitions, error) {
+	for _, s := range f.sessions {
+		if source.IsCustom(s.Stream.Resource.String()) {
+			return f.Current.discovery.Definitions(ctx)
+		}
+	}
+	return new(source.Definitions), nil
+}
+
+// recall has the session know what the state knows of the definition.
+func (f *Follower) recall(s *followed) (*followed, error) {
+	generation, _, err := f.Store.Defined(s.Stream.String())
+	if s.generation = generation; err == nil && generation != 0 {
+		s.session.Define(generation)
+	}
+	return s, err
+}
+
+// doubt looks at the streams whose resource the catalogs lack. It ends those whose definition was deleted. All others
+// keep their objects and their position, and are tried again: a server may be of another version than its neighbour, or
+// an aggregated one that is down. It says whether there are some that have to be looked at again soon.
+func (f *Follower) doubt(ctx context.Context) (soon bool) {
+	var doubtful []*followed
+	for _, s := range f.sessions {
+		switch resource := s.Stream.Resource; {
+		case s.ended || f.Catalog.Serves(resource) || !f.Catalog.Tells(resource.Group):
 			s.missed = 0
-			continue
-		}
-		if s.missed++; s.missed < 2 {
+		case s.missed+1 < lacking:
+			s.missed++
 			soon = true
+		case s.generation != 0:
+			doubtful = append(doubtful, s)
+		case source.IsCustom(resource.String()) && f.undefined != nil:
+			f.warnUndefined(s, f.undefined)
+		}
+	}
+	if len(doubtful) == 0 {
+		return soon
+	}
+	found, err := f.Current.discovery.Definitions(ctx)
+	for _, s := range doubtful {
+		if err != nil {
+			f.warnUndefined(s, err)
 			continue
 		}
-		if f.Current.discovery.IsGone(ctx, resource) {
+		if _, defined := found.Generation(s.Stream.Resource); !defined {
 			s.ended = true
-			s.session.End()
+			s.session.End(found.Version)
 		}
 	}
 	return soon
+}
+
+// warnUndefined says once of a stream that nobody can tell what became of its resource.
+func (f *Follower) warnUndefined(s *followed, err error) {
+	name := s.Stream.String()
+	if f.warned["definition of "+name] {
+		return
+	}
+	f.warned["definition of "+name] = true
+	f.Logger.Warn("resource is not served, and nobody can tell whether its definition was deleted; its objects are kept until somebody can: allow the exporter to list customresourcedefinitions.apiextensions.k8s.io",
+		"resource", name, "error", err)
 }
 
 // tell shows what is left out and why, and what the server could not tell.

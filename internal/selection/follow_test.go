@@ -33,18 +33,17 @@ type scripted struct {
 	versions  []string // of gears.example.com that are served, the preferred one first
 	stale     bool     // it cannot tell of example.com, as of an aggregated server that is down
 	failing   bool     // it answers no question for discovery
-	starting  bool     // it is not ready
 	named     string   // what is configured beside pods; "" is everything
-	reachable bool     // gears are served at their path, whatever discovery says
-	asked     int      // times that gears were asked for at their path
+	builtin   bool     // gears have no definition
+	defined   bool     // gears are, whatever discovery says
+	forbidden bool     // nobody may know
+	asked     int      // times that it was asked for definitions
 }
 
 func (s *scripted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	switch path := request.URL.Path; {
-	case path == "/readyz" && s.starting, s.failing && path != "/readyz":
+	case s.failing:
 		w.WriteHeader(http.StatusInternalServerError)
-	case path == "/readyz":
-		fmt.Fprint(w, "ok")
 	case path == "/api":
 		s.write(w, "", s.version("v1", "pods", "Pod"))
 	case path == "/apis":
@@ -56,13 +55,20 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 			versions = []string{`{"version":"v1","freshness":"Stale"}`}
 		}
 		s.write(w, "example.com", versions...)
+	case s.forbidden:
+		w.WriteHeader(http.StatusForbidden)
 	default:
-		if s.asked++; !s.reachable {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		fmt.Fprint(w, `{"kind":"List","metadata":{"resourceVersion":"1"},"items":[]}`)
+		s.asked++
+		s.writeDefinitions(w)
 	}
+}
+
+func (s *scripted) writeDefinitions(w http.ResponseWriter) {
+	item := ""
+	if !s.builtin && (s.defined || len(s.versions) > 0) {
+		item = `{"metadata":{"name":"gears.example.com","resourceVersion":"7","generation":1}}`
+	}
+	fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[%s]}`, item)
 }
 
 func (s *scripted) write(w http.ResponseWriter, group string, versions ...string) {
@@ -209,26 +215,54 @@ func (r *followRig) look(step, want string) {
 	}
 }
 
-// TestI4AResourceIsGoneAfterTwoCatalogsThatLackIt, and its own path; what is not told, is not gone.
-func TestI4AResourceIsGoneAfterTwoCatalogsThatLackIt(t *testing.T) {
+// lacks lets the follower ask until it doubts that gears are there: one catalog proves nothing, and asks for nothing.
+func (r *followRig) lacks() {
+	r.t.Helper()
+	r.versions = nil
+	asked := r.asked
+	for i := 1; i < lacking; i++ {
+		r.look("the catalog lacks it", "gears"+strings.Repeat("?", i)+" pods")
+	}
+	if r.asked > asked+1 { // the catalog is another one
+		r.t.Errorf("definitions are asked for %d times before anybody doubts", r.asked-asked)
+	}
+}
+
+// TestI4AResourceIsGoneWhoseDefinitionIs, after some catalogs that lack it.
+func TestI4AResourceIsGoneWhoseDefinitionIs(t *testing.T) {
 	follow(t, &scripted{versions: []string{"v1"}}, func(r *followRig) {
 		r.look("at first", "gears pods")
-		r.versions = nil
-		r.look("the first without", "gears? pods")
-		if r.asked > 0 {
-			t.Errorf("gears are asked for %d times after one catalog", r.asked)
-		}
+		r.lacks()
 		r.versions = []string{"v1"}
 		r.look("back again", "gears pods")
-		r.versions = nil
-		r.look("the first again", "gears? pods")
-		r.reachable = true
-		r.look("it is there at its path", "gears?? pods")
-		r.reachable, r.starting = false, true
-		r.look("the server is not ready", "gears??? pods")
-		r.starting = false
+		r.defined = true
+		r.lacks()
+		r.look("it is defined", "gears???? pods")
+		r.forbidden = true
+		r.look("nobody may know", "gears???? pods")
+		r.look("nor again", "gears???? pods")
+		if n := strings.Count(r.log.String(), "customresourcedefinitions"); n != 1 {
+			t.Errorf("the log says %d times that nobody may know, want once:\n%s", n, r.log)
+		}
+		r.defined, r.forbidden = false, false
 		r.look("gone", "gears????! pods")
 		r.look("once", "gears! pods")
+	})
+}
+
+// TestI4AResourceThatNoDefinitionMakesIsNeverGone: that a server does not serve it proves nothing. It may be built into
+// another version of the API server only, or be an aggregated one's, which is not there.
+func TestI4AResourceThatNoDefinitionMakesIsNeverGone(t *testing.T) {
+	follow(t, &scripted{versions: []string{"v1"}, builtin: true}, func(r *followRig) {
+		for range 2 {
+			r.look("at first", "gears pods")
+			r.lacks()
+			r.look("certainly not served", "gears???? pods")
+			r.versions = []string{"v1"}
+		}
+		if len(r.built) != 2 || strings.Contains(r.log.String(), "WARN") {
+			t.Errorf("built are %q, the log is\n%s", r.built, r.log)
+		}
 	})
 }
 
@@ -248,11 +282,11 @@ func TestI4AnIncompleteCatalogEndsNothing(t *testing.T) {
 		r.stale = true
 		r.look("untold again", "gears pods")
 		r.stale = false
-		r.look("the first full one again", "gears? pods")
+		r.lacks()
 		r.failing = true
-		r.look("nothing is told, which proves nothing", "gears? pods")
+		r.look("nothing is told, which proves nothing", "gears???? pods")
 		r.failing = false
-		r.look("the second", "gears??! pods")
+		r.look("the last", "gears????! pods")
 	})
 }
 
@@ -265,9 +299,8 @@ func TestI4AResourceThatIsBackIsANewStream(t *testing.T) {
 		if !r.set.Holds("gears.example.com") {
 			t.Error("the pipeline does not have the stream")
 		}
-		r.versions = nil
-		r.look("the first without", "gears? pods")
-		r.look("gone", "gears??! pods")
+		r.lacks()
+		r.look("gone", "gears????! pods")
 		r.versions = []string{"v2"}
 		r.look("back before it is forgotten", "gears! pods")
 		over := r.over
@@ -357,12 +390,11 @@ func TestWhatIsFollowedIsPublishedWhereItChanged(t *testing.T) {
 		if published() != first {
 			t.Error("the same choice was published twice")
 		}
-		r.versions = nil
-		r.look("gone", "gears? pods")
+		r.lacks()
 		if published() == first {
 			t.Error("nothing was published of another catalog")
 		}
-		r.look("certainly gone", "gears??! pods")
+		r.look("certainly gone", "gears????! pods")
 		before := published()
 		close(r.over)
 		for <-r.left != "gears.example.com" { // pods share the end of the streams

@@ -8,6 +8,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -86,6 +87,26 @@ func (a *Access) Leases(ctx context.Context, namespace string) (missing []string
 		}
 	}
 	return missing, nil
+}
+
+// Missing says, in one sentence each, which rights the exporter does not have that no stream needs.
+func (a *Access) Missing(ctx context.Context) (missing []string) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	definitions := change.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
+	leases := change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}
+	for _, right := range []struct {
+		stream change.Stream
+		lack   string
+	}{
+		{change.Stream{Resource: definitions}, "a stream whose definition is deleted waits for it"},
+		{change.Stream{Resource: leases, Namespace: metav1.NamespaceSystem}, "a gap begins some seconds later, since nobody knows how many API servers there are"},
+	} {
+		if allowed, err := a.allowed(ctx, "list", &right.stream); err == nil && !allowed {
+			missing = append(missing, fmt.Sprintf("the API server forbids to list %s: %s", right.stream, right.lack))
+		}
+	}
+	return missing
 }
 
 // list asks for one object and looks at the answer's status only.

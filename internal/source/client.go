@@ -40,6 +40,10 @@ type Client struct {
 	maxAge  time.Duration    // of an answer that serves again
 	uid     shared[string]   // of the cluster
 	reached shared[struct{}] // whether it answers
+
+	counted   shared[int]      // servers
+	redialled shared[struct{}] // that requests go through other connections
+	defined   shared[*Definitions]
 }
 
 // maxHTTP1Streams is the most streams that get a connection each. HTTP/1.1 leaves a stalled watch's bytes to the
@@ -165,6 +169,25 @@ func readClusterUID(ctx context.Context, request *rest.Request) (string, error) 
 		return "", fmt.Errorf("namespace %s has no uid", metav1.NamespaceSystem)
 	}
 	return string(namespace.UID), nil
+}
+
+// readDefinitions asks for no version, so that etcd answers, or a cache that is as new.
+func readDefinitions(ctx context.Context, request *rest.Request) (*Definitions, error) {
+	const metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	var list metav1.PartialObjectMetadataList
+	path := "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	if err := decodeAnswer(request.AbsPath(path).SetHeader("Accept", metadata).Do(ctx), &list); err != nil {
+		return nil, err
+	}
+	if !change.IsVersion(list.ResourceVersion) {
+		return nil, fmt.Errorf("its list of customresourcedefinitions has the resourceVersion %.40q", list.ResourceVersion)
+	}
+	all := &Definitions{Version: list.ResourceVersion, byName: map[string]definition{}}
+	for i := range list.Items {
+		one := &list.Items[i]
+		all.byName[one.Name] = definition{one.ResourceVersion, one.Generation}
+	}
+	return all, nil
 }
 
 // isGone says that the server no longer has the version that was asked for.

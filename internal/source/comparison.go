@@ -22,6 +22,12 @@ func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
 	if err := s.drain(ctx); err != nil {
 		return err
 	}
+	generation := int64(0)
+	if owed.Reason == change.Gone {
+		if generation = s.redefined(ctx); generation != 0 {
+			owed.Reason = change.Redefined
+		}
+	}
 	position, err := s.startOf(ctx, owed.Reason)
 	if err != nil {
 		return err
@@ -34,9 +40,35 @@ func (s *Stream) compareAll(ctx context.Context, owed change.Owed) error {
 		s.cursor.restart(position)
 		s.proof = proof{} // it is after the gap
 	}
+	if generation != 0 {
+		s.generation.Store(generation)
+	}
 	s.goesOn, r.announced = false, true
 	s.schedule.compare(owed)
 	return nil
+}
+
+// redefined is the generation of the custom resource's definition, where that was changed since the last watch that
+// worked, or since the position: the server begins its history of the resource anew then. Other writes of a definition
+// leave its generation. 0 is that it was not changed, or that nobody may know.
+func (s *Stream) redefined(ctx context.Context) int64 {
+	if !IsCustom(s.stream.Resource.String()) {
+		return 0
+	}
+	client := s.origin.collection.client
+	now, err := client.defined.get(ctx, freshness{s.origin.trust.asked(), client.maxAge}, func(ctx context.Context) (*Definitions, error) {
+		return readDefinitions(ctx, client.rest.Get().MaxRetries(0))
+	})
+	if err != nil {
+		return 0
+	}
+	one := now.byName[s.stream.Resource.String()]
+	for _, version := range []string{s.origin.watched, s.cursor.position.ResourceVersion} {
+		if version != "" && change.CompareVersions(one.version, version) > 0 && one.generation != s.generation.Load() {
+			return one.generation
+		}
+	}
+	return 0
 }
 
 // startOf is the position that a comparison begins at. That of an initial snapshot is saved before anything is told of
@@ -54,7 +86,7 @@ func (s *Stream) startOf(ctx context.Context, reason change.Reason) (change.Posi
 	if err != nil {
 		return change.Position{}, err
 	}
-	if reason == change.Gone {
+	if reason.Forgotten() {
 		version = s.remnant.begin(s.cursor.position.ResourceVersion, version)
 	}
 	if reason != change.Initial && !s.cursor.position.Initial() {

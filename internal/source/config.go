@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"iter"
+	"sync/atomic"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -37,6 +38,8 @@ type Config struct {
 	Observer Observer
 	// Gate bounds how many streams begin at once; streams that share a server share it. nil is no bound.
 	Gate *Gate
+	// generation is that of the definition of a custom resource, as it was known last; nil or 0 is not known.
+	generation *atomic.Int64
 	// Rate bounds how fast full snapshots are read; streams share it. nil is no bound.
 	Rate *Rate
 }

@@ -58,7 +58,7 @@ func (d *difference) begin(ctx context.Context) error {
 			return fmt.Errorf("save the uid of the cluster: %w", err)
 		}
 	}
-	if d.snapshot.Reason.Gap() && !d.goesOn {
+	if d.snapshot.Gap() != nil && !d.goesOn {
 		if err := d.emitFrames(ctx, change.Gap, change.Position{}); err != nil {
 			return err
 		}

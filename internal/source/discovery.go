@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Discovery asks an API server what it serves, again and again. Two requests do, where the server knows aggregated
@@ -61,14 +58,11 @@ func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 	return catalog, nil
 }
 
-// IsGone says whether a resource that a catalog lacks is not served any more: the server is ready, which it is not for
-// a moment after its start, and knows nothing at the resource's path. An aggregated API server that is down is not
-// gone: its paths answer 503.
-func (d *Discovery) IsGone(ctx context.Context, resource change.Resource) bool {
-	ready := d.client.Get().AbsPath("/readyz").Do(ctx).Error()
-	if ready != nil && !apierrors.IsForbidden(ready) && !apierrors.IsNotFound(ready) {
-		return false
+// Definitions reads them.
+func (d *Discovery) Definitions(ctx context.Context) (*Definitions, error) {
+	found, err := readDefinitions(ctx, d.client.Get())
+	if err != nil {
+		return nil, ExplainServerError(d.host, err)
 	}
-	err := d.client.Get().AbsPath(resource.Path("")).Param("limit", "1").MaxRetries(0).Do(ctx).Error()
-	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) // rights are looked at before paths
+	return found, nil
 }

@@ -95,29 +95,3 @@ func TestI4DiscoveryThatFailsTellsNothing(t *testing.T) {
 		t.Errorf("a catalog %+v of an API server that does not answer", c)
 	}
 }
-
-// TestI4OnlyAServerThatIsReadyProvesThatAResourceIsGone, at the resource's own path.
-func TestI4OnlyAServerThatIsReadyProvesThatAResourceIsGone(t *testing.T) {
-	const path = "/apis/example.com/v1/gears"
-	for _, c := range []struct {
-		name         string
-		ready, there int
-		gone         bool
-	}{
-		{"not found", 200, 404, true},
-		{"forbidden, which is asked first", 200, 403, true},
-		{"a server that does not tell whether it is ready", 403, 404, true},
-		{"a server that starts", 500, 404, false},
-		{"an aggregated server that is down", 200, 503, false},
-		{"an answer", 200, 0, false},
-		{"a timeout", 200, 504, false},
-	} {
-		s := &scriptedDiscovery{status: map[string]int{path: c.there}}
-		if c.ready != 200 {
-			s.status["/readyz"] = c.ready
-		}
-		if got := s.start(t).IsGone(t.Context(), gears()); got != c.gone {
-			t.Errorf("%s: gone %t, want %t", c.name, got, c.gone)
-		}
-	}
-}

@@ -24,6 +24,7 @@ type origin struct {
 
 	version string // where it stood when it was asked last
 	asked   time.Time
+	watched string // where it stood when the last watch began that worked
 }
 
 // hasOther asks, before each watch and each reconcile, who the server is and where it stands, and says whether its

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,6 +18,9 @@ func NewStream(config Config) *Stream { return streamOf(config, config.ClusterUI
 
 // streamOf is NewStream where the cluster of the uid is there now.
 func streamOf(config Config, uid string) *Stream {
+	if config.generation == nil {
+		config.generation = new(atomic.Int64)
+	}
 	s := &Stream{
 		output:  output{Config: config, stream: config.Stream, cursor: newCursor(config.Saved), epoch: uid, turns: newTurns()},
 		silence: silence{least: minSilence},

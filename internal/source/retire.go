@@ -7,10 +7,11 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// retire is the reconcile with a resource that is not served any more: everything that the sinks have of it is gone.
-// What the watch had not told of it before can be known by nobody, so it is a gap (I4). Where the sinks have
-// nothing and nothing was ever told, there is nothing to say. It returns when all is delivered and saved.
-func (s *Stream) retire(ctx context.Context, line Line) error {
+// retire is the reconcile with a resource whose definition was deleted, as of the version: everything that the sinks
+// have of it is gone. Where they have something, the watch has not told all, and the rest can be known by nobody: so it
+// is a gap (I4). Else they are told the end alone, and where nothing was ever told, nothing. It returns when all is
+// delivered and saved.
+func (s *Stream) retire(ctx context.Context, line Line, version string) error {
 	s.line = line
 	if err := s.drain(ctx); err != nil {
 		return err
@@ -22,14 +23,16 @@ func (s *Stream) retire(ctx context.Context, line Line) error {
 	}
 	sinkOnly := line.SinkOnly(s.stream)
 	position := s.cursor.position.ResourceVersion
-	if position == "" && len(sinkOnly) == 0 && s.isEmpty() {
+	unseen := len(sinkOnly) > 0 || !s.isEmpty()
+	if position == "" && !unseen {
 		return nil
 	}
-	r := s.newRelist(change.Owed{Reason: change.Gone}, cmp.Or(position, "0"), sinkOnly)
+	r := s.newRelist(change.Owed{Reason: change.Removed}, cmp.Or(version, position, "0"), sinkOnly)
 	defer r.inventory.close()
-	r.snapshot.Unserved, r.parts[0].snapshot.Unserved = true, true
-	if err := r.begin(ctx); err != nil {
-		return err
+	if unseen {
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.end(ctx); err != nil {
 		return err

@@ -25,6 +25,10 @@ type apiServer struct {
 	version func() int
 	// uid is that of namespace kube-system, "" for that of the tests.
 	uid func() string
+	// live, where set, is told that the server is asked whether it lives.
+	live func()
+	// servers is how many identity Leases there are; 0 is one.
+	servers int
 	// look answers a list of one object by name.
 	look func(q url.Values) (status int, body string)
 	// deny answers a request instead, where its status is not 0.
@@ -54,6 +58,17 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 			uid = a.uid()
 		}
 		fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"%s"}}`, uid)
+		return
+	}
+	if strings.HasSuffix(request.URL.Path, "/namespaces/kube-system/leases") {
+		leases := strings.Repeat(`,{"metadata":{"name":"apiserver-x"}}`, max(a.servers, 1))
+		fmt.Fprintf(w, `{"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","metadata":{},"items":[%s]}`, leases[1:])
+		return
+	}
+	if request.URL.Path == "/livez" {
+		if a.live != nil {
+			a.live()
+		}
 		return
 	}
 	q := request.URL.Query()

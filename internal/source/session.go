@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -20,7 +21,8 @@ type Session struct {
 
 	mu      sync.Mutex         // guards the following
 	version string             // to read; "" is to wait
-	over    bool               // the resource is gone
+	over    bool               // the resource is gone, as of
+	at      string             // this resourceVersion
 	reading *Stream            // nil while nothing is read
 	stop    context.CancelFunc // of what goes on
 	pending []change.Owed      // asked for while nothing was read
@@ -38,6 +40,7 @@ type Saved struct {
 // NewSession returns a session that is not running, and waits until it is told what is served. load reads the saved
 // state of the stream whenever it is read anew; config's Saved is not used.
 func NewSession(config Config, load func() (Saved, error)) *Session {
+	config.generation = new(atomic.Int64)
 	return &Session{config: config, load: load, stop: func() {}}
 }
 
@@ -51,11 +54,15 @@ func (s *Session) Serve(version string) {
 	}
 }
 
-// End says that the resource is not served any more. The session tells the sinks so, and is over then.
-func (s *Session) End() {
+// Define says of which generation the resource's definition is, where that is not known yet.
+func (s *Session) Define(generation int64) { s.config.generation.CompareAndSwap(0, generation) }
+
+// End says that the resource's definition was deleted before the version. The session tells the sinks so, and is over
+// then.
+func (s *Session) End(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = true
+	s.over, s.at = true, version
 	s.stop()
 }
 
@@ -108,7 +115,7 @@ func (s *Session) Run(ctx context.Context, line Line) (over bool, err error) {
 		if s.isOver() && err == nil {
 			stream, err := s.stream(ctx)
 			if err == nil {
-				err = stream.retire(ctx, line)
+				err = stream.retire(ctx, line, s.at)
 			}
 			return err == nil, ignoreEnd(ctx, err)
 		}

@@ -144,8 +144,9 @@ func TestI3ASessionGoesOnInAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestI4AResourceThatIsGone: all that the sinks have of it is deleted, after a gap, and then the session is over.
-func TestI4AResourceThatIsGone(t *testing.T) {
+// TestI4AResourceWhoseDefinitionIsDeleted: all that the sinks have of it is deleted, after a gap up to the version at
+// which that is certain, and then the session is over.
+func TestI4AResourceWhoseDefinitionIsDeleted(t *testing.T) {
 	r := newRecorder()
 	s := startSession(t, quiet(t), r)
 	s.session.Serve("v1")
@@ -154,11 +155,23 @@ func TestI4AResourceThatIsGone(t *testing.T) {
 	r.lines = nil
 	r.sinkOnly = []change.SinkOnly{{Sink: "s", Entry: change.Entry{Key: change.Key{Namespace: "n", Name: "z"}, UID: "uid-z", ResourceVersion: "9"}}}
 	r.mu.Unlock()
-	s.session.End()
+	s.session.End("20")
 	<-s.ended
-	want := "gap 12 gone\nsnapshot.begin 12 gone\ndeleted a 1 unseen\ndeleted b 2 unseen\ndeleted c 11 unseen\ndeleted z 9 unseen to s\nsnapshot.end 12 gone"
+	want := "gap 20 removed\nsnapshot.begin 20 removed\ndeleted a 1 unseen\ndeleted b 2 unseen\ndeleted c 11 unseen\ndeleted z 9 unseen to s\nsnapshot.end 20 removed"
 	if got := strings.Join(r.lines, "\n"); !s.over || s.err != nil || got != want {
 		t.Errorf("over %t, %v, told\n%s\nwant\n%s", s.over, s.err, got, want)
+	}
+}
+
+// TestADefinitionIsDeletedOfWhichTheWatchToldAll: there is no gap, and one record says that the stream is over.
+func TestADefinitionIsDeletedOfWhichTheWatchToldAll(t *testing.T) {
+	r := newRecorder()
+	r.position = at(12)
+	s := startSession(t, quiet(t), r)
+	s.session.End("20")
+	<-s.ended
+	if got := strings.Join(r.lines, "\n"); !s.over || s.err != nil || got != "snapshot.end 20 removed" {
+		t.Errorf("over %t, %v, told\n%s", s.over, s.err, got)
 	}
 }
 
@@ -167,16 +180,16 @@ func TestI4ARetirementThatIsInterrupted(t *testing.T) {
 	r := newRecorder("a 1", "b 2", "c 3")
 	r.position, r.room = at(5), 4 // gap, begin, one delete
 	s := startSession(t, quiet(t), r)
-	s.session.End()
+	s.session.End("")
 	<-s.ended
 	if s.over || s.err == nil {
 		t.Fatalf("over %t, %v, told %q", s.over, s.err, r.lines)
 	}
 	r.lines, r.room, r.unsaved = nil, 0, false
 	s = startSession(t, quiet(t), r)
-	s.session.End()
+	s.session.End("")
 	<-s.ended
-	want := "gap 5 gone, snapshot.begin 5 gone, deleted b 2 unseen, deleted c 3 unseen, snapshot.end 5 gone"
+	want := "gap 5 removed, snapshot.begin 5 removed, deleted b 2 unseen, deleted c 3 unseen, snapshot.end 5 removed"
 	if got := strings.Join(r.lines, ", "); !s.over || got != want {
 		t.Errorf("over %t, told %s, want %s", s.over, got, want)
 	}
@@ -190,7 +203,7 @@ func TestI8ARetirementIsOfTheHistoryThatWasDelivered(t *testing.T) {
 		r.position = at(5)
 		r.position.Epoch = delivered
 		s := startSession(t, quiet(t), r)
-		s.session.End()
+		s.session.End("")
 		<-s.ended
 		want := delivered
 		if delivered == change.Interrupted {
@@ -211,7 +224,7 @@ func TestASessionThatWaits(t *testing.T) {
 		t.Fatal("it did not wait")
 	default:
 	}
-	s.session.End()
+	s.session.End("")
 	<-s.ended
 	if got := s.watched(); !s.over || s.err != nil || got != "" || len(r.lines) > 0 {
 		t.Errorf("over %t, %v, watched %q, told %q", s.over, s.err, got, r.lines)

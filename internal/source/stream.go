@@ -54,6 +54,10 @@ func (s *Stream) newDifference(due []change.Owed, version string, sinkOnly []cha
 	if due[0].Reason == change.Epoch {
 		s.epoch = change.NewEpoch(s.origin.uid, now)
 	}
+	from := s.cursor.position.ResourceVersion
+	if from == version { // where more may come at the version, that is what may be missing
+		from = s.cursor.position.ResumeVersion()
+	}
 	cluster := change.ClusterOf(s.epoch)
 	if s.beside == nil && !due[0].Reason.Full() { // else whoever watches may be finding out about another one
 		cluster = s.origin.uid
@@ -62,7 +66,7 @@ func (s *Stream) newDifference(due []change.Owed, version string, sinkOnly []cha
 		out: &s.output,
 		snapshot: &change.Snapshot{
 			ID:     version + "." + strconv.FormatInt(now, 10),
-			Reason: due[0].Reason, From: s.cursor.position.ResourceVersion, Since: s.heard, ResourceVersion: version, Epoch: cluster,
+			Reason: due[0].Reason, From: from, Since: s.heard, ResourceVersion: version, Epoch: cluster,
 			Limits: due[0].Limits,
 		},
 		inventory: newMerge(s.Inventory, s.stream.String(), s.origin.unsorted.Load()),

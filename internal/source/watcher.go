@@ -32,6 +32,8 @@ type watcher struct {
 	permit  permit
 	lists   sync.WaitGroup // that the Reflector no longer waits for
 	endings endings
+
+	refusals refusals
 }
 
 // list runs the reconciles that are due and answers with an empty list at the stream's position: "nothing new". So the
@@ -116,6 +118,9 @@ func (w *watcher) watchAside(ctx context.Context, options metav1.ListOptions) (o
 // watch opens a watch at the stream's position. It runs what became due meanwhile: were it left to the next list, the
 // Reflector's backoff, which is meant for failures, would hold up the stream for each.
 func (w *watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if err := w.believeOrAsk(ctx); err != nil {
+		return nil, err
+	}
 	if err := w.permit.enter(ctx, w.precedence()); err != nil {
 		return nil, err
 	}
@@ -134,6 +139,32 @@ func (w *watcher) watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return w.open(ctx, options.TimeoutSeconds)
 }
 
+// believeOrAsk judges that the position is gone, where a server said so. Either a reconcile is due then, or the next
+// watch is asked for at another server. The error is that others are to have their turn first.
+func (w *watcher) believeOrAsk(ctx context.Context) error {
+	refused := w.refusals.newest.Load()
+	if refused == nil {
+		return nil
+	}
+	if !refused.convinces(w.Client.servers(ctx)) {
+		w.permit.giveBack()
+		select {
+		case <-time.After(refusalPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		w.Client.redial(ctx, refused.last)
+		return nil
+	}
+	w.refusals.newest.Store(nil)
+	w.Observer.Failed(w.stream, refused.err)
+	w.schedule.add(change.Owed{Reason: change.Gone})
+	if !w.endings.isFirstGone() {
+		return errReconcileDue()
+	}
+	return nil
+}
+
 // open opens a watch, unless a reconcile is due. What is read beside it ends with run.
 func (w *watcher) open(run context.Context, seconds *int64) (watch.Interface, error) {
 	ctx, stop := context.WithCancel(run)
@@ -145,8 +176,9 @@ func (w *watcher) open(run context.Context, seconds *int64) (watch.Interface, er
 	body, err := w.origin.collection.watch(ctx, from, w.silence.limit(seconds))
 	if err != nil {
 		stop()
-		w.noteGone(err)
-		w.fail(ctx, err)
+		if !w.noteGone(err) {
+			w.fail(ctx, err)
+		}
 		return nil, err
 	}
 	w.Observer.Watching(w.stream, from)
@@ -173,7 +205,7 @@ type observedDecoder struct {
 }
 
 // Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once. So
-// does one whose position is gone, where that is no fault that repeats itself: what follows is read at once, too.
+// does one whose position is gone: what follows of that is found out before the next one.
 func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	if d.over {
 		return "", nil, io.EOF
@@ -186,11 +218,12 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 		d.watcher.broke(err)
 	case err == nil && event == watch.Error:
 		failure := apierrors.FromObject(object)
-		d.watcher.noteGone(failure)
-		d.watcher.Observer.Failed(d.watcher.stream, failure)
-		if d.over = isGone(failure) && d.watcher.endings.isFirstGone(); d.over {
+		if d.over = d.watcher.noteGone(failure); d.over {
 			return watch.Bookmark, &metav1.PartialObjectMetadata{}, nil // the Reflector takes this for a watch that works
 		}
+		d.watcher.Observer.Failed(d.watcher.stream, failure)
+	case err == nil:
+		d.watcher.refusals.newest.Store(nil) // the position has a server
 	}
 	return event, object, err
 }
@@ -205,18 +238,24 @@ func (w *watcher) broke(err error) {
 	w.Observer.Failed(w.stream, fmt.Errorf("read the watch of %s: %w", w.stream, err))
 }
 
-// noteGone makes a reconcile due where the error says that the position is unavailable.
-func (w *watcher) noteGone(err error) {
-	if isGone(err) {
-		w.remnant.gone(err)
-		w.schedule.add(change.Owed{Reason: change.Gone})
+// noteGone notes that the position is unavailable, where the error says so: before the next watch it is judged.
+func (w *watcher) noteGone(err error) bool {
+	if !isGone(err) {
+		return false
 	}
+	w.origin.trust.doubt()
+	w.remnant.gone(err)
+	w.refusals.note(err, time.Now())
+	return true
 }
 
 // watchEnded takes a watch that ended, which began when the server stood at the version.
 func (w *watcher) watchEnded(frames int, orderly bool, took time.Duration, version string) {
 	w.origin.trust.forgetAnswers()
-	w.remnant.ended(took)
+	if w.remnant.ended(took); took >= time.Second {
+		w.refusals.newest.Store(nil)
+		w.origin.watched = version
+	}
 	if w.endings.ended(frames, orderly, took, w.schedule.isDue()) {
 		w.schedule.add(change.Owed{Reason: change.Stale})
 	}
@@ -248,6 +287,9 @@ func (w *watcher) fail(ctx context.Context, err error) {
 	w.origin.trust.suspect.Store(true)
 	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
 		w.origin.trust.forgetAnswers()
+	}
+	if apierrors.IsNotFound(err) {
+		w.Client.redial(ctx, time.Time{}) // another server may serve it
 	}
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		w.Observer.Failed(w.stream, err)

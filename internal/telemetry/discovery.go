@@ -22,7 +22,7 @@ func (t ofStreams) Left(stream change.Stream) {
 	defer t.mu.Unlock()
 	t.breakOffAll(stream)
 	delete(t.states.streams, stream.String())
-	t.Logger.Info("stream ended: the API server no longer serves its resource", "resource", stream.String())
+	t.Logger.Info("stream ended: the definition of its resource was deleted", "resource", stream.String())
 	resource := stream.Resource.String()
 	for _, s := range t.states.streams {
 		if s.resource == resource {

@@ -66,7 +66,11 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 		t.endStory(g, snapshot, objects)
 		return
 	}
-	t.Logger.Info("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
+	tell := t.Logger.Info
+	if snapshot.Reason == change.Removed {
+		tell = t.Logger.Debug // Left says it
+	}
+	tell("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
 		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)
 	if watched {
 		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", snapshot.ResourceVersion)

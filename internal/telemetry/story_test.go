@@ -267,7 +267,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			s.later(60)
 		}, `
 00:00:01 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
-00:00:01 INFO stream ended: the API server no longer serves its resource resource=pods`},
+00:00:01 INFO stream ended: the definition of its resource was deleted resource=pods`},
 
 		{"a resource is not served for a while, and has a gap", func(s stage) {
 			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")

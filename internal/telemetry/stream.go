@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,7 +23,7 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 		return
 	}
 	t.tellWatching(stream, s, from)
-	s.State, s.LastError, s.refused, s.failed, s.expired = state, "", false, time.Time{}, ""
+	s.State, s.LastError, s.refused, s.failed, s.expired, s.unserved = state, "", false, time.Time{}, "", false
 }
 
 // tellWatching tells the log, unless a gap is about to be told that says so. A stream is said to have recovered where
@@ -31,6 +32,8 @@ func (t ofStreams) tellWatching(stream change.Stream, s *streamState, from strin
 	switch quiet := t.states.gaps.quiet(stream); {
 	case !s.failed.IsZero():
 		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
+	case s.unserved:
+		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
 	case s.expired != "" && !quiet:
 		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
 	case quiet:
@@ -66,16 +69,27 @@ func (t ofStreams) StreamExpired(stream change.Stream, err error) {
 	if !s.fails(err) {
 		return
 	}
-	if s.expired == "" {
-		s.expired, s.expiredAt = err.Error(), time.Now()
-	}
+	s.expires(err.Error())
 	t.Logger.Debug("stream failed; a gap follows", "resource", stream.String(), "error", err)
+}
+
+// StreamUnserved is told that the API server that answered does not serve the resource. Another one may, or the stream
+// is about to end, so the log is told where it lasts.
+func (t ofStreams) StreamUnserved(stream change.Stream, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	if !s.fails(err) || !s.failed.IsZero() {
+		return
+	}
+	s.expires(fmt.Sprintf("%v; its objects and its position are kept", err))
+	s.unserved = true
 }
 
 // tellFailure tells the log that the stream fails; the caller holds mu.
 func (t *known) tellFailure(name string, s *streamState, failure string) {
 	t.Logger.Warn("stream failed; retrying", "resource", name, "error", failure)
-	if s.expired = ""; s.failed.IsZero() {
+	if s.expired, s.unserved = "", false; s.failed.IsZero() {
 		s.failed = time.Now()
 	}
 }

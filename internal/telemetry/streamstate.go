@@ -40,6 +40,7 @@ type streamState struct {
 	failed    time.Time // since when the log knows that it fails; zero where it does not
 	expired   string    // why its history is gone, until the log is told of the gap; "" where it is not
 	expiredAt time.Time
+	unserved  bool // expired is that a server does not serve the resource
 
 	comparing   bool                             // all sinks are given a snapshot
 	corrections int                              // of the reconcile that runs, or ran last
@@ -157,6 +158,13 @@ func (s *streamState) stands(oldest time.Time) time.Time {
 // isUncached says whether the API server reads the resource's watches from etcd.
 func isUncached(resource change.Resource) bool {
 	return resource.Name == "events" && (resource.Group == "" || resource.Group == "events.k8s.io")
+}
+
+// expires notes a failure of which the log is told when it is known what follows, or when that takes long.
+func (s *streamState) expires(failure string) {
+	if s.expired == "" {
+		s.expired, s.expiredAt = failure, time.Now()
+	}
 }
 
 // fails notes the failure, and says whether it is another one than before.

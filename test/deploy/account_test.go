@@ -131,6 +131,7 @@ func TestExporterRunsWithExactlyTheChartsRole(t *testing.T) {
 		{"create", ours, "", "configmaps", "", false}, {"delete", ours, "", "configmaps", "a", false}, {"patch", "", "apps", "deployments", "", false},
 		{"list", "", "", "pods", "", false}, {"get", "", "", "namespaces", "default", false}, {"list", "", "", "namespaces", "", false},
 		{"get", "", "", "namespaces", "kube-system", true}, {"list", "", "rbac.authorization.k8s.io", "roles", "", false},
+		{"list", "kube-system", "coordination.k8s.io", "leases", "", true}, {"list", "", "apiextensions.k8s.io", "customresourcedefinitions", "", true},
 	} {
 		if got := i.may(t, c.verb, c.namespace, c.group, c.resource, c.name); got != c.allowed {
 			t.Errorf("%s %s/%s %s in %q: %t, want %t", c.verb, c.group, c.resource, c.name, c.namespace, got, c.allowed)

@@ -60,6 +60,8 @@ kubecdc_corrections_total{resource="pods",op="replaced"} 2x120
 `), nil},
 		{"the first gap of a running exporter", old + of(`kubecdc_source_gaps_total{resource="pods",reason="gone"} _x30 1x90`),
 			map[int][]string{32: {"KubecdcGap"}, 44: {"KubecdcGap"}, 75: nil, 120: nil}},
+		{"a changed definition", old + of(`kubecdc_source_gaps_total{resource="gears",reason="redefined"} _x30 1x90`),
+			map[int][]string{32: {"KubecdcRedefined"}, 44: {"KubecdcRedefined"}, 75: nil, 120: nil}},
 		{"one more gap", old + of(`kubecdc_source_gaps_total{resource="pods",reason="gone"} 1x30 2x90`), map[int][]string{33: {"KubecdcGap"}, 44: {"KubecdcGap"}, 75: nil, 120: nil}},
 		{"a gap at the start, after a life that had as many", strings.Replace(old, "-86400x120", "-86400x30 1860x90", 1) +
 			of(`kubecdc_source_gaps_total{resource="pods",reason="gone"} 1x30 1x90`), map[int][]string{31: {"KubecdcGap"}, 45: {"KubecdcGap"}, 75: nil, 120: nil}},

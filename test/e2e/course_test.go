@@ -51,7 +51,7 @@ func isOwed(reason string) bool {
 // isComparison says whether a reconcile of the reason is for all sinks, and read beside the watch. Where one is
 // interrupted, the next life goes on with it, without another gap.
 func isComparison(reason string) bool {
-	return slices.Contains([]string{"initial", "gone", "stale"}, reason)
+	return slices.Contains([]string{"initial", "gone", "redefined", "stale"}, reason)
 }
 
 // take follows one event, and returns what is wrong with its place.
@@ -114,6 +114,8 @@ func (c *course) begin(e *event) error {
 		}
 	case !announced(f.Reason) && gap == nil:
 		c.open.from = c.open.to // it was all there before
+	case gap == nil && f.Reason != "stale" && isComparison(f.Reason) && c.open.to == c.position:
+		c.open.from = c.open.to // nothing happened in between
 	case gap == nil:
 		return fmt.Errorf("a reconcile of reason %s begins, and no gap was announced", f.Reason)
 	case gap.Reason != f.Reason && !(e.scattered() && f.Reason == "stale" && isComparison(gap.Reason)):
@@ -125,6 +127,9 @@ func (c *course) begin(e *event) error {
 }
 
 func (c *course) end(e *event) error {
+	if f, err := e.frame(); err == nil && f.Reason == "removed" && c.open == nil { // the watch has told all deletes
+		c.open = &span{id: e.Snapshot, reason: f.Reason, place: e.place, from: parseVersion(f.ResourceVersion), to: parseVersion(f.ResourceVersion)}
+	}
 	if c.open == nil || c.open.id != e.Snapshot {
 		return fmt.Errorf("a reconcile ends that did not begin")
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -12,10 +13,12 @@ import (
 // proxy stands between the exporter and a server, and does what networks do.
 type proxy struct {
 	t        *testing.T
-	target   string
+	targets  []string // that take connections by turns; one that is down is passed over
 	listener net.Listener
+	late     atomic.Int64 // the most nanoseconds that what the server sends may come later
 	ended    chan struct{}
 	wait     sync.WaitGroup
+	turn     int // of the targets; the accepting goroutine's
 
 	mu      sync.Mutex // guards the following
 	moved   *sync.Cond // allowed or done changed
@@ -33,13 +36,13 @@ func newProxy(t *testing.T, target string) *proxy {
 }
 
 // newProxyAt is newProxy at an address.
-func newProxyAt(t *testing.T, address, target string) *proxy {
+func newProxyAt(t *testing.T, address string, targets ...string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp4", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{t: t, target: target, listener: listener, ended: make(chan struct{}), open: map[net.Conn]bool{}, allowed: -1}
+	p := &proxy{t: t, targets: targets, listener: listener, ended: make(chan struct{}), open: map[net.Conn]bool{}, allowed: -1}
 	p.moved = sync.NewCond(&p.mu)
 	p.wait.Go(p.accept)
 	t.Cleanup(p.close)
@@ -144,8 +147,8 @@ func (p *proxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp4", p.target)
-		if err != nil {
+		server := p.dial()
+		if server == nil {
 			client.Close()
 			continue
 		}
@@ -153,7 +156,33 @@ func (p *proxy) accept() {
 		p.open[client], p.open[server] = true, true
 		p.mu.Unlock()
 		p.wait.Go(func() { p.pass(server, client, p.admit) })
-		p.wait.Go(func() { p.pass(client, server, func(n int) int { return n }) })
+		p.wait.Go(func() { p.pass(client, server, p.lag) })
+	}
+}
+
+// dial connects to the target whose turn it is, or to the next one that answers; nil is that none does.
+func (p *proxy) dial() net.Conn {
+	for range p.targets {
+		target := p.targets[p.turn%len(p.targets)]
+		p.turn++
+		if server, err := net.Dial("tcp4", target); err == nil {
+			return server
+		}
+	}
+	return nil
+}
+
+// lag waits as long as what comes from the server may be late, and lets all of it pass; 0 is the proxy's end.
+func (p *proxy) lag(n int) int {
+	late := p.late.Load()
+	if late == 0 {
+		return n
+	}
+	select {
+	case <-time.After(time.Duration(rand.Int64N(late))):
+		return n
+	case <-p.ended:
+		return 0
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
@@ -274,4 +275,56 @@ func (r *rig) bustle() (stop func()) {
 		})
 	}
 	return func() { cancel(); running.Wait() }
+}
+
+// TestI4ADefinitionThatIsChangedAndDeleted: the API server forgets the history of what is defined in another way, so
+// that is a gap, which says why. The end of what is not defined any more is one record after the deletes, no gap, and
+// one line of the log.
+func TestI4ADefinitionThatIsChangedAndDeleted(t *testing.T) {
+	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
+	r.define("gear")
+	var uids []string
+	for _, name := range []string{"a", "b", "c"} {
+		uids = append(uids, r.made("gear", name))
+	}
+	r.starts()
+	for _, uid := range uids {
+		r.arrives(uid, "replaced")
+	}
+	r.eventuallyPage("gears are watched", func(p page) bool { return p.Streams["gears.gadgets.example.com"].State == "watching" })
+	r.redefine("gear")
+	const gears = "gears.gadgets.example.com"
+	tells := func(op, reason string) func(e *event) bool {
+		return func(e *event) bool { return e.kind() == gears && e.op() == op && e.Reason == reason }
+	}
+	r.file.await(t, r.exporter, "the gap of a changed definition", tells("gap", "redefined"))
+	r.file.await(t, r.exporter, "the end of its comparison", tells("snapshot.end", "redefined"))
+	compared := len(r.file.all(t))
+	r.exporter.awaitLine(t, "reason=redefined")
+
+	from := len(r.exporter.log(t))
+	r.undefine("gear")
+	r.file.await(t, r.exporter, "the end of gears", tells("snapshot.end", "removed"))
+	r.exporter.awaitLine(t, "stream ended: the definition of its resource was deleted")
+	r.exporter.stop(t)
+	var told []string
+	for _, e := range r.file.all(t)[compared:] {
+		told = append(told, e.op())
+	}
+	if got := strings.Join(told, " "); got != "deleted deleted deleted snapshot.end" {
+		t.Errorf("the end of gears is told as %s", got)
+	}
+	if log := r.exporter.log(t)[from:]; strings.Contains(log, "WARN") {
+		t.Errorf("the log warns:\n%s", log)
+	}
+}
+
+// redefine changes the definition's schema.
+func (r *rig) redefine(kind string) {
+	r.t.Helper()
+	const patch = `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"another one"}]`
+	_, err := r.client.Resource(definitions()).Patch(r.t.Context(), kind+"s.gadgets.example.com", types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
 }

@@ -65,6 +65,9 @@ func checkCluster(ctx context.Context, of *checkedTask, r *report) {
 	for _, s := range c.Streams() {
 		checkStream(ctx, access, &s, r)
 	}
+	for _, missing := range access.Missing(ctx) {
+		r.note(missing)
+	}
 	checkPaths(ctx, access, c, cfg, r)
 	checkLease(ctx, access, of, r)
 	noteLeftOut(c.Chosen.Load(), cfg, r)

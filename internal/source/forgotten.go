@@ -1,0 +1,81 @@
+package source
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// Each server of a control plane has its own history in memory, which begins with its last restart, or with the first
+// request for a custom resource. So that one has forgotten a position says nothing of the others, and the watch is
+// asked for again through other connections before it is believed. Where a balancer leads all of them to one server,
+// that is believed after refusalTime.
+
+const (
+	// minRefusals and refusalTime are how often, and for how long, a position is refused before it is gone, where more
+	// than one server could know it: of two servers one is not met in 8 connections once in 256 times, and in the 20
+	// that fit in the time practically never.
+	minRefusals = 8
+	refusalTime = 5 * time.Second
+	// refusalPause is the time between two of them.
+	refusalPause = 250 * time.Millisecond
+)
+
+// refusals are the answers in a row that the position is gone. They are for any goroutine. The zero value has none.
+type refusals struct{ newest atomic.Pointer[refusal] }
+
+// refusal is the newest of some answers.
+type refusal struct {
+	err         error
+	times       int
+	first, last time.Time
+}
+
+// note takes one more.
+func (r *refusals) note(err error, now time.Time) {
+	noted := refusal{err, 1, now, now}
+	if before := r.newest.Load(); before != nil && now.Sub(before.last) < keptTime {
+		noted.times, noted.first = before.times+1, before.first
+	}
+	r.newest.Store(&noted)
+}
+
+// convinces says whether the position is gone at each of so many servers, where 0 is that nobody knows.
+func (r *refusal) convinces(servers int) bool {
+	return servers == 1 || r.times >= minRefusals && r.last.Sub(r.first) >= refusalTime
+}
+
+// servers is how many API servers there are, by the Leases of their identities (KEP-1965), 0 where nobody may know: the
+// Leases cannot be read, or there are none. One that has left is counted for as long as its Lease lasts.
+func (c *Client) servers(ctx context.Context) int {
+	n, err := c.counted.get(ctx, freshness{maxAge: c.maxAge}, func(ctx context.Context) (n int, err error) {
+		var leases metav1.PartialObjectMetadataList
+		path := []string{"/apis/coordination.k8s.io/v1/namespaces", metav1.NamespaceSystem, "leases"}
+		request := c.rest.Get().AbsPath(path...).Param("labelSelector", "apiserver.kubernetes.io/identity").MaxRetries(0)
+		err = decodeAnswer(request.Do(ctx), &leases)
+		for i := range leases.Items {
+			if strings.HasPrefix(leases.Items[i].Name, "apiserver-") {
+				n++
+			}
+		}
+		return n, err
+	})
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// redial makes requests go through other connections than before, once for all streams that ask for it since. A
+// connection of HTTP/2 is given up for what follows by a request that says so; its watches go on.
+func (c *Client) redial(ctx context.Context, since time.Time) {
+	_, _ = c.redialled.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (struct{}, error) {
+		_ = c.rest.Get().AbsPath("/livez").SetHeader("Connection", "close").MaxRetries(0).Do(ctx).Error() // whatever it says
+		utilnet.CloseIdleConnectionsFor(c.guard.next)
+		return struct{}{}, nil
+	})
+}
