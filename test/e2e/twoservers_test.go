@@ -97,3 +97,61 @@ func TestI4OneOfTwoServersIsRestarted(t *testing.T) {
 	r.exporter.stop(t)
 	r.judge(false)
 }
+
+// TestI4TwoServersOfOtherResources: what one server does not serve is not gone, and its stream is neither ended nor
+// begun anew.
+func TestI4TwoServersOfOtherResources(t *testing.T) {
+	r := newWildcardRig(t, "resources: ['*']\n", "dev")
+	two := newTwoServers(r, "--runtime-config=batch/v1=false")
+	jobs := schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	var uids []string
+	for i := range 3 {
+		made, err := r.client.Resource(jobs).Namespace("default").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": fmt.Sprint("job-", i)},
+			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "i"}},
+			}}},
+		}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		uids = append(uids, string(made.GetUID()))
+	}
+	r.starts()
+	for _, uid := range uids {
+		r.arrives(uid, "added", "replaced")
+	}
+	for over := time.Now().Add(time.Duration(amount(25, 10)) * time.Second); time.Now().Before(over); {
+		two.balancer.reset()
+		r.arrives(r.touched("jobs"), "added") // the streams go on
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+	background := metav1.DeletePropagationBackground // else a finalizer waits for a controller that is not there
+	if err := r.client.Resource(jobs).Namespace("default").Delete(t.Context(), "job-0", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		t.Fatal(err)
+	}
+	r.arrives(uids[0], "deleted")
+	r.exporter.stop(t)
+	for _, e := range r.file.all(t) {
+		if e.op() == "gap" || e.op() == "deleted" && e.UID != uids[0] {
+			t.Errorf("nothing is missing, and no other object was deleted:\n%s", &e)
+		}
+	}
+	for _, uid := range uids[1:] {
+		r.once(uid, "replaced")
+	}
+}
+
+// touched makes a ConfigMap, and returns its uid.
+func (r *rig) touched(prefix string) string {
+	r.t.Helper()
+	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": prefix + "-"}}
+	made, err := r.client.Resource(core("configmaps")).Namespace("default").Create(r.t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(made.GetUID())
+}
