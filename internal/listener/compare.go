@@ -1,0 +1,54 @@
+package listener
+
+// Verdict is what a comparison does about one listed object.
+type Verdict byte
+
+const (
+	Left      Verdict = iota // to the watch, which will bring it
+	Unchanged                // the sink was told of exactly this
+	Outdated                 // the sink was told something newer
+	Changed                  // the sink is to be told
+	Another                  // and before that of the end of another object of the name
+)
+
+// Judge compares a listed object with what the sink was told last of its name. A resourceVersion orders all states of
+// a resource, so the version of the state, the position of the watch and what was told last say everything: no
+// watermark is needed, as it is for databases (DBLog).
+func Judge(uid string, at, position Point, last Row) Verdict {
+	switch {
+	case at.After(position):
+		return Left
+	case last.Exists() && last.At == at:
+		return Unchanged
+	case !at.After(last.At):
+		return Outdated
+	case last.Exists() && last.UID != uid:
+		return Another
+	}
+	return Changed
+}
+
+// Settled is what is known of an object that a list did not have.
+type Settled byte
+
+const (
+	Open   Settled = iota // the watch has not passed the list
+	Exists                // or its end was told: nothing is to be told
+	Ended                 // the sink is to be told that it is gone
+)
+
+// Settle judges a row that the list of the version did not have.
+func Settle(list, position Point, last Row) Settled {
+	switch {
+	case list.After(position):
+		return Open
+	case !last.Exists(), last.At.After(list):
+		return Exists
+	}
+	return Ended
+}
+
+// Deleted is the delete of the row's object, known as of the point.
+func Deleted(of Object, scope Scope, last Row, asOf Point) Item {
+	return Item{Kind: Told, Resource: of.Resource, Scope: scope, At: asOf, Key: of.Key, UID: last.UID, Gone: true}
+}
