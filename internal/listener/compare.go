@@ -1,5 +1,7 @@
 package listener
 
+import "github.com/kubecdc/kubecdc/internal/checkpoint"
+
 // Verdict is what a comparison does about one listed object.
 type Verdict byte
 
@@ -14,7 +16,7 @@ const (
 // Judge compares a listed object with what the sink was told last of its name. A resourceVersion orders all states of
 // a resource, so the version of the state, the position of the watch and what was told last say everything: no
 // watermark is needed, as it is for databases (DBLog).
-func Judge(uid string, at, position Point, last Row) Verdict {
+func Judge(uid string, at, position checkpoint.Point, last checkpoint.Row) Verdict {
 	switch {
 	case at.After(position):
 		return Left
@@ -38,7 +40,7 @@ const (
 )
 
 // Settle judges a row that the list of the version did not have.
-func Settle(list, position Point, last Row) Settled {
+func Settle(list, position checkpoint.Point, last checkpoint.Row) Settled {
 	switch {
 	case list.After(position):
 		return Open
@@ -49,6 +51,6 @@ func Settle(list, position Point, last Row) Settled {
 }
 
 // Deleted is the delete of the row's object, known as of the point.
-func Deleted(of Object, scope Scope, last Row, asOf Point) Item {
-	return Item{Kind: Told, Resource: of.Resource, Scope: scope, At: asOf, Key: of.Key, UID: last.UID, Gone: true}
+func Deleted(of checkpoint.Object, scope checkpoint.Scope, last checkpoint.Row, asOf checkpoint.Point) checkpoint.Item {
+	return checkpoint.Item{Kind: checkpoint.Told, Resource: of.Resource, Scope: scope, At: asOf, Key: of.Key, UID: last.UID, Gone: true}
 }

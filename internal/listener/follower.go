@@ -4,17 +4,18 @@ import (
 	"maps"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
 // Follower is how far a sink was given each resource: its saved places, and on top of them what is on its way.
 type Follower struct {
-	places map[string]Places
+	places map[string]checkpoint.Places
 	ids    func() string // of the next comparison
 }
 
 // NewFollower is one that goes on from what is saved. ids names each comparison.
-func NewFollower(saved *Saved, ids func() string) *Follower {
-	f := &Follower{places: map[string]Places{}, ids: ids}
+func NewFollower(saved *checkpoint.Saved, ids func() string) *Follower {
+	f := &Follower{places: map[string]checkpoint.Places{}, ids: ids}
 	for resource, places := range saved.Places {
 		f.places[resource] = maps.Clone(places)
 	}
@@ -23,74 +24,102 @@ func NewFollower(saved *Saved, ids func() string) *Follower {
 
 // Standing is where the server stands.
 type Standing struct {
-	Now     Point
-	Forgot  string // it has forgotten what is before this version; "" is not known to have forgotten anything
-	History History
+	Now    checkpoint.Point
+	Forgot string // it has forgotten what is before this version; "" is not known to have forgotten anything
 }
 
 // remembers says whether a watch can go on from the point.
-func (s *Standing) remembers(at Point) bool {
+func (s *Standing) remembers(at checkpoint.Point) bool {
 	return at.History == s.Now.History && !at.After(s.Now) && change.CompareVersions(at.Version, s.Forgot) >= 0
 }
 
-// Begin makes the sink go on with the scope of the resource, and returns the frames that it is to be told first.
-func (f *Follower) Begin(resource string, scope Scope, server Standing) (frames []Item) {
-	places := f.of(resource)
-	s := survey(places, scope)
+// Way is what a stream reads: a resource, in one namespace or in all.
+type Way struct {
+	Resource string
+	Scope    checkpoint.Scope
+}
+
+// Begin makes the sink go on with the stream, and returns the frames that it is to be told first.
+func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
+	places := f.of(way.Resource)
+	s := survey(places, way.Scope)
 	switch {
-	case s.none():
-		return f.frame(resource, scope, Begin, server.Now, s.full)
-	case s.any(func(p Place) bool { return !server.remembers(p.At) }):
-		frames = f.frame(resource, scope, Gap, server.Now, s.full)
-		frames[0].From = s.lowest
-		if s.lost {
-			frames[0].From = Point{}
+	case len(s.positions) == 0:
+		return f.frame(way, checkpoint.Begin, server.Now, s.full)
+	case s.forgotten(server):
+		frames = f.frame(way, checkpoint.Gap, server.Now, s.full)
+		if frames[0].From = s.lowest; s.lost {
+			frames[0].From = checkpoint.Point{}
 		}
 		if s.lowest.History == server.Now.History { // also where the server stands before the position
-			places.each(scope, func(namespace string, place Place) {
+			places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
 				place.At = server.Now
 				places[namespace] = place
 			})
 		}
 		return frames
 	case s.lost:
-		return f.frame(resource, scope, Gap, s.highest, s.full)
+		return f.frame(way, checkpoint.Gap, s.highest, s.full)
 	case s.missing || s.torn:
-		return f.frame(resource, scope, Begin, s.lowest, s.full)
+		return f.frame(way, checkpoint.Begin, s.lowest, s.full)
 	}
-	return nil
+	return f.Due(way)
 }
 
-// surveyed is what the places of a scope have in common.
+// Due begins the comparisons of the stream that are asked for, where none is under way.
+func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
+	places, lowest := f.of(way.Resource), f.From(way)
+	if f.compares(places, way.Scope) {
+		return nil
+	}
+	if place := places[checkpoint.Others]; place.Asked && way.Scope == checkpoint.Others {
+		return f.frame(way, checkpoint.Begin, lowest, true)
+	}
+	var asked []checkpoint.Scope
+	places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
+		if place.Asked {
+			asked = append(asked, checkpoint.Scope(namespace))
+		}
+	})
+	for _, scope := range asked {
+		frames = append(frames, f.frame(Way{way.Resource, scope}, checkpoint.Begin, lowest, true)...)
+	}
+	return frames
+}
+
+func (f *Follower) compares(places checkpoint.Places, scope checkpoint.Scope) (does bool) {
+	places.Each(scope, func(_ string, place checkpoint.Place) { does = does || place.Comparison.UnderWay() })
+	return does
+}
+
+// surveyed is what the places of a stream have in common.
 type surveyed struct {
-	places          []Place
-	lowest, highest Point
+	positions       []checkpoint.Point
+	lowest, highest checkpoint.Point
 	missing         bool // a namespace has no position
 	full, lost      bool
 	torn            bool // a comparison is under way that is of more or of less than what is to be compared
 }
 
-func (s *surveyed) none() bool { return len(s.places) == 0 }
-
-func (s *surveyed) any(is func(Place) bool) bool {
-	for _, place := range s.places {
-		if is(place) {
+func (s *surveyed) forgotten(server Standing) bool {
+	for _, at := range s.positions {
+		if !server.remembers(at) {
 			return true
 		}
 	}
 	return false
 }
 
-func survey(places Places, scope Scope) (s surveyed) {
-	compared := map[string]int{} // of all, by ID
+func survey(places checkpoint.Places, scope checkpoint.Scope) (s surveyed) {
+	compared := map[string]int{} // those of all namespaces, by ID
 	found := 0
-	places.each(scope, func(namespace string, place Place) {
+	places.Each(scope, func(namespace string, place checkpoint.Place) {
 		found++
-		c := place.Comparison
-		if c.UnderWay() {
+		s.full = s.full || place.Asked
+		if c := place.Comparison; c.UnderWay() {
 			s.full, s.lost = s.full || c.Full, s.lost || c.Lost
-			s.torn = s.torn || Scope(c.Namespace) != scope && c.Namespace != namespace
-			if c.Namespace == Others {
+			s.torn = s.torn || checkpoint.Scope(c.Namespace) != scope && c.Namespace != namespace
+			if c.Namespace == checkpoint.Others {
 				compared[c.ID]++
 			}
 		}
@@ -98,56 +127,46 @@ func survey(places Places, scope Scope) (s surveyed) {
 			s.missing = true
 			return
 		}
-		if len(s.places) == 0 || s.lowest.After(place.At) {
+		if len(s.positions) == 0 || s.lowest.After(place.At) {
 			s.lowest = place.At
 		}
 		if place.At.After(s.highest) {
 			s.highest = place.At
 		}
-		s.places = append(s.places, place)
+		s.positions = append(s.positions, place.At)
 	})
-	_, hasOthers := places[Others]
-	s.missing = s.missing || scope == Others && !hasOthers || found == 0
+	_, hasOthers := places[checkpoint.Others]
+	s.missing = s.missing || scope == checkpoint.Others && !hasOthers || found == 0
 	for _, n := range compared {
 		s.torn = s.torn || n != found
 	}
 	return s
 }
 
-// frame makes the scope go on from the point, with a comparison.
-func (f *Follower) frame(resource string, scope Scope, kind Kind, at Point, full bool) []Item {
-	comparison := Comparison{ID: f.ids(), Full: full, Namespace: string(scope)}
-	begin := Item{Kind: Begin, Resource: resource, Scope: scope, At: at, Comparison: comparison}
-	f.of(resource).begin(&begin)
-	if kind != Gap {
-		return []Item{begin}
+// frame makes the stream go on from the point, with a comparison.
+func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, full bool) []checkpoint.Item {
+	comparison := checkpoint.Comparison{ID: f.ids(), Full: full, Namespace: string(way.Scope)}
+	begin := checkpoint.Item{Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison}
+	f.of(way.Resource).Begin(&begin)
+	if kind != checkpoint.Gap {
+		return []checkpoint.Item{begin}
 	}
 	gap := begin
-	gap.Kind = Gap
-	return []Item{gap, begin}
+	gap.Kind = checkpoint.Gap
+	return []checkpoint.Item{gap, begin}
 }
 
-// Request begins a full comparison of a namespace, or with Others of all, unless the scope is being compared already or
-// is not followed.
-func (f *Follower) Request(resource string, scope, of Scope) (frames []Item) {
-	s := survey(f.of(resource), scope)
-	if s.none() || s.missing || s.any(func(p Place) bool { return p.Comparison.UnderWay() }) {
-		return nil
-	}
-	return f.frame(resource, of, Begin, s.lowest, true)
-}
-
-// From is the position from which a watch of the scope gives the sink everything.
-func (f *Follower) From(resource string, scope Scope) Point {
-	return survey(f.of(resource), scope).lowest
+// From is the position from which a watch of the stream gives the sink everything.
+func (f *Follower) From(way Way) checkpoint.Point {
+	return survey(f.of(way.Resource), way.Scope).lowest
 }
 
 // MayJoin says whether a sink at the position may go on with a watch that has brought something of the version: it was
 // given all of it. Its own position is one below a version that may have more.
-func MayJoin(position, brought Point) bool { return !brought.After(position) }
+func MayJoin(position, brought checkpoint.Point) bool { return !brought.After(position) }
 
 // Passed is the position of the namespace.
-func (f *Follower) Passed(resource, namespace string) Point {
+func (f *Follower) Passed(resource, namespace string) checkpoint.Point {
 	place, _ := f.of(resource).Of(namespace)
 	return place.At
 }
@@ -162,61 +181,58 @@ const (
 	Replaces                // and before that of the end of another object of the name
 )
 
-// Offer decides about a change that a watch of the scope brings. newest is what the sink was told last of its object,
-// also by what is on its way. Given is the position once the sink has the change.
-func (f *Follower) Offer(i *Item, stream Scope, newest func() (Row, error)) (as Offered, given Point, last Row, err error) {
+// Offer decides about a change that the stream's watch brings. newest is what the sink was told last of its object, also
+// by what is on its way; last is that, where it was asked for. The change gets its position, unless it is Skipped.
+func (f *Follower) Offer(i *checkpoint.Item, way Way, newest func() (checkpoint.Row, error)) (as Offered, last checkpoint.Row, err error) {
 	places := f.of(i.Resource)
 	below := i.At.Below()
 	place, _ := places.Of(i.Key.Namespace)
 	if !i.At.After(place.At) {
-		if s := survey(places, stream); below.After(s.lowest) {
-			places.give(stream, below)
-			return Moved, below, last, nil
+		if !below.After(survey(places, way.Scope).lowest) {
+			return Skipped, last, nil
 		}
-		return Skipped, Point{}, last, nil
+		places.Give(way.Scope, below)
+		i.Given = below
+		return Moved, last, nil
 	}
-	compared := false
-	places.each(stream, func(_ string, place Place) { compared = compared || place.Comparison.UnderWay() })
-	places.give(stream, below)
-	as = Taken
+	compared := f.compares(places, way.Scope)
+	places.Give(way.Scope, below)
+	i.Given, as = below, Taken
 	if !i.At.After(place.High) || compared {
 		if last, err = newest(); err != nil {
-			return 0, Point{}, last, err
+			return Skipped, last, err
 		}
 		switch {
 		case !i.At.After(last.At):
-			return Moved, below, last, nil
+			return Moved, last, nil
 		case last.Exists() && last.UID != i.UID:
 			as = Replaces
 		}
 	}
-	f.told(i, places)
-	return as, below, last, nil
+	places.Raise(i)
+	return as, last, nil
 }
 
 // Tell notes that a comparison tells of the object.
-func (f *Follower) Tell(i *Item) { f.told(i, f.of(i.Resource)) }
+func (f *Follower) Tell(i *checkpoint.Item) { f.of(i.Resource).Raise(i) }
 
-// told raises what was told of the namespace.
-func (f *Follower) told(i *Item, places Places) {
-	namespace := i.Key.Namespace
-	place, found := places[namespace]
-	if !found {
-		namespace, place = Others, places[Others]
-	}
-	if i.At.After(place.High) {
-		place.High = i.At
-		places[namespace] = place
-	}
+// Bookmark moves the stream on.
+func (f *Follower) Bookmark(way Way, to checkpoint.Point) { f.of(way.Resource).Give(way.Scope, to) }
+
+// Ask notes that a full comparison is asked for.
+func (f *Follower) Ask(way Way) { Ask(f.of(way.Resource), way.Scope) }
+
+// Ask notes in the places that a full comparison of the scope is asked for.
+func Ask(places checkpoint.Places, scope checkpoint.Scope) {
+	place, _ := places.Of(string(scope))
+	place.Asked = true
+	places[string(scope)] = place
 }
 
-// Bookmark moves the scope on.
-func (f *Follower) Bookmark(resource string, scope Scope, to Point) { f.of(resource).give(scope, to) }
-
-// Comparisons are those under way in the scope.
-func (f *Follower) Comparisons(resource string, scope Scope) (all []Comparison) {
+// Comparisons are those under way in the stream.
+func (f *Follower) Comparisons(way Way) (all []checkpoint.Comparison) {
 	seen := map[string]bool{}
-	f.of(resource).each(scope, func(_ string, place Place) {
+	f.of(way.Resource).Each(way.Scope, func(_ string, place checkpoint.Place) {
 		if c := place.Comparison; c.UnderWay() && !c.Lost && !seen[c.ID] {
 			seen[c.ID] = true
 			all = append(all, c)
@@ -226,15 +242,15 @@ func (f *Follower) Comparisons(resource string, scope Scope) (all []Comparison) 
 }
 
 // End takes the comparison off.
-func (f *Follower) End(resource string, c Comparison) Item {
-	f.of(resource).end(c.ID)
-	return Item{Kind: End, Resource: resource, Scope: Scope(c.Namespace), Comparison: c}
+func (f *Follower) End(resource string, c checkpoint.Comparison) checkpoint.Item {
+	f.of(resource).End(c.ID)
+	return checkpoint.Item{Kind: checkpoint.End, Resource: resource, Scope: checkpoint.Scope(c.Namespace), Comparison: c}
 }
 
-func (f *Follower) of(resource string) Places {
+func (f *Follower) of(resource string) checkpoint.Places {
 	places := f.places[resource]
 	if places == nil {
-		places = Places{}
+		places = checkpoint.Places{}
 		f.places[resource] = places
 	}
 	return places

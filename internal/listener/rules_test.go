@@ -13,18 +13,20 @@ import (
 var rules = map[string]struct{ file, with, without string }{
 	"known":    {"follower.go", "case !i.At.After(last.At):\n\t\t\treturn", "case false:\n\t\t\treturn"},
 	"below":    {"follower.go", "below := i.At.Below()", "below := i.At"},
-	"gap":      {"follower.go", "f.frame(resource, scope, Gap, server.Now, s.full)\n\t\tframes[0]", "f.frame(resource, scope, Begin, server.Now, s.full)\n\t\tframes[0]"},
+	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.Now, s.full)\n\t\tif frames[0]", "f.frame(way, checkpoint.Begin, server.Now, s.full)\n\t\tif frames[0]"},
 	"scope":    {"follower.go", "s.lowest.After(place.At)", "place.At.After(s.lowest)"},
-	"parts":    {"follower.go", "place, _ := places.Of(i.Key.Namespace)\n\tif", "place := Place{At: survey(places, stream).lowest}\n\tif"},
+	"parts":    {"follower.go", "place, _ := places.Of(i.Key.Namespace)\n\tif", "place := checkpoint.Place{At: survey(places, way.Scope).lowest}\n\tif"},
 	"torn":     {"follower.go", "s.missing || s.torn", "s.missing"},
 	"other":    {"follower.go", "case last.Exists() && last.UID != i.UID:", "case false:"},
 	"ahead":    {"compare.go", "case at.After(position):", "case false:"},
 	"another":  {"compare.go", "case last.Exists() && last.UID != uid:", "case false:"},
 	"suspects": {"compare.go", "case list.After(position):", "case false:"},
 	"newer":    {"compare.go", "case !last.Exists(), last.At.After(list):", "case !last.Exists():"},
-	"highest":  {"saved.go", "if !i.At.After(row.At) {", "if false && !i.At.After(row.At) {"},
-	"high":     {"saved.go", "if i.At.After(place.High) {\n\t\tplace.High = i.At\n\t\tplaces[namespace]", "if false {\n\t\tplaces[namespace]"},
-	"tombs":    {"saved.go", "if failed != nil || place.Comparison.UnderWay() {", "if failed != nil {"},
+	"highest":  {"../checkpoint/fold.go", "if err != nil || !i.At.After(row.At) {", "if err != nil {"},
+	"high":     {"../checkpoint/fold.go", "if i.At.After(place.High) {", "if false {"},
+	"asked":    {"follower.go", "if place.Asked {", "if false {"},
+	"disk":     {"../checkpoint/fold.go", "if s.OnDisk {\n\t\treturn nil", "if false {\n\t\treturn nil"},
+	"tombs":    {"../checkpoint/fold.go", "\t\tif place.Comparison.UnderWay() {", "\t\tif false {"},
 }
 
 // played are the rules that the world itself plays for whoever carries items to and fro.
@@ -74,7 +76,7 @@ func builtWithout(t *testing.T, file, with, without string) (program string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed, program, overlay := filepath.Join(dir, file), filepath.Join(dir, "worlds.test"), filepath.Join(dir, "overlay.json")
+	changed, program, overlay := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "worlds.test"), filepath.Join(dir, "overlay.json")
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,31 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+type (
+	History    = checkpoint.History
+	Point      = checkpoint.Point
+	Object     = checkpoint.Object
+	Row        = checkpoint.Row
+	Item       = checkpoint.Item
+	Scope      = checkpoint.Scope
+	Saved      = checkpoint.Saved
+	Place      = checkpoint.Place
+	Places     = checkpoint.Places
+	Comparison = checkpoint.Comparison
+	Kind       = checkpoint.Kind
+)
+
+const (
+	Others   = checkpoint.Others
+	Told     = checkpoint.Told
+	Sync     = checkpoint.Sync
+	Bookmark = checkpoint.Bookmark
+	Gap      = checkpoint.Gap
+	Begin    = checkpoint.Begin
+	End      = checkpoint.End
 )
 
 // A world is random: an API server with a short history, sinks with logs of several partitions, and an exporter that is
@@ -47,7 +72,7 @@ type event struct {
 func version(v int) string { return strconv.Itoa(v) }
 func number(p Point) int   { n, _ := strconv.Atoi(p.Version); return n }
 func (s *server) now() Point {
-	return Point{s.history, version(s.version)}
+	return Point{History: s.history, Version: version(s.version)}
 }
 
 type server struct {
@@ -257,7 +282,7 @@ func (w *world) running() (all []*sinkRun) {
 func (run *sinkRun) newest(of Object) Row {
 	row := run.disk.rows[of]
 	for _, s := range slices.Concat(run.acked, run.queue) {
-		if s.Kind == Told && s.object() == of && !s.onDisk && s.At.After(row.At) {
+		if s.Kind == Told && s.Object() == of && !s.onDisk && s.At.After(row.At) {
 			row = Row{At: s.At, UID: s.UID, Gone: s.Gone}
 		}
 	}
@@ -277,7 +302,7 @@ func (w *world) open(l *log) {
 		d.Recall()
 		for i := range l.slots {
 			if item := l.slots[i].Item; item.Kind == Told {
-				check(d.Apply(&item, d.rows))
+				check(d.Fold(&item, d.rows))
 			}
 		}
 		d.Mark = strconv.Itoa(len(l.slots))
@@ -292,7 +317,7 @@ func (w *world) open(l *log) {
 		if !w.on("fold") || s.Kind != Told && !w.on("frames") {
 			continue
 		}
-		check(d.Apply(&s, d.rows))
+		check(d.Fold(&s, d.rows))
 	}
 	d.Mark = strconv.Itoa(len(l.slots))
 	run := &sinkRun{world: w, log: l, disk: d, reader: map[string]*reading{}}
@@ -363,15 +388,15 @@ func (w *world) follow(run *sinkRun, l line) {
 	run.line, run.reader = l, map[string]*reading{}
 	for _, scope := range w.streams {
 		standing := Standing{Now: w.server.now(), Forgot: version(w.server.oldest)}
-		frames := run.f.Begin(resource, scope, standing)
+		frames := run.f.Begin(Way{resource, scope}, standing)
 		w.say("begin", run.log.name, scope, frames)
 		run.frames(frames)
 		if !w.on("resume") && len(frames) == 0 {
-			for _, c := range run.f.Comparisons(resource, scope) {
+			for _, c := range run.f.Comparisons(Way{resource, scope}) {
 				run.f.End(resource, c)
 			}
 		}
-		from := number(run.f.From(resource, scope))
+		from := number(run.f.From(Way{resource, scope}))
 		if w.on("lowest") {
 			l[scope].at = min(l[scope].at, from)
 		} else {
@@ -408,7 +433,7 @@ func (w *world) watch(all bool) {
 // mayJoin says whether the sink was given all that the common watch has brought.
 func (w *world) mayJoin(run *sinkRun) bool {
 	for scope, common := range w.line {
-		if run.line[scope] == nil || w.on("join") && !MayJoin(run.f.From(resource, scope), Point{w.history, version(common.at)}) {
+		if run.line[scope] == nil || w.on("join") && !MayJoin(run.f.From(Way{resource, scope}), Point{History: w.history, Version: version(common.at)}) {
 			return false
 		}
 	}
@@ -466,29 +491,28 @@ func standAt(v int) stand { return stand{at: v} }
 
 func (w *world) offer(run *sinkRun, scope Scope, e event) {
 	i := Item{Kind: Told, Resource: resource, Scope: scope, At: e.at, Key: e.key, UID: e.uid, Gone: e.gone}
-	as, given, last, err := run.f.Offer(&i, scope, func() (Row, error) { return run.newest(i.object()), nil })
+	as, last, err := run.f.Offer(&i, Way{resource, scope}, func() (Row, error) { return run.newest(i.Object()), nil })
 	check(err)
-	w.say("offer", run.log.name, scope, e, as, given, last)
+	w.say("offer", run.log.name, scope, e, as, i.Given, last)
 	switch as {
 	case Moved:
-		run.put(Item{Kind: Bookmark, Resource: resource, Scope: scope, Given: given})
+		run.put(Item{Kind: Bookmark, Resource: resource, Scope: scope, Given: i.Given})
 	case Replaces:
-		run.put(Deleted(i.object(), scope, last, e.at.Below()))
+		run.put(Deleted(i.Object(), scope, last, e.at.Below()))
 		fallthrough
 	case Taken:
-		i.Given = given
 		run.put(i)
 	}
 }
 
 func (w *world) bookmark(run *sinkRun, scope Scope, to Point) {
-	run.f.Bookmark(resource, scope, to)
+	run.f.Bookmark(Way{resource, scope}, to)
 	run.put(Item{Kind: Bookmark, Resource: resource, Scope: scope, Given: to})
 }
 
 func (w *world) read(run *sinkRun) {
 	for _, scope := range w.streams {
-		for _, c := range run.f.Comparisons(resource, scope) {
+		for _, c := range run.f.Comparisons(Way{resource, scope}) {
 			w.readOne(run, scope, c)
 		}
 	}
@@ -529,7 +553,7 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 	}
 	var open []change.Key
 	for _, key := range rd.suspects {
-		of := Object{resource, key}
+		of := Object{Resource: resource, Key: key}
 		last := run.newest(of)
 		switch Settle(rd.list, run.f.Passed(resource, key.Namespace), last) {
 		case Open:
@@ -540,15 +564,16 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 			run.put(i)
 		}
 	}
-	if rd.suspects = open; len(open) > 0 || rd.list.After(run.f.From(resource, Scope(c.Namespace))) {
+	if rd.suspects = open; len(open) > 0 || rd.list.After(run.f.From(Way{resource, Scope(c.Namespace)})) {
 		return
 	}
 	run.put(run.f.End(resource, c))
 	delete(run.reader, c.ID)
+	run.frames(run.f.Due(Way{resource, scope}))
 }
 
 func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, key change.Key) {
-	of := Object{resource, key}
+	of := Object{Resource: resource, Key: key}
 	last := run.newest(of)
 	listed, is := rd.objects[key]
 	if !is {
@@ -557,7 +582,7 @@ func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, ke
 		}
 		return
 	}
-	i := Item{Kind: Told, Resource: resource, Scope: scope, At: Point{w.history, version(listed.version)}, Key: key, UID: listed.uid}
+	i := Item{Kind: Told, Resource: resource, Scope: scope, At: Point{History: w.history, Version: version(listed.version)}, Key: key, UID: listed.uid}
 	switch Judge(listed.uid, i.At, run.f.Passed(resource, key.Namespace), last) {
 	case Unchanged:
 		if c.Full {
@@ -700,6 +725,7 @@ func (w *world) commit(run *sinkRun) {
 		run.queue = slices.DeleteFunc(run.queue, func(s *slot) bool { return s.Kind == Bookmark })
 		check(d.Spooled(len(d.spool) > 0, d.rows))
 	}
+	check(d.Settle(resource, d.rows))
 	w.old = append(w.old, w.copyOf(w.disks))
 	w.old = w.old[max(0, len(w.old)-12):]
 }
@@ -819,8 +845,13 @@ func (w *world) step() {
 		if scope == Others && r.Float64() < .5 {
 			of = "x"
 		}
-		if w.history == w.server.history && run.f.From(resource, scope).History == w.history {
-			run.frames(run.f.Request(resource, scope, of))
+		if w.history == w.server.history && run.f.From(Way{resource, scope}).History == w.history {
+			run.f.Ask(Way{resource, of})
+			if run.disk.Places[resource] == nil {
+				run.disk.Places[resource] = Places{}
+			}
+			Ask(run.disk.Places[resource], of)
+			w.follow(run, run.line)
 		}
 	case x < .975 && w.restores:
 		if r.Float64() < .6 {
@@ -863,7 +894,7 @@ func (w *world) restart() {
 func (w *world) judge() error {
 	for _, l := range w.logs {
 		run := w.runs[l.name]
-		if open := run.f.Comparisons(resource, Others); len(run.queue) > 0 || len(open) > 0 {
+		if open := run.f.Comparisons(Way{resource, Others}); len(run.queue) > 0 || len(open) > 0 {
 			return fmt.Errorf("sink %d is not done: %d queued, comparisons %v", l.name, len(run.queue), open)
 		}
 		if err := w.judgeLog(l); err != nil {
@@ -939,7 +970,7 @@ func (w *world) judgeFold(l *log, fold map[change.Key]event, began map[string]Po
 	for _, key := range keys {
 		want, is := w.server.objects[key]
 		have, has := fold[key]
-		if is != has || is && (have.uid != want.uid || have.at != (Point{w.server.history, version(want.version)})) {
+		if is != has || is && (have.uid != want.uid || have.at != (Point{History: w.server.history, Version: version(want.version)})) {
 			return fmt.Errorf("has %v of %v, the cluster %v", have, key, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package listener
+package checkpoint
 
 import (
 	"cmp"
@@ -7,9 +7,18 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// History is the number of one history of the cluster, in the order in which they were found, from 1. A restored etcd
-// begins another one. 0 is none.
-type History uint32
+// History is one history of the cluster: when it was found, in milliseconds since 1970, and 1 for the first. So the
+// order of the numbers is that of the histories, also where a log tells of one that the state does not know yet. 0 is
+// none.
+type History uint64
+
+// HistoryOf is the number of the epoch, as of change.NewEpoch, or of what an id says of it.
+func HistoryOf(epoch string) History {
+	if found := change.EpochFound(epoch); !found.IsZero() {
+		return History(found.UnixMilli())
+	}
+	return 1
+}
 
 // Point is a version within a history. The zero value is before everything.
 type Point struct {
@@ -50,7 +59,7 @@ func (r Row) Known() bool { return r.At.History != 0 }
 // Exists says whether the sink has the object.
 func (r Row) Exists() bool { return r.Known() && !r.Gone }
 
-// Rows are what one sink was told of objects, and not what is on its way.
+// Rows are where the rows of one sink are kept.
 type Rows interface {
 	// Row returns the object's row, the zero value where there is none.
 	Row(of Object) (Row, error)
@@ -69,11 +78,12 @@ type Place struct {
 	At         Point      // everything up to here was given
 	High       Point      // nothing of the namespace was told that is after it
 	Comparison Comparison // the newest that was begun
+	Asked      bool       // a full comparison is asked for, and was not begun
 }
 
 // Comparison is one with a list of the server.
 type Comparison struct {
-	ID   string // change.Snapshot's: after a dot it has a number that rises with each comparison of the sink
+	ID   string // change.Snapshot's: after its first dot it has a number that rises with each comparison of the sink
 	Over bool   // it has come to its end
 	Full bool   // unchanged objects are sent, too
 	// Namespace is what it is of, Others where it is of all.
@@ -87,7 +97,11 @@ func (c Comparison) UnderWay() bool { return c.ID != "" && !c.Over || c.Lost }
 
 // follows says whether it was begun after the other one.
 func (c Comparison) follows(other Comparison) bool {
-	number := func(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
+	number := func(id string) string {
+		_, after, _ := strings.Cut(id, ".")
+		number, _, _ := strings.Cut(after, ".")
+		return number
+	}
 	return change.CompareVersions(number(c.ID), number(other.ID)) > 0
 }
 
@@ -113,8 +127,8 @@ func ScopeOf(stream *change.Stream) Scope {
 	return Scope(stream.Namespace)
 }
 
-// each visits the places of the scope. The visit may replace the place.
-func (p Places) each(scope Scope, visit func(namespace string, place Place)) {
+// Each visits the places of the scope. The visit may replace the place.
+func (p Places) Each(scope Scope, visit func(namespace string, place Place)) {
 	if scope != Others {
 		if place, found := p.Of(string(scope)); found {
 			visit(string(scope), place)
@@ -141,12 +155,21 @@ func (s *Saved) Spooled(is bool, rows Rows) error {
 	if s.OnDisk = is; is || !was {
 		return nil
 	}
-	for resource, places := range s.Places {
-		if err := places.settle(resource, Others, rows); err != nil {
+	for resource := range s.Places {
+		if err := s.Settle(resource, rows); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Settle drops what the resource's positions have passed: tombstones, and the places that say what Others says. It is
+// called when the items of a batch are applied.
+func (s *Saved) Settle(resource string, rows Rows) error {
+	if s.OnDisk {
+		return nil
+	}
+	return s.of(resource).settle(resource, rows)
 }
 
 // Item is one thing that a sink is given.
@@ -178,34 +201,47 @@ const (
 	End                      // it is over
 )
 
-func (i *Item) object() Object { return Object{i.Resource, i.Key} }
+// Object is the one that the item speaks of.
+func (i *Item) Object() Object { return Object{i.Resource, i.Key} }
 
-// Apply makes an item that the sink has part of what is saved: in the order of the queue where the sink has acknowledged
-// it or it went to disk, and in the order of the log where that is folded. An item that is applied again changes
-// nothing: what is on disk may be in the log already.
+// Apply makes an item that the sink has acknowledged, or that went to disk for it, part of what is saved. Items come in
+// the order of the queue, in which an object's newer states follow its older ones.
 func (s *Saved) Apply(i *Item, rows Rows) error {
-	places := s.Places[i.Resource]
-	if places == nil {
-		places = Places{}
-		s.Places[i.Resource] = places
-	}
+	places := s.of(i.Resource)
 	switch i.Kind {
 	case Told:
-		if err := s.tell(i, places, rows); err != nil {
+		places.Raise(i)
+		if err := rows.Put(i.Object(), Row{At: i.At, UID: i.UID, Gone: i.Gone}); err != nil {
 			return err
 		}
 	case Gap, Begin:
-		places.begin(i)
+		places.Begin(i)
 	case End:
-		places.end(i.Comparison.ID)
+		places.End(i.Comparison.ID)
 	}
 	if i.Given != (Point{}) {
-		places.give(i.Scope, i.Given)
+		places.Give(i.Scope, i.Given)
 	}
-	if s.OnDisk {
-		return nil
+	return nil
+}
+
+// Fold makes an item that the sink's log has after the mark part of what is saved. An item that is part of it changes
+// nothing: what is on disk for the sink may be in the log already.
+func (s *Saved) Fold(i *Item, rows Rows) error {
+	if i.Kind == Told {
+		row, err := rows.Row(i.Object())
+		if err != nil || !i.At.After(row.At) {
+			return err
+		}
 	}
-	return places.settle(i.Resource, i.Scope, rows)
+	return s.Apply(i, rows)
+}
+
+func (s *Saved) of(resource string) Places {
+	if s.Places[resource] == nil {
+		s.Places[resource] = Places{}
+	}
+	return s.Places[resource]
 }
 
 // Recall makes the sink one whose log has lost records: all places are compared, after a gap. The rows are to be those
@@ -220,32 +256,21 @@ func (s *Saved) Recall() {
 	}
 }
 
-// tell puts the newer state into the object's row.
-func (s *Saved) tell(i *Item, places Places, rows Rows) error {
-	row, err := rows.Row(i.object())
-	if err != nil {
-		return err
-	}
-	if !i.At.After(row.At) {
-		return nil
-	}
-	if err := rows.Put(i.object(), Row{At: i.At, UID: i.UID, Gone: i.Gone}); err != nil {
-		return err
-	}
+// Raise notes the version of a state that is told.
+func (p Places) Raise(i *Item) {
 	namespace := i.Key.Namespace
-	place, found := places[namespace]
+	place, found := p[namespace]
 	if !found {
-		namespace, place = Others, places[Others]
+		namespace, place = Others, p[Others]
 	}
 	if i.At.After(place.High) {
 		place.High = i.At
-		places[namespace] = place
+		p[namespace] = place
 	}
-	return nil
 }
 
-// begin makes the scope go on from the frame.
-func (p Places) begin(i *Item) {
+// Begin makes the scope go on from the frame.
+func (p Places) Begin(i *Item) {
 	if i.Scope != Others {
 		place, _ := p.Of(string(i.Scope))
 		p[string(i.Scope)] = place.begun(i)
@@ -263,12 +288,13 @@ func (p Place) begun(i *Item) Place {
 	}
 	if i.Comparison.follows(p.Comparison) {
 		p.Comparison = i.Comparison
+		p.Asked = p.Asked && !i.Comparison.Full
 	}
 	return p
 }
 
-// end takes the comparison off.
-func (p Places) end(id string) {
+// End takes the comparison off.
+func (p Places) End(id string) {
 	for namespace, place := range p {
 		if place.Comparison.ID == id {
 			place.Comparison.Over = true
@@ -277,9 +303,9 @@ func (p Places) end(id string) {
 	}
 }
 
-// give moves the scope on.
-func (p Places) give(scope Scope, to Point) {
-	p.each(scope, func(namespace string, place Place) {
+// Give moves the scope on.
+func (p Places) Give(scope Scope, to Point) {
+	p.Each(scope, func(namespace string, place Place) {
 		if to.After(place.At) {
 			place.At = to
 			p[namespace] = place
@@ -287,30 +313,26 @@ func (p Places) give(scope Scope, to Point) {
 	})
 }
 
-// settle drops the tombstones that the scope's positions have passed, and the places that say what Others says.
-func (p Places) settle(resource string, scope Scope, rows Rows) error {
-	var failed error
-	p.each(scope, func(namespace string, place Place) {
-		if failed != nil || place.Comparison.UnderWay() {
-			return
+func (p Places) settle(resource string, rows Rows) error {
+	named := func(namespace string) bool { _, is := p[namespace]; return is }
+	for namespace, place := range p {
+		if place.Comparison.UnderWay() {
+			continue
 		}
-		failed = rows.Passed(resource, namespace, place.At, func(other string) bool {
-			_, named := p[other]
-			return named
-		})
-	})
-	if scope != Others {
-		return failed
+		if err := rows.Passed(resource, namespace, place.At, named); err != nil {
+			return err
+		}
 	}
 	others := p[Others]
 	for namespace, place := range p {
-		if namespace != Others && !place.Comparison.UnderWay() && !others.Comparison.UnderWay() && !place.At.After(others.At) {
-			if place.High.After(others.High) {
-				others.High = place.High
-				p[Others] = others
-			}
-			delete(p, namespace)
+		if namespace == Others || place.Asked || place.Comparison.UnderWay() || others.Comparison.UnderWay() || place.At.After(others.At) {
+			continue
 		}
+		if place.High.After(others.High) {
+			others.High = place.High
+			p[Others] = others
+		}
+		delete(p, namespace)
 	}
-	return failed
+	return nil
 }
