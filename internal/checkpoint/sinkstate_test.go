@@ -1,0 +1,196 @@
+package checkpoint
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// rowsInMemory are the plain form of a SinkState: one map, and no table.
+type rowsInMemory map[Object]Row
+
+func (m rowsInMemory) Row(of Object) (Row, error) { return m[of], nil }
+
+func (m rowsInMemory) Put(of Object, row Row) error {
+	m[of] = row
+	return nil
+}
+
+func (m rowsInMemory) Passed(resource, namespace string, upTo Point, named func(string) bool) error {
+	maps.DeleteFunc(m, func(of Object, row Row) bool {
+		mine := of.Key.Namespace == namespace || namespace == Others && !named(of.Key.Namespace)
+		return mine && of.Resource == resource && row.Gone && !row.At.After(upTo)
+	})
+	return nil
+}
+
+// history is a sink's life: items with rising versions, and frames among them.
+type history struct {
+	r       *rand.Rand
+	version int
+	ids     int
+	at      History
+}
+
+func (h *history) next() Item {
+	h.version += h.r.Intn(2)
+	i := Item{Kind: Told, Resource: []string{"pods", "pods.x", "deployments.apps"}[h.r.Intn(3)], Scope: Others, At: h.point(0)}
+	if h.r.Intn(3) == 0 {
+		i.Scope = Scope(h.namespace())
+	}
+	switch h.r.Intn(12) {
+	case 0:
+		h.ids++
+		i.Kind, i.Comparison = Begin, Comparison{ID: fmt.Sprintf("%d.%d", h.version, h.ids), Namespace: string(i.Scope), Full: h.r.Intn(2) == 0}
+	case 1:
+		i.Kind, i.Comparison = End, Comparison{ID: fmt.Sprintf("%d.%d", h.version, h.ids)}
+	case 2:
+		i.Kind, i.Given = Bookmark, i.At
+	case 3:
+		if h.r.Intn(8) == 0 {
+			h.at++
+		}
+		fallthrough
+	default:
+		h.version++
+		i.At, i.Given = h.point(0), h.point(-1)
+		i.Key = change.Key{Namespace: h.namespace(), Name: string(rune('a' + h.r.Intn(5)))}
+		i.UID = []string{"", "odd uid", "8a2b5b0e-2f0f-4c1b-9a53-6c9a2e0d7a11"}[h.r.Intn(3)]
+		i.Gone = h.r.Intn(3) == 0
+	}
+	return i
+}
+
+func (h *history) point(more int) Point { return Point{h.at, strconv.Itoa(h.version + more)} }
+
+func (h *history) namespace() string { return []string{"x", "y", "z", "z-z"}[h.r.Intn(4)] }
+
+// TestI5AStateOfASinkIsWhatWasSavedOfIt compares the tables with a map, over saves, restarts and what was not saved.
+func TestI5AStateOfASinkIsWhatWasSavedOfIt(t *testing.T) {
+	for seed := range int64(20) {
+		t.Run(strconv.FormatInt(seed, 10), func(t *testing.T) { playState(t, rand.New(rand.NewSource(seed))) })
+	}
+}
+
+func playState(t *testing.T, r *rand.Rand) {
+	dir := t.TempDir()
+	store := open(t, dir)
+	state, err := store.LoadSink("lake")
+	must(t, err)
+	h := &history{r: r, version: 10, at: 1}
+	plain, rows := Saved{Places: map[string]Places{}}, rowsInMemory{}
+	touched := map[string]bool{}
+	saved, savedRows := plain, maps.Clone(rows)
+	for range 400 {
+		i := h.next()
+		touched[i.Resource] = true
+		must(t, plain.Apply(&i, rows))
+		must(t, state.Told(&i))
+		if r.Intn(10) > 0 {
+			continue
+		}
+		for resource := range touched {
+			must(t, plain.Settle(resource, rows))
+		}
+		clear(touched)
+		plain.Mark = "m" + strconv.Itoa(h.version)
+		state.Mark = plain.Mark
+		must(t, store.SaveSinks([]*SinkState{state}, Spools{}))
+		saved, savedRows = clonePlaces(plain), maps.Clone(rows)
+		compareState(t, state, &saved, savedRows)
+		if r.Intn(4) == 0 {
+			must(t, store.Close())
+			store = open(t, dir)
+			state, err = store.LoadSink("lake")
+			must(t, err)
+			compareState(t, state, &saved, savedRows)
+		}
+	}
+	must(t, store.Close())
+	store = open(t, dir)
+	state, err = store.LoadSink("lake")
+	must(t, err)
+	compareState(t, state, &saved, savedRows)
+	must(t, store.ForgetSink("lake"))
+	state, err = store.LoadSink("lake")
+	must(t, err)
+	compareState(t, state, &Saved{Places: map[string]Places{}}, rowsInMemory{})
+}
+
+func clonePlaces(s Saved) Saved {
+	all := map[string]Places{}
+	for resource, places := range s.Places {
+		all[resource] = maps.Clone(places)
+	}
+	s.Places = all
+	return s
+}
+
+func compareState(t *testing.T, state *SinkState, want *Saved, rows rowsInMemory) {
+	t.Helper()
+	if state.Mark != want.Mark {
+		t.Fatalf("mark is %q, want %q", state.Mark, want.Mark)
+	}
+	for resource, places := range want.Places {
+		if !maps.Equal(state.Places[resource], places) {
+			t.Fatalf("places of %s are %v, want %v", resource, state.Places[resource], places)
+		}
+	}
+	for of, row := range rows {
+		if got, err := state.SavedRow(of); got != row || err != nil {
+			t.Fatalf("row of %v is %v, want %v (%v)", of, got, row, err)
+		}
+	}
+	for _, resource := range []string{"pods", "pods.x", "deployments.apps"} {
+		for _, namespace := range []string{Others, "z"} {
+			compareObjects(t, state, rows, resource, namespace)
+		}
+	}
+}
+
+func compareObjects(t *testing.T, state *SinkState, rows rowsInMemory, resource, namespace string) {
+	t.Helper()
+	var want []string
+	for of, row := range rows {
+		if of.Resource == resource && row.Exists() && (namespace == Others || of.Key.Namespace == namespace) {
+			want = append(want, of.Key.String())
+		}
+	}
+	slices.Sort(want)
+	for behind := range min(2, len(want)+1) {
+		after := ""
+		if behind > 0 {
+			after = want[behind-1]
+		}
+		var got []string
+		for row, err := range state.Objects(resource, namespace, after) {
+			must(t, err)
+			if row.Row != rows[row.Of] {
+				t.Fatalf("object %v has %v, want %v", row.Of, row.Row, rows[row.Of])
+			}
+			got = append(got, row.Of.Key.String())
+		}
+		if !slices.Equal(got, want[behind:]) {
+			t.Fatalf("objects of %s in %s after %q are %q, want %q", resource, namespace, after, got, want[behind:])
+		}
+	}
+}
+
+// FuzzPlacesReadBack is that a place is read as it was written, and that no bytes make the reader panic.
+func FuzzPlacesReadBack(f *testing.F) {
+	f.Add(appendPlace(nil, Place{At: Point{1, "12"}, Comparison: Comparison{ID: "12.3", Namespace: "x", Full: true}, Asked: true}))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		place, err := parsePlace(value)
+		if err != nil {
+			return
+		}
+		if again, err := parsePlace(appendPlace(nil, place)); again != place || err != nil {
+			t.Fatalf("place %v is read as %v (%v)", place, again, err)
+		}
+	})
+}
