@@ -10,11 +10,12 @@ import (
 // Follower is how far a sink was given each resource: its saved places, and on top of them what is on its way.
 type Follower struct {
 	places map[string]checkpoint.Places
-	ids    func() string // of the next comparison
+	ids    func(full bool) string // of the next comparison, as change.Snapshot's
 }
 
-// NewFollower is one that goes on from what is saved. ids names each comparison.
-func NewFollower(saved *checkpoint.Saved, ids func() string) *Follower {
+// NewFollower is one that goes on from what is saved. ids names each comparison, a full one with
+// checkpoint.FullSuffix.
+func NewFollower(saved *checkpoint.Saved, ids func(full bool) string) *Follower {
 	f := &Follower{places: map[string]checkpoint.Places{}, ids: ids}
 	for resource, places := range saved.Places {
 		f.places[resource] = maps.Clone(places)
@@ -145,7 +146,7 @@ func survey(places checkpoint.Places, scope checkpoint.Scope) (s surveyed) {
 
 // frame makes the stream go on from the point, with a comparison.
 func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, full bool) []checkpoint.Item {
-	comparison := checkpoint.Comparison{ID: f.ids(), Full: full, Namespace: string(way.Scope)}
+	comparison := checkpoint.Comparison{ID: f.ids(full), Full: full, Namespace: string(way.Scope)}
 	begin := checkpoint.Item{Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison}
 	f.of(way.Resource).Begin(&begin)
 	if kind != checkpoint.Gap {

@@ -243,7 +243,7 @@ type world struct {
 	streams []Scope
 	stray   error // what was told beside the configuration
 
-	back, restores, losses, scopes, asides bool
+	back, restores, losses, scopes, asides, hangs bool
 }
 
 func newWorld(seed int64) *world {
@@ -251,10 +251,10 @@ func newWorld(seed int64) *world {
 	w := &world{
 		r: r, server: &server{r: r, history: 1, version: 10, oldest: 10, objects: map[change.Key]object{}},
 		disks: map[int]*disk{}, runs: map[int]*sinkRun{}, streams: []Scope{Others},
-		back: r.Float64() < .4, restores: r.Float64() < .3, losses: r.Float64() < .3, scopes: r.Float64() < .5, asides: r.Float64() < .5,
+		back: r.Float64() < .4, restores: r.Float64() < .3, losses: r.Float64() < .3, scopes: r.Float64() < .5, asides: r.Float64() < .5, hangs: r.Float64() < .3,
 	}
 	for i := range 1 + r.Intn(3) {
-		w.logs = append(w.logs, &log{name: i, coalesce: r.Float64() < .25, spool: r.Float64() < .4, parts: 1 + r.Intn(3), from: map[int]Point{}})
+		w.logs = append(w.logs, &log{name: i, coalesce: r.Float64() < .25, spool: r.Float64() < .4 || w.hangs, parts: 1 + r.Intn(3), from: map[int]Point{}})
 	}
 	return w
 }
@@ -267,7 +267,54 @@ func (w *world) say(what ...any) {
 	}
 }
 
-func (w *world) id() string { w.ids++; return "1." + strconv.Itoa(w.ids) }
+// id is of the next comparison.
+func (w *world) id(full bool) string {
+	w.ids++
+	id := "1." + strconv.Itoa(w.ids)
+	if full {
+		id += checkpoint.FullSuffix
+	}
+	return id
+}
+
+// wire is the item's id as a log has it: all that can be folded.
+func wire(i *Item) string {
+	id := change.ID{
+		Cluster: "0b6f3c1e", Resource: i.Resource, Key: i.Key, UID: i.UID, ResourceVersion: i.At.Version, Snapshot: i.Comparison.ID,
+	}
+	if i.At.History > 1 {
+		id.Cluster = change.NewEpoch(id.Cluster, int64(i.At.History))
+	}
+	switch i.Kind {
+	case Told:
+		if id.Op = change.Updated; i.Gone {
+			id.Op = change.Deleted
+		}
+	case Sync:
+		id.Op = change.Sync
+	case Gap:
+		id.Op = change.Gap
+	case Begin:
+		id.Op = change.SnapshotBegin
+	case End:
+		id.Op = change.SnapshotEnd
+	}
+	if i.Key.Name == "" && i.Scope != Others {
+		id.Key.Namespace = string(i.Scope)
+	}
+	return id.String()
+}
+
+// read is the item that the log's id says.
+func read(text string) Item {
+	id, err := change.ParseID(text)
+	check(err)
+	item, is := checkpoint.ItemOf(&id)
+	if !is {
+		panic(text)
+	}
+	return item
+}
 
 func (w *world) running() (all []*sinkRun) {
 	for _, l := range w.logs {
@@ -301,7 +348,7 @@ func (w *world) open(l *log) {
 		d.rows, d.spool, d.OnDisk = memory{}, nil, false
 		d.Recall()
 		for i := range l.slots {
-			if item := l.slots[i].Item; item.Kind == Told {
+			if item := read(wire(&l.slots[i].Item)); item.Kind == Told {
 				check(d.Fold(&item, d.rows))
 			}
 		}
@@ -313,7 +360,7 @@ func (w *world) open(l *log) {
 		inLog[tail[i].id()] = true
 	}
 	for i := range tail {
-		s := tail[i].Item
+		s := read(wire(&tail[i].Item))
 		if !w.on("fold") || s.Kind != Told && !w.on("frames") {
 			continue
 		}
@@ -814,7 +861,9 @@ func (w *world) step() {
 	case x < .62:
 		w.read(one())
 	case x < .80:
-		w.write(one(), .15, 5)
+		if !w.hangs || r.Float64() < .2 { // else much goes to disk
+			w.write(one(), .15, 5)
+		}
 	case x < .90:
 		w.commit(one())
 	case x < .92:
