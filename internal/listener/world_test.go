@@ -44,7 +44,7 @@ const (
 // reads the logs and the server's events, and nothing else.
 
 var (
-	worlds  = flag.Int("worlds", 3000, "how many worlds are played")
+	worlds  = flag.Int("worlds", 1000, "how many worlds are played")
 	first   = flag.Int64("first", 1, "the seed of the first world")
 	verbose = flag.Bool("story", false, "say what happens")
 	without = flag.String("without", "", "a rule that is left out")

@@ -51,6 +51,7 @@ func arrows() map[string][]string {
 		"internal/source/frame":    {"internal/change", "internal/scan", "internal/slab"},
 		"internal/source":          {"internal/change", "internal/source/frame"},
 		"internal/deadletter":      {"internal/change", "internal/disk", "internal/sink"},
+		"internal/listener":        {"internal/change", "internal/checkpoint"},
 		"internal/line":            {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},
 		"internal/delivery":        {"internal/chain", "internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
 		"internal/pipeline":        {"internal/change", "internal/checkpoint", "internal/delivery", "internal/line", "internal/sink"},
