@@ -272,9 +272,10 @@ func (s *SinkState) Objects(resource, namespace, behind string) iter.Seq2[SinkOb
 		view := s.db.db.NewSnapshot()
 		defer func() { _ = view.Close() }() // it never fails
 		chunk := make([]SinkObject, 0, scanChunk)
-		for from != nil {
+		part := &keyRange{prefix: len(prefix), from: from, to: to}
+		for part.from != nil {
 			var err error
-			if chunk, from, err = s.readRows(view, len(prefix), from, to, chunk[:0]); err != nil {
+			if chunk, err = s.readRows(view, part, chunk[:0]); err != nil {
 				yield(SinkObject{}, err)
 				return
 			}
@@ -293,31 +294,32 @@ type SinkObject struct {
 	Row
 }
 
-// readRows appends rows until dst is full, and says where the next one begins, nil at the end. Between two calls no
+// readRows appends rows of the range until dst is full, and takes what it has read from the range. Between two calls no
 // iterator is open, which would keep files and memtables alive for as long as the reader takes (I6).
-func (s *SinkState) readRows(view pebble.Reader, prefix int, from, to []byte, dst []SinkObject) (rows []SinkObject, next []byte, err error) {
-	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+func (s *SinkState) readRows(view pebble.Reader, part *keyRange, dst []SinkObject) ([]SinkObject, error) {
+	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: part.from, UpperBound: part.to})
 	if err != nil {
-		return nil, nil, s.db.failed("read", err)
+		return nil, s.db.failed("read", err)
 	}
+	part.from = nil
 	var bad error
 	for iterator.First(); iterator.Valid() && bad == nil; iterator.Next() {
 		if len(dst) == cap(dst) {
-			next = bytes.Clone(iterator.Key())
+			part.from = bytes.Clone(iterator.Key())
 			break
 		}
 		var row SinkObject
-		row.Of.Key = change.ParseKey(string(iterator.Key()[prefix:]))
+		row.Of.Key = change.ParseKey(string(iterator.Key()[part.prefix:]))
 		row.Row, bad = parseRow(iterator.Value())
 		dst = append(dst, row)
 	}
 	if err := iterator.Close(); err != nil {
-		return nil, nil, s.db.failed("read", err)
+		return nil, s.db.failed("read", err)
 	}
 	if bad != nil {
-		return nil, nil, s.db.badValue("an object of sink "+s.Name, bad)
+		return nil, s.db.badValue("an object of sink "+s.Name, bad)
 	}
-	return dst, next, nil
+	return dst, nil
 }
 
 // resourcePrefix is what the keys of the table begin with that are the sink's and of the resource.

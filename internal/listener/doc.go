@@ -30,13 +30,13 @@
 //   - A sink whose position the server has forgotten, or is of another history, is told of a gap [gap]. Its places
 //     become the server's version, and are compared. A version counts within its history only (Point).
 //   - A comparison judges a list against the rows. What is newer than the position is left to the watch [ahead]. Of
-//     another object under the same name the sink is told the delete first, one version below [other, another]. A row that
-//     is not listed is a suspect until the position has passed the version of the list [suspects]; then its object is
-//     gone, if nothing newer was told [newer].
+//     another object under the same name the sink is told the delete first, one version below [other, another]. A row
+//     that is not listed is a suspect until the position has passed the version of the list [suspects]; then its
+//     object is gone, if nothing newer was told [newer].
 //   - The delete that a comparison found has the version of the list: nothing that is older is told after it.
-//   - A comparison that was interrupted begins again [resume], announced anew where other namespaces are configured now
-//     [torn]; the rows say what is told already. Its end is told when
-//     all before it is durable, which is for the sink to keep.
+//   - A comparison that was interrupted begins again [resume], announced anew where other namespaces are configured
+//     now [torn]. The rows say what is told already. Its end is told when all before it is durable, which is for the
+//     sink to keep [order]. One that is asked for begins when no other one is under way [asked].
 //   - A sink with a watch of its own joins the common one only where that does not stand behind it [join].
 //   - A log that has lost its end is folded anew from its beginning, where it can be read whole [recall].
 //

@@ -172,6 +172,9 @@ func (f *Follower) Passed(resource, namespace string) checkpoint.Point {
 	return place.At
 }
 
+// Newest is what a sink was told last of an object, also by what is on its way.
+type Newest func() (checkpoint.Row, error)
+
 // Offered is what becomes of a change that a watch brings.
 type Offered byte
 
@@ -182,9 +185,9 @@ const (
 	Replaces                // and before that of the end of another object of the name
 )
 
-// Offer decides about a change that the stream's watch brings. newest is what the sink was told last of its object, also
-// by what is on its way; last is that, where it was asked for. The change gets its position, unless it is Skipped.
-func (f *Follower) Offer(i *checkpoint.Item, way Way, newest func() (checkpoint.Row, error)) (as Offered, last checkpoint.Row, err error) {
+// Offer decides about a change that the stream's watch brings. newest is what the sink was told last of its object,
+// also by what is on its way; last is that, where it was asked for. The change gets its position, unless it is Skipped.
+func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered, last checkpoint.Row, err error) {
 	places := f.of(i.Resource)
 	below := i.At.Below()
 	place, _ := places.Of(i.Key.Namespace)
