@@ -59,67 +59,47 @@
 //
 //   - Objects stay raw bytes. Decoding and marshalling costs many times more CPU (make bench-source) and changes
 //     numbers, key order and unknown fields.
-//
 //   - The Reflector instead of a watch loop of our own: API servers are tested against its rules for 410, 429, time
 //     limits, short watches and backoff. Its list is not used, because it holds all objects in memory.
-//
 //   - An inventory instead of a relist that repeats everything: only what was delivered can tell what was deleted.
-//
 //   - HTTP/1.1 for up to 16 streams: one connection per watch costs less CPU, and a stalled watch's bytes stay in the
 //     kernel. Above that, one shared HTTP/2 connection costs less (make bench-source, make bench-scale).
-//
 //   - No request waits for a server that stands still for longer than 50 s, and a watch not for much longer than it was
 //     to take (guard.go). A connection that a balancer has forgotten looks like a quiet one. HTTP/2 is asked for a sign
 //     of life by client-go. Over HTTP/1.1 watches end after 45 s: no other sign of life is certain, since a resource
 //     that does not change has no bookmarks. A second watch beside a silent one was refused: it costs as many requests.
-//
 //   - A busy connection is read up to 512 KiB at once (aheadConn), below TLS, which asks for 32 KiB.
-//
 //   - A position from a watch frame is incomplete, and a watch resumes one version below it: several events can share a
 //     version, since Events that expire together are deleted in one etcd transaction.
-//
 //   - A first start waits for the server's cache of the resource (watchable), for two seconds at most. A watch from
 //     before the cache is refused, and where nobody else watches a custom resource, that was a gap of a stream that had
 //     just begun. To begin anew without telling of a gap was refused: the begin may be in the sinks already.
-//
 //   - Before each watch the server is asked where it stands. A watch from a version that the server has not reached is
 //     silent until then, and loses everything in between.
-//
 //   - A quiet stream without bookmarks moves its position by two proofs together, a silent watch and an equal list
 //     (quiet.go). Silence alone was refused: a watch of an API server that is cut off from etcd is silent, too.
-//
 //   - The order of a list is proven by a continue token or by the end of the list, never assumed (order.go). Before
 //     that, nothing is reported as gone for being passed over: an aggregated API server may sort differently.
-//
 //   - No continue token is saved. It is the server's own, lasts for minutes, and proves nothing without an order.
-//
 //   - A stream whose resourceVersions cannot be ordered is refused (refusal.go). Comparing contents instead would
 //     deliver updates under equal ids, which consumers drop.
-//
 //   - An object that cannot be read becomes a gap for its key, without a dead letter, since none of it could be
 //     redacted (I9). Ending the stream instead would let everybody who may write objects stop it.
-//
 //   - A list of custom resources has its metadata last, so the server is asked for its version first, and the list is
 //     read at exactly that version. After five lists of another version the stream is refused.
-//
 //   - Kind and apiVersion are added to list items of built-in types, which lack them, so that an object looks the same
 //     from list and watch.
-//
 //   - A full snapshot is ahead of its sinks by what they take in 25 ms, measured, and not by a number of bytes: live
 //     changes wait after it that long, whatever the sink.
-//
 //   - A snapshot remembers deletes since its list, and other changes since the save point before the last. All that a
 //     sink could be told of an object would be needed otherwise, or a list of each object anew. Where even that is too
 //     much and no list succeeds, the watch waits for the sinks once, and all is forgotten.
-//
 //   - The last record of a snapshot is held back until it is known to be the last (held.go), so that formats can mark
 //     it.
-//
 //   - A 410 is one server's word, too: each has a history of its own, in memory. It is believed when other connections
 //     have said it again for some seconds, or when the Leases of the servers' identities say that there is one. All
 //     streams share each new connection. To follow each server by its own address was refused: who reads the cluster
 //     from outside knows only the balancer's.
-//
 //   - That a definition was changed is known by its generation, beside the version of its last write: API servers write
 //     the status of definitions, too, when they are upgraded, and forget nothing for it.
 //
