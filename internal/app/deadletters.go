@@ -72,7 +72,7 @@ func (l *deadLetters) replay(ctx context.Context, asked control.ReplayRequest) (
 	answer := &control.Replayed{Letters: []control.ReplayedLetter{}}
 	for _, letter := range chosen {
 		done := control.ReplayedLetter{
-			Sink: letter.Sink, ID: letter.ID, Stream: letter.Stream, Object: letter.ObjectKey(), ResourceVersion: letter.ResourceVersion,
+			Sink: letter.Sink, ID: letter.ID, Stream: letter.Stream, Object: letter.ObjectKey().String(), ResourceVersion: letter.ResourceVersion,
 		}
 		if leftOut, err := l.send(ctx, letter, asked.Force); err != nil {
 			done.Kept = err.Error()

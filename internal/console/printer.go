@@ -80,7 +80,7 @@ func (p *Printer) Show(l *Line) error {
 	if p.style.JSON {
 		return json.NewEncoder(p.screen).Encode(l)
 	}
-	object := change.Key{Namespace: l.Namespace, Name: l.Name}.String()
+	object := change.Key{Namespace: l.Namespace, Name: l.Name}.Shown()
 	if l.Name == "" {
 		object = l.Namespace
 	}

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Screen is what everything goes through that a terminal may show. Names, versions and messages come from whoever may
@@ -78,8 +80,9 @@ func (s *Screen) Records() io.Writer {
 }
 
 // plain is a text of others without anything that a terminal would act on, or that would end a line or a column:
-// control characters of all kinds, and those that turn the direction of writing, are shown as their code.
-func plain(text string) string { return escape(text, acts) }
+// control characters of all kinds, and those that turn the direction of writing, are shown as their code. What is too
+// long to be read is cut.
+func plain(text string) string { return escape(change.Shown(text, change.MaxShown), acts) }
 
 func escape(text string, acts func(rune) bool) string {
 	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
@@ -111,7 +114,11 @@ func newGrid(out io.Writer) grid { return grid{tabwriter.NewWriter(out, 0, 0, 2,
 func (g grid) row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
-		texts[i] = plain(fmt.Sprint(cell))
+		if key, ok := cell.(change.Key); ok {
+			texts[i] = plain(key.Shown())
+			continue
+		}
+		texts[i] = plain(change.Shown(fmt.Sprint(cell), change.MaxNamed))
 	}
 	fmt.Fprintln(g, strings.Join(texts, "\t"))
 }

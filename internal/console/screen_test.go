@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/deadletter"
 	"github.com/kubecdc/kubecdc/internal/verify"
 )
 
@@ -93,5 +95,59 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 		if found := actsOn(shown.String()); err != nil || found != "" || strings.Count(shown.String(), "\n") > lines {
 			t.Errorf("%s: %v, %s, %d lines in\n%s", name, err, found, strings.Count(shown.String(), "\n"), shown.String())
 		}
+	}
+}
+
+// TestI6NoNameMakesALongLine: names of some kinds are bounded by etcd alone. A table is as wide as its widest cell.
+func TestI6NoNameMakesALongLine(t *testing.T) {
+	name := strings.Repeat("n", 300_000)
+	shows := map[string]func(*Screen) error{
+		"tail": func(s *Screen) error {
+			p := NewPrinter(s, Style{})
+			p.Note("nothing of %s", name)
+			return errors.Join(p.Show(&Line{Op: "added", Resource: "roles", Namespace: "shop", Name: name}), p.Flush())
+		},
+		"diff": func(s *Screen) error {
+			p := NewPrinter(s, Style{})
+			return errors.Join(p.Show(&Line{Op: "added", Diff: []difference{{Path: name}}}), p.Flush())
+		},
+		"inventory": func(s *Screen) error {
+			_, err := PrintObjects(func(yield func(control.Object, error) bool) {
+				_ = yield(control.Object{Stream: "roles", Namespace: "shop", Name: name}, nil) && yield(control.Object{Name: "web"}, nil)
+			}, s)
+			return err
+		},
+		"letters": func(s *Screen) error {
+			_, err := PrintLetters(func(yield func(*deadletter.Letter, error) bool) {
+				yield(&deadletter.Letter{Namespace: "shop", Name: name}, nil)
+			}, false, s)
+			return err
+		},
+		"check": func(s *Screen) error {
+			(&Findings{Out: s}).Show(Note, name)
+			return nil
+		},
+	}
+	for what, show := range shows {
+		var out bytes.Buffer
+		if err := show(On(&out)); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if len(line) > 10_000 || what == "inventory" && len(line) > 600 {
+				t.Errorf("%s: a line has %d bytes", what, len(line))
+			}
+		}
+		if !strings.Contains(out.String(), "nnn...%sha256-") {
+			t.Errorf("%s: no name in %.200s", what, &out)
+		}
+		if of := (change.Key{Name: name}).Shown(); what == "letters" && !strings.Contains(out.String(), "shop/"+of) {
+			t.Errorf("%s: the hash is not of the name in %s", what, &out)
+		}
+	}
+	var document bytes.Buffer
+	p := NewPrinter(On(&document), Style{JSON: true})
+	if err := errors.Join(p.Show(&Line{Name: name}), p.Flush()); err != nil || !strings.Contains(document.String(), name) {
+		t.Errorf("a document of %d bytes has not the whole name: %v", document.Len(), err)
 	}
 }

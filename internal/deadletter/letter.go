@@ -80,10 +80,8 @@ type Body struct {
 	Sum      string `json:"sum"`              // SHA-256 of all of them, hexadecimal
 }
 
-// Key names the object: "namespace/name".
-func (l *Letter) ObjectKey() string { return l.key().String() }
-
-func (l *Letter) key() change.Key { return change.Key{Namespace: l.Namespace, Name: l.Name} }
+// ObjectKey names the object.
+func (l *Letter) ObjectKey() change.Key { return change.Key{Namespace: l.Namespace, Name: l.Name} }
 
 // newLetter describes the record and the message that was made of it.
 func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) *Letter {
@@ -133,7 +131,7 @@ func (l *Letter) Record(clusterUID string) *change.Record {
 			Resource:  change.Resource{Group: l.Group, Version: l.Version, Name: l.Resource, Kind: l.Kind, ClusterScoped: l.ClusterScoped},
 			Namespace: l.Namespaced,
 		},
-		Op: change.ParseOp(l.Op), Key: l.key(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object, Before: l.Before,
+		Op: change.ParseOp(l.Op), Key: l.ObjectKey(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object, Before: l.Before,
 		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Beside: l.Beside, Actor: l.Actor, Involved: l.Involved, Changed: l.Changed, ChangedCut: l.ChangedCut, Sink: l.Sink, Form: l.Form,
 	}
 	if l.ClusterUID != clusterUID {

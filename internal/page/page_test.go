@@ -136,6 +136,21 @@ func TestI6ASlowReaderHoldsUpNobody(t *testing.T) {
 	}
 }
 
+// TestI6NoNameTakesMuchMemory: names of some kinds are bounded by etcd alone, and as many are kept as there are slots.
+func TestI6NoNameTakesMuchMemory(t *testing.T) {
+	var r ring
+	rec := record(1)
+	rec.Key.Name = strings.Repeat("n", 300_000)
+	r.add(rec)
+	changes, _ := r.after(0)
+	if c := changes[0]; len(c.Name) > change.MaxNamed || !strings.Contains(c.Name, "nnn...%sha256-") || c.ResourceVersion != "1" {
+		t.Errorf("a reader is told a name of %d bytes, %.100s", len(c.Name), c.Name)
+	}
+	if kept := cap(r.slots[1].text); kept > 2*change.MaxNamed {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
 func TestI6ReadersAreBounded(t *testing.T) {
 	_, server := start(t, "")
 	for range maxReaders {

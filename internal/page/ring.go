@@ -53,7 +53,7 @@ func (r *ring) add(rec *change.Record) {
 		namespace = rec.Stream.Namespace
 	}
 	s.text = append(append(s.text[:0], namespace...), 0)
-	s.text = append(append(s.text, rec.Key.Name...), 0)
+	s.text = append(append(s.text, change.Shown(rec.Key.Name, change.MaxNamed)...), 0)
 	s.text = append(s.text, rec.ResourceVersion...)
 }
 

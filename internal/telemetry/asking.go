@@ -10,7 +10,7 @@ func (t ofSinks) Hears(name string, err error) {
 	next := t.asking(name)
 	was := next.LastError
 	if next.LastError, next.LastErrorTime = "", (time.Time{}); err != nil {
-		next.LastError, next.LastErrorTime = err.Error(), time.Now()
+		next.LastError, next.LastErrorTime = shownError(err), time.Now()
 	}
 	switch {
 	case next.LastError == was:

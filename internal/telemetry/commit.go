@@ -45,6 +45,6 @@ func (t ofState) CommitFailed(err error) {
 		t.Logger.Error("state not saved; retrying", "error", err)
 		*c = commitState{FailingSince: *c.LastErrorTime, LastErrorTime: c.LastErrorTime}
 	}
-	c.LastError = err.Error()
+	c.LastError = shownError(err)
 	c.attempts++
 }

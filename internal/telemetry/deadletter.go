@@ -16,7 +16,7 @@ func (t ofSinks) Rejected(name string, rec *change.Record, reason string, err er
 	s.rejected.note(append(ofObject(name, rec), "reason", reason, "error", err)...)
 	t.tellRejected(s, time.Now(), false)
 	t.noteGap(*rec.Stream, &gapState{
-		Reason: change.Policy, Stream: rec.Stream.String(), Sinks: []string{name}, Object: rec.Key.String(), Rejected: reason,
+		Reason: change.Policy, Stream: rec.Stream.String(), Sinks: []string{name}, Object: rec.Key.Shown(), Rejected: reason,
 		From: rec.ResourceVersion, To: rec.ResourceVersion, Since: rec.Received, Time: time.Now(),
 	})
 }
@@ -28,10 +28,10 @@ func (t ofSinks) NotKept(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	if s.LastError != err.Error() {
+	if s.LastError != shownError(err) {
 		t.Logger.Error("dead letter cannot be kept; the sink waits and retries", "sink", name, "error", err)
 	}
-	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	s.State, s.LastError, s.LastErrorTime = failing, shownError(err), time.Now()
 }
 
 // Dropped is told that a rejected record was not kept. It is logged once.

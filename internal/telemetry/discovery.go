@@ -63,10 +63,10 @@ func (t ofStreams) Discovered(leftOut map[string]string, err error) {
 		d.LastError, d.LastErrorTime = "", time.Time{}
 		return
 	}
-	if d.LastError == err.Error() {
+	if d.LastError == shownError(err) {
 		return
 	}
-	d.LastError, d.LastErrorTime = err.Error(), time.Now()
+	d.LastError, d.LastErrorTime = shownError(err), time.Now()
 	t.Logger.Warn("API discovery is incomplete; retrying; streams of resources that are missing from it continue", "error", err)
 }
 

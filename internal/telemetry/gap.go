@@ -37,7 +37,7 @@ func (t *known) resolve(name string, rec *change.Record) {
 	sink, stream := t.states.sinks[name], t.states.stream(*rec.Stream)
 	sink.RecentGaps = slices.Clone(sink.RecentGaps)
 	for i, gap := range sink.RecentGaps {
-		if gap.Stream != rec.Stream.String() || gap.Object != rec.Key.String() || gap.To != rec.ResourceVersion {
+		if gap.Stream != rec.Stream.String() || gap.Object != rec.Key.Shown() || gap.To != rec.ResourceVersion {
 			continue
 		}
 		resolved := *gap

@@ -31,5 +31,5 @@ func (t *known) tellRejected(s *sinkState, now time.Time, last bool) {
 
 // ofObject names a record of a sink in the log.
 func ofObject(sinkName string, rec *change.Record) []any {
-	return []any{"sink", sinkName, "resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion}
+	return []any{"sink", sinkName, "resource", rec.Stream.String(), "object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion}
 }

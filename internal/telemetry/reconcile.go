@@ -44,7 +44,7 @@ func (t ofStreams) Corrected(stream change.Stream, c change.Correction) {
 		return
 	}
 	t.Logger.Warn("drift: the server has a change that no watch reported; it is corrected", "resource", stream.String(), "reason", c.Reason,
-		"op", c.Op.String(), "object", c.Key.String(), "uid", c.UID, "resourceVersion", c.Version, "deliveredUid", c.Had, "deliveredResourceVersion", c.HadVersion)
+		"op", c.Op.String(), "object", c.Key.Shown(), "uid", c.UID, "resourceVersion", c.Version, "deliveredUid", c.Had, "deliveredResourceVersion", c.HadVersion)
 }
 
 // Reconciled is told that a reconcile is complete.

@@ -24,7 +24,7 @@ const schemaQuiet = 10 * time.Second
 func (t ofSinks) SchemaKnown(name, resource string, schema sink.Schema, behind error) {
 	now := schemaState{State: schemaRegistered, Subject: schema.Subject, ID: schema.ID}
 	if behind != nil {
-		now.State, now.LastError = schemaBehind, behind.Error()
+		now.State, now.LastError = schemaBehind, shownError(behind)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +40,7 @@ func (t ofSinks) SchemaKnown(name, resource string, schema sink.Schema, behind e
 
 // SchemaWaits is told that a resource's records wait for their schema, and why.
 func (t ofSinks) SchemaWaits(name, resource string, why error, forGood bool) {
-	now := schemaState{State: schemaWaiting, LastError: why.Error()}
+	now := schemaState{State: schemaWaiting, LastError: shownError(why)}
 	if forGood {
 		now.State = schemaStopped
 	}

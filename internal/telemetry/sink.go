@@ -79,7 +79,7 @@ func (t ofSinks) SinkFailed(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	s.State, s.LastError, s.LastErrorTime = failing, shownError(err), time.Now()
 	t.troubled(name, "sink failed; reopening it", true, "error", err)
 }
 
@@ -89,7 +89,7 @@ func (t ofSinks) Stopped(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	if s.LastError == err.Error() && !s.outage.told.IsZero() {
+	if s.LastError == shownError(err) && !s.outage.told.IsZero() {
 		t.troubled(name, "sink failed", true, "error", err)
 	} else {
 		t.tellBackNow(name, s)
@@ -97,7 +97,7 @@ func (t ofSinks) Stopped(name string, err error) {
 		s.goesOn()
 		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
 	}
-	s.State, s.LastError, s.LastErrorTime = stopped, err.Error(), time.Now()
+	s.State, s.LastError, s.LastErrorTime = stopped, shownError(err), time.Now()
 }
 
 // Absent is told that a sink which is stopped, or not open yet, is waited for no more.
@@ -116,8 +116,8 @@ func (t ofSinks) Retried(name, reason string, err error) {
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
 	t.troubled(name, "sink retries", !s.opened && !isRoutine(err), "reason", reason, "error", err)
-	if s.LastError != err.Error() && !(isRoutine(err) && s.outage.told.IsZero()) {
-		s.State, s.LastError, s.LastErrorTime = failing, err.Error(), time.Now()
+	if s.LastError != shownError(err) && !(isRoutine(err) && s.outage.told.IsZero()) {
+		s.State, s.LastError, s.LastErrorTime = failing, shownError(err), time.Now()
 	}
 }
 

@@ -48,7 +48,7 @@ func (t ofStreams) StreamFailed(stream change.Stream, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.states.stream(stream); s.fails(err) {
-		t.tellFailure(stream.String(), s, err.Error())
+		t.tellFailure(stream.String(), s, shownError(err))
 	}
 }
 
@@ -69,7 +69,7 @@ func (t ofStreams) StreamExpired(stream change.Stream, err error) {
 	if !s.fails(err) {
 		return
 	}
-	s.expires(err.Error())
+	s.expires(shownError(err))
 	t.Logger.Debug("stream failed; a gap follows", "resource", stream.String(), "error", err)
 }
 
@@ -133,7 +133,7 @@ func (t ofStreams) ShapeFailed(rec *change.Record, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(*rec.Stream)
-	s.misshapen.note("resource", rec.Stream.String(), "object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion,
+	s.misshapen.note("resource", rec.Stream.String(), "object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion,
 		"withheld", rec.Withheld != "", "error", err)
 	t.tellMisshapen(s, time.Now(), false)
 }
@@ -142,7 +142,7 @@ func (t ofStreams) ShapeFailed(rec *change.Record, err error) {
 // its record is there; that of a stream here.
 func (t ofStreams) Unreadable(rec *change.Record, err error) {
 	t.Logger.Error("object from the API server cannot be read; a gap record stands in its place", "resource", rec.Stream.String(),
-		"object", rec.Key.String(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
+		"object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
 	if rec.Op != change.Gap {
 		return
 	}

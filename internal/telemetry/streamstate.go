@@ -172,10 +172,10 @@ func (s *streamState) fails(err error) bool {
 	if s.sign = time.Now(); s.unread.IsZero() {
 		s.unread = s.sign
 	}
-	if s.LastError == err.Error() {
+	if s.LastError == shownError(err) {
 		return false
 	}
-	s.State, s.LastError, s.LastErrorTime, s.refused = failing, err.Error(), s.sign, false
+	s.State, s.LastError, s.LastErrorTime, s.refused = failing, shownError(err), s.sign, false
 	return true
 }
 
