@@ -14,6 +14,7 @@ import (
 // living is what compaction leaves of the topic: the newest value of each key in each partition.
 func living(t *testing.T, cluster *kafkatest.Cluster, topic string) map[string]string {
 	t.Helper()
+	cluster.AwaitTransactions(t, topic)
 	alive := map[string]string{}
 	for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
 		if at := string(r.Key); r.Value == nil {
