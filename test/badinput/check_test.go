@@ -74,6 +74,8 @@ problem  resource "foos": the API server serves no such resource: see kubectl ap
 ok       resource configmaps
 problem  the API server forbids to list and watch services: bind a role with these verbs to the exporter's user
 problem  the API server forbids to list and watch shpo/pods: bind a role with these verbs to the exporter's user
+note     the API server forbids to list customresourcedefinitions.apiextensions.k8s.io: a stream whose definition is deleted waits for it
+note     the API server forbids to list kube-system/leases.coordination.k8s.io: a gap begins some seconds later, since nobody knows how many API servers there are
 note     resource waits.example.com waits: the API server does not serve it yet
 `+newState+`problem  sink out: check file nope/out: no such file or directory: create the directory
 problem  sink bus: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up
@@ -147,6 +149,8 @@ sinks: [{name: screen, file: {path: "-"}}]
 ok       cluster limited at `+d.server+`, uid `+d.clusterUID()+`
 ok       resource configmaps
 note     resource cronjobs.batch waits: the API server forbids to list and watch cronjobs.batch: bind a role with these verbs to the exporter's user
+note     the API server forbids to list customresourcedefinitions.apiextensions.k8s.io: a stream whose definition is deleted waits for it
+note     the API server forbids to list kube-system/leases.coordination.k8s.io: a gap begins some seconds later, since nobody knows how many API servers there are
 note     resource jobs.batch is left out: excluded by the configuration
 note     resource *.nothing.example.com is left out: it stands for nothing that the API server serves
 `+newState+`ok       sink screen
