@@ -40,6 +40,9 @@ func newTailCommand() *cobra.Command {
 		Long: `tail prints a line for each change as it comes. With --sink, or a configuration that has one sink, it reads the sink's
 log; without, it follows the running exporter that owns the state directory, which tells names and no more.
 
+Of Kafka it reads the topics that the brokers have, by the times of their records, and asks no API server, unless
+nothing but the resource is in the name of a topic.
+
 With --diff it shows what changed in each object: the path, the old value and the new one. For that it reads the sink's
 log from its beginning. Of Secrets it shows the values that are keyed hashes, and no others.
 
@@ -47,7 +50,7 @@ Lines are coloured where they go to a terminal, unless NO_COLOR is set.`,
 		Example: `  exporter tail
   exporter tail -f config.yaml --sink bus --resources pods -n shop --diff
   exporter tail --sink file:///var/log/changes.ndjson --since 10m --op deleted
-  exporter tail --sink kafka://localhost:9092 --resources pods
+  exporter tail --sink kafka://localhost:9092
   exporter tail -f config.yaml --sink lake --since start -o json | jq .name`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,9 +69,9 @@ func (t *tailer) register(cmd *cobra.Command) {
 	t.target.register(cmd)
 	set := cmd.Flags()
 	set.StringVarP(&t.file, "config", "f", "", "configuration file (YAML) of the exporter")
-	t.registerAccess(set, "kubeconfig file, for the topics of a Kafka sink")
+	t.registerAccess(set, "kubeconfig file, for the cluster's name, where --config has none")
 	set.StringVar(&t.sink, "sink", "", "name of a configured sink; without --config, its URL: file://, kafka:// or nats://, as for exporter run")
-	set.StringSliceVar(&t.resources, "resources", nil, "only these resources: pods, deployments.apps; needed for the URL of a Kafka sink")
+	set.StringSliceVar(&t.resources, "resources", nil, "only these resources: pods, deployments.apps")
 	set.StringVarP(&t.filter.Namespace, "namespace", "n", "", "only this namespace")
 	set.StringVar(&t.filter.Name, "name", "", "only objects of this name; * stands for any text")
 	set.StringSliceVar(&t.filter.Ops, "op", nil, "only these operations: "+strings.Join(opNames(), ", "))
@@ -191,7 +194,7 @@ func (t *tailer) chosenSink() (*config.Config, *config.Sink, error) {
 	}
 	s := &cfg.Sinks[0]
 	if t.file == "" && destination.NeedsStreams(s) && len(t.resources) == 0 {
-		return nil, nil, usage.Errorf("--resources is missing: the topics of a Kafka sink are named after resources")
+		return nil, nil, usage.Errorf("--resources is missing: there is no text in the topic that tells the sink's topics from others: name the resources, or have text in topic")
 	}
 	return cfg, s, nil
 }

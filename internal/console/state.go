@@ -14,9 +14,14 @@ func PrintState(s *control.State, out io.Writer) error {
 	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
 	table := newGrid(out)
 	table.row("STREAM", "RESOURCEVERSION", "COMPLETE", "OBJECTS", "SELECTOR")
+	complete := true
 	for _, name := range slices.Sorted(maps.Keys(s.Streams)) {
 		p := s.Streams[name]
+		complete = complete && (p.Complete || p.ResourceVersion == "")
 		table.row(name, p.ResourceVersion, p.Complete, p.Objects, p.Selector)
+	}
+	if !complete {
+		table.row("COMPLETE false: more changes of the same version may follow, so the watch goes on one version below. Nothing is wrong.")
 	}
 	table.gap()
 	table.row("SINK", "MARK")

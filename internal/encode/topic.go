@@ -76,10 +76,36 @@ func (t *Topic) Fixed(stream *change.Stream) (string, bool) {
 
 // Pattern is a regular expression of all topics that records of the stream can go to.
 func (t *Topic) Pattern(stream *change.Stream) string {
+	return t.pattern(stream, func(p *part) bool { return p.varies(stream) })
+}
+
+// PatternOf is a regular expression of all topics that records of the resource can go to, which kubectl calls so; "" is
+// any resource.
+func (t *Topic) PatternOf(resource string) string {
+	name, group, _ := strings.Cut(resource, ".")
+	return t.pattern(&change.Stream{Resource: change.Resource{Name: name, Group: group}}, func(p *part) bool {
+		switch p.placeholder {
+		case "", "cluster":
+			return false
+		case "resource", "group":
+			return resource == ""
+		}
+		return true
+	})
+}
+
+// IsDistinct says whether there is text in all of its topics, so that they can be told from others of a broker.
+func (t *Topic) IsDistinct() bool {
+	return slices.ContainsFunc(t.parts, func(p part) bool {
+		return p.placeholder == "cluster" || strings.Trim(p.literal, "-._") != ""
+	})
+}
+
+func (t *Topic) pattern(stream *change.Stream, varies func(*part) bool) string {
 	rec := &change.Record{Stream: stream}
 	var b strings.Builder
 	for _, p := range t.parts {
-		if p.varies(stream) {
+		if varies(&p) {
 			b.WriteString("[-._a-zA-Z0-9]+")
 			continue
 		}

@@ -155,11 +155,11 @@ func (r *rig) tailOnce(t *testing.T) {
 	o = r.run("tail", "--sink", "file://"+r.path("out.ndjson"), "--since", "start", "--follow=false", "--diff", "-n", "followed")
 	t.Logf("tail says:\n%s%s", o.Stdout, o.Stderr)
 	for args, want := range map[string]string{
-		"--diff":                      "exporter: --diff needs a sink, ",
-		"--op created":                "exporter: --op \"created\": want added, updated, ",
-		"--since tomorrow":            "exporter: --since \"tomorrow\": want a duration ",
-		"--sink kafka://127.0.0.1:1":  "exporter: --resources is missing: ",
-		"-f " + r.path("config.yaml"): "exporter: the configuration has several sinks: choose one of file, bus, bucket, lake with --sink\n",
+		"--diff":           "exporter: --diff needs a sink, ",
+		"--op created":     "exporter: --op \"created\": want added, updated, ",
+		"--since tomorrow": "exporter: --since \"tomorrow\": want a duration ",
+		"--sink kafka://127.0.0.1:1?topic={resource}": "exporter: --resources is missing: ",
+		"-f " + r.path("config.yaml"):                 "exporter: the configuration has several sinks: choose one of file, bus, bucket, lake with --sink\n",
 	} {
 		if o := r.run(append([]string{"tail"}, strings.Fields(args)...)...); o.Code != 2 || !strings.HasPrefix(o.Stderr, want) {
 			t.Errorf("%s: code %d, %q, want 2 and %q", args, o.Code, o.Stderr, want)

@@ -32,6 +32,8 @@ type Destination struct {
 	tombstones bool               // a delete is followed by a message without a value
 	build      func(Outlet) (sink.Sink, error)
 	read       func(sink.Start) (sink.Reader, error) // its log
+	// tail is the same of whatever streams; nil is as read
+	tail func(sink.Start) (sink.Reader, error)
 }
 
 // RequestHandler answers those who ask through a sink's broker, by questions or by signals.
@@ -102,7 +104,7 @@ func retried(told Observer, name string) sink.RetryFunc {
 // kind is one kind of sinks.
 type kind struct {
 	destination func(*config.Sink, *cluster.Cluster) (*Destination, error)
-	needs       need // of the cluster, before a log can be read
+	needs       func(*config.Sink) need // of the cluster, before a log can be read
 }
 
 // need is how much of the cluster a kind has to know.
@@ -111,5 +113,8 @@ type need uint8
 const (
 	nothing     need = iota
 	clusterName      // where it writes is named after the cluster
-	streams          // and after the streams
+	streams          // and after the streams, and looks like what others write to
 )
+
+// always is the need of all sinks of a kind.
+func always(what need) func(*config.Sink) need { return func(*config.Sink) need { return what } }

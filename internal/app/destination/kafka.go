@@ -59,6 +59,7 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 			reading.Others = patternOf(c, s, topics)
 			return kafka.NewReader(reading, start)
 		},
+		tail: func(start sink.Start) (sink.Reader, error) { return newKafkaTail(rows, options(Nop{}), start) },
 		StateLog: func(name string, retry sink.RetryFunc) (statelog.Place, error) {
 			return kafkaStateLog(options(Nop{}), name, retry)
 		},
@@ -143,10 +144,7 @@ func transactionalID(cluster, sinkName string) string {
 
 // hasLabels says whether labels choose topics.
 func hasLabels(k *config.Kafka) bool {
-	return slices.ContainsFunc(append(slices.Collect(maps.Values(k.Topics)), k.Topic), func(template string) bool {
-		topic, err := encode.NewTopic(template, "")
-		return err == nil && topic.Labelled()
-	})
+	return slices.ContainsFunc(templatesOf(k, ""), (*encode.Topic).Labelled)
 }
 
 // topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or

@@ -19,10 +19,10 @@ type registered map[string]kind
 // kinds are all kinds of sinks: the place outside package config that knows which there are.
 func kinds() registered {
 	return registered{
-		config.KindKafka:  {kafkaDestination, streams},
-		config.KindNATS:   {natsDestination, clusterName},
-		config.KindFile:   {fileDestination, nothing},
-		config.KindStdout: {stdoutDestination, nothing},
+		config.KindKafka:  {kafkaDestination, kafkaNeeds},
+		config.KindNATS:   {natsDestination, always(clusterName)},
+		config.KindFile:   {fileDestination, always(nothing)},
+		config.KindStdout: {stdoutDestination, always(nothing)},
 	}
 }
 
@@ -41,7 +41,7 @@ func BuildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]delivery.Sin
 
 // NewReader makes what reads a sink's log back.
 func NewReader(s *config.Sink, c *cluster.Cluster, start sink.Start) (sink.Reader, error) {
-	return kinds().reader(s, c, start)
+	return kinds().reader(s, c, func(d *Destination) (sink.Reader, error) { return d.read(start) })
 }
 
 // kindOf is the kind of a configured sink.
@@ -119,12 +119,12 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (delive
 }
 
 // reader makes what reads a sink's log back.
-func (r registered) reader(s *config.Sink, c *cluster.Cluster, start sink.Start) (sink.Reader, error) {
+func (r registered) reader(s *config.Sink, c *cluster.Cluster, read func(*Destination) (sink.Reader, error)) (sink.Reader, error) {
 	d, err := r.of(s, c)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := d.read(start)
+	reader, err := read(d)
 	if err != nil {
 		return nil, usage.Errorf("sink %s: %w", s.Name, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Open makes what reads the log of one of the configuration's sinks. The API server is asked only for what
-// the kind of sink needs of it.
+// Open makes what reads the log of one of the configuration's sinks, as it comes. The API server is asked only for what
+// the sink needs of it.
 func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.Sink, start sink.Start) (sink.Reader, error) {
 	cluster.NewLogger(io.Discard, cfg.Log)
 	c := &cluster.Cluster{Name: cfg.Cluster}
@@ -18,18 +18,24 @@ func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.
 	if err != nil {
 		return nil, err
 	}
-	if k.needs == streams || k.needs == clusterName && c.Name == "" {
+	needs := k.needs(s)
+	if needs == streams || needs == clusterName && c.Name == "" {
 		if c, err = cluster.Find(to, cfg); err != nil {
 			return nil, err
 		}
 	}
-	if k.needs == streams {
+	if needs == streams {
 		if _, err := c.Resolve(ctx, c.Rest, cfg.Resources); err != nil {
 			return nil, err
 		}
 	}
-	return NewReader(s, c, start)
+	return kinds().reader(s, c, func(d *Destination) (sink.Reader, error) {
+		if d.tail == nil || needs == streams {
+			return d.read(start)
+		}
+		return d.tail(start)
+	})
 }
 
-// NeedsStreams says whether the places that the sink writes to are named after streams.
-func NeedsStreams(s *config.Sink) bool { return kinds()[s.Kind()].needs == streams }
+// NeedsStreams says whether only the streams tell which places the sink writes to.
+func NeedsStreams(s *config.Sink) bool { return kinds()[s.Kind()].needs(s) == streams }

@@ -88,7 +88,7 @@ func TestASinkIsOneRegistration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := all.reader(&cfg.Sinks[0], c, sink.Start{})
+	reader, err := all.reader(&cfg.Sinks[0], c, func(d *Destination) (sink.Reader, error) { return d.read(sink.Start{}) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,40 @@
+package destination
+
+import (
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/config"
+)
+
+// TestATailHoldsWhatItsTemplatesMake, and knows when the brokers cannot tell it from what others write.
+func TestATailHoldsWhatItsTemplatesMake(t *testing.T) {
+	for _, test := range []struct {
+		topic string
+		needs need
+		holds map[string]string // a topic for each resource
+		not   map[string]string
+	}{
+		{"k8s.{cluster}.{resource}", clusterName, map[string]string{"pods": "k8s.c.pods", "gears.example.com": "k8s.c.gears.example.com"},
+			map[string]string{"pods": "k8s.c.eu.pods", "gears.example.com": "k8s.c.gears"}},
+		{"k8s.{group}.{label:team}", nothing, map[string]string{"pods": "k8s.core.red", "gears.example.com": "k8s.example.com.blue"},
+			map[string]string{"pods": "k8s.example.com.red"}},
+		{"all", nothing, map[string]string{"pods": "all"}, map[string]string{"pods": "alle"}},
+		{"{resource}", streams, nil, nil}, {"{namespace}-{kind}", streams, nil, nil},
+	} {
+		k := &config.Kafka{Topic: test.topic}
+		if got := kafkaNeeds(&config.Sink{Kafka: k}); got != test.needs {
+			t.Errorf("%s needs %d of the cluster, want %d", test.topic, got, test.needs)
+		}
+		tail := &kafkaTail{templates: templatesOf(k, "c"), known: map[string]bool{}}
+		for resource, topic := range test.holds {
+			if !tail.holds(topic, resource) || !tail.matching("").MatchString(topic) {
+				t.Errorf("%s: %s of %s is left out", test.topic, topic, resource)
+			}
+		}
+		for resource, topic := range test.not {
+			if tail.holds(topic, resource) {
+				t.Errorf("%s: %s of %s is taken", test.topic, topic, resource)
+			}
+		}
+	}
+}
