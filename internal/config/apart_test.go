@@ -38,6 +38,16 @@ func TestI4ATableHasAKeyForEachObject(t *testing.T) {
 		"kinds of all groups":           {"cleanup: compact, topic: '{kind}'", `sinks[0].kafka.topic (line 2): resources of "*" would share topics and keys`},
 		"a wildcard in one of its own":  {"cleanup: compact, topics: {'*': all}", `sinks[0].kafka.topics."*" (line 2): resources of "*" would share topics and keys`},
 		"a wildcard that is not taken":  {"cleanup: compact, topic: all}, resources: [pods], queue: {", ""},
+		"kinds of one group":            {"cleanup: compact, topic: 'k8s.{group}'", `sinks[0].kafka.topic (line 2): resources of "*" would share topics and keys`},
+		"groups and kinds":              {"cleanup: compact, topic: 'k8s.{group}.{kind}'", ""},
+		"kind d-e of c, and e of c-d":   {"cleanup: compact, topic: 'k8s.{group}-{kind}'", `sinks[0].kafka.topic (line 2): resources of "*" would share topics and keys`},
+		"the group, and the kind's key": {"cleanup: compact, topic: 'k8s.{group}', key: '{kind}/{namespace}/{name}'", ""},
+		"what is named has a topic that is later another's": {"cleanup: compact, topic: 'k8s.{cluster}.{resource}', topics: {pods: 'k8s.{cluster}.gears.example.com'}",
+			`sinks[0].kafka.topics.pods (line 2): resources that "*" may yet stand for would go there, too`},
+		"it is another's, by group and kind": {"cleanup: compact, topic: 'k8s.{group}.{kind}', topics: {pods: 'k8s.example.com.Gear'}",
+			`sinks[0].kafka.topics.pods (line 2): resources that "*" may yet stand for would go there, too`},
+		"what is named has a topic of its own": {"cleanup: compact, topic: 'k8s.{resource}', topics: {pods: 'k8s.all-pods'}", ""},
+		"or one of a group that is built in":   {"cleanup: compact, topic: 'k8s.{resource}', topics: {pods: 'k8s.core.pods'}", ""},
 	} {
 		expectProblem(t, name, "resources: ['*', pods]\nsinks: [{name: s, kafka: {brokers: [a:1], "+c.kafka+"}}]\n", c.want)
 	}

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -41,29 +43,66 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 }
 
 // checkTable checks that resources that a wildcard may yet stand for have topics or keys of their own, where the key
-// alone says which object a message is of.
+// alone says which object a message is of. What is served now proves nothing of what comes later.
 func (s *Sink) checkTable(k *checker, path string, resources []Resource) {
-	if s.Kafka == nil || !s.Kafka.Compacts() && s.Format != formatObject || tellsResource(s.Kafka.Key) {
+	if s.Kafka == nil || !s.Kafka.Compacts() && s.Format != formatObject || tellsResource("", s.Kafka.Key) {
 		return
 	}
+	var named, wildcards []Resource
 	for _, r := range resources {
-		if !isWildcard(r.Name) || len(s.Resources) > 0 && !slices.Contains(s.Resources, r.Name) {
-			continue
+		switch {
+		case len(s.Resources) > 0 && !slices.Contains(s.Resources, r.Name):
+		case isWildcard(r.Name):
+			wildcards = append(wildcards, r)
+		default:
+			named = append(named, r)
 		}
-		template, at := s.Kafka.Topic, path+".topic"
-		if own, given := s.Kafka.Topics[r.Name]; given {
-			template, at = own, under(path+".topics", r.Name)
-		}
-		if !tellsResource(template) {
-			k.problem(at, "resources of %q would share topics and keys, and delete each other's objects; have {resource} in it, or in key", r.Name)
+	}
+	for _, w := range wildcards {
+		template, at := s.Kafka.topicOf(w.Name, path)
+		if !tellsResource(template, s.Kafka.Key) {
+			k.problem(at, "resources of %q would share topics and keys, and delete each other's objects; have {resource} in it, or in key", w.Name)
 			return
+		}
+		later := laterTopics(template)
+		for _, r := range named {
+			if own, at := s.Kafka.topicOf(r.Name, path); own != template && later.MatchString(own) {
+				k.problem(at, "resources that %q may yet stand for would go there, too, and delete objects of %s; choose another topic, or have {resource} in key", w.Name, r.Name)
+				return
+			}
 		}
 	}
 }
 
-// tellsResource says whether what is made of the template is of one resource.
-func tellsResource(template string) bool {
-	return strings.Contains(template, "{resource}") || strings.Contains(template, "{group}") && strings.Contains(template, "{kind}")
+// topicOf is the template of the resource's topics, and its path.
+func (to *Kafka) topicOf(resource, path string) (template, at string) {
+	if own, given := to.Topics[resource]; given {
+		return own, under(path+".topics", resource)
+	}
+	return to.Topic, path + ".topic"
+}
+
+// tellsResource says whether what is made of the template and the key is of one resource: a kind has hyphens and
+// letters, as a group has, so that something else stands between the two.
+func tellsResource(template, key string) bool {
+	both := template + "\n" + key
+	group, kind := strings.Index(both, "{group}"), strings.Index(both, "{kind}")
+	if group < 0 || kind < 0 {
+		return strings.Contains(both, "{resource}")
+	}
+	between, _ := withoutPlaceholders(both[min(group+len("{group}"), kind+len("{kind}")):max(group, kind)]) // the key's own check tells
+	return strings.Contains(both, "{resource}") || strings.Trim(between, lower+upper+digits+"-") != ""
+}
+
+// laterTopics match the topics, but for the cluster's name, that the template makes of resources which are installed
+// later: their groups have a dot.
+func laterTopics(template string) *regexp.Regexp {
+	const group, any = `[a-z0-9-]+(\.[a-z0-9-]+)+`, `[-._a-zA-Z0-9]+`
+	values := map[string]string{"cluster": `\{cluster\}`, "resource": `[a-z0-9-]+\.` + group, "group": group, "kind": `[a-zA-Z0-9-]+`}
+	pattern := regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllStringFunc(regexp.QuoteMeta(template), func(quoted string) string {
+		return cmp.Or(values[strings.Trim(quoted, `\{}`)], any)
+	})
+	return regexp.MustCompile("^" + pattern + "$") // of quoted parts
 }
 
 // checkRejected checks what becomes of records that the sink will never take.
