@@ -38,5 +38,7 @@
 //   - After an etcd that was restored, and until the stream notices that, an actor may name a change of the history
 //     before, since versions come again. A stream notices it within seconds, and batches mostly come later. What was
 //     completed before it noticed is possible at most.
+//   - A change without an actor proves no missing event: a policy may leave it out, or another API server have made it.
+//     What is missing is the end of a write whose begin was told, and nothing else.
 //   - Nothing of a body is kept but name, namespace, uid and resourceVersion (I9).
 package audit

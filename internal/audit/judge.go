@@ -73,6 +73,11 @@ func (e *Event) writes() bool {
 	return slices.Contains([]string{verbCreate, verbUpdate, verbPatch, verbDelete, verbDeleteCollection}, e.Verb)
 }
 
+// IsBrief says whether the event is of a write that the API server ends by itself: an exec lasts as long as its client.
+func (e *Event) IsBrief() bool {
+	return e.writes() && slices.Contains(answering(), e.Object.Subresource)
+}
+
 // isStatus says whether the answer is no object. No custom resource has apiVersion v1.
 func isStatus(body map[string]json.RawMessage) bool {
 	return textOf(body["kind"]) == "Status" && textOf(body["apiVersion"]) == "v1"

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,5 +22,22 @@ func TestASilentWebhookHasSeries(t *testing.T) {
 				t.Errorf("expected %t: the line %s is there or not, wrongly", expected, line)
 			}
 		}
+	}
+}
+
+// TestAMissingEventIsCounted, and the log names the first of them.
+func TestAMissingEventIsCounted(t *testing.T) {
+	var log strings.Builder
+	telemetry := quiet()
+	telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	telemetry.AuditMissing("first")
+	telemetry.AuditMissing("second")
+	answer := httptest.NewRecorder()
+	telemetry.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if line := `kubecdc_audit_events_total{outcome="missing"} 2`; !strings.Contains(answer.Body.String(), line+"\n") {
+		t.Errorf("the line %s is missing", line)
+	}
+	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "auditID=first") {
+		t.Errorf("the log says %s", log.String())
 	}
 }

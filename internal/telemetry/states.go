@@ -69,8 +69,8 @@ type states struct {
 	discovery discoveryState
 	gaps      gapStories
 	failing   time.Time // when the log was told last of streams that fail
-	// what the audit webhook refused
-	auditRefused tally
+	// what the audit webhook refused, and what it was not told of
+	auditRefused, auditMissing tally
 }
 
 // stream is what is known of a stream; of one that is forgotten, it is a state that nobody sees.

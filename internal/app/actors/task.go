@@ -29,7 +29,7 @@ func (r *Receiver) Beside(of *Task) *pipeline.Beside {
 		return nil
 	}
 	taken := webhook.Config{
-		Sinks: of.sinks(), Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused},
+		Sinks: of.sinks(), Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
 	}
 	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
 	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }

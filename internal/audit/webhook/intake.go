@@ -34,18 +34,20 @@ type Config struct {
 type Observer struct {
 	Event   func(outcome string)
 	Refused func(reason string, err error)
+	Missing func(id string) // of a write whose end the API server has not told
 }
 
 // intake puts records in line, one request after the other.
 type intake struct {
 	Config
-	line Line
-	turn chan struct{} // holds one token while somebody pushes: a stream is pushed by one at a time (I3)
-	told recent        // guarded by the turn
+	line  Line
+	turn  chan struct{} // holds one token while somebody pushes: a stream is pushed by one at a time (I3)
+	told  recent        // guarded by the turn
+	begun *unfinished
 }
 
 func newIntake(config Config, line Line) *intake {
-	return &intake{Config: config, line: line, turn: make(chan struct{}, 1), told: newRecent(remembered)}
+	return &intake{Config: config, line: line, turn: make(chan struct{}, 1), told: newRecent(remembered), begun: newUnfinished(remembered)}
 }
 
 const (
@@ -93,6 +95,9 @@ func (i *intake) read(text []byte) []*change.Record {
 		i.Observer.Event(string(audit.Unknown))
 		return nil
 	}
+	for _, id := range i.begun.take(e) {
+		i.Observer.Missing(id)
+	}
 	return i.records(e)
 }
 
@@ -127,12 +132,14 @@ func (i *intake) records(e *audit.Event) (records []*change.Record) {
 func Outcomes() []string {
 	return []string{
 		string(audit.Proven), string(audit.Likely), string(audit.Possible),
-		string(audit.Unchanged), string(audit.Ignored), string(audit.Unknown), notStreamed,
+		string(audit.Unchanged), string(audit.Ignored), string(audit.Unknown), notStreamed, lost,
 	}
 }
 
-// notStreamed is the outcome of an event of an object that no sink is told of.
-const notStreamed = "notstreamed"
+const (
+	notStreamed = "notstreamed" // the outcome of an event of an object that no sink is told of
+	lost        = "missing"     // that of the end of a write which is not told
+)
 
 // recordsOf are those of one answer, one for each sink that is told. It is not ok where they would be too large.
 func (i *intake) recordsOf(e *audit.Event, answer audit.Answer, of audit.Object) (records []*change.Record, ok bool) {
