@@ -136,10 +136,14 @@ func take(n *int) bool {
 }
 
 func (t *transport) answer(request *http.Request) *http.Response {
-	s, q, from := t.server, request.URL.Query(), placeOf(request.URL.Path)
+	s, q := t.server, request.URL.Query()
 	if time.Now().Before(s.down) {
 		return nil
 	}
+	if !strings.HasPrefix(request.URL.Path, "/api/") { // whether it lives, and how many of it there are
+		return status(403, "Forbidden", "it is not allowed")
+	}
+	from := placeOf(request.URL.Path)
 	if from.resource == "kube-system" {
 		return t.whoami()
 	}
