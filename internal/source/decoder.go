@@ -29,6 +29,7 @@ type decoder struct {
 
 	number int       // of the watch
 	began  time.Time // when it was asked for
+	shut   func()    // called at the end of Close; nil is nobody
 
 	// the stream's turn guards the following
 	count   int           // frames
@@ -156,6 +157,9 @@ func (d *decoder) Close() {
 	d.stream.turns.closed(d.number)
 	d.stream.turns.give()
 	d.ended(frames, orderly, took)
+	if d.shut != nil {
+		d.shut()
+	}
 }
 
 func decodeStatus(text []byte) (*metav1.Status, error) {

@@ -193,7 +193,10 @@ func (w *watcher) open(run context.Context, seconds *int64) (watch.Interface, er
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	observed := &observedDecoder{decoder: d, ctx: ctx, watcher: w}
-	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), observed, reporter), nil
+	broken, breaks := context.WithCancel(run)
+	shut, shuts := context.WithCancel(run)
+	observed.breaks, d.shut = breaks, func() { shuts(); breaks() }
+	return &stoppable{watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), observed, reporter), broken.Done(), shut.Done()}, nil
 }
 
 // observedDecoder is a decoder that notes what went wrong before the Reflector handles it.
@@ -201,7 +204,25 @@ type observedDecoder struct {
 	*decoder
 	ctx     context.Context // of the watch; it ends when the watch is stopped
 	watcher *watcher
-	over    bool // the position is gone, and the Reflector is not told of it
+	over    bool   // the position is gone, and the Reflector is not told of it
+	breaks  func() // called when the watch could not be read to its end; nil is nobody
+}
+
+// stoppable is a watch that the Reflector stops. One that broke stops itself, and waits for its turn under the watch's
+// lock: the Reflector, which is told of the failure before, waits for that and not for the lock.
+type stoppable struct {
+	watch.Interface
+	broken, shut <-chan struct{} // both are closed at the stream's end, too
+}
+
+// Stop is watch.Interface's.
+func (w *stoppable) Stop() {
+	select {
+	case <-w.broken:
+		<-w.shut
+	default:
+	}
+	w.Interface.Stop()
 }
 
 // Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once. So
@@ -216,6 +237,9 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 		return "", nil, io.EOF
 	case err != nil && err != io.EOF:
 		d.watcher.broke(err)
+		if d.breaks != nil {
+			d.breaks()
+		}
 	case err == nil && event == watch.Error:
 		failure := apierrors.FromObject(object)
 		if d.over = d.watcher.noteGone(failure); d.over {
