@@ -9,6 +9,8 @@ import (
 type Stored struct {
 	Place       string // where it lies, for people: "topic k8s.pods partition 0 offset 12"
 	Destination string // the topic or subject; "" where the sink has one place only
+	Partition   int32  // of the topic
+	Table       bool   // the topic is compacted: it keeps the newest message of each key
 	Key         []byte // the message key, where the sink has such a thing
 	Headers     []Header
 	Value       []byte    // nil is a tombstone

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/decode"
@@ -19,20 +20,34 @@ type Log struct {
 	subjects  map[string]named // of a bucket: which object a key is of
 	begun     map[string]int64 // by resource and snapshot: when a snapshot began
 	cleared   []cleared
+	rows      map[string]map[row]held // by resource, of topics that are tables: what each key there was given last
+}
+
+// row is a key in a table. Its topic is "" where an object is in none.
+type row struct {
+	topic     string
+	partition int32
+	key       string
+}
+
+func (r row) String() string {
+	return fmt.Sprintf("topic %s partition %d key %q", r.topic, r.partition, r.key)
 }
 
 // held is the last that the log says of an object.
 type held struct {
 	uid, version string
 	gone         bool
-	at           int64  // orders the records of one log
-	topic        string // of a broker with several, which are read one after the other
+	at           int64 // orders the records of one log
+	object       change.Key
+	place        row // of a broker with several, which are read one after the other; without the key
+	row          row // in a table
 }
 
-// precedes says whether it was told before the other one. Within a topic the later one is read later; an object whose
-// label changes goes on in another topic.
+// precedes says whether it was told before the other one. Within a partition the later one is read later. An object
+// whose label or key changes goes on in another one.
 func (h *held) precedes(other *held) bool {
-	if h.topic == other.topic || h.at > other.at {
+	if h.place == other.place || h.at > other.at {
 		return false
 	}
 	return h.at < other.at || change.CompareVersions(h.version, other.version) < 0
@@ -55,6 +70,7 @@ func NewLog(only string) *Log {
 	return &Log{
 		only:      only[:min(len(only), 8)],
 		resources: map[string]map[change.Key]held{}, subjects: map[string]named{}, begun: map[string]int64{},
+		rows: map[string]map[row]held{},
 	}
 }
 
@@ -62,6 +78,11 @@ func NewLog(only string) *Log {
 func (l *Log) Take(m *sink.Stored) error {
 	l.Records++
 	id, err := decode.ID(m)
+	if m.Table && m.Value == nil {
+		for _, rows := range l.rows {
+			delete(rows, rowOf(m))
+		}
+	}
 	if m.Erases && errors.Is(err, change.ErrForeignID) {
 		l.erase(m)
 		return nil
@@ -81,18 +102,29 @@ func (l *Log) Take(m *sink.Stored) error {
 		objects = map[change.Key]held{}
 		l.resources[id.Resource] = objects
 	}
-	told := held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m)}
+	told := held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m), object: id.Key}
 	if m.Key != nil {
-		told.topic = m.Destination
+		told.place = row{topic: m.Destination, partition: m.Partition}
+	}
+	if m.Table {
+		told.row = rowOf(m)
 	}
 	if before, known := objects[id.Key]; !known || !told.precedes(&before) {
 		objects[id.Key] = told
+	}
+	if m.Table && m.Value != nil {
+		if l.rows[id.Resource] == nil {
+			l.rows[id.Resource] = map[row]held{}
+		}
+		l.rows[id.Resource][told.row] = told
 	}
 	if m.Destination != "" && m.Key == nil {
 		l.subjects[m.Destination] = named{id.Resource, id.Key}
 	}
 	return nil
 }
+
+func rowOf(m *sink.Stored) row { return row{m.Destination, m.Partition, string(m.Key)} }
 
 // at orders by the log's clock, and by the order of reading where it has none: partitions are read one after the other.
 func (l *Log) at(m *sink.Stored) int64 {

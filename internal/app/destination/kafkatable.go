@@ -156,7 +156,7 @@ func (t *table) changed(before []byte, had func(topic string) bool) string {
 		return ""
 	}
 	if old.Key != now.Key {
-		return fmt.Sprintf("its keys were %s, and are %s now", old.Key, now.Key)
+		return fmt.Sprintf("keys were %s, and are %s now", old.Key, now.Key)
 	}
 	routes, err := kafkaRoutes(&config.Kafka{Topic: old.Topic, Topics: old.Topics}, t.cluster)
 	if err != nil {
