@@ -6,8 +6,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
-	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // mostFailures bounds how often one registry is asked in vain.
@@ -15,11 +15,11 @@ const mostFailures = 5
 
 // checkSchemas looks whether the sink's registry takes the schemas of all resources that the sink takes, and registers
 // none.
-func checkSchemas(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *report) {
+func checkSchemas(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	if c.Rest == nil {
 		return // that there is no cluster is told
 	}
-	plans, err := destination.NewPlans(s, c)
+	plans, err := destination.NewPlans(s.Sink, c)
 	if err != nil {
 		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
 		return
@@ -27,7 +27,7 @@ func checkSchemas(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *re
 	if plans == nil {
 		return
 	}
-	wants := c.WantedBy(s)
+	wants := c.WantedBy(s.Sink)
 	asked, adds, failures := map[string]bool{}, 0, 0
 	for _, one := range c.StreamsThat(func(s *selection.Selected) bool { return wants == nil || wants(&s.Stream) }) {
 		resource := one.Stream.Resource
@@ -35,7 +35,7 @@ func checkSchemas(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *re
 			continue
 		}
 		asked[resource.String()] = true
-		plan, err := plans.Of(ctx, &resource)
+		plan, err := plans.Of(ctx, &one.Stream, sink.Mark(s.marks[s.Name]))
 		if err != nil {
 			failures++
 			r.problem(fmt.Errorf("sink %s: resource %s: %w", s.Name, resource.String(), err))

@@ -25,7 +25,7 @@ func Diff(ctx context.Context, o Options, out io.Writer) error {
 	if plans == nil {
 		return usage.Errorf("sink %s has no kafka.registry: schema diff compares with what is registered", o.Sink.Name)
 	}
-	plan, err := plans.Of(ctx, &w.resources[name][0].Stream.Resource)
+	plan, err := plans.Of(ctx, &w.resources[name][0].Stream, "")
 	if plan == nil {
 		return err
 	}
