@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -15,11 +16,11 @@ const mostFailures = 5
 
 // checkSchemas looks whether the sink's registry takes the schemas of all resources that the sink takes, and registers
 // none.
-func checkSchemas(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
+func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.Cluster, r *report) {
 	if c.Rest == nil {
 		return // that there is no cluster is told
 	}
-	plans, err := destination.NewPlans(s.Sink, c)
+	plans, err := destination.NewPlans(s, c)
 	if err != nil {
 		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
 		return
@@ -27,7 +28,7 @@ func checkSchemas(ctx context.Context, s *checked, c *cluster.Cluster, r *report
 	if plans == nil {
 		return
 	}
-	wants := c.WantedBy(s.Sink)
+	wants := c.WantedBy(s)
 	asked, adds, failures := map[string]bool{}, 0, 0
 	for _, one := range c.StreamsThat(func(s *selection.Selected) bool { return wants == nil || wants(&s.Stream) }) {
 		resource := one.Stream.Resource
@@ -35,7 +36,7 @@ func checkSchemas(ctx context.Context, s *checked, c *cluster.Cluster, r *report
 			continue
 		}
 		asked[resource.String()] = true
-		plan, err := plans.Of(ctx, &one.Stream, sink.Mark(s.marks[s.Name]))
+		plan, err := plans.Of(ctx, &one.Stream, at)
 		if err != nil {
 			failures++
 			r.problem(fmt.Errorf("sink %s: resource %s: %w", s.Name, resource.String(), err))

@@ -47,7 +47,7 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 	return &Destination{
 		transport: encode.Kafka, routes: topics, key: key, headers: headers, tombstones: *s.Kafka.Tombstones && encode.NamesObject(s.Kafka.Key), Shared: sharesTopics(s.Kafka, c.Name),
 		What:     "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.Name),
-		Registry: s.Kafka.Registry, Hearer: hearer,
+		Registry: s.Kafka.Registry, Hearer: hearer, goesOn: rows.goesOn,
 		Places: kafkaPlaces(s, options(Nop{})), Address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
 		build: func(to Outlet) (sink.Sink, error) {
 			writing := options(to.Told)
