@@ -1,9 +1,13 @@
 package source
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -28,6 +32,42 @@ func TestI4APositionThatAnotherServerRemembersIsNoGap(t *testing.T) {
 	want(t, "failures", strings.Join(r.failures, "\n"))
 	if got := strings.Count(a.asked(), "watch 90"); got != 4 {
 		t.Errorf("%d watches were opened at the position, want 4: %s", got, a.asked())
+	}
+}
+
+// TestI4NoTurnsOfABalancerHideTheServerThatRemembers: it leads connections to its servers by turns. What is asked
+// between two watches must not take as many of them each time as there are servers.
+func TestI4NoTurnsOfABalancerHideTheServerThatRemembers(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		for _, servers := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%d servers, HTTP/2 %t", servers, http2), func(t *testing.T) {
+				t.Parallel()
+				addresses := make([]string, servers)
+				for i := range addresses {
+					one := script(t, 100)
+					one.servers, one.http2 = servers, http2
+					one.watch = func(_ url.Values, w *watchWriter) {
+						if i < servers-1 {
+							w.frames("GONE 95")
+						} else {
+							w.frames("ADDED a 91")
+						}
+						w.hold() // so the connection serves nothing more
+					}
+					addresses[i] = one.serve().Listener.Addr().String()
+				}
+				var turn atomic.Int64
+				balancer, r := script(t, 100), newRecorder()
+				balancer.http2 = http2
+				balancer.dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+					to := addresses[int(turn.Add(1)-1)%servers]
+					return new(net.Dialer).DialContext(ctx, network, to)
+				}
+				balancer.start(r, at(90))
+				r.await(t, 1)
+				want(t, "records", strings.Join(r.lines, "\n"), "added a 91")
+			})
+		}
 	}
 }
 
@@ -60,11 +100,12 @@ func TestARefusalIsBelievedThatIsRepeated(t *testing.T) {
 	}{
 		"once":                     {1, time.Second, 2, false},
 		"once, by the only one":    {1, time.Second, 1, true},
-		"often, by two":            {minRefusals, refusalTime, 2, true},
-		"often, by nobody knows":   {minRefusals, refusalTime, 0, true},
-		"seldom":                   {minRefusals - 1, refusalTime, 2, false},
-		"often in a moment":        {10 * minRefusals, time.Millisecond, 2, false},
-		"again after a long break": {minRefusals, keptTime + time.Second, 2, false},
+		"often, by two":            {2 * minRefusals, refusalTime, 2, true},
+		"often, by nobody knows":   {2 * minRefusals, refusalTime, 0, true},
+		"seldom":                   {2*minRefusals - 1, refusalTime, 2, false},
+		"seldom, of five":          {5*minRefusals - 1, refusalTime, 5, false},
+		"often in a moment":        {20 * minRefusals, time.Millisecond, 2, false},
+		"again after a long break": {2 * minRefusals, keptTime + time.Second, 2, false},
 	} {
 		var all refusals
 		now := time.Now()

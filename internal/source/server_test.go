@@ -35,6 +35,8 @@ type apiServer struct {
 	deny func() (status int, body string)
 	// prepare, where set, changes the stream before it runs.
 	prepare func(*Stream)
+	// http2 says that this is spoken.
+	http2 bool
 	// dial, where set, connects to the server.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// cache answers a list of one object that waits for the server's cache, where its status is not 0.
@@ -205,8 +207,12 @@ func (a *apiServer) start(r *recorder, saved change.Position) *Stream {
 func (a *apiServer) startInto(line Line, r *recorder, saved change.Position) *Stream {
 	a.t.Helper()
 	a.told = r
-	server := httptest.NewServer(a)
-	client, err := NewClient(&rest.Config{Host: server.URL, Dial: a.dial}, 1)
+	server := a.serve()
+	streams := 1
+	if a.http2 {
+		streams += maxHTTP1Streams
+	}
+	client, err := NewClient(&rest.Config{Host: server.URL, Dial: a.dial, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, streams)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -238,9 +244,20 @@ func (a *apiServer) startInto(line Line, r *recorder, saved change.Position) *St
 		cancel()
 		<-done
 		client.rest.Client.CloseIdleConnections()
-		server.Close()
 	})
 	return s
+}
+
+// serve makes the server listen until the test ends.
+func (a *apiServer) serve() *httptest.Server {
+	server := httptest.NewUnstartedServer(a)
+	a.t.Cleanup(server.Close)
+	if server.EnableHTTP2 = a.http2; a.http2 {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	return server
 }
 
 // at is a complete position of the test's epoch.
