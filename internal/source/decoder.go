@@ -29,7 +29,6 @@ type decoder struct {
 
 	number int       // of the watch
 	began  time.Time // when it was asked for
-	shut   func()    // called at the end of Close; nil is nobody
 
 	// the stream's turn guards the following
 	count   int           // frames
@@ -144,10 +143,12 @@ func (d *decoder) over(err error) {
 	d.stream.turns.closed(d.number)
 }
 
-// Close ends a Decode that is waiting, and waits for a record that is going in line: none follows, so that whoever
-// ended the watch may go on with the stream (I3). watch.StreamWatcher calls it once.
-func (d *decoder) Close() {
-	d.body.Close()
+// Close ends a Decode that is waiting for the server. watch.StreamWatcher calls it once.
+func (d *decoder) Close() { d.body.Close() }
+
+// end waits for a record that is going in line: none follows, so that whoever ended the watch may go on with the stream
+// (I3).
+func (d *decoder) end() {
 	d.stream.turns.take()
 	d.closed = true
 	frames, orderly, took := d.count, d.orderly, d.took
@@ -157,9 +158,6 @@ func (d *decoder) Close() {
 	d.stream.turns.closed(d.number)
 	d.stream.turns.give()
 	d.ended(frames, orderly, took)
-	if d.shut != nil {
-		d.shut()
-	}
 }
 
 func decodeStatus(text []byte) (*metav1.Status, error) {

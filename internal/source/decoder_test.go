@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -111,7 +115,7 @@ func TestI3NothingGoesInLineBehindAWatchThatIsClosed(t *testing.T) {
 			}
 		}()
 		synctest.Wait() // the first record is going in line
-		go func() { d.Close(); close(closed) }()
+		go func() { d.Close(); d.end(); close(closed) }()
 		synctest.Wait()
 		select {
 		case <-closed:
@@ -124,4 +128,75 @@ func TestI3NothingGoesInLineBehindAWatchThatIsClosed(t *testing.T) {
 			t.Errorf("in line are %q, want %q", told, want)
 		}
 	})
+}
+
+// answerer is an API server that answers each request with the body.
+type answerer struct{ body io.ReadCloser }
+
+func (a answerer) RoundTrip(request *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: a.body, Request: request}, nil
+}
+
+// TestNobodyWaitsForItsTurnUnderTheLockOfAWatch: the Reflector would wait for the lock, and no simulated time passes
+// while somebody does.
+func TestNobodyWaitsForItsTurnUnderTheLockOfAWatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		last string
+		end  error
+	}{
+		"it ended":                 {watchLine("ADDED", 1), io.EOF},
+		"it broke":                 {"{", io.ErrUnexpectedEOF},
+		"it cannot be read":        {"x\n", io.EOF},
+		"the server sent an error": {`{"type":"ERROR","object":{"kind":"Status","code":500}}` + "\n", io.EOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				read, write := io.Pipe()
+				client, err := NewClient(&rest.Config{Host: "http://server", Transport: answerer{read}}, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				told := newRecorder()
+				config := Config{Client: client, Stream: pods(), Inventory: told, Saved: at(0), ClusterUID: "epoch-1", Observer: NopObserver()}
+				s := NewStream(config)
+				s.line = told
+				opened, err := (&watcher{Stream: s}).open(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lock := opened.(*stoppable).Interface.(*watch.StreamWatcher)
+				s.turns.take() // as a snapshot has it
+				go func() {
+					_, _ = write.Write([]byte(c.last))
+					write.CloseWithError(c.end)
+				}()
+				synctest.Wait()
+				over := make(chan struct{})
+				go func() { // the Reflector
+					defer close(over)
+					for event := range opened.ResultChan() {
+						if event.Type == watch.Error {
+							break
+						}
+					}
+					opened.Stop()
+				}()
+				for range 4 { // the turn goes round, and each time the next one has it for long
+					next := make(chan struct{})
+					go func() { s.turns.take(); close(next) }()
+					synctest.Wait()
+					s.turns.give()
+					<-next
+					synctest.Wait()
+					if lock.TryLock() {
+						lock.Unlock()
+					} else {
+						t.Error("somebody waits with the lock")
+					}
+				}
+				s.turns.give()
+				<-over
+			})
+		})
+	}
 }

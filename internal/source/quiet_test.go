@@ -90,7 +90,7 @@ func TestI4AWatchWasNoLongerSilentThanItLived(t *testing.T) {
 		time.Sleep(2 * minSilence)
 		s.turns.give()
 		synctest.Wait()
-		if d.Close(); silent != time.Second || !d.orderly {
+		if d.end(); silent != time.Second || !d.orderly {
 			t.Errorf("the watch was silent for %s, want 1s, and that its end was orderly: %t", silent, d.orderly)
 		}
 	})

@@ -193,10 +193,7 @@ func (w *watcher) open(run context.Context, seconds *int64) (watch.Interface, er
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	observed := &observedDecoder{decoder: d, ctx: ctx, watcher: w}
-	broken, breaks := context.WithCancel(run)
-	shut, shuts := context.WithCancel(run)
-	observed.breaks, d.shut = breaks, func() { shuts(); breaks() }
-	return &stoppable{watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), observed, reporter), broken.Done(), shut.Done()}, nil
+	return &stoppable{watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), observed, reporter), sync.OnceFunc(d.end)}, nil
 }
 
 // observedDecoder is a decoder that notes what went wrong before the Reflector handles it.
@@ -204,25 +201,20 @@ type observedDecoder struct {
 	*decoder
 	ctx     context.Context // of the watch; it ends when the watch is stopped
 	watcher *watcher
-	over    bool   // the position is gone, and the Reflector is not told of it
-	breaks  func() // called when the watch could not be read to its end; nil is nobody
+	over    bool // the position is gone, and the Reflector is not told of it
 }
 
-// stoppable is a watch that the Reflector stops. One that broke stops itself, and waits for its turn under the watch's
-// lock: the Reflector, which is told of the failure before, waits for that and not for the lock.
+// stoppable is a watch that the Reflector stops, however it ended. The decoder is closed under a lock of the watch, so
+// what may wait long comes after that.
 type stoppable struct {
 	watch.Interface
-	broken, shut <-chan struct{} // both are closed at the stream's end, too
+	end func()
 }
 
 // Stop is watch.Interface's.
 func (w *stoppable) Stop() {
-	select {
-	case <-w.broken:
-		<-w.shut
-	default:
-	}
 	w.Interface.Stop()
+	w.end()
 }
 
 // Decode is decoder.Decode. A watch that was stopped ends as it should: the Reflector opens the next one at once. So
@@ -237,9 +229,6 @@ func (d *observedDecoder) Decode() (watch.EventType, runtime.Object, error) {
 		return "", nil, io.EOF
 	case err != nil && err != io.EOF:
 		d.watcher.broke(err)
-		if d.breaks != nil {
-			d.breaks()
-		}
 	case err == nil && event == watch.Error:
 		failure := apierrors.FromObject(object)
 		if d.over = d.watcher.noteGone(failure); d.over {
