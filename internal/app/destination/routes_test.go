@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,32 @@ func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 			if topic, subject := topics.Of(rec), string(subjects.Append(nil, rec)); topic != want[0] || subject != want[1] {
 				t.Errorf("%s: %s goes to topic %s and subject %s, want %s and %s", step, stream, topic, subject, want[0], want[1])
 			}
+		}
+	}
+}
+
+// TestI6WhoMakesObjectsMakesNoNumberOfTopics: labels and names are theirs to choose, namespaces are not.
+func TestI6WhoMakesObjectsMakesNoNumberOfTopics(t *testing.T) {
+	for topics, want := range map[string]int{
+		"{topic: 'k8s.{resource}', labelTopics: 7}":                                                     0,
+		"{topic: 'k8s.{resource}.{namespace}.{version}', labelTopics: 7}":                               0,
+		"{topic: 'k8s.{label:app}', labelTopics: 7}":                                                    7,
+		"{topic: 'k8s.{resource}.{name}', labelTopics: 7}":                                              7,
+		"{topic: 'k8s.{resource}', topics: {po: 'pods.{name}'}, labelTopics: 7}":                        7,
+		"{topic: 'k8s.{name}', labelTopics: 7, cleanup: compact, key: '{resource}/{namespace}/{name}'}": 7,
+	} {
+		text := "cluster: c\nresources: [po, nodes]\nsinks: [{name: lake, kafka: " + strings.Replace(topics, "{", "{brokers: ['a:1'], ", 1) + "}]\n"
+		cfg, err := config.Parse("c.yaml", []byte(text), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, c := &cfg.Sinks[0], crossroads()
+		routes, err := kafkaRoutes(s.Kafka, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := kafkaOptions(&table{sink: s, cluster: c, routes: routes}, Nop{}).LabelTopics; got != want {
+			t.Errorf("%s: at most %d topics, want %d", topics, got, want)
 		}
 	}
 }
