@@ -139,6 +139,17 @@ func (r *rig) stop() {
 	}
 }
 
+// kill ends the exporter at once.
+func (r *rig) kill() {
+	r.t.Helper()
+	killed := r.exporter
+	r.exporter = nil
+	if err := killed.Process.Kill(); err != nil {
+		r.t.Fatal(err)
+	}
+	_ = killed.Wait() // it tells of the kill
+}
+
 // outcome is what a command said.
 type outcome struct{ program.Outcome }
 
