@@ -26,7 +26,7 @@ func NewSubject(template, cluster string) (*Subject, error) {
 		return nil, err
 	}
 	s := &Subject{parts: parts, cluster: cluster}
-	for token := range strings.SplitSeq(s.wildcard(), ".") {
+	for token := range strings.SplitSeq(s.Filter(), ".") {
 		if token == "" || strings.ContainsAny(token, " \t\r\n>") {
 			return nil, fmt.Errorf("parse subject template %q: token %q is empty or holds space or '>'", template, token)
 		}
@@ -55,9 +55,6 @@ func StreamName(template, cluster string) string {
 	return strings.ReplaceAll(template, "{cluster}", string(appendToken(nil, cluster)))
 }
 
-// Filter is the narrowest wildcard subject that covers every subject of the template.
-func (s *Subject) Filter() string { return s.wildcard() }
-
 // Misfit says why the newest message of each subject may not be what there is of an object; "" is that each object has
 // one subject, and no other has it. In later, resources may come that the template is for, too.
 func (s *Subject) Misfit(later bool) string {
@@ -85,7 +82,8 @@ func (s *Subject) Misfit(later bool) string {
 // tokenText is all that a value's token is made of.
 const tokenText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_="
 
-func (s *Subject) wildcard() string {
+// Filter is the narrowest wildcard subject that covers every subject of the template.
+func (s *Subject) Filter() string {
 	var b strings.Builder
 	for _, p := range s.parts {
 		switch p.placeholder {

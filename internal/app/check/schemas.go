@@ -20,12 +20,12 @@ func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.
 	if c.Rest == nil {
 		return // that there is no cluster is told
 	}
-	plans, err := destination.NewPlans(s, c)
+	planned, err := destination.NewPlan(s, c)
 	if err != nil {
 		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
 		return
 	}
-	if plans == nil {
+	if planned == nil {
 		return
 	}
 	wants := c.WantedBy(s)
@@ -36,7 +36,7 @@ func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.
 			continue
 		}
 		asked[resource.String()] = true
-		plan, err := plans.Of(ctx, &one.Stream, at)
+		plan, err := planned(ctx, &one.Stream, at)
 		if err != nil {
 			failures++
 			r.problem(fmt.Errorf("sink %s: resource %s: %w", s.Name, resource.String(), err))

@@ -35,16 +35,15 @@ func natsRoutes(n *config.NATS, c *cluster.Cluster) (routes encode.Routes, filte
 	if err != nil {
 		return routes, nil, err
 	}
-	all := []*encode.Subject{subject}
+	all := []string{subject.Filter()}
 	routes, err = routesOf(c, subject, n.Subjects, func(template string) (encode.Destination, error) {
 		own, err := encode.NewSubject(template, c.Name)
-		all = append(all, own)
+		if err == nil {
+			all = append(all, own.Filter())
+		}
 		return own, err
 	})
-	if err != nil {
-		return routes, nil, err
-	}
-	return routes, encode.Filters(all...), nil
+	return routes, nats.Filters(all...), err
 }
 
 // FormerStream was the default until streams had the cluster's name in theirs.
