@@ -10,12 +10,12 @@ type Stored struct {
 	Place       string // where it lies, for people: "topic k8s.pods partition 0 offset 12"
 	Destination string // the topic or subject; "" where the sink has one place only
 	Partition   int32  // of the topic
-	Table       bool   // the topic is compacted: it keeps the newest message of each key
+	Table       bool   // the place keeps the newest message of each key: a compacted topic, a bucket
 	Key         []byte // the message key, where the sink has such a thing
 	Headers     []Header
 	Value       []byte    // nil is a tombstone
 	Time        time.Time // when the log took it; zero where the log does not say
-	Erases      bool      // it takes its key out of a bucket
+	Erases      bool      // it takes its key out of a table
 }
 
 // Header is the value of the last header with the name, "" where there is none.

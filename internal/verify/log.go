@@ -17,10 +17,9 @@ type Log struct {
 
 	only      string // the first eight characters of the cluster's uid; "" takes all clusters
 	resources map[string]map[change.Key]held
-	subjects  map[string]named // of a bucket: which object a key is of
 	begun     map[string]int64 // by resource and snapshot: when a snapshot began
 	cleared   []cleared
-	rows      map[string]map[row]held // by resource, of topics that are tables: what each key there was given last
+	rows      map[string]map[row]held // by resource, of tables: what each key there was given last
 }
 
 // row is a key in a table. Its topic is "" where an object is in none.
@@ -53,11 +52,6 @@ func (h *held) precedes(other *held) bool {
 	return h.at < other.at || change.CompareVersions(h.version, other.version) < 0
 }
 
-type named struct {
-	resource string
-	key      change.Key
-}
-
 // cleared is a full snapshot after which only what it names exists.
 type cleared struct {
 	resource, namespace, version string
@@ -69,8 +63,7 @@ type cleared struct {
 func NewLog(only string) *Log {
 	return &Log{
 		only:      only[:min(len(only), 8)],
-		resources: map[string]map[change.Key]held{}, subjects: map[string]named{}, begun: map[string]int64{},
-		rows: map[string]map[row]held{},
+		resources: map[string]map[change.Key]held{}, begun: map[string]int64{}, rows: map[string]map[row]held{},
 	}
 }
 
@@ -78,11 +71,6 @@ func NewLog(only string) *Log {
 func (l *Log) Take(m *sink.Stored) error {
 	l.Records++
 	id, err := decode.ID(m)
-	if m.Table && m.Value == nil {
-		for _, rows := range l.rows {
-			delete(rows, rowOf(m))
-		}
-	}
 	if m.Erases && errors.Is(err, change.ErrForeignID) {
 		l.erase(m)
 		return nil
@@ -112,14 +100,14 @@ func (l *Log) Take(m *sink.Stored) error {
 	if before, known := objects[id.Key]; !known || !told.precedes(&before) {
 		objects[id.Key] = told
 	}
-	if m.Table && m.Value != nil {
-		if l.rows[id.Resource] == nil {
-			l.rows[id.Resource] = map[row]held{}
-		}
-		l.rows[id.Resource][told.row] = told
+	if l.rows[id.Resource] == nil {
+		l.rows[id.Resource] = map[row]held{}
 	}
-	if m.Destination != "" && m.Key == nil {
-		l.subjects[m.Destination] = named{id.Resource, id.Key}
+	switch {
+	case m.Erases:
+		delete(l.rows[id.Resource], told.row)
+	case m.Table:
+		l.rows[id.Resource][told.row] = told
 	}
 	return nil
 }
@@ -134,15 +122,17 @@ func (l *Log) at(m *sink.Stored) int64 {
 	return m.Time.UnixNano()
 }
 
-// erase takes the key out that somebody else's marker names.
+// erase takes the key out that somebody else's marker, or the end of keys, names.
 func (l *Log) erase(m *sink.Stored) {
-	n, known := l.subjects[m.Destination]
-	if !known {
-		return
+	at := rowOf(m)
+	for resource, rows := range l.rows {
+		object := rows[at].object
+		delete(rows, at)
+		if h, known := l.resources[resource][object]; known && h.row == at {
+			h.gone, h.at = true, l.at(m)
+			l.resources[resource][object] = h
+		}
 	}
-	h := l.resources[n.resource][n.key]
-	h.gone, h.at = true, l.at(m)
-	l.resources[n.resource][n.key] = h
 }
 
 // frame notes what a full snapshot clears: after a log lost what it had acknowledged, what the snapshot does not name

@@ -58,6 +58,7 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 		if m.Table, err = r.isTable(ctx, m.Destination); err != nil {
 			return err
 		}
+		m.Erases = m.Table && m.Value == nil
 		return each(m)
 	})
 	r.began = r.began || err == nil
