@@ -13,15 +13,14 @@ import (
 
 // Each server of a control plane has its own history in memory, which begins with its last restart, or with the first
 // request for a custom resource. So that one has forgotten a position says nothing of the others, and the watch is
-// asked for again through other connections before it is believed. Where a balancer leads all of them to one server,
-// that is believed after refusalTime.
+// asked for again through other connections before it is believed. That ends also where a balancer leads all of them to
+// one server.
 
 const (
-	// minRefusals is how often a position is refused for each server that there is, and refusalTime for how long,
-	// before it is gone, where more than one could know it. Of two one is not met in 16 connections once in 65,536
-	// times, and of five in 40 once in 7,500.
-	minRefusals = 8
-	refusalTime = 5 * time.Second
+	// minRefusals is how often a position is refused for each server that there is, before it is gone, where more than
+	// one could know it. Of two one is not met in 20 connections once in a million times, and of five in 50 once in
+	// 70,000.
+	minRefusals = 10
 	// refusalPause is the time between two of them.
 	refusalPause = 250 * time.Millisecond
 )
@@ -31,23 +30,23 @@ type refusals struct{ newest atomic.Pointer[refusal] }
 
 // refusal is the newest of some answers.
 type refusal struct {
-	err         error
-	times       int
-	first, last time.Time
+	err   error
+	times int
+	last  time.Time
 }
 
 // note takes one more.
 func (r *refusals) note(err error, now time.Time) {
-	noted := refusal{err, 1, now, now}
+	noted := refusal{err, 1, now}
 	if before := r.newest.Load(); before != nil && now.Sub(before.last) < keptTime {
-		noted.times, noted.first = before.times+1, before.first
+		noted.times += before.times
 	}
 	r.newest.Store(&noted)
 }
 
 // convinces says whether the position is gone at each of so many servers. Where nobody knows (0), they count as two.
 func (r *refusal) convinces(servers int) bool {
-	return servers == 1 || r.times >= minRefusals*max(servers, 2) && r.last.Sub(r.first) >= refusalTime
+	return servers == 1 || r.times >= minRefusals*max(servers, 2)
 }
 
 // servers is how many API servers there are, by the Leases of their identities (KEP-1965), 0 where nobody may know: the
