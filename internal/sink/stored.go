@@ -10,7 +10,7 @@ type Stored struct {
 	Place       string // where it lies, for people: "topic k8s.pods partition 0 offset 12"
 	Destination string // the topic or subject; "" where the sink has one place only
 	Partition   int32  // of the topic
-	Table       bool   // the place keeps the newest message of each key: a compacted topic, a bucket
+	Row         string // its key, as the log has it, and where; "" where more than the newest of a key is kept
 	Key         []byte // the message key, where the sink has such a thing
 	Headers     []Header
 	Value       []byte    // nil is a tombstone

@@ -90,7 +90,7 @@ func Compare(l *Log, list *List) Result {
 	for at, h := range l.rows[resource] {
 		ofIt := list.Stream.Namespace == "" || list.Stream.Namespace == h.object.Namespace
 		if ofIt && objects[h.object].row != at {
-			r.judgeOldRow(at, h, list.Version)
+			r.judgeOldRow(h, list.Version)
 		}
 	}
 	slices.SortFunc(r.Differences, func(a, b Difference) int {
@@ -129,14 +129,14 @@ func (r *Result) judgeUnlisted(key change.Key, h held, list *List) {
 }
 
 // judgeOldRow is of a key in a table that consumers take for an object more.
-func (r *Result) judgeOldRow(at row, h held, version string) {
+func (r *Result) judgeOldRow(h held, version string) {
 	if change.CompareVersions(h.version, version) > 0 {
 		r.Changing++
 		return
 	}
 	r.Extra++
 	r.add(Extra, h.object, Listed{}, h)
-	r.Differences[len(r.Differences)-1].Place = at.String()
+	r.Differences[len(r.Differences)-1].Place = h.row
 }
 
 func (r *Result) add(kind Kind, key change.Key, listed Listed, h held) {

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/decode"
@@ -19,18 +18,7 @@ type Log struct {
 	resources map[string]map[change.Key]held
 	begun     map[string]int64 // by resource and snapshot: when a snapshot began
 	cleared   []cleared
-	rows      map[string]map[row]held // by resource, of tables: what each key there was given last
-}
-
-// row is a key in a table. Its topic is "" where an object is in none.
-type row struct {
-	topic     string
-	partition int32
-	key       string
-}
-
-func (r row) String() string {
-	return fmt.Sprintf("topic %s partition %d key %q", r.topic, r.partition, r.key)
+	rows      map[string]map[string]held // by resource and row of a table: what was told there last
 }
 
 // held is the last that the log says of an object.
@@ -39,14 +27,15 @@ type held struct {
 	gone         bool
 	at           int64 // orders the records of one log
 	object       change.Key
-	place        row // of a broker with several, which are read one after the other; without the key
-	row          row // in a table
+	topic        string // of a broker with several, which are read one after the other, as partitions are
+	partition    int32
+	row          string // in a table
 }
 
 // precedes says whether it was told before the other one. Within a partition the later one is read later. An object
 // whose label or key changes goes on in another one.
 func (h *held) precedes(other *held) bool {
-	if h.place == other.place || h.at > other.at {
+	if h.topic == other.topic && h.partition == other.partition || h.at > other.at {
 		return false
 	}
 	return h.at < other.at || change.CompareVersions(h.version, other.version) < 0
@@ -63,7 +52,7 @@ type cleared struct {
 func NewLog(only string) *Log {
 	return &Log{
 		only:      only[:min(len(only), 8)],
-		resources: map[string]map[change.Key]held{}, begun: map[string]int64{}, rows: map[string]map[row]held{},
+		resources: map[string]map[change.Key]held{}, begun: map[string]int64{}, rows: map[string]map[string]held{},
 	}
 }
 
@@ -90,29 +79,24 @@ func (l *Log) Take(m *sink.Stored) error {
 		objects = map[change.Key]held{}
 		l.resources[id.Resource] = objects
 	}
-	told := held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m), object: id.Key}
+	told := held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m), object: id.Key, row: m.Row}
 	if m.Key != nil {
-		told.place = row{topic: m.Destination, partition: m.Partition}
-	}
-	if m.Table {
-		told.row = rowOf(m)
+		told.topic, told.partition = m.Destination, m.Partition
 	}
 	if before, known := objects[id.Key]; !known || !told.precedes(&before) {
 		objects[id.Key] = told
 	}
 	if l.rows[id.Resource] == nil {
-		l.rows[id.Resource] = map[row]held{}
+		l.rows[id.Resource] = map[string]held{}
 	}
 	switch {
 	case m.Erases:
-		delete(l.rows[id.Resource], told.row)
-	case m.Table:
-		l.rows[id.Resource][told.row] = told
+		delete(l.rows[id.Resource], m.Row)
+	case m.Row != "":
+		l.rows[id.Resource][m.Row] = told
 	}
 	return nil
 }
-
-func rowOf(m *sink.Stored) row { return row{m.Destination, m.Partition, string(m.Key)} }
 
 // at orders by the log's clock, and by the order of reading where it has none: partitions are read one after the other.
 func (l *Log) at(m *sink.Stored) int64 {
@@ -124,11 +108,10 @@ func (l *Log) at(m *sink.Stored) int64 {
 
 // erase takes the key out that somebody else's marker, or the end of keys, names.
 func (l *Log) erase(m *sink.Stored) {
-	at := rowOf(m)
 	for resource, rows := range l.rows {
-		object := rows[at].object
-		delete(rows, at)
-		if h, known := l.resources[resource][object]; known && h.row == at {
+		object := rows[m.Row].object
+		delete(rows, m.Row)
+		if h, known := l.resources[resource][object]; known && h.row == m.Row {
 			h.gone, h.at = true, l.at(m)
 			l.resources[resource][object] = h
 		}

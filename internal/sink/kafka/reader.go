@@ -3,6 +3,7 @@ package kafka
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -54,11 +55,14 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 	if r.others == nil {
 		read = r.readEach
 	}
-	err = read(ctx, names, func(m *sink.Stored) (err error) {
-		if m.Table, err = r.isTable(ctx, m.Destination); err != nil {
+	err = read(ctx, names, func(m *sink.Stored) error {
+		table, err := r.isTable(ctx, m.Destination)
+		if err != nil {
 			return err
 		}
-		m.Erases = m.Table && m.Value == nil
+		if table {
+			m.Row, m.Erases = fmt.Sprintf("topic %s partition %d key %q", m.Destination, m.Partition, m.Key), m.Value == nil
+		}
 		return each(m)
 	})
 	r.began = r.began || err == nil

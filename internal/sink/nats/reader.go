@@ -206,7 +206,10 @@ func (r *Reader) more(ctx context.Context) (bool, error) {
 func (r *Reader) stored(message jetstream.Msg, meta *jetstream.MsgMetadata) *sink.Stored {
 	stored := &sink.Stored{
 		Place: placeIn(r.options.Stream, meta.Sequence.Stream), Destination: message.Subject(),
-		Headers: headersOf(message.Headers()), Value: message.Data(), Time: meta.Timestamp, Table: r.options.KV != "",
+		Headers: headersOf(message.Headers()), Value: message.Data(), Time: meta.Timestamp,
+	}
+	if r.options.KV != "" {
+		stored.Row = "key " + stored.Destination
 	}
 	if stored.Value == nil {
 		stored.Value = []byte{}
