@@ -24,6 +24,7 @@ type difference struct {
 	goesOn    bool                                  // the gap was told
 	gone      func(context.Context, unlisted) error // takes an entry that the list does not have
 	upTo      string                                // the version that the page which is read has at most, "" while that is not known
+	oldest    string                                // the version of its oldest page
 	sorted    bool                                  // the list is proven to be in the inventory's order: see order.go
 	passed    []unlisted                            // until then, those that the list has passed over
 	nobody    int                                   // items without a name

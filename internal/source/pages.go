@@ -93,7 +93,9 @@ func (r *reading) read(ctx context.Context) (next step, err error) {
 	case err != nil:
 		return nil, err
 	}
-	r.upTo = meta.ResourceVersion
+	if r.upTo = meta.ResourceVersion; r.oldest == "" || change.CompareVersions(r.upTo, r.oldest) < 0 {
+		r.oldest = r.upTo
+	}
 	switch err := r.compare(ctx, func() error { return r.turnPage(ctx, meta.Continue) }); {
 	case errors.Is(err, errTooRecent):
 		return r.read, r.listAgain(ctx, err)
@@ -198,9 +200,13 @@ func (r *reading) turnPage(ctx context.Context, token string) error {
 	if err := r.emitPassed(ctx); err != nil {
 		return err
 	}
+	list := r.upTo
+	if r.inventory.listed != nil { // any page could have had it
+		list = r.oldest
+	}
 	for entry, err := range r.inventory.rest() {
 		if err == nil {
-			err = r.suspect(ctx, unlisted{entry: entry, list: r.upTo})
+			err = r.suspect(ctx, unlisted{entry: entry, list: list})
 		}
 		if err != nil {
 			return err

@@ -27,16 +27,21 @@ func placeAt(version string, limit int) place {
 // read begins to read the page, for the first time or again: then with half of its objects, since it may have taken
 // longer than the watch beside it.
 func (p *place) read() {
-	if p.repeated = (repetition{}); p.begun {
+	if p.repeated = (repetition{}); p.begun || p.start < p.done {
 		p.repeated = repetition{upTo: p.done, last: p.start}
+	}
+	if p.begun {
 		p.at.limit = max(p.at.limit/2, firstPage)
 	}
 	p.begun = true
 }
 
-// turn goes to the page of the token, after one that took so long, and says whether there is one.
+// turn goes to the page of the token, after one that took so long, and says whether there is one. A page that was read
+// again may end before the key that was compared last.
 func (p *place) turn(token string, took time.Duration) (more bool) {
-	p.begun, p.start = false, p.done
+	if p.begun, p.start = false, p.done; p.repeated.upTo != "" {
+		p.start = p.repeated.last
+	}
 	p.at.token, p.at.limit = token, nextLimit(p.at.limit, took)
 	return token != ""
 }

@@ -72,6 +72,31 @@ func TestAPageRepeatsNothingOfTheOneBeforeIt(t *testing.T) {
 	}
 }
 
+// TestI4APageThatIsReadAgainMayEndBeforeWhereItWas, since it is smaller then, or its list has begun anew: what follows
+// is repeated up to there, and is not out of order.
+func TestI4APageThatIsReadAgainMayEndBeforeWhereItWas(t *testing.T) {
+	p := placeAt("100", firstPage)
+	p.read()
+	p.done = "n/m"
+	p.renew("200", "")
+	p.read()
+	for _, page := range [][]string{{"n/a", "n/c"}, {"n/d", "n/k"}, {"n/l", "n/m", "n/n"}} {
+		for _, key := range page {
+			if again, err := p.repeated.has(key, nil); err != nil || again != (key <= "n/m") {
+				t.Fatalf("%s: repeated %t, %v", key, again, err)
+			}
+		}
+		if page[len(page)-1] > p.done {
+			p.done = page[len(page)-1]
+		}
+		p.turn("token", slowPage/2)
+		p.read()
+	}
+	if p.repeated != (repetition{}) || p.start != "n/n" {
+		t.Errorf("behind %s it repeats %+v", p.start, p.repeated)
+	}
+}
+
 // TestAPageThatIsReadAgainRepeatsItsOrder: a list that is not sorted is noticed there, too.
 func TestAPageThatIsReadAgainRepeatsItsOrder(t *testing.T) {
 	again := repetition{upTo: "n/m"}

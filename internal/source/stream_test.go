@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -281,6 +282,37 @@ func TestI4UnsortedListIsComparedAllTheSame(t *testing.T) {
 	r.wait(t, "snapshot.end 100 epoch")
 	if len(r.objects) != 2 {
 		t.Errorf("the sinks have %v, want a and b", r.objects)
+	}
+}
+
+// TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage: the server goes on at a newer version where it has forgotten
+// the list's. What was made between the two may belong to a page of the older one.
+func TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage(t *testing.T) {
+	server, half, told := script(t, 300), make(chan struct{}), make(chan struct{})
+	turned := sync.OnceFunc(func() { close(half) })
+	server.list = func(q url.Values) (int, string) {
+		switch q.Get("continue") {
+		case "":
+			return http.StatusOK, podList(100, "second", "b 20", "a 10")
+		case "second":
+			turned()
+			<-told
+			return http.StatusGone, strings.Replace(expired(), `"metadata":{}`, `"metadata":{"continue":"newer"}`, 1)
+		}
+		return http.StatusOK, podList(300, "", "z 250")
+	}
+	server.watch = func(_ url.Values, w *watchWriter) {
+		w.flush()
+		<-half
+		w.frames("ADDED aa 150", "ADDED z 250", "BOOKMARK 310")
+		w.hold()
+	}
+	r := newRecorder("a 10", "b 20")
+	server.start(r, at(100)).Request(change.Owed{Sink: "lake", Reason: change.Requested})
+	r.wait(t, "bookmark 310")
+	close(told)
+	if lines := r.wait(t, "snapshot.end 100 requested to lake"); strings.Contains(lines, "deleted") {
+		t.Errorf("nothing was deleted, and the records are\n%s", lines)
 	}
 }
 
