@@ -78,7 +78,10 @@ type Place struct {
 	At         Point      // everything up to here was given
 	High       Point      // nothing of the namespace was told that is after it
 	Comparison Comparison // the newest that was begun
-	Asked      bool       // a full comparison is asked for, and was not begun
+	// Asked is why another comparison is asked for that was not begun; "" is none.
+	Asked change.Reason
+	// Selection is what of the namespace was given: as of source.Selection.
+	Selection string
 }
 
 // Comparison is one with a list of the server.
@@ -86,6 +89,8 @@ type Comparison struct {
 	ID   string // change.Snapshot's: after its first dot it has a number that rises with each comparison of the sink
 	Over bool   // it has come to its end
 	Full bool   // unchanged objects are sent, too
+	// Reason is why it was begun; "" where only the log tells of it.
+	Reason change.Reason
 	// Namespace is what it is of, Others where it is of all.
 	Namespace string
 	// Lost says that the sink's log has lost records, and that the gap was not told yet.
@@ -187,6 +192,7 @@ type Item struct {
 
 	Comparison Comparison // of a frame
 	From       Point      // of a Gap: up to where the sink had everything
+	Selection  *string    // of a Gap and a Begin: what is given from here on; nil where only the log tells of it
 }
 
 // Kind is what an item is.
@@ -199,6 +205,7 @@ const (
 	Gap                      // changes may be missing; a Begin follows from the same point
 	Begin                    // a comparison begins
 	End                      // it is over
+	Over                     // the stream is over: the sink knows that nothing of it exists
 )
 
 // Object is the one that the item speaks of.
@@ -218,6 +225,9 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 		places.Begin(i)
 	case End:
 		places.End(i.Comparison.ID)
+	case Over:
+		places.Leave(i.Scope)
+		return nil
 	}
 	if i.Given != (Point{}) {
 		places.Give(i.Scope, i.Given)
@@ -246,11 +256,16 @@ func (s *Saved) of(resource string) Places {
 
 // Recall makes the sink one whose log has lost records: all places are compared, after a gap. The rows are to be those
 // of what the log still has.
-func (s *Saved) Recall() {
+//
+// A log that nobody can read whole is another matter: the rows stay, and all objects are sent again (whole is false).
+func (s *Saved) Recall(whole bool) {
 	for _, places := range s.Places {
 		for namespace, place := range places {
 			c := place.Comparison
-			place.High, place.Comparison = Point{}, Comparison{ID: c.ID, Over: true, Full: c.Full && c.UnderWay(), Lost: true}
+			place.Comparison = Comparison{ID: c.ID, Over: true, Full: !whole || c.Full && c.UnderWay(), Lost: true}
+			if whole {
+				place.High = Point{}
+			}
 			places[namespace] = place
 		}
 	}
@@ -286,11 +301,20 @@ func (p Place) begun(i *Item) Place {
 	if i.At.After(p.At) {
 		p.At = i.At
 	}
+	if i.Selection != nil {
+		p.Selection = *i.Selection
+	}
 	if i.Comparison.follows(p.Comparison) {
-		p.Comparison = i.Comparison
-		p.Asked = p.Asked && !i.Comparison.Full
+		if p.Comparison = i.Comparison; i.Comparison.Full || !p.Asked.Full() {
+			p.Asked = ""
+		}
 	}
 	return p
+}
+
+// Leave forgets the places of the scope.
+func (p Places) Leave(scope Scope) {
+	p.Each(scope, func(namespace string, _ Place) { delete(p, namespace) })
 }
 
 // End takes the comparison off.
@@ -325,7 +349,7 @@ func (p Places) settle(resource string, rows Rows) error {
 	}
 	others := p[Others]
 	for namespace, place := range p {
-		if namespace == Others || place.Asked || place.Comparison.UnderWay() || others.Comparison.UnderWay() || place.At.After(others.At) {
+		if namespace == Others || place.Asked != "" || place.Comparison.UnderWay() || others.Comparison.UnderWay() || place.At.After(others.At) {
 			continue
 		}
 		if place.High.After(others.High) {

@@ -357,14 +357,13 @@ const (
 	comparisonOver = 1 << iota
 	comparisonFull
 	comparisonLost
-	comparisonAsked
 )
 
 // appendPlace appends a place: flags, position, highest version, comparison.
 func appendPlace(dst []byte, p Place) []byte {
 	flags := byte(0)
 	for flag, is := range map[byte]bool{
-		comparisonOver: p.Comparison.Over, comparisonFull: p.Comparison.Full, comparisonLost: p.Comparison.Lost, comparisonAsked: p.Asked,
+		comparisonOver: p.Comparison.Over, comparisonFull: p.Comparison.Full, comparisonLost: p.Comparison.Lost,
 	} {
 		if is {
 			flags |= flag
@@ -374,12 +373,15 @@ func appendPlace(dst []byte, p Place) []byte {
 	for _, at := range []Point{p.At, p.High} {
 		dst = appendText(binary.AppendUvarint(dst, uint64(at.History)), at.Version)
 	}
-	return appendText(appendText(dst, p.Comparison.ID), p.Comparison.Namespace)
+	for _, text := range []string{p.Comparison.ID, p.Comparison.Namespace, string(p.Comparison.Reason), string(p.Asked), p.Selection} {
+		dst = appendText(dst, text)
+	}
+	return dst
 }
 
 // parsePlace is the inverse of appendPlace.
 func parsePlace(value []byte) (p Place, err error) {
-	if len(value) == 0 || value[0] >= comparisonAsked<<1 {
+	if len(value) == 0 || value[0] >= comparisonLost<<1 {
 		return Place{}, errValue
 	}
 	flags, rest := value[0], value[1:]
@@ -394,11 +396,13 @@ func parsePlace(value []byte) (p Place, err error) {
 		}
 	}
 	c := &p.Comparison
-	c.Over, c.Full, c.Lost, p.Asked = flags&comparisonOver != 0, flags&comparisonFull != 0, flags&comparisonLost != 0, flags&comparisonAsked != 0
-	if c.ID, rest, err = cutText(rest); err == nil {
-		c.Namespace, rest, err = cutText(rest)
+	c.Over, c.Full, c.Lost = flags&comparisonOver != 0, flags&comparisonFull != 0, flags&comparisonLost != 0
+	for _, text := range []*string{&c.ID, &c.Namespace, (*string)(&c.Reason), (*string)(&p.Asked), &p.Selection} {
+		if *text, rest, err = cutText(rest); err != nil {
+			return Place{}, err
+		}
 	}
-	if err == nil && len(rest) > 0 {
+	if len(rest) > 0 {
 		err = errValue
 	}
 	return p, err

@@ -183,7 +183,7 @@ func compareObjects(t *testing.T, state *SinkState, rows rowsInMemory, resource,
 
 // FuzzPlacesReadBack is that a place is read as it was written, and that no bytes make the reader panic.
 func FuzzPlacesReadBack(f *testing.F) {
-	f.Add(appendPlace(nil, Place{At: Point{1, "12"}, Comparison: Comparison{ID: "12.3", Namespace: "x", Full: true}, Asked: true}))
+	f.Add(appendPlace(nil, Place{At: Point{1, "12"}, Comparison: Comparison{ID: "12.3", Namespace: "x", Full: true}, Asked: change.Requested}))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		place, err := parsePlace(value)
 		if err != nil {

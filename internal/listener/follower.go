@@ -2,6 +2,7 @@ package listener
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -10,12 +11,15 @@ import (
 // Follower is how far a sink was given each resource: its saved places, and on top of them what is on its way.
 type Follower struct {
 	places map[string]checkpoint.Places
-	ids    func(full bool) string // of the next comparison, as change.Snapshot's
+	ids    IDs
 }
 
-// NewFollower is one that goes on from what is saved. ids names each comparison, a full one with
+// IDs names the next comparison, which begins at the version, as change.Snapshot's. A full one ends with
 // checkpoint.FullSuffix.
-func NewFollower(saved *checkpoint.Saved, ids func(full bool) string) *Follower {
+type IDs func(version string, full bool) string
+
+// NewFollower is one that goes on from what is saved.
+func NewFollower(saved *checkpoint.Saved, ids IDs) *Follower {
 	f := &Follower{places: map[string]checkpoint.Places{}, ids: ids}
 	for resource, places := range saved.Places {
 		f.places[resource] = maps.Clone(places)
@@ -36,19 +40,20 @@ func (s *Standing) remembers(at checkpoint.Point) bool {
 
 // Way is what a stream reads: a resource, in one namespace or in all.
 type Way struct {
-	Resource string
-	Scope    checkpoint.Scope
+	Resource  string
+	Scope     checkpoint.Scope
+	Selection string // what of it is chosen, as of source.Selection
 }
 
 // Begin makes the sink go on with the stream, and returns the frames that it is to be told first.
 func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	places := f.of(way.Resource)
-	s := survey(places, way.Scope)
+	s := survey(places, way)
 	switch {
 	case len(s.positions) == 0:
-		return f.frame(way, checkpoint.Begin, server.Now, s.full)
+		return f.frame(way, checkpoint.Begin, server.Now, compared{s.full, change.Initial})
 	case s.forgotten(server):
-		frames = f.frame(way, checkpoint.Gap, server.Now, s.full)
+		frames = f.frame(way, checkpoint.Gap, server.Now, compared{s.full, s.reason(server)})
 		if frames[0].From = s.lowest; s.lost {
 			frames[0].From = checkpoint.Point{}
 		}
@@ -60,9 +65,13 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 		}
 		return frames
 	case s.lost:
-		return f.frame(way, checkpoint.Gap, s.highest, s.full)
+		return f.frame(way, checkpoint.Gap, s.highest, compared{s.full, change.Lost})
+	case s.stale:
+		frames = f.frame(way, checkpoint.Gap, s.lowest, compared{s.full, change.Stale})
+		frames[0].From = s.lowest
+		return frames
 	case s.missing || s.torn:
-		return f.frame(way, checkpoint.Begin, s.lowest, s.full)
+		return f.frame(way, checkpoint.Begin, s.lowest, compared{s.full, change.Initial})
 	}
 	return f.Due(way)
 }
@@ -73,17 +82,19 @@ func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	if f.compares(places, way.Scope) {
 		return nil
 	}
-	if place := places[checkpoint.Others]; place.Asked && way.Scope == checkpoint.Others {
-		return f.frame(way, checkpoint.Begin, lowest, true)
+	if place := places[checkpoint.Others]; place.Asked != "" && way.Scope == checkpoint.Others {
+		return f.frame(way, checkpoint.Begin, lowest, compared{place.Asked.Full(), place.Asked})
 	}
-	var asked []checkpoint.Scope
+	asked := map[checkpoint.Scope]change.Reason{}
 	places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
-		if place.Asked {
-			asked = append(asked, checkpoint.Scope(namespace))
+		if place.Asked != "" {
+			asked[checkpoint.Scope(namespace)] = place.Asked
 		}
 	})
-	for _, scope := range asked {
-		frames = append(frames, f.frame(Way{way.Resource, scope}, checkpoint.Begin, lowest, true)...)
+	for _, scope := range slices.Sorted(maps.Keys(asked)) {
+		one := way
+		one.Scope = scope
+		frames = append(frames, f.frame(one, checkpoint.Begin, lowest, compared{asked[scope].Full(), asked[scope]})...)
 	}
 	return frames
 }
@@ -100,6 +111,18 @@ type surveyed struct {
 	missing         bool // a namespace has no position
 	full, lost      bool
 	torn            bool // a comparison is under way that is of more or of less than what is to be compared
+	stale           bool // something else of the resource was given
+}
+
+// reason is why there is a gap of a sink whose position the server has forgotten.
+func (s *surveyed) reason(server Standing) change.Reason {
+	switch {
+	case s.lost:
+		return change.Lost
+	case s.lowest.History != server.Now.History || server.Now.Compare(s.highest) < 0:
+		return change.Epoch
+	}
+	return change.Gone
 }
 
 func (s *surveyed) forgotten(server Standing) bool {
@@ -111,12 +134,14 @@ func (s *surveyed) forgotten(server Standing) bool {
 	return false
 }
 
-func survey(places checkpoint.Places, scope checkpoint.Scope) (s surveyed) {
+func survey(places checkpoint.Places, way Way) (s surveyed) {
+	scope := way.Scope
 	compared := map[string]int{} // those of all namespaces, by ID
 	found := 0
 	places.Each(scope, func(namespace string, place checkpoint.Place) {
 		found++
-		s.full = s.full || place.Asked
+		s.full = s.full || place.Asked.Full()
+		s.stale = s.stale || place.At.History != 0 && place.Selection != way.Selection
 		if c := place.Comparison; c.UnderWay() {
 			s.full, s.lost = s.full || c.Full, s.lost || c.Lost
 			s.torn = s.torn || checkpoint.Scope(c.Namespace) != scope && c.Namespace != namespace
@@ -144,10 +169,18 @@ func survey(places checkpoint.Places, scope checkpoint.Scope) (s surveyed) {
 	return s
 }
 
+// compared says how a comparison is made, and why.
+type compared struct {
+	full   bool
+	reason change.Reason
+}
+
 // frame makes the stream go on from the point, with a comparison.
-func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, full bool) []checkpoint.Item {
-	comparison := checkpoint.Comparison{ID: f.ids(full), Full: full, Namespace: string(way.Scope)}
-	begin := checkpoint.Item{Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison}
+func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, how compared) []checkpoint.Item {
+	comparison := checkpoint.Comparison{ID: f.ids(at.Version, how.full), Full: how.full, Reason: how.reason, Namespace: string(way.Scope)}
+	begin := checkpoint.Item{
+		Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison, Selection: &way.Selection,
+	}
 	f.of(way.Resource).Begin(&begin)
 	if kind != checkpoint.Gap {
 		return []checkpoint.Item{begin}
@@ -159,7 +192,7 @@ func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, ful
 
 // From is the position from which a watch of the stream gives the sink everything.
 func (f *Follower) From(way Way) checkpoint.Point {
-	return survey(f.of(way.Resource), way.Scope).lowest
+	return survey(f.of(way.Resource), way).lowest
 }
 
 // MayJoin says whether a sink at the position may go on with a watch that has brought something of the version: it was
@@ -192,7 +225,7 @@ func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered
 	below := i.At.Below()
 	place, _ := places.Of(i.Key.Namespace)
 	if !i.At.After(place.At) {
-		if !below.After(survey(places, way.Scope).lowest) {
+		if !below.After(survey(places, way).lowest) {
 			return Skipped, last, nil
 		}
 		places.Give(way.Scope, below)
@@ -223,13 +256,15 @@ func (f *Follower) Tell(i *checkpoint.Item) { f.of(i.Resource).Raise(i) }
 // Bookmark moves the stream on.
 func (f *Follower) Bookmark(way Way, to checkpoint.Point) { f.of(way.Resource).Give(way.Scope, to) }
 
-// Ask notes that a full comparison is asked for.
-func (f *Follower) Ask(way Way) { Ask(f.of(way.Resource), way.Scope) }
+// Ask notes that a comparison is asked for, which is full where the reason is.
+func (f *Follower) Ask(way Way, reason change.Reason) { Ask(f.of(way.Resource), way.Scope, reason) }
 
-// Ask notes in the places that a full comparison of the scope is asked for.
-func Ask(places checkpoint.Places, scope checkpoint.Scope) {
+// Ask notes in the places that a comparison of the scope is asked for. A full one is not given up for another.
+func Ask(places checkpoint.Places, scope checkpoint.Scope, reason change.Reason) {
 	place, _ := places.Of(string(scope))
-	place.Asked = true
+	if !place.Asked.Full() {
+		place.Asked = reason
+	}
 	places[string(scope)] = place
 }
 

@@ -268,9 +268,9 @@ func (w *world) say(what ...any) {
 }
 
 // id is of the next comparison.
-func (w *world) id(full bool) string {
+func (w *world) id(version string, full bool) string {
 	w.ids++
-	id := "1." + strconv.Itoa(w.ids)
+	id := version + "." + strconv.Itoa(w.ids)
 	if full {
 		id += checkpoint.FullSuffix
 	}
@@ -346,7 +346,7 @@ func (w *world) open(l *log) {
 	if len(l.slots) < d.mark() && w.on("recall") {
 		w.say("lost", l.name)
 		d.rows, d.spool, d.OnDisk = memory{}, nil, false
-		d.Recall()
+		d.Recall(true)
 		for i := range l.slots {
 			if item := read(wire(&l.slots[i].Item)); item.Kind == Told {
 				check(d.Fold(&item, d.rows))
@@ -435,15 +435,15 @@ func (w *world) follow(run *sinkRun, l line) {
 	run.line, run.reader = l, map[string]*reading{}
 	for _, scope := range w.streams {
 		standing := Standing{Now: w.server.now(), Forgot: version(w.server.oldest)}
-		frames := run.f.Begin(Way{resource, scope}, standing)
+		frames := run.f.Begin(Way{Resource: resource, Scope: scope}, standing)
 		w.say("begin", run.log.name, scope, frames)
 		run.frames(frames)
 		if !w.on("resume") && len(frames) == 0 {
-			for _, c := range run.f.Comparisons(Way{resource, scope}) {
+			for _, c := range run.f.Comparisons(Way{Resource: resource, Scope: scope}) {
 				run.f.End(resource, c)
 			}
 		}
-		from := number(run.f.From(Way{resource, scope}))
+		from := number(run.f.From(Way{Resource: resource, Scope: scope}))
 		if w.on("lowest") {
 			l[scope].at = min(l[scope].at, from)
 		} else {
@@ -480,7 +480,7 @@ func (w *world) watch(all bool) {
 // mayJoin says whether the sink was given all that the common watch has brought.
 func (w *world) mayJoin(run *sinkRun) bool {
 	for scope, common := range w.line {
-		if run.line[scope] == nil || w.on("join") && !MayJoin(run.f.From(Way{resource, scope}), Point{History: w.history, Version: version(common.at)}) {
+		if run.line[scope] == nil || w.on("join") && !MayJoin(run.f.From(Way{Resource: resource, Scope: scope}), Point{History: w.history, Version: version(common.at)}) {
 			return false
 		}
 	}
@@ -538,7 +538,7 @@ func standAt(v int) stand { return stand{at: v} }
 
 func (w *world) offer(run *sinkRun, scope Scope, e event) {
 	i := Item{Kind: Told, Resource: resource, Scope: scope, At: e.at, Key: e.key, UID: e.uid, Gone: e.gone}
-	as, last, err := run.f.Offer(&i, Way{resource, scope}, func() (Row, error) { return run.newest(i.Object()), nil })
+	as, last, err := run.f.Offer(&i, Way{Resource: resource, Scope: scope}, func() (Row, error) { return run.newest(i.Object()), nil })
 	check(err)
 	w.say("offer", run.log.name, scope, e, as, i.Given, last)
 	switch as {
@@ -553,13 +553,13 @@ func (w *world) offer(run *sinkRun, scope Scope, e event) {
 }
 
 func (w *world) bookmark(run *sinkRun, scope Scope, to Point) {
-	run.f.Bookmark(Way{resource, scope}, to)
+	run.f.Bookmark(Way{Resource: resource, Scope: scope}, to)
 	run.put(Item{Kind: Bookmark, Resource: resource, Scope: scope, Given: to})
 }
 
 func (w *world) read(run *sinkRun) {
 	for _, scope := range w.streams {
-		for _, c := range run.f.Comparisons(Way{resource, scope}) {
+		for _, c := range run.f.Comparisons(Way{Resource: resource, Scope: scope}) {
 			w.readOne(run, scope, c)
 		}
 	}
@@ -611,12 +611,12 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 			run.put(i)
 		}
 	}
-	if rd.suspects = open; len(open) > 0 || rd.list.After(run.f.From(Way{resource, Scope(c.Namespace)})) {
+	if rd.suspects = open; len(open) > 0 || rd.list.After(run.f.From(Way{Resource: resource, Scope: Scope(c.Namespace)})) {
 		return
 	}
 	run.put(run.f.End(resource, c))
 	delete(run.reader, c.ID)
-	run.frames(run.f.Due(Way{resource, scope}))
+	run.frames(run.f.Due(Way{Resource: resource, Scope: scope}))
 }
 
 func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, key change.Key) {
@@ -894,12 +894,12 @@ func (w *world) step() {
 		if scope == Others && r.Float64() < .5 {
 			of = "x"
 		}
-		if w.history == w.server.history && run.f.From(Way{resource, scope}).History == w.history {
-			run.f.Ask(Way{resource, of})
+		if w.history == w.server.history && run.f.From(Way{Resource: resource, Scope: scope}).History == w.history {
+			run.f.Ask(Way{Resource: resource, Scope: of}, change.Requested)
 			if run.disk.Places[resource] == nil {
 				run.disk.Places[resource] = Places{}
 			}
-			Ask(run.disk.Places[resource], of)
+			Ask(run.disk.Places[resource], of, change.Requested)
 			w.follow(run, run.line)
 		}
 	case x < .975 && w.restores:
@@ -943,7 +943,7 @@ func (w *world) restart() {
 func (w *world) judge() error {
 	for _, l := range w.logs {
 		run := w.runs[l.name]
-		if open := run.f.Comparisons(Way{resource, Others}); len(run.queue) > 0 || len(open) > 0 {
+		if open := run.f.Comparisons(Way{Resource: resource, Scope: Others}); len(run.queue) > 0 || len(open) > 0 {
 			return fmt.Errorf("sink %d is not done: %d queued, comparisons %v", l.name, len(run.queue), open)
 		}
 		if err := w.judgeLog(l); err != nil {
