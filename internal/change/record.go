@@ -69,6 +69,9 @@ type Record struct {
 	Last bool
 	// Position, where not zero, is the stream's position once this record and all before it are delivered.
 	Position Position
+	// Given, where not "", is the version up to which the listener that has the record was given everything of the
+	// stream, once it has it.
+	Given string
 }
 
 // Unreadable is why a record is withheld, or the reason of a gap of a stream, where what the API server sent cannot be

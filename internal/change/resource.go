@@ -122,8 +122,9 @@ type Entry struct {
 
 // Image is an object as it was delivered last.
 type Image struct {
-	UID    string
-	Object []byte
+	UID     string
+	Version string // "" where an earlier version has kept it
+	Object  []byte
 }
 
 // SinkOnly is an object that one sink was given before a crash, and that the saved inventory does not know. The watch

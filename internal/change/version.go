@@ -139,3 +139,16 @@ func (p Position) Leave() Position {
 
 // configured is the selector from before the stream left the configuration.
 func (p Position) configured() string { return strings.TrimPrefix(p.Selector, notConfigured) }
+
+// VersionAbove is the one above a resourceVersion.
+func VersionAbove(v string) string {
+	above := []byte(v)
+	for at := len(above) - 1; at >= 0; at-- {
+		if above[at] != '9' {
+			above[at]++
+			return string(above)
+		}
+		above[at] = '0'
+	}
+	return "1" + string(above)
+}

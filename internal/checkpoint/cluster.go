@@ -68,8 +68,12 @@ func (i identity) SetCluster(c Cluster) error {
 	if err != nil {
 		return err
 	}
+	_, noted, err := i.get(uidKey(before.UID))
+	if err != nil {
+		return err
+	}
 	return i.write(func(b *rows) error {
-		if found {
+		if found && !noted {
 			b.set(uidKey(before.UID), nil)
 		}
 		b.set(clusterKey(), appendCluster(nil, c))
@@ -78,7 +82,10 @@ func (i identity) SetCluster(c Cluster) error {
 }
 
 // MeetCluster notes durably that the cluster of the uid is behind the name now, before anything is told of it.
-func (i identity) MeetCluster(uid string) error { return i.set(uidKey(uid), nil) }
+func (i identity) MeetCluster(uid string) error {
+	_, err := i.Met(uid)
+	return err
+}
 
 // Clusters are the uids of all clusters that were ever behind the name: what is told under another one is not ours.
 func (i identity) Clusters() ([]string, error) {

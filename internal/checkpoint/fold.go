@@ -247,6 +247,23 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 	return s.Apply(i, rows)
 }
 
+// Untell takes back what was applied of an item that went to disk and that nobody may be told any more, since its stream
+// is not configured. The sink goes on before it, should the stream be back: of an object that may be gone by then it
+// counts as told of what was before.
+func (s *Saved) Untell(i *Item, rows Rows) error {
+	below := i.At.Below()
+	s.of(i.Resource).Each(i.Scope, func(namespace string, place Place) {
+		if place.At.After(below) {
+			place.At = below
+			s.Places[i.Resource][namespace] = place
+		}
+	})
+	if i.Kind != Told {
+		return nil
+	}
+	return rows.Put(i.Object(), Row{At: below, UID: i.UID})
+}
+
 func (s *Saved) of(resource string) Places {
 	if s.Places[resource] == nil {
 		s.Places[resource] = Places{}

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/klauspost/compress/s2"
 
@@ -91,5 +92,6 @@ func parseImage(value []byte) (change.Image, error) {
 	if err != nil {
 		return change.Image{}, fmt.Errorf("%w: %w", errValue, err)
 	}
-	return change.Image{UID: uid, Object: object}, nil
+	uid, version, _ := strings.Cut(uid, "\n")
+	return change.Image{UID: uid, Version: version, Object: object}, nil
 }

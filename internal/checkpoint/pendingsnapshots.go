@@ -154,6 +154,19 @@ func (b *pendingBook) steer(do Steering, pendingSnapshot PendingSnapshot) error 
 	return nil
 }
 
+// Pay forgets the snapshot, which its sink has, unless it is owed anew since.
+func (s *Store) Pay(of PendingSnapshot) error {
+	return s.edit(func(w *writer) error {
+		d, err := w.pendingSnapshots.find(Subscription{of.Sink, of.Stream}, of.Owed)
+		if err != nil || d.owed.Generation != of.Generation || !d.exists() {
+			return err
+		}
+		d.set(nothing)
+		w.pendingSnapshots.close()
+		return nil
+	})
+}
+
 // pay notes how far a record of a snapshot for one sink brings its pending snapshot: its end pays it, and an object in
 // order moves the cursor.
 func (b *pendingBook) pay(rec *change.Record, stream string) error {

@@ -104,6 +104,12 @@ func (s *SinkState) Found(i *Item) error {
 	return s.Fold(i, s)
 }
 
+// Untold takes back what Told noted of an item that went to disk.
+func (s *SinkState) Untold(i *Item) error {
+	s.told[i.Resource] = struct{}{}
+	return s.Untell(i, s)
+}
+
 // Row is what was saved or applied last of the object.
 func (s *SinkState) Row(of Object) (Row, error) {
 	if row, is := s.pending[of]; is {
@@ -165,14 +171,27 @@ type Spools struct {
 	Extents map[string]fifo.Spool
 }
 
+// KeptObject is an object as it was told last, which is kept to be the Before of what follows; without an Object
+// nothing is kept of it any more.
+type KeptObject struct {
+	Stream  string
+	Key     change.Key
+	UID     string
+	Version string
+	Object  []byte
+}
+
 // SaveSinks makes what was applied to the states durable, all of it or nothing (I5). After an error it can be called
 // again.
-func (s *Store) SaveSinks(states []*SinkState, spools Spools) error {
+func (s *Store) SaveSinks(states []*SinkState, spools Spools, kept []KeptObject) error {
 	err := s.write(func(r *rows) error {
 		for _, state := range states {
 			if err := state.fill(r); err != nil {
 				return err
 			}
+		}
+		for i := range kept {
+			kept[i].fill(r)
 		}
 		s.spools.put(r, spools.Chunks, spools.Extents)
 		return nil
@@ -187,6 +206,43 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools) error {
 		return nil
 	}
 	return s.reclaim(spools.Chunks, spools.Extents)
+}
+
+// Recall notes that the sink's log has lost records: see Saved.Recall. Where the log is read whole then, nothing is known
+// of the sink until that is done, and what is on disk for it is gone: the comparison finds it.
+func (s *Store) Recall(state *SinkState, whole bool) error {
+	state.Saved.Recall(whole)
+	if whole {
+		clear(state.pending)
+		clear(state.graves)
+		state.OnDisk = false
+	}
+	for resource := range state.Places {
+		state.told[resource] = struct{}{}
+	}
+	err := s.write(func(r *rows) error {
+		if whole {
+			for _, table := range []byte{tableRow, tableGrave, tableSpool} {
+				r.removeAll(sinkPrefix(table, state.Name))
+			}
+			r.remove(spooledKey(state.Name))
+		}
+		return state.fill(r)
+	})
+	if err == nil {
+		state.settled()
+	}
+	return err
+}
+
+func (k *KeptObject) fill(r *rows) {
+	r.key = appendKey(append(r.key[:0], streamPrefix(tableObject, k.Stream)...), k.Key)
+	if k.Object == nil {
+		r.remove(r.key)
+		return
+	}
+	r.value = appendImage(r.value[:0], k.UID+"\n"+k.Version, k.Object)
+	r.set(r.key, r.value)
 }
 
 // fill writes what was applied since the last save.

@@ -100,7 +100,7 @@ func playState(t *testing.T, r *rand.Rand) {
 		clear(touched)
 		plain.Mark = "m" + strconv.Itoa(h.version)
 		state.Mark = plain.Mark
-		must(t, store.SaveSinks([]*SinkState{state}, Spools{}))
+		must(t, store.SaveSinks([]*SinkState{state}, Spools{}, nil))
 		saved, savedRows = clonePlaces(plain), maps.Clone(rows)
 		compareState(t, state, &saved, savedRows)
 		if r.Intn(4) == 0 {

@@ -359,3 +359,43 @@ func (b *Backlog) Levels() Levels {
 	}
 	return levels
 }
+
+// SpillNext takes what the sink does not have out for disk, the oldest first, until it is as much as most, and returns
+// it in order: bookmarks, too, which have no place on disk. Dead letters that are sent again go back where they came
+// from, and are not among them where they were still queued.
+func (b *Backlog) SpillNext(most Limit) (taken, back []*change.Record) {
+	var size Limit
+	spill := func(rec *change.Record) {
+		if rec.Op == change.Bookmark {
+			if _, queued := b.queue.Remove(rec); queued {
+				b.Cancel(rec.Size())
+			} else {
+				b.flight.spill(rec)
+			}
+			taken = append(taken, rec)
+			return
+		}
+		switch gone := b.Spill(rec); {
+		case gone:
+			back = append(back, rec)
+			return
+		case rec.Replay != nil:
+			back = append(back, rec)
+		}
+		size.Bytes += rec.Size()
+		size.Records++
+		taken = append(taken, rec)
+	}
+	for _, rec := range b.flight.records {
+		if b.flight.read == nil && !b.flight.onDisk(rec) {
+			spill(rec)
+		}
+	}
+	for rec := b.queue.next(); rec != nil && size.Bytes < most.Bytes && size.Records < most.Records; rec = b.queue.next() {
+		spill(rec)
+	}
+	return taken, back
+}
+
+// Last is the record that was queued last, where it waits in its own place; nil where there is none.
+func (b *Backlog) Last() *change.Record { return b.queue.last() }

@@ -31,11 +31,22 @@ func NewFollower(saved *checkpoint.Saved, ids IDs) *Follower {
 type Standing struct {
 	Now    checkpoint.Point
 	Forgot string // it has forgotten what is before this version; "" is not known to have forgotten anything
+	// Oldest, where not "", is what a sink goes on from whose position the server has forgotten; else that is Now.
+	Oldest string
+	Stale  bool // no watch can go on from any position
+}
+
+// resume is where a sink goes on whose position is forgotten.
+func (s *Standing) resume() checkpoint.Point {
+	if s.Oldest != "" {
+		return checkpoint.Point{History: s.Now.History, Version: s.Oldest}
+	}
+	return s.Now
 }
 
 // remembers says whether a watch can go on from the point.
 func (s *Standing) remembers(at checkpoint.Point) bool {
-	return at.History == s.Now.History && !at.After(s.Now) && change.CompareVersions(at.Version, s.Forgot) >= 0
+	return !s.Stale && at.History == s.Now.History && !at.After(s.Now) && change.CompareVersions(at.Version, s.Forgot) >= 0
 }
 
 // Way is what a stream reads: a resource, in one namespace or in all.
@@ -53,13 +64,13 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	case len(s.positions) == 0:
 		return f.frame(way, checkpoint.Begin, server.Now, compared{s.full, change.Initial})
 	case s.forgotten(server):
-		frames = f.frame(way, checkpoint.Gap, server.Now, compared{s.full, s.reason(server)})
+		frames = f.frame(way, checkpoint.Gap, server.resume(), compared{s.full, s.reason(server)})
 		if frames[0].From = s.lowest; s.lost {
 			frames[0].From = checkpoint.Point{}
 		}
 		if s.lowest.History == server.Now.History { // also where the server stands before the position
 			places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
-				place.At = server.Now
+				place.At = server.resume()
 				places[namespace] = place
 			})
 		}
@@ -121,6 +132,8 @@ func (s *surveyed) reason(server Standing) change.Reason {
 		return change.Lost
 	case s.lowest.History != server.Now.History || server.Now.Compare(s.highest) < 0:
 		return change.Epoch
+	case server.Stale:
+		return change.Stale
 	}
 	return change.Gone
 }
@@ -278,6 +291,14 @@ func (f *Follower) Comparisons(way Way) (all []checkpoint.Comparison) {
 		}
 	})
 	return all
+}
+
+// Newest is the newest history that the sink was given anything of the resource in, 0 for none.
+func (f *Follower) Newest(resource string) (newest checkpoint.History) {
+	for _, place := range f.places[resource] {
+		newest = max(newest, place.At.History)
+	}
+	return newest
 }
 
 // End takes the comparison off.

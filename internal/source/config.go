@@ -14,6 +14,9 @@ type Config struct {
 	Stream    change.Stream
 	Selection Selection
 	Inventory Inventory
+	Histories Histories
+	// Kept, where set, is what each record's Before comes from; the records' objects are kept then. nil keeps none.
+	Kept Kept
 	// Saved is the position to continue from; the zero value is a fresh state.
 	Saved change.Position
 	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server
@@ -88,4 +91,11 @@ type Inventory interface {
 type Images interface {
 	// Last returns the object of the key, false where none is kept.
 	Last(stream string, key change.Key) (change.Image, bool, error)
+}
+
+// Kept are the objects as they were told last.
+type Kept interface {
+	Images
+	// Note keeps what the record tells of its object.
+	Note(rec *change.Record)
 }

@@ -104,3 +104,18 @@ func (s *sightings) add(rec *change.Record, watch int) error {
 	}
 	return nil
 }
+
+// isLike says whether both are of the same records.
+func (s *sightings) isLike(other *sightings) bool {
+	s.settle()
+	other.settle()
+	if len(s.settled) != len(other.settled) {
+		return false
+	}
+	for key := range s.settled {
+		if _, found := other.settled[key]; !found {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,134 @@
+package lines
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+)
+
+// Config is what Run runs.
+type Config struct {
+	ClusterUID string // of namespace kube-system
+	Sources    []Source
+	Sinks      []listener.Sink
+	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
+	Images     *listener.Images  // of the Store; nil where no source keeps objects
+	// StopTimeout is how long a stop may take to deliver what is in the queues.
+	StopTimeout time.Duration
+	// Overtaken, where set, ends when there is no use in delivering what is in the queues: another exporter does it. A
+	// stop waits for nothing then.
+	Overtaken context.Context
+	// Prove is as of listener.Config.
+	Prove func(ctx context.Context) error
+	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
+	OpenGrace time.Duration
+	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
+	Requests <-chan Request
+	// Orders are what is to be done with snapshots that are owed; nil is none. Each is answered.
+	Orders <-chan Order
+	// Replays are dead letters to be sent again; nil is none. Each is answered.
+	Replays <-chan Replay
+	// Reshape, where set, brings the object of a record that comes from disk into the form of today's rules. After an
+	// error no sink may have the object (I9).
+	Reshape func(rec *change.Record) error
+	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the
+	// run.
+	Follow func(ctx context.Context, set *StreamSet) error
+	// Beside, where set, is a stream without positions that is put in line while the sources run.
+	Beside   *Beside
+	Observer Observer
+}
+
+// Source is one stream of the cluster, as those know it who read it: a source.SharedInformer.
+type Source struct {
+	Stream change.Stream
+	// Run gives the stream to those of the sinks that are to be given it until ctx ends, and returns then; no goroutine
+	// of its own is left. over is that the stream is: the sinks know that nothing of it exists.
+	Run func(ctx context.Context, sinks []*listener.Intake) (over bool)
+	// Join gives a sink the stream that was not to be given it before. It returns at once.
+	Join func(sink *listener.Intake)
+	// Ask asks for a full comparison of the sink within the limits. It is false where the sink is not given the stream
+	// now. It returns at once.
+	Ask func(sink *listener.Intake, reason change.Reason, limits change.Limits) (asked bool)
+	// Withdraw makes what was asked for due no more.
+	Withdraw func(sink *listener.Intake, limits change.Limits)
+}
+
+// Beside is a stream that nobody can read again: its records have no positions, and are of no object. A sink that is
+// not open misses them.
+type Beside struct {
+	Stream change.Stream
+	// Run pushes the stream's records until ctx ends, and returns then. An error ends the whole run.
+	Run func(ctx context.Context, inlet *Inlet) error
+}
+
+// Observer is told what the pipeline does, and each of its sinks. Every field must be set; NopObserver has them all.
+// The callbacks are called from the pipeline's goroutines, sometimes under its locks: they return at once and call
+// nothing back.
+type Observer struct {
+	listener.Observer
+	// Left is told that a stream is over and forgotten.
+	Left func(stream change.Stream)
+}
+
+// NopObserver is an Observer that ignores everything.
+func NopObserver() Observer {
+	return Observer{Observer: listener.NopObserver(), Left: func(change.Stream) {}}
+}
+
+// Request asks a running pipeline for full snapshots.
+type Request struct {
+	Streams []string      // names as of change.Stream.String; none is all
+	Sink    string        // "" is every sink that takes the stream
+	Limits  change.Limits // of what is listed, as an API server takes them
+	// Also are further parts of the request: all are owed, or none.
+	Also []RequestPart
+	// Heard is saved with the request, as in checkpoint.Batch.
+	Heard map[string][]byte
+	// Answer is told nil when the request is durable, so that it survives a crash, or an error that names what is
+	// unknown and what there is. It must have room for one.
+	Answer chan<- error
+}
+
+// RequestPart is what else a Request is of.
+type RequestPart struct {
+	Streams []string
+	Limits  change.Limits
+}
+
+// Replay asks a running pipeline to send a dead letter to its sink again.
+type Replay struct {
+	Letter string // its id
+	// Record is the letter's, for its sink alone.
+	Record *change.Record
+	// Force sends it also where it is history: something newer is known of the object, or it is gone.
+	Force bool
+	// Answer is told what became of it: nil is delivered, and the letter is removed; a *SupersededError that it is
+	// history. It must have room for one.
+	Answer chan<- ReplayEnd
+}
+
+// ReplayEnd is what became of a letter.
+type ReplayEnd struct {
+	LeftOut string // what it was sent without, since it did not fit; "" is nothing
+	Err     error  // nil is delivered
+}
+
+// Order says what is to be done with full snapshots that are owed.
+type Order struct {
+	Do  checkpoint.Steering
+	IDs []string // as of checkpoint.PendingSnapshot.ID
+	// Heard is saved with the order, as in checkpoint.Batch.
+	Heard map[string][]byte
+	// Answer is told nil when the order is durable, or an error; an *OrderError is of an order that cannot be followed.
+	// Then nothing of it is done. It must have room for one.
+	Answer chan<- error
+}
+
+// OrderError is an order that cannot be followed, and says why and what could be.
+type OrderError struct{ Text string }
+
+func (e *OrderError) Error() string { return e.Text }

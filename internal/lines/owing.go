@@ -1,0 +1,338 @@
+package lines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+)
+
+// owing are the full snapshots that somebody has asked for, and that are saved until their ends are. The sinks are
+// asked for each as soon as they are given the stream.
+type owing struct {
+	wake chan struct{} // buffered 1
+
+	mu    sync.Mutex // guards the following, and one change of what is owed at a time
+	asked map[string]uint64
+}
+
+// look has the snapshots asked for that can be.
+func (o *owing) look() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// askAgain is how often is looked whether a sink can be asked that was not given the stream before.
+const askAgain = time.Second
+
+// oweAll asks for what is owed until ctx ends.
+func (r *run) oweAll(ctx context.Context) error {
+	for {
+		open, err := r.askOwed()
+		if err != nil {
+			return err
+		}
+		var again <-chan time.Time
+		if open {
+			again = time.After(askAgain)
+		}
+		select {
+		case <-r.owing.wake:
+		case <-again:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// askOwed asks for what is owed and was not asked for, and says whether something is left of that.
+func (r *run) askOwed() (open bool, err error) {
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	pending, err := r.Store.PendingSnapshots()
+	if err != nil {
+		return false, fmt.Errorf("read the snapshots that are owed: %w", err)
+	}
+	if r.owing.asked == nil {
+		r.owing.asked = map[string]uint64{}
+	}
+	for _, d := range pending {
+		if generation, is := r.owing.asked[d.ID()]; is && generation == d.Generation || d.Paused {
+			continue
+		}
+		s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink)
+		switch {
+		case s == nil || l == nil:
+		case s.Ask(&l.Intake, d.Reason, d.Limits):
+			r.owing.asked[d.ID()] = d.Generation
+		default:
+			open = true
+		}
+	}
+	return open, nil
+}
+
+func (r *run) sourceOf(stream string) *Source {
+	for _, s := range r.all() {
+		if s.Stream.String() == stream {
+			return &s
+		}
+	}
+	return nil
+}
+
+func (r *run) listenerOf(sinkName string) *listener.Listener {
+	for _, l := range r.listeners {
+		if l.Name == sinkName {
+			return l
+		}
+	}
+	return nil
+}
+
+// paid notes that a comparison has ended, and that this is saved. It returns at once.
+func (r *run) paid(sinkName string, end *checkpoint.Item) {
+	if !end.Comparison.Full {
+		return
+	}
+	go r.pay(sinkName, *end)
+}
+
+// pay forgets the snapshots that the comparison was.
+func (r *run) pay(sinkName string, end checkpoint.Item) {
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	pending, err := r.Store.PendingSnapshots()
+	if err != nil {
+		r.Observer.CommitFailed(err)
+		return
+	}
+	chosen := strings.HasSuffix(end.Comparison.ID, checkpoint.PartSuffix)
+	for _, d := range pending {
+		s := r.sourceOf(d.Stream)
+		_, asked := r.owing.asked[d.ID()]
+		if d.Sink != sinkName || s == nil || !asked || s.Stream.Resource.String() != end.Resource || chosen != (d.Limits.Name != "" || d.Limits.Selector != "") {
+			continue
+		}
+		if namespace := checkpoint.Scope(d.Limits.Namespace); !chosen && namespace != "" && namespace != end.Scope && end.Scope != checkpoint.Others {
+			continue
+		}
+		if err := r.Store.Pay(d); err != nil {
+			r.Observer.CommitFailed(err)
+			return
+		}
+		delete(r.owing.asked, d.ID())
+	}
+}
+
+// serveRequests answers requests and orders until ctx ends.
+func (r *run) serveRequests(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case request, open := <-r.Requests:
+			if !open {
+				return
+			}
+			answer(request.Answer, r.request(&request))
+		case order, open := <-r.Orders:
+			if !open {
+				return
+			}
+			answer(order.Answer, r.steer(&order))
+		}
+	}
+}
+
+func answer(to chan<- error, err error) {
+	select {
+	case to <- err:
+	default: // nobody listens
+	}
+}
+
+// request owes the snapshots. The same request twice is two snapshots, unless the first has not begun.
+func (r *run) request(request *Request) error {
+	var all []checkpoint.PendingSnapshot
+	for _, part := range append([]RequestPart{{request.Streams, request.Limits}}, request.Also...) {
+		some, err := r.partOf(request.Sink, part)
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	if err := r.Store.Commit(checkpoint.Batch{PendingSnapshots: all, Heard: request.Heard}); err != nil {
+		return fmt.Errorf("note %d snapshots that are owed: %w", len(all), err)
+	}
+	r.owing.look()
+	return nil
+}
+
+// partOf are the snapshots of one part of a request.
+func (r *run) partOf(sinkName string, part RequestPart) (all []checkpoint.PendingSnapshot, err error) {
+	if sinkName != "" && r.listenerOf(sinkName) == nil {
+		return nil, fmt.Errorf("ask for a snapshot for sink %q: there is no such sink: choose of %s", sinkName, strings.Join(r.sinkNames(), ", "))
+	}
+	var names, taken []string
+	for _, s := range r.all() {
+		names = append(names, s.Stream.String())
+		for _, l := range r.listeners {
+			if sinkName != "" && l.Name != sinkName || !l.Takes(&s.Stream) {
+				continue
+			}
+			taken = append(taken, s.Stream.String())
+			if (len(part.Streams) == 0 || slices.Contains(part.Streams, s.Stream.String())) && part.Limits.Reach(&s.Stream) {
+				all = append(all, checkpoint.PendingSnapshot{
+					Stream: s.Stream.String(), Owed: change.Owed{Sink: l.Name, Reason: change.Requested, Limits: part.Limits},
+				})
+			}
+		}
+	}
+	for _, name := range part.Streams {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("ask for a snapshot of %q: there is no such stream: choose of %s", name, strings.Join(names, ", "))
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",
+			strings.Join(part.Streams, ", "), strings.Join(slices.Compact(taken), ", "))
+	}
+	return all, nil
+}
+
+func (r *run) sinkNames() (names []string) {
+	for _, l := range r.listeners {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// steer follows the order. What is saved comes first: a crash after it finds nothing to read, or what is to be read.
+func (r *run) steer(order *Order) error {
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	all, err := r.Store.PendingSnapshots()
+	if err != nil {
+		return fmt.Errorf("read the snapshots that are owed: %w", err)
+	}
+	var chosen []checkpoint.PendingSnapshot
+	for _, id := range order.IDs {
+		at := slices.IndexFunc(all, func(d checkpoint.PendingSnapshot) bool { return d.ID() == strings.ToLower(id) })
+		switch {
+		case at < 0:
+			return &OrderError{fmt.Sprintf("no snapshot %q; %s", id, thereAre(all))}
+		case order.Do == checkpoint.Resume && !all[at].Paused:
+			return &OrderError{fmt.Sprintf("snapshot %s of %s for sink %s: it is not paused", id, all[at].Stream, all[at].Sink)}
+		}
+		chosen = append(chosen, all[at])
+	}
+	if err := r.Store.Commit(checkpoint.Batch{Steered: chosen, Steering: order.Do, Heard: order.Heard}); err != nil {
+		return fmt.Errorf("save what becomes of %d snapshots: %w", len(chosen), err)
+	}
+	for _, d := range chosen {
+		delete(r.owing.asked, d.ID())
+		if s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink); order.Do != checkpoint.Resume && s != nil && l != nil {
+			s.Withdraw(&l.Intake, d.Limits)
+		}
+	}
+	r.owing.look()
+	return nil
+}
+
+func thereAre(all []checkpoint.PendingSnapshot) string {
+	if len(all) == 0 {
+		return "none is owed"
+	}
+	var names []string
+	for i := range all {
+		names = append(names, fmt.Sprintf("%s (%s of %s for %s)", all[i].ID(), all[i].Reason, all[i].Stream, all[i].Sink))
+	}
+	return "there are: " + strings.Join(names, ", ")
+}
+
+// resync asks for the periodic resyncs of a sink until ctx ends: ShouldResync of client-go's listeners, as a clock of
+// its own. The streams are spread over the second half of the first period, so that they are not all listed at once.
+func (r *run) resync(ctx context.Context, l *listener.Listener) {
+	next := map[string]time.Time{}
+	for {
+		now, wait := time.Now(), l.Resync
+		for _, s := range r.all() {
+			name := s.Stream.String()
+			if !l.Takes(&s.Stream) {
+				continue
+			}
+			at, known := next[name]
+			switch {
+			case !known:
+				at = now.Add(time.Duration((0.5 + rand.Float64()/2) * float64(l.Resync)))
+			case !at.After(now):
+				s.Ask(&l.Intake, change.Resync, change.Limits{})
+				at = now.Add(l.Resync)
+			}
+			next[name] = at
+			wait = min(wait, at.Sub(now))
+		}
+		timer := time.NewTimer(max(wait, time.Millisecond))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
+func (r *run) serveReplays(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case replay, open := <-r.Replays:
+			if !open {
+				return
+			}
+			if err := r.replay(ctx, &replay); err != nil {
+				replay.answer("", err)
+			}
+		}
+	}
+}
+
+func (p *Replay) answer(leftOut string, err error) {
+	select {
+	case p.Answer <- ReplayEnd{leftOut, err}:
+	default: // it has one already
+	}
+}
+
+// replay puts one letter in line. The listener answers.
+func (r *run) replay(ctx context.Context, replay *Replay) error {
+	rec := *replay.Record
+	if !rec.Op.OfObject() {
+		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
+	}
+	s, l := r.sourceOf(rec.Stream.String()), r.listenerOf(rec.Sink)
+	if s == nil || l == nil || l.DeadLetters == nil || !l.Takes(rec.Stream) {
+		return fmt.Errorf("sink %s does not take %s any more: configure it again, or delete the letter", rec.Sink, rec.Stream)
+	}
+	if !l.IsOffered(rec.Stream) {
+		return fmt.Errorf("sink %s is stopped, or comes back just now: try again when it is open", rec.Sink)
+	}
+	rec.Remarks = nil
+	rec.Replay = &change.Replay{Letter: replay.Letter, Force: replay.Force, Done: replay.answer}
+	return l.Push(ctx, &rec)
+}

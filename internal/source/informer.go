@@ -1,0 +1,394 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// Informer is one watch of a stream, and the sinks that are given what it brings: client-go's Reflector runs it. Its
+// loop of lists and watches, their time limits, 410, 429, very short watches and backoff are the Reflector's own rules.
+// What is ours are the ListerWatcher, which lists nothing, and the decoder.
+//
+// A watch begins at the lowest position of its sinks, and the others skip what they have by its number. What a watch
+// cannot bring a comparison does, which is read beside it.
+type Informer struct {
+	*Config
+	shared  *SharedInformer
+	stream  *change.Stream
+	way     listener.Way
+	retries *wait.Backoff
+	end     context.CancelFunc // of the informer
+	running context.Context    // nil before it runs; as the turn
+
+	origin  origin
+	silence silence
+	remnant remnant
+
+	turns    turns // guards the following
+	seats    []*listener.Seat
+	epoch    string // the history that is read, as of change.NewEpoch
+	from     string // where the watch began that was opened last
+	brought  string // the highest version that a watch has brought, or began at
+	seen     sightings
+	proof    proof
+	heard    time.Time     // when the last record was read; zero in a life that had none yet
+	loan     loan          // of the frame that goes in line
+	stale    bool          // no position can be gone on with
+	gone     change.Reason // of the next gap
+	forgot   string        // the server has forgotten what is before this version; "" is nothing
+	comparer comparer
+}
+
+// patience is how long the other sinks of a watch wait for one whose queue is full, before that goes on with a watch of
+// its own: one that keeps up as a rule need not open one.
+const patience = 20 * time.Millisecond
+
+// tell gives a record of the watch to the sinks.
+func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) error {
+	base, err := i.shape(rec)
+	if err != nil {
+		return err
+	}
+	if !again {
+		i.Observer.Received(rec)
+	}
+	i.comparer.meets(rec.Key)
+	if i.heard = rec.Received; i.Kept != nil && rec.ResourceVersion > "" {
+		defer i.note(rec, base)
+	}
+	var waiting []*listener.Seat
+	kept := i.seats[:0:0]
+	for _, seat := range i.seats {
+		answer, err := seat.Offer(rec, &i.way, base)
+		if err != nil {
+			return fmt.Errorf("find out what sink %s knows of %s in %s: %w", seat.Name, rec.Key, i.stream, err)
+		}
+		switch answer {
+		case listener.NoRoom:
+			waiting = append(waiting, seat)
+		case listener.NotOffered:
+			continue
+		}
+		kept = append(kept, seat)
+	}
+	i.seats = kept
+	return i.await(ctx, rec, base, waiting)
+}
+
+// await offers the record to sinks whose queues were full. Where there are others, they wait a moment only, and those
+// that have no room by then leave the watch: they go on from their positions, with one of their own.
+func (i *Informer) await(ctx context.Context, rec *change.Record, base string, waiting []*listener.Seat) error {
+	var over <-chan time.Time
+	for len(waiting) > 0 {
+		if over == nil && len(waiting) < len(i.seats) {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			over = timer.C
+		}
+		room := waiting[0].Room()
+		answer, err := waiting[0].Offer(rec, &i.way, base)
+		if err != nil {
+			return fmt.Errorf("find out what sink %s knows of %s in %s: %w", waiting[0].Name, rec.Key, i.stream, err)
+		}
+		if answer != listener.NoRoom {
+			if answer == listener.NotOffered {
+				i.leave(waiting[0])
+			}
+			waiting = waiting[1:]
+			continue
+		}
+		select {
+		case <-room:
+		case <-over:
+			for _, seat := range waiting {
+				i.leave(seat)
+				i.shared.setApart(seat.Intake)
+			}
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// leave takes the sink out of the watch; the caller has the turn.
+func (i *Informer) leave(seat *listener.Seat) {
+	left := i.seats[:0:0]
+	for _, other := range i.seats {
+		if other != seat {
+			left = append(left, other)
+		}
+	}
+	i.seats = left
+}
+
+// bookmark moves the sinks on.
+func (i *Informer) bookmark(version string) {
+	rec := &change.Record{Stream: i.stream, Op: change.Bookmark, ResourceVersion: version, Received: time.Now(), Epoch: i.epoch}
+	left := i.seats[:0:0]
+	for _, seat := range i.seats {
+		if seat.Bookmark(rec, &i.way) {
+			left = append(left, seat)
+		}
+	}
+	i.seats, i.heard = left, rec.Received
+}
+
+// brings notes the version of what the watch has brought.
+func (i *Informer) brings(version string) {
+	if change.CompareVersions(version, i.brought) > 0 {
+		i.brought = strings.Clone(version)
+		i.seen.forget()
+	}
+}
+
+// record makes the record of an object.
+func (i *Informer) record(op change.Op, object *frame.Object) change.Record {
+	rec := change.Record{
+		Stream: i.stream, Op: op, Key: change.Key{Namespace: object.Namespace, Name: object.Name}, UID: object.UID,
+		ResourceVersion: object.ResourceVersion, Object: object.JSON, Received: time.Now(), Epoch: i.epoch,
+	}
+	if op != change.Deleted { // it says who changed the object last, and not who deleted it
+		rec.Actor = object.Actor
+	}
+	if object.Err != nil {
+		markUnreadable(&rec)
+	}
+	return rec
+}
+
+// shape gives the record the form that all sinks share, and returns the version of its Before.
+func (i *Informer) shape(rec *change.Record) (base string, err error) {
+	if base, err = i.recall(rec); err != nil {
+		return "", err
+	}
+	if i.Shape != nil {
+		i.Shape(rec)
+		i.loan.shaped(rec)
+	}
+	i.ignore(rec)
+	if i.Involve == nil {
+		return base, nil
+	}
+	if err := i.Involve(rec); err != nil {
+		return "", fmt.Errorf("look up what %s is about: %w", rec.Key, err)
+	}
+	return base, nil
+}
+
+// recall gives the record the object as it was told last, where that is older, and has its own kept. A Sync record
+// changes nothing, so nothing was before it.
+func (i *Informer) recall(rec *change.Record) (base string, err error) {
+	if i.Kept == nil || !rec.Op.OfObject() {
+		return "", nil
+	}
+	rec.Keep = true
+	image, found, err := i.Kept.Last(i.stream.String(), rec.Key)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look up the last form of %s in %s: %w", rec.Key, i.stream, err)
+	case !found || change.CompareVersions(image.Version, rec.ResourceVersion) >= 0:
+		return image.Version, nil
+	case rec.Op != change.Sync && image.UID == rec.UID:
+		rec.Before = image.Object
+	}
+	return image.Version, nil
+}
+
+// note keeps what the record tells of its object, unless something newer is kept.
+func (i *Informer) note(rec *change.Record, base string) {
+	if change.CompareVersions(base, rec.ResourceVersion) < 0 {
+		i.Kept.Note(rec)
+	}
+}
+
+// ignore withdraws an update that differs in nothing that matters from what was told last. Nothing is ignored while a
+// sink is compared: it may be told of the object by the watch alone.
+func (i *Informer) ignore(rec *change.Record) {
+	told := rec.Filtered || rec.Withheld != "" || rec.Object == nil || rec.Before == nil
+	if i.Ignore != nil && !i.comparer.is && rec.Op == change.Updated && !told && i.Ignore(rec) {
+		rec.Filtered, rec.Object, rec.Before, rec.Actor = true, nil, nil, nil
+		if i.Observer.Ignored != nil {
+			i.Observer.Ignored(rec)
+		}
+	}
+	if i.BeforeHidden {
+		rec.Before = nil
+	}
+}
+
+// begin has the sinks go on with the watch that is about to be opened, and returns where that begins, which is the
+// lowest of their positions (rule lowest).
+func (i *Informer) begin(ctx context.Context) (from string, err error) {
+	standing, err := i.standing(ctx)
+	if err != nil {
+		return "", err
+	}
+	i.turns.take()
+	defer i.turns.give()
+	left := i.seats[:0:0]
+	for _, seat := range i.seats {
+		if !seat.IsOffered(i.stream) || seat.IsOver() {
+			continue
+		}
+		seat.Begin(&i.way, *standing, i.frame)
+		at, _ := seat.From(&i.way)
+		if at.History != standing.Now.History {
+			continue // it is over by now
+		}
+		if left = append(left, seat); from == "" || change.CompareVersions(at.Version, from) < 0 {
+			from = at.Version
+		}
+	}
+	i.seats, i.stale, i.forgot = left, false, ""
+	if len(left) == 0 {
+		return "", errNobody
+	}
+	i.comparer.is = i.compares()
+	if i.from = from; change.CompareVersions(from, i.brought) > 0 {
+		i.brought = from
+	}
+	return from, nil
+}
+
+// errNobody says that the watch has no sink any more.
+var errNobody = errors.New("no sink is given the stream")
+
+// compares says whether a comparison of any sink is under way; the caller has the turn.
+func (i *Informer) compares() bool {
+	for _, seat := range i.seats {
+		if len(seat.Comparisons(&i.way)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// standing is where the server stands. A position means something only in the history that it was reached in: another
+// cluster behind the same address, and an etcd that was restored to the past, begin a new one.
+//
+// A watch from a version that the server has not reached is silent until it gets there, and loses everything in
+// between. The proof is asked for after a failure.
+func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
+	uid := ""
+	if i.ClusterUID != "" {
+		var err error
+		if uid, err = i.origin.cluster(ctx, i.origin.trust.asked()); err != nil {
+			return nil, err
+		}
+	}
+	fresh, highest := false, checkpoint.Point{}
+	known := checkpoint.History(0)
+	i.turns.take()
+	for _, seat := range i.seats {
+		at, newest := seat.From(&i.way)
+		fresh = fresh || at.History == 0
+		known = max(known, newest)
+		if at.After(highest) {
+			highest = at
+		}
+	}
+	brought, p := i.brought, i.proof
+	i.turns.give()
+	ask := i.origin.present
+	if fresh {
+		ask = i.origin.watchable
+	}
+	now, err := ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	epoch, err := i.shared.history(uid, known)
+	if err != nil {
+		return nil, err
+	}
+	behind := highest.History == checkpoint.HistoryOf(epoch) && change.CompareVersions(now, highest.Version) < 0
+	if behind || epoch == i.epoch && i.origin.trust.suspect.Load() && i.origin.refutes(ctx, brought, p) {
+		if epoch, err = i.shared.newHistory(uid, epoch); err != nil {
+			return nil, err
+		}
+	}
+	gone := change.Gone
+	if i.forgot != "" {
+		gone = i.redefined(ctx)
+	}
+	i.turns.take()
+	defer i.turns.give()
+	if i.gone = gone; epoch != i.epoch {
+		i.epoch, i.proof, i.brought = epoch, proof{}, ""
+	}
+	standing := &listener.Standing{Now: checkpoint.Point{History: checkpoint.HistoryOf(epoch), Version: now}, Stale: i.stale, Forgot: i.forgot}
+	if i.forgot != "" {
+		if oldest := i.remnant.begin(change.VersionBelow(i.forgot), now); oldest != now {
+			standing.Oldest, standing.Forgot = oldest, oldest
+		}
+	}
+	return standing, nil
+}
+
+// frame makes the record of a frame for a sink; the caller has the turn.
+func (i *Informer) frame(seat *listener.Seat, item *checkpoint.Item) *change.Record {
+	c := item.Comparison
+	snapshot := &change.Snapshot{
+		ID: c.ID, Reason: c.Reason, From: item.From.Version, Since: i.heard, ResourceVersion: item.At.Version, Epoch: change.ClusterOf(i.epoch),
+		Sinks: []string{seat.Name},
+	}
+	if c.Reason == change.Gone {
+		snapshot.Reason = i.gone
+	}
+	op := change.SnapshotBegin
+	if item.Kind == checkpoint.Gap {
+		op = change.Gap
+	} else {
+		i.Observer.Reconciling(*i.stream, snapshot)
+	}
+	return i.framing(op, snapshot, item.Scope)
+}
+
+// framing makes a record that frames a snapshot of a part of the stream.
+func (i *Informer) framing(op change.Op, snapshot *change.Snapshot, scope checkpoint.Scope) *change.Record {
+	rec := &change.Record{
+		Stream: i.stream, Op: op, ResourceVersion: snapshot.ResourceVersion, Received: time.Now(), Snapshot: snapshot, Epoch: i.epoch,
+	}
+	if scope != i.way.Scope {
+		rec.Key.Namespace, snapshot.Limits.Namespace = string(scope), string(scope)
+	}
+	return rec
+}
+
+// refuse ends the stream for this life where the error says that it must, and announces so. It returns the error.
+func (i *Informer) refuse(ctx context.Context, err error) error {
+	if _, unordered := errors.AsType[*UnorderedError](err); !unordered || i.shared.isRefused() != nil {
+		return err
+	}
+	i.shared.refused.Store(&err)
+	for _, seat := range i.seats {
+		at, _ := seat.From(&i.way)
+		if at.Version == "" {
+			continue
+		}
+		gap := change.Snapshot{ID: at.Version, Reason: change.Stale, From: at.Version, ResourceVersion: at.Version, Sinks: []string{seat.Name}}
+		i.tellUnreadable(seat, gap, err)
+	}
+	return err
+}
+
+// tellUnreadable tells a sink of a gap of the stream for what cannot be read.
+func (i *Informer) tellUnreadable(seat *listener.Seat, gap change.Snapshot, why error) {
+	gap.ID = gap.ResourceVersion + checkpoint.PartSuffix
+	rec := i.framing(change.Gap, &gap, i.way.Scope)
+	rec.Remarks = &change.Remarks{Rejected: change.Unreadable}
+	i.Observer.tellUnreadable(rec, why)
+	seat.Tell(rec, checkpoint.Item{Kind: checkpoint.Sync, Resource: i.way.Resource, Scope: i.way.Scope})
+}

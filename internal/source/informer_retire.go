@@ -1,0 +1,69 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+)
+
+// retireFor tells the sink that nothing of the stream exists.
+func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version string) error {
+	at, newest := seat.From(&i.way)
+	if newest == 0 {
+		return nil
+	}
+	var err error
+	if i.epoch, err = i.Histories.EpochOf(newest); err != nil { // what is told is of the history that was delivered (I8)
+		return err
+	}
+	version = cmp.Or(version, at.Version, "0")
+	asOf := checkpoint.Point{History: newest, Version: version}
+	snapshot := &change.Snapshot{
+		ID: version + "." + strconv.FormatInt(time.Now().UnixMilli(), 10) + checkpoint.PartSuffix, Reason: change.Removed, From: at.Version,
+		ResourceVersion: version, Epoch: change.ClusterOf(i.epoch), Sinks: []string{seat.Name},
+	}
+	frame := func(op change.Op) {
+		seat.Tell(i.framing(op, snapshot, i.way.Scope), checkpoint.Item{Kind: checkpoint.Sync, Resource: i.way.Resource, Scope: i.way.Scope})
+	}
+	begun := false
+	for key, err := range seat.Has(i.way.Resource, string(i.way.Scope), "", "") {
+		if err != nil {
+			return err
+		}
+		of := checkpoint.Object{Resource: i.way.Resource, Key: key}
+		last, err := seat.Newest(of)
+		if err != nil {
+			return err
+		}
+		if !last.Exists() {
+			continue
+		}
+		if _, err := seat.Below(ctx, mostAhead); err != nil {
+			return err
+		}
+		if !begun {
+			begun = true
+			i.Observer.Reconciling(*i.stream, snapshot)
+			frame(change.Gap)
+			frame(change.SnapshotBegin)
+		}
+		gone := &change.Record{
+			Stream: i.stream, Op: change.Deleted, Key: key, UID: last.UID, ResourceVersion: asOf.Version, Received: time.Now(),
+			FinalStateUnknown: true, Snapshot: snapshot, Epoch: i.epoch,
+		}
+		if i.Shape != nil {
+			i.Shape(gone)
+		}
+		snapshot.Counts.Deleted++
+		seat.Tell(gone, listener.Deleted(of, i.way.Scope, last, asOf))
+	}
+	frame(change.SnapshotEnd)
+	i.Observer.Reconciled(*i.stream, snapshot)
+	seat.Over(&i.way, i.stream)
+	return nil
+}

@@ -1,0 +1,371 @@
+package source
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+)
+
+// Histories name the histories of the clusters that were ever behind the name; *checkpoint.Store is one.
+type Histories interface {
+	// EpochOf is the name of the history, as of change.NewEpoch.
+	EpochOf(history checkpoint.History) (string, error)
+	// Met notes durably that the cluster of the uid is there, and returns the history that began when it was first.
+	Met(uid string) (checkpoint.History, error)
+}
+
+// SharedInformer is the life of one resource's stream, as client-go's is that of a resource: one Informer that all sinks
+// share, and others for those that are not where it stands. Whoever follows the server's discovery tells it: Serve and
+// End return at once, and may be called from any goroutine.
+//
+// A resource is the same in each of its versions, so a stream goes on in another version where it was.
+type SharedInformer struct {
+	config  Config
+	refused atomic.Pointer[error] // why the stream is not read any more; nil while it is
+
+	mu        sync.Mutex // guards the following
+	version   string     // to read; "" is to wait
+	over      bool       // the resource is gone, as of
+	at        string     // this resourceVersion
+	stop      context.CancelFunc
+	informers []*Informer
+	arrived   []*listener.Intake // that are to be given the stream
+	apart     map[*listener.Intake]bool
+	woken     chan struct{} // buffered 1
+	epoch     string        // the newest history
+}
+
+// NewSharedInformer is one that is not running, and waits until it is told what is served.
+func NewSharedInformer(config Config) *SharedInformer {
+	config.generation = new(atomic.Int64)
+	return &SharedInformer{config: config, stop: func() {}, woken: make(chan struct{}, 1), apart: map[*listener.Intake]bool{}}
+}
+
+// Serve says that the resource is served, and to be read in the version.
+func (s *SharedInformer) Serve(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version != version {
+		s.version = version
+		s.stop()
+	}
+}
+
+// Define says of which generation the resource's definition is, where that is not known yet.
+func (s *SharedInformer) Define(generation int64) { s.config.generation.CompareAndSwap(0, generation) }
+
+// End says that the resource's definition was deleted before the version. The sinks are told so, and the stream is over
+// then.
+func (s *SharedInformer) End(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over, s.at = true, version
+	s.stop()
+}
+
+// Join gives the sink the stream from now on, where it is to be given that. It returns at once.
+func (s *SharedInformer) Join(sink *listener.Intake) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.arrived, sink) {
+		s.arrived = append(s.arrived, sink)
+	}
+	s.wake()
+}
+
+// setApart gives a sink the stream whose queue is full, when that has room.
+func (s *SharedInformer) setApart(sink *listener.Intake) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apart[sink] = true
+	if !slices.Contains(s.arrived, sink) {
+		s.arrived = append(s.arrived, sink)
+	}
+	s.wake()
+}
+
+func (s *SharedInformer) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Run reads for the sinks until ctx ends, or the resource is gone and the sinks know it: over is true then.
+func (s *SharedInformer) Run(ctx context.Context, sinks []*listener.Intake) (over bool) {
+	for ctx.Err() == nil {
+		now, stop := context.WithCancel(ctx)
+		s.mu.Lock()
+		s.stop = stop
+		version, over, at := s.version, s.over, s.at
+		s.mu.Unlock()
+		switch {
+		case over:
+			stop()
+			return s.retire(ctx, sinks, at)
+		case version == "":
+			<-now.Done()
+		default:
+			s.turn(now, version, sinks)
+		}
+		stop()
+	}
+	return false
+}
+
+// turn reads the stream in the version until ctx ends.
+func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*listener.Intake) {
+	stream := s.config.Stream
+	stream.Resource.Version = version
+	var informers sync.WaitGroup
+	defer informers.Wait()
+	first := slices.DeleteFunc(slices.Clone(sinks), func(sink *listener.Intake) bool { return !sink.IsOffered(&stream) })
+	s.mu.Lock()
+	s.arrived = slices.DeleteFunc(s.arrived, func(sink *listener.Intake) bool { return slices.Contains(first, sink) })
+	clear(s.apart)
+	s.mu.Unlock()
+	start := func(sinks []*listener.Intake, apart bool) {
+		if i := s.newInformer(&stream, sinks); i != nil {
+			informers.Go(func() { s.run(ctx, i, apart) })
+		}
+	}
+	start(first, false)
+	for {
+		for _, sink := range s.arrivals() {
+			if sink.IsOffered(&stream) && !s.has(sink) {
+				start([]*listener.Intake{sink}, true)
+			}
+		}
+		select {
+		case <-s.woken:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// run runs the informer. A sink that is apart is given the stream when half of its queue is free.
+func (s *SharedInformer) run(ctx context.Context, i *Informer, apart bool) {
+	defer s.remove(i)
+	if apart {
+		for _, seat := range i.seats {
+			if _, err := seat.Below(ctx, 1<<62); err != nil {
+				return
+			}
+		}
+	}
+	i.run(ctx)
+}
+
+func (s *SharedInformer) arrivals() []*listener.Intake {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	arrived := s.arrived
+	s.arrived = nil
+	return arrived
+}
+
+// newInformer is one for the sinks, nil where there is none.
+func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake) *Informer {
+	i := &Informer{
+		Config: &s.config, shared: s, stream: stream, turns: newTurns(), silence: silence{least: minSilence}, retries: reflectorBackoff(), end: func() {},
+		way: listener.Way{Resource: stream.Resource.String(), Scope: checkpoint.ScopeOf(stream), Selection: s.config.Selection.String()},
+	}
+	i.origin.collection = collection{s.config.Client, *stream, s.config.Selection, s.config.Keep}
+	i.origin.versions.stream = stream
+	for _, sink := range sinks {
+		if seat, offered := sink.Seat(); offered {
+			i.seats = append(i.seats, seat)
+		}
+	}
+	if len(i.seats) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.informers = append(s.informers, i)
+	return i
+}
+
+func (s *SharedInformer) remove(i *Informer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.informers = slices.DeleteFunc(s.informers, func(other *Informer) bool { return other == i })
+	s.wake()
+}
+
+// has says whether an informer gives the sink the stream.
+func (s *SharedInformer) has(sink *listener.Intake) bool {
+	for _, i := range s.all() {
+		i.turns.take()
+		is := slices.ContainsFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == sink && !seat.IsOver() })
+		i.turns.give()
+		if is {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *SharedInformer) all() []*Informer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.informers)
+}
+
+// tryJoin lets sinks go on with the watch of an earlier informer, where they were given all that this has brought (rule
+// join). The caller has the turn of theirs.
+func (s *SharedInformer) tryJoin(i *Informer) {
+	s.mu.Lock()
+	if len(s.informers) < 2 || s.informers[0] == i {
+		s.mu.Unlock()
+		return
+	}
+	common := s.informers[0]
+	s.mu.Unlock()
+	select {
+	case common.turns.taken <- struct{}{}:
+	default:
+		return // another time
+	}
+	defer common.turns.give()
+	if common.turns.open == 0 || common.epoch != i.epoch || len(common.seats) == 0 {
+		return
+	}
+	brought := checkpoint.Point{History: checkpoint.HistoryOf(common.epoch), Version: common.brought}
+	for _, seat := range slices.Clone(i.seats) {
+		at, _ := seat.From(&i.way)
+		if len(seat.Comparisons(&i.way)) == 0 && (listener.MayJoin(at, brought) || i.brought == common.brought && i.seen.isLike(&common.seen)) {
+			i.leave(seat)
+			common.seats = append(common.seats, seat)
+		}
+	}
+	if len(i.seats) == 0 {
+		i.end()
+	}
+}
+
+// history is the history of the cluster that is read: the newest that is known.
+func (s *SharedInformer) history(uid string, known checkpoint.History) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known > checkpoint.HistoryOf(s.epoch) || s.epoch == "" && known > 0 {
+		epoch, err := s.config.Histories.EpochOf(known)
+		if err != nil {
+			return "", err
+		}
+		s.epoch = epoch
+	}
+	switch {
+	case uid == "" || s.epoch != "" && change.ClusterOf(s.epoch) == uid:
+		return s.epoch, nil
+	case s.epoch != "":
+		return s.another(uid)
+	}
+	met, err := s.config.Histories.Met(uid)
+	if err == nil {
+		s.epoch, err = s.config.Histories.EpochOf(met)
+	}
+	return s.epoch, err
+}
+
+// newHistory is another history than the one that was read, or the one that somebody else has found meanwhile.
+func (s *SharedInformer) newHistory(uid, read string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.epoch != read {
+		return s.epoch, nil
+	}
+	return s.another(uid)
+}
+
+func (s *SharedInformer) another(uid string) (string, error) {
+	if uid != "" {
+		if _, err := s.config.Histories.Met(uid); err != nil {
+			return "", err
+		}
+	}
+	now := max(time.Now().UnixMilli(), int64(checkpoint.HistoryOf(s.epoch))+1)
+	s.epoch = change.NewEpoch(uid, now)
+	return s.epoch, nil
+}
+
+// isRefused is why the stream is not read any more, nil while it is.
+func (s *SharedInformer) isRefused() error {
+	if why := s.refused.Load(); why != nil {
+		return *why
+	}
+	return nil
+}
+
+// Ask asks for a comparison of the sink's, of the namespace or of all of the stream. It is false where the sink is not
+// given the stream now.
+func (s *SharedInformer) Ask(sink *listener.Intake, reason change.Reason, namespace string) (asked bool) {
+	s.each(sink, func(i *Informer, seat *listener.Seat) {
+		way := i.way
+		if namespace != "" {
+			way.Scope = checkpoint.Scope(namespace)
+		}
+		seat.Ask(&way, reason)
+		asked = true
+	})
+	return asked
+}
+
+// AskChosen asks for a snapshot of chosen objects. It is false where the sink is not given the stream now.
+func (s *SharedInformer) AskChosen(chosen *Chosen) (asked bool) {
+	s.each(chosen.Sink, func(i *Informer, _ *listener.Seat) {
+		i.comparer.mu.Lock()
+		defer i.comparer.mu.Unlock()
+		i.comparer.chosen = append(i.comparer.chosen, chosen)
+		asked = true
+	})
+	return asked
+}
+
+// Withdraw makes the sink's full snapshots within the limits due no more. They have no end.
+func (s *SharedInformer) Withdraw(sink *listener.Intake, limits change.Limits) {
+	s.each(sink, func(i *Informer, seat *listener.Seat) { i.withdraw(seat, limits) })
+}
+
+// each visits the informer that gives the sink the stream, if there is one, in its turn, and has it look what is to be
+// compared.
+func (s *SharedInformer) each(sink *listener.Intake, visit func(*Informer, *listener.Seat)) {
+	for _, i := range s.all() {
+		i.turns.take()
+		at := slices.IndexFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == sink && !seat.IsOver() })
+		if at >= 0 {
+			visit(i, i.seats[at])
+		}
+		ctx := i.running
+		i.turns.give()
+		if at >= 0 && ctx != nil && ctx.Err() == nil {
+			i.comparer.wake(ctx, i)
+			return
+		}
+	}
+}
+
+// retire tells the sinks that the definition of the resource was deleted, as of the version: everything that they have
+// of it is gone. Where one has something, the watch has not told all, and the rest can be known by nobody: so it is a
+// gap (I4). Else it is told the end alone, and where nothing was ever told, nothing.
+func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, version string) bool {
+	stream := s.config.Stream
+	i := s.newInformer(&stream, slices.DeleteFunc(slices.Clone(sinks), func(sink *listener.Intake) bool { return !sink.Takes(&stream) }))
+	if i == nil {
+		return true
+	}
+	defer s.remove(i)
+	for _, seat := range i.seats {
+		if err := i.retireFor(ctx, seat, version); err != nil {
+			return false
+		}
+	}
+	return true
+}
