@@ -18,6 +18,7 @@ const (
 	NewSink   Reason = "newsink"   // a sink is new, or takes the stream for the first time
 	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
 	Absent    Reason = "absent"    // a sink failed for good, was not configured, did not take the stream, or had no schema of it, for a while
+	Drift     Reason = "drift"     // another sink's full snapshot found what no watch had told
 	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
 )
 

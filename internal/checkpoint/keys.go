@@ -38,9 +38,9 @@ const (
 	tableDefined      = 'W' // stream                           -> generation of its custom resource's definition
 	tableUID          = 'U' // uid of a cluster                 -> nothing
 	tableFile         = 'X' // name of a file                   -> the file; in logs of the state only
-	tableRow          = 'r' // sink, terminator, resource, terminator, joined key -> history, uid, resourceVersion
-	tableGrave        = 'g' // as tableRow, of objects that the sink was told are gone
-	tablePlace        = 'p' // sink, terminator, resource, terminator, namespace -> position, comparison
+	tableRow          = '1' // sink, terminator, resource, terminator, joined key -> history, uid, resourceVersion
+	tableGrave        = '2' // as tableRow, of objects that the sink was told are gone
+	tablePlace        = '3' // sink, terminator, resource, terminator, namespace -> position, comparison
 	tableLogged       = 'Y' // no key                           -> the place in the log of the state that has all of it
 )
 

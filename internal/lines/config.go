@@ -50,9 +50,9 @@ type Source struct {
 	Run func(ctx context.Context, sinks []*listener.Intake) (over bool)
 	// Join gives a sink the stream that was not to be given it before. It returns at once.
 	Join func(sink *listener.Intake)
-	// Ask asks for a full comparison of the sink within the limits. It is false where the sink is not given the stream
-	// now. It returns at once.
-	Ask func(sink *listener.Intake, reason change.Reason, limits change.Limits) (asked bool)
+	// Ask asks for a full comparison of the sink within the limits, which begins when the sink is given the stream. It
+	// returns at once.
+	Ask func(sink *listener.Intake, reason change.Reason, limits change.Limits)
 	// Withdraw makes what was asked for due no more.
 	Withdraw func(sink *listener.Intake, limits change.Limits)
 }

@@ -22,6 +22,15 @@ type owing struct {
 
 	mu    sync.Mutex // guards the following, and one change of what is owed at a time
 	asked map[string]uint64
+
+	endedMu sync.Mutex // guards the following
+	ended   []ended
+}
+
+// ended is a comparison whose end is saved.
+type ended struct {
+	sinkName string
+	end      checkpoint.Item
 }
 
 // look has the snapshots asked for that can be.
@@ -32,36 +41,27 @@ func (o *owing) look() {
 	}
 }
 
-// askAgain is how often is looked whether a sink can be asked that was not given the stream before.
-const askAgain = time.Second
-
 // oweAll asks for what is owed until ctx ends.
 func (r *run) oweAll(ctx context.Context) error {
 	for {
-		open, err := r.askOwed()
-		if err != nil {
+		if err := r.askOwed(); err != nil {
 			return err
-		}
-		var again <-chan time.Time
-		if open {
-			again = time.After(askAgain)
 		}
 		select {
 		case <-r.owing.wake:
-		case <-again:
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// askOwed asks for what is owed and was not asked for, and says whether something is left of that.
-func (r *run) askOwed() (open bool, err error) {
+// askOwed asks for what is owed and was not asked for.
+func (r *run) askOwed() error {
 	r.owing.mu.Lock()
 	defer r.owing.mu.Unlock()
 	pending, err := r.Store.PendingSnapshots()
 	if err != nil {
-		return false, fmt.Errorf("read the snapshots that are owed: %w", err)
+		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
 	if r.owing.asked == nil {
 		r.owing.asked = map[string]uint64{}
@@ -70,16 +70,29 @@ func (r *run) askOwed() (open bool, err error) {
 		if generation, is := r.owing.asked[d.ID()]; is && generation == d.Generation || d.Paused {
 			continue
 		}
-		s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink)
-		switch {
-		case s == nil || l == nil:
-		case s.Ask(&l.Intake, d.Reason, d.Limits):
+		if s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink); s != nil && l != nil {
+			s.Ask(&l.Intake, d.Reason, d.Limits)
 			r.owing.asked[d.ID()] = d.Generation
-		default:
-			open = true
 		}
 	}
-	return open, nil
+	return nil
+}
+
+// askAgain asks for what the sink is owed once more: it was opened anew.
+func (r *run) askAgain(sinkName string) error {
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	pending, err := r.Store.PendingSnapshots()
+	if err != nil {
+		return fmt.Errorf("read the snapshots that are owed: %w", err)
+	}
+	for _, d := range pending {
+		if d.Sink == sinkName {
+			delete(r.owing.asked, d.ID())
+		}
+	}
+	r.owing.look()
+	return nil
 }
 
 func (r *run) sourceOf(stream string) *Source {
@@ -102,10 +115,22 @@ func (r *run) listenerOf(sinkName string) *listener.Listener {
 
 // paid notes that a comparison has ended, and that this is saved. It returns at once.
 func (r *run) paid(sinkName string, end *checkpoint.Item) {
-	if !end.Comparison.Full {
-		return
+	if end.Comparison.Full {
+		r.owing.endedMu.Lock()
+		defer r.owing.endedMu.Unlock()
+		r.owing.ended = append(r.owing.ended, ended{sinkName, *end})
 	}
-	go r.pay(sinkName, *end)
+}
+
+// payAll forgets the snapshots that have ended.
+func (r *run) payAll() {
+	r.owing.endedMu.Lock()
+	all := r.owing.ended
+	r.owing.ended = nil
+	r.owing.endedMu.Unlock()
+	for _, one := range all {
+		r.pay(one.sinkName, one.end)
+	}
 }
 
 // pay forgets the snapshots that the comparison was.

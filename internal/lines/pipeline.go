@@ -95,10 +95,16 @@ func (r *run) streams() (streams []*change.Stream) {
 
 // serve gives the sink every stream that it takes.
 func (r *run) serve(sink *listener.Intake) {
+	if err := r.askAgain(sink.Name); err != nil {
+		r.Observer.CommitFailed(err)
+	}
+	r.join(sink)
+}
+
+func (r *run) join(sink *listener.Intake) {
 	for _, s := range r.all() {
 		s.Join(sink)
 	}
-	r.owing.look()
 }
 
 func (r *run) intakes() []*listener.Intake {
@@ -203,7 +209,7 @@ func (r *run) awaitOpen(ctx context.Context) {
 func (r *run) openGate(ctx context.Context, l *listener.Listener) {
 	for {
 		changed := l.Gate.Changed()
-		r.serve(&l.Intake)
+		r.join(&l.Intake)
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -232,12 +238,15 @@ func (r *run) commit(ctx context.Context) error {
 		case <-r.now:
 		case <-due:
 		case <-ctx.Done():
-			return r.books.Save(ctx)
+			err := r.books.Save(ctx)
+			r.payAll()
+			return err
 		}
 		due = nil
 		if err := r.books.Save(ctx); err != nil {
 			return err
 		}
+		r.payAll()
 	}
 }
 

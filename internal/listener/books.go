@@ -20,6 +20,7 @@ type Books struct {
 	store    *checkpoint.Store
 	observer Observer
 	images   *Images // nil where no objects are kept
+	numbers  Numbers
 
 	mu        sync.Mutex // held during one attempt to save; guards the following
 	listeners []*Listener

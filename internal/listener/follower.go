@@ -90,7 +90,7 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 // Due begins the comparisons of the stream that are asked for, where none is under way.
 func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	places, lowest := f.of(way.Resource), f.From(way)
-	if f.compares(places, way.Scope) {
+	if lowest.History == 0 || f.compares(places, way.Scope) {
 		return nil
 	}
 	if place := places[checkpoint.Others]; place.Asked != "" && way.Scope == checkpoint.Others {
@@ -180,6 +180,17 @@ func survey(places checkpoint.Places, way Way) (s surveyed) {
 		s.torn = s.torn || n != found
 	}
 	return s
+}
+
+// Renew begins a comparison anew that is under way, and that nobody reads any more: the IDs of the unchanged objects that
+// it has sent must not come again.
+func (f *Follower) Renew(way Way, c checkpoint.Comparison) []checkpoint.Item {
+	way.Scope = checkpoint.Scope(c.Namespace)
+	reason := change.Requested
+	if c.Reason == change.Resync {
+		reason = change.Resync
+	}
+	return f.frame(way, checkpoint.Begin, f.From(way), compared{c.Full, reason})
 }
 
 // compared says how a comparison is made, and why.
@@ -293,12 +304,20 @@ func (f *Follower) Comparisons(way Way) (all []checkpoint.Comparison) {
 	return all
 }
 
-// Newest is the newest history that the sink was given anything of the resource in, 0 for none.
-func (f *Follower) Newest(resource string) (newest checkpoint.History) {
-	for _, place := range f.places[resource] {
-		newest = max(newest, place.At.History)
+// Known is how far the sink was given the stream.
+func (f *Follower) Known(way Way) Known {
+	places := f.of(way.Resource)
+	s := survey(places, way)
+	known := Known{From: s.lowest, Highest: s.highest}
+	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
+		if place.High.After(known.Highest) {
+			known.Highest = place.High
+		}
+	})
+	for _, place := range places {
+		known.History = max(known.History, place.At.History)
 	}
-	return newest
+	return known
 }
 
 // End takes the comparison off.

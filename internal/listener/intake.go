@@ -30,7 +30,7 @@ type Intake struct {
 	own      map[uint64]checkpoint.Item // by Seq: what the saved state is to know where the record does not say it
 	ledger   ledger
 	state    *checkpoint.SinkState // SavedRow and Objects alone are asked here
-	newest   int64                 // the number of the comparison that was begun last
+	numbers  *Numbers
 	resource resourceName
 	cut      context.CancelFunc // ends the writing without delivering what is left; nil while nobody writes
 	freed    chan struct{}      // closed and made anew when there may be room, and when the sink is offered something no more
@@ -88,9 +88,10 @@ func (r *resourceName) get(stream *change.Stream) string {
 	return r.name
 }
 
-func newIntake(s *Sink, config *Config) Intake {
+func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 	return Intake{
-		Sink: *s, observer: config.Observer, work: config.Work, ended: config.Ended,
+		numbers: numbers,
+		Sink:    *s, observer: config.Observer, work: config.Work, ended: config.Ended,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
 		told:    map[checkpoint.Object]onWay{}, own: map[uint64]checkpoint.Item{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),
@@ -417,6 +418,15 @@ func (s *Seat) Due(way *Way, framing Framing) {
 	}
 }
 
+// Renew begins the comparison anew, which is under way.
+func (s *Seat) Renew(way *Way, c checkpoint.Comparison, framing Framing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if follower := s.at(); follower != nil {
+		s.putFrames(follower.Renew(*way, c), framing)
+	}
+}
+
 func (s *Seat) putFrames(frames []checkpoint.Item, framing Framing) {
 	for at := range frames {
 		if at > 0 && frames[at-1].Kind == checkpoint.Gap {
@@ -481,26 +491,53 @@ func (s *Seat) Over(way *Way, stream *change.Stream) {
 	s.signal()
 }
 
+// Numbers are those of comparisons, which rise over all sinks: each has its own.
+type Numbers struct {
+	mu   sync.Mutex // guards the following
+	last int64
+}
+
+// next is the next number: of now, in milliseconds since 1970, as a rule.
+func (n *Numbers) next() int64 {
+	n.raise(time.Now().UnixMilli() - 1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last++
+	return n.last
+}
+
+// raise makes the next number higher than the given one.
+func (n *Numbers) raise(to int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = max(n.last, to)
+}
+
 // ids names comparisons. The caller holds mu.
 func (i *Intake) ids(version string, full bool) string {
-	i.newest = max(i.newest+1, time.Now().UnixMilli())
-	id := version + "." + strconv.FormatInt(i.newest, 10)
+	id := version + "." + strconv.FormatInt(i.numbers.next(), 10)
 	if full {
 		id += checkpoint.FullSuffix
 	}
 	return id
 }
 
-// From is the position from which a watch of the stream gives the sink everything, and the newest history that it knows
-// of the resource.
-func (s *Seat) From(way *Way) (at checkpoint.Point, newest checkpoint.History) {
+// Known is what a sink was given of a stream.
+type Known struct {
+	From    checkpoint.Point   // a watch from here gives it everything
+	Highest checkpoint.Point   // nothing that is after this was told or passed
+	History checkpoint.History // the newest of the resource
+}
+
+// Known is how far the sink was given the stream.
+func (s *Seat) Known(way *Way) Known {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	follower := s.at()
 	if follower == nil {
-		return at, 0
+		return Known{}
 	}
-	return follower.From(*way), follower.Newest(way.Resource)
+	return follower.Known(*way)
 }
 
 // Reaches says whether the sink was given all of the namespace up to the version, or a watch has brought that.
@@ -678,7 +715,7 @@ func (i *Intake) serve(state *checkpoint.SinkState) {
 			_, number, _ := strings.Cut(place.Comparison.ID, ".")
 			number, _, _ = strings.Cut(number, ".")
 			n, _ := strconv.ParseInt(number, 10, 64)
-			i.newest = max(i.newest, n)
+			i.numbers.raise(n)
 		}
 	}
 	i.served++

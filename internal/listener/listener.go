@@ -33,7 +33,10 @@ type Listener struct {
 	mark    sink.Mark           // after the last write
 	retried map[string]struct{} // ids of the batch that failed, and that the log holds all the same
 	doubted map[string]bool     // ids of the first batch on disk; true is that the log holds it
-	known   *sink.Mark          // the mark that the sink was told is saved
+	// alive are the objects that the log has after the mark, while something is on disk: who put that there may not have
+	// known of them, since a slow network can bring a killed process' last words late.
+	alive   map[checkpoint.Object]checkpoint.Row
+	known   *sink.Mark // the mark that the sink was told is saved
 	isSaved atomic.Pointer[sink.Mark]
 	opened  chan struct{} // closed when the first attempt to open the sink is over
 }
@@ -58,7 +61,7 @@ type Config struct {
 func New(index int, s *Sink, config *Config, books *Books) (*Listener, error) {
 	out := newOutgoing(s, config.ClusterUID)
 	l := &Listener{
-		Intake: newIntake(s, config), Config: *config, index: index, books: books, seldom: retrySeldom(), out: out,
+		Intake: newIntake(s, config, &books.numbers), Config: *config, index: index, books: books, seldom: retrySeldom(), out: out,
 		trimming: trimming{out: out, trims: s.Oversize.Trims}, deadLetters: deadLetters{s.Name, s.DeadLetters, out, config.Observer},
 		opened: make(chan struct{}),
 	}

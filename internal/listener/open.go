@@ -116,6 +116,9 @@ func (l *Listener) beginFold() (*afterMark, error) {
 	for id := range l.doubted {
 		l.doubted[id] = false
 	}
+	if l.alive = nil; query(&l.Intake, (*fifo.Backlog).Behind) {
+		l.alive = map[checkpoint.Object]checkpoint.Row{}
+	}
 	letters, settled, err := l.claimed()
 	after := &afterMark{settle: func() error { return errors.Join(fold.end(), settled()) }}
 	after.take = func(id string) {
@@ -125,8 +128,40 @@ func (l *Listener) beginFold() (*afterMark, error) {
 			l.doubted[id] = true
 		}
 		fold.take(id)
+		l.noteAlive(id)
 	}
 	return after, err
+}
+
+// noteAlive notes what the log has of an object beside what is on disk.
+func (l *Listener) noteAlive(text string) {
+	if l.alive == nil {
+		return
+	}
+	id, err := change.ParseID(text)
+	if err != nil {
+		return
+	}
+	if item, says := checkpoint.ItemOf(&id); says && item.Kind == checkpoint.Told {
+		if l.alive[item.Object()] = (checkpoint.Row{At: item.At, UID: item.UID}); item.Gone {
+			delete(l.alive, item.Object())
+		}
+	}
+}
+
+// replaced is the delete of the object that the log has under the name of what comes from disk, nil where that tells of
+// it itself.
+func (l *Listener) replaced(rec *change.Record) *change.Record {
+	of := checkpoint.Object{Resource: rec.Stream.Resource.String(), Key: rec.Key}
+	last, is := l.alive[of]
+	if !is || !rec.Op.OfObject() {
+		return nil
+	}
+	at := pointOf(rec, rec.ResourceVersion)
+	if delete(l.alive, of); last.UID == rec.UID || !at.After(last.At) {
+		return nil
+	}
+	return goneRecord(rec, rec.Key, last, at.Below())
 }
 
 // beginRetry begins to read what the batch that failed has left.

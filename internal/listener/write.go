@@ -53,6 +53,11 @@ func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Recor
 		if rec.Op == change.Bookmark {
 			continue
 		}
+		if len(l.alive) > 0 && rec.Seq == 0 {
+			if gone := l.replaced(rec); gone != nil {
+				todo = append(todo, due{gone, first + i})
+			}
+		}
 		if l.Narrow != nil {
 			if rec = l.Narrow(rec); rec.Filtered {
 				continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,6 @@ type Informer struct {
 	way     listener.Way
 	retries *wait.Backoff
 	end     context.CancelFunc // of the informer
-	running context.Context    // nil before it runs; as the turn
 
 	origin  origin
 	silence silence
@@ -47,6 +47,7 @@ type Informer struct {
 	gone     change.Reason // of the next gap
 	forgot   string        // the server has forgotten what is before this version; "" is nothing
 	comparer comparer
+	fresh    map[string]bool // by ID: the full comparisons that were announced here, and not read yet
 }
 
 // patience is how long the other sinks of a watch wait for one whose queue is full, before that goes on with a watch of
@@ -81,7 +82,7 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 		}
 		kept = append(kept, seat)
 	}
-	i.seats = kept
+	i.seat(kept)
 	return i.await(ctx, rec, base, waiting)
 }
 
@@ -112,7 +113,7 @@ func (i *Informer) await(ctx context.Context, rec *change.Record, base string, w
 		case <-over:
 			for _, seat := range waiting {
 				i.leave(seat)
-				i.shared.setApart(seat.Intake)
+				i.shared.Join(seat.Intake)
 			}
 			return nil
 		case <-ctx.Done():
@@ -124,13 +125,17 @@ func (i *Informer) await(ctx context.Context, rec *change.Record, base string, w
 
 // leave takes the sink out of the watch; the caller has the turn.
 func (i *Informer) leave(seat *listener.Seat) {
-	left := i.seats[:0:0]
-	for _, other := range i.seats {
-		if other != seat {
-			left = append(left, other)
+	i.seat(slices.DeleteFunc(slices.Clone(i.seats), func(other *listener.Seat) bool { return other == seat }))
+}
+
+// seat makes the sinks those of the watch; the caller has the turn.
+func (i *Informer) seat(seats []*listener.Seat) {
+	for _, seat := range i.seats {
+		if !slices.Contains(seats, seat) {
+			i.shared.left(seat)
 		}
 	}
-	i.seats = left
+	i.seats = seats
 }
 
 // bookmark moves the sinks on.
@@ -142,7 +147,8 @@ func (i *Informer) bookmark(version string) {
 			left = append(left, seat)
 		}
 	}
-	i.seats, i.heard = left, rec.Received
+	i.seat(left)
+	i.heard = rec.Received
 }
 
 // brings notes the version of what the watch has brought.
@@ -243,7 +249,7 @@ func (i *Informer) begin(ctx context.Context) (from string, err error) {
 			continue
 		}
 		seat.Begin(&i.way, *standing, i.frame)
-		at, _ := seat.From(&i.way)
+		at := seat.Known(&i.way).From
 		if at.History != standing.Now.History {
 			continue // it is over by now
 		}
@@ -251,7 +257,8 @@ func (i *Informer) begin(ctx context.Context) (from string, err error) {
 			from = at.Version
 		}
 	}
-	i.seats, i.stale, i.forgot = left, false, ""
+	i.seat(left)
+	i.stale, i.forgot = false, ""
 	if len(left) == 0 {
 		return "", errNobody
 	}
@@ -292,11 +299,11 @@ func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
 	known := checkpoint.History(0)
 	i.turns.take()
 	for _, seat := range i.seats {
-		at, newest := seat.From(&i.way)
-		fresh = fresh || at.History == 0
-		known = max(known, newest)
-		if at.After(highest) {
-			highest = at
+		is := seat.Known(&i.way)
+		fresh = fresh || is.From.History == 0
+		known = max(known, is.History)
+		if is.Highest.After(highest) {
+			highest = is.Highest
 		}
 	}
 	brought, p := i.brought, i.proof
@@ -352,6 +359,9 @@ func (i *Informer) frame(seat *listener.Seat, item *checkpoint.Item) *change.Rec
 		op = change.Gap
 	} else {
 		i.Observer.Reconciling(*i.stream, snapshot)
+		if c.Full {
+			i.fresh[c.ID] = true
+		}
 	}
 	return i.framing(op, snapshot, item.Scope)
 }
@@ -374,7 +384,7 @@ func (i *Informer) refuse(ctx context.Context, err error) error {
 	}
 	i.shared.refused.Store(&err)
 	for _, seat := range i.seats {
-		at, _ := seat.From(&i.way)
+		at := seat.Known(&i.way).From
 		if at.Version == "" {
 			continue
 		}

@@ -25,18 +25,31 @@ type comparer struct {
 	is      bool      // a comparison of any sink is under way; whoever has the turn may use it
 	reading *reading2 // nil while nothing is read; as is
 
-	mu      sync.Mutex // guards the following
+	mu      sync.Mutex      // guards the following
+	running context.Context // of the informer; nil before its first watch
 	runs    bool
 	again   bool // it is to look once more
 	over    sync.WaitGroup
-	chosen  []*Chosen // snapshots of chosen objects that are asked for
-	current *Chosen   // the one that is read
+
+	chosen  []ask // snapshots of chosen objects that are asked for; as is
+	current *ask  // the one that is read; as is
+}
+
+// look has it look what is to be compared.
+func (c *comparer) look(i *Informer) {
+	c.mu.Lock()
+	ctx := c.running
+	c.mu.Unlock()
+	if ctx != nil && ctx.Err() == nil {
+		c.wake(ctx, i)
+	}
 }
 
 // wake begins to compare, if anything is to be, for as long as ctx lives.
 func (c *comparer) wake(ctx context.Context, i *Informer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.running = ctx
 	if c.again = true; c.runs {
 		return
 	}
@@ -70,28 +83,26 @@ func (c *comparer) meets(key change.Key) {
 	}
 }
 
-// withdraw makes the sink's full snapshots of the part of the stream due no more. They have no end.
-func (i *Informer) withdraw(seat *listener.Seat, limits change.Limits) {
-	if limits.Name == "" && limits.Selector == "" {
-		seat.Withdraw(&i.way, cmp.Or(limits.Namespace, string(i.way.Scope)))
-		return
+// ask notes what is asked for of a sink; the caller has the turn.
+func (i *Informer) ask(seat *listener.Seat, a ask) {
+	way := i.way
+	if a.limits.Namespace != "" {
+		way.Scope = checkpoint.Scope(a.limits.Namespace)
 	}
 	c := &i.comparer
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	is := func(one *Chosen) bool { return one != nil && one.Sink == seat.Intake && one.Limits == limits }
-	c.chosen = slices.DeleteFunc(c.chosen, is)
-	if is(c.current) {
-		c.current = nil
+	is := func(one ask) bool { return one.sink == a.sink && one.limits == a.limits }
+	switch part := a.limits.Name != "" || a.limits.Selector != ""; {
+	case part && a.reason != "":
+		c.chosen = append(c.chosen, a)
+	case part:
+		if c.chosen = slices.DeleteFunc(c.chosen, is); c.current != nil && is(*c.current) {
+			c.current = nil
+		}
+	case a.reason != "":
+		seat.Ask(&way, a.reason)
+	default:
+		seat.Withdraw(&i.way, string(way.Scope))
 	}
-}
-
-// Chosen is a full snapshot of chosen objects for one sink. Nothing follows from it for others.
-type Chosen struct {
-	Sink   *listener.Intake
-	Limits change.Limits
-	// Done is told once that its end is in line, or that it has ended without one.
-	Done func(whole bool)
 }
 
 // readAll reads until nothing is to be compared.
@@ -105,9 +116,9 @@ func (i *Informer) readAll(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		err = r.try(ctx)
+		_ = r.try(ctx) // it has told, and what is left is found again
 		leave()
-		r.close(err == nil)
+		r.close()
 	}
 }
 
@@ -118,8 +129,17 @@ func (i *Informer) nextReading(ctx context.Context) (*reading2, error) {
 		return nil, err
 	}
 	defer give()
+	if i.from == "" || ctx.Err() != nil {
+		return nil, nil // the watch begins it
+	}
+	i.shared.asked(i)
 	for _, seat := range i.seats {
 		seat.Due(&i.way, i.frame)
+		for _, c := range seat.Comparisons(&i.way) {
+			if c.Full && !i.fresh[c.ID] { // an earlier life, or another informer, has read a part of it
+				seat.Renew(&i.way, c, i.frame)
+			}
+		}
 	}
 	if r := i.chosenReading(); r != nil {
 		return r, nil
@@ -133,6 +153,7 @@ func (i *Informer) nextReading(ctx context.Context) (*reading2, error) {
 			}
 			if r.scope == checkpoint.Scope(c.Namespace) {
 				r.add(seat, c)
+				delete(i.fresh, c.ID)
 			}
 		}
 	}
@@ -144,30 +165,26 @@ func (i *Informer) nextReading(ctx context.Context) (*reading2, error) {
 	return r, nil
 }
 
-// chosenReading begins to read the next snapshot of chosen objects, nil where there is none.
+// chosenReading begins to read the next snapshot of chosen objects, nil where there is none. Nothing follows from it for
+// others.
 func (i *Informer) chosenReading() *reading2 {
 	c := &i.comparer
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for len(c.chosen) > 0 {
 		one := c.chosen[0]
 		c.chosen = c.chosen[1:]
-		for _, seat := range i.seats {
-			if seat.Intake != one.Sink {
-				continue
-			}
-			at, _ := seat.From(&i.way)
-			r := &reading2{Informer: i, epoch: i.epoch, chosen: one, scope: cmp.Or(checkpoint.Scope(one.Limits.Namespace), i.way.Scope)}
-			id := fmt.Sprintf("%s.%d%s", at.Version, time.Now().UnixMilli(), checkpoint.PartSuffix)
-			p := r.add(seat, checkpoint.Comparison{ID: id, Full: true, Reason: change.Requested, Namespace: string(r.scope)})
-			p.snapshot.Limits = one.Limits
-			i.Observer.Reconciling(*i.stream, p.snapshot)
-			seat.Tell(i.framing(change.SnapshotBegin, p.snapshot, i.way.Scope), checkpoint.Item{Kind: checkpoint.Sync, Resource: i.way.Resource, Scope: i.way.Scope})
-			c.current, i.comparer.reading = one, r
-			i.comparer.is = true
-			return r
+		at := slices.IndexFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == one.sink })
+		if at < 0 {
+			continue
 		}
-		one.Done(false)
+		seat := i.seats[at]
+		r := &reading2{Informer: i, epoch: i.epoch, chosen: &one, scope: cmp.Or(checkpoint.Scope(one.limits.Namespace), i.way.Scope)}
+		id := fmt.Sprintf("%s.%d%s", seat.Known(&i.way).From.Version, time.Now().UnixMilli(), checkpoint.PartSuffix)
+		p := r.add(seat, checkpoint.Comparison{ID: id, Full: true, Reason: one.reason, Namespace: string(r.scope)})
+		p.snapshot.Limits = one.limits
+		i.Observer.Reconciling(*i.stream, p.snapshot)
+		seat.Tell(i.framing(change.SnapshotBegin, p.snapshot, i.way.Scope), checkpoint.Item{Kind: checkpoint.Sync, Resource: i.way.Resource, Scope: i.way.Scope})
+		c.current, c.reading, c.is = &one, r, true
+		return r
 	}
 	return nil
 }
@@ -179,13 +196,14 @@ type reading2 struct {
 	epoch   string // of the history that is listed
 	scope   checkpoint.Scope
 	parts   []*comparedPart
-	chosen  *Chosen
+	chosen  *ask
 	at      page
 	pageOf  int                 // the number of the watch that the page is read beside
 	start   string              // the joined key after which the page begins
 	last    string              // the joined key that was listed last
 	keys    map[string]struct{} // the joined keys of the page; of the whole list, where that is not sorted
-	synced  map[string]struct{} // those of the page that were sent unchanged
+	synced  map[string]struct{} // those of the page that were sent unchanged, or of the whole list, where that is not sorted
+	done    string              // the joined key up to which those of a sorted list were sent
 	waiting []frame.Object      // of the page, for the next turn
 	size    int
 	nobody  bool // something is listed of which nobody knows what it is
@@ -308,7 +326,7 @@ func (r *reading2) read(ctx context.Context) error {
 func (r *reading2) limits() change.Limits {
 	switch {
 	case r.chosen != nil:
-		return r.chosen.Limits
+		return r.chosen.limits
 	case r.scope != r.way.Scope:
 		return change.Limits{Namespace: string(r.scope)}
 	}
@@ -351,8 +369,6 @@ func (r *reading2) check() error {
 // goesOn says whether the comparison is still under way.
 func (p *comparedPart) goesOn() bool {
 	if p.of.chosen != nil {
-		p.of.comparer.mu.Lock()
-		defer p.of.comparer.mu.Unlock()
 		return !p.IsOver() && p.of.comparer.current == p.of.chosen
 	}
 	return slices.ContainsFunc(p.Comparisons(&p.of.way), func(c checkpoint.Comparison) bool { return c.ID == p.comparison.ID }) &&
@@ -478,9 +494,9 @@ func (r *reading2) listedNobody(why error) {
 func (p *comparedPart) compare(object *frame.Object, key change.Key) error {
 	r := p.of
 	of := checkpoint.Object{Resource: r.way.Resource, Key: key}
-	last, err := p.Newest(of)
+	last, err := p.newest(of)
 	if err != nil {
-		return fmt.Errorf("find out what sink %s knows of %s in %s: %w", p.Name, key, r.stream, err)
+		return err
 	}
 	at := checkpoint.Point{History: checkpoint.HistoryOf(r.epoch), Version: object.ResourceVersion}
 	switch listener.Judge(object.UID, at, p.Passed(r.way.Resource, key.Namespace), last) {
@@ -489,7 +505,7 @@ func (p *comparedPart) compare(object *frame.Object, key change.Key) error {
 			p.until = at
 		}
 	case listener.Unchanged:
-		if _, sent := r.synced[key.String()]; p.comparison.Full && !sent {
+		if _, sent := r.synced[key.String()]; p.comparison.Full && !sent && (key.String() > r.done || r.origin.unsorted.Load()) {
 			return p.emit(change.Sync, object, last)
 		}
 	case listener.Another:
@@ -500,6 +516,18 @@ func (p *comparedPart) compare(object *frame.Object, key change.Key) error {
 		return p.emit(change.Replaced, object, last)
 	}
 	return nil
+}
+
+// newest is what the sink was told last of the object.
+func (p *comparedPart) newest(of checkpoint.Object) (checkpoint.Row, error) {
+	if p.held != nil && p.held.Key == of.Key {
+		p.release(false)
+	}
+	last, err := p.Newest(of)
+	if err != nil {
+		err = fmt.Errorf("find out what sink %s knows of %s in %s: %w", p.Name, of.Key, p.of.stream, err)
+	}
+	return last, err
 }
 
 // emit tells the sink of a listed object.
@@ -564,7 +592,7 @@ func (p *comparedPart) corrected(c change.Correction) {
 	p.of.Observer.Corrected(*p.of.stream, c)
 	for _, seat := range p.of.seats {
 		if !slices.ContainsFunc(p.of.parts, func(other *comparedPart) bool { return other.Seat == seat }) {
-			seat.Ask(&p.of.way, change.Stale)
+			seat.Ask(&p.of.way, change.Drift)
 		}
 	}
 }
@@ -611,13 +639,13 @@ func (r *reading2) turnPage(ctx context.Context, meta *frame.ListMeta) error {
 	if err := r.unlisted(ctx, r.start, r.last, list); err != nil {
 		return err
 	}
-	r.start, r.synced = r.last, nil
+	r.start, r.done, r.synced = r.last, max(r.done, r.last), nil
 	return nil
 }
 
 // unlisted makes suspects of what the sinks have between two keys, and the page has not.
 func (r *reading2) unlisted(ctx context.Context, behind, upTo string, list checkpoint.Point) error {
-	if r.nobody || r.chosen != nil && r.chosen.Limits.Selector != "" {
+	if r.nobody || r.chosen != nil && r.chosen.limits.Selector != "" {
 		return nil
 	}
 	for _, p := range slices.Clone(r.parts) {
@@ -625,7 +653,7 @@ func (r *reading2) unlisted(ctx context.Context, behind, upTo string, list check
 			if err != nil {
 				return fmt.Errorf("read what sink %s has of %s: %w", p.Name, r.stream, err)
 			}
-			if _, listed := r.keys[key.String()]; listed || r.chosen != nil && r.chosen.Limits.Name != "" && key.Name != r.chosen.Limits.Name {
+			if _, listed := r.keys[key.String()]; listed || r.chosen != nil && r.chosen.limits.Name != "" && key.Name != r.chosen.limits.Name {
 				continue
 			}
 			for len(p.suspects) >= maxPassed {
@@ -665,10 +693,10 @@ func (r *reading2) settle(ctx context.Context, p *comparedPart) error {
 		n := min(len(p.suspects), turnObjects)
 		for _, s := range p.suspects[:n] {
 			of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
-			last, err := p.Newest(of)
+			last, err := p.newest(of)
 			if err != nil {
 				give()
-				return fmt.Errorf("find out what sink %s knows of %s in %s: %w", p.Name, s.key, r.stream, err)
+				return err
 			}
 			position := p.Passed(r.way.Resource, s.key.Namespace)
 			if r.silent {
@@ -739,7 +767,7 @@ func (p *comparedPart) tryEnd() (over bool) {
 
 // reached says whether the watch has brought what the list has left to it.
 func (p *comparedPart) reached() bool {
-	at, _ := p.From(&p.of.way)
+	at := p.Known(&p.of.way).From
 	return !p.until.After(at) || change.CompareVersions(p.of.brought, p.until.Version) >= 0
 }
 
@@ -767,8 +795,8 @@ func (r *reading2) await(ctx context.Context) error {
 	return nil
 }
 
-// close ends the reading, whole or not. What is held was compared, and would be found again.
-func (r *reading2) close(whole bool) {
+// close ends the reading. What is held was compared, and would be found again.
+func (r *reading2) close() {
 	r.turns.take()
 	defer r.turns.give()
 	for _, p := range r.parts {
@@ -778,10 +806,5 @@ func (r *reading2) close(whole bool) {
 		}
 	}
 	r.comparer.reading = nil
-	if r.chosen != nil {
-		r.comparer.mu.Lock()
-		r.comparer.current = nil
-		r.comparer.mu.Unlock()
-		r.chosen.Done(whole && len(r.parts) == 0)
-	}
+	r.comparer.current = nil
 }

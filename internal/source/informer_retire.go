@@ -13,7 +13,8 @@ import (
 
 // retireFor tells the sink that nothing of the stream exists.
 func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version string) error {
-	at, newest := seat.From(&i.way)
+	is := seat.Known(&i.way)
+	at, newest := is.From, is.History
 	if newest == 0 {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (i *Informer) run(ctx context.Context) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	i.turns.take()
-	i.running, i.end = ctx, end
+	i.end = end
 	i.turns.give()
 	discard := logr.Discard()
 	w := &watching{Informer: i, permit: permit{gate: i.Gate}}
@@ -126,7 +126,7 @@ func (w *watching) precedence() precedence {
 	w.turns.take()
 	defer w.turns.give()
 	for _, seat := range w.seats {
-		if at, _ := seat.From(&w.way); at.Version != "" {
+		if at := seat.Known(&w.way).From; at.Version != "" {
 			return knownNext
 		}
 	}

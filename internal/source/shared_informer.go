@@ -35,8 +35,9 @@ type SharedInformer struct {
 	at        string     // this resourceVersion
 	stop      context.CancelFunc
 	informers []*Informer
-	arrived   []*listener.Intake // that are to be given the stream
-	apart     map[*listener.Intake]bool
+	arrived   []*listener.Intake                  // that are to be given the stream
+	given     map[*listener.Intake]*listener.Seat // who is given the stream now
+	asks      []ask
 	woken     chan struct{} // buffered 1
 	epoch     string        // the newest history
 }
@@ -44,7 +45,7 @@ type SharedInformer struct {
 // NewSharedInformer is one that is not running, and waits until it is told what is served.
 func NewSharedInformer(config Config) *SharedInformer {
 	config.generation = new(atomic.Int64)
-	return &SharedInformer{config: config, stop: func() {}, woken: make(chan struct{}, 1), apart: map[*listener.Intake]bool{}}
+	return &SharedInformer{config: config, stop: func() {}, woken: make(chan struct{}, 1), given: map[*listener.Intake]*listener.Seat{}}
 }
 
 // Serve says that the resource is served, and to be read in the version.
@@ -73,17 +74,6 @@ func (s *SharedInformer) End(version string) {
 func (s *SharedInformer) Join(sink *listener.Intake) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Contains(s.arrived, sink) {
-		s.arrived = append(s.arrived, sink)
-	}
-	s.wake()
-}
-
-// setApart gives a sink the stream whose queue is full, when that has room.
-func (s *SharedInformer) setApart(sink *listener.Intake) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.apart[sink] = true
 	if !slices.Contains(s.arrived, sink) {
 		s.arrived = append(s.arrived, sink)
 	}
@@ -128,7 +118,6 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 	first := slices.DeleteFunc(slices.Clone(sinks), func(sink *listener.Intake) bool { return !sink.IsOffered(&stream) })
 	s.mu.Lock()
 	s.arrived = slices.DeleteFunc(s.arrived, func(sink *listener.Intake) bool { return slices.Contains(first, sink) })
-	clear(s.apart)
 	s.mu.Unlock()
 	start := func(sinks []*listener.Intake, apart bool) {
 		if i := s.newInformer(&stream, sinks); i != nil {
@@ -174,43 +163,51 @@ func (s *SharedInformer) arrivals() []*listener.Intake {
 // newInformer is one for the sinks, nil where there is none.
 func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake) *Informer {
 	i := &Informer{
-		Config: &s.config, shared: s, stream: stream, turns: newTurns(), silence: silence{least: minSilence}, retries: reflectorBackoff(), end: func() {},
+		Config: &s.config, shared: s, stream: stream, turns: newTurns(), silence: silence{least: minSilence}, retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{},
 		way: listener.Way{Resource: stream.Resource.String(), Scope: checkpoint.ScopeOf(stream), Selection: s.config.Selection.String()},
 	}
 	i.origin.collection = collection{s.config.Client, *stream, s.config.Selection, s.config.Keep}
 	i.origin.versions.stream = stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, sink := range sinks {
 		if seat, offered := sink.Seat(); offered {
 			i.seats = append(i.seats, seat)
+			s.given[sink] = seat
 		}
 	}
 	if len(i.seats) == 0 {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.informers = append(s.informers, i)
 	return i
 }
 
 func (s *SharedInformer) remove(i *Informer) {
+	i.turns.take()
+	i.seat(nil)
+	i.turns.give()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.informers = slices.DeleteFunc(s.informers, func(other *Informer) bool { return other == i })
 	s.wake()
 }
 
-// has says whether an informer gives the sink the stream.
-func (s *SharedInformer) has(sink *listener.Intake) bool {
-	for _, i := range s.all() {
-		i.turns.take()
-		is := slices.ContainsFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == sink && !seat.IsOver() })
-		i.turns.give()
-		if is {
-			return true
-		}
+// left notes that a watch does not give the sink the stream any more.
+func (s *SharedInformer) left(seat *listener.Seat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.given[seat.Intake] == seat {
+		delete(s.given, seat.Intake)
 	}
-	return false
+}
+
+// has says whether a watch gives the sink the stream.
+func (s *SharedInformer) has(sink *listener.Intake) bool {
+	s.mu.Lock()
+	seat := s.given[sink]
+	s.mu.Unlock()
+	return seat != nil && !seat.IsOver()
 }
 
 func (s *SharedInformer) all() []*Informer {
@@ -240,9 +237,9 @@ func (s *SharedInformer) tryJoin(i *Informer) {
 	}
 	brought := checkpoint.Point{History: checkpoint.HistoryOf(common.epoch), Version: common.brought}
 	for _, seat := range slices.Clone(i.seats) {
-		at, _ := seat.From(&i.way)
+		at := seat.Known(&i.way).From
 		if len(seat.Comparisons(&i.way)) == 0 && (listener.MayJoin(at, brought) || i.brought == common.brought && i.seen.isLike(&common.seen)) {
-			i.leave(seat)
+			i.seats = slices.DeleteFunc(slices.Clone(i.seats), func(other *listener.Seat) bool { return other == seat })
 			common.seats = append(common.seats, seat)
 		}
 	}
@@ -304,52 +301,40 @@ func (s *SharedInformer) isRefused() error {
 	return nil
 }
 
-// Ask asks for a comparison of the sink's, of the namespace or of all of the stream. It is false where the sink is not
-// given the stream now.
-func (s *SharedInformer) Ask(sink *listener.Intake, reason change.Reason, namespace string) (asked bool) {
-	s.each(sink, func(i *Informer, seat *listener.Seat) {
-		way := i.way
-		if namespace != "" {
-			way.Scope = checkpoint.Scope(namespace)
-		}
-		seat.Ask(&way, reason)
-		asked = true
-	})
-	return asked
+// ask is what somebody asks for.
+type ask struct {
+	sink   *listener.Intake
+	reason change.Reason // "" withdraws what was asked for
+	limits change.Limits
 }
 
-// AskChosen asks for a snapshot of chosen objects. It is false where the sink is not given the stream now.
-func (s *SharedInformer) AskChosen(chosen *Chosen) (asked bool) {
-	s.each(chosen.Sink, func(i *Informer, _ *listener.Seat) {
-		i.comparer.mu.Lock()
-		defer i.comparer.mu.Unlock()
-		i.comparer.chosen = append(i.comparer.chosen, chosen)
-		asked = true
-	})
-	return asked
+// Ask asks for a comparison of the sink within the limits. It returns at once; what is asked for is begun when the sink
+// is given the stream.
+func (s *SharedInformer) Ask(sink *listener.Intake, reason change.Reason, limits change.Limits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asks = append(s.asks, ask{sink, reason, limits})
+	for _, i := range s.informers {
+		i.comparer.look(i)
+	}
 }
 
 // Withdraw makes the sink's full snapshots within the limits due no more. They have no end.
 func (s *SharedInformer) Withdraw(sink *listener.Intake, limits change.Limits) {
-	s.each(sink, func(i *Informer, seat *listener.Seat) { i.withdraw(seat, limits) })
+	s.Ask(sink, "", limits)
 }
 
-// each visits the informer that gives the sink the stream, if there is one, in its turn, and has it look what is to be
-// compared.
-func (s *SharedInformer) each(sink *listener.Intake, visit func(*Informer, *listener.Seat)) {
-	for _, i := range s.all() {
-		i.turns.take()
-		at := slices.IndexFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == sink && !seat.IsOver() })
+// asked takes what is asked for of the sinks of the informer, whose turn the caller has.
+func (s *SharedInformer) asked(i *Informer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asks = slices.DeleteFunc(s.asks, func(a ask) bool {
+		at := slices.IndexFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == a.sink })
 		if at >= 0 {
-			visit(i, i.seats[at])
+			i.ask(i.seats[at], a)
 		}
-		ctx := i.running
-		i.turns.give()
-		if at >= 0 && ctx != nil && ctx.Err() == nil {
-			i.comparer.wake(ctx, i)
-			return
-		}
-	}
+		return at >= 0
+	})
 }
 
 // retire tells the sinks that the definition of the resource was deleted, as of the version: everything that they have

@@ -1,0 +1,257 @@
+package sim2
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// judge knows what must be true, and reads the sinks' logs in the end. It shares no code with the line but the values of
+// package change.
+type judge struct {
+	world *world
+	// marks are by sink what the state is known to have.
+	marks map[string]sink.Mark
+	// joined is by sink the number of its log's records when it last became new.
+	joined map[string]int
+	// given is by sink and resource how far the saved state says that it was given everything, and told.
+	given map[string]map[string]given
+}
+
+// given is how far a sink was given a resource, as the state says.
+type given struct{ at, told string }
+
+func newJudge(w *world) *judge {
+	return &judge{world: w, marks: map[string]sink.Mark{}, joined: map[string]int{}, given: map[string]map[string]given{}}
+}
+
+func (j *judge) sourceObserver(l *life) source.Observer {
+	o := source.NopObserver()
+	o.Failed = func(stream change.Stream, err error) { l.note("fail", stream.String()+": "+err.Error()) }
+	o.Watching = func(stream change.Stream, from string) { l.note("watch", stream.String()+" from "+from) }
+	o.Reconciling = func(stream change.Stream, snapshot *change.Snapshot) {
+		l.note("begin", fmt.Sprintf("%s %s %s behind %s for %v", stream.String(), snapshot.ID, snapshot.Reason, snapshot.From, snapshot.Sinks))
+	}
+	return o
+}
+
+func (j *judge) pipelineObserver(l *life) lines.Observer {
+	o := lines.NopObserver()
+	o.Committed = func(time.Duration) {
+		j.world.mu.Lock()
+		defer j.world.mu.Unlock()
+		if !l.dead && l.isLeader() {
+			j.read(l)
+		}
+	}
+	o.Queued = func(name string, backlog fifo.Levels) {
+		if most := 2*l.roomOf(name) + 60; backlog.Records > most {
+			j.world.violate("I6", "sink %s holds %d records, %d are allowed in its queue", name, backlog.Records, most)
+		}
+	}
+	o.Failed = func(name string, err error) { l.note("fail", "sink "+name+": "+err.Error()) }
+	o.Stopped = func(name string, err error) {
+		l.note("fail", "sink "+name+" is stopped: "+err.Error())
+		if isFenced(err) {
+			l.shutOut()
+		}
+	}
+	o.CommitFailed = func(err error) { l.note("fail", "commit: "+err.Error()) }
+	return o
+}
+
+// roomOf is how many records the sink may hold.
+func (l *life) roomOf(name string) int {
+	for _, spec := range l.world.script.Sinks {
+		if spec.Name == name {
+			return spec.Queue
+		}
+	}
+	return 0
+}
+
+// read notes what the state has. The caller holds the lock.
+func (j *judge) read(l *life) {
+	var text []string
+	for _, spec := range j.world.script.Sinks {
+		state, err := l.store.LoadSink(spec.Name)
+		if err != nil {
+			j.world.violateLocked("I5", "the state of sink %s cannot be read: %v", spec.Name, err)
+			return
+		}
+		if state.Mark != "" {
+			j.marks[spec.Name] = sink.Mark(state.Mark)
+		}
+		known := map[string]given{}
+		for resource, places := range state.Places {
+			for namespace, place := range places {
+				text = append(text, fmt.Sprintf("%s %s/%s at %s", spec.Name, namespace, resource, place.At.Version))
+				if c := place.Comparison; c.UnderWay() {
+					text[len(text)-1] += " compared " + c.ID
+				}
+				was, is := known[resource]
+				now := given{place.At.Version, newer(place.At.Version, place.High.Version)}
+				if is && change.CompareVersions(was.at, now.at) < 0 {
+					now.at = was.at
+				}
+				now.told = newer(now.told, was.told)
+				known[resource] = now
+			}
+		}
+		j.given[spec.Name] = known
+	}
+	l.noteLocked("saved", fmt.Sprintf("%s, marks %v", strings.Join(text, ", "), j.marks))
+}
+
+func newer(a, b string) string {
+	if change.CompareVersions(a, b) > 0 {
+		return a
+	}
+	return b
+}
+
+func (l *life) isLeaderLocked() bool { return l.world.life == l }
+
+// tails and waits are judged where they can be: nobody waits for another sink.
+func (j *judge) tails(*life) {}
+func (j *judge) waits(*life) {}
+
+// id is the id that the record must have (I8).
+func (j *judge) id(rec *change.Record, op string) string {
+	cluster, history, again := strings.Cut(rec.Epoch, "~")
+	if cluster = cluster[:8]; again {
+		cluster += "~" + history
+	}
+	return fmt.Sprintf("%s/%s/%s/%s/%s/%s/%s", cluster, rec.Stream.Resource.Name, rec.Key.Namespace, rec.Key.Name, rec.UID, rec.ResourceVersion, op)
+}
+
+// toldAnyone says whether a sink was given the state of the object.
+func (j *judge) toldAnyone(uid string, rev int) bool {
+	part := fmt.Sprintf("/%s/%d/", uid, rev)
+	for _, g := range j.world.logs {
+		for _, m := range g.all() {
+			if m.op != "deleted" && strings.Contains(m.id, part) {
+				return true
+			}
+		}
+		for id := range g.lostIDs {
+			if strings.Contains(id, part) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// opened notes that the life has opened the state.
+func (j *judge) opened(l *life, store *checkpoint.Store) {
+	j.world.mu.Lock()
+	defer j.world.mu.Unlock()
+	if l.dead {
+		return
+	}
+	l.store, l.opened = store, true
+	if t := j.world.task; t != nil {
+		t.begins(l)
+	}
+	if l.isLeader() {
+		clear(j.marks)
+		j.read(l)
+	}
+	for _, spec := range j.world.script.Sinks {
+		if j.marks[spec.Name] == "" && l.has(spec.Name) {
+			j.joins(j.world.logs[spec.Name])
+		}
+	}
+	if j.world.task != nil {
+		l.expectTailsLocked()
+	}
+	j.leads(l)
+	l.noteLocked("open", fmt.Sprintf("marks %v, configured is %v", j.marks, l.spec.streams()))
+}
+
+// afterLife judges how a life ended: an orderly stop leaves nothing behind, or says what (I7).
+func (j *judge) afterLife(l *life) {
+	w := j.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.opened {
+		w.previous = l
+	}
+	if l.crashed {
+		return
+	}
+	var left *lines.LeftError
+	var full *disk.FullError
+	switch {
+	case l.late(), l.fenced, errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull, errors.Is(l.err, errBroken):
+	case l.err != nil:
+		w.violateLocked("I7", "life %d ends with %v", l.number, l.err)
+	}
+}
+
+// upToDate says whether the state knows the newest of what the sinks have. An etcd that is restored to what the state
+// knows, while a sink's log is ahead of it, is not noticed: the log alone was in the future.
+func (j *judge) upToDate(l *life) bool {
+	for _, ev := range j.world.server.etcd.history {
+		if change.CompareVersions(strconv.Itoa(ev.rev), j.toldOf(l, ev.resource)) > 0 {
+			return false // it may be on its way
+		}
+	}
+	for _, g := range j.world.logs {
+		for _, m := range g.all() {
+			part := strings.Split(m.id, "/")
+			if change.CompareVersions(part[5], j.toldOf(l, part[1])) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// known is the revision that the state knows of every stream. Once a restored etcd has overtaken that, some stream
+// does not notice.
+func (j *judge) known(l *life) int {
+	least := math.MaxInt
+	for _, stream := range []string{pods, events} {
+		at, _ := strconv.Atoi(j.toldOf(l, stream)) // 0 where there is none
+		least = min(least, at)
+	}
+	return least
+}
+
+// positionOf is how far every configured sink was given the stream, "" where one was given nothing.
+func (j *judge) positionOf(l *life, stream string) string {
+	return j.least(l, stream, func(g given) string { return g.at })
+}
+
+// toldOf is up to where every configured sink was told something of the stream.
+func (j *judge) toldOf(l *life, stream string) string {
+	return j.least(l, stream, func(g given) string { return g.told })
+}
+
+func (j *judge) least(l *life, stream string, of func(given) string) (least string) {
+	resource := stream[strings.LastIndex(stream, "/")+1:]
+	first := true
+	for _, spec := range j.world.script.Sinks {
+		if !l.has(spec.Name) || !spec.takes(resource) {
+			continue
+		}
+		at := of(j.given[spec.Name][resource])
+		if first || change.CompareVersions(at, least) < 0 {
+			least, first = at, false
+		}
+	}
+	return least
+}

@@ -1,0 +1,559 @@
+package sim2
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// told is one record of a sink's log, read back from its message alone.
+type told struct {
+	id, op, cluster, resource, key, uid string
+	namespace                           string // of the object, or of the stream
+	rev, order                          int
+	snapshot, reason                    string
+	unseen                              bool   // a delete that no watch saw
+	bare                                bool   // a delete without its last state, which the log rejects
+	data                                string // "" is none
+	from                                int    // of a gap
+	timeline                            int    // of the event that it tells of
+	foreign                             bool   // its version may be of another timeline
+}
+
+// read takes a message apart. Everything is taken from its value, and compared with its id (I8).
+func read(m *message) (told, error) {
+	t := told{id: m.id, op: field(m.value, `"type":"dev.kubecdc.`), order: m.seq}
+	t.resource, t.uid = field(m.value, `"resource":"`), field(m.value, `"uid":"`)
+	t.snapshot, t.reason = field(m.value, `"snapshot":"`), field(m.value, `"reason":"`)
+	t.unseen = strings.Contains(m.value, `"finalstateunknown":true`)
+	t.bare = t.op == "deleted" && strings.Contains(m.value, `"beforeomitted":true`)
+	if _, data, found := strings.Cut(m.value, `,"data":`); found {
+		t.data = strings.Replace(strings.TrimSuffix(data, "}"), apiVersionJSON("v1beta1"), apiVersionJSON("v1"), 1) // the world's own form
+		t.uid = field(strings.TrimSuffix(m.value, data), `"uid":"`)
+	}
+	if t.op == "gap" {
+		t.from, _ = strconv.Atoi(field(t.data, `"lastDelivered":"`))
+	}
+	namespace, name := field(m.value, `"namespace":"`), ""
+	if i := strings.Index(m.value, `,"data":`); t.uid != "" || i < 0 || strings.Contains(m.value[:i], `"name":"`) {
+		name = field(m.value, `"name":"`)
+	}
+	t.namespace = namespace
+	if name != "" {
+		t.key = namespace + "/" + name
+	}
+	var err error
+	version := field(m.value, `"resourceversion":"`)
+	if t.rev, err = strconv.Atoi(version); err != nil {
+		return t, fmt.Errorf("message %s has no resourceversion", m.id)
+	}
+	t.cluster, _, _ = strings.Cut(m.id, "/")
+	want := fmt.Sprintf("%s/%s/%s/%s/%s/%s/%s", t.cluster, t.resource, namespace, name, t.uid, version, t.op)
+	if t.op == "sync" || t.op == "gap" || name == "" {
+		want += "/" + t.snapshot
+	}
+	if m.id != want || field(m.value, `"id":"`) != want || m.op != t.op {
+		return t, fmt.Errorf("message %s should have id %s: %s", m.id, want, m.value)
+	}
+	return t, nil
+}
+
+// field is the string that follows the prefix, "" where there is none.
+func field(text, prefix string) string {
+	_, rest, found := strings.Cut(text, prefix)
+	if !found {
+		return ""
+	}
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// shared is what all sinks have alike of the data. Where two members begin a reconcile at the same version in the same
+// millisecond, before one of them is fenced, each says since when it has heard nothing.
+func shared(data string, ofMembers bool) string {
+	if before, rest, found := strings.Cut(data, `,"since":"`); found && ofMembers {
+		_, rest, _ = strings.Cut(rest, `"`)
+		data = before + rest
+	}
+	return unsalted(data)
+}
+
+// final judges every sink's log.
+func (j *judge) final() {
+	w := j.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	contents := map[string]string{}
+	for _, spec := range w.script.Sinks {
+		log := w.logs[spec.Name]
+		seen := map[string]bool{}
+		v := &verdict{judge: j, spec: spec, log: log}
+		for _, m := range log.all() {
+			t, err := read(&m)
+			if err != nil {
+				w.violateLocked("I8", "sink %s: %v", spec.Name, err)
+				return
+			}
+			if seen[m.id] && m.seq > j.joined[spec.Name] && !(t.op == "gap" && t.key != "") {
+				w.violateLocked("I3", "sink %s has %s twice", spec.Name, m.id)
+			}
+			seen[m.id] = m.seq > j.joined[spec.Name]
+			content := shared(t.data, w.script.Members > 0)
+			if before, found := contents[m.id]; found && !t.bare && !t.unseen && before != content && t.op != "snapshot.end" { // its counts are each sink's own
+				w.violateLocked("I8", "%s is %s in one sink and %s in another", m.id, before, t.data)
+			}
+			if !t.bare && !t.unseen {
+				contents[m.id] = content
+			}
+			if m.seq > j.joined[spec.Name] {
+				v.records = append(v.records, t)
+			}
+		}
+		for _, resource := range []string{pods, events} {
+			if spec.takes(resource) && w.life.has(spec.Name) {
+				v.judgeAll(resource)
+			}
+		}
+	}
+}
+
+// verdict is the judgement of one sink, since it was new.
+type verdict struct {
+	judge   *judge
+	spec    sinkSpec
+	log     *sinkLog
+	records []told
+
+	// of the resource that is judged
+	resource string
+	all      []told          // the frames of all its streams
+	frames   []told          // those of the streams that have the object which is judged
+	start    int             // a snapshot at this revision began the sink's knowledge of it
+	begin    *told           // its frame, nil where there is none
+	noted    map[string]bool // the uids of objects of which a record was rejected
+	unseen   map[string]bool // the uids of objects whose delete was told by a reconcile
+}
+
+// judgeAll judges the records of one resource. What is not configured in the last life stays as it was told last.
+func (v *verdict) judgeAll(resource string) {
+	v.resource, v.all, v.unseen, v.noted = resource, nil, map[string]bool{}, map[string]bool{}
+	byKey := map[string][]told{}
+	for _, t := range v.records {
+		switch {
+		case t.resource != resource:
+		case t.key == "":
+			v.all = append(v.all, t)
+		default:
+			byKey[t.key] = append(byKey[t.key], t)
+			v.unseen[t.uid] = v.unseen[t.uid] || t.unseen
+			v.noted[t.uid] = v.noted[t.uid] || t.op == "gap"
+		}
+	}
+	v.announced()
+	for _, key := range append(manyKeys(v.judge.world.script.Many), keys()...) {
+		v.narrow(key, byKey[key])
+		last, deleted := v.object(key, byKey[key])
+		if v.judge.world.life.spec.covers(resource, key) {
+			v.present(key, &last, deleted)
+		}
+	}
+}
+
+// narrow finds the frames of the streams that have the object.
+func (v *verdict) narrow(key string, records []told) {
+	v.frames, v.start, v.begin = nil, 0, nil
+	namespace, _, _ := strings.Cut(key, "/")
+	first := math.MaxInt // of which snapshot, in time: revisions of two timelines do not compare
+	for _, t := range v.all {
+		if t.namespace != "" && t.namespace != namespace {
+			continue
+		}
+		v.frames = append(v.frames, t)
+		if at, begins := v.begins(&t); begins && began(t.snapshot) < first {
+			v.start, v.begin, first = at, &t, began(t.snapshot)
+		}
+	}
+	if v.begin == nil {
+		v.start = v.compared()
+	}
+	if len(v.frames) == 0 && len(records) > 0 && v.judge.world.script.changes(v.resource) {
+		v.start = records[0].rev // from the sink's disk, and the frames there were of a stream that has left
+	}
+}
+
+// compared is the revision of the first reconcile for all sinks that a sink met before a snapshot of its own, which is
+// given beside the watch: from there on it was told everything. Where it began before the sink was new, it has no gap.
+// A new sink whose format had no schema of the stream begins with the gap with which it returns.
+func (v *verdict) compared() (rev int) {
+	if len(v.frames) > 0 && v.frames[0].op == "gap" && v.frames[0].reason == "absent" && v.judge.world.script.isGated(v.spec.Name) {
+		return v.frames[0].from
+	}
+	first := math.MaxInt
+	for i, t := range v.frames {
+		meets := t.op == "gap" && t.reason == "gone" || i == 0 && t.op == "snapshot.begin" && v.goesOn(&t)
+		if meets && began(t.snapshot) < first {
+			rev, first = t.rev, began(t.snapshot)
+		}
+	}
+	return rev
+}
+
+// begins says whether the sink's knowledge of an object may begin with the frame, and with which revision. A snapshot
+// that somebody asks for may come before a new sink's own. A stream that leaves in its initial snapshot comes back with
+// a gap.
+func (v *verdict) begins(t *told) (rev int, begins bool) {
+	switch {
+	case t.op == "gap":
+		return t.from, v.judge.world.script.changes(v.resource) && (t.reason == "stale" || t.reason == "absent")
+	case slices.Contains([]string{"initial", "newsink", "requested", "resync"}, t.reason):
+		return t.rev, true
+	}
+	return 0, false
+}
+
+// announced judges the frames: a reconcile that follows a gap is announced by one (I4).
+func (v *verdict) announced() {
+	if v.damaged() {
+		return // it may have lost the gap
+	}
+	for _, t := range v.all {
+		if t.op != "snapshot.begin" || !slices.Contains([]string{"gone", "stale", "epoch", "lost", "absent"}, t.reason) {
+			continue
+		}
+		if !slices.ContainsFunc(v.all, func(g told) bool {
+			return g.op == "gap" && g.snapshot == t.snapshot && g.namespace == t.namespace && g.order < t.order
+		}) && !v.goesOn(&t) {
+			v.violate("I4", "%s has no gap before it", t.id)
+		}
+	}
+}
+
+// goesOn says whether the begin is that of a comparison which began before, after a gap. Its end may be there, too,
+// where that was not saved; and it may have begun for a stream that the present one has inherited. A sink that was new
+// or absent meanwhile is given a snapshot of its own, or had heard nothing of the stream. That no gap is missing, the
+// objects' records say.
+func (v *verdict) goesOn(t *told) bool {
+	comparison, heard, joined := []string{"gone", "stale"}, false, false
+	for _, f := range v.all {
+		related := f.namespace == t.namespace || f.namespace == "" || t.namespace == ""
+		announced := f.op == "gap" && f.order < t.order && f.rev <= t.rev && slices.Contains(comparison, f.reason)
+		if related && (announced || slices.Contains([]string{"newsink", "absent"}, f.reason)) {
+			return slices.Contains(comparison, t.reason)
+		}
+		if !related || f.order >= t.order {
+			continue
+		}
+		if slices.Contains(comparison, f.reason) { // it goes on after a crash, until its end
+			joined = !heard && f.op == "snapshot.begin" || joined && f.op != "snapshot.end"
+		}
+		heard = true
+	}
+	return (!heard || joined) && slices.Contains(comparison, t.reason)
+}
+
+func (v *verdict) violate(invariant, format string, args ...any) {
+	v.judge.world.violateLocked(invariant, "sink %s: %s", v.spec.Name, fmt.Sprintf(format, args...))
+}
+
+// object judges what the sink was told of one key: each record is true, they are in order, and nothing is missing
+// between them that is not excused. It returns what the sink was told last.
+func (v *verdict) object(key string, records []told) (last told, deleted bool) {
+	history := v.history(key)
+	deleted, holds := true, false // holds: the sink has some state of the object, older or newer than a gap
+	for _, t := range records {
+		if t.op == "deleted" && t.unseen {
+			if (v.coalesces() || v.damaged() || v.owed(&t) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
+				// the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
+				if v.coalesces() && !deleted && v.neverDeleted(history, last.uid) {
+					deleted, holds = true, false // of the object after it, which was merged away: whoever folds by key knows
+				}
+				continue
+			}
+			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
+			newer := false                                 // it is known as of the list
+			if (!noted && (deleted || t.uid != last.uid) || newer) && !v.newEpoch(&last, &t) {
+				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
+			}
+			deleted, holds = true, false
+			last.id, last.op, last.cluster = t.id, t.op, t.cluster
+			if slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.isUndone() }) {
+				last.foreign = true // what comes may be of another timeline
+			}
+			continue
+		}
+		v.genuine(history, &t)
+		if !v.newEpoch(&last, &t) {
+			v.inOrder(&last, deleted, &t)
+			v.nothingMissing(history, &last, &t, deleted)
+		}
+		last, deleted = t, t.op == "deleted" || t.op == "gap" && v.wasDelete(history, &t)
+		holds = !deleted && (holds || t.op != "gap") // the note of a delete ends what the sink holds, too
+	}
+	return last, deleted || !holds && last.op == "gap"
+}
+
+// neverDeleted says whether the server lost the delete of the object, so that nobody could tell it.
+func (v *verdict) neverDeleted(history []event, uid string) bool {
+	return slices.ContainsFunc(history, func(ev event) bool {
+		return ev.uid == uid && ev.what == "DELETED" && v.judge.world.server.lost[v.resource][ev.rev]
+	})
+}
+
+// wasKnown says whether the delete names a state that another sink was given, or one that may have been merged away.
+func (v *verdict) wasKnown(history []event, t *told) bool {
+	was := slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.rev == t.rev })
+	return was && (v.coalesces() || v.judge.toldAnyone(t.uid, t.rev))
+}
+
+// wasAbsent says whether the sink was absent for a while: the others were told of versions that it was not.
+func (v *verdict) wasAbsent(t *told) bool {
+	return slices.ContainsFunc(v.frames, func(g told) bool {
+		return g.op == "gap" && g.reason == "absent" && (g.order < t.order || len(v.log.partitions) > 1)
+	})
+}
+
+// owed says whether the sink was still to get a full snapshot when the reconcile ran that the record is of. The order
+// of arrival does not say so: a batch that breaks may be written in one partition and not yet in another.
+func (v *verdict) owed(t *told) bool {
+	if !v.judge.world.life.spec.covers(t.resource, t.key) && (!v.paid(t) || v.returns(t, math.MaxInt)) {
+		return true // it would come when the object is configured again
+	}
+	if v.returns(t, v.log.ahead) {
+		return true // the state was put back to before the absence, and nobody owes anything
+	}
+	return slices.ContainsFunc(v.frames, func(end told) bool {
+		if end.op != "snapshot.end" || !slices.Contains([]string{"newsink", "lost", "absent"}, end.reason) {
+			return false
+		}
+		if t.snapshot == "" { // a listener told it, before a record of the watch
+			return end.order > t.order
+		}
+		return began(end.snapshot) >= began(t.snapshot)
+	})
+}
+
+// returns says whether the record belongs to a return of the sink after an absence that has no end up to that place of
+// the log: it is still owed there. Where that is the place at which the state was put back, it never is any more.
+func (v *verdict) returns(t *told, until int) bool {
+	begin := math.MaxInt
+	for _, f := range v.frames {
+		switch {
+		case f.reason != "absent" || f.order > until:
+		case f.op == "snapshot.end":
+			begin = math.MaxInt
+		default:
+			begin = min(begin, f.order)
+		}
+	}
+	return begin < t.order && t.order <= until
+}
+
+// paid says whether the sink had any full snapshot before the record.
+func (v *verdict) paid(t *told) bool {
+	return slices.ContainsFunc(v.frames, func(end told) bool {
+		return end.op == "snapshot.end" && end.order < t.order && slices.Contains([]string{"initial", "newsink", "lost", "absent"}, end.reason)
+	})
+}
+
+// began is when the snapshot of the id began, in ms.
+func began(snapshot string) int {
+	_, text, _ := strings.Cut(snapshot, ".")
+	text, _, _ = strings.Cut(text, ".")
+	ms, err := strconv.Atoi(text)
+	if err != nil {
+		panic(fmt.Sprintf("snapshot %q has no time", snapshot))
+	}
+	return ms
+}
+
+// newEpoch says whether another timeline was announced between the records: versions say nothing then.
+func (v *verdict) newEpoch(last, t *told) bool {
+	if t.reason == "epoch" || v.damaged() && len(v.judge.world.server.etcd.undone) > 0 { // the log may have lost the gap
+		return true
+	}
+	if last.id != "" && last.cluster != t.cluster && v.wasAbsent(t) {
+		return true // it was announced while the sink was absent, whose gap tells of everything from between
+	}
+	if last.id != "" && last.cluster[:8] != t.cluster[:8] {
+		return true // an initial snapshot that another cluster interrupts has no position to announce a gap from
+	}
+	return slices.ContainsFunc(v.frames, func(g told) bool {
+		return g.op == "gap" && g.reason == "epoch" && (g.order > last.order && g.order < t.order || len(v.log.partitions) > 1)
+	})
+}
+
+// genuine judges that the record is what happened.
+func (v *verdict) genuine(history []event, t *told) {
+	what := map[string]string{"added": "ADDED", "updated": "MODIFIED", "deleted": "DELETED"}[t.op]
+	for i := range history {
+		ev := &history[i]
+		if ev.uid != t.uid || ev.rev != t.rev || ev.isUndone() && ev.undone.Before(change.EpochFound(t.cluster)) {
+			continue // or it was undone before the record's history was found
+		}
+		switch {
+		case t.op == "gap":
+			t.timeline = ev.timeline
+			return
+		case (what == ev.what || what == "" && ev.what != "DELETED") && (isOf(t.data, ev.body) || t.bare && v.log.rejects):
+			t.timeline = ev.timeline
+			return
+		}
+	}
+	v.violate("I4", "%s with %s never happened", t.id, t.data)
+}
+
+// wasDelete says whether the record that a gap stands for was a delete.
+func (v *verdict) wasDelete(history []event, t *told) bool {
+	return slices.ContainsFunc(history, func(ev event) bool { return ev.what == "DELETED" && ev.uid == t.uid && ev.rev == t.rev })
+}
+
+// inOrder judges that the record may follow the last.
+func (v *verdict) inOrder(last *told, deleted bool, t *told) {
+	switch {
+	case last.foreign:
+	case t.op == "gap" && last.op == "gap" && t.rev == last.rev: // a full snapshot has it again, and it is noted again
+	case t.op == "gap" && t.uid == last.uid && t.rev == last.rev && v.judge.world.task != nil:
+		// a full snapshot has it again, of a member whose rules do not make it small enough
+	case t.rev < last.rev, t.rev == last.rev && t.op != "sync":
+		v.violate("I3", "%s comes after %s", t.id, last.id)
+	case deleted && t.uid == last.uid:
+		v.violate("I3", "%s comes after the object was deleted: %s", t.id, last.id)
+	}
+}
+
+// nothingMissing judges what happened between two records.
+func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
+	if last.id == "" && v.begin != nil && v.begin.op == "gap" && t.order < v.begin.order {
+		return // the sink was new to the stream that has become another's, which has that gap
+	}
+	lostDelete, lostBegin, passed := false, false, false
+	for i := range history {
+		ev := &history[i]
+		if ev.rev <= last.rev || ev.rev >= t.rev || ev.timeline > t.timeline || ev.isUndone() && ev.timeline < t.timeline {
+			continue
+		}
+		excused, lost := v.excused(ev, t), v.judge.world.server.lost[v.resource][ev.rev]
+		if !excused && !v.ignored(history, last, ev) && !v.ignoredFirst(history, last, t, ev) {
+			v.violate("I4", "%s %s %s at %d is missing before %s", ev.what, ev.key, ev.uid, ev.rev, t.id)
+		}
+		lostDelete = lostDelete || lost && ev.what == "DELETED"
+		lostBegin = lostBegin || lost && ev.what == "ADDED"
+		passed = passed || excused && ev.what == "DELETED" && ev.uid == last.uid
+	}
+	lostDelete = lostDelete || lostBegin && passed // a comparison leaves both to the watch, which would bring the begin
+	if !deleted && t.uid != last.uid && last.uid != "" && last.op != "gap" && !lostDelete && !v.damaged() {
+		v.violate("I4", "%s follows %s, and nobody told that the first was deleted", t.id, last.id)
+	}
+}
+
+// coalesces says whether the sink is told of the newest state alone, of what there is between two records.
+func (v *verdict) coalesces() bool { return v.spec.coalesces() }
+
+// damaged says whether the log has lost records: what they said is then missing here, too.
+func (v *verdict) damaged() bool { return len(v.log.lostIDs) > 0 }
+
+// excused says whether the event may be missing before the record: a gap was announced, the sink did not know the
+// stream yet, the server lost it, or the sink did.
+func (v *verdict) excused(ev *event, t *told) bool {
+	if t != nil && v.coalesces() || ev.rev <= v.start || v.judge.world.server.lost[v.resource][ev.rev] || v.lostHere(ev) {
+		return true
+	}
+	if t != nil && v.begin != nil && t.cluster != v.begin.cluster && t.order < v.begin.order {
+		return true // its knowledge began in a later timeline: revisions of two do not compare
+	}
+	if ev.what == "DELETED" && v.judge.world.server.unseen[ev.uid] {
+		return true // nobody may know that it was there
+	}
+	if v.resource == events && ev.what == "DELETED" && v.unseen[ev.uid] {
+		return true // a list at exactly this revision, between two of its deletes, was sooner than the watch
+	}
+	for _, g := range v.frames {
+		from := g.from
+		if v.resource == events && ev.what == "DELETED" {
+			from-- // a position within the deletes of one revision
+		}
+		if g.reason == "epoch" || g.reason == "lost" || g.reason == "absent" && v.leftBefore(&g) {
+			from = 0 // of a timeline that is over, of a log that is cut
+		}
+		if g.op == "gap" && from < ev.rev && ev.rev <= g.rev && (t == nil || g.order < t.order || len(v.log.partitions) > 1 || g.reason == "lost") {
+			return true
+		}
+	}
+	return false
+}
+
+// leftBefore says whether the sink left in another timeline than the one of the gap with which it returns, or before
+// that was compared: its position was still the one from before.
+func (v *verdict) leftBefore(gap *told) bool {
+	for _, t := range slices.Backward(v.records) {
+		switch {
+		case t.resource != gap.resource || t.order >= gap.order:
+		case t.cluster != gap.cluster:
+			return true
+		case t.op == "snapshot.end":
+			return false
+		}
+	}
+	return false
+}
+
+func (v *verdict) lostHere(ev *event) bool {
+	part := fmt.Sprintf("/%s/%d/", ev.uid, ev.rev)
+	for id := range v.log.lostIDs {
+		if strings.Contains(id, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// present compares what the sink was told last with the cluster.
+func (v *verdict) present(key string, last *told, deleted bool) {
+	history := v.history(key)
+	now, there := v.judge.world.server.etcd.find(v.resource, key)
+	if !there && v.swept(last) {
+		deleted = true
+	}
+	switch {
+	case last.op == "gap" && (last.rev == now.rev || there && v.ignored(history, last, &now) || !there && deleted): // the sink never took it, and says so
+	case deleted && there:
+		v.violate("I4", "%s is %s at %d, and the sink was told last %q", key, now.uid, now.rev, last.id)
+	case !deleted && !there:
+		v.violate("I4", "%s is gone, and the sink was told last %s", key, last.id)
+	case there && v.ignored(history, last, &now):
+	case there && (last.uid != now.uid || last.rev != now.rev || !isOf(last.data, now.body)):
+		v.violate("I4", "%s is %s at %d, and the sink was told last %s with %s", key, now.uid, now.rev, last.id, last.data)
+	}
+	if v.coalesces() && deleted && !there {
+		return // what was made and deleted again while the delete was queued
+	}
+	for i := range history {
+		if ev := &history[i]; ev.rev > last.rev && ev.timeline == v.judge.world.server.etcd.timeline && !v.excused(ev, nil) && !v.ignored(history, last, ev) {
+			v.violate("I4", "%s %s %s at %d is missing after %q", ev.what, ev.key, ev.uid, ev.rev, last.id)
+		}
+	}
+}
+
+// swept says whether the log lost what it was told of the object and a complete full snapshot came after it, which
+// does not have it: where the log cannot be read, nobody else knows that the sink still has it.
+func (v *verdict) swept(last *told) bool {
+	return v.damaged() && !v.log.readable() && slices.ContainsFunc(v.frames, func(f told) bool {
+		return f.op == "snapshot.end" && f.reason == "lost" && last.order < f.order
+	})
+}
+
+// history is what happened to the key.
+func (v *verdict) history(key string) []event {
+	var all []event
+	e := v.judge.world.server.etcd
+	for _, ev := range slices.Concat(e.undone, e.history) {
+		if ev.resource == v.resource && ev.key == key {
+			all = append(all, ev)
+		}
+	}
+	return all
+}
