@@ -276,9 +276,12 @@ func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
 		return
 	}
 	s.backlog.Overdraw(rec.Size())
-	if item.Kind == checkpoint.Told {
+	switch {
+	case item.Kind == checkpoint.Told:
 		s.put(rec, item)
 		return
+	case item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync: // it may take the place of what told the sink
+		item.Kind = checkpoint.Told
 	}
 	s.putOwn(rec, item)
 }
@@ -351,7 +354,9 @@ func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item) {
 	if item.Kind == checkpoint.Told {
 		i.told[detached(item.Object())] = onWay{checkpoint.Row{At: item.At, UID: item.UID, Gone: item.Gone}, rec.Seq}
 	}
-	i.backlog.Push(rec, true)
+	for _, old := range i.backlog.Push(rec, true) {
+		delete(i.own, old.Seq)
+	}
 }
 
 // move queues that the stream of the record was given up to the point. The caller holds mu.

@@ -53,8 +53,8 @@ func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Recor
 		if rec.Op == change.Bookmark {
 			continue
 		}
-		if len(l.alive) > 0 && rec.Seq == 0 {
-			if gone := l.replaced(rec); gone != nil {
+		if len(l.alive) > 0 {
+			if gone := l.replaced(rec); gone != nil && rec.Seq == 0 {
 				todo = append(todo, due{gone, first + i})
 			}
 		}
