@@ -14,10 +14,10 @@ import (
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -177,15 +177,15 @@ func (s *setup) distribute(b testing.TB, n int) {
 	defer cancel()
 	stream := *s.records[0].Stream
 	target := &nullSink{want: n, done: cancel}
-	err := pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: uid, Store: s.store, StopTimeout: time.Minute, Observer: pipeline.NopObserver(),
-		Sinks: []delivery.Sink{{
+	err := lines.Run(ctx, lines.Config{
+		ClusterUID: uid, Store: s.store, StopTimeout: time.Minute, Observer: lines.NopObserver(),
+		Sinks: []listener.Sink{{
 			Name: sinkName, Target: target, Encoder: nullEncoder{}, Queue: fifo.Limit{Bytes: 64 << 20, Records: 1 << 16},
 		}},
-		Sources: []pipeline.Source{{
+		Sources: []lines.Source{{
 			Stream:  stream,
 			Request: func(...change.Owed) {},
-			Run: func(ctx context.Context, line *pipeline.Inlet) error {
+			Run: func(ctx context.Context, line *lines.Inlet) error {
 				for i := range n {
 					rec := s.record(i)
 					rec.Stream, rec.Sink = &stream, sinkName

@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/delivery"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/selection"
 )
 
@@ -97,14 +97,14 @@ func startMember(t *testing.T, dir, sinks string) *member {
 func (m *member) live(ctx context.Context) error {
 	for {
 		err := runLine(ctx, m.stage, m.lifeOf)
-		if !delivery.IsLate(err) {
+		if !listener.IsLate(err) {
 			return err
 		}
 	}
 }
 
 // lifeOf are the sources of one life.
-func (m *member) lifeOf(store *checkpoint.Store) pipeline.Config {
+func (m *member) lifeOf(store *checkpoint.Store) lines.Config {
 	gate := make(chan struct{})
 	announce := sync.OnceFunc(func() {
 		select {
@@ -112,9 +112,9 @@ func (m *member) lifeOf(store *checkpoint.Store) pipeline.Config {
 		case <-m.t.Context().Done():
 		}
 	})
-	p := pipeline.Config{StopTimeout: time.Minute, Observer: pipeline.NopObserver()}
+	p := lines.Config{StopTimeout: time.Minute, Observer: lines.NopObserver()}
 	for kind, stream := range kinds() {
-		run := func(ctx context.Context, line *pipeline.Inlet) error {
+		run := func(ctx context.Context, line *lines.Inlet) error {
 			go announce()
 			select {
 			case <-gate:
@@ -123,13 +123,13 @@ func (m *member) lifeOf(store *checkpoint.Store) pipeline.Config {
 				return nil
 			}
 		}
-		p.Sources = append(p.Sources, pipeline.Source{Stream: stream, Run: run, Request: func(...change.Owed) {}})
+		p.Sources = append(p.Sources, lines.Source{Stream: stream, Run: run, Request: func(...change.Owed) {}})
 	}
 	return p
 }
 
 // watch pushes what the API server shows after the saved position.
-func (m *member) watch(ctx context.Context, kind int, store *checkpoint.Store, line *pipeline.Inlet) error {
+func (m *member) watch(ctx context.Context, kind int, store *checkpoint.Store, line *lines.Inlet) error {
 	stream := kinds()[kind]
 	position, _, err := store.Position(stream.String())
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 const (
@@ -44,12 +45,12 @@ func limitMemory(cfg *config.Config) *memory {
 }
 
 // of makes room for a stream while its source runs.
-func (m *memory) of(source pipeline.Source) pipeline.Source {
+func (m *memory) of(source lines.Source) lines.Source {
 	run := source.Run
-	source.Run = func(ctx context.Context, inlet *pipeline.Inlet) error {
+	source.Run = func(ctx context.Context, sinks []*listener.Intake) (over bool) {
 		m.add(1)
 		defer m.add(-1)
-		return run(ctx, inlet)
+		return run(ctx, sinks)
 	}
 	return source
 }

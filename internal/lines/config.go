@@ -53,6 +53,8 @@ type Source struct {
 	// Ask asks for a full comparison of the sink within the limits, which begins when the sink is given the stream. It
 	// returns at once.
 	Ask func(sink *listener.Intake, reason change.Reason, limits change.Limits)
+	// IsApart, where set, says whether the sink is read for with a watch of its own.
+	IsApart func(sink *listener.Intake) bool
 	// Withdraw makes what was asked for due no more.
 	Withdraw func(sink *listener.Intake, limits change.Limits)
 }

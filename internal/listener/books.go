@@ -43,6 +43,7 @@ func (b *Books) add(l *Listener) error {
 		return fmt.Errorf("read what is saved of sink %s: %w", l.Name, err)
 	}
 	b.states[l.Name] = state
+	l.shown.showAll(state)
 	b.listeners = append(b.listeners, l)
 	return nil
 }

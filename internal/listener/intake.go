@@ -19,6 +19,7 @@ import (
 type Intake struct {
 	Sink
 	observer Observer
+	shown    shown
 
 	mu       sync.Mutex // guards the following
 	life     Life
@@ -715,6 +716,7 @@ func (i *Intake) serve(state *checkpoint.SinkState) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.state, i.life = state, Serving
+	i.shown.showAll(state)
 	for _, places := range state.Places {
 		for _, place := range places {
 			_, number, _ := strings.Cut(place.Comparison.ID, ".")

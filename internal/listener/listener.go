@@ -75,6 +75,7 @@ func (l *Listener) Opened() <-chan struct{} { return l.opened }
 func (l *Listener) saved(s *Saving, state *checkpoint.SinkState) {
 	mark := sink.Mark(state.Mark)
 	l.isSaved.Store(&mark)
+	l.shown.show(s.items, state)
 	l.Saved(s)
 	for _, rec := range s.back {
 		l.giveBack(rec)

@@ -29,6 +29,7 @@ type Informer struct {
 	way     listener.Way
 	retries *wait.Backoff
 	end     context.CancelFunc // of the informer
+	alone   *listener.Intake   // the sink that it was begun for, where that is read for apart
 
 	origin  origin
 	silence silence

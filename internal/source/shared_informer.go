@@ -121,6 +121,11 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 	s.mu.Unlock()
 	start := func(sinks []*listener.Intake, apart bool) {
 		if i := s.newInformer(&stream, sinks); i != nil {
+			if apart {
+				s.mu.Lock()
+				i.alone = sinks[0]
+				s.mu.Unlock()
+			}
 			informers.Go(func() { s.run(ctx, i, apart) })
 		}
 	}

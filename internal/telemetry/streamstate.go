@@ -10,26 +10,29 @@ import (
 
 // streamState is one stream on /statusz.
 type streamState struct {
-	State              string          `json:"state"`
-	ResourceVersion    string          `json:"resourceVersion"`
-	PositionAgeSeconds float64         `json:"positionAgeSeconds"`
-	HistorySeconds     float64         `json:"historySeconds"`     // an estimate
-	HistoryLeftSeconds float64         `json:"historyLeftSeconds"` // of them
-	HeldBy             []string        `json:"heldBy,omitempty"`   // sinks, for more than half of the history
-	HeldSince          time.Time       `json:"heldSince,omitzero"`
-	Records            int             `json:"records"`
-	Gaps               int             `json:"gaps"`
-	LastGap            *gapState       `json:"lastGap,omitempty"`
-	LastReconcile      *reconcileState `json:"lastReconcile,omitempty"`
-	Snapshot           *snapshotState  `json:"snapshot,omitempty"`
-	LastError          string          `json:"lastError,omitempty"`
-	LastErrorTime      time.Time       `json:"lastErrorTime,omitzero"`
+	State              string    `json:"state"`
+	ResourceVersion    string    `json:"resourceVersion"`
+	PositionAgeSeconds float64   `json:"positionAgeSeconds"`
+	HistorySeconds     float64   `json:"historySeconds"`     // an estimate
+	HistoryLeftSeconds float64   `json:"historyLeftSeconds"` // of them
+	HeldBy             []string  `json:"heldBy,omitempty"`   // sinks that lag by more than half of the history
+	HeldSince          time.Time `json:"heldSince,omitzero"`
+	// Sinks are how each sink stands that takes the stream; replaced, never changed.
+	Sinks         map[string]takerState `json:"sinks,omitempty"`
+	Records       int                   `json:"records"`
+	Gaps          int                   `json:"gaps"`
+	LastGap       *gapState             `json:"lastGap,omitempty"`
+	LastReconcile *reconcileState       `json:"lastReconcile,omitempty"`
+	Snapshot      *snapshotState        `json:"snapshot,omitempty"`
+	LastError     string                `json:"lastError,omitempty"`
+	LastErrorTime time.Time             `json:"lastErrorTime,omitzero"`
 
-	late      bool           // it came when the process ran already
-	resource  string         // as metrics have it
-	sign      time.Time      // of life
-	confirmed time.Time      // when the saved position was the server's newest
-	objects   int            // in the inventory, or unknownCount
+	late      bool                    // it came when the process ran already
+	resource  string                  // as metrics have it
+	sign      time.Time               // of life
+	confirmed time.Time               // when the saved position that moved first did so last
+	counts    map[string]*objectCount // by sink
+	stream    change.Stream
 	given     *snapshotState // read to its end, and after it no other has begun
 	pace      pace
 	partial   bool // it is of a part of its resource
@@ -51,7 +54,7 @@ type streamState struct {
 
 func newStreamState(stream change.Stream, late bool) *streamState {
 	return &streamState{
-		State: starting, objects: unknownCount, sign: time.Now(), late: late, resource: stream.Resource.String(),
+		State: starting, stream: stream, counts: map[string]*objectCount{}, sign: time.Now(), late: late, resource: stream.Resource.String(),
 		partial: stream.Namespace != "", uncached: isUncached(stream.Resource), received: map[change.Op]prometheus.Counter{},
 	}
 }
@@ -69,23 +72,6 @@ func (s *streamState) compared(reason change.Reason) (watched bool) {
 	return watched
 }
 
-// committed moves the saved position and keeps count of the objects.
-func (s *streamState) committed(rec *change.Record, now time.Time) {
-	if rec.Position.ResourceVersion != "" && !rec.Position.Initial() {
-		s.ResourceVersion, s.confirmed = rec.Position.ResourceVersion, now
-	}
-	switch {
-	case rec.Sink != "": // it leaves the inventory as it is
-	case rec.Snapshot != nil:
-		s.objects = unknownCount
-	case s.objects == unknownCount:
-	case rec.Op == change.Added:
-		s.objects++
-	case rec.Op == change.Deleted:
-		s.objects--
-	}
-}
-
 type reconcileState struct {
 	Reason          change.Reason `json:"reason"`
 	Sinks           []string      `json:"sinks,omitempty"` // none is all
@@ -97,7 +83,7 @@ type reconcileState struct {
 
 // beginSnapshot shows the snapshot; the caller holds mu.
 func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
-	s.Snapshot = &snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.objects}
+	s.Snapshot = &snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.mostObjects()}
 	if snapshot.Limits != (change.Limits{}) {
 		s.Snapshot.expected = unknownCount
 	}
@@ -120,9 +106,9 @@ func (s *streamState) changed(rec *change.Record) {
 	}
 }
 
-// history is how far back the API server can tell what changed of the stream. oldest is when the oldest record was
-// received that is not saved, zero for none: what came before that says how often the resource changes, since reading
-// may wait now. Of a resource of which only a part is read nobody knows how often all of it changes.
+// history is how far back the API server can tell what changed of the stream. oldest is since when the sink that lags
+// most stands still, zero for none: what came before that says how often the resource changes, since reading may wait
+// now. Of a resource of which only a part is read nobody knows how often all of it changes.
 func (s *streamState) history(now, oldest time.Time) time.Duration {
 	if s.uncached {
 		return mostHistory
@@ -137,8 +123,8 @@ func (s *streamState) history(now, oldest time.Time) time.Duration {
 	return whole
 }
 
-// historyLeft is how long, about, a watch can still be opened where the state stands. It falls with the age of what is
-// not saved, and with the time in which nobody could read what has changed.
+// historyLeft is how long, about, a watch can still be opened where the sink stands that lags most. It falls with the age
+// of what that has not, and with the time in which nobody could read what has changed.
 func (s *streamState) historyLeft(now, oldest time.Time) time.Duration {
 	whole, since := s.history(now, oldest), s.stands(oldest)
 	if since.IsZero() {

@@ -9,7 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -24,7 +24,7 @@ type Task struct {
 }
 
 // Beside puts in line what the webhook tells of the task's streams; nil is nothing.
-func (r *Receiver) Beside(of *Task) *pipeline.Beside {
+func (r *Receiver) Beside(of *Task) *lines.Beside {
 	if r == nil {
 		return nil
 	}
@@ -32,8 +32,8 @@ func (r *Receiver) Beside(of *Task) *pipeline.Beside {
 		Sinks: of.sinks(), Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
 	}
 	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
-	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
-	return &pipeline.Beside{Stream: change.Actors(), Run: run}
+	run := func(ctx context.Context, inlet *lines.Inlet) error { return r.server.Take(ctx, taken, inlet) }
+	return &lines.Beside{Stream: change.Actors(), Run: run}
 }
 
 // sinks are those that are told of users.
@@ -54,15 +54,24 @@ func (t *Task) stream() func(group, resource, namespace string) (audit.Object, b
 			if s.Stream.Namespace != "" && s.Stream.Namespace != namespace {
 				continue
 			}
-			position, _, err := t.Store.Position(s.Stream.String())
+			stream := s.Stream
+			epoch, err := t.epochOf(&stream)
 			if err != nil {
 				return of, false
 			}
-			stream := s.Stream
 			return audit.Object{
-				Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: t.Cluster.UID, Epoch: position.Epoch,
+				Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: t.Cluster.UID, Epoch: epoch,
 			}, true
 		}
 		return of, false
 	}
+}
+
+// epochOf is the newest history that any sink was given something of the stream of.
+func (t *Task) epochOf(stream *change.Stream) (string, error) {
+	history, err := t.Store.Reached(stream)
+	if err != nil || history == 0 {
+		return "", err
+	}
+	return t.Store.EpochOf(history)
 }

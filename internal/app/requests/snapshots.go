@@ -7,13 +7,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
 
@@ -21,8 +20,7 @@ import (
 type Snapshots struct {
 	store     *checkpoint.Store
 	telemetry *telemetry.Telemetry
-	set       atomic.Pointer[pipeline.StreamSet] // nil before the pipeline runs
-	Orders    chan pipeline.Order
+	Orders    chan lines.Order
 
 	mu   sync.Mutex // guards the following
 	last []control.Stopped
@@ -30,7 +28,7 @@ type Snapshots struct {
 
 // NewSnapshots are those of a run.
 func NewSnapshots(store *checkpoint.Store, t *telemetry.Telemetry) *Snapshots {
-	return &Snapshots{store: store, telemetry: t, Orders: make(chan pipeline.Order)}
+	return &Snapshots{store: store, telemetry: t, Orders: make(chan lines.Order)}
 }
 
 // mostStopped is how many stopped snapshots are remembered for those who wait for them.
@@ -57,8 +55,8 @@ func (s *Snapshots) steer(ctx context.Context, asked control.SteerRequest, heard
 		return err
 	}
 	answer := make(chan error, 1)
-	err = handOver(ctx, s.Orders, pipeline.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
-	var refused *pipeline.OrderError
+	err = handOver(ctx, s.Orders, lines.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
+	var refused *lines.OrderError
 	if errors.As(err, &refused) {
 		return &control.RefusedError{Text: refused.Text}
 	}
@@ -90,22 +88,11 @@ func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan er
 	return <-answer
 }
 
-// Follow is what a pipeline runs that the snapshots look into.
-func (s *Snapshots) Follow(run func(context.Context, *pipeline.StreamSet) error) func(context.Context, *pipeline.StreamSet) error {
-	return func(ctx context.Context, set *pipeline.StreamSet) error {
-		s.set.Store(set)
-		return run(ctx, set)
-	}
-}
-
-// owed are those that are owed, and the resyncs that are due, with how far each is.
+// owed are those that are owed, with how far each is.
 func (s *Snapshots) owed() ([]control.Owed, error) {
 	owed, err := control.ReadOwed(s.store)
 	if err != nil {
 		return nil, err
-	}
-	if set := s.set.Load(); set != nil {
-		owed = control.WithDue(owed, set.Due())
 	}
 	for i := range owed {
 		s.measure(&owed[i])
