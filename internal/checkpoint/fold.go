@@ -248,20 +248,36 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 }
 
 // Untell takes back what was applied of an item that went to disk and that nobody may be told any more, since its stream
-// is not configured. The sink goes on before it, should the stream be back: of an object that may be gone by then it
-// counts as told of what was before.
-func (s *Saved) Untell(i *Item, rows Rows) error {
-	below := i.At.Below()
-	s.of(i.Resource).Each(i.Scope, func(namespace string, place Place) {
+// is not configured. The sink goes on before it, should the stream be back. was is what it was told of the object before:
+// of several items of one object the first one says that.
+func (s *Saved) Untell(i *Item, was Row, rows Rows) error {
+	places, below := s.of(i.Resource), i.At.Below()
+	switch {
+	case i.Kind == Gap && i.From.Version != "":
+		below = i.From
+	case i.Kind == Begin && i.Comparison.Reason == change.Initial:
+		places.Leave(i.Scope)
+		return nil
+	case i.Kind == Begin:
+		return nil // what comes before it says where the sink stands
+	}
+	places.Each(i.Scope, func(namespace string, place Place) {
 		if place.At.After(below) {
 			place.At = below
-			s.Places[i.Resource][namespace] = place
 		}
+		if i.Kind == End && place.Comparison.ID == i.Comparison.ID {
+			place.Comparison.Over = false
+		}
+		places[namespace] = place
 	})
 	if i.Kind != Told {
 		return nil
 	}
-	return rows.Put(i.Object(), Row{At: below, UID: i.UID})
+	row, err := rows.Row(i.Object())
+	if err != nil || i.At.After(row.At) {
+		return err
+	}
+	return rows.Put(i.Object(), was)
 }
 
 func (s *Saved) of(resource string) Places {

@@ -105,9 +105,9 @@ func (s *SinkState) Found(i *Item) error {
 }
 
 // Untold takes back what Told noted of an item that went to disk.
-func (s *SinkState) Untold(i *Item) error {
+func (s *SinkState) Untold(i *Item, was Row) error {
 	s.told[i.Resource] = struct{}{}
-	return s.Untell(i, s)
+	return s.Untell(i, was, s)
 }
 
 // Row is what was saved or applied last of the object.

@@ -51,14 +51,14 @@ func (b *Books) add(l *Listener) error {
 // Save saves what the sinks have acknowledged, and what goes to disk for them. It retries as long as ctx lives: a full
 // disk stops the sinks, and they go on by themselves when there is space.
 func (b *Books) Save(ctx context.Context) error {
+	var err error // of the last attempt
 	attempt := func() error {
-		err := b.save()
-		if err != nil && ctx.Err() == nil {
+		if err = b.save(); err != nil && ctx.Err() == nil {
 			b.observer.CommitFailed(err)
 		}
 		return err
 	}
-	if err := backoff.Retry(attempt, backoff.WithContext(RetryForever(), ctx)); err != nil {
+	if backoff.Retry(attempt, backoff.WithContext(RetryForever(), ctx)) != nil {
 		return fmt.Errorf("save what is delivered: %w", err)
 	}
 	return nil
@@ -166,6 +166,9 @@ func (f *folding) take(text string) {
 	item, says := checkpoint.ItemOf(&id)
 	if f.err = err; err != nil || !ours || !says {
 		return
+	}
+	if of := item.Object(); f.books.images != nil && item.Kind == checkpoint.Told {
+		f.books.images.forget(&of)
 	}
 	if f.items = append(f.items, item); len(f.items) >= foldedAtOnce {
 		f.flush()

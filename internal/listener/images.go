@@ -60,6 +60,16 @@ func (m *Images) Note(rec *change.Record) {
 	}
 }
 
+// forget keeps nothing of an object that a sink's log has in another state than the saved one: what is kept may be older
+// than what that sink was told.
+func (m *Images) forget(of *checkpoint.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, stream := range []string{of.Resource, of.Key.Namespace + "/" + of.Resource} {
+		m.noted[imageKey{stream, of.Key}] = &checkpoint.KeptObject{Stream: stream, Key: of.Key}
+	}
+}
+
 // take returns what is to be saved, until saved is told that it is.
 func (m *Images) take() (kept []checkpoint.KeptObject) {
 	m.mu.Lock()

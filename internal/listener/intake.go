@@ -234,6 +234,9 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 		return NotOffered, err
 	}
 	defer s.signal()
+	if Debug != nil {
+		Debug("offer", s.Name, item.Resource, item.Key, item.At, as, last, follower.places[item.Resource])
+	}
 	switch as {
 	case Skipped, Moved:
 		s.backlog.Cancel(rec.Size())
@@ -774,3 +777,5 @@ func (i *Intake) leave() (replays []*change.Record) {
 
 // drop forgets what was acknowledged.
 func (l *ledger) drop() { *l = ledger{} }
+
+var Debug func(...any)

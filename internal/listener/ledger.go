@@ -113,8 +113,12 @@ func (i *Intake) Apply(s *Saving, state *checkpoint.SinkState, spools *checkpoin
 			}
 		}
 	}
+	tell := state.Told
+	if i.Coalesce {
+		tell = state.Found // a newer state may be in the place of an older one, before what is between them
+	}
 	for at := range s.items {
-		if err := state.Told(&s.items[at]); err != nil {
+		if err := tell(&s.items[at]); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ type Listener struct {
 	done    int                 // so many of it are acknowledged
 	mark    sink.Mark           // after the last write
 	retried map[string]struct{} // ids of the batch that failed, and that the log holds all the same
-	doubted map[string]bool     // ids of the first batch on disk; true is that the log holds it
+	doubted map[string]*bool    // by the ids of the first batch on disk, and of their notes: whether the log holds it
 	// alive are the objects that the log has after the mark, while something is on disk: who put that there may not have
 	// known of them, since a slow network can bring a killed process' last words late.
 	alive   map[checkpoint.Object]checkpoint.Row
@@ -133,6 +133,11 @@ func (l *Listener) deliverAll(ctx context.Context) error {
 			return err
 		}
 		l.taken, l.done = batch, 0
+		if Debug != nil {
+			for _, r := range batch {
+				Debug("take", l.Name, r.Seq, r.Op, r.Key, r.ResourceVersion)
+			}
+		}
 		if err := l.deliver(ctx, batch); err != nil {
 			return err
 		}

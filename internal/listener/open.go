@@ -114,7 +114,7 @@ type afterMark struct {
 func (l *Listener) beginFold() (*afterMark, error) {
 	fold := &folding{books: l.books, name: l.Name, ours: l.isOurs}
 	for id := range l.doubted {
-		l.doubted[id] = false
+		*l.doubted[id] = false
 	}
 	if l.alive = nil; query(&l.Intake, (*fifo.Backlog).Behind) {
 		l.alive = map[checkpoint.Object]checkpoint.Row{}
@@ -124,8 +124,8 @@ func (l *Listener) beginFold() (*afterMark, error) {
 	after.take = func(id string) {
 		after.count++
 		letters(id)
-		if _, is := l.doubted[id]; is {
-			l.doubted[id] = true
+		if found := l.doubted[id]; found != nil {
+			*found = true
 		}
 		fold.take(id)
 		l.noteAlive(id)
@@ -298,9 +298,13 @@ func (l *Listener) loadSpool() error {
 		return fmt.Errorf("read the spool of sink %s: %w", l.Name, err)
 	}
 	var oldest time.Time
-	l.doubted = map[string]bool{}
+	l.doubted = map[string]*bool{}
 	for _, rec := range records {
-		l.doubted[rec.ID(l.ClusterUID).String()] = false
+		id, found := rec.ID(l.ClusterUID), new(bool)
+		l.doubted[id.String()] = found
+		for _, note := range change.NotesOf(id) {
+			l.doubted[note.String()] = found
+		}
 	}
 	if len(records) > 0 {
 		oldest = records[0].Received
@@ -325,7 +329,10 @@ func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	}
 	doubted := l.doubted
 	l.doubted = nil
-	records = slices.DeleteFunc(records, func(rec *change.Record) bool { return doubted[rec.ID(l.ClusterUID).String()] })
+	records = slices.DeleteFunc(records, func(rec *change.Record) bool {
+		found := doubted[rec.ID(l.ClusterUID).String()]
+		return found != nil && *found
+	})
 	records, left := l.stillTaken(records)
 	if err := l.untell(left); err != nil {
 		return nil, err
@@ -381,8 +388,16 @@ func (l *Listener) untell(records []*change.Record) error {
 	return l.books.change(l.Name, func(state *checkpoint.SinkState) error {
 		for _, rec := range records {
 			id := rec.ID(l.ClusterUID)
-			if item, says := checkpoint.ItemOf(&id); says {
-				if err := state.Untold(&item); err != nil {
+			item, says := checkpoint.ItemOf(&id)
+			if says && rec.Snapshot != nil {
+				item.From, item.Comparison.Reason = pointOf(rec, rec.Snapshot.From), rec.Snapshot.Reason
+			}
+			was := checkpoint.Row{At: item.At.Below(), UID: item.UID}
+			if rec.Op == change.Added {
+				was = checkpoint.Row{}
+			}
+			if says {
+				if err := state.Untold(&item, was); err != nil {
 					return err
 				}
 			}

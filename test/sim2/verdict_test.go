@@ -131,6 +131,7 @@ type verdict struct {
 	// of the resource that is judged
 	resource string
 	all      []told          // the frames of all its streams
+	first    int             // the place of the first record of an object
 	frames   []told          // those of the streams that have the object which is judged
 	start    int             // a snapshot at this revision began the sink's knowledge of it
 	begin    *told           // its frame, nil where there is none
@@ -142,12 +143,14 @@ type verdict struct {
 func (v *verdict) judgeAll(resource string) {
 	v.resource, v.all, v.unseen, v.noted = resource, nil, map[string]bool{}, map[string]bool{}
 	byKey := map[string][]told{}
+	v.first = math.MaxInt
 	for _, t := range v.records {
 		switch {
 		case t.resource != resource:
 		case t.key == "":
 			v.all = append(v.all, t)
 		default:
+			v.first = min(v.first, t.order)
 			byKey[t.key] = append(byKey[t.key], t)
 			v.unseen[t.uid] = v.unseen[t.uid] || t.unseen
 			v.noted[t.uid] = v.noted[t.uid] || t.op == "gap"
@@ -173,8 +176,8 @@ func (v *verdict) narrow(key string, records []told) {
 			continue
 		}
 		v.frames = append(v.frames, t)
-		if at, begins := v.begins(&t); begins && began(t.snapshot) < first {
-			v.start, v.begin, first = at, &t, began(t.snapshot)
+		if at, begins := v.begins(&t); begins && (began(t.snapshot) < first || t.order < v.first) {
+			v.start, v.begin, first = at, &t, began(t.snapshot) // what began before anything was told need not go on
 		}
 	}
 	if v.begin == nil {
