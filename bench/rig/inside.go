@@ -12,10 +12,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -75,12 +75,9 @@ func (i *Inside) source(store *checkpoint.Store) (lines.Source, error) {
 	if err != nil {
 		return lines.Source{}, err
 	}
-	s := source.NewStream(source.Config{Client: client, Stream: pods, Inventory: store, Observer: observer, Shape: shape})
-	return lines.Source{
-		Stream:  pods,
-		Run:     func(ctx context.Context, line *lines.Inlet) error { return s.Run(ctx, line) },
-		Request: s.Request,
-	}, nil
+	informer := source.NewSharedInformer(source.Config{Client: client, Stream: pods, Histories: store, Observer: observer, Shape: shape})
+	informer.Serve(pods.Resource.Version)
+	return selection.SourceOf(pods, informer), nil
 }
 
 // shape is what the rules do with the records, as in the binary.

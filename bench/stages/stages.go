@@ -14,10 +14,10 @@ import (
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -183,18 +183,17 @@ func (s *setup) distribute(b testing.TB, n int) {
 			Name: sinkName, Target: target, Encoder: nullEncoder{}, Queue: fifo.Limit{Bytes: 64 << 20, Records: 1 << 16},
 		}},
 		Sources: []lines.Source{{
-			Stream:  stream,
-			Request: func(...change.Owed) {},
-			Run: func(ctx context.Context, line *lines.Inlet) error {
+			Stream: stream, Join: func(*listener.Intake) {},
+			Run: func(ctx context.Context, sinks []*listener.Intake) (over bool) {
 				for i := range n {
 					rec := s.record(i)
-					rec.Stream, rec.Sink = &stream, sinkName
-					if err := line.Push(ctx, rec); err != nil {
-						return err
+					rec.Stream = &stream
+					if err := sinks[0].Push(ctx, rec); err != nil {
+						return false
 					}
 				}
 				<-ctx.Done()
-				return nil
+				return false
 			},
 		}},
 	})

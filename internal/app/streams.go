@@ -13,6 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
 

@@ -304,6 +304,16 @@ func (i *Inlet) Push(ctx context.Context, rec *change.Record) error {
 	return nil
 }
 
+// Drain returns when everything that was pushed is delivered or on disk, or with ctx's error.
+func (i *Inlet) Drain(ctx context.Context, _ change.Stream) error {
+	for _, sink := range i.sinks {
+		if err := sink.Drain(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // StreamSet is how streams come while a pipeline runs; they go by themselves.
 type StreamSet struct {
 	run   *run

@@ -28,6 +28,7 @@ type Intake struct {
 	backlog  *fifo.Backlog
 	number   fifo.Numberer
 	told     map[checkpoint.Object]onWay
+	beside   beside
 	own      map[uint64]checkpoint.Item // by Seq: what the saved state is to know where the record does not say it
 	ledger   ledger
 	state    *checkpoint.SinkState // SavedRow and Objects alone are asked here
@@ -94,7 +95,7 @@ func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 		numbers: numbers,
 		Sink:    *s, observer: config.Observer, work: config.Work, ended: config.Ended,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
-		told:    map[checkpoint.Object]onWay{}, own: map[uint64]checkpoint.Item{},
+		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]checkpoint.Item{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),
 	}
 }
@@ -677,6 +678,7 @@ func (i *Intake) Push(ctx context.Context, rec *change.Record) error {
 		if !i.reserve(rec) {
 			one := *rec
 			i.number.Number(&one)
+			i.beside.note(&one)
 			i.backlog.Push(&one, true)
 			i.signal()
 			i.mu.Unlock()
@@ -769,6 +771,7 @@ func (i *Intake) leave() (replays []*change.Record) {
 	}
 	clear(i.told)
 	clear(i.own)
+	clear(i.beside)
 	i.ledger.drop() // the sink's log has it
 	i.wakeWaiting()
 	i.signal()

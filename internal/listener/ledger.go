@@ -16,6 +16,7 @@ type Saving struct {
 	extent fifo.Spool
 	spools bool // the spool is another one than the state has
 	back   []*change.Record
+	taken  []*change.Record // what goes to disk
 }
 
 // maxUnsaved is how much the ledger of a sink holds in memory at most, in bytes, about: while the state cannot be saved
@@ -29,6 +30,10 @@ const itemBytes = 320
 // mark then. The caller holds mu.
 func (i *Intake) acked(records []*change.Record, mark string) {
 	tracked, whole := i.backlog.Ack(records)
+	if len(i.beside) > 0 {
+		i.beside.settle(records)
+		i.wakeWaiting()
+	}
 	for _, rec := range tracked {
 		i.enter(rec)
 	}
@@ -83,6 +88,7 @@ func (i *Intake) Take() *Saving {
 	if i.backlog.MaySpill() {
 		var taken []*change.Record
 		taken, s.back = i.backlog.SpillNext(maxSpooled())
+		s.taken = taken
 		for _, rec := range taken {
 			i.enter(rec)
 		}
@@ -151,6 +157,7 @@ func (i *Intake) Saved(s *Saving) {
 			delete(i.told, of)
 		}
 	}
+	i.beside.settle(s.taken)
 	if s.spools {
 		i.backlog.Saved(s.extent, s.chunks)
 	}
