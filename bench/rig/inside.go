@@ -14,8 +14,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -54,8 +54,8 @@ func (i *Inside) Run(ctx context.Context) (err error) {
 		return err
 	}
 	const uid = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
-	return lines.Run(ctx, lines.Config{
-		ClusterUID: uid, Sources: []lines.Source{from}, Store: store, StopTimeout: 20 * time.Second, Observer: lines.NopObserver(),
+	return pipeline.Run(ctx, pipeline.Config{
+		ClusterUID: uid, Sources: []pipeline.Source{from}, Store: store, StopTimeout: 20 * time.Second, Observer: pipeline.NopObserver(),
 		Sinks: []listener.Sink{{
 			Name: "file", Target: target, Queue: fifo.Limit{Bytes: 64 << 20, Records: 1 << 16},
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid}),
@@ -63,17 +63,17 @@ func (i *Inside) Run(ctx context.Context) (err error) {
 	})
 }
 
-func (i *Inside) source(store *checkpoint.Store) (lines.Source, error) {
+func (i *Inside) source(store *checkpoint.Store) (pipeline.Source, error) {
 	client, err := source.NewClient(&rest.Config{Host: i.Host, TLSClientConfig: rest.TLSClientConfig{CAData: i.CA}}, 1)
 	if err != nil {
-		return lines.Source{}, err
+		return pipeline.Source{}, err
 	}
 	observer := source.NopObserver()
 	observer.Failed = func(stream change.Stream, err error) { fmt.Fprintf(os.Stderr, "stream %s: %v\n", stream, err) }
 	pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
 	shape, err := i.shape(pods)
 	if err != nil {
-		return lines.Source{}, err
+		return pipeline.Source{}, err
 	}
 	informer := source.NewSharedInformer(source.Config{Client: client, Stream: pods, Histories: store, Observer: observer, Shape: shape})
 	informer.Serve(pods.Resource.Version)

@@ -16,8 +16,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -177,12 +177,12 @@ func (s *setup) distribute(b testing.TB, n int) {
 	defer cancel()
 	stream := *s.records[0].Stream
 	target := &nullSink{want: n, done: cancel}
-	err := lines.Run(ctx, lines.Config{
-		ClusterUID: uid, Store: s.store, StopTimeout: time.Minute, Observer: lines.NopObserver(),
+	err := pipeline.Run(ctx, pipeline.Config{
+		ClusterUID: uid, Store: s.store, StopTimeout: time.Minute, Observer: pipeline.NopObserver(),
 		Sinks: []listener.Sink{{
 			Name: sinkName, Target: target, Encoder: nullEncoder{}, Queue: fifo.Limit{Bytes: 64 << 20, Records: 1 << 16},
 		}},
-		Sources: []lines.Source{{
+		Sources: []pipeline.Source{{
 			Stream: stream, Join: func(*listener.Intake) {},
 			Run: func(ctx context.Context, sinks []*listener.Intake) (over bool) {
 				for i := range n {

@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -26,12 +26,12 @@ type deadLetters struct {
 	dirs       map[string]*deadletter.Dir
 	clusterUID string
 	forms      *forms
-	replays    chan lines.Replay
+	replays    chan pipeline.Replay
 	busy       sync.Mutex // held while letters are sent again
 }
 
 func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.StateLog) *deadLetters {
-	all := &deadLetters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan lines.Replay)}
+	all := &deadLetters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan pipeline.Replay)}
 	for _, s := range cfg.Sinks {
 		dir := s.DeadLetter.Dir
 		if dir == "" {
@@ -118,11 +118,11 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 	if err := l.forms.reshapeFor(head.Sink, rec); err != nil {
 		return "", fmt.Errorf("it was redacted by older rules and cannot be redacted again: %w: delete it, then request the object with exporter snapshot", err)
 	}
-	answer := make(chan lines.ReplayEnd, 1)
+	answer := make(chan pipeline.ReplayEnd, 1)
 	opening, cancel := context.WithTimeout(ctx, requests.AskTime)
 	defer cancel()
 	select {
-	case l.replays <- lines.Replay{Letter: letter.ID, Record: rec, Force: force, Answer: answer}:
+	case l.replays <- pipeline.Replay{Letter: letter.ID, Record: rec, Force: force, Answer: answer}:
 	case <-opening.Done():
 		return "", control.ErrNotStreaming
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 )
 
@@ -104,7 +104,7 @@ func (m *member) live(ctx context.Context) error {
 }
 
 // lifeOf are the sources of one life.
-func (m *member) lifeOf(store *checkpoint.Store) lines.Config {
+func (m *member) lifeOf(store *checkpoint.Store) pipeline.Config {
 	gate := make(chan struct{})
 	announce := sync.OnceFunc(func() {
 		select {
@@ -112,9 +112,9 @@ func (m *member) lifeOf(store *checkpoint.Store) lines.Config {
 		case <-m.t.Context().Done():
 		}
 	})
-	p := lines.Config{StopTimeout: time.Minute, Observer: lines.NopObserver()}
+	p := pipeline.Config{StopTimeout: time.Minute, Observer: pipeline.NopObserver()}
 	for kind, stream := range kinds() {
-		run := func(ctx context.Context, line *lines.Inlet) error {
+		run := func(ctx context.Context, line *pipeline.Inlet) error {
 			go announce()
 			select {
 			case <-gate:
@@ -123,13 +123,13 @@ func (m *member) lifeOf(store *checkpoint.Store) lines.Config {
 				return nil
 			}
 		}
-		p.Sources = append(p.Sources, lines.Source{Stream: stream, Run: run, Request: func(...change.Owed) {}})
+		p.Sources = append(p.Sources, pipeline.Source{Stream: stream, Run: run, Request: func(...change.Owed) {}})
 	}
 	return p
 }
 
 // watch pushes what the API server shows after the saved position.
-func (m *member) watch(ctx context.Context, kind int, store *checkpoint.Store, line *lines.Inlet) error {
+func (m *member) watch(ctx context.Context, kind int, store *checkpoint.Store, line *pipeline.Inlet) error {
 	stream := kinds()[kind]
 	position, _, err := store.Position(stream.String())
 	if err != nil {

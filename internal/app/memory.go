@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 const (
@@ -45,7 +45,7 @@ func limitMemory(cfg *config.Config) *memory {
 }
 
 // of makes room for a stream while its source runs.
-func (m *memory) of(source lines.Source) lines.Source {
+func (m *memory) of(source pipeline.Source) pipeline.Source {
 	run := source.Run
 	source.Run = func(ctx context.Context, sinks []*listener.Intake) (over bool) {
 		m.add(1)

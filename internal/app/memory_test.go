@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 // TestI6TheMemoryLimitLeavesRoomForStreams that run, however many come and go at once, and takes it back.
@@ -24,7 +24,7 @@ func TestI6TheMemoryLimitLeavesRoomForStreams(t *testing.T) {
 	var begun, ended sync.WaitGroup
 	begun.Add(streams)
 	for range streams {
-		source := m.of(lines.Source{Run: func(context.Context, *lines.Inlet) error {
+		source := m.of(pipeline.Source{Run: func(context.Context, *pipeline.Inlet) error {
 			begun.Done()
 			<-end
 			return over

@@ -22,8 +22,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 )
 
@@ -90,8 +90,8 @@ func (n *neighbour) letter() string { return n.uid[:1] }
 
 // run is the source: what is not saved comes again, and of what a log shows and the cluster does not have, the deletes
 // are told.
-func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(context.Context, *lines.Inlet) error {
-	return func(ctx context.Context, line *lines.Inlet) error {
+func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(context.Context, *pipeline.Inlet) error {
+	return func(ctx context.Context, line *pipeline.Inlet) error {
 		records := history(n.letter(), n.lives)
 		position, _, err := store.Position(neighbourStream.String())
 		if err != nil {
@@ -118,7 +118,7 @@ func (n *neighbour) run(store *checkpoint.Store, done context.CancelFunc) func(c
 }
 
 // tellGone tells that the line's sink-only objects are gone.
-func (n *neighbour) tellGone(ctx context.Context, line *lines.Inlet, version string) error {
+func (n *neighbour) tellGone(ctx context.Context, line *pipeline.Inlet, version string) error {
 	there := existing(history(n.letter(), n.lives))
 	for _, object := range line.SinkOnly(neighbourStream) {
 		if there[object.Key.Name] == object.UID {
@@ -176,8 +176,8 @@ func (n *neighbour) note(change func()) {
 	}
 }
 
-func (n *neighbour) observer() lines.Observer {
-	o := lines.NopObserver()
+func (n *neighbour) observer() pipeline.Observer {
+	o := pipeline.NopObserver()
 	o.Queued = func(sink string, backlog fifo.Levels) { n.note(func() { n.waiting[sink] = backlog.Records }) }
 	o.Stopped = func(sink string, err error) { n.note(func() { n.stopped[sink] = err }) }
 	o.Rejected = func(_ string, rec *change.Record, _ string, err error) {
@@ -207,10 +207,10 @@ func (n *neighbour) liveOnce() error {
 	defer cancel()
 	c := &cluster.Cluster{Name: n.cluster, UID: n.uid}
 	c.Chosen.Store(&selection.Choice{Streams: []selection.Selected{{Stream: neighbourStream, Names: []string{"pods"}}}})
-	return runLine(ctx, stage{cluster: c, dir: n.dir, sinks: n.sinks}, func(store *checkpoint.Store) lines.Config {
-		return lines.Config{
+	return runLine(ctx, stage{cluster: c, dir: n.dir, sinks: n.sinks}, func(store *checkpoint.Store) pipeline.Config {
+		return pipeline.Config{
 			StopTimeout: 5 * time.Minute, Observer: n.observer(),
-			Sources: []lines.Source{{Stream: neighbourStream, Run: n.run(store, cancel), Request: func(...change.Owed) {}}},
+			Sources: []pipeline.Source{{Stream: neighbourStream, Run: n.run(store, cancel), Request: func(...change.Owed) {}}},
 		}
 	})
 }
@@ -223,7 +223,7 @@ type stage struct {
 }
 
 // runLine runs the real line with the real sinks and state until ctx ends.
-func runLine(ctx context.Context, on stage, with func(*checkpoint.Store) lines.Config) error {
+func runLine(ctx context.Context, on stage, with func(*checkpoint.Store) pipeline.Config) error {
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	cfg, err := config.Parse("config.yaml", fmt.Appendf(nil, "resources: [pods]\nsinks:\n%s", on.sinks), os.LookupEnv)
 	if err != nil {
@@ -243,7 +243,7 @@ func runLine(ctx context.Context, on stage, with func(*checkpoint.Store) lines.C
 	if p.Sinks, err = destination.BuildAll(cfg, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}}); err != nil {
 		return err
 	}
-	return lines.Run(ctx, p)
+	return pipeline.Run(ctx, p)
 }
 
 // file is beside the state.

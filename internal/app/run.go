@@ -14,8 +14,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 )
@@ -112,7 +112,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.reshapeLetters(ctx, deadLetters, sinks, forms)
 	owing := requests.NewSnapshots(a.store, t)
 	asked := &requests.Handler{
-		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Requests: make(chan lines.Request), Owing: owing,
+		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Requests: make(chan pipeline.Request), Owing: owing,
 		Status: func() any { return t.Status() }, Told: t,
 	}
 	stopServing, err := a.server.Serve(ctx, handler(t, shown, control.Handler(asked.Functions(deadLetters.replay), a.token)))
@@ -131,7 +131,7 @@ func (a *assembly) run(ctx context.Context) error {
 	defer destination.RunGates(ctx, sinks)()
 	defer a.term.Watch(ctx, a.stateLog, t.FailingSince)()
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
-	err = lines.Run(ctx, lines.Config{
+	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
 		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Lost(), Prove: a.term.Prove(a.stateLog),
 		Follow: f.RunWith(t), Observer: a.term.Observe(pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),

@@ -9,8 +9,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -25,7 +25,7 @@ func (a *assembly) prepare(images *listener.Images, key transform.Key) (*selecti
 	}
 	f := selection.NewFollower(selection.Setting{Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger})
 	gate, rate := source.NewGate(listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
-	f.Build = func(s selection.Selected) (lines.Source, *source.SharedInformer, error) {
+	f.Build = func(s selection.Selected) (pipeline.Source, *source.SharedInformer, error) {
 		return a.source(&s, &means{client, gate, rate, images, key}, f)
 	}
 	return f, f.Adopt()
@@ -57,23 +57,23 @@ type means struct {
 }
 
 // source makes a selected stream one of the pipeline's.
-func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Follower) (lines.Source, *source.SharedInformer, error) {
+func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Follower) (pipeline.Source, *source.SharedInformer, error) {
 	shapeFailed := func(rec *change.Record, err error) { f.Telemetry.ShapeFailed(rec, err) }
 	shape, err := selection.ShapeOf(wanted, m.key, shapeFailed)
 	if err != nil {
-		return lines.Source{}, nil, err
+		return pipeline.Source{}, nil, err
 	}
 	name := wanted.Stream.String()
 	form, err := selection.FormOf(wanted, m.key, a.cfg)
 	if err != nil {
-		return lines.Source{}, nil, err
+		return pipeline.Source{}, nil, err
 	}
 	if err := a.store.KeepObjects(name, form); err != nil {
-		return lines.Source{}, nil, err
+		return pipeline.Source{}, nil, err
 	}
 	ignore, err := selection.IgnoreOf(wanted)
 	if err != nil {
-		return lines.Source{}, nil, err
+		return pipeline.Source{}, nil, err
 	}
 	informer := source.NewSharedInformer(source.Config{
 		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
@@ -120,8 +120,8 @@ func sourceObserver(f *selection.Follower) source.Observer {
 	}
 }
 
-func pipelineObserver(t *telemetry.Telemetry, nudge func()) lines.Observer {
-	return lines.Observer{
+func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
+	return pipeline.Observer{
 		Observer: listener.Observer{
 			Queued: t.Queued,
 			Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Rejected: t.Rejected, Coalesced: t.Coalesced,

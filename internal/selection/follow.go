@@ -12,8 +12,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
@@ -43,7 +43,7 @@ type Setting struct {
 type Follower struct {
 	Setting
 	Telemetry *telemetry.Telemetry
-	Build     func(Selected) (lines.Source, *source.SharedInformer, error)
+	Build     func(Selected) (pipeline.Source, *source.SharedInformer, error)
 	following []*followed   // in the order in which they came
 	nudged    chan struct{} // buffered 1: something may have come or gone
 	warned    map[string]bool
@@ -80,9 +80,9 @@ func (f *Follower) Nudge() {
 
 // Start makes the sources that are there from the start: those that are served, and the unserved, which wait until it
 // is certain what became of their resources. From here on it tells the telemetry.
-func (f *Follower) Start(t *telemetry.Telemetry) ([]lines.Source, error) {
+func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 	f.Telemetry = t
-	var sources []lines.Source
+	var sources []pipeline.Source
 	for _, s := range f.Current.Streams() {
 		made, informer, err := f.Build(s)
 		if err != nil {
@@ -133,8 +133,8 @@ func notServed(catalog *source.Catalog, resource change.Resource) string {
 }
 
 // RunWith is run for a pipeline that the telemetry looks into.
-func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *lines.StreamSet) error {
-	return func(ctx context.Context, set *lines.StreamSet) error {
+func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeline.StreamSet) error {
+	return func(ctx context.Context, set *pipeline.StreamSet) error {
 		t.Follow(set.Views)
 		var watch sync.WaitGroup
 		defer watch.Wait()
@@ -154,7 +154,7 @@ func watchStory(ctx context.Context, t *telemetry.Telemetry) {
 }
 
 // run asks what is served until ctx ends.
-func (f *Follower) run(ctx context.Context, set *lines.StreamSet) error {
+func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
 	f.tell(f.Catalog)
 	f.define(ctx)
 	next := pause
@@ -190,7 +190,7 @@ func sleep(ctx context.Context, d time.Duration, called <-chan struct{}) bool {
 }
 
 // look asks once, and returns when to ask again. What the server does not tell stays as it is.
-func (f *Follower) look(ctx context.Context, set *lines.StreamSet) time.Duration {
+func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Duration {
 	interval := time.Duration(f.Config.Discovery.Interval)
 	catalog, err := f.Current.discovery.Read(ctx)
 	if err != nil {
@@ -236,7 +236,7 @@ func (f *Follower) warn(errs []error) {
 }
 
 // clear drops the streams that are over. What the state has of them goes when each sink knows.
-func (f *Follower) clear(set *lines.StreamSet) {
+func (f *Follower) clear(set *pipeline.StreamSet) {
 	before := len(f.following)
 	f.following = slices.DeleteFunc(f.following, func(s *followed) bool {
 		over := s.ended && !set.Holds(s.Stream.String())
@@ -267,7 +267,7 @@ func (f *Follower) byName() map[string]*followed {
 // arrival is a stream on its way into the lines.
 type arrival struct {
 	*followed
-	source lines.Source
+	source pipeline.Source
 }
 
 // see goes on with the streams that are followed, in the version that is preferred now, and makes those that are not.
@@ -310,7 +310,7 @@ func (f *Follower) notAdded(s *Selected, err error) {
 }
 
 // admit publishes all that have arrived at once, since sinks are asked whether they want them, and lets each join.
-func (f *Follower) admit(arrived []arrival, set *lines.StreamSet) {
+func (f *Follower) admit(arrived []arrival, set *pipeline.StreamSet) {
 	for _, a := range arrived {
 		f.following, f.stale = append(f.following, a.followed), true
 	}

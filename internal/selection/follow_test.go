@@ -21,8 +21,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/lines"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -91,7 +91,7 @@ type followRig struct {
 	t     *testing.T
 	log   *bytes.Buffer
 	f     *Follower
-	set   *lines.StreamSet
+	set   *pipeline.StreamSet
 	over  chan struct{} // closed when gears are to be over, as a session would be that was ended
 	left  chan string
 	built []string // streams with their versions, each time that one was made
@@ -147,7 +147,7 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	r.t.Helper()
 	told := telemetry.New(telemetry.Options{Logger: r.f.Logger, Sinks: []string{"out"}})
-	observer := lines.NopObserver()
+	observer := pipeline.NopObserver()
 	observer.Left = func(stream change.Stream) { r.left <- stream.String() }
 	sources, err := r.f.Start(told)
 	if err != nil {
@@ -155,9 +155,9 @@ func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	}
 	ctx, stop := context.WithCancel(r.t.Context())
 	defer stop()
-	err = lines.Run(ctx, lines.Config{
+	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: "u", Sources: sources, Sinks: []listener.Sink{{Name: "out", Target: idle{}, Wants: r.wanted, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
-		Follow: func(_ context.Context, set *lines.StreamSet) error {
+		Follow: func(_ context.Context, set *pipeline.StreamSet) error {
 			defer stop()
 			r.set = set
 			steps(r)
@@ -179,18 +179,18 @@ func (r *followRig) wanted(*change.Stream) bool {
 }
 
 // build makes a stream that is over when the test says so.
-func (r *followRig) build(s Selected) (lines.Source, *source.Session, error) {
+func (r *followRig) build(s Selected) (pipeline.Source, *source.Session, error) {
 	r.built = append(r.built, s.Stream.String()+" "+s.Stream.Resource.Version)
 	over := r.over
-	return lines.Source{
+	return pipeline.Source{
 		Stream:  s.Stream,
 		Request: func(...change.Owed) {},
-		Run: func(ctx context.Context, line *lines.Inlet) error {
+		Run: func(ctx context.Context, line *pipeline.Inlet) error {
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-over:
-				return errors.Join(line.Drain(ctx, s.Stream), lines.ErrOver)
+				return errors.Join(line.Drain(ctx, s.Stream), pipeline.ErrOver)
 			}
 		},
 	}, source.NewSession(source.Config{}, nil), nil

@@ -9,7 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -24,7 +24,7 @@ type Task struct {
 }
 
 // Beside puts in line what the webhook tells of the task's streams; nil is nothing.
-func (r *Receiver) Beside(of *Task) *lines.Beside {
+func (r *Receiver) Beside(of *Task) *pipeline.Beside {
 	if r == nil {
 		return nil
 	}
@@ -32,8 +32,8 @@ func (r *Receiver) Beside(of *Task) *lines.Beside {
 		Sinks: of.sinks(), Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
 	}
 	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
-	run := func(ctx context.Context, inlet *lines.Inlet) error { return r.server.Take(ctx, taken, inlet) }
-	return &lines.Beside{Stream: change.Actors(), Run: run}
+	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
+	return &pipeline.Beside{Stream: change.Actors(), Run: run}
 }
 
 // sinks are those that are told of users.

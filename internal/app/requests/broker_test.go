@@ -10,7 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 var errTest = errors.New("cause")
@@ -18,7 +18,7 @@ var errTest = errors.New("cause")
 // newTestHandler is a handler of sink all, with a pipeline behind it that saves what is heard as the real one does.
 func newTestHandler(t *testing.T) *brokerHandler {
 	t.Helper()
-	requests, done := make(chan lines.Request), make(chan struct{})
+	requests, done := make(chan pipeline.Request), make(chan struct{})
 	c := twoSinks(requests)
 	var err error
 	if c.Store, err = checkpoint.Open(t.Context(), t.TempDir(), checkpoint.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
@@ -28,7 +28,7 @@ func newTestHandler(t *testing.T) *brokerHandler {
 		defer close(done)
 		for request := range requests {
 			batch := checkpoint.Batch{Heard: request.Heard}
-			for _, part := range append(request.Also, lines.RequestPart{Streams: request.Streams, Limits: request.Limits}) {
+			for _, part := range append(request.Also, pipeline.RequestPart{Streams: request.Streams, Limits: request.Limits}) {
 				for _, stream := range part.Streams {
 					batch.PendingSnapshots = append(batch.PendingSnapshots,
 						checkpoint.PendingSnapshot{Stream: stream, Owed: change.Owed{Sink: "all", Reason: change.Requested, Limits: part.Limits}})

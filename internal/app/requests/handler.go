@@ -6,7 +6,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 // Handler does what is asked of one run, whoever asks. All fields are needed.
@@ -15,7 +15,7 @@ type Handler struct {
 	Cluster  *cluster.Cluster
 	Store    *checkpoint.Store
 	Logger   *slog.Logger
-	Requests chan lines.Request // which the pipeline takes
+	Requests chan pipeline.Request // which the pipeline takes
 	Owing    *Snapshots
 	Status   func() any // the status document
 	Told     Observer

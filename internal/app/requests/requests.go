@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 // AskTime is how long a request waits for a pipeline that is still opening its sinks.
@@ -46,7 +46,7 @@ func (h *Handler) owe(ctx context.Context, asked control.SnapshotRequest, heard 
 		return nil, err
 	}
 	meant.Time = time.Now()
-	err = ask(ctx, h.Requests, lines.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
+	err = ask(ctx, h.Requests, pipeline.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (h *Handler) meant(asked *control.SnapshotRequest) (*control.Snapshot, erro
 }
 
 // ask hands the request over and waits for its answer. The pipeline takes none before its sinks are open.
-func ask(ctx context.Context, requests chan<- lines.Request, request lines.Request) error {
+func ask(ctx context.Context, requests chan<- pipeline.Request, request pipeline.Request) error {
 	answer := make(chan error, 1)
 	request.Answer = answer
 	return handOver(ctx, requests, request, answer)

@@ -16,12 +16,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 )
 
 // twoSinks is the Handler of a run of two streams, of which one sink takes one.
-func twoSinks(requests chan lines.Request) *Handler {
+func twoSinks(requests chan pipeline.Request) *Handler {
 	pods := change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}
 	deployments := change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}
 	c := new(cluster.Cluster)
@@ -37,8 +37,8 @@ func twoSinks(requests chan lines.Request) *Handler {
 }
 
 // answering is a pipeline that answers one request, and shows it.
-func answering(err error) (chan lines.Request, <-chan lines.Request) {
-	requests, seen := make(chan lines.Request), make(chan lines.Request, 1)
+func answering(err error) (chan pipeline.Request, <-chan pipeline.Request) {
+	requests, seen := make(chan pipeline.Request), make(chan pipeline.Request, 1)
 	go func() {
 		request := <-requests
 		request.Answer <- err
@@ -134,7 +134,7 @@ func TestASnapshotOfAPartAsksForWhatAServerTakes(t *testing.T) {
 // TestRequestDoesNotWaitForASinkThatDoesNotOpen: who asks is told so, and may ask again.
 func TestRequestDoesNotWaitForASinkThatDoesNotOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ask := twoSinks(make(chan lines.Request)).Functions(nil).Snapshot
+		ask := twoSinks(make(chan pipeline.Request)).Functions(nil).Snapshot
 		began := time.Now()
 		if _, err := ask(t.Context(), control.SnapshotRequest{}); !errors.Is(err, control.ErrNotStreaming) || time.Since(began) != AskTime {
 			t.Errorf("got %v after %s", err, time.Since(began))
@@ -144,7 +144,7 @@ func TestRequestDoesNotWaitForASinkThatDoesNotOpen(t *testing.T) {
 
 // TestHangupIsAFullSnapshotForAll, each of them, until the stop.
 func TestHangupIsAFullSnapshotForAll(t *testing.T) {
-	requests, hangups := make(chan lines.Request), make(chan os.Signal)
+	requests, hangups := make(chan pipeline.Request), make(chan os.Signal)
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := twoSinks(requests).AnswerHangups(ctx, hangups)
 	for range 2 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/signal"
 )
 
@@ -140,7 +140,7 @@ func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal
 		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: partsOf(wanted)})
 	}
 	return h.follow(s.ID, next, func(heard map[string][]byte) error {
-		return ask(ctx, h.Requests, lines.Request{
+		return ask(ctx, h.Requests, pipeline.Request{
 			Sink: h.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
 		})
 	})
@@ -153,11 +153,11 @@ func (h *signalHandler) matcher() signal.Matcher {
 }
 
 // byLimits are the parts, those with the same limits as one.
-func byLimits(parts []signal.Part) (all []lines.RequestPart) {
+func byLimits(parts []signal.Part) (all []pipeline.RequestPart) {
 	for _, part := range parts {
-		at := slices.IndexFunc(all, func(p lines.RequestPart) bool { return p.Limits == part.Limits })
+		at := slices.IndexFunc(all, func(p pipeline.RequestPart) bool { return p.Limits == part.Limits })
 		if at < 0 {
-			at, all = len(all), append(all, lines.RequestPart{Limits: part.Limits})
+			at, all = len(all), append(all, pipeline.RequestPart{Limits: part.Limits})
 		}
 		all[at].Streams = append(all[at].Streams, part.Stream)
 	}
@@ -165,7 +165,7 @@ func byLimits(parts []signal.Part) (all []lines.RequestPart) {
 }
 
 // partsOf is the inverse of byLimits.
-func partsOf(all []lines.RequestPart) (parts []signal.Part) {
+func partsOf(all []pipeline.RequestPart) (parts []signal.Part) {
 	for _, p := range all {
 		for _, stream := range p.Streams {
 			parts = append(parts, signal.Part{Stream: stream, Limits: p.Limits})
@@ -176,7 +176,7 @@ func partsOf(all []lines.RequestPart) (parts []signal.Part) {
 
 // taken is what the sink takes of the parts and what there may be objects of, with limits that an API server takes. It
 // is an error if that is nothing.
-func (h *signalHandler) taken(parts []lines.RequestPart) (taken []lines.RequestPart, err error) {
+func (h *signalHandler) taken(parts []pipeline.RequestPart) (taken []pipeline.RequestPart, err error) {
 	var nothing error
 	for _, part := range parts {
 		asked := control.SnapshotRequest{Namespace: part.Limits.Namespace, Name: part.Limits.Name, Selector: part.Limits.Selector}
@@ -193,7 +193,7 @@ func (h *signalHandler) taken(parts []lines.RequestPart) (taken []lines.RequestP
 			nothing = err
 			continue
 		}
-		taken = append(taken, lines.RequestPart{Streams: streams, Limits: limits})
+		taken = append(taken, pipeline.RequestPart{Streams: streams, Limits: limits})
 	}
 	if len(taken) == 0 {
 		return nil, nothing

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/signal"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
@@ -39,7 +39,7 @@ func newSignalRig(t *testing.T) *signalRig {
 	d := newTestHandler(t)
 	r := &signalRig{t: t}
 	d.Told, d.Cluster.Name = r, "prod"
-	orders := make(chan lines.Order)
+	orders := make(chan pipeline.Order)
 	d.Owing = &Snapshots{store: d.Store, Orders: orders, telemetry: telemetry.New(telemetry.Options{Logger: slog.New(slog.DiscardHandler)})}
 	done := make(chan struct{})
 	go func() {
@@ -57,7 +57,7 @@ func newSignalRig(t *testing.T) *signalRig {
 }
 
 // obey does what the pipeline does with an order.
-func (h *brokerHandler) obey(order *lines.Order) error {
+func (h *brokerHandler) obey(order *pipeline.Order) error {
 	owed, err := h.Store.PendingSnapshots()
 	if err != nil {
 		return err
@@ -299,7 +299,7 @@ func TestWhatCannotBeToldIsToldLater(t *testing.T) {
 // TestASignalWaitsForAPipelineThatTakesNothingYet.
 func TestASignalWaitsForAPipelineThatTakesNothingYet(t *testing.T) {
 	r := newSignalRig(t)
-	r.handler.Requests = make(chan lines.Request)
+	r.handler.Requests = make(chan pipeline.Request)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m := &signal.Message{Key: []byte("prod"), Value: []byte(`{"type":"execute-snapshot","data":{"data-collections":["pods"]}}`), After: func() string { return "x" }}

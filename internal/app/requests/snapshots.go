@@ -12,7 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
 
@@ -20,7 +20,7 @@ import (
 type Snapshots struct {
 	store     *checkpoint.Store
 	telemetry *telemetry.Telemetry
-	Orders    chan lines.Order
+	Orders    chan pipeline.Order
 
 	mu   sync.Mutex // guards the following
 	last []control.Stopped
@@ -28,7 +28,7 @@ type Snapshots struct {
 
 // NewSnapshots are those of a run.
 func NewSnapshots(store *checkpoint.Store, t *telemetry.Telemetry) *Snapshots {
-	return &Snapshots{store: store, telemetry: t, Orders: make(chan lines.Order)}
+	return &Snapshots{store: store, telemetry: t, Orders: make(chan pipeline.Order)}
 }
 
 // mostStopped is how many stopped snapshots are remembered for those who wait for them.
@@ -55,8 +55,8 @@ func (s *Snapshots) steer(ctx context.Context, asked control.SteerRequest, heard
 		return err
 	}
 	answer := make(chan error, 1)
-	err = handOver(ctx, s.Orders, lines.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
-	var refused *lines.OrderError
+	err = handOver(ctx, s.Orders, pipeline.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
+	var refused *pipeline.OrderError
 	if errors.As(err, &refused) {
 		return &control.RefusedError{Text: refused.Text}
 	}

@@ -2,7 +2,7 @@ package task
 
 import (
 	"github.com/kubecdc/kubecdc/internal/election"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -18,7 +18,7 @@ func isOvertaken(err error) bool {
 			explained = e.Fenced
 		case *sink.LateError, *election.OtherLeadsError:
 			explained = true
-		case *lines.LeftError:
+		case *pipeline.LeftError:
 			return true
 		}
 		overtaken = overtaken || explained

@@ -20,7 +20,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/test/natsserver"
 )
@@ -156,7 +156,7 @@ func TestI7I10AStopLeavesTheRestToWhoLeads(t *testing.T) {
 	fenced := fmt.Errorf("deliver to sink bus: %w", &sink.PermanentError{Fenced: true, Err: errors.New("another exporter writes to the stream")})
 	refused := &sink.PermanentError{Err: errors.New("wrong password")}
 	late := fmt.Errorf("deliver to sink bus: %w", &sink.LateError{Err: errors.New("message 7 came after it was opened")})
-	left := &lines.LeftError{Timeout: time.Second, Queued: map[string]int{"bus": 3}}
+	left := &pipeline.LeftError{Timeout: time.Second, Queued: map[string]int{"bus": 3}}
 	full := errors.New("no space left on device")
 	for name, c := range map[string]struct {
 		err                error
@@ -190,7 +190,7 @@ func TestI7I10AStopLeavesTheRestToWhoLeads(t *testing.T) {
 		v := newVillage(t)
 		err := v.share(server.URL(), func(of *Term) error {
 			v.overtake()
-			of.Observe(lines.NopObserver()).Stopped("bus", fenced)
+			of.Observe(pipeline.NopObserver()).Stopped("bus", fenced)
 			select {
 			case <-of.Lost().Done():
 			case <-time.After(logPatience):

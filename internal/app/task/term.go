@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/lines"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -55,7 +55,7 @@ func (t *Term) Prove(log *StateLog) func(context.Context) error {
 }
 
 // Observe ends the term when a sink says that it is another's.
-func (t *Term) Observe(o lines.Observer) lines.Observer {
+func (t *Term) Observe(o pipeline.Observer) pipeline.Observer {
 	if t == nil {
 		return o
 	}

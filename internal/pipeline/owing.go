@@ -1,4 +1,4 @@
-package lines
+package pipeline
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package sim2
+package sim
 
 import (
 	"fmt"
