@@ -119,32 +119,3 @@ func TestADeadlineIsNotTheEndOfAConnection(t *testing.T) {
 		}
 	}
 }
-
-// TestTheClientsConnectionsAreReadAhead, and are opened as the configuration says.
-func TestTheClientsConnectionsAreReadAhead(t *testing.T) {
-	server := httptest.NewServer(&apiServer{t: t})
-	defer server.Close()
-	var opened readerConn
-	client, err := NewClient(&rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, network, address)
-		opened.Conn, opened.reader = conn, conn
-		return &opened, err
-	}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if uid, err := client.clusterUID(t.Context(), time.Now()); uid != "epoch-1" {
-		t.Fatal(uid, err)
-	}
-	opened.Close()
-	opened.mu.Lock()
-	defer opened.mu.Unlock()
-	if len(opened.asked) == 0 || opened.asked[0] != minAhead {
-		t.Errorf("the connection was asked for %v bytes, want %d", opened.asked, minAhead)
-	}
-	refused := errors.New("nobody listens")
-	dial := aheadDialer(func(context.Context, string, string) (net.Conn, error) { return nil, refused })
-	if conn, err := dial(t.Context(), "tcp", ""); conn != nil || !errors.Is(err, refused) {
-		t.Errorf("a connection that is refused is %v, %v", conn, err)
-	}
-}
