@@ -6,14 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
 	"testing/iotest"
-	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // readerConn is a connection that reads from the reader, and notes how many bytes it is asked for.

@@ -2,8 +2,6 @@ package source
 
 import (
 	"errors"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 )

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // TestI6SoManyBeginAtOnce, and one that takes long holds up others for the lease only.

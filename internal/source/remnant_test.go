@@ -2,9 +2,6 @@ package source
 
 import (
 	"errors"
-	"net/http"
-	"net/url"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"

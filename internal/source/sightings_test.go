@@ -1,11 +1,6 @@
 package source
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"strconv"
-	"testing"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
