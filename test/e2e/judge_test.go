@@ -221,7 +221,7 @@ func judgeDelete(h *history, e told, newest uint64, fault func(string, ...any)) 
 	case e.FinalStateUnknown && e.Snapshot == "":
 		fault("a delete of unknown final state that no reconcile found")
 	case e.FinalStateUnknown:
-		if e.version() > max(newest, h.last().number) && h.hidden == 0 { // another sink may have had the hidden one
+		if e.version() < newest || h.deletion != 0 && e.version() < h.deletion { // it names the list that found it
 			fault("the delete names version %d", e.version())
 		}
 	case e.Snapshot != "":
