@@ -33,9 +33,9 @@ type Listener struct {
 	mark    sink.Mark           // after the last write
 	retried map[string]struct{} // ids of the batch that failed, and that the log holds all the same
 	doubted map[string]*bool    // by the ids of the first batch on disk, and of their notes: whether the log holds it
-	// alive are the objects that the log has after the mark, while something is on disk: who put that there may not have
-	// known of them, since a slow network can bring a killed process' last words late.
-	alive   map[checkpoint.Object]checkpoint.Row
+	// found is what the log has of objects after the mark, while something is on disk: who put that there may not have
+	// known of it, since a slow network can bring a killed process' last words late.
+	found   map[checkpoint.Object]checkpoint.Row
 	known   *sink.Mark // the mark that the sink was told is saved
 	isSaved atomic.Pointer[sink.Mark]
 	opened  chan struct{} // closed when the first attempt to open the sink is over

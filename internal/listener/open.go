@@ -116,8 +116,8 @@ func (l *Listener) beginFold() (*afterMark, error) {
 	for id := range l.doubted {
 		*l.doubted[id] = false
 	}
-	if l.alive = nil; query(&l.Intake, (*fifo.Backlog).Behind) {
-		l.alive = map[checkpoint.Object]checkpoint.Row{}
+	if l.found = nil; query(&l.Intake, (*fifo.Backlog).Behind) {
+		l.found = map[checkpoint.Object]checkpoint.Row{}
 	}
 	letters, settled, err := l.claimed()
 	after := &afterMark{settle: func() error { return errors.Join(fold.end(), settled()) }}
@@ -128,14 +128,14 @@ func (l *Listener) beginFold() (*afterMark, error) {
 			*found = true
 		}
 		fold.take(id)
-		l.noteAlive(id)
+		l.noteFound(id)
 	}
 	return after, err
 }
 
-// noteAlive notes what the log has of an object beside what is on disk.
-func (l *Listener) noteAlive(text string) {
-	if l.alive == nil {
+// noteFound notes what the log has of an object beside what is on disk.
+func (l *Listener) noteFound(text string) {
+	if l.found == nil {
 		return
 	}
 	id, err := change.ParseID(text)
@@ -143,25 +143,37 @@ func (l *Listener) noteAlive(text string) {
 		return
 	}
 	if item, says := checkpoint.ItemOf(&id); says && item.Kind == checkpoint.Told {
-		if l.alive[item.Object()] = (checkpoint.Row{At: item.At, UID: item.UID}); item.Gone {
-			delete(l.alive, item.Object())
+		if was := l.found[item.Object()]; item.At.After(was.At) {
+			l.found[item.Object()] = checkpoint.Row{At: item.At, UID: item.UID, Gone: item.Gone}
 		}
 	}
 }
 
-// replaced is the delete of the object that the log has under the name of what comes from disk, nil where that tells of
-// it itself.
-func (l *Listener) replaced(rec *change.Record) *change.Record {
+// isKnown says of what comes from disk whether the log has it, or something newer of its object, since before the sink was
+// opened. gone is the delete of the object that the log has under its name, where nobody tells of it; nil is none.
+func (l *Listener) isKnown(rec *change.Record) (known bool, gone *change.Record) {
 	of := checkpoint.Object{Resource: rec.Stream.Resource.String(), Key: rec.Key}
-	last, is := l.alive[of]
+	last, is := l.found[of]
 	if !is || !rec.Op.OfObject() {
-		return nil
+		return false, nil
 	}
-	at := pointOf(rec, rec.ResourceVersion)
-	if delete(l.alive, of); last.UID == rec.UID || !at.After(last.At) {
-		return nil
+	at, deletes := pointOf(rec, rec.ResourceVersion), rec.Op == change.Deleted
+	switch {
+	case last.At.After(at), last.At == at && rec.Op != change.Sync:
+		return rec.Seq == 0, nil
+	case rec.Op == change.Sync:
+		return false, nil
 	}
-	return goneRecord(rec, rec.Key, last, at.Below())
+	delete(l.found, of)
+	switch {
+	case rec.Seq != 0:
+		return false, nil
+	case last.Gone:
+		return deletes && last.UID == rec.UID, nil
+	case last.UID != rec.UID && !deletes:
+		return false, goneRecord(rec, rec.Key, last, at.Below())
+	}
+	return false, nil
 }
 
 // beginRetry begins to read what the batch that failed has left.

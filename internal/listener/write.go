@@ -53,8 +53,12 @@ func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Recor
 		if rec.Op == change.Bookmark {
 			continue
 		}
-		if len(l.alive) > 0 {
-			if gone := l.replaced(rec); gone != nil && rec.Seq == 0 {
+		if len(l.found) > 0 {
+			known, gone := l.isKnown(rec)
+			if known {
+				continue
+			}
+			if gone != nil {
 				todo = append(todo, due{gone, first + i})
 			}
 		}

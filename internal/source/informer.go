@@ -249,6 +249,7 @@ func (i *Informer) begin(ctx context.Context) (from string, err error) {
 		if !seat.IsOffered(i.stream) || seat.IsOver() {
 			continue
 		}
+		i.comparer.release(seat)
 		seat.Begin(&i.way, *standing, i.frame)
 		at := seat.Known(&i.way).From
 		if at.History != standing.Now.History {

@@ -71,6 +71,18 @@ func (c *comparer) goesOn() bool {
 // wait returns when nobody compares any more.
 func (c *comparer) wait() { c.over.Wait() }
 
+// release lets go what is held back for the sink: another comparison may begin. The caller has the turn.
+func (c *comparer) release(seat *listener.Seat) {
+	if c.reading == nil {
+		return
+	}
+	for _, p := range c.reading.parts {
+		if p.Seat == seat {
+			p.release(false)
+		}
+	}
+}
+
 // meets prepares for a record of the watch: what is held back of its object goes first. The caller has the turn.
 func (c *comparer) meets(key change.Key) {
 	if c.reading == nil {
