@@ -3,7 +3,6 @@ package selection
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -179,21 +178,20 @@ func (r *followRig) wanted(*change.Stream) bool {
 }
 
 // build makes a stream that is over when the test says so.
-func (r *followRig) build(s Selected) (pipeline.Source, *source.Session, error) {
+func (r *followRig) build(s Selected) (pipeline.Source, *source.SharedInformer, error) {
 	r.built = append(r.built, s.Stream.String()+" "+s.Stream.Resource.Version)
 	over := r.over
 	return pipeline.Source{
-		Stream:  s.Stream,
-		Request: func(...change.Owed) {},
-		Run: func(ctx context.Context, line *pipeline.Inlet) error {
+		Stream: s.Stream, Join: func(*listener.Intake) {},
+		Run: func(ctx context.Context, _ []*listener.Intake) (isOver bool) {
 			select {
 			case <-ctx.Done():
-				return nil
+				return false
 			case <-over:
-				return errors.Join(line.Drain(ctx, s.Stream), pipeline.ErrOver)
+				return true
 			}
 		},
-	}, source.NewSession(source.Config{}, nil), nil
+	}, source.NewSharedInformer(source.Config{}), nil
 }
 
 // look lets the follower ask once, and wants what it then knows: streams, "!" after one that ended, "?" for each
@@ -202,7 +200,7 @@ func (r *followRig) look(step, want string) {
 	r.t.Helper()
 	r.f.look(r.t.Context(), r.set)
 	var known []string
-	for _, s := range r.f.sessions {
+	for _, s := range r.f.following {
 		text := s.Stream.Resource.Name + strings.Repeat("?", s.missed)
 		if s.ended {
 			text += "!"
@@ -374,8 +372,8 @@ func TestStreamsThatArriveTogetherArePublishedOnce(t *testing.T) {
 		if len(r.wants) != 1 {
 			t.Errorf("%d choices were published while the streams joined, want 1", len(r.wants))
 		}
-		if now := r.f.Current.Chosen.Load(); len(now.Streams) != crowd+1 || len(r.f.sessions) != crowd+1 {
-			t.Errorf("published are %d streams and followed %d, want %d: one joined twice", len(now.Streams), len(r.f.sessions), crowd+1)
+		if now := r.f.Current.Chosen.Load(); len(now.Streams) != crowd+1 || len(r.f.following) != crowd+1 {
+			t.Errorf("published are %d streams and followed %d, want %d: one joined twice", len(now.Streams), len(r.f.following), crowd+1)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // TestHistoryIsThatOfTheServersRing: 75 s at least, 300 s where it is quiet, and 102,400 changes at most.
@@ -72,12 +73,15 @@ func historyRig(stream change.Stream, perSecond int, until time.Time) (*Telemetr
 
 // waits makes the stream's oldest record that is not saved one of that age.
 func waits(tel *Telemetry, stream change.Stream, since time.Time) {
-	tel.Follow(func() map[string]time.Time {
-		if since.IsZero() {
-			return nil
-		}
-		return map[string]time.Time{stream.String(): since}
-	})
+	oldest := map[string]time.Time{}
+	if !since.IsZero() {
+		oldest[stream.String()] = since
+	}
+	views := standing(oldest)()
+	for _, sinks := range views.Streams {
+		sinks[0].Sink = tel.Sinks[0]
+	}
+	tel.Follow(func() *listener.Views { return views })
 }
 
 // TestI4TheEndOfHistoryIsSeenComing: for each resource that waits, by how often it changes; and no health check fails

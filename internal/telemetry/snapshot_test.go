@@ -76,7 +76,7 @@ func TestAStreamIsWatchedBehindTheSnapshotForAllSinks(t *testing.T) {
 // its end.
 func TestASnapshotOfUnknownLengthIsMeasuredByTheInventory(t *testing.T) {
 	tel := newTelemetry(new(bytes.Buffer))
-	tel.states.streams["pods"].objects = 10
+	tel.states.streams["pods"].counts["bus"] = &objectCount{n: 10}
 	tel.Reconciling(pods(), snapshot(change.Resync, "bus"))
 	for _, want := range []int{45, 90, 90} {
 		if tel.Listed(pods(), 5, -1); percentOf(tel, pods()) != want {
@@ -88,7 +88,7 @@ func TestASnapshotOfUnknownLengthIsMeasuredByTheInventory(t *testing.T) {
 // TestTheInventoryDoesNotMeasureASnapshotOfAPart.
 func TestTheInventoryDoesNotMeasureASnapshotOfAPart(t *testing.T) {
 	tel := newTelemetry(new(bytes.Buffer))
-	tel.states.streams["pods"].objects = 10
+	tel.states.streams["pods"].counts["bus"] = &objectCount{n: 10}
 	limited := snapshot(change.Requested, "bus")
 	limited.Limits.Selector = "app=web"
 	tel.Reconciling(pods(), limited)

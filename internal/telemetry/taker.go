@@ -20,7 +20,7 @@ type takerState struct {
 
 // show shows how the sinks stand that take the stream.
 func (s *streamState) show(views []listener.View) {
-	if len(views) == 0 {
+	if s.Sinks = nil; len(views) == 0 {
 		return
 	}
 	sinks := make(map[string]takerState, len(views))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -30,6 +31,7 @@ func (r *rig) command(args ...string) string {
 // TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled: from the moment that the command says so, it is owed.
 func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 	r := newRig(t, nil)
+	defer func() { if t.Failed() { t.Log(r.exporter.lastLines(t)) } }()
 	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)
@@ -53,7 +55,7 @@ func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 			if before[sink][kind] == 0 {
 				t.Errorf("%s was waited for, and is not in a sink", kind)
 			}
-			eventually(t, deliveryLimit, "the snapshot of "+kind+" that SIGHUP asked for is in the sink", func() bool {
+			eventually(t, 20*time.Second, "the snapshot of "+kind+" that SIGHUP asked for is in the sink", func() bool {
 				return requested(sink.all(t))[kind] > before[sink][kind]
 			})
 		}
