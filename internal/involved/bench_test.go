@@ -11,7 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/line"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // benchPods is how many Pods of 12 KiB the state has, more than what its cache holds.
@@ -55,7 +55,7 @@ func benchPod(stream *change.Stream, i int) *change.Record {
 func BenchmarkFind(b *testing.B) {
 	store, stream := pods(b)
 	finder := &Finder{
-		Objects: line.NewImages(store), Fields: []string{"labels", "ownerReferences"},
+		Objects: listener.NewImages(store), Fields: []string{"labels", "ownerReferences"},
 		Streams: func(Kind) []*change.Stream { return []*change.Stream{stream} },
 	}
 	for name, objects := range map[string]int{"any": benchPods, "one": 1} {

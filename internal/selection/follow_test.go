@@ -97,6 +97,7 @@ type followRig struct {
 
 	mu    sync.Mutex       // guards wants
 	wants map[*Choice]bool // that were published when the sink was asked whether it wants a stream
+	runs  sync.WaitGroup   // streams that were built, and do not run yet
 }
 
 // idle is a sink that holds whatever it is given.
@@ -180,10 +181,13 @@ func (r *followRig) wanted(*change.Stream) bool {
 // build makes a stream that is over when the test says so.
 func (r *followRig) build(s Selected) (pipeline.Source, *source.SharedInformer, error) {
 	r.built = append(r.built, s.Stream.String()+" "+s.Stream.Resource.Version)
+	r.runs.Add(1)
 	over := r.over
 	return pipeline.Source{
 		Stream: s.Stream, Join: func(*listener.Intake) {},
-		Run: func(ctx context.Context, _ []*listener.Intake) (isOver bool) {
+		Run: func(ctx context.Context, sinks []*listener.Intake) (isOver bool) {
+			sinks[0].Takes(&s.Stream)
+			r.runs.Done()
 			select {
 			case <-ctx.Done():
 				return false
@@ -367,8 +371,12 @@ func TestStreamsThatArriveTogetherArePublishedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.runs.Done() // the second of a name never runs
+		r.mu.Lock()
 		clear(r.wants)
+		r.mu.Unlock()
 		r.f.admit(append(arrived, again), r.set)
+		r.runs.Wait()
 		if len(r.wants) != 1 {
 			t.Errorf("%d choices were published while the streams joined, want 1", len(r.wants))
 		}

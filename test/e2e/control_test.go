@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -31,7 +30,6 @@ func (r *rig) command(args ...string) string {
 // TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled: from the moment that the command says so, it is owed.
 func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 	r := newRig(t, nil)
-	defer func() { if t.Failed() { t.Log(r.exporter.lastLines(t)) } }()
 	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)
@@ -55,7 +53,7 @@ func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 			if before[sink][kind] == 0 {
 				t.Errorf("%s was waited for, and is not in a sink", kind)
 			}
-			eventually(t, 20*time.Second, "the snapshot of "+kind+" that SIGHUP asked for is in the sink", func() bool {
+			eventually(t, deliveryLimit, "the snapshot of "+kind+" that SIGHUP asked for is in the sink", func() bool {
 				return requested(sink.all(t))[kind] > before[sink][kind]
 			})
 		}

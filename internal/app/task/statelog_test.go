@@ -19,7 +19,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/election"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
@@ -199,10 +198,31 @@ func pod(version int) *change.Record {
 
 func (r *logRig) commit(n int) {
 	r.t.Helper()
+	saved, err := r.store.LoadSink("bus")
+	r.must(err)
 	for range n {
 		r.version++
-		r.must(r.store.Commit(checkpoint.Batch{Records: []*change.Record{pod(r.version)}, Marks: map[string]sink.Mark{"bus": sink.Mark(fmt.Sprint(r.version))}}))
+		r.save(saved, checkpoint.Spools{})
 	}
+}
+
+// save saves the version for sink bus.
+func (r *logRig) save(saved *checkpoint.SinkState, spools checkpoint.Spools) {
+	r.t.Helper()
+	rec := pod(r.version)
+	r.must(r.store.KnowStreams([]change.Stream{*rec.Stream}))
+	at, selector := checkpoint.Point{History: 1, Version: rec.ResourceVersion}, ""
+	if saved.Places["pods"][checkpoint.Others].At.History == 0 {
+		r.must(saved.Told(&checkpoint.Item{
+			Kind: checkpoint.Begin, Resource: "pods", Scope: checkpoint.Others, At: at, Selection: &selector,
+			Comparison: checkpoint.Comparison{ID: "1.1", Over: true, Namespace: checkpoint.Others},
+		}))
+	}
+	r.must(saved.Told(&checkpoint.Item{
+		Kind: checkpoint.Told, Resource: "pods", Scope: checkpoint.Others, At: at, Given: at, Key: rec.Key, UID: rec.UID,
+	}))
+	saved.Mark = fmt.Sprint(r.version)
+	r.must(r.store.SaveSinks([]*checkpoint.SinkState{saved}, spools, nil))
 }
 
 // saveUnlogged saves a change that the log never has, in the directory of a stopped exporter.
@@ -257,7 +277,7 @@ func aLostDirectoryIsRestored(t *testing.T, r *logRig) {
 		}
 		r.awaitLogged()
 		before := r.saved()
-		if shown := r.awaitShown(before); !reflect.DeepEqual(shown, before) || before.Streams["pods"].Objects != 50 {
+		if shown := r.awaitShown(before); !reflect.DeepEqual(shown, before) || before.Streams["pods"].Sinks["bus"].Objects != 50 {
 			t.Errorf("the log has %+v, and the state %+v", shown, before)
 		}
 		r.lose()
@@ -282,11 +302,12 @@ func whatIsOnDiskAloneDoesNotMoveTheLog(t *testing.T, r *logRig) {
 	r.must(err)
 	spool := fifo.Spool{}
 	spool[fifo.Main] = fifo.Extent{Next: 1, Bytes: int64(len(value)), Records: 1}
-	r.must(r.store.Commit(checkpoint.Batch{
-		Records: []*change.Record{pod(4)}, Spools: map[string]fifo.Spool{"away": spool},
-		Chunks: map[string][]fifo.Chunk{"away": {{Part: fifo.Main, Value: value}}},
-	}))
+	saved, err := r.store.LoadSink("bus")
+	r.must(err)
 	r.version = 4
+	r.save(saved, checkpoint.Spools{
+		Extents: map[string]fifo.Spool{"away": spool}, Chunks: map[string][]fifo.Chunk{"away": {{Part: fifo.Main, Value: value}}},
+	})
 	r.commit(3)
 	r.end()
 	r.must(r.start()) // with its directory, where the record is still spooled
@@ -300,7 +321,7 @@ func whatIsOnDiskAloneDoesNotMoveTheLog(t *testing.T, r *logRig) {
 		t.Errorf("the log stands at %s, and version 4 is on disk alone", at)
 	}
 	spool[fifo.Main] = fifo.Extent{First: 1, Next: 1}
-	r.must(r.store.Commit(checkpoint.Batch{Spools: map[string]fifo.Spool{"away": spool}}))
+	r.must(r.store.SaveSinks(nil, checkpoint.Spools{Extents: map[string]fifo.Spool{"away": spool}}, nil))
 	r.awaitLogged()
 	if at := logged(); at != "8" {
 		t.Errorf("the log stands at %s, and nothing is spooled any more", at)
