@@ -100,6 +100,9 @@ type Comparison struct {
 // UnderWay says whether it is to be gone on with.
 func (c Comparison) UnderWay() bool { return c.ID != "" && !c.Over || c.Lost }
 
+// OfLost says whether it is to be gone on with after the log has lost records. Whatever takes its place is of that, too.
+func (c Comparison) OfLost() bool { return c.Lost || c.UnderWay() && c.Reason == change.Lost }
+
 // follows says whether it was begun after the other one.
 func (c Comparison) follows(other Comparison) bool {
 	number := func(id string) string {
@@ -237,7 +240,14 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 
 // Fold makes an item that the sink's log has after the mark part of what is saved. An item that is part of it changes
 // nothing: what is on disk for the sink may be in the log already.
+//
+// An unchanged object was told before, unless it took the place of that in a queue that coalesces.
 func (s *Saved) Fold(i *Item, rows Rows) error {
+	if i.Kind == Sync {
+		told := *i
+		told.Kind = Told
+		return s.Fold(&told, rows)
+	}
 	if i.Kind == Told {
 		row, err := rows.Row(i.Object())
 		if err != nil || !i.At.After(row.At) {
@@ -338,7 +348,11 @@ func (p Place) begun(i *Item) Place {
 		p.Selection = *i.Selection
 	}
 	if i.Comparison.follows(p.Comparison) {
-		if p.Comparison = i.Comparison; i.Comparison.Full || !p.Asked.Full() {
+		lost := p.Comparison.OfLost()
+		if p.Comparison = i.Comparison; lost {
+			p.Comparison.Reason = change.Lost
+		}
+		if i.Comparison.Full || !p.Asked.Full() {
 			p.Asked = ""
 		}
 	}

@@ -64,15 +64,15 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	case len(s.positions) == 0:
 		return f.frame(way, checkpoint.Begin, server.Now, compared{s.full, change.Initial})
 	case s.forgotten(server):
+		places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
+			if place.At.After(server.Now) { // the server stands before the position
+				place.At = server.resume()
+				places[namespace] = place
+			}
+		})
 		frames = f.frame(way, checkpoint.Gap, server.resume(), compared{s.full, s.reason(server)})
 		if frames[0].From = s.lowest; s.lost {
 			frames[0].From = checkpoint.Point{}
-		}
-		if s.lowest.History == server.Now.History { // also where the server stands before the position
-			places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
-				place.At = server.resume()
-				places[namespace] = place
-			})
 		}
 		return frames
 	case s.lost:
@@ -199,13 +199,23 @@ type compared struct {
 	reason change.Reason
 }
 
-// frame makes the stream go on from the point, with a comparison.
+// frame makes the stream go on from the point, with a comparison. What is listed is no older than what the sink was given
+// of any namespace: a list that is would bring objects back whose end the sink was told, and has forgotten since.
 func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, how compared) []checkpoint.Item {
-	comparison := checkpoint.Comparison{ID: f.ids(at.Version, how.full), Full: how.full, Reason: how.reason, Namespace: string(way.Scope)}
+	places, list := f.of(way.Resource), at
+	if highest := survey(places, way).highest; highest.After(list) {
+		list = highest
+	}
+	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
+		if place.Comparison.OfLost() {
+			how.reason = change.Lost
+		}
+	})
+	comparison := checkpoint.Comparison{ID: f.ids(list.Version, how.full), Full: how.full, Reason: how.reason, Namespace: string(way.Scope)}
 	begin := checkpoint.Item{
 		Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison, Selection: &way.Selection,
 	}
-	f.of(way.Resource).Begin(&begin)
+	places.Begin(&begin)
 	if kind != checkpoint.Gap {
 		return []checkpoint.Item{begin}
 	}

@@ -31,6 +31,8 @@ type Intake struct {
 	beside   beside
 	own      map[uint64]checkpoint.Item // by Seq: what the saved state is to know where the record does not say it
 	ledger   ledger
+	leaving  []untold              // with what was read from disk and is not acknowledged
+	left     []untold              // with what of the disk is acknowledged
 	state    *checkpoint.SinkState // SavedRow and Objects alone are asked here
 	numbers  *Numbers
 	resource resourceName

@@ -19,6 +19,13 @@ type Saving struct {
 	taken  []*change.Record // what goes to disk
 }
 
+// untold is what the state is told of that the sink is not given after all, and what it has of the object in its place.
+// That is saved with the removal from disk: until then the sink may take it again.
+type untold struct {
+	checkpoint.Item
+	was checkpoint.Row
+}
+
 // maxUnsaved is how much the ledger of a sink holds in memory at most, in bytes, about: while the state cannot be saved
 // the sink is given nothing more (I6).
 const maxUnsaved = 8 << 20
@@ -36,6 +43,9 @@ func (i *Intake) acked(records []*change.Record, mark string) {
 	}
 	for _, rec := range tracked {
 		i.enter(rec)
+	}
+	if whole {
+		i.left, i.leaving = append(i.left, i.leaving...), nil
 	}
 	if whole && mark != "" {
 		i.ledger.mark, i.ledger.marked = mark, true
@@ -110,7 +120,16 @@ func (s *Saving) Chunks() []fifo.Chunk { return s.chunks }
 // Apply makes it part of the state, which is to be saved then, and says how the spool is to be. It is called once.
 func (i *Intake) Apply(s *Saving, state *checkpoint.SinkState, spools *checkpoint.Spools) error {
 	var kept []fifo.Chunk
-	i.use(func(b *fifo.Backlog) { s.extent, kept, s.spools = b.Saving(s.chunks) })
+	var left []untold
+	i.use(func(b *fifo.Backlog) {
+		s.extent, kept, s.spools = b.Saving(s.chunks)
+		left, i.left = i.left, nil
+	})
+	for at := range left {
+		if err := state.Untold(&left[at].Item, left[at].was); err != nil {
+			return err
+		}
+	}
 	if s.spools {
 		spools.Extents[i.Name], spools.Chunks[i.Name] = s.extent, kept
 		if len(kept) > 0 {

@@ -169,8 +169,10 @@ func (l *Listener) isKnown(rec *change.Record) (known bool, gone *change.Record)
 	case rec.Seq != 0:
 		return false, nil
 	case last.Gone:
-		return deletes && last.UID == rec.UID, nil
-	case last.UID != rec.UID && !deletes:
+		return deletes, nil
+	case last.UID != rec.UID && deletes:
+		return true, goneRecord(rec, rec.Key, last, at)
+	case last.UID != rec.UID:
 		return false, goneRecord(rec, rec.Key, last, at.Below())
 	}
 	return false, nil
@@ -346,13 +348,12 @@ func (l *Listener) takeSpooled() ([]*change.Record, error) {
 		return found != nil && *found
 	})
 	records, left := l.stillTaken(records)
-	if err := l.untell(left); err != nil {
-		return nil, err
-	}
-	l.use(func(b *fifo.Backlog) { b.TakeRead(&before, &after, records) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backlog.TakeRead(&before, &after, records)
+	l.leaving = l.untold(left)
+	l.signal()
 	if len(records) == 0 {
-		l.mu.Lock()
-		defer l.mu.Unlock()
 		l.acked(nil, string(l.mark))
 		l.work(true)
 	}
@@ -383,39 +384,35 @@ func (l *Listener) stillTaken(records []*change.Record) (taken, left []*change.R
 	return taken, left
 }
 
-// isOf says whether the stream reads what the record tells of.
+// isOf says whether the stream reads what the record tells of. A frame of all namespaces is of each stream of one, too:
+// that was given up to there.
 func isOf(s *change.Stream, rec *change.Record) bool {
-	namespace := rec.Key.Namespace
+	namespace, all := rec.Key.Namespace, false
 	if rec.Key.Name == "" && namespace == "" {
 		namespace = rec.Stream.Namespace
+		all = namespace == ""
 	}
-	return s.Resource.String() == rec.Stream.Resource.String() && (s.Namespace == "" || s.Namespace == namespace)
+	return s.Resource.String() == rec.Stream.Resource.String() && (s.Namespace == "" || s.Namespace == namespace || all)
 }
 
-// untell notes that the sink is not told what was on disk for it.
-func (l *Listener) untell(records []*change.Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	return l.books.change(l.Name, func(state *checkpoint.SinkState) error {
-		for _, rec := range records {
-			id := rec.ID(l.ClusterUID)
-			item, says := checkpoint.ItemOf(&id)
-			if says && rec.Snapshot != nil {
-				item.From, item.Comparison.Reason = pointOf(rec, rec.Snapshot.From), rec.Snapshot.Reason
-			}
-			was := checkpoint.Row{At: item.At.Below(), UID: item.UID}
-			if rec.Op == change.Added {
-				was = checkpoint.Row{}
-			}
-			if says {
-				if err := state.Untold(&item, was); err != nil {
-					return err
-				}
-			}
+// untold are what the records said, and how far that is taken back: the sink is not told what was on disk for it.
+func (l *Listener) untold(records []*change.Record) (all []untold) {
+	for _, rec := range records {
+		id := rec.ID(l.ClusterUID)
+		item, says := checkpoint.ItemOf(&id)
+		if !says {
+			continue
 		}
-		return nil
-	})
+		if rec.Snapshot != nil {
+			item.From, item.Comparison.Reason = pointOf(rec, rec.Snapshot.From), rec.Snapshot.Reason
+		}
+		was := checkpoint.Row{At: item.At.Below(), UID: item.UID}
+		if rec.Op == change.Added {
+			was = checkpoint.Row{}
+		}
+		all = append(all, untold{item, was})
+	}
+	return all
 }
 
 // shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What

@@ -13,9 +13,10 @@ import (
 var rules = map[string]struct{ file, with, without string }{
 	"known":    {"follower.go", "case !i.At.After(last.At):\n\t\t\treturn", "case false:\n\t\t\treturn"},
 	"below":    {"follower.go", "below := i.At.Below()", "below := i.At"},
-	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.Now, s.full)\n\t\tif frames[0]", "f.frame(way, checkpoint.Begin, server.Now, s.full)\n\t\tif frames[0]"},
+	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.resume()", "f.frame(way, checkpoint.Begin, server.resume()"},
 	"scope":    {"follower.go", "s.lowest.After(place.At)", "place.At.After(s.lowest)"},
-	"parts":    {"follower.go", "place, _ := places.Of(i.Key.Namespace)\n\tif", "place := checkpoint.Place{At: survey(places, way.Scope).lowest}\n\tif"},
+	"parts":    {"follower.go", "place, _ := places.Of(i.Key.Namespace)\n\tif", "place := checkpoint.Place{At: survey(places, way).lowest}\n\tif"},
+	"list":     {"follower.go", "list = highest", "_ = highest"},
 	"torn":     {"follower.go", "s.missing || s.torn", "s.missing"},
 	"other":    {"follower.go", "case last.Exists() && last.UID != i.UID:", "case false:"},
 	"ahead":    {"compare.go", "case at.After(position):", "case false:"},
@@ -24,7 +25,7 @@ var rules = map[string]struct{ file, with, without string }{
 	"newer":    {"compare.go", "case !last.Exists(), last.At.After(list):", "case !last.Exists():"},
 	"highest":  {"../checkpoint/fold.go", "!i.At.After(row.At)", "row.At.History == 99"},
 	"high":     {"../checkpoint/fold.go", "if i.At.After(place.High) {", "if false {"},
-	"asked":    {"follower.go", "if place.Asked {", "if false {"},
+	"asked":    {"follower.go", "if place := places[checkpoint.Others]; place.Asked != \"\"", "if place := places[checkpoint.Others]; false"},
 	"disk":     {"../checkpoint/fold.go", "if s.OnDisk {\n\t\treturn nil", "if false {\n\t\treturn nil"},
 	"tombs":    {"../checkpoint/fold.go", "\t\tif place.Comparison.UnderWay() {", "\t\tif false {"},
 }

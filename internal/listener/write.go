@@ -55,11 +55,11 @@ func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Recor
 		}
 		if len(l.found) > 0 {
 			known, gone := l.isKnown(rec)
-			if known {
-				continue
-			}
 			if gone != nil {
 				todo = append(todo, due{gone, first + i})
+			}
+			if known {
+				continue
 			}
 		}
 		if l.Narrow != nil {

@@ -190,7 +190,7 @@ func (i *Informer) chosenReading() *reading2 {
 		}
 		seat := i.seats[at]
 		r := &reading2{Informer: i, epoch: i.epoch, chosen: &one, scope: cmp.Or(checkpoint.Scope(one.limits.Namespace), i.way.Scope)}
-		id := fmt.Sprintf("%s.%d%s", seat.Known(&i.way).From.Version, time.Now().UnixMilli(), checkpoint.PartSuffix)
+		id := fmt.Sprintf("%s.%d%s", seat.Known(&i.way).Highest.Version, time.Now().UnixMilli(), checkpoint.PartSuffix)
 		p := r.add(seat, checkpoint.Comparison{ID: id, Full: true, Reason: one.reason, Namespace: string(r.scope)})
 		p.snapshot.Limits = one.limits
 		i.Observer.Reconciling(*i.stream, p.snapshot)
@@ -812,7 +812,9 @@ func (r *reading2) close() {
 	r.turns.take()
 	defer r.turns.give()
 	for _, p := range r.parts {
-		p.release(false)
+		if slices.Contains(r.seats, p.Seat) { // elsewhere another informer finds it
+			p.release(false)
+		}
 		if r.Observer.Abandoned != nil && p.comparison.Full {
 			r.Observer.Abandoned(*r.stream, p.snapshot)
 		}
