@@ -1,8 +1,10 @@
 package checkpoint
 
 import (
+	"archive/zip"
 	"errors"
 	"maps"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -167,7 +169,7 @@ func TestI5AConversionThatIsCutShortGoesOn(t *testing.T) {
 		full, room := opts, writes
 		full.usage = func(string) (vfs.DiskUsage, error) {
 			if room--; room < 0 {
-				return vfs.DiskUsage{}, nil
+				return vfs.DiskUsage{AvailBytes: 1, TotalBytes: 1 << 40}, nil
 			}
 			return vfs.DiskUsage{AvailBytes: 1 << 40}, nil
 		}
@@ -363,5 +365,44 @@ func TestI8TheClustersThatWereMetKeepTheirHistories(t *testing.T) {
 			}
 			must(t, s.Close())
 		})
+	}
+}
+
+// TestI11AStateOfTheEarlierBinaryIsConverted: testdata/format1.zip is what the last exporter of format 1 left when it was
+// stopped, with two files as sinks and an API server whose objects had come and gone.
+func TestI11AStateOfTheEarlierBinaryIsConverted(t *testing.T) {
+	left, err := zip.OpenReader("testdata/format1.zip")
+	must(t, err)
+	dir := t.TempDir() + "/state"
+	must(t, os.CopyFS(dir, left))
+	must(t, left.Close())
+	s := open(t, dir)
+	at := func(below, version string) Place { return Place{At: Point{1, below}, High: Point{1, version}} }
+	inSecrets := Places{"kube-system": at("234", "234"), "shop": at("241", "242")}
+	configMaps := Places{Others: at("240", "241")}
+	for name, want := range map[string]Saved{
+		"lake": {Mark: `{"offset":37174,"sum":"7aba8274"}`, Places: map[string]Places{
+			"configmaps": configMaps, "namespaces": {Others: at("234", "234")}, "serviceaccounts": {Others: at("234", "234")}, "secrets": inSecrets,
+		}},
+		"pond": {Mark: `{"offset":27844,"sum":"4ca0aed0"}`, Places: map[string]Places{"configmaps": configMaps}},
+	} {
+		state, err := s.LoadSink(name)
+		must(t, err)
+		if state.Mark != want.Mark || !maps.EqualFunc(state.Places, want.Places, maps.Equal[Places, Places]) {
+			t.Errorf("sink %s is at %q %+v, want %+v", name, state.Mark, state.Places, want)
+		}
+		row, err := state.Row(Object{"configmaps", change.Key{Namespace: "shop", Name: "cm-10"}})
+		if want := (Row{At: Point{1, "213"}, UID: "5653cd3d-d596-4367-891e-ca6962098c57"}); row != want {
+			t.Errorf("sink %s has %+v, want %+v (%v)", name, row, want, err)
+		}
+		for resource, want := range map[string]int{"configmaps": 29, "namespaces": 5, "secrets": 2} {
+			have := 0
+			for range state.Objects(resource, Others, "") {
+				have++
+			}
+			if have != want && (name == "lake" || resource == "configmaps") {
+				t.Errorf("sink %s has %d %s, want %d", name, have, resource, want)
+			}
+		}
 	}
 }
