@@ -66,7 +66,7 @@ func TestI1I5I10TheLogOfTheStateInABroker(t *testing.T) {
 func logCases() map[string]func(*testing.T, *logRig) {
 	return map[string]func(*testing.T, *logRig){
 		"I5 a lost directory is restored":                         aLostDirectoryIsRestored,
-		"I1 what is on disk alone does not move the log":          whatIsOnDiskAloneDoesNotMoveTheLog,
+		"I11 what is on disk alone is taken back":                 whatIsOnDiskAloneIsTakenBack,
 		"I10 a newer exporter fences the log":                     aNewerExporterFencesTheLog,
 		"I10 a leader proves that no other one is":                aLeaderProvesThatNoOtherOneIs,
 		"I10 a log that is not ours is refused and goes on":       aLogThatIsNotOursIsRefused,
@@ -272,39 +272,47 @@ func aLostDirectoryIsRestored(t *testing.T, r *logRig) {
 	}
 }
 
-// whatIsOnDiskAloneDoesNotMoveTheLog: while a spool has records, the log stands before the first of them, also
-// where other records are saved after it, and when the exporter ends. Once nothing is spooled, the log has everything.
-func whatIsOnDiskAloneDoesNotMoveTheLog(t *testing.T, r *logRig) {
-	r.must(r.start())
-	r.commit(3)
-	r.awaitLogged()
-	value, err := r.store.Encode([]*change.Record{pod(4)})
-	r.must(err)
+// whatIsOnDiskAloneIsTakenBack: a sink with records on disk is restored as it was before the first of them, and the others
+// as they were saved last. Once nothing is on disk, so is that sink.
+func whatIsOnDiskAloneIsTakenBack(t *testing.T, r *logRig) {
 	spool := fifo.Spool{}
-	spool[fifo.Main] = fifo.Extent{Next: 1, Bytes: int64(len(value)), Records: 1}
-	r.must(r.store.Commit(checkpoint.Batch{
-		Records: []*change.Record{pod(4)}, Spools: map[string]fifo.Spool{"away": spool},
-		Chunks: map[string][]fifo.Chunk{"away": {{Part: fifo.Main, Value: value}}},
-	}))
-	r.version = 4
-	r.commit(3)
-	r.end()
-	r.must(r.start()) // with its directory, where the record is still spooled
-	r.commit(1)
-	logged := func() string {
-		state, err := ReadLog(t.Context(), cluster.Access{}, r.cfg)
+	save := func(name, mark string) {
+		t.Helper()
+		state, err := r.store.LoadSink(name)
 		r.must(err)
-		return state.Streams["pods"].ResourceVersion
+		state.Mark = mark
+		spools := checkpoint.Spools{}
+		if name == "away" {
+			spools.Extents = map[string]fifo.Spool{name: spool}
+		}
+		r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, spools, nil))
 	}
-	if at := logged(); at != "3" || !r.log.queue.IsHeld() {
-		t.Errorf("the log stands at %s, and version 4 is on disk alone", at)
+	restored := func(life string, want map[string]string) {
+		t.Helper()
+		r.awaitLogged()
+		r.lose()
+		r.must(r.start())
+		for name, want := range want {
+			if state, err := r.store.LoadSink(name); err != nil || state.Mark != want || state.OnDisk {
+				t.Errorf("%s: sink %s is restored at %q, want %q; records are on disk: %v (%v)", life, name, state.Mark, want, state.OnDisk, err)
+			}
+		}
 	}
+	r.must(r.start())
+	save("away", "1")
+	save("bus", "1")
+	spool[fifo.Main] = fifo.Extent{Next: 1, Bytes: 5, Records: 1}
+	save("away", "2")
+	save("bus", "2")
+	r.end()
+	r.must(r.start()) // with its directory, where the record is still on disk
+	save("away", "3")
+	save("bus", "3")
+	restored("a record is on disk", map[string]string{"away": "1", "bus": "3"})
+	save("away", "4")
 	spool[fifo.Main] = fifo.Extent{First: 1, Next: 1}
-	r.must(r.store.Commit(checkpoint.Batch{Spools: map[string]fifo.Spool{"away": spool}}))
-	r.awaitLogged()
-	if at := logged(); at != "8" {
-		t.Errorf("the log stands at %s, and nothing is spooled any more", at)
-	}
+	save("away", "5")
+	restored("nothing is on disk", map[string]string{"away": "5", "bus": "3"})
 	r.end()
 }
 
