@@ -13,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// sharedTables are those of format 1, in which all sinks shared one inventory and one position of each stream. A state of
-// this format has nothing in them.
+// sharedTables are those of format 1, in which all sinks shared one inventory and one position of each stream. A state
+// of this format has nothing in them.
 func sharedTables() []byte {
 	return []byte{
 		tableAbsent, tableMissed, tableFresh, tableCarried, tableEnded, tableInventory, tableReplayBase, tableSubscription,
@@ -229,8 +229,9 @@ func (c *conversion) rowsOf(sinkName, resource, stream string, history History) 
 	return highest, err
 }
 
-// finish makes it a state of this format, and gives the space of what it was made of back. What was kept of objects goes,
-// too: nobody knows of which version it is. The log of the state has it in the earlier format, so another one begins.
+// finish makes it a state of this format, and gives the space of what it was made of back. What was kept of objects
+// goes, too: nobody knows of which version it is. The log of the state has it in the earlier format, so another one
+// begins.
 func (c *conversion) finish() error {
 	histories, err := c.histories()
 	if err != nil {
@@ -267,9 +268,9 @@ func (c *conversion) finish() error {
 	return err
 }
 
-// histories is for each cluster that was met with which history it was first. Of one that was behind the name for a while
-// and is the one of no stream any more, only that it was before is known. The one that is there now is met anew where
-// another one was before it, and no stream has begun to read it.
+// histories is for each cluster that was met with which history it was first. Of one that was behind the name for a
+// while and is the one of no stream any more, only that it was before is known. The one that is there now is met anew
+// where another one was before it, and no stream has begun to read it.
 func (c *conversion) histories() (map[string]History, error) {
 	uids, err := c.Clusters()
 	if err != nil {

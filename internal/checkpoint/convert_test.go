@@ -152,8 +152,8 @@ func TestI11AnEarlierStateIsConverted(t *testing.T) {
 	}
 }
 
-// TestI5AConversionThatIsCutShortGoesOn: whenever the volume is full, the state is what it was, and the next start makes
-// of it what one makes that is not disturbed.
+// TestI5AConversionThatIsCutShortGoesOn: whenever the volume is full, the state is what it was, and the next start
+// makes of it what one makes that is not disturbed.
 func TestI5AConversionThatIsCutShortGoesOn(t *testing.T) {
 	undisturbed := inMemory(vfs.NewMem())
 	earlier(t, undisturbed, nil)
@@ -249,8 +249,8 @@ func TestAnEarlierStateWithSomethingOpenIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnEarlierStateThatIsLookedAtStaysAsItIs, and says what the next start does. It is no empty directory, and tells how
-// it stands to the log of the state.
+// TestAnEarlierStateThatIsLookedAtStaysAsItIs, and says what the next start does. It is no empty directory, and tells
+// how it stands to the log of the state.
 func TestAnEarlierStateThatIsLookedAtStaysAsItIs(t *testing.T) {
 	opts := inMemory(vfs.NewMem())
 	earlier(t, opts, nil)
@@ -273,8 +273,8 @@ func TestAnEarlierStateThatIsLookedAtStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestAStreamThatIsNotConfiguredIsConverted: its sinks have what they have. Its selection is none that is ever configured,
-// so it is compared when it is back.
+// TestAStreamThatIsNotConfiguredIsConverted: its sinks have what they have. Its selection is none that is ever
+// configured, so it is compared when it is back.
 func TestAStreamThatIsNotConfiguredIsConverted(t *testing.T) {
 	opts := inMemory(vfs.NewMem())
 	earlier(t, opts, func(s *Store) {
@@ -368,8 +368,8 @@ func TestI8TheClustersThatWereMetKeepTheirHistories(t *testing.T) {
 	}
 }
 
-// TestI11AStateOfTheEarlierBinaryIsConverted: testdata/format1.zip is what the last exporter of format 1 left when it was
-// stopped, with two files as sinks and an API server whose objects had come and gone.
+// TestI11AStateOfTheEarlierBinaryIsConverted: testdata/format1.zip is what the last exporter of format 1 left when it
+// was stopped, with two files as sinks and an API server whose objects had come and gone.
 func TestI11AStateOfTheEarlierBinaryIsConverted(t *testing.T) {
 	left, err := zip.OpenReader("testdata/format1.zip")
 	must(t, err)

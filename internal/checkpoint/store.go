@@ -25,8 +25,8 @@ type Store struct {
 
 // Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
 // state: one that is damaged, newer, or in use is refused with a *DamagedError, *NewerError or *InUseError, a full
-// volume with a *disk.FullError, and a missing state that is opened read-only with ErrNoState. One of an earlier format is
-// converted (convert.go), or refused with an *EarlierError where that cannot be, or where it is opened read-only.
+// volume with a *disk.FullError, and a missing state that is opened read-only with ErrNoState. One of an earlier format
+// is converted (convert.go), or refused with an *EarlierError where that cannot be, or where it is opened read-only.
 //
 // Open gives up when ctx ends; what is still under way then ends by itself, and releases the directory.
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {

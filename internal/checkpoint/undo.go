@@ -10,9 +10,9 @@ import (
 
 // undo keeps for each sink with records on disk what its rows were when it had none.
 //
-// A sink counts as told of what is on disk for it, and only this directory has that. Whoever restores the state from its
-// log lacks it, so he takes back what was told since: he has the sink as it was in the last state in which nothing was
-// on disk for it, and all others as they are (Restorer.Finish). So the log of the state has every row as it is, and
+// A sink counts as told of what is on disk for it, and only this directory has that. Whoever restores the state from
+// its log lacks it, so he takes back what was told since: he has the sink as it was in the last state in which nothing
+// was on disk for it, and all others as they are (Restorer.Finish). So the log of the state has every row as it is, and
 // stands still for no sink.
 //
 // An undo row is written together with the first change of what it is of, and all of the sink's go with the write that

@@ -190,8 +190,8 @@ func (h *household) judge() (takenBack int) {
 	return takenBack
 }
 
-// TestI11EachSinkIsRestoredAsItWasWithNothingOnDisk: whoever has the rows of the state, but no record that is on its disk,
-// has each sink as it was when nothing was there for it, and all others as they are.
+// TestI11EachSinkIsRestoredAsItWasWithNothingOnDisk: whoever has the rows of the state, but no record that is on its
+// disk, has each sink as it was when nothing was there for it, and all others as they are.
 func TestI11EachSinkIsRestoredAsItWasWithNothingOnDisk(t *testing.T) {
 	takenBack := 0
 	for seed := range int64(20) {

@@ -26,10 +26,10 @@
 //
 // What is on the exporter's disk alone is not in the log. Where a spool has records, their sink counts as told of them,
 // and the log says so: it has all rows as they are, at any time. Beside them it has undo rows, which are rows of the
-// database like all others: what was under the sink's changed keys when nothing was on disk for it. Whoever makes a state
-// of the log puts them back (checkpoint.Restorer): he finds that sink as it was then, and all others as they are. So the
-// log knows nothing of sinks and stands still for none, and a segment is the pages of all keys whoever is behind. The
-// log's state is then another one than that of the place, so its next writer begins a chain.
+// database like all others: what was under the sink's changed keys when nothing was on disk for it. Whoever makes a
+// state of the log puts them back (checkpoint.Restorer): he finds that sink as it was then, and all others as they are.
+// So the log knows nothing of sinks and stands still for none, and a segment is the pages of all keys whoever is
+// behind. The log's state is then another one than that of the place, so its next writer begins a chain.
 //
 // Dead letters are rows of the log beside those of the database.
 //

@@ -230,8 +230,8 @@ func (e *estate) become(fs vfs.FS) {
 }
 
 // TestI11TheLogStandsStillForNoSink lets a log crash between any two messages while there are records on disk for some
-// sinks, segments begin and end, and loses the directory now and then. Whoever reads the log finds each sink as it was in
-// the newest state of the log in which nothing was on disk for it, and all others as they are in that state.
+// sinks, segments begin and end, and loses the directory now and then. Whoever reads the log finds each sink as it was
+// in the newest state of the log in which nothing was on disk for it, and all others as they are in that state.
 func TestI11TheLogStandsStillForNoSink(t *testing.T) {
 	seeds := 60
 	if testing.Short() {

@@ -272,8 +272,8 @@ func aLostDirectoryIsRestored(t *testing.T, r *logRig) {
 	}
 }
 
-// whatIsOnDiskAloneIsTakenBack: a sink with records on disk is restored as it was before the first of them, and the others
-// as they were saved last. Once nothing is on disk, so is that sink.
+// whatIsOnDiskAloneIsTakenBack: a sink with records on disk is restored as it was before the first of them, and the
+// others as they were saved last. Once nothing is on disk, so is that sink.
 func whatIsOnDiskAloneIsTakenBack(t *testing.T, r *logRig) {
 	spool := fifo.Spool{}
 	save := func(name, mark string) {
