@@ -175,15 +175,6 @@ func (d *database) within(from, to []byte, visit func(key, value []byte) error) 
 	return nil
 }
 
-// has says whether there is the key.
-func (d *database) has(key []byte) (bool, error) {
-	_, closer, err := d.view(key)
-	if err != nil || closer == nil {
-		return false, err
-	}
-	return true, closer.Close()
-}
-
 // holds says whether there is a key with the prefix.
 func (d *database) holds(prefix []byte) (bool, error) {
 	err := d.each(prefix, func(_, _ []byte) error { return errEnough })

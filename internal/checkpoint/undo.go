@@ -2,8 +2,10 @@ package checkpoint
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -42,12 +44,7 @@ func (u *undo) fill(b *pebble.Batch) (spooled map[string]bool, err error) {
 		return nil, err
 	}
 	if len(spooled) > 0 {
-		err = eachOf(b, func(kind pebble.InternalKeyKind, key, value []byte) error {
-			if kind != pebble.InternalKeyKindRangeDelete {
-				return u.keep(b, spooled, key)
-			}
-			return u.db.within(key, value, func(key, _ []byte) error { return u.keep(b, spooled, key) })
-		})
+		err = u.keepAll(b, spooled)
 	}
 	for name := range u.spooled {
 		if prefix := sinkPrefix(tableUndo, name); err == nil && !spooled[name] {
@@ -84,28 +81,51 @@ func (u *undo) after(b *pebble.Batch) (map[string]bool, error) {
 	return spooled, err
 }
 
-// keep adds the undo row of what is saved under the key, unless there is one.
-func (u *undo) keep(b *pebble.Batch, spooled map[string]bool, key []byte) error {
-	name, is := sinkOf(key)
-	if !is || !spooled[string(name)] {
-		return nil
+// keepAll adds the undo rows of what the batch changes of the sinks.
+func (u *undo) keepAll(b *pebble.Batch, spooled map[string]bool) error {
+	var changed [][]byte
+	note := func(key []byte) {
+		if name, is := sinkOf(key); is && spooled[string(name)] {
+			changed = append(changed, key)
+		}
 	}
-	of := append(sinkPrefix(tableUndo, string(name)), key...)
-	if kept, err := u.db.has(of); kept || err != nil {
+	err := eachOf(b, func(kind pebble.InternalKeyKind, key, value []byte) error {
+		if kind != pebble.InternalKeyKindRangeDelete {
+			note(key)
+			return nil
+		}
+		return u.db.within(key, value, func(key, _ []byte) error { note(bytes.Clone(key)); return nil })
+	})
+	if err != nil || len(changed) == 0 {
 		return err
 	}
-	value, closer, err := u.db.view(key)
+	slices.SortFunc(changed, bytes.Compare) // so each block is read once: a look-up of one key costs many times as much
+	kept, err := u.db.db.NewIter(&pebble.IterOptions{LowerBound: []byte{tableUndo}, UpperBound: []byte{tableUndo + 1}})
 	if err != nil {
-		return err
+		return u.db.failed("read", err)
 	}
-	if closer == nil {
-		return b.Set(of, nil, nil)
+	saved, err := u.db.db.NewIter(nil)
+	if err != nil {
+		return u.db.failed("read", errors.Join(err, kept.Close()))
 	}
-	err = b.Set(of, append([]byte{1}, value...), nil)
-	if closed := closer.Close(); err == nil {
-		err = closed
+	for _, key := range slices.CompactFunc(changed, bytes.Equal) {
+		name, _ := sinkOf(key)
+		of := append(sinkPrefix(tableUndo, string(name)), key...)
+		if kept.SeekGE(of) && bytes.Equal(kept.Key(), of) {
+			continue
+		}
+		var was []byte
+		if saved.SeekGE(key) && bytes.Equal(saved.Key(), key) {
+			was = append([]byte{1}, saved.Value()...)
+		}
+		if err == nil {
+			err = b.Set(of, was, nil)
+		}
 	}
-	return err
+	if err := errors.Join(kept.Close(), saved.Close(), err); err != nil { // closing repeats the error of a look-up
+		return u.db.failed("read", err)
+	}
+	return nil
 }
 
 // takeBack makes the rows of each sink that has records on disk what they were when it had none, and says whether there
