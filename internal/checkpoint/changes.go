@@ -96,25 +96,21 @@ func cutBytes(from []byte) (part, rest []byte, err error) {
 // changesOf are those of a batch that others may know: nothing of a spool's chunks, which are on this disk alone, and
 // of what the state notes about its log.
 func changesOf(b *pebble.Batch) (c Changes, err error) {
-	for r := b.Reader(); ; {
-		kind, key, value, more, err := r.Next()
+	err = eachOf(b, func(kind pebble.InternalKeyKind, key, value []byte) error {
 		switch {
-		case err != nil || !more:
-			return c, err
 		case !isLogged(key):
-			continue
-		}
-		switch kind {
-		case pebble.InternalKeyKindSet:
+		case kind == pebble.InternalKeyKindSet:
 			c = c.Set(key, value)
-		case pebble.InternalKeyKindDelete:
+		case kind == pebble.InternalKeyKindDelete:
 			c = c.Remove(key)
-		case pebble.InternalKeyKindRangeDelete:
+		case kind == pebble.InternalKeyKindRangeDelete:
 			c = c.Clear(key, value)
 		default:
-			return nil, fmt.Errorf("a change of kind %s: %w", kind, errValue)
+			return fmt.Errorf("a change of kind %s: %w", kind, errValue)
 		}
-	}
+		return nil
+	})
+	return c, err
 }
 
 // isLogged says whether the log of the state has the key.

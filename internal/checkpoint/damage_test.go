@@ -171,7 +171,7 @@ func TestNewerStateIsRefused(t *testing.T) {
 	must(t, s.db.Set(formatKey(), []byte("7"), pebble.Sync))
 	must(t, s.Close())
 	_, err := Open(context.Background(), dir, Options{Logger: quiet()})
-	want := "open state " + dir + ": written by a newer version of exporter (format 7, this one knows 1): use that version, or another state.dir"
+	want := "open state " + dir + ": written by a newer version of exporter (format 7, this one knows 2): use that version, or another state.dir"
 	var newer *NewerError
 	if !errors.As(err, &newer) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -7,7 +7,7 @@ import (
 )
 
 // formatVersion is the form of keys and values that this version writes.
-const formatVersion = 1
+const formatVersion = 2
 
 // The tables are told apart by a key's first byte.
 const (
@@ -41,6 +41,7 @@ const (
 	tableRow          = '1' // sink, terminator, resource, terminator, joined key -> history, uid, resourceVersion
 	tableGrave        = '2' // as tableRow, of objects that the sink was told are gone
 	tablePlace        = '3' // sink, terminator, resource, terminator, namespace -> position, comparison
+	tableUndo         = '4' // sink, terminator, key             -> 1 and the value that the key had; nothing for none
 	tableLogged       = 'Y' // no key                           -> the place in the log of the state that has all of it
 )
 

@@ -303,10 +303,12 @@ func (s *SinkState) settled() {
 // ForgetSink removes all that is known of the sink: it is new when it comes back.
 func (s *Store) ForgetSink(name string) error {
 	return s.write(func(r *rows) error {
-		for _, table := range []byte{tableRow, tableGrave, tablePlace} {
+		for _, table := range []byte{tableRow, tableGrave, tablePlace, tableSpool, tablePending, tableLimited} {
 			r.removeAll(sinkPrefix(table, name))
 		}
-		r.remove(markKey(name))
+		for _, key := range [][]byte{markKey(name), spooledKey(name), heardKey(name)} {
+			r.remove(key)
+		}
 		return nil
 	})
 }

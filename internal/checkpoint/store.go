@@ -25,7 +25,8 @@ type Store struct {
 
 // Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
 // state: one that is damaged, newer, or in use is refused with a *DamagedError, *NewerError or *InUseError, a full
-// volume with a *disk.FullError, and a missing state that is opened read-only with ErrNoState.
+// volume with a *disk.FullError, and a missing state that is opened read-only with ErrNoState. One of an earlier format
+// is converted (convert.go), or refused with an *EarlierError where that cannot be, or where it is opened read-only.
 //
 // Open gives up when ctx ends; what is still under way then ends by itself, and releases the directory.
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
@@ -39,26 +40,33 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		sinks: sinks{d, z}, subscriptions: subscriptions{d}, pendingSnapshots: pendingSnapshots{d}, absences: absences{database: d}, heard: heard{d},
 		spools: spools{database: d, codec: newCodec(z), reclaimed: map[string]*reclaimed{}},
 	}
-	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.spools.load, s.absences.load, d.record) }); err != nil {
+	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.convert, s.spools.load, s.absences.load, d.record) }); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// record begins to tell the journal. Without one, that the log has all of the state counts no more: what follows may
-// change it.
+// record begins to keep what is to be undone, and to tell the journal. Without one, that the log has all of the state
+// counts no more: what follows may change it.
 func (d *database) record() error {
+	u := &undo{db: d, spooled: map[string]bool{}}
+	err := d.each([]byte{tableSpooled}, func(key, value []byte) error {
+		spool, err := parseSpool(value)
+		if err != nil {
+			return d.badValue("a spool", err)
+		}
+		if !spool.Empty() {
+			u.spooled[string(key[1:])] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.undo = u
 	if d.opts.Journal == nil {
 		return d.forgetLogged()
 	}
-	r := &recorder{to: d.opts.Journal, spooled: map[string]bool{}}
-	err := d.each([]byte{tableSpooled}, func(key, value []byte) error {
-		return r.note(&one{kind: changeSet, key: key, value: value})
-	})
-	if err != nil {
-		return d.badValue("a spool", err)
-	}
-	d.recorder = r
-	r.tell(nil)
+	d.recorder = &recorder{to: d.opts.Journal}
 	return nil
 }

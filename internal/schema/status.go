@@ -21,11 +21,10 @@ func (b book) status() definition {
 			"savedAgain":    described(moment(), "when it was saved again, the last time that it could not be"),
 			"log": b.fields("the log of the state, where there is one", definition{
 				"lagSeconds":    described(seconds(), "since the oldest saved change was saved that it lacks"),
-				"held":          described(definition{"type": "boolean"}, "it stands still: spooled records are on this disk alone"),
 				"fenced":        described(definition{"type": "boolean"}, "another exporter writes it; this one does not, until it is started again"),
 				"lastError":     described(name(), "missing while it is written"),
 				"lastErrorTime": moment(),
-			}, "held", "fenced", "lastError", "lastErrorTime"),
+			}, "fenced", "lastError", "lastErrorTime"),
 		}, "lastError", "lastErrorTime", "failingSince", "savedAgain", "log"),
 		"ha": b.fields("who leads, where several exporters share a task", definition{
 			"leads":     described(definition{"type": "boolean"}, "this exporter does"),
