@@ -150,8 +150,9 @@ func (l *Listener) noteFound(text string) {
 }
 
 // isKnown says of what comes from disk whether the log has it, or something newer of its object, since before the sink was
-// opened. gone is the delete of the object that the log has under its name, where nobody tells of it; nil is none.
-func (l *Listener) isKnown(rec *change.Record) (known bool, gone *change.Record) {
+// opened. after is what follows. gone is the delete of the object that the log has under its name, where nobody tells of
+// it; nil is none.
+func (l *Listener) isKnown(rec *change.Record, after []*change.Record) (known bool, gone *change.Record) {
 	of := checkpoint.Object{Resource: rec.Stream.Resource.String(), Key: rec.Key}
 	last, is := l.found[of]
 	if !is || !rec.Op.OfObject() {
@@ -164,14 +165,19 @@ func (l *Listener) isKnown(rec *change.Record) (known bool, gone *change.Record)
 	case rec.Op == change.Sync:
 		return false, nil
 	}
+	if deletes && last.UID != rec.UID && !last.Gone && rec.Seq == 0 {
+		if slices.ContainsFunc(after, func(r *change.Record) bool { return r.Key == rec.Key }) { // which tells of what has taken its place
+			return true, nil
+		}
+		l.found[of] = checkpoint.Row{At: at, UID: last.UID, Gone: true}
+		return true, goneRecord(rec, rec.Key, last, at)
+	}
 	delete(l.found, of)
 	switch {
 	case rec.Seq != 0:
 		return false, nil
 	case last.Gone:
 		return deletes, nil
-	case last.UID != rec.UID && deletes:
-		return true, goneRecord(rec, rec.Key, last, at)
 	case last.UID != rec.UID:
 		return false, goneRecord(rec, rec.Key, last, at.Below())
 	}

@@ -54,7 +54,7 @@ func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Recor
 			continue
 		}
 		if len(l.found) > 0 {
-			known, gone := l.isKnown(rec)
+			known, gone := l.isKnown(rec, batch[i+1:])
 			if gone != nil {
 				todo = append(todo, due{gone, first + i})
 			}
