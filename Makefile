@@ -26,12 +26,16 @@ test: ## all tests, against a real API server and a real JetStream
 KUBERNETES ?= 1.30.14
 KAFKA ?= 3.9.2
 NATS ?= 2.10.27
-.PHONY: matrix matrix-kubernetes matrix-kafka matrix-nats
-matrix: matrix-kubernetes matrix-kafka matrix-nats ## some tests with older servers, each alone
+NEXT ?= 1.37.2
+.PHONY: matrix matrix-kubernetes matrix-upgrade matrix-kafka matrix-nats
+matrix: matrix-kubernetes matrix-upgrade matrix-kafka matrix-nats ## some tests with other servers, each alone
 
 matrix-kubernetes: ## some tests with an API server of version KUBERNETES
 	KUBECDC_KUBERNETES=$(KUBERNETES) go test -count=1 -timeout 30m ./test/e2e \
 		-run 'VersionsOfTheTable/Kubernetes|TestI3I5ExactlyOnceInOrderUnderKill9|TestI4RestartsOfTheAPIServerAre|TestI4WhatHistoryForgot'
+
+matrix-upgrade: ## a control plane of two API servers, one of version NEXT
+	KUBECDC_KUBERNETES=$(NEXT) go test -count=1 -timeout 60m ./test/e2e -run TwoServers
 
 matrix-kafka: ## some tests with a Kafka of version KAFKA
 	KUBECDC_REQUIRE_KAFKA=1 KUBECDC_KAFKA=$(KAFKA) E2E_CHANGES=1500 go test -count=1 -timeout 30m ./internal/sink/kafka ./test/e2e \

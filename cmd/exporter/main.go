@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -22,7 +21,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(console.On(os.Stderr), "exporter: %v\n", err)
+	console.PrintError(err, os.Stderr)
 	os.Exit(app.ExitCode(err))
 }
 

@@ -88,8 +88,8 @@ func (to *Kafka) keys() []key {
 				"topic may ask. Without it, nobody can."},
 		{"create", choice(&to.Create), "Create missing topics. The keys below apply to them."},
 		{"labelTopics", or(&to.LabelTopics, counts(1, unlimited), "100"),
-			"How many topics labels in `topic` or `topics` may create. Records for further topics become dead " +
-				"letters."},
+			"How many topics {label:KEY} and {name} in `topic` or `topics` may create. Records for further topics " +
+				"become dead letters."},
 		{"partitions", counts(1, unlimited).into(&to.Partitions),
 			"Partitions of a created topic. Without it, the broker's default."},
 		{"replication", counts(1, unlimited).into(&to.Replication),

@@ -87,8 +87,8 @@ func (r *Resource) keys() []key {
 			"Paths whose values become keyed hashes. The values of Secrets and of their annotations always do, " +
 				"unless this is `none`."},
 		{"redactEnv", list(&r.RedactEnv),
-			"Patterns of environment variables, such as `*PASSWORD*`, whose values in Pods and templates become keyed " +
-				"hashes. `*` is any text and `?` any character, slashes too."},
+			"Patterns of environment variables, such as `*PASSWORD*`, whose values become keyed hashes, in each list " +
+				"or map that is called `env`. `*` is any text and `?` any character, slashes too."},
 	}
 }
 

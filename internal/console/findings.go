@@ -33,6 +33,7 @@ func (f *Findings) Show(result, text string) {
 	if result == Problem {
 		f.problems++
 	}
+	text = readable(text)
 	if f.JSON {
 		f.all = append(f.all, Finding{result, text})
 		return

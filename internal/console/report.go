@@ -79,8 +79,11 @@ func printDifferences(d *verify.Report, out io.Writer) error {
 			if shown++; shown > mostShown {
 				continue
 			}
-			key := change.Key{Namespace: one.Namespace, Name: one.Name}
-			table.row(one.Kind, one.Stream, key, "cluster "+cmp.Or(one.ClusterVersion, "-"), "sink "+cmp.Or(one.SinkVersion, "-"))
+			key, has := change.Key{Namespace: one.Namespace, Name: one.Name}, "sink "+cmp.Or(one.SinkVersion, "-")
+			if one.Place != "" {
+				has += " in " + one.Place
+			}
+			table.row(one.Kind, one.Stream, key, "cluster "+cmp.Or(one.ClusterVersion, "-"), has)
 		}
 	}
 	if err := table.Flush(); err != nil {

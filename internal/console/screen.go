@@ -84,6 +84,20 @@ func (s *Screen) Records() io.Writer {
 // long to be read is cut.
 func plain(text string) string { return escape(change.Shown(text, change.MaxShown), acts) }
 
+// PrintError is the last word of a command.
+func PrintError(err error, out io.Writer) {
+	fmt.Fprintf(On(out), "exporter: %s\n", readable(err.Error()))
+}
+
+// readable is an error, which may have several lines, without what is too long to be read.
+func readable(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		lines[i] = change.Shown(line, change.MaxShown)
+	}
+	return change.Shown(strings.Join(lines, ""), 32*change.MaxShown)
+}
+
 func escape(text string, acts func(rune) bool) string {
 	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
 		return text

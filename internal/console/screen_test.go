@@ -13,6 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
+	"github.com/kubecdc/kubecdc/internal/usage"
 	"github.com/kubecdc/kubecdc/internal/verify"
 )
 
@@ -127,6 +128,19 @@ func TestI6NoNameMakesALongLine(t *testing.T) {
 			(&Findings{Out: s}).Show(Note, name)
 			return nil
 		},
+		"problem": func(s *Screen) error {
+			(&Findings{Out: s}).Show(Problem, "resource a\nis "+name)
+			return nil
+		},
+		"findings": func(s *Screen) error {
+			f := &Findings{Out: s, JSON: true}
+			f.Show(Problem, name)
+			return f.End()
+		},
+		"error": func(s *Screen) error {
+			PrintError(usage.Several("names", errors.New(name), errors.New("short")), s)
+			return nil
+		},
 	}
 	for what, show := range shows {
 		var out bytes.Buffer
@@ -145,7 +159,11 @@ func TestI6NoNameMakesALongLine(t *testing.T) {
 			t.Errorf("%s: the hash is not of the name in %s", what, &out)
 		}
 	}
-	var document bytes.Buffer
+	var lines, document bytes.Buffer
+	PrintError(errors.New(strings.Repeat("n\n", 300_000)), On(&lines))
+	if lines.Len() > 300_000 || !strings.Contains(lines.String(), "%sha256-") {
+		t.Errorf("an error of many lines has %d bytes", lines.Len())
+	}
 	p := NewPrinter(On(&document), Style{JSON: true})
 	if err := errors.Join(p.Show(&Line{Name: name}), p.Flush()); err != nil || !strings.Contains(document.String(), name) {
 		t.Errorf("a document of %d bytes has not the whole name: %v", document.Len(), err)

@@ -1,10 +1,6 @@
 package encode
 
-import (
-	"strings"
-
-	"github.com/kubecdc/kubecdc/internal/change"
-)
+import "github.com/kubecdc/kubecdc/internal/change"
 
 // Routes is a Destination of which some streams have their own.
 type Routes struct {
@@ -27,45 +23,4 @@ func (r Routes) To(stream *change.Stream) Destination {
 		return own
 	}
 	return r.Others
-}
-
-// Filters are the narrowest wildcard subjects that cover all of the subjects, none of them covered by another.
-func Filters(subjects ...*Subject) []string {
-	var filters []string
-	for _, s := range subjects {
-		filter := s.Filter()
-		if coveredByAny(filters, filter) {
-			continue
-		}
-		kept := filters[:0]
-		for _, other := range filters {
-			if !coveredByAny([]string{filter}, other) {
-				kept = append(kept, other)
-			}
-		}
-		filters = append(kept, filter)
-	}
-	return filters
-}
-
-func coveredByAny(filters []string, subject string) bool {
-	for _, filter := range filters {
-		if covers(strings.Split(filter, "."), strings.Split(subject, ".")) {
-			return true
-		}
-	}
-	return false
-}
-
-// covers says whether every subject of the one wildcard is one of the other; "*" is a token of any text.
-func covers(wide, narrow []string) bool {
-	if len(wide) != len(narrow) {
-		return false
-	}
-	for i, token := range wide {
-		if token != "*" && token != narrow[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -1,7 +1,6 @@
 package encode
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -24,31 +23,6 @@ func TestResourcesHaveTopicsOfTheirOwn(t *testing.T) {
 	}
 	if got := routes.Of(&change.Record{Stream: &shop, Key: key}); got != "all" {
 		t.Errorf("%s goes to %s, want all", &shop, got)
-	}
-}
-
-func TestFiltersCoverEachOtherNever(t *testing.T) {
-	subject := func(text string) *Subject {
-		s, err := NewSubject(text, "c")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	for _, c := range []struct{ subjects, want []string }{
-		{[]string{"k.{resource}.{name}"}, []string{"k.*.*"}},
-		{[]string{"k.{resource}.{name}", "k.pods.{name}"}, []string{"k.*.*"}},
-		{[]string{"k.pods.{name}", "k.jobs.{name}", "k.{resource}.{label:app}"}, []string{"k.*.*"}},
-		{[]string{"k.{resource}.{name}", "audit.{name}", "audit.{name}"}, []string{"k.*.*", "audit.*"}},
-		{[]string{"k.{name}", "k.a.{name}"}, []string{"k.*", "k.a.*"}},
-	} {
-		var subjects []*Subject
-		for _, text := range c.subjects {
-			subjects = append(subjects, subject(text))
-		}
-		if got := Filters(subjects...); !slices.Equal(got, c.want) {
-			t.Errorf("filters of %q are %q, want %q", c.subjects, got, c.want)
-		}
 	}
 }
 

@@ -26,7 +26,7 @@ func NewSubject(template, cluster string) (*Subject, error) {
 		return nil, err
 	}
 	s := &Subject{parts: parts, cluster: cluster}
-	for token := range strings.SplitSeq(s.wildcard(), ".") {
+	for token := range strings.SplitSeq(s.Filter(), ".") {
 		if token == "" || strings.ContainsAny(token, " \t\r\n>") {
 			return nil, fmt.Errorf("parse subject template %q: token %q is empty or holds space or '>'", template, token)
 		}
@@ -55,10 +55,35 @@ func StreamName(template, cluster string) string {
 	return strings.ReplaceAll(template, "{cluster}", string(appendToken(nil, cluster)))
 }
 
-// Filter is the narrowest wildcard subject that covers every subject of the template.
-func (s *Subject) Filter() string { return s.wildcard() }
+// Misfit says why the newest message of each subject may not be what there is of an object; "" is that each object has
+// one subject, and no other has it. In later, resources may come that the template is for, too.
+func (s *Subject) Misfit(later bool) string {
+	if placeholder := s.parts.changing(); placeholder != "" {
+		return fmt.Sprintf("{%s} can change, so that an object would stay under its old subject as it was: leave it out", placeholder)
+	}
+	before, has := "", map[string]bool{}
+	for _, p := range s.parts {
+		switch {
+		case p.placeholder == "cluster":
+		case p.placeholder == "" && strings.Trim(p.literal, tokenText) != "":
+			before = ""
+		case p.placeholder != "" && before != "":
+			return fmt.Sprintf("{%s} and {%s} are in one token, so that objects may have the same: put a dot between them", before, p.placeholder)
+		case p.placeholder != "":
+			before, has[p.placeholder] = p.placeholder, true
+		}
+	}
+	if later && (!has["group"] || !has["resource"] && !has["kind"]) {
+		return "a resource that comes later may have the same subjects: have {group} and {resource} in them, or name the resources"
+	}
+	return ""
+}
 
-func (s *Subject) wildcard() string {
+// tokenText is all that a value's token is made of.
+const tokenText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_="
+
+// Filter is the narrowest wildcard subject that covers every subject of the template.
+func (s *Subject) Filter() string {
 	var b strings.Builder
 	for _, p := range s.parts {
 		switch p.placeholder {

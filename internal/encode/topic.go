@@ -122,11 +122,11 @@ func (p *part) varies(stream *change.Stream) bool {
 	return isLabel || p.placeholder == "name" || p.placeholder == "namespace" && spread
 }
 
-// Labelled says whether a label of the object chooses the topic.
-func (t *Topic) Labelled() bool {
+// ByObject says whether whoever makes an object chooses its topic, by a label or the name.
+func (t *Topic) ByObject() bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool {
 		_, isLabel := labelKey(p.placeholder)
-		return isLabel
+		return isLabel || p.placeholder == "name"
 	})
 }
 

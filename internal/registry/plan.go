@@ -14,8 +14,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/typed"
 )
 
-// Plan is what a run would do about the schema of a resource's values.
+// Plan is what a run would do about the schemas of a resource.
 type Plan struct {
+	Key     uint32 // the id of the keys' schema; 0 is that there is none yet, or is to be none
 	Subject string
 	Version int // the newest registered one; 0 is none
 	// Differences are those of the API server's type from the registered one.
@@ -29,6 +30,13 @@ func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
+	key, err := s.keyOf(ctx, resource)
+	if err == nil && key.subject != "" && key.id == 0 {
+		err = s.Client.Compatible(ctx, key.subject, key.schema)
+	}
+	if err != nil {
+		return nil, err
+	}
 	newer := encode.ValueType(s.Format, resource, of)
 	_, subject := s.Subjects(resource)
 	latest, err := s.Client.Latest(ctx, subject)
@@ -39,7 +47,7 @@ func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, e
 		if !s.Register {
 			return nil, &Error{Doing: "read subject " + subject, Err: errUnregistered, Refused: true}
 		}
-		return &Plan{Subject: subject, Adds: true}, nil
+		return &Plan{Key: key.id, Subject: subject, Adds: true}, nil
 	}
 	older, err := s.parse(subject, latest.Schema)
 	if err != nil {
@@ -47,7 +55,7 @@ func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, e
 	}
 	text := s.form().Schema(typed.Merge(older, newer))
 	plan := &Plan{
-		Subject: subject, Version: latest.Number, Differences: typed.Diff(older, newer),
+		Key: key.id, Subject: subject, Version: latest.Number, Differences: typed.Diff(older, newer),
 		Adds: s.Register && !bytes.Equal(s.form().Schema(older), text),
 	}
 	if plan.Adds {

@@ -270,8 +270,19 @@ func aPlanIsWhatARunDoes(t *testing.T, form typed.Form) {
 	if err != nil || plan.Version != 0 || !plan.Adds || len(r.registry.schemas) != 0 {
 		t.Fatalf("the first plan is %+v, %v", plan, err)
 	}
-	r.look()
-	if plan, err = r.Plan(t.Context(), pods()); err != nil || plan.Version != 1 || plan.Adds || len(plan.Differences) != 0 {
+	r.Register = false
+	if _, err = r.Plan(t.Context(), pods()); !isRefused(err) || !strings.Contains(err.Error(), "t-key") {
+		t.Errorf("the plan of keys that nobody has registered is %v", err)
+	}
+	r.Register = true
+	r.registry.schemas["t-key"], r.registry.refuse = []string{"other"}, http.StatusConflict
+	if _, err = r.Plan(t.Context(), pods()); !isRefused(err) || !strings.Contains(err.Error(), "t-key") {
+		t.Errorf("the plan of keys that are refused is %v", err)
+	}
+	delete(r.registry.schemas, "t-key")
+	r.registry.refuse = 0
+	schema := r.look()
+	if plan, err = r.Plan(t.Context(), pods()); err != nil || plan.Key != schema.Key || plan.Version != 1 || plan.Adds || len(plan.Differences) != 0 {
 		t.Errorf("the plan of what is registered is %+v, %v", plan, err)
 	}
 	r.types.fields = []string{"b"}

@@ -88,8 +88,11 @@ func (s *Schemas) confirm(ctx context.Context, e *entry) (same bool, err error) 
 func (s *Schemas) compose(
 	ctx context.Context, e *entry, resource *change.Resource, of *typed.Type, typeErr error,
 ) (*encode.Schema, error) {
-	keySubject, valueSubject := s.Subjects(resource)
-	key, err := s.fixed(ctx, keySubject, encode.KeySchema(s.form(), resource))
+	_, valueSubject := s.Subjects(resource)
+	key, err := s.keyOf(ctx, resource)
+	if err == nil && key.subject != "" && key.id == 0 {
+		key, err = s.add(ctx, key.subject, key.schema, true)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,21 +169,19 @@ func (s *Schemas) add(ctx context.Context, subject string, text []byte, first bo
 	return registration{subject, id, text}, err
 }
 
-// fixed registers a schema that never changes.
-func (s *Schemas) fixed(ctx context.Context, subject string, text []byte) (registration, error) {
-	if subject == "" {
-		return registration{}, nil
+// keyOf is the schema of the resource's keys, which never changes. Its id is 0 where it is to be registered, and its
+// subject "" where keys have none.
+func (s *Schemas) keyOf(ctx context.Context, resource *change.Resource) (key registration, err error) {
+	if key.subject, _ = s.Subjects(resource); key.subject == "" {
+		return key, nil
 	}
-	id, found, err := s.Client.Find(ctx, subject, text)
-	switch {
-	case err != nil:
-		return registration{}, err
-	case found:
-		return registration{subject, id, text}, nil
-	case !s.Register:
-		return registration{}, &Error{Doing: "read subject " + subject, Err: errUnregistered, Refused: true}
+	key.schema = encode.KeySchema(s.form(), resource)
+	found := false
+	key.id, found, err = s.Client.Find(ctx, key.subject, key.schema)
+	if err == nil && !found && !s.Register {
+		err = &Error{Doing: "read subject " + key.subject, Err: errUnregistered, Refused: true}
 	}
-	return s.add(ctx, subject, text, true)
+	return key, err
 }
 
 // note says when the entry is to be looked at again, and tells what came of it.

@@ -25,10 +25,6 @@ const pause = time.Second
 // that is some seconds behind etcd still has to tell what its watches know.
 const lacking = 5
 
-// settling is how many catalogs lack it before another cluster than the one that the stream was read from is believed:
-// whoever makes a cluster anew makes its definitions a while later.
-const settling = 60
-
 // Setting is what a follower works with.
 type Setting struct {
 	Config  *config.Config
@@ -414,32 +410,12 @@ func (f *Follower) doubt(ctx context.Context) (soon bool) {
 			f.warnUndefined(s, err)
 			continue
 		}
-		if _, defined := found.Generation(s.Stream.Resource); defined {
-			continue
+		if _, defined := found.Generation(s.Stream.Resource); !defined {
+			s.ended = true
+			s.informer.End(found.Version)
 		}
-		if s.missed < settling && f.isElsewhere(ctx, s) {
-			s.missed++
-			soon = true
-			continue
-		}
-		s.ended = true
-		s.informer.End(found.Version)
 	}
 	return soon
-}
-
-// isElsewhere says whether another cluster answers than the one that the stream was read from.
-func (f *Follower) isElsewhere(ctx context.Context, s *followed) bool {
-	history, err := f.Store.Reached(&s.Stream)
-	if err != nil || history == 0 {
-		return false
-	}
-	epoch, err := f.Store.EpochOf(history)
-	if err != nil || epoch == "" {
-		return false
-	}
-	uid, err := f.Current.discovery.ClusterUID(ctx)
-	return err == nil && uid != change.ClusterOf(epoch)
 }
 
 // warnUndefined says once of a stream that nobody can tell what became of its resource.

@@ -28,7 +28,13 @@ func checkShape(configured *config.Resource) error {
 // rules are the cuts and hashes that are configured for a resource.
 func rules(configured *config.Resource) transform.Rules {
 	own := transform.Rules{Drop: configured.Drop, Keep: configured.Only, Redact: configured.Redact.Paths, Env: configured.RedactEnv}
-	own.Applied = !own.Empty() && KeepOf(configured).LastApplied
+	return withKept(own, *configured)
+}
+
+// withKept are the rules with what the resources keep, which repeats the object. The rules are for that, too.
+func withKept(own transform.Rules, resources ...config.Resource) transform.Rules {
+	own.Applied = !own.Empty() && slices.ContainsFunc(resources, func(r config.Resource) bool { return KeepOf(&r).LastApplied })
+	own.Managed = !own.Empty() && slices.ContainsFunc(resources, func(r config.Resource) bool { return KeepOf(&r).ManagedFields })
 	return own
 }
 

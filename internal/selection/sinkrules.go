@@ -13,9 +13,7 @@ import (
 
 // SinkRules are what the sink cuts and redacts beside its resources.
 func SinkRules(s *config.Sink, resources []config.Resource) transform.Rules {
-	own := transform.Rules{Drop: s.Drop, Keep: s.Only, Redact: s.Redact}
-	own.Applied = !own.Empty() && slices.ContainsFunc(resources, func(r config.Resource) bool { return KeepOf(&r).LastApplied })
-	return own
+	return withKept(transform.Rules{Drop: s.Drop, Keep: s.Only, Redact: s.Redact}, resources...)
 }
 
 // ShapeForSink is what the sink makes of the records of its resources; nil leaves them as they are.

@@ -9,11 +9,13 @@ import (
 type Stored struct {
 	Place       string // where it lies, for people: "topic k8s.pods partition 0 offset 12"
 	Destination string // the topic or subject; "" where the sink has one place only
+	Partition   int32  // of the topic
+	Row         string // its key, as the log has it, and where; "" where more than the newest of a key is kept
 	Key         []byte // the message key, where the sink has such a thing
 	Headers     []Header
 	Value       []byte    // nil is a tombstone
 	Time        time.Time // when the log took it; zero where the log does not say
-	Erases      bool      // it takes its key out of a bucket
+	Erases      bool      // it takes its key out of a table
 }
 
 // Header is the value of the last header with the name, "" where there is none.

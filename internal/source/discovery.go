@@ -58,11 +58,6 @@ func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 	return catalog, nil
 }
 
-// ClusterUID is the uid of namespace kube-system, which is the cluster's.
-func (d *Discovery) ClusterUID(ctx context.Context) (string, error) {
-	return readClusterUID(ctx, d.client.Get().MaxRetries(0))
-}
-
 // Definitions reads them.
 func (d *Discovery) Definitions(ctx context.Context) (*Definitions, error) {
 	found, err := readDefinitions(ctx, d.client.Get())

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -12,15 +13,14 @@ import (
 
 // Each server of a control plane has its own history in memory, which begins with its last restart, or with the first
 // request for a custom resource. So that one has forgotten a position says nothing of the others, and the watch is
-// asked for again through other connections before it is believed. Where a balancer leads all of them to one server,
-// that is believed after refusalTime.
+// asked for again through other connections before it is believed. That ends also where a balancer leads all of them to
+// one server.
 
 const (
-	// minRefusals and refusalTime are how often, and for how long, a position is refused before it is gone, where more
-	// than one server could know it: of two servers one is not met in 8 connections once in 256 times, and in the 20
-	// that fit in the time practically never.
-	minRefusals = 8
-	refusalTime = 5 * time.Second
+	// minRefusals is how often a position is refused for each server that there is, before it is gone, where more than
+	// one could know it. Of two one is not met in 20 connections once in a million times, and of five in 50 once in
+	// 70,000.
+	minRefusals = 10
 	// refusalPause is the time between two of them.
 	refusalPause = 250 * time.Millisecond
 )
@@ -30,23 +30,23 @@ type refusals struct{ newest atomic.Pointer[refusal] }
 
 // refusal is the newest of some answers.
 type refusal struct {
-	err         error
-	times       int
-	first, last time.Time
+	err   error
+	times int
+	last  time.Time
 }
 
 // note takes one more.
 func (r *refusals) note(err error, now time.Time) {
-	noted := refusal{err, 1, now, now}
+	noted := refusal{err, 1, now}
 	if before := r.newest.Load(); before != nil && now.Sub(before.last) < keptTime {
-		noted.times, noted.first = before.times+1, before.first
+		noted.times += before.times
 	}
 	r.newest.Store(&noted)
 }
 
-// convinces says whether the position is gone at each of so many servers, where 0 is that nobody knows.
+// convinces says whether the position is gone at each of so many servers. Where nobody knows (0), they count as two.
 func (r *refusal) convinces(servers int) bool {
-	return servers == 1 || r.times >= minRefusals && r.last.Sub(r.first) >= refusalTime
+	return servers == 1 || r.times >= minRefusals*max(servers, 2)
 }
 
 // servers is how many API servers there are, by the Leases of their identities (KEP-1965), 0 where nobody may know: the
@@ -71,11 +71,15 @@ func (c *Client) servers(ctx context.Context) int {
 }
 
 // redial makes requests go through other connections than before, once for all streams that ask for it since. A
-// connection of HTTP/2 is given up for what follows by a request that says so; its watches go on.
+// connection of HTTP/2 is given up for what follows by a request that says so; its watches go on. How many connections
+// that takes is left to chance: a balancer that leads them to its servers by turns would lead every watch of a stream
+// to the same one, where all that a stream asks between two of them takes as many connections as there are servers.
 func (c *Client) redial(ctx context.Context, since time.Time) {
 	_, _ = c.redialled.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (struct{}, error) {
-		_ = c.rest.Get().AbsPath("/livez").SetHeader("Connection", "close").MaxRetries(0).Do(ctx).Error() // whatever it says
-		utilnet.CloseIdleConnectionsFor(c.guard.next)
+		for range 1 + rand.IntN(2) {
+			_ = c.rest.Get().AbsPath("/livez").SetHeader("Connection", "close").MaxRetries(0).Do(ctx).Error() // whatever it says
+			utilnet.CloseIdleConnectionsFor(c.guard.next)
+		}
 		return struct{}{}, nil
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestARefusalIsBelievedThatIsRepeated often enough, for long enough, and without a long break.
+// TestARefusalIsBelievedThatIsRepeated often enough, and without a long break.
 func TestARefusalIsBelievedThatIsRepeated(t *testing.T) {
 	gone := errors.New("too old resource version: 1 (2)")
 	for name, c := range map[string]struct {
@@ -17,11 +17,11 @@ func TestARefusalIsBelievedThatIsRepeated(t *testing.T) {
 	}{
 		"once":                     {1, time.Second, 2, false},
 		"once, by the only one":    {1, time.Second, 1, true},
-		"often, by two":            {minRefusals, refusalTime, 2, true},
-		"often, by nobody knows":   {minRefusals, refusalTime, 0, true},
-		"seldom":                   {minRefusals - 1, refusalTime, 2, false},
-		"often in a moment":        {10 * minRefusals, time.Millisecond, 2, false},
-		"again after a long break": {minRefusals, keptTime + time.Second, 2, false},
+		"often, by two":            {2 * minRefusals, time.Second, 2, true},
+		"often, by nobody knows":   {2 * minRefusals, time.Second, 0, true},
+		"seldom":                   {2*minRefusals - 1, time.Second, 2, false},
+		"seldom, of five":          {5*minRefusals - 1, time.Second, 5, false},
+		"again after a long break": {2 * minRefusals, keptTime + time.Second, 2, false},
 	} {
 		var all refusals
 		now := time.Now()

@@ -188,10 +188,7 @@ func (w *watching) open(run context.Context, from string, seconds *int64) (watch
 		w.watchEnded(frames, orderly, took, stood)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
-	broken, breaks := context.WithCancel(run)
-	shut, shuts := context.WithCancel(run)
-	d.breaks, d.shut = breaks, func() { shuts(); breaks() }
-	return &stoppable{watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter), broken.Done(), shut.Done()}, nil
+	return &stoppable{watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter), sync.OnceFunc(d.stopped)}, nil
 }
 
 // endWatch ends the watch that is open.
@@ -273,8 +270,6 @@ type feed struct {
 	body   io.ReadCloser
 	frames *frame.Reader
 	ended  func(frames int, orderly bool, took time.Duration)
-	breaks func()
-	shut   func()
 	over   bool // the position is gone, and the Reflector is not told of it
 
 	number int       // of the watch
@@ -346,7 +341,6 @@ func (d *feed) finish(err error) error {
 		d.origin.trust.doubt()
 		d.stale = d.stale || d.endings.broke(d.brought, frame.IsUnreadable(err))
 		d.Observer.Failed(*d.stream, fmt.Errorf("read the watch of %s: %w", d.stream, err))
-		d.breaks()
 	}
 	return err
 }
@@ -411,10 +405,12 @@ func (d *feed) push(f *frame.Frame) error {
 	return err
 }
 
-// Close ends a Decode that is waiting, and waits for a record that is going in line: none follows, so that whoever
-// ended the watch may go on with the stream (I3). watch.StreamWatcher calls it once.
-func (d *feed) Close() {
-	d.body.Close()
+// Close ends a Decode that is waiting for the server. watch.StreamWatcher calls it once.
+func (d *feed) Close() { d.body.Close() }
+
+// stopped waits for a record that is going in line: none follows, so that whoever ended the watch may go on with the
+// stream (I3).
+func (d *feed) stopped() {
 	d.turns.take()
 	d.closed = true
 	frames, orderly, took := d.count, d.orderly, d.took
@@ -424,5 +420,4 @@ func (d *feed) Close() {
 	d.turns.closed(d.number)
 	d.turns.give()
 	d.ended(frames, orderly, took)
-	d.shut()
 }

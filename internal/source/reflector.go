@@ -21,21 +21,17 @@ type listerWatcher struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported tells the Reflector to ask for lists, and so leaves them to us.
 func (listerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
 
-// stoppable is a watch that the Reflector stops. One that broke stops itself, and waits for its turn under the watch's
-// lock: the Reflector, which is told of the failure before, waits for that and not for the lock.
+// stoppable is a watch that the Reflector stops, however it ended. The decoder is closed under a lock of the watch, so
+// what may wait long comes after that.
 type stoppable struct {
 	watch.Interface
-	broken, shut <-chan struct{} // both are closed at the stream's end, too
+	end func()
 }
 
 // Stop is watch.Interface's.
 func (w *stoppable) Stop() {
-	select {
-	case <-w.broken:
-		<-w.shut
-	default:
-	}
 	w.Interface.Stop()
+	w.end()
 }
 
 // reflectorBackoff starts sooner than the Reflector's own, which waits from 0.8 s up to 60 s: from 0.1 s up to 30 s.

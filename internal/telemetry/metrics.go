@@ -54,7 +54,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return vec
 	}
 	return &metrics{
-		labelTopics:    gauge("sink_label_topics", "Topics that labels of objects created.", "sink"),
+		labelTopics:    gauge("sink_label_topics", "Topics that labels and names of objects created.", "sink"),
 		sourceRecords:  counter("source_records_total", "Records read from the API server.", "resource", "op"),
 		sourceBytes:    counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
 		sourceIgnored:  counter("source_ignored_total", "Updates that no sink was told of, since nothing in them matters.", "resource"),

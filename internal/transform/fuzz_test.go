@@ -33,7 +33,7 @@ func rulesFor(n uint32) (rules Rules) {
 			rules.Env = append(rules.Env, pattern)
 		}
 	}
-	rules.Applied = n>>26&1 != 0
+	rules.Applied, rules.Managed = n>>26&1 != 0, n>>28&1 != 0
 	return rules
 }
 
@@ -89,7 +89,7 @@ func compact(t *testing.T, text []byte) []byte {
 // someRules has each rule alone, none and all of each kind, and a few together.
 func someRules() []uint32 {
 	all := []uint32{0, 0xff, 0xff00, 0x3f0000, 0x3c00000, 0x3ffffff, 0x3c0ff00, 0x81, 0x3c00202, 0x180_0f00, 1<<31 | 0x3c0ff00, 1<<31 | 0x7c0ff00, 0x7c0fffe, 0xfc0ffff}
-	for i := range 28 {
+	for i := range 29 {
 		all = append(all, 1<<i)
 	}
 	return all
@@ -113,6 +113,9 @@ func odd() []string {
 		`{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":{"a":["x",null]},"kubectl.kubernetes.io/last-applied-configuration":"x","b":1}}}`,
 		`{"data":{"` + strings.Repeat("k", 300) + `":"a","b":{"` + strings.Repeat("l", 200) + `":{"` + strings.Repeat("m", 100) + `":["a",{"c":"d"}],"e":"f"},"g":"h"}},"x":{"` + strings.Repeat("k", 300) + `":[[{"env":[{"name":"P","value":"v"}]}],{"env":[{"name":"P","value":"v"}]}]}}`,
 		`{"a":[{"x":1},{"b":[{"y":{"env":[{"name":"Q","value":{"z":[{"env":[{"name":"P","value":"v"}]},{"env":{"name":"P","value":"w"}}]}}]}},{"env":[{"name":"P","value":"v"}]}]}],"z":{"env":[{"name":"P","value":"v"}]}}`,
+		`{"env":{"P":"v","a":{"b":["v",{"env":{"P":1,"Q":null}}]},"Q":[{"env":{"PA":["v"]}}],"env":{"\u0050":"v","name":"P","value":"v"}},"x":[{"env":[{"P":"v","env":{"P":"v"}}]}]}`,
+		managed(`,"k:{}":{"v:1":2},"v:\"v\"":{},"\u0076:1":[1],"env":{"P":{"v:1":1,"k":1}},"a":[{"v:1":1,"b":1}]`),
+		`{"metadata":{"managedFields":[{"fieldsV1":{"v:1":1},"time":{"v:1":1}},{"fieldsV1":"v:1"},[{"fieldsV1":{"v:1":1}}]],"managedFields":{"fieldsV1":{"v:1":1},"a":{"fieldsV1":{"v:1":1,"b":[{"k:":1}]}}}}}`,
 		`{"data":{"a":"hmac-sha256:0123456789abcdef0123456789abcdef","b":"hmac-sha256:0123"}}`, `{"` + strings.Repeat("{", 5000) + `":1,"a":1,"{\"a\":":"x"}`,
 		`{"a":` + deep("[", "]", 9_998) + `}`, deep(`{"a":`, "}", 9_999), deep(`{"env":`, "}", 9_999), deep(`{"x":[`, "]}", 5_000), deep(`{"env":[`, "]}", 5_001),
 	}

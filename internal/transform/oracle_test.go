@@ -21,6 +21,7 @@ type plain struct {
 	drop, keep, redact *plainNode // nil where there is no rule of the kind
 	env                []string
 	applied, again     bool
+	managed            bool
 	key                []byte
 	bound              bool
 }
@@ -30,7 +31,7 @@ func newPlain(t *Transform, rules Rules) *plain {
 	if len(kept) > 0 {
 		kept = append(Identity(), kept...)
 	}
-	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: rules.Env, applied: rules.Applied, again: t.again, key: t.key, bound: t.binds}
+	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: rules.Env, applied: rules.Applied, managed: rules.Managed, again: t.again, key: t.key, bound: t.binds}
 }
 
 func (t *plain) apply(object []byte) ([]byte, error) {
@@ -108,6 +109,7 @@ type plainScope struct {
 	kept               bool         // a path of keep ended above, or there is none
 	hashed             bool         // a path of redact ended above
 	env                bool         // the value is a list called env, or a variable in one
+	listed             bool         // it is in such a list
 }
 
 // member is the plainScope of a value under the key, and whether the value is left in.
@@ -120,7 +122,7 @@ func (s plainScope) member(key []byte) (plainScope, bool) {
 // item is the plainScope of the value at the index, and whether it is left in.
 func (s plainScope) item(index int) (plainScope, bool) {
 	inner, left := s.step(func(at []*plainNode) ([]*plainNode, bool) { return plainElement(at, index) })
-	inner.env = s.env
+	inner.env, inner.listed = s.env, true
 	return inner, left
 }
 
@@ -134,7 +136,7 @@ func (s plainScope) step(follow func([]*plainNode) ([]*plainNode, bool)) (plainS
 
 // touches says whether a rule may look into the value.
 func (s *plainScope) touches(t *plain) bool {
-	return !s.kept || s.hashed || len(s.drop) > 0 || len(s.redact) > 0 || len(t.env) > 0 || t.applied
+	return !s.kept || s.hashed || len(s.drop) > 0 || len(s.redact) > 0 || len(t.env) > 0 || t.applied || t.managed
 }
 
 func (r *plainRewriter) value(s plainScope) {
@@ -181,7 +183,8 @@ func (r *plainRewriter) object(s plainScope) {
 		key := plainUnquote(raw)
 		inner, left := s.member(key)
 		inner.hashed = inner.hashed || hidden && string(key) == "value"
-		if !left || !r.mayKeep(inner) {
+		inner.hashed = inner.hashed || s.env && !s.listed && r.matches(string(key))
+		if !left || !r.mayKeep(inner) || r.names(key) {
 			r.skip()
 			return
 		}
@@ -209,6 +212,12 @@ func (r *plainRewriter) list(s plainScope) {
 		r.path = r.path[:len(r.path)-1]
 	})
 	r.out = append(r.out, ']')
+}
+
+// names says whether the key is a value that managedFields name.
+func (r *plainRewriter) names(key []byte) bool {
+	at := r.path[slices.Index(r.path, "t")+1:]
+	return r.managed && len(at) > 3 && at[0] == "kmetadata" && at[1] == "kmanagedFields" && at[3] == "kfieldsV1" && len(key) > 1 && (string(key[:2]) == "k:" || string(key[:2]) == "v:")
 }
 
 // mayKeep is false for a scalar where a path of keep looks for something within.

@@ -94,6 +94,9 @@ func (r *rewriter) value(s scope) {
 func (r *rewriter) under(s scope, key []byte) scope {
 	inner := r.below(s)
 	inner.env = len(r.env) > 0 && string(key) == envKey
+	if s.names && (bytes.HasPrefix(key, []byte("k:")) || bytes.HasPrefix(key, []byte("v:"))) {
+		inner.ends = drop
+	}
 	if s.from == s.to { // no path leads here
 		return inner
 	}
@@ -107,7 +110,7 @@ func (r *rewriter) under(s scope, key []byte) scope {
 // element is the scope of the value at the index.
 func (r *rewriter) element(s scope, index int) scope {
 	inner := r.below(s)
-	inner.env = s.env
+	inner.env, inner.listed = s.env, true
 	if s.from == s.to {
 		return inner
 	}
@@ -121,7 +124,7 @@ func (r *rewriter) element(s scope, index int) scope {
 // below has no nodes yet. It takes the place of the nodes of the member before.
 func (r *rewriter) below(s scope) scope {
 	r.nodes = r.nodes[:s.to]
-	return scope{from: s.to, to: s.to, kept: s.kept, hashed: s.hashed}
+	return scope{from: s.to, to: s.to, kept: s.kept, hashed: s.hashed, names: s.names}
 }
 
 func (r *rewriter) follow(s *scope, n *node) {
@@ -146,7 +149,7 @@ func (r *rewriter) object(s scope) {
 		raw := r.Key()
 		key := scan.Text(raw)
 		inner := r.under(s, key)
-		inner.hashed = inner.hashed || hidden && string(key) == "value"
+		inner.hashed = inner.hashed || hidden && string(key) == "value" || s.env && !s.listed && r.matches(key)
 		if r.leaves(inner) {
 			left = true
 			continue

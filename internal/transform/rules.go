@@ -12,11 +12,14 @@ type Rules struct {
 	// values within do, and its keys stay.
 	Redact []string
 	// Env are patterns of environment variables, * for any text, without regard to case: in every list that is called
-	// env the value of a variable with such a name is redacted.
+	// env the value of a variable with such a name is redacted, and in every map the value under such a key.
 	Env []string
 	// Applied says that kubectl's last-applied annotation is left in, which has an object in it as a text: the rules
 	// are those of that object, too.
 	Applied bool `json:",omitempty"`
+	// Managed says that managedFields are left in. They have values in the names of members of lists and sets, which
+	// are left out.
+	Managed bool `json:",omitempty"`
 }
 
 // LastApplied is the path of the annotation in which kubectl apply keeps the object that it was given.
@@ -41,7 +44,7 @@ func (r Rules) Join(other Rules) Rules {
 	return Rules{
 		Drop: append(r.Drop[:len(r.Drop):len(r.Drop)], other.Drop...), Keep: append(r.Keep[:len(r.Keep):len(r.Keep)], other.Keep...),
 		Redact: append(r.Redact[:len(r.Redact):len(r.Redact)], other.Redact...), Env: append(r.Env[:len(r.Env):len(r.Env)], other.Env...),
-		Applied: r.Applied || other.Applied,
+		Applied: r.Applied || other.Applied, Managed: r.Managed || other.Managed,
 	}
 }
 

@@ -45,6 +45,11 @@ func New(rules Rules, key Key) (*Transform, error) {
 			return nil, err
 		}
 	}
+	if rules.Managed {
+		if err := t.paths.add(fields, "", []string{".metadata.managedFields[*].fieldsV1"}); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.paths.add(drop, "drop", rules.Drop); err != nil {
 		return nil, err
 	}

@@ -69,6 +69,10 @@ func TestRules(t *testing.T) {
 		"a variable":              {Rules{Env: []string{"*password*"}}, `{"spec":{"c":[{"env":[{"name":"DB_PASSWORD","value":"v"},{"value":"w","name":"USER"}]}]}}`, `{"spec":{"c":[{"env":[{"name":"DB_PASSWORD","value":` + h(`"v"`) + `},{"value":"w","name":"USER"}]}]}}`},
 		"a variable, name behind": {Rules{Env: []string{"P"}}, `{"env":[{"value":"v","name":"p"}]}`, `{"env":[{"value":` + h(`"v"`) + `,"name":"p"}]}`},
 		"no variable":             {Rules{Env: []string{"P"}}, `{"x":[{"value":"v","name":"P"}],"env":"P"}`, `{"x":[{"value":"v","name":"P"}],"env":"P"}`},
+		"variables of a map":      {Rules{Env: []string{"*P"}}, `{"v":{"env":{"P":"v","p":{"x":[1,"w"]},"Q":"v"},"P":"v"}}`, `{"v":{"env":{"P":` + h(`"v"`) + `,"p":{"x":[` + h(`1`) + `,` + h(`"w"`) + `]},"Q":"v"},"P":"v"}}`},
+		"no names of variables":   {Rules{Env: []string{"*"}}, `{"env":[{"name":"P","value":"v","valueFrom":{"a":"b"}}]}`, `{"env":[{"name":"P","value":` + h(`"v"`) + `,"valueFrom":{"a":"b"}}]}`},
+		"managedFields":           {Rules{Redact: []string{".spec.tokens"}, Managed: true}, managed(`,"k:{\"name\":\"v\",\"ip\":\"w\"}":{".":{},"f:ip":{}},"v:\"v\"":{}`), managed("")},
+		"managedFields elsewhere": {Rules{Redact: []string{".x"}, Managed: true}, `{"metadata":{"fieldsV1":{"v:1":1}},"spec":` + managed(`,"k:{}":1`) + `}`, `{"metadata":{"fieldsV1":{"v:1":1}},"spec":` + managed(`,"k:{}":1`) + `}`},
 		"a Secret's annotations":  {Secrets(), `{"metadata":{"annotations":{"kapp.k14s.io/original":"{\"data\":{\"p\":\"v\"}}","x":"","y":null},"labels":{"a":"b"}}}`, `{"metadata":{"annotations":{"kapp.k14s.io/original":` + h(`"{\"data\":{\"p\":\"v\"}}"`) + `,"x":` + h(`""`) + `,"y":null},"labels":{"a":"b"}}}`},
 		"a Secret":                {Secrets(), `{"data":{"p":"czNjcjN0"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"s3cr3t"}},"type":"Opaque"}`, `{"data":{"p":` + h(`"czNjcjN0"`) + `},"metadata":{"annotations":{}},"type":"Opaque"}`},
 	} {
@@ -78,6 +82,11 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
+}
+
+// managed are managedFields with members of lists and sets, which have values in their names.
+func managed(members string) string {
+	return `{"metadata":{"managedFields":[{"manager":"v:m","fieldsV1":{"f:spec":{"f:tokens":{".":{}` + members + `},"f:v:":{}}}}],"name":"n"}}`
 }
 
 func TestI9HashesTellOfChangesAndOfNothingElse(t *testing.T) {

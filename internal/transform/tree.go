@@ -10,6 +10,7 @@ const (
 	keep
 	redact
 	inside // the value is the text of an object
+	fields // the value names fields, and values
 )
 
 // node is a place in the tree of all paths.

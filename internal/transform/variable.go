@@ -21,9 +21,9 @@ func (r *rewriter) isBare(s scope) bool {
 	}
 	ahead := r.Cursor
 	r.variables, r.next = r.variables[:0], 0
-	hides := r.foresee(&ahead, true)
+	hides := r.foresee(&ahead, s)
 	r.foreseen = ahead.At()
-	return !hides && s.kept && !s.hashed && s.from == s.to
+	return !hides && s.kept && !s.hashed && !s.names && s.from == s.to
 }
 
 // isHidden says whether the object at the cursor is an environment variable whose value nobody may see.
@@ -37,31 +37,33 @@ func (r *rewriter) isHidden() bool {
 
 // foresee notes the variables of a value, and of every env within: once for the outermost, since to look ahead in each
 // would cost the square of their depth. It says whether one of them may hide a value.
-func (r *rewriter) foresee(c *scan.Cursor, env bool) (hides bool) {
+func (r *rewriter) foresee(c *scan.Cursor, s scope) (hides bool) {
 	switch c.Byte() {
 	case '[':
+		s.listed = true
 		c.Enter()
 		for c.Next(']') {
-			hides = r.foresee(c, env) || hides
+			hides = r.foresee(c, s) || hides
 		}
 	case '{':
-		hides = r.foreseeObject(c, env)
+		hides = r.foreseeObject(c, s)
 	default:
 		c.Skip()
 	}
 	return hides
 }
 
-func (r *rewriter) foreseeObject(c *scan.Cursor, env bool) (hides bool) {
+func (r *rewriter) foreseeObject(c *scan.Cursor, s scope) (hides bool) {
 	place := len(r.variables)
-	if env {
+	if s.env {
 		r.variables = append(r.variables, variable{at: c.At()})
 	}
 	c.Enter()
 	for c.Next('}') {
 		key := scan.Text(c.Key())
-		if !env || string(key) != "name" || c.Byte() != '"' {
-			hides = r.foresee(c, string(key) == envKey) || hides
+		hides = hides || s.env && !s.listed && r.matches(key)
+		if !s.env || string(key) != "name" || c.Byte() != '"' {
+			hides = r.foresee(c, scope{env: string(key) == envKey}) || hides
 			continue
 		}
 		if name := scan.Text(c.Skip()); r.matches(name) {

@@ -27,6 +27,8 @@ type Difference struct {
 	ClusterVersion string `json:"clusterResourceVersion,omitempty"`
 	SinkUID        string `json:"sinkUid,omitempty"`
 	SinkVersion    string `json:"sinkResourceVersion,omitempty"`
+	// Place is the key in a table that the sink has beside that which it told the object with last.
+	Place string `json:"place,omitempty"`
 }
 
 // Key is the object's.
@@ -85,7 +87,15 @@ func Compare(l *Log, list *List) Result {
 		}
 		r.judgeUnlisted(key, h, list)
 	}
-	slices.SortFunc(r.Differences, func(a, b Difference) int { return cmp.Compare(a.Key().String(), b.Key().String()) })
+	for at, h := range l.rows[resource] {
+		ofIt := list.Stream.Namespace == "" || list.Stream.Namespace == h.object.Namespace
+		if ofIt && objects[h.object].row != at {
+			r.judgeOldRow(h, list.Version)
+		}
+	}
+	slices.SortFunc(r.Differences, func(a, b Difference) int {
+		return cmp.Or(cmp.Compare(a.Key().String(), b.Key().String()), cmp.Compare(a.Place, b.Place))
+	})
 	return r
 }
 
@@ -116,6 +126,17 @@ func (r *Result) judgeUnlisted(key change.Key, h held, list *List) {
 		r.Extra++
 		r.add(Extra, key, Listed{}, h)
 	}
+}
+
+// judgeOldRow is of a key in a table that consumers take for an object more.
+func (r *Result) judgeOldRow(h held, version string) {
+	if change.CompareVersions(h.version, version) > 0 {
+		r.Changing++
+		return
+	}
+	r.Extra++
+	r.add(Extra, h.object, Listed{}, h)
+	r.Differences[len(r.Differences)-1].Place = h.row
 }
 
 func (r *Result) add(kind Kind, key change.Key, listed Listed, h held) {

@@ -16,31 +16,29 @@ type Log struct {
 
 	only      string // the first eight characters of the cluster's uid; "" takes all clusters
 	resources map[string]map[change.Key]held
-	subjects  map[string]named // of a bucket: which object a key is of
 	begun     map[string]int64 // by resource and snapshot: when a snapshot began
 	cleared   []cleared
+	rows      map[string]map[string]held // by resource and row of a table: what was told there last
 }
 
 // held is the last that the log says of an object.
 type held struct {
 	uid, version string
 	gone         bool
-	at           int64  // orders the records of one log
-	topic        string // of a broker with several, which are read one after the other
+	at           int64 // orders the records of one log
+	object       change.Key
+	topic        string // of a broker with several, which are read one after the other, as partitions are
+	partition    int32
+	row          string // in a table
 }
 
-// precedes says whether it was told before the other one. Within a topic the later one is read later; an object whose
-// label changes goes on in another topic.
+// precedes says whether it was told before the other one. Within a partition the later one is read later. An object
+// whose label or key changes goes on in another one.
 func (h *held) precedes(other *held) bool {
-	if h.topic == other.topic || h.at > other.at {
+	if h.topic == other.topic && h.partition == other.partition || h.at > other.at {
 		return false
 	}
 	return h.at < other.at || change.CompareVersions(h.version, other.version) < 0
-}
-
-type named struct {
-	resource string
-	key      change.Key
 }
 
 // cleared is a full snapshot after which only what it names exists.
@@ -54,7 +52,7 @@ type cleared struct {
 func NewLog(only string) *Log {
 	return &Log{
 		only:      only[:min(len(only), 8)],
-		resources: map[string]map[change.Key]held{}, subjects: map[string]named{}, begun: map[string]int64{},
+		resources: map[string]map[change.Key]held{}, begun: map[string]int64{}, rows: map[string]map[string]held{},
 	}
 }
 
@@ -81,15 +79,21 @@ func (l *Log) Take(m *sink.Stored) error {
 		objects = map[change.Key]held{}
 		l.resources[id.Resource] = objects
 	}
-	told := held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m)}
+	told := held{uid: id.UID, version: id.ResourceVersion, gone: m.Erases || id.Op == change.Deleted, at: l.at(m), object: id.Key, row: m.Row}
 	if m.Key != nil {
-		told.topic = m.Destination
+		told.topic, told.partition = m.Destination, m.Partition
 	}
 	if before, known := objects[id.Key]; !known || !told.precedes(&before) {
 		objects[id.Key] = told
 	}
-	if m.Destination != "" && m.Key == nil {
-		l.subjects[m.Destination] = named{id.Resource, id.Key}
+	if l.rows[id.Resource] == nil {
+		l.rows[id.Resource] = map[string]held{}
+	}
+	switch {
+	case m.Erases:
+		delete(l.rows[id.Resource], m.Row)
+	case m.Row != "":
+		l.rows[id.Resource][m.Row] = told
 	}
 	return nil
 }
@@ -102,15 +106,16 @@ func (l *Log) at(m *sink.Stored) int64 {
 	return m.Time.UnixNano()
 }
 
-// erase takes the key out that somebody else's marker names.
+// erase takes the key out that somebody else's marker, or the end of keys, names.
 func (l *Log) erase(m *sink.Stored) {
-	n, known := l.subjects[m.Destination]
-	if !known {
-		return
+	for resource, rows := range l.rows {
+		object := rows[m.Row].object
+		delete(rows, m.Row)
+		if h, known := l.resources[resource][object]; known && h.row == m.Row {
+			h.gone, h.at = true, l.at(m)
+			l.resources[resource][object] = h
+		}
 	}
-	h := l.resources[n.resource][n.key]
-	h.gone, h.at = true, l.at(m)
-	l.resources[n.resource][n.key] = h
 }
 
 // frame notes what a full snapshot clears: after a log lost what it had acknowledged, what the snapshot does not name

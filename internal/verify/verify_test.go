@@ -70,7 +70,7 @@ func TestVerifyNamesEachDifference(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(f.format, f.transport), func(t *testing.T) {
 			r := Compare(logOf(t, f.format, f.transport, records...), listed("20", "same", "5", "old", "12", "new", "11"))
-			want := "{pods 20 3 1 1 1 1 1 0 [{extra pods shop left   u-left 8} {missing pods shop new u-new 11  } {stale pods shop old u-old 12 u-old 6}]}"
+			want := "{pods 20 3 1 1 1 1 1 0 [{extra pods shop left   u-left 8 } {missing pods shop new u-new 11   } {stale pods shop old u-old 12 u-old 6 }]}"
 			if got := fmt.Sprint(r); got != want {
 				t.Errorf("found %s\nwant  %s", got, want)
 			}
@@ -148,10 +148,60 @@ func TestVerifyFoldsALostLogAsAConsumerDoes(t *testing.T) {
 	}
 }
 
+// TestI4VerifyFindsTheKeysThatATableKeepsOfBefore: what consumers of a table see is its keys.
+func TestI4VerifyFindsTheKeysThatATableKeepsOfBefore(t *testing.T) {
+	const was, is = "shop/a", `{"name":"a"}`
+	put := func(key, version string, op change.Op) *sink.Stored {
+		id := record(op, "a", version).ID(uid).String()
+		return &sink.Stored{Destination: "t", Row: "in t key " + key, Key: []byte(`{"name":"a"}`), Headers: []sink.Header{{Name: sink.HeaderID, Value: id}}, Value: []byte("{}")}
+	}
+	end := func(m *sink.Stored) *sink.Stored { m.Value, m.Erases = nil, true; return m }
+	elsewhere := put(was, "6", change.Updated)
+	elsewhere.Partition, elsewhere.Row = 1, "in t partition 1"
+	later := put(is, "6", change.Replaced) // in a partition that is read first
+	later.Partition, later.Time = 1, time.UnixMilli(1)
+	history := put(was, "5", change.Added)
+	history.Row = ""
+	for name, c := range map[string]struct {
+		log  []*sink.Stored
+		list *List
+		want string // equal, extra, changing
+	}{
+		"one key":                {[]*sink.Stored{put(was, "5", change.Added), put(was, "6", change.Updated)}, listed("20", "a", "6"), "1 0 0"},
+		"the old key beside it":  {[]*sink.Stored{put(was, "5", change.Added), put(is, "6", change.Replaced)}, listed("20", "a", "6"), "1 1 0"},
+		"the old key, ended":     {[]*sink.Stored{put(was, "5", change.Added), {Destination: "t", Row: "in t key " + was, Erases: true}, put(is, "6", change.Replaced)}, listed("20", "a", "6"), "1 0 0"},
+		"in another partition":   {[]*sink.Stored{put(was, "5", change.Added), elsewhere}, listed("20", "a", "6"), "1 1 0"},
+		"deleted under the new":  {[]*sink.Stored{put(was, "5", change.Added), put(is, "7", change.Deleted), end(put(is, "7", change.Deleted))}, listed("20"), "0 1 0"},
+		"deleted, no tombstones": {[]*sink.Stored{put(was, "5", change.Added), put(was, "7", change.Deleted)}, listed("20"), "0 0 0"},
+		"ended by somebody":      {[]*sink.Stored{put(is, "6", change.Replaced), {Destination: "t", Row: "in t key " + is, Erases: true}}, listed("20"), "0 0 0"},
+		"newer than the list":    {[]*sink.Stored{put(was, "25", change.Added), put(is, "26", change.Updated)}, listed("20"), "0 0 2"},
+		"read the other way":     {[]*sink.Stored{later, put(was, "5", change.Added)}, listed("20", "a", "6"), "1 1 0"},
+		"no table":               {[]*sink.Stored{history, put(is, "6", change.Replaced)}, listed("20", "a", "6"), "1 0 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := NewLog("")
+			for _, m := range c.log {
+				if err := l.Take(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := Compare(l, c.list)
+			if got := fmt.Sprint(r.Equal, r.Extra, r.Changing); got != c.want {
+				t.Errorf("found %s, want %s: %+v", got, c.want, r)
+			}
+			for _, d := range r.Differences {
+				if d.Kind != Extra || d.Place != "in t key "+was {
+					t.Errorf("tells %+v", d)
+				}
+			}
+		})
+	}
+}
+
 func TestVerifyABucketsMarkers(t *testing.T) {
 	l := NewLog("")
-	put := &sink.Stored{Destination: "$KV.B.core.pods.shop.a", Headers: []sink.Header{{Name: sink.HeaderID, Value: record(change.Added, "a", "5").ID(uid).String()}}, Value: []byte("{}")}
-	for _, m := range []*sink.Stored{put, {Destination: put.Destination, Erases: true}} {
+	put := &sink.Stored{Destination: "$KV.B.core.pods.shop.a", Row: "a", Headers: []sink.Header{{Name: sink.HeaderID, Value: record(change.Added, "a", "5").ID(uid).String()}}, Value: []byte("{}")}
+	for _, m := range []*sink.Stored{put, {Destination: put.Destination, Row: "a", Erases: true}} {
 		if err := l.Take(m); err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package badinput
 import (
 	"net"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -149,5 +150,13 @@ func TestHelpIsNoMistake(t *testing.T) {
 	}
 	if _, err := os.Stat(d.path("state")); err == nil {
 		t.Error("a state was made")
+	}
+}
+
+// TestI6AnErrorIsNoLongLine, whatever it is about.
+func TestI6AnErrorIsNoLongLine(t *testing.T) {
+	o := emptyDesk(t).exporter("verify", "--output", strings.Repeat("n", 100_000))
+	if o.Code != 2 || len(o.Stderr) > 10_000 || !strings.HasPrefix(o.Stderr, `exporter: --output "nnn`) {
+		t.Errorf("exit code %d and %d bytes: %.300s", o.Code, len(o.Stderr), o.Stderr)
 	}
 }

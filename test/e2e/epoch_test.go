@@ -137,12 +137,23 @@ func (r *rig) restore(p past) {
 	r.writer.adopt(r.t)
 }
 
-// replaceCluster puts a cluster that knows nothing in the place of this one, with the same address and credentials.
+// replaceCluster puts a cluster that knows nothing in the place of this one, with the same address and credentials. An
+// exporter that runs stands still until widgets are defined there: they would be gone otherwise, as any resource whose
+// definition is (TestI4AnotherClusterBehindAWildcard).
 func (r *rig) replaceCluster() {
 	r.t.Helper()
-	r.offline(func() error { return os.RemoveAll(r.etcd()) })
+	runs := r.exporter.runs()
+	r.offline(func() error {
+		if runs {
+			r.exporter.signal(r.t, syscall.SIGSTOP)
+		}
+		return os.RemoveAll(r.etcd())
+	})
 	r.beginHistory(newLedger())
 	r.prepare(r.ledger, r.ledger.created)
+	if runs {
+		r.exporter.signal(r.t, syscall.SIGCONT)
+	}
 }
 
 func (r *rig) beginHistory(ledger *ledger) {

@@ -84,16 +84,15 @@ func fileShelf(t *testing.T, path string) *shelf {
 	return s
 }
 
-func streamShelf(t *testing.T, url, stream string) *shelf {
+// messagesOf are all that the stream has.
+func messagesOf(t *testing.T, url, stream string) (all []jetstream.Msg) {
 	t.Helper()
-	js := natsserver.Connect(t, url)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	consumer, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})
+	consumer, err := natsserver.Connect(t, url).OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shelf{}
 	for pending := uint64(1); pending > 0; {
 		message, err := consumer.Next(jetstream.FetchMaxWait(limit))
 		if err != nil {
@@ -104,6 +103,15 @@ func streamShelf(t *testing.T, url, stream string) *shelf {
 			t.Fatal(err)
 		}
 		pending = meta.NumPending
+		all = append(all, message)
+	}
+	return all
+}
+
+func streamShelf(t *testing.T, url, stream string) *shelf {
+	t.Helper()
+	js, s := natsserver.Connect(t, url), &shelf{}
+	for _, message := range messagesOf(t, url, stream) {
 		s.records = append(s.records, found{message.Headers().Get("kubecdc-id"), message.Subject(), message.Data()})
 	}
 	s.plant = func(r found) {

@@ -84,9 +84,10 @@ func (r *rig) resource(name, more string) string {
 }
 
 // start runs the exporter, which ends with the test.
-func (r *rig) start() {
+func (r *rig) start(more ...string) {
 	r.t.Helper()
-	r.exporter = exec.Command(exporter.Path(r.t), "run", "-f", r.path("config.yaml"), "--kubeconfig", r.path("kubeconfig"))
+	args := append([]string{"run", "-f", r.path("config.yaml"), "--kubeconfig", r.path("kubeconfig")}, more...)
+	r.exporter = exec.Command(exporter.Path(r.t), args...)
 	r.exporter.Stderr = &r.log
 	if err := r.exporter.Start(); err != nil {
 		r.t.Fatal(err)
@@ -136,6 +137,17 @@ func (r *rig) stop() {
 	if err := stopped.Wait(); err != nil {
 		r.t.Errorf("the exporter ended with %v", err)
 	}
+}
+
+// kill ends the exporter at once.
+func (r *rig) kill() {
+	r.t.Helper()
+	killed := r.exporter
+	r.exporter = nil
+	if err := killed.Process.Kill(); err != nil {
+		r.t.Fatal(err)
+	}
+	_ = killed.Wait() // it tells of the kill
 }
 
 // outcome is what a command said.

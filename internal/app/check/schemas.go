@@ -8,6 +8,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // mostFailures bounds how often one registry is asked in vain.
@@ -15,16 +16,16 @@ const mostFailures = 5
 
 // checkSchemas looks whether the sink's registry takes the schemas of all resources that the sink takes, and registers
 // none.
-func checkSchemas(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *report) {
+func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.Cluster, r *report) {
 	if c.Rest == nil {
 		return // that there is no cluster is told
 	}
-	plans, err := destination.NewPlans(s, c)
+	planned, err := destination.NewPlan(s, c)
 	if err != nil {
 		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
 		return
 	}
-	if plans == nil {
+	if planned == nil {
 		return
 	}
 	wants := c.WantedBy(s)
@@ -35,7 +36,7 @@ func checkSchemas(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *re
 			continue
 		}
 		asked[resource.String()] = true
-		plan, err := plans.Of(ctx, &resource)
+		plan, err := planned(ctx, &one.Stream, at)
 		if err != nil {
 			failures++
 			r.problem(fmt.Errorf("sink %s: resource %s: %w", s.Name, resource.String(), err))

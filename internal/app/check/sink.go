@@ -52,7 +52,7 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	}
 	r.ok("sink " + s.Name)
 	checkHearer(ctx, s.Sink, c, r)
-	checkSchemas(ctx, s.Sink, c, r)
+	checkSchemas(ctx, s.Sink, sink.Mark(s.marks[s.Name]), c, r)
 	if note != "" {
 		r.note("sink " + s.Name + ": " + note)
 	}

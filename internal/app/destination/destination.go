@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -25,11 +26,12 @@ type Destination struct {
 	// StateLog is the log of the state of the name at its broker; nil is that it cannot have one
 	StateLog func(name string, retry sink.RetryFunc) (statelog.Place, error)
 
-	transport  encode.Transport   // how what is beside a value is carried
-	routes     encode.Destination // of its records; nil where there is one place only
-	key        *encode.Text       // of an object's messages; nil is the format's
-	headers    []encode.Header    // of all messages
-	tombstones bool               // a delete is followed by a message without a value
+	transport  encode.Transport                                             // how what is beside a value is carried
+	routes     encode.Destination                                           // of its records; nil where there is one place only
+	goesOn     func(at sink.Mark, stream *change.Stream, keys uint32) error // refuses keys of another schema, with a registry
+	key        *encode.Text                                                 // of an object's messages; nil is the format's
+	headers    []encode.Header                                              // of all messages
+	tombstones bool                                                         // a delete is followed by a message without a value
 	build      func(Outlet) (sink.Sink, error)
 	read       func(sink.Start) (sink.Reader, error) // its log
 	// tail is the same of whatever streams; nil is as read

@@ -47,7 +47,7 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 	return &Destination{
 		transport: encode.Kafka, routes: topics, key: key, headers: headers, tombstones: *s.Kafka.Tombstones && encode.NamesObject(s.Kafka.Key), Shared: sharesTopics(s.Kafka, c.Name),
 		What:     "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.Name),
-		Registry: s.Kafka.Registry, Hearer: hearer,
+		Registry: s.Kafka.Registry, Hearer: hearer, goesOn: rows.goesOn,
 		Places: kafkaPlaces(s, options(Nop{})), Address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
 		build: func(to Outlet) (sink.Sink, error) {
 			writing := options(to.Told)
@@ -121,7 +121,7 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		Uncompacted: of.misfit, Reserved: reserved(k, c.Name), Form: of.form(), Changed: of.changed,
 	}
 	options.Topics, options.Found = topicsOf(c, s, topics)
-	if hasLabels(k) {
+	if slices.ContainsFunc(templatesOf(k, ""), (*encode.Topic).ByObject) {
 		options.LabelTopics = k.LabelTopics
 		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }
 	}
@@ -140,11 +140,6 @@ func transactionalID(cluster, sinkName string) string {
 		escaped = "=73tate"
 	}
 	return "kubecdc-" + escaped + "-" + sinkName
-}
-
-// hasLabels says whether labels choose topics.
-func hasLabels(k *config.Kafka) bool {
-	return slices.ContainsFunc(templatesOf(k, ""), (*encode.Topic).Labelled)
 }
 
 // topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or

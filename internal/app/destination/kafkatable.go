@@ -11,6 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -156,7 +158,7 @@ func (t *table) changed(before []byte, had func(topic string) bool) string {
 		return ""
 	}
 	if old.Key != now.Key {
-		return fmt.Sprintf("its keys were %s, and are %s now", old.Key, now.Key)
+		return fmt.Sprintf("keys were %s, and are %s now", old.Key, now.Key)
 	}
 	routes, err := kafkaRoutes(&config.Kafka{Topic: old.Topic, Topics: old.Topics}, t.cluster)
 	if err != nil {
@@ -169,6 +171,12 @@ func (t *table) changed(before []byte, had func(topic string) bool) string {
 		}
 	}
 	return ""
+}
+
+// goesOn refuses keys of the stream's objects that begin with another schema's id than those that a table has.
+func (t *table) goesOn(at sink.Mark, stream *change.Stream, keys uint32) error {
+	topic, isTopic := t.routes.To(stream).(*encode.Topic)
+	return kafka.CheckKey(at, keys, func(name string) bool { return isTopic && leadsTo(topic, stream, name) })
 }
 
 // kafkaRoutes are the topics of the sink's records.

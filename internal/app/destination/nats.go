@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -29,21 +30,20 @@ func natsSubject(n *config.NATS, cluster string) (*encode.Subject, error) {
 }
 
 // natsRoutes are the subjects of the sink's records, and the wildcards that cover them.
-func natsRoutes(n *config.NATS, c *cluster.Cluster) (encode.Destination, []string, error) {
+func natsRoutes(n *config.NATS, c *cluster.Cluster) (routes encode.Routes, filters []string, err error) {
 	subject, err := natsSubject(n, c.Name)
 	if err != nil {
-		return nil, nil, err
+		return routes, nil, err
 	}
-	all := []*encode.Subject{subject}
-	routes, err := routesOf(c, subject, n.Subjects, func(template string) (encode.Destination, error) {
+	all := []string{subject.Filter()}
+	routes, err = routesOf(c, subject, n.Subjects, func(template string) (encode.Destination, error) {
 		own, err := encode.NewSubject(template, c.Name)
-		all = append(all, own)
+		if err == nil {
+			all = append(all, own.Filter())
+		}
 		return own, err
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return routes, encode.Filters(all...), nil
+	return routes, nats.Filters(all...), err
 }
 
 // FormerStream was the default until streams had the cluster's name in theirs.
@@ -60,13 +60,17 @@ func namesCluster(n *config.NATS) bool {
 	return n.KV == "" && named(n.Subject)
 }
 
-// crowded is a subject that objects of the sink would share, "" where each has its own.
-func crowded(s *config.Sink, c *cluster.Cluster, routes encode.Destination) string {
+// crowded says why the newest message of each subject would not be all that there is of the sink's objects; "" is that
+// it would be.
+func crowded(s *config.Sink, c *cluster.Cluster, routes encode.Routes) string {
 	wants, streams, taken := c.WantedBy(s), c.Streams(), map[string]bool{}
 	for i := range streams {
 		stream := &streams[i].Stream
 		if wants != nil && !wants(stream) {
 			continue
+		}
+		if subject, is := routes.To(stream).(*encode.Subject); is && subject.Misfit(!streams[i].IsNamed()) != "" {
+			return subject.Misfit(!streams[i].IsNamed())
 		}
 		keys := []change.Key{{Namespace: stream.Namespace, Name: "a"}, {Namespace: stream.Namespace, Name: "b"}}
 		if stream.Namespace == "" && !stream.Resource.ClusterScoped {
@@ -75,7 +79,7 @@ func crowded(s *config.Sink, c *cluster.Cluster, routes encode.Destination) stri
 		for _, key := range keys {
 			subject := string(routes.Append(nil, &change.Record{Stream: stream, Key: key}))
 			if taken[subject] {
-				return subject
+				return fmt.Sprintf("subject %s would be that of several objects, which push each other out: have {resource}, {namespace} and {name} in the subjects", subject)
 			}
 			taken[subject] = true
 		}
@@ -94,9 +98,7 @@ func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 		return nil, err
 	}
 	options := natsOptions(s, c, subjects)
-	if subject := crowded(s, c, routes); subject != "" && options.Uncompacted == "" {
-		options.Uncompacted = fmt.Sprintf("subject %s would be that of several objects, which push each other out: have {resource}, {namespace} and {name} in the subjects", subject)
-	}
+	options.Uncompacted = cmp.Or(options.Uncompacted, crowded(s, c, routes))
 	at := natsPlace(s.NATS, c.Name)
 	hearer, err := natsHearer(s, c, &options)
 	if err != nil {

@@ -1,7 +1,9 @@
 package destination
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
@@ -83,6 +85,32 @@ func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestI6WhoMakesObjectsMakesNoNumberOfTopics: labels and names are theirs to choose, namespaces are not.
+func TestI6WhoMakesObjectsMakesNoNumberOfTopics(t *testing.T) {
+	for topics, want := range map[string]int{
+		"{topic: 'k8s.{resource}', labelTopics: 7}":                                                     0,
+		"{topic: 'k8s.{resource}.{namespace}.{version}', labelTopics: 7}":                               0,
+		"{topic: 'k8s.{label:app}', labelTopics: 7}":                                                    7,
+		"{topic: 'k8s.{resource}.{name}', labelTopics: 7}":                                              7,
+		"{topic: 'k8s.{resource}', topics: {po: 'pods.{name}'}, labelTopics: 7}":                        7,
+		"{topic: 'k8s.{name}', labelTopics: 7, cleanup: compact, key: '{resource}/{namespace}/{name}'}": 7,
+	} {
+		text := "cluster: c\nresources: [po, nodes]\nsinks: [{name: lake, kafka: " + strings.Replace(topics, "{", "{brokers: ['a:1'], ", 1) + "}]\n"
+		cfg, err := config.Parse("c.yaml", []byte(text), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, c := &cfg.Sinks[0], crossroads()
+		routes, err := kafkaRoutes(s.Kafka, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := kafkaOptions(&table{sink: s, cluster: c, routes: routes}, Nop{}).LabelTopics; got != want {
+			t.Errorf("%s: at most %d topics, want %d", topics, got, want)
+		}
+	}
+}
+
 func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
 	n := &config.NATS{Subject: "k8s.{resource}.{name}", Subjects: map[string]string{"po": "pods.{label:app}", "nodes": "k8s.nodes.{name}"}}
 	routes, subjects, err := natsRoutes(n, crossroads())
@@ -98,21 +126,51 @@ func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
 // TestSubjectsOfSeveralObjectsAreKnown: a stream that keeps the newest messages of a subject would lose some of them.
 func TestSubjectsOfSeveralObjectsAreKnown(t *testing.T) {
 	c := crossroads()
+	c.Streams()[1].Names = []string{"services"}
 	c.Streams()[2].Stream.Resource.ClusterScoped = true
 	for subject, want := range map[string]string{
 		"k8s.{resource}.{namespace}.{name}": "",
-		"k8s.{namespace}.{name}":            "k8s.a.a",
-		"k8s.{resource}.{namespace}":        "k8s.pods.a",
-		"k8s.{resource}.{name}":             "k8s.pods.a",
-		"k8s.all":                           "k8s.all",
+		"k8s.{namespace}.{name}":            "subject k8s.a.a would be that of several objects",
+		"k8s.{resource}.{namespace}":        "subject k8s.pods.a would",
+		"k8s.{resource}.{name}":             "subject k8s.pods.a would",
+		"k8s.all":                           "subject k8s.all would",
+		// Object c of namespace a-b, and object b-c of namespace a.
+		"k8s.{resource}.{namespace}-{name}":              "{namespace} and {name} are in one token",
+		"k8s.{resource}.{namespace}{name}":               "{namespace} and {name} are in one token",
+		"k8s.{resource}-{cluster}-{name}.{namespace}":    "{resource} and {name} are in one token",
+		"k8s.{resource}/{namespace}/{cluster}-{name}":    "",
+		"k8s.{resource}.{namespace}.{name}.{version}":    "{version} can change",
+		"k8s.{resource}.{label:team}.{namespace}.{name}": "{label:team} can change",
 	} {
 		s := &config.Sink{Name: "bus", NATS: &config.NATS{Subject: subject, Subjects: map[string]string{"nodes": "nodes.{name}"}}}
 		routes, _, err := natsRoutes(s.NATS, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := crowded(s, c, routes); got != want {
-			t.Errorf("%s: %q is of several objects, want %q", subject, got, want)
+		if got := crowded(s, c, routes); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", subject, got, want)
+		}
+	}
+}
+
+// TestSubjectsOfWhatMayComeAreKnown: what a wildcard stands for later pushes nothing out that was there before.
+func TestSubjectsOfWhatMayComeAreKnown(t *testing.T) {
+	c := crossroads()
+	for i := range c.Streams() {
+		c.Streams()[i].Names = []string{"*"}
+	}
+	for subject, want := range map[string]string{
+		"{group}.{resource}.{namespace}.{name}": "",
+		"{kind}.{namespace}.{name}.{group}":     "",
+		"{resource}.{namespace}.{name}":         "a resource that comes later may have the same",
+	} {
+		s := &config.Sink{Name: "bus", NATS: &config.NATS{Subject: subject}}
+		routes, _, err := natsRoutes(s.NATS, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := crowded(s, c, routes); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", subject, got, want)
 		}
 	}
 }

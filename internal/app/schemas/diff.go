@@ -18,14 +18,14 @@ func Diff(ctx context.Context, o Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	plans, err := destination.NewPlans(o.Sink, w.cluster)
+	planned, err := destination.NewPlan(o.Sink, w.cluster)
 	if err != nil {
 		return err
 	}
-	if plans == nil {
+	if planned == nil {
 		return usage.Errorf("sink %s has no kafka.registry: schema diff compares with what is registered", o.Sink.Name)
 	}
-	plan, err := plans.Of(ctx, &w.resources[name][0].Stream.Resource)
+	plan, err := planned(ctx, &w.resources[name][0].Stream, "")
 	if plan == nil {
 		return err
 	}

@@ -289,10 +289,29 @@ func (c *catalog) sameSchema(t *topic, m *sink.Message) error {
 		t.schema, t.moved = m.KeySchema, true
 		return nil
 	}
-	changed := fmt.Sprintf("the schema registry has id %d for its keys now, which was %d", m.KeySchema, t.schema)
+	changed := otherID(m.KeySchema, t.schema)
 	if !c.options.AcceptNewKeys {
 		return newKeys(t.name, changed)
 	}
 	c.replaced = append(c.replaced, t.name)
 	return reopen("write to topic %s: %s: open the sink again, to end the old keys", t.name, changed)
+}
+
+func otherID(now, before uint32) string {
+	return fmt.Sprintf("the schema registry has id %d for its keys now, which was %d", now, before)
+}
+
+// CheckKey says what stands against keys that begin with the schema's id, in those topics of the mark that are named by
+// leads. Where it is 0, they do not, or it is not known.
+func CheckKey(at sink.Mark, id uint32, leads func(topic string) bool) error {
+	want, err := parseMark(at)
+	if err != nil || want == nil || id == 0 {
+		return err
+	}
+	for name, had := range want.Topics {
+		if had.Schema != 0 && had.Schema != id && leads(name) {
+			return newKeys(name, otherID(id, had.Schema))
+		}
+	}
+	return nil
 }

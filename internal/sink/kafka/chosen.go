@@ -85,9 +85,9 @@ func (c *chosen) admit(name string) error {
 	}
 	if !c.full {
 		c.full = true
-		c.options.Notice(fmt.Sprintf("has created %d topics for labels, as many as kafka.labelTopics allows: records for further topics become dead letters", most))
+		c.options.Notice(fmt.Sprintf("has created %d topics for labels and names, as many as kafka.labelTopics allows: records for further topics become dead letters", most))
 	}
-	return topicPermanent("open topic %s: it does not exist, and labels have made %d topics already: create it, or raise kafka.labelTopics", name, most)
+	return topicPermanent("open topic %s: it does not exist, and labels and names have made %d topics already: create it, or raise kafka.labelTopics", name, most)
 }
 
 // isMade says whether this sink has made the topic, as far as it remembers.

@@ -145,6 +145,13 @@ func TestI3AnIDInKeysDoesNotChooseThePartition(t *testing.T) {
 	if err != nil || at.Topics[topic].ByKey || at.Topics[topic].Schema != 9 {
 		t.Errorf("the mark is %s, %v", mark, err)
 	}
+	leads := func(name string) bool { return name == topic }
+	expectRefusal(t, "check of another id", CheckKey(mark, 7, leads), "has id 7 for its keys now, which was 9")
+	for name, refused := range map[string]error{
+		"of the same": CheckKey(mark, 9, leads), "of none": CheckKey(mark, 0, leads), "of other topics": CheckKey(mark, 7, func(string) bool { return false }), "before the start": CheckKey("", 7, leads),
+	} {
+		expectRefusal(t, name, refused, "")
+	}
 	old, err := parseMark(`{"kafka":{"t":{"next":[7]}}}`)
 	if err != nil || !old.Topics["t"].ByKey {
 		t.Errorf("a mark of an earlier version: %+v, %v", old, err)

@@ -179,7 +179,7 @@ func (t *topic) belongs(foreign *sink.ForeignError) error {
 func storedOf(topic string, number int32, e *batch.Entry) *sink.Stored {
 	stored := &sink.Stored{
 		Place:       fmt.Sprintf("topic %s partition %d offset %d", topic, number, e.Offset),
-		Destination: topic, Key: e.Key, Value: e.Value, Time: time.UnixMilli(e.Timestamp),
+		Destination: topic, Partition: number, Key: e.Key, Value: e.Value, Time: time.UnixMilli(e.Timestamp),
 	}
 	for name, value := range e.Headers() {
 		stored.Headers = append(stored.Headers, sink.Header{Name: string(name), Value: string(value)})

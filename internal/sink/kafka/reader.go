@@ -1,7 +1,9 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -17,8 +19,10 @@ var _ sink.Reader = (*Reader)(nil)
 // together then.
 type Reader struct {
 	*fetcher
-	topics []string
-	others *regexp.Regexp
+	catalog *catalog
+	topics  []string
+	others  *regexp.Regexp
+	tables  map[string]bool // by topic, once something was read of it: whether it is compacted
 }
 
 // NewReader checks the options, which are those of the sink.
@@ -28,7 +32,7 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 		return nil, err
 	}
 	f := &fetcher{brokers: s.brokers, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[slot]*progress{}}
-	return &Reader{f, options.Topics, options.Others}, nil
+	return &Reader{f, s.catalog, options.Topics, options.Others, map[string]bool{}}, nil
 }
 
 // Read is as in sink.Reader. A topic that is not there yet has no records.
@@ -47,13 +51,35 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 		return err
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.topics, others))))
+	read := r.readTogether
 	if r.others == nil {
-		err = r.readEach(ctx, names, each)
-	} else {
-		err = r.readTogether(ctx, names, each)
+		read = r.readEach
 	}
+	err = read(ctx, names, func(m *sink.Stored) error {
+		table, err := r.isTable(ctx, m.Destination)
+		if err != nil {
+			return err
+		}
+		if table {
+			m.Row, m.Erases = fmt.Sprintf("topic %s partition %d key %q", m.Destination, m.Partition, m.Key), m.Value == nil
+		}
+		return each(m)
+	})
 	r.began = r.began || err == nil
 	return err
+}
+
+func (r *Reader) isTable(ctx context.Context, topic string) (bool, error) {
+	table, known := r.tables[topic]
+	if known {
+		return table, nil
+	}
+	err := r.persist(ctx, "read the settings of topic "+topic, func(ctx context.Context) error {
+		settings, err := r.catalog.settings(ctx, topic)
+		r.tables[topic] = compacts(cmp.Or(settings.CleanupPolicy, r.options.spec(topic).Configs[cleanupPolicy]))
+		return err
+	})
+	return r.tables[topic], err
 }
 
 // readEach reads one partition after the other.

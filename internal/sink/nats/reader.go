@@ -208,6 +208,9 @@ func (r *Reader) stored(message jetstream.Msg, meta *jetstream.MsgMetadata) *sin
 		Place: placeIn(r.options.Stream, meta.Sequence.Stream), Destination: message.Subject(),
 		Headers: headersOf(message.Headers()), Value: message.Data(), Time: meta.Timestamp,
 	}
+	if r.options.KV != "" {
+		stored.Row = "key " + stored.Destination
+	}
 	if stored.Value == nil {
 		stored.Value = []byte{}
 	}

@@ -1,6 +1,9 @@
 package nats
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // validPattern says whether the text is a subject, with or without wildcards.
 func validPattern(text string) bool {
@@ -78,6 +81,17 @@ func Overlap(a, b string) bool {
 		}
 	}
 	return len(left) == len(right)
+}
+
+// Filters are those of the patterns that no other one covers, none twice.
+func Filters(patterns ...string) (kept []string) {
+	for _, pattern := range patterns {
+		if !coveredByAny(kept, pattern) {
+			kept = slices.DeleteFunc(kept, func(other string) bool { return covers(pattern, other) })
+			kept = append(kept, pattern)
+		}
+	}
+	return kept
 }
 
 func coveredByAny(patterns []string, subject string) bool {

@@ -21,3 +21,17 @@ func FuzzSubject(f *testing.F) {
 		}
 	})
 }
+
+func TestFiltersCoverEachOtherNever(t *testing.T) {
+	for _, c := range []struct{ patterns, want []string }{
+		{[]string{"k.*.*"}, []string{"k.*.*"}},
+		{[]string{"k.*.*", "k.pods.*"}, []string{"k.*.*"}},
+		{[]string{"k.pods.*", "k.jobs.*", "k.*.*"}, []string{"k.*.*"}},
+		{[]string{"k.*.*", "audit.*", "audit.*"}, []string{"k.*.*", "audit.*"}},
+		{[]string{"k.*", "k.a.*"}, []string{"k.*", "k.a.*"}},
+	} {
+		if got := Filters(c.patterns...); !slices.Equal(got, c.want) {
+			t.Errorf("filters of %q are %q, want %q", c.patterns, got, c.want)
+		}
+	}
+}
