@@ -80,7 +80,7 @@ func BenchmarkFindUID(b *testing.B) {
 	cpu := cpuTime(b)
 	for b.Loop() {
 		n := 0
-		for _, err := range s.Select("pods", Filter{UID: last.UID}) {
+		for _, err := range s.inventory.Select("pods", Filter{UID: last.UID}) {
 			must(b, err)
 			n++
 		}

@@ -42,7 +42,7 @@ func TestSelectIsAFilteredScan(t *testing.T) {
 func collect(t *testing.T, s *Store, filter Filter) []change.Entry {
 	t.Helper()
 	all := []change.Entry{}
-	for entry, err := range s.Select("pods", filter) {
+	for entry, err := range s.inventory.Select("pods", filter) {
 		must(t, err)
 		all = append(all, entry)
 	}

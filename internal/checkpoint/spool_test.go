@@ -277,22 +277,3 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 	}))
 	return size
 }
-
-func TestI2AdvanceOverTellsWhoIsMissing(t *testing.T) {
-	tracker := &Tracker{}
-	for seq := uint64(1); seq <= 3; seq++ {
-		must(t, tracker.Add(&change.Record{Seq: seq}, 0b11))
-	}
-	must(t, tracker.Ack(0, 1))
-	must(t, tracker.Ack(0, 2))
-	must(t, tracker.Ack(1, 2))
-	var got []string
-	give := func(rec *change.Record, missing uint64) { got = append(got, fmt.Sprintf("%d:%b", rec.Seq, missing)) }
-	tracker.AdvanceOver(0b10, give)
-	if want := "1:10 2:0"; strings.Join(got, " ") != want {
-		t.Errorf("advanced over %v, want %s: record 3 waits for listener 0", got, want)
-	}
-	if tracker.length != 1 {
-		t.Errorf("%d records are left", tracker.length)
-	}
-}

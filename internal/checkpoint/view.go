@@ -133,8 +133,8 @@ func (s *Store) ForgetStream(stream *change.Stream) (gone bool, err error) {
 	})
 }
 
-// SetPosition makes the named sinks go on with the stream from the version, and returns where the first stood.
-func (s *Store) SetPosition(sinkNames []string, stream *change.Stream, version string) (was string, err error) {
+// SetPlaces makes the named sinks go on with the stream from the version, and returns where the first stood.
+func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version string) (was string, err error) {
 	places, err := s.Places(sinkNames...)
 	if err != nil {
 		return "", err

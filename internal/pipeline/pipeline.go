@@ -1,4 +1,3 @@
-// Package pipeline is the shell around the pure core: it starts and stops the goroutines, in their order.
 package pipeline
 
 import (

@@ -7,17 +7,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// takerState is how one sink stands with a stream, on /statusz.
-type takerState struct {
-	ResourceVersion string         `json:"resourceVersion"` // the saved position
-	AgeSeconds      float64        `json:"positionAgeSeconds"`
-	Comparing       change.Reason  `json:"comparing,omitempty"` // with the cluster, and why
-	Waits           listener.Waits `json:"waits,omitempty"`     // why it is not given the stream as others are
-	Since           time.Time      `json:"since,omitzero"`      // its position stands still
-
-	moved time.Time
-}
-
 // show shows how the sinks stand that take the stream.
 func (s *streamState) show(views []listener.View) {
 	if s.Sinks = nil; len(views) == 0 {
@@ -56,13 +45,6 @@ func (s *streamState) aged(now time.Time) map[string]takerState {
 		sinks[name] = taker
 	}
 	return sinks
-}
-
-// objectCount is how many objects of a stream a sink has: as they were counted, and what was written since.
-type objectCount struct {
-	n       int
-	counted time.Time
-	vague   bool // something was written since that does not say whether it was new
 }
 
 // recount is how often objects are counted at most: that reads all of them.

@@ -126,7 +126,7 @@ func SetPosition(ctx context.Context, dir, stream, sinkName, version string) (wa
 	if sinkName != "" {
 		sinks = []string{sinkName}
 	}
-	return store.SetPosition(sinks, &streams[at], version)
+	return store.SetPlaces(sinks, &streams[at], version)
 }
 
 func unknownStream(known []change.Stream, dir, stream string) error {
