@@ -211,6 +211,7 @@ type reading2 struct {
 	chosen  *ask
 	at      page
 	pageOf  int                 // the number of the watch that the page is read beside
+	oldest  string              // the version of the oldest page
 	start   string              // the joined key after which the page begins
 	last    string              // the joined key that was listed last
 	keys    map[string]struct{} // the joined keys of the page; of the whole list, where that is not sorted
@@ -296,7 +297,7 @@ func (r *reading2) try(ctx context.Context) error {
 
 // begin begins the list at exactly the version.
 func (r *reading2) begin(version string) {
-	r.at, r.start, r.last, r.keys = page{limit: pageSize, exactly: version}, "", "", nil
+	r.at, r.oldest, r.start, r.last, r.keys = page{limit: pageSize, exactly: version}, "", "", "", nil
 }
 
 // read reads pages until the end of the list, and then waits for what the list leaves to the watch.
@@ -633,6 +634,9 @@ func (p *comparedPart) release(last bool) {
 func (r *reading2) turnPage(ctx context.Context, meta *frame.ListMeta) error {
 	r.at.token = meta.Continue
 	list := checkpoint.Point{History: checkpoint.HistoryOf(r.epoch), Version: meta.ResourceVersion}
+	if r.oldest == "" || change.CompareVersions(list.Version, r.oldest) < 0 {
+		r.oldest = list.Version
+	}
 	unsorted := r.origin.unsorted.Load()
 	namespace := ""
 	if r.scope != checkpoint.Others {
@@ -640,6 +644,7 @@ func (r *reading2) turnPage(ctx context.Context, meta *frame.ListMeta) error {
 	}
 	switch {
 	case meta.Continue == "" && unsorted:
+		list.Version = r.oldest // any page could have had it
 		return r.unlisted(ctx, "", "", list)
 	case meta.Continue == "":
 		return r.unlisted(ctx, r.start, "", list)
