@@ -34,6 +34,7 @@ type difference struct {
 type unlisted struct {
 	entry    change.Entry
 	list     string // the version that the list has at most, "" until it is known
+	oldest   string // what was told after this version, too, the list need not have; "" is list
 	replaced bool   // the list has another object under its key
 }
 

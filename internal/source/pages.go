@@ -200,13 +200,13 @@ func (r *reading) turnPage(ctx context.Context, token string) error {
 	if err := r.emitPassed(ctx); err != nil {
 		return err
 	}
-	list := r.upTo
+	oldest := ""
 	if r.inventory.listed != nil { // any page could have had it
-		list = r.oldest
+		oldest = r.oldest
 	}
 	for entry, err := range r.inventory.rest() {
 		if err == nil {
-			err = r.suspect(ctx, unlisted{entry: entry, list: list})
+			err = r.suspect(ctx, unlisted{entry: entry, list: r.upTo, oldest: oldest})
 		}
 		if err != nil {
 			return err

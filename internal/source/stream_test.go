@@ -288,7 +288,7 @@ func TestI4UnsortedListIsComparedAllTheSame(t *testing.T) {
 // TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage: the server goes on at a newer version where it has forgotten
 // the list's. What was made between the two may belong to a page of the older one.
 func TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage(t *testing.T) {
-	server, half, told := script(t, 300), make(chan struct{}), make(chan struct{})
+	server, half, told, listed := script(t, 300), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	turned := sync.OnceFunc(func() { close(half) })
 	server.list = func(q url.Values) (int, string) {
 		switch q.Get("continue") {
@@ -304,15 +304,25 @@ func TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage(t *testing.T) {
 	server.watch = func(_ url.Values, w *watchWriter) {
 		w.flush()
 		<-half
-		w.frames("ADDED aa 150", "ADDED z 250", "BOOKMARK 310")
+		w.frames("ADDED aa 150")
+		<-listed
+		w.frames("DELETED c 200", "ADDED z 250", "BOOKMARK 310")
 		w.hold()
 	}
-	r := newRecorder("a 10", "b 20")
+	server.prepare = func(s *Stream) {
+		s.Observer.Listed = func(_ change.Stream, n int, _ int64) {
+			if n == 1 { // on the last page
+				close(listed)
+			}
+		}
+	}
+	r := newRecorder("a 10", "b 20", "c 30")
 	server.start(r, at(100)).Request(change.Owed{Sink: "lake", Reason: change.Requested})
-	r.wait(t, "bookmark 310")
+	r.wait(t, "added aa 150")
 	close(told)
-	if lines := r.wait(t, "snapshot.end 100 requested to lake"); strings.Contains(lines, "deleted") {
-		t.Errorf("nothing was deleted, and the records are\n%s", lines)
+	lines := r.wait(t, "snapshot.end 100 requested to lake")
+	if strings.Contains(lines, "unseen") || strings.Count(lines, "deleted") != 1 {
+		t.Errorf("only c was deleted, as the watch says, and the records are\n%s", lines)
 	}
 }
 

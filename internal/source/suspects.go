@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -40,7 +41,7 @@ func (r *reading) settle(ctx context.Context, s *unlisted) (settled bool, err er
 		return false, err
 	}
 	last, exists, _ = r.recent.told(s.entry.Key, entry, found)
-	if !exists || change.CompareVersions(last.ResourceVersion, s.list) > 0 || s.isFollowedBy(last) {
+	if !exists || change.CompareVersions(last.ResourceVersion, cmp.Or(s.oldest, s.list)) > 0 || s.isFollowedBy(last) {
 		return true, nil
 	}
 	if err := r.drainForDrift(ctx); err != nil {
