@@ -2,7 +2,11 @@ package pipeline
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -65,6 +69,36 @@ type Beside struct {
 	Stream change.Stream
 	// Run pushes the stream's records until ctx ends, and returns then. An error ends the whole run.
 	Run func(ctx context.Context, inlet *Inlet) error
+}
+
+// Inlet is where records go in line that no watch brings.
+type Inlet struct{ sinks []*listener.Intake }
+
+// Push gives the record to its sink. It blocks while the sink's queue is full.
+func (i *Inlet) Push(ctx context.Context, rec *change.Record) error {
+	for _, sink := range i.sinks {
+		if sink.Name == rec.Sink {
+			return sink.Push(ctx, rec)
+		}
+	}
+	return nil
+}
+
+// Drain returns when everything that was pushed is delivered or on disk, or with ctx's error.
+func (i *Inlet) Drain(ctx context.Context, _ change.Stream) error {
+	for _, sink := range i.sinks {
+		if err := sink.Drain(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StreamSet is how streams come while a pipeline runs; they go by themselves.
+type StreamSet struct {
+	run   *run
+	ctx   context.Context
+	group *errgroup.Group
 }
 
 // Observer is told what the pipeline does, and each of its sinks. Every field must be set; NopObserver has them all.
@@ -134,3 +168,42 @@ type Order struct {
 type OrderError struct{ Text string }
 
 func (e *OrderError) Error() string { return e.Text }
+
+// run is one life of the pipeline.
+type run struct {
+	*Config
+	books     *listener.Books
+	listeners []*listener.Listener
+	stops     *listener.Stops
+	soon, now chan struct{} // buffered 1: the committer has work
+
+	mu      sync.Mutex // guards the following
+	sources []Source
+	held    map[string]bool // streams that there are, or that are just being forgotten
+	owing   owing
+}
+
+// owing are the full snapshots that somebody has asked for, and that are saved until their ends are. The sinks are
+// asked for each as soon as they are given the stream.
+type owing struct {
+	wake chan struct{} // buffered 1
+
+	mu    sync.Mutex // guards the following, and one change of what is owed at a time
+	asked map[string]uint64
+
+	endedMu sync.Mutex // guards the following
+	ended   []ended
+}
+
+// ended is a comparison whose end is saved.
+type ended struct {
+	sinkName string
+	end      checkpoint.Item
+}
+
+// all are the streams at this moment.
+func (r *run) all() []Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.sources)
+}

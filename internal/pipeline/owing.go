@@ -7,31 +7,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
-
-// owing are the full snapshots that somebody has asked for, and that are saved until their ends are. The sinks are
-// asked for each as soon as they are given the stream.
-type owing struct {
-	wake chan struct{} // buffered 1
-
-	mu    sync.Mutex // guards the following, and one change of what is owed at a time
-	asked map[string]uint64
-
-	endedMu sync.Mutex // guards the following
-	ended   []ended
-}
-
-// ended is a comparison whose end is saved.
-type ended struct {
-	sinkName string
-	end      checkpoint.Item
-}
 
 // look has the snapshots asked for that can be.
 func (o *owing) look() {

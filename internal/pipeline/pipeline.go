@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,20 +18,6 @@ import (
 // openGrace is how long the start waits for sinks: one that opens within it is there before the first record is read,
 // as the API server's history may be short. One that does not is opened while the others deliver.
 const openGrace = 5 * time.Second
-
-// run is one life of the pipeline.
-type run struct {
-	*Config
-	books     *listener.Books
-	listeners []*listener.Listener
-	stops     *listener.Stops
-	soon, now chan struct{} // buffered 1: the committer has work
-
-	mu      sync.Mutex // guards the following
-	sources []Source
-	held    map[string]bool // streams that there are, or that are just being forgotten
-	owing   owing
-}
 
 // Run opens the sinks, then starts the sources, and delivers until ctx ends or something fails for good. Then it stops
 // in the other order: the sources first, so that nothing new comes; the listeners when their queues are empty or the
@@ -76,13 +61,6 @@ func (r *run) work(now bool) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// all are the streams at this moment.
-func (r *run) all() []Source {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.sources)
 }
 
 func (r *run) streams() (streams []*change.Stream) {
@@ -288,36 +266,6 @@ func (r *run) left() error {
 		return nil
 	}
 	return &LeftError{Timeout: r.StopTimeout, Queued: queued}
-}
-
-// Inlet is where records go in line that no watch brings.
-type Inlet struct{ sinks []*listener.Intake }
-
-// Push gives the record to its sink. It blocks while the sink's queue is full.
-func (i *Inlet) Push(ctx context.Context, rec *change.Record) error {
-	for _, sink := range i.sinks {
-		if sink.Name == rec.Sink {
-			return sink.Push(ctx, rec)
-		}
-	}
-	return nil
-}
-
-// Drain returns when everything that was pushed is delivered or on disk, or with ctx's error.
-func (i *Inlet) Drain(ctx context.Context, _ change.Stream) error {
-	for _, sink := range i.sinks {
-		if err := sink.Drain(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// StreamSet is how streams come while a pipeline runs; they go by themselves.
-type StreamSet struct {
-	run   *run
-	ctx   context.Context
-	group *errgroup.Group
 }
 
 // Holds says whether there is a stream of the name, or one that is just being forgotten.
