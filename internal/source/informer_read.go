@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,8 +23,8 @@ import (
 // comparer reads lists beside the watch, in a goroutine of its own while there is anything to compare. One list serves
 // all sinks that are compared with the same part of the stream.
 type comparer struct {
-	is      bool      // a comparison of any sink is under way; whoever has the turn may use it
-	reading *reading2 // nil while nothing is read; as is
+	is      bool     // a comparison of any sink is under way; whoever has the turn may use it
+	reading *reading // nil while nothing is read; as is
 
 	mu      sync.Mutex      // guards the following
 	running context.Context // of the informer; nil before its first watch
@@ -135,7 +136,7 @@ func (i *Informer) readAll(ctx context.Context) {
 }
 
 // nextReading is the next list that is to be read, nil where there is none.
-func (i *Informer) nextReading(ctx context.Context) (*reading2, error) {
+func (i *Informer) nextReading(ctx context.Context) (*reading, error) {
 	give, err := i.turns.takeIn(ctx)
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func (i *Informer) nextReading(ctx context.Context) (*reading2, error) {
 	if r := i.chosenReading(); r != nil {
 		return r, nil
 	}
-	r := &reading2{Informer: i, epoch: i.epoch}
+	r := &reading{Informer: i, epoch: i.epoch, synced: map[string]struct{}{}}
 	found := false
 	for _, seat := range i.seats {
 		for _, c := range seat.Comparisons(&i.way) {
@@ -179,7 +180,7 @@ func (i *Informer) nextReading(ctx context.Context) (*reading2, error) {
 
 // chosenReading begins to read the next snapshot of chosen objects, nil where there is none. Nothing follows from it for
 // others.
-func (i *Informer) chosenReading() *reading2 {
+func (i *Informer) chosenReading() *reading {
 	c := &i.comparer
 	for len(c.chosen) > 0 {
 		one := c.chosen[0]
@@ -189,7 +190,7 @@ func (i *Informer) chosenReading() *reading2 {
 			continue
 		}
 		seat := i.seats[at]
-		r := &reading2{Informer: i, epoch: i.epoch, chosen: &one, scope: cmp.Or(checkpoint.Scope(one.limits.Namespace), i.way.Scope)}
+		r := &reading{Informer: i, epoch: i.epoch, synced: map[string]struct{}{}, chosen: &one, scope: cmp.Or(checkpoint.Scope(one.limits.Namespace), i.way.Scope)}
 		id := fmt.Sprintf("%s.%d%s", seat.Known(&i.way).Highest.Version, time.Now().UnixMilli(), checkpoint.PartSuffix)
 		p := r.add(seat, checkpoint.Comparison{ID: id, Full: true, Reason: one.reason, Namespace: string(r.scope)})
 		p.snapshot.Limits = one.limits
@@ -201,13 +202,13 @@ func (i *Informer) chosenReading() *reading2 {
 	return nil
 }
 
-// reading2 is a list that is read beside the watch, page by page, in any number of versions. A page that fails is read
+// reading is a list that is read beside the watch, page by page, in any number of versions. A page that fails is read
 // again: what is told already the sinks' rows say.
-type reading2 struct {
+type reading struct {
 	*Informer
 	epoch   string // of the history that is listed
 	scope   checkpoint.Scope
-	parts   []*comparedPart
+	parts   []*comparedSink
 	chosen  *ask
 	at      page
 	pageOf  int                 // the number of the watch that the page is read beside
@@ -215,8 +216,9 @@ type reading2 struct {
 	start   string              // the joined key after which the page begins
 	last    string              // the joined key that was listed last
 	keys    map[string]struct{} // the joined keys of the page; of the whole list, where that is not sorted
-	synced  map[string]struct{} // those of the page that were sent unchanged, or of the whole list, where that is not sorted
+	synced  map[string]struct{} // those after done that were sent unchanged, or of the whole list, where that is not sorted
 	done    string              // the joined key up to which those of a sorted list were sent
+	begun   bool                // the page was begun to be read
 	waiting []frame.Object      // of the page, for the next turn
 	size    int
 	nobody  bool // something is listed of which nobody knows what it is
@@ -224,29 +226,30 @@ type reading2 struct {
 	entries int  // that were not listed, since the watch had its turn
 }
 
-// comparedPart is a reading as one sink sees it.
-type comparedPart struct {
+// comparedSink is a reading as one sink sees it.
+type comparedSink struct {
 	*listener.Seat
-	of         *reading2
+	of         *reading
 	comparison checkpoint.Comparison
 	snapshot   *change.Snapshot
 	counts     change.Counts
 	pace       pace
 	until      checkpoint.Point // the watch is to bring this before the end
-	suspects   []missing2
+	suspects   []missing
 	held       *change.Record // the last one so far; it goes when another one follows
 	item       checkpoint.Item
 }
 
-// missing2 is a key that the sink has and a list of the version has not.
-type missing2 struct {
-	key  change.Key
-	list checkpoint.Point
+// missing is a key that the sink has and a list has not. Its pages may be of several versions: what was told after the
+// oldest one the list need not have, and what is gone for that the watch has told when it has passed the newest.
+type missing struct {
+	key            change.Key
+	oldest, newest checkpoint.Point
 }
 
-func (r *reading2) add(seat *listener.Seat, c checkpoint.Comparison) *comparedPart {
+func (r *reading) add(seat *listener.Seat, c checkpoint.Comparison) *comparedSink {
 	version, _, _ := strings.Cut(c.ID, ".")
-	p := &comparedPart{Seat: seat, of: r, comparison: c, snapshot: &change.Snapshot{
+	p := &comparedSink{Seat: seat, of: r, comparison: c, snapshot: &change.Snapshot{
 		ID: c.ID, Reason: cmp.Or(c.Reason, change.Stale), ResourceVersion: version, Epoch: change.ClusterOf(r.epoch), Sinks: []string{seat.Name},
 	}}
 	if r.scope != r.way.Scope {
@@ -260,7 +263,7 @@ func (r *reading2) add(seat *listener.Seat, c checkpoint.Comparison) *comparedPa
 }
 
 // try reads until the end, in spite of failures, until ctx ends or nobody is compared any more.
-func (r *reading2) try(ctx context.Context) error {
+func (r *reading) try(ctx context.Context) error {
 	failed := false
 	err := backoff.RetryNotify(func() error {
 		err := r.read(ctx)
@@ -296,12 +299,15 @@ func (r *reading2) try(ctx context.Context) error {
 }
 
 // begin begins the list at exactly the version.
-func (r *reading2) begin(version string) {
-	r.at, r.oldest, r.start, r.last, r.keys = page{limit: pageSize, exactly: version}, "", "", "", nil
+func (r *reading) begin(version string) {
+	r.at, r.oldest, r.start, r.last, r.keys, r.begun = page{limit: pageSize, exactly: version}, "", "", "", nil, false
+	for _, p := range r.parts {
+		p.suspects = nil // they are found again
+	}
 }
 
 // read reads pages until the end of the list, and then waits for what the list leaves to the watch.
-func (r *reading2) read(ctx context.Context) error {
+func (r *reading) read(ctx context.Context) error {
 	for {
 		if err := r.checkCluster(ctx); err != nil {
 			return err
@@ -336,7 +342,7 @@ func (r *reading2) read(ctx context.Context) error {
 	}
 }
 
-func (r *reading2) limits() change.Limits {
+func (r *reading) limits() change.Limits {
 	switch {
 	case r.chosen != nil:
 		return r.chosen.limits
@@ -347,7 +353,7 @@ func (r *reading2) limits() change.Limits {
 }
 
 // beside begins a page beside the watch that is open.
-func (r *reading2) beside(ctx context.Context) error {
+func (r *reading) beside(ctx context.Context) error {
 	if err := r.turns.awaitWatch(ctx); err != nil {
 		return err
 	}
@@ -358,16 +364,17 @@ func (r *reading2) beside(ctx context.Context) error {
 	if r.last = r.start; r.keys == nil || !r.origin.unsorted.Load() {
 		r.keys = map[string]struct{}{}
 	}
-	if r.synced == nil {
-		r.synced = map[string]struct{}{}
+	if r.begun { // it may have taken longer than the watch beside it
+		r.at.limit = max(r.at.limit/2, firstPage)
 	}
+	r.begun = true
 	return r.check()
 }
 
 // check says what the page is worth: nothing once another watch is open, whose server may speak of another history. The
 // caller has the turn.
-func (r *reading2) check() error {
-	r.parts = slices.DeleteFunc(r.parts, func(p *comparedPart) bool { return !p.goesOn() })
+func (r *reading) check() error {
+	r.parts = slices.DeleteFunc(r.parts, func(p *comparedSink) bool { return !p.goesOn() })
 	switch {
 	case len(r.parts) == 0:
 		return errNobody
@@ -380,7 +387,7 @@ func (r *reading2) check() error {
 }
 
 // goesOn says whether the comparison is still under way.
-func (p *comparedPart) goesOn() bool {
+func (p *comparedSink) goesOn() bool {
 	if p.of.chosen != nil {
 		return !p.IsOver() && p.of.comparer.current == p.of.chosen
 	}
@@ -389,7 +396,7 @@ func (p *comparedPart) goesOn() bool {
 }
 
 // checkCluster asks who would answer. The watch may go on over an old connection.
-func (r *reading2) checkCluster(ctx context.Context) error {
+func (r *reading) checkCluster(ctx context.Context) error {
 	cluster := change.ClusterOf(r.epoch)
 	if cluster == "" || r.ClusterUID == "" {
 		return nil
@@ -403,14 +410,14 @@ func (r *reading2) checkCluster(ctx context.Context) error {
 
 // listAgain makes the list go on at a newer version, where the server has forgotten its own: after the page before, if
 // the server says how, or from the beginning. The rules hold for pages of any version.
-func (r *reading2) listAgain(ctx context.Context, why error) error {
+func (r *reading) listAgain(ctx context.Context, why error) error {
 	version, err := r.origin.askVersion(ctx, r.origin.collection)
 	if err != nil {
 		return err
 	}
 	var status apierrors.APIStatus
 	if errors.As(why, &status) && status.Status().ListMeta.Continue != "" {
-		r.at.token, r.at.exactly = status.Status().ListMeta.Continue, ""
+		r.at.token, r.at.exactly, r.begun = status.Status().ListMeta.Continue, "", false
 		return nil
 	}
 	r.begin(version)
@@ -418,7 +425,7 @@ func (r *reading2) listAgain(ctx context.Context, why error) error {
 }
 
 // take takes an object of the page, and compares those that wait when there are enough.
-func (r *reading2) take(ctx context.Context, object *frame.Object) error {
+func (r *reading) take(ctx context.Context, object *frame.Object) error {
 	r.waiting = append(r.waiting, *object)
 	if r.size += len(object.JSON); len(r.waiting) < turnObjects && r.size < turnBytes {
 		return nil
@@ -427,7 +434,7 @@ func (r *reading2) take(ctx context.Context, object *frame.Object) error {
 }
 
 // compare compares the objects that wait, in one turn.
-func (r *reading2) compare(ctx context.Context) error {
+func (r *reading) compare(ctx context.Context) error {
 	if err := r.Rate.wait(ctx, len(r.waiting)); err != nil {
 		return err
 	}
@@ -453,7 +460,7 @@ func (r *reading2) compare(ctx context.Context) error {
 }
 
 // awaitSinks returns when each sink has room for more. Nobody's turn is held meanwhile, so the watch goes on.
-func (r *reading2) awaitSinks(ctx context.Context) error {
+func (r *reading) awaitSinks(ctx context.Context) error {
 	for _, p := range r.parts {
 		began := time.Now()
 		waited, err := p.Below(ctx, p.pace.limit())
@@ -468,7 +475,7 @@ func (r *reading2) awaitSinks(ctx context.Context) error {
 }
 
 // compareOne compares an object with what each sink was told last of its key. The caller has the turn.
-func (r *reading2) compareOne(object *frame.Object) error {
+func (r *reading) compareOne(object *frame.Object) error {
 	if object.Name == "" {
 		r.listedNobody(cmp.Or(object.Err, errNoName))
 		return nil
@@ -494,7 +501,7 @@ func (r *reading2) compareOne(object *frame.Object) error {
 
 // listedNobody is for an item of which not even the name can be told. What a sink has at its place in the list may be
 // it, so nothing there is told to be gone.
-func (r *reading2) listedNobody(why error) {
+func (r *reading) listedNobody(why error) {
 	for _, p := range r.parts {
 		if !r.nobody {
 			r.tellUnreadable(p.Seat, change.Snapshot{Reason: change.Policy, From: p.snapshot.From, ResourceVersion: p.snapshot.ResourceVersion}, why)
@@ -504,7 +511,7 @@ func (r *reading2) listedNobody(why error) {
 }
 
 // compare judges a listed object.
-func (p *comparedPart) compare(object *frame.Object, key change.Key) error {
+func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 	r := p.of
 	of := checkpoint.Object{Resource: r.way.Resource, Key: key}
 	last, err := p.newest(of)
@@ -532,7 +539,7 @@ func (p *comparedPart) compare(object *frame.Object, key change.Key) error {
 }
 
 // newest is what the sink was told last of the object.
-func (p *comparedPart) newest(of checkpoint.Object) (checkpoint.Row, error) {
+func (p *comparedSink) newest(of checkpoint.Object) (checkpoint.Row, error) {
 	if p.held != nil && p.held.Key == of.Key {
 		p.release(false)
 	}
@@ -544,7 +551,7 @@ func (p *comparedPart) newest(of checkpoint.Object) (checkpoint.Row, error) {
 }
 
 // emit tells the sink of a listed object.
-func (p *comparedPart) emit(op change.Op, object *frame.Object, last checkpoint.Row) error {
+func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.Row) error {
 	r := p.of
 	rec := new(change.Record)
 	*rec = r.record(op, object)
@@ -579,7 +586,7 @@ func (p *comparedPart) emit(op change.Op, object *frame.Object, last checkpoint.
 }
 
 // emitGone tells the sink that its object is gone, as of the point.
-func (p *comparedPart) emitGone(of checkpoint.Object, last checkpoint.Row, asOf checkpoint.Point) {
+func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf checkpoint.Point) {
 	r := p.of
 	rec := &change.Record{
 		Stream: r.stream, Op: change.Deleted, Key: of.Key, UID: last.UID, ResourceVersion: asOf.Version, Received: time.Now(),
@@ -598,20 +605,20 @@ func (p *comparedPart) emitGone(of checkpoint.Object, last checkpoint.Row, asOf 
 
 // corrected tells of a difference that no watch told of: every one that a full snapshot finds. The other sinks are
 // compared as well.
-func (p *comparedPart) corrected(c change.Correction) {
+func (p *comparedSink) corrected(c change.Correction) {
 	if c.Reason = p.comparison.Reason; !c.Reason.Full() {
 		return
 	}
 	p.of.Observer.Corrected(*p.of.stream, c)
 	for _, seat := range p.of.seats {
-		if !slices.ContainsFunc(p.of.parts, func(other *comparedPart) bool { return other.Seat == seat }) {
+		if !slices.ContainsFunc(p.of.parts, func(other *comparedSink) bool { return other.Seat == seat }) {
 			seat.Ask(&p.of.way, change.Drift)
 		}
 	}
 }
 
 // hold lets the record go that was held, and holds the next one until it is known whether it is the last.
-func (p *comparedPart) hold(rec *change.Record, item checkpoint.Item) {
+func (p *comparedSink) hold(rec *change.Record, item checkpoint.Item) {
 	if rec.Filtered {
 		p.Tell(rec, item)
 		return
@@ -621,7 +628,7 @@ func (p *comparedPart) hold(rec *change.Record, item checkpoint.Item) {
 }
 
 // release lets the record go that is held.
-func (p *comparedPart) release(last bool) {
+func (p *comparedSink) release(last bool) {
 	if p.held != nil {
 		p.held.Last = last
 		p.Tell(p.held, p.item)
@@ -631,37 +638,40 @@ func (p *comparedPart) release(last bool) {
 
 // turnPage concludes from the end of a page what was not listed: nothing is concluded from the order of a list before a
 // continue token proves it, or its end.
-func (r *reading2) turnPage(ctx context.Context, meta *frame.ListMeta) error {
+func (r *reading) turnPage(ctx context.Context, meta *frame.ListMeta) error {
 	r.at.token = meta.Continue
 	list := checkpoint.Point{History: checkpoint.HistoryOf(r.epoch), Version: meta.ResourceVersion}
 	if r.oldest == "" || change.CompareVersions(list.Version, r.oldest) < 0 {
 		r.oldest = list.Version
 	}
+	r.begun = false
 	unsorted := r.origin.unsorted.Load()
 	namespace := ""
 	if r.scope != checkpoint.Others {
 		namespace = string(r.scope)
 	}
+	of := missing{oldest: list, newest: list}
 	switch {
 	case meta.Continue == "" && unsorted:
-		list.Version = r.oldest // any page could have had it
-		return r.unlisted(ctx, "", "", list)
+		of.oldest.Version = r.oldest // any page could have had it
+		return r.unlisted(ctx, "", "", of)
 	case meta.Continue == "":
-		return r.unlisted(ctx, r.start, "", list)
+		return r.unlisted(ctx, r.start, "", of)
 	case unsorted:
 		return nil
 	case !isRange(meta.Continue, namespace, []byte(r.last)):
 		return errUnsorted
 	}
-	if err := r.unlisted(ctx, r.start, r.last, list); err != nil {
+	if err := r.unlisted(ctx, r.start, r.last, of); err != nil {
 		return err
 	}
-	r.start, r.done, r.synced = r.last, max(r.done, r.last), nil
+	r.start, r.done = r.last, max(r.done, r.last)
+	maps.DeleteFunc(r.synced, func(key string, _ struct{}) bool { return key <= r.done })
 	return nil
 }
 
 // unlisted makes suspects of what the sinks have between two keys, and the page has not.
-func (r *reading2) unlisted(ctx context.Context, behind, upTo string, list checkpoint.Point) error {
+func (r *reading) unlisted(ctx context.Context, behind, upTo string, of missing) error {
 	if r.nobody || r.chosen != nil && r.chosen.limits.Selector != "" {
 		return nil
 	}
@@ -681,7 +691,8 @@ func (r *reading2) unlisted(ctx context.Context, behind, upTo string, list check
 					return err
 				}
 			}
-			p.suspects = append(p.suspects, missing2{key, list})
+			of.key = key
+			p.suspects = append(p.suspects, of)
 		}
 		if err := r.settle(ctx, p); err != nil {
 			return err
@@ -692,8 +703,8 @@ func (r *reading2) unlisted(ctx context.Context, behind, upTo string, list check
 
 // settle tells of the suspects that are certain to be gone: the watch has passed the version of the list, and has not
 // told of them since. Each turn takes a few, so that no live change waits for all.
-func (r *reading2) settle(ctx context.Context, p *comparedPart) error {
-	var open []missing2
+func (r *reading) settle(ctx context.Context, p *comparedSink) error {
+	var open []missing
 	for len(p.suspects) > 0 {
 		if err := r.awaitSinks(ctx); err != nil {
 			return err
@@ -715,15 +726,12 @@ func (r *reading2) settle(ctx context.Context, p *comparedPart) error {
 				give()
 				return err
 			}
-			position := p.Passed(r.way.Resource, s.key.Namespace)
-			if r.silent {
-				position = s.list
-			}
-			switch listener.Settle(s.list, position, last) {
-			case listener.Open:
+			passed := r.silent || !s.newest.After(p.Passed(r.way.Resource, s.key.Namespace))
+			switch {
+			case !passed:
 				open = append(open, s)
-			case listener.Ended:
-				p.emitGone(of, last, s.list)
+			case listener.Settle(s.oldest, s.newest, last) == listener.Ended:
+				p.emitGone(of, last, s.newest)
 				p.release(false)
 			}
 		}
@@ -735,7 +743,7 @@ func (r *reading2) settle(ctx context.Context, p *comparedPart) error {
 }
 
 // finish returns when the watch has brought all that the list leaves to it, and tells of the end.
-func (r *reading2) finish(ctx context.Context) error {
+func (r *reading) finish(ctx context.Context) error {
 	for {
 		for _, p := range slices.Clone(r.parts) {
 			if err := r.settle(ctx, p); err != nil {
@@ -749,7 +757,7 @@ func (r *reading2) finish(ctx context.Context) error {
 		r.pageOf = r.turns.open // what is told at the end says nothing of the list
 		err = r.check()
 		if err == nil {
-			r.parts = slices.DeleteFunc(r.parts, (*comparedPart).tryEnd)
+			r.parts = slices.DeleteFunc(r.parts, (*comparedSink).tryEnd)
 		}
 		left := len(r.parts)
 		give()
@@ -763,7 +771,7 @@ func (r *reading2) finish(ctx context.Context) error {
 }
 
 // tryEnd tells the sink of the end, where nothing is open. The caller has the turn.
-func (p *comparedPart) tryEnd() (over bool) {
+func (p *comparedSink) tryEnd() (over bool) {
 	r := p.of
 	if len(p.suspects) > 0 || p.until.Version != "" && !r.silent && !p.reached() {
 		return false
@@ -783,14 +791,14 @@ func (p *comparedPart) tryEnd() (over bool) {
 }
 
 // reached says whether the watch has brought what the list has left to it.
-func (p *comparedPart) reached() bool {
+func (p *comparedSink) reached() bool {
 	at := p.Known(&p.of.way).From
 	return !p.until.After(at) || change.CompareVersions(p.of.brought, p.until.Version) >= 0
 }
 
 // await returns when the watch may have moved. One that has been silent for long has nothing to tell any more of what
 // was before the list: the server that listed could read its etcd.
-func (r *reading2) await(ctx context.Context) error {
+func (r *reading) await(ctx context.Context) error {
 	r.turns.take()
 	open, brought := r.turns.open, r.brought
 	r.turns.give()
@@ -813,7 +821,7 @@ func (r *reading2) await(ctx context.Context) error {
 }
 
 // close ends the reading. What is held was compared, and would be found again.
-func (r *reading2) close() {
+func (r *reading) close() {
 	r.turns.take()
 	defer r.turns.give()
 	for _, p := range r.parts {
