@@ -190,13 +190,13 @@ func (l *Listener) settle(n int, mark sink.Mark) {
 	l.work(len(l.ledger.items) >= checkpoint.MaxRecords || l.ledger.size > maxUnsaved/2)
 }
 
-// halt stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run
+// stop stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run
 // ends, and errAnew where it is to be opened as in a new process.
 func (l *Listener) stop(ctx context.Context, cause error) error {
-	l.Observer.Stopped(l.Name, cause)
 	if err := l.Stops.Stop(l.index, cause); err != nil {
 		return err
 	}
+	l.Observer.Stopped(l.Name, cause)
 	anew := l.halt()
 	if anew {
 		for _, rec := range l.leave() {
