@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -103,14 +104,15 @@ func (c Comparison) UnderWay() bool { return c.ID != "" && !c.Over || c.Lost }
 // OfLost says whether it is to be gone on with after the log has lost records. Whatever takes its place is of that, too.
 func (c Comparison) OfLost() bool { return c.Lost || c.UnderWay() && c.Reason == change.Lost }
 
-// follows says whether it was begun after the other one.
-func (c Comparison) follows(other Comparison) bool {
-	number := func(id string) string {
-		_, after, _ := strings.Cut(id, ".")
-		number, _, _ := strings.Cut(after, ".")
-		return number
+// Number is that of its ID, 0 where that has none.
+func (c Comparison) Number() int64 {
+	_, after, _ := strings.Cut(c.ID, ".")
+	text, _, _ := strings.Cut(after, ".")
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
 	}
-	return change.CompareVersions(number(c.ID), number(other.ID)) > 0
+	return number
 }
 
 // Places are those of one resource by namespace, where Others is all that are not named.
@@ -347,7 +349,7 @@ func (p Place) begun(i *Item) Place {
 	if i.Selection != nil {
 		p.Selection = *i.Selection
 	}
-	if i.Comparison.follows(p.Comparison) {
+	if i.Comparison.Number() > p.Comparison.Number() {
 		lost := p.Comparison.OfLost()
 		if p.Comparison = i.Comparison; lost {
 			p.Comparison.Reason = change.Lost

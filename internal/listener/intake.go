@@ -518,6 +518,13 @@ func (n *Numbers) next() int64 {
 	return n.last
 }
 
+// newest is the number that was given last.
+func (n *Numbers) newest() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
+}
+
 // raise makes the next number higher than the given one.
 func (n *Numbers) raise(to int64) {
 	n.mu.Lock()
@@ -525,7 +532,13 @@ func (n *Numbers) raise(to int64) {
 	n.last = max(n.last, to)
 }
 
-// ids names comparisons. The caller holds mu.
+// PartID names a snapshot of chosen objects.
+func (i *Intake) PartID(version string) string { return i.ids(version, false) + checkpoint.PartSuffix }
+
+// NewestComparison is the number of the comparison of any sink that was begun last.
+func (i *Intake) NewestComparison() int64 { return i.numbers.newest() }
+
+// ids names comparisons.
 func (i *Intake) ids(version string, full bool) string {
 	id := version + "." + strconv.FormatInt(i.numbers.next(), 10)
 	if full {
@@ -726,10 +739,7 @@ func (i *Intake) serve(state *checkpoint.SinkState) {
 	i.shown.showAll(state)
 	for _, places := range state.Places {
 		for _, place := range places {
-			_, number, _ := strings.Cut(place.Comparison.ID, ".")
-			number, _, _ = strings.Cut(number, ".")
-			n, _ := strconv.ParseInt(number, 10, 64)
-			i.numbers.raise(n)
+			i.numbers.raise(place.Comparison.Number())
 		}
 	}
 	i.served++

@@ -188,11 +188,17 @@ type run struct {
 type owing struct {
 	wake chan struct{} // buffered 1
 
-	mu    sync.Mutex // guards the following, and one change of what is owed at a time
-	asked map[string]uint64
+	mu    sync.Mutex       // guards the following, and one change of what is owed at a time
+	asked map[string]asked // by ID
 
 	endedMu sync.Mutex // guards the following
 	ended   []ended
+}
+
+// asked is what a sink was asked for: a comparison is that which was begun after it.
+type asked struct {
+	generation uint64
+	after      int64 // the number of the comparison that was begun last
 }
 
 // ended is a comparison whose end is saved.

@@ -45,15 +45,15 @@ func (r *run) askOwed() error {
 		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
 	if r.owing.asked == nil {
-		r.owing.asked = map[string]uint64{}
+		r.owing.asked = map[string]asked{}
 	}
 	for _, d := range pending {
-		if generation, is := r.owing.asked[d.ID()]; is && generation == d.Generation || d.Paused {
+		if before, is := r.owing.asked[d.ID()]; is && before.generation == d.Generation || d.Paused {
 			continue
 		}
 		if s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink); s != nil && l != nil {
+			r.owing.asked[d.ID()] = asked{d.Generation, l.NewestComparison()}
 			s.Ask(&l.Intake, d.Reason, d.Limits)
-			r.owing.asked[d.ID()] = d.Generation
 		}
 	}
 	return nil
@@ -123,14 +123,10 @@ func (r *run) pay(sinkName string, end checkpoint.Item) {
 		r.Observer.CommitFailed(err)
 		return
 	}
-	chosen := strings.HasSuffix(end.Comparison.ID, checkpoint.PartSuffix)
 	for _, d := range pending {
 		s := r.sourceOf(d.Stream)
-		_, asked := r.owing.asked[d.ID()]
-		if d.Sink != sinkName || s == nil || !asked || s.Stream.Resource.String() != end.Resource || chosen != (d.Limits.Name != "" || d.Limits.Selector != "") {
-			continue
-		}
-		if namespace := checkpoint.Scope(d.Limits.Namespace); !chosen && namespace != "" && namespace != end.Scope && end.Scope != checkpoint.Others {
+		asked, is := r.owing.asked[d.ID()]
+		if d.Sink != sinkName || s == nil || !is || asked.generation != d.Generation || end.Comparison.Number() <= asked.after || !covers(&end, &s.Stream, d.Limits) {
 			continue
 		}
 		if err := r.Store.Pay(d); err != nil {
@@ -139,6 +135,23 @@ func (r *run) pay(sinkName string, end checkpoint.Item) {
 		}
 		delete(r.owing.asked, d.ID())
 	}
+}
+
+// covers says whether the comparison was of all of the stream within the limits.
+func covers(end *checkpoint.Item, stream *change.Stream, limits change.Limits) bool {
+	switch {
+	case end.Resource != stream.Resource.String():
+		return false
+	case strings.HasSuffix(end.Comparison.ID, checkpoint.PartSuffix):
+		return limits == change.Limits{Namespace: end.Key.Namespace, Name: end.Key.Name, Selector: *end.Selection}
+	case limits.Name != "" || limits.Selector != "":
+		return false // it is read apart
+	}
+	scope := checkpoint.ScopeOf(stream)
+	if limits.Namespace != "" {
+		scope = checkpoint.Scope(limits.Namespace)
+	}
+	return end.Scope == scope || end.Scope == checkpoint.Others
 }
 
 // serveRequests answers requests and orders until ctx ends.

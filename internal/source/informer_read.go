@@ -191,7 +191,7 @@ func (i *Informer) chosenReading() *reading {
 		}
 		seat := i.seats[at]
 		r := &reading{Informer: i, epoch: i.epoch, synced: map[string]struct{}{}, chosen: &one, scope: cmp.Or(checkpoint.Scope(one.limits.Namespace), i.way.Scope)}
-		id := fmt.Sprintf("%s.%d%s", seat.Known(&i.way).Highest.Version, time.Now().UnixMilli(), checkpoint.PartSuffix)
+		id := seat.PartID(seat.Known(&i.way).Highest.Version)
 		p := r.add(seat, checkpoint.Comparison{ID: id, Full: true, Reason: one.reason, Namespace: string(r.scope)})
 		p.snapshot.Limits = one.limits
 		i.Observer.Reconciling(*i.stream, p.snapshot)
@@ -782,7 +782,11 @@ func (p *comparedSink) tryEnd() (over bool) {
 	end := r.framing(change.SnapshotEnd, &snapshot, r.scope)
 	if r.chosen != nil {
 		end = r.framing(change.SnapshotEnd, &snapshot, r.way.Scope)
-		p.Tell(end, checkpoint.Item{Kind: checkpoint.End, Resource: r.way.Resource, Scope: r.way.Scope, Comparison: p.comparison})
+		limits := &r.chosen.limits
+		p.Tell(end, checkpoint.Item{
+			Kind: checkpoint.End, Resource: r.way.Resource, Scope: r.way.Scope, Comparison: p.comparison,
+			Key: change.Key{Namespace: limits.Namespace, Name: limits.Name}, Selection: &limits.Selector,
+		})
 	} else {
 		p.End(&r.way, p.comparison, end)
 	}

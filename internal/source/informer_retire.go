@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -25,7 +24,7 @@ func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version s
 	version = cmp.Or(version, at.Version, "0")
 	asOf := checkpoint.Point{History: newest, Version: version}
 	snapshot := &change.Snapshot{
-		ID: version + "." + strconv.FormatInt(time.Now().UnixMilli(), 10) + checkpoint.PartSuffix, Reason: change.Removed, From: at.Version,
+		ID: seat.PartID(version), Reason: change.Removed, From: at.Version,
 		ResourceVersion: version, Epoch: change.ClusterOf(i.epoch), Sinks: []string{seat.Name},
 	}
 	frame := func(op change.Op) {
