@@ -732,7 +732,6 @@ func (r *reading) settle(ctx context.Context, p *comparedSink) error {
 				open = append(open, s)
 			case listener.Settle(s.oldest, s.newest, last) == listener.Ended:
 				p.emitGone(of, last, s.newest)
-				p.release(false)
 			}
 		}
 		p.suspects = p.suspects[n:]

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -25,7 +26,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = nil // they sleep after each error, by a clock that is not the bubble's
+	goleak.VerifyTestMain(m)
+}
 
 // rig is a stream between an API server and sinks, whose logs are in memory, in the time of a synctest bubble.
 type rig struct {
@@ -362,12 +366,17 @@ func (encoder) Encode(_ context.Context, dst []sink.Message, rec *change.Record)
 	if rec.Snapshot != nil && !rec.Op.OfObject() {
 		line += " " + string(rec.Snapshot.Reason)
 	}
-	for text, is := range map[string]bool{
-		" unseen": rec.FinalStateUnknown, " after " + versionOf(rec.Before): rec.Before != nil, " rejected": rec.Remarks != nil && rec.Remarks.Rejected != "",
-	} {
-		if is {
-			line += text
-		}
+	if rec.FinalStateUnknown {
+		line += " unseen"
+	}
+	if rec.Before != nil {
+		line += " after " + versionOf(rec.Before)
+	}
+	if rec.Remarks != nil && rec.Remarks.Rejected != "" {
+		line += " " + rec.Remarks.Rejected
+	}
+	if rec.Last {
+		line += " last"
 	}
 	return append(dst, sink.Message{ID: rec.ID("epoch-1").String(), Op: rec.Op.String(), Value: []byte(line)}), nil
 }

@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -30,9 +33,8 @@ type server struct {
 	servers  int // identity Leases
 	// answer, where set, answers a request otherwise; nil is as usual. It is called without the lock.
 	answer func(kind string, q url.Values) *http.Response
-	// opened, where set, is told of each watch before it has said anything.
-	opened func(w *stream, from int)
-	hears  func(*http.Request)
+	down   bool // nobody answers
+	frozen bool // watches say nothing and do not end
 }
 
 // event is what happened to an object.
@@ -150,13 +152,13 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := request.Context().Err(); err != nil {
 		return nil, err
 	}
-	if s.hears != nil {
-		s.hears(request)
+	s.mu.Lock()
+	down := s.down
+	s.mu.Unlock()
+	if down {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
 	answer := s.reply(request)
-	if answer == nil {
-		return nil, io.EOF // nobody is there
-	}
 	answer.Request, answer.ProtoMajor, answer.ProtoMinor = request, 1, 1
 	return answer, nil
 }
@@ -203,7 +205,7 @@ func (s *server) reply(request *http.Request) *http.Response {
 	case "live":
 		return reply(200, "ok")
 	case "watch":
-		return s.watch(request.Context(), number(q.Get("resourceVersion")))
+		return s.watch(request.Context(), q)
 	}
 	namespace := ""
 	if part := strings.Split(request.URL.Path, "/"); len(part) == 6 {
@@ -327,7 +329,8 @@ func goneFrame(oldest int) string {
 type stream struct {
 	of   *server
 	ctx  context.Context
-	sent int // up to here
+	from int // the version that it was opened at
+	seen int // so much of the history
 	// guarded by the server's lock
 	text    string
 	over    error
@@ -335,13 +338,18 @@ type stream struct {
 	changed chan struct{}
 }
 
-func (s *server) watch(ctx context.Context, from int) *http.Response {
-	w := &stream{of: s, ctx: ctx, sent: from, changed: make(chan struct{})}
+func (s *server) watch(ctx context.Context, q url.Values) *http.Response {
+	from := number(q.Get("resourceVersion"))
+	w := &stream{of: s, ctx: ctx, from: from, changed: make(chan struct{})}
 	s.watches = append(s.watches, w)
-	if s.opened != nil {
-		s.opened(w, from)
+	if seconds := number(q.Get("timeoutSeconds")); seconds > 0 && !s.frozen {
+		time.AfterFunc(time.Duration(seconds)*time.Second, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			w.finish(io.EOF)
+		})
 	}
-	if from < s.oldest && w.over == nil {
+	if from < s.oldest {
 		w.say(goneFrame(s.oldest))
 		w.finish(io.EOF)
 	}
@@ -351,15 +359,15 @@ func (s *server) watch(ctx context.Context, from int) *http.Response {
 
 // catchUp says what happened. The caller holds the server's lock, as for the following.
 func (w *stream) catchUp() {
-	if w.over != nil {
+	if w.over != nil || w.of.frozen {
 		return
 	}
-	for _, ev := range w.of.history {
-		if ev.version > w.sent {
+	for _, ev := range w.of.history[w.seen:] {
+		if ev.version > w.from {
 			w.say(ev.frame())
 		}
 	}
-	w.sent = max(w.sent, w.of.version)
+	w.seen = len(w.of.history)
 }
 
 func (w *stream) say(frames ...string) {
@@ -371,6 +379,9 @@ func (w *stream) say(frames ...string) {
 
 // finish ends the watch after what it has said.
 func (w *stream) finish(why error) {
+	if w.over != nil {
+		return
+	}
 	w.over = why
 	w.of.watches = slices.DeleteFunc(w.of.watches, func(other *stream) bool { return other == w })
 	w.wake()
