@@ -44,9 +44,9 @@ func snapshotBackoff() backoff.BackOff {
 	)
 }
 
-// maxPassed bounds the entries that wait for the proof (I6). Where there are more, the keys of the list are remembered
-// instead.
-const maxPassed = 1 << 16
+// maxPassed bounds what the list has not and waits for the watch to pass the list (I6). Where there is more, the reader
+// waits.
+const maxPassed = 1 << 13
 
 // slowPage is how long a page may take before the next ones become smaller: an API server ends a list after a minute.
 const slowPage = 15 * time.Second

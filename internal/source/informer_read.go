@@ -374,7 +374,14 @@ func (r *reading) beside(ctx context.Context) error {
 // check says what the page is worth: nothing once another watch is open, whose server may speak of another history. The
 // caller has the turn.
 func (r *reading) check() error {
-	r.parts = slices.DeleteFunc(r.parts, func(p *comparedSink) bool { return !p.goesOn() })
+	r.shared.asked(r.Informer) // for what is withdrawn
+	r.parts = slices.DeleteFunc(r.parts, func(p *comparedSink) bool {
+		on := p.goesOn()
+		if !on {
+			p.leave()
+		}
+		return !on
+	})
 	switch {
 	case len(r.parts) == 0:
 		return errNobody
@@ -684,10 +691,11 @@ func (r *reading) unlisted(ctx context.Context, behind, upTo string, of missing)
 				continue
 			}
 			for len(p.suspects) >= maxPassed {
-				if err := r.settle(ctx, p); err != nil {
-					return err
+				err := r.settle(ctx, p)
+				if err == nil && len(p.suspects) >= maxPassed {
+					err = r.await(ctx)
 				}
-				if err := r.await(ctx); len(p.suspects) >= maxPassed && err != nil {
+				if err != nil {
 					return err
 				}
 			}
@@ -823,17 +831,24 @@ func (r *reading) await(ctx context.Context) error {
 	return nil
 }
 
-// close ends the reading. What is held was compared, and would be found again.
+// leave ends what is not over of the sink's snapshot. What is held was compared, and would be found again. The caller
+// has the turn.
+func (p *comparedSink) leave() {
+	r := p.of
+	if slices.Contains(r.seats, p.Seat) { // elsewhere another informer finds it
+		p.release(false)
+	}
+	if r.Observer.Abandoned != nil && p.comparison.Full {
+		r.Observer.Abandoned(*r.stream, p.snapshot)
+	}
+}
+
+// close ends the reading.
 func (r *reading) close() {
 	r.turns.take()
 	defer r.turns.give()
 	for _, p := range r.parts {
-		if slices.Contains(r.seats, p.Seat) { // elsewhere another informer finds it
-			p.release(false)
-		}
-		if r.Observer.Abandoned != nil && p.comparison.Full {
-			r.Observer.Abandoned(*r.stream, p.snapshot)
-		}
+		p.leave()
 	}
 	r.comparer.reading = nil
 	r.comparer.current = nil

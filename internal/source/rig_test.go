@@ -102,7 +102,7 @@ func (r *rig) has(name string, position int, objects ...string) {
 		object, version, uid := parts(text)
 		all = append(all, checkpoint.Item{
 			Kind: checkpoint.Told, Resource: "pods", Scope: checkpoint.Others, At: at(version),
-			Key: change.Key{Namespace: "n", Name: object}, UID: cmp.Or(uid, "uid-"+object),
+			Key: keyOf(object), UID: cmp.Or(uid, "uid-"+object),
 		})
 	}
 	for _, item := range append(all, end) {
@@ -110,6 +110,14 @@ func (r *rig) has(name string, position int, objects ...string) {
 	}
 	state.Mark = "0"
 	r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{}, nil))
+}
+
+// keyOf is that of the object "name", which is in namespace n, or "namespace/name".
+func keyOf(object string) change.Key {
+	if !strings.Contains(object, "/") {
+		object = "n/" + object
+	}
+	return change.ParseKey(object)
 }
 
 // exist makes the server have the objects, each "name version", and the sink was told of them at the position.

@@ -24,7 +24,8 @@ type server struct {
 	mu       sync.Mutex // guards the following
 	uid      string     // of the cluster
 	version  int
-	oldest   int // a watch from before this version, or a list at it, is refused
+	oldest   int // a watch from before this version is refused,
+	kept     int // and a list of before this one
 	objects  map[string]event
 	history  []event
 	watches  []*stream
@@ -67,10 +68,7 @@ func (s *server) do(each ...string) {
 			continue
 		}
 		name, gone := strings.CutPrefix(what, "-")
-		key := "n/" + name
-		if strings.Contains(name, "/") {
-			key = name
-		}
+		key := keyOf(name).String()
 		was, is := s.objects[key]
 		ev := event{"ADDED", key, uid, version, ""}
 		switch {
@@ -102,15 +100,15 @@ func number(text string) int { n, _ := strconv.Atoi(text); return n }
 func (s *server) forget(version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.oldest = version
+	s.oldest, s.kept = version, version
 }
 
 func (s *server) wake(bookmark bool) {
 	for _, w := range s.watches {
+		w.catchUp()
 		if bookmark {
 			w.say(bookmarkFrame(s.version))
 		}
-		w.catchUp()
 	}
 }
 
@@ -226,8 +224,8 @@ func (s *server) list(q url.Values, namespace, name string) *http.Response {
 	switch {
 	case version > s.version:
 		return reply(504, `{"metadata":{},"status":"Failure","message":"Too large resource version","reason":"Timeout","code":504}`)
-	case version < s.oldest:
-		return gone()
+	case version < s.kept:
+		return reply(410, expired)
 	}
 	limit := number(q.Get("limit"))
 	if s.pageSize > 0 {
@@ -271,8 +269,6 @@ func reply(code int, text string) *http.Response {
 }
 
 const expired = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (2737)","reason":"Expired","code":410}`
-
-func gone() *http.Response { return reply(410, expired) }
 
 // pageOf is a page of items.
 func pageOf(version int, token string, items ...string) *http.Response {
