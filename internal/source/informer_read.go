@@ -309,10 +309,10 @@ func (r *reading) begin(version string) {
 // read reads pages until the end of the list, and then waits for what the list leaves to the watch.
 func (r *reading) read(ctx context.Context) error {
 	for {
-		if err := r.checkCluster(ctx); err != nil {
+		if err := r.beside(ctx); err != nil { // it is over where the stream has gone on in another history
 			return err
 		}
-		if err := r.beside(ctx); err != nil {
+		if err := r.checkCluster(ctx); err != nil {
 			return err
 		}
 		began := time.Now()

@@ -90,7 +90,7 @@ func (s *server) do(each ...string) {
 
 // parts are those of "what version uid".
 func parts(text string) (what string, version int, uid string) {
-	fields := append(strings.Fields(text), "", "")
+	fields := append(strings.Fields(text), "", "", "")
 	return fields[0], number(fields[1]), fields[2]
 }
 
@@ -325,8 +325,9 @@ func goneFrame(oldest int) string {
 type stream struct {
 	of   *server
 	ctx  context.Context
-	from int // the version that it was opened at
-	seen int // so much of the history
+	from int  // the version that it was opened at
+	seen int  // so much of the history
+	old  bool // it is to a server that is not at the address any more
 	// guarded by the server's lock
 	text    string
 	over    error
@@ -355,7 +356,7 @@ func (s *server) watch(ctx context.Context, q url.Values) *http.Response {
 
 // catchUp says what happened. The caller holds the server's lock, as for the following.
 func (w *stream) catchUp() {
-	if w.over != nil || w.of.frozen {
+	if w.over != nil || w.of.frozen || w.old {
 		return
 	}
 	for _, ev := range w.of.history[w.seen:] {
