@@ -220,6 +220,40 @@ func (i *Informer) note(rec *change.Record, base string) {
 	}
 }
 
+// missed is the end of an object that no watch tells of.
+type missed struct {
+	of       checkpoint.Object
+	last     checkpoint.Row // what the sink was told last
+	asOf     checkpoint.Point
+	snapshot *change.Snapshot // that finds it
+}
+
+// endOf is the record that tells the sink of the end. What is kept of the object goes with the last sink that is told.
+func (i *Informer) endOf(seat *listener.Seat, m missed) (*change.Record, error) {
+	rec := &change.Record{
+		Stream: i.stream, Op: change.Deleted, Key: m.of.Key, UID: m.last.UID, ResourceVersion: m.asOf.Version, Received: time.Now(),
+		FinalStateUnknown: true, Snapshot: m.snapshot, Epoch: i.epoch,
+	}
+	base, err := i.shape(rec)
+	if err != nil {
+		return nil, err
+	}
+	if m.last.At.Version != base {
+		rec.Before = nil
+	}
+	if i.Kept == nil {
+		return rec, nil
+	}
+	for _, other := range i.seats {
+		row, err := other.Newest(m.of)
+		if err != nil || other != seat && row.Exists() {
+			return rec, err
+		}
+	}
+	i.note(rec, base)
+	return rec, nil
+}
+
 // ignore withdraws an update that differs in nothing that matters from what was told last. Nothing is ignored while a
 // sink is compared: it may be told of the object by the watch alone.
 func (i *Informer) ignore(rec *change.Record) {

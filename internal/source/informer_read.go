@@ -536,7 +536,9 @@ func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 			return p.emit(change.Sync, object, last)
 		}
 	case listener.Another:
-		p.emitGone(of, last, at.Below())
+		if err := p.emitGone(of, last, at.Below()); err != nil {
+			return err
+		}
 		last = checkpoint.Row{}
 		return p.emit(change.Replaced, object, last)
 	case listener.Changed:
@@ -593,14 +595,11 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 }
 
 // emitGone tells the sink that its object is gone, as of the point.
-func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf checkpoint.Point) {
+func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf checkpoint.Point) error {
 	r := p.of
-	rec := &change.Record{
-		Stream: r.stream, Op: change.Deleted, Key: of.Key, UID: last.UID, ResourceVersion: asOf.Version, Received: time.Now(),
-		FinalStateUnknown: true, Snapshot: p.snapshot, Epoch: r.Informer.epoch,
-	}
-	if r.Shape != nil {
-		r.Shape(rec)
+	rec, err := r.endOf(p.Seat, missed{of, last, asOf, p.snapshot})
+	if err != nil {
+		return err
 	}
 	p.counts.Deleted++
 	if !rec.Filtered {
@@ -608,6 +607,7 @@ func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf 
 	}
 	r.Observer.Received(rec)
 	p.hold(rec, listener.Deleted(of, r.way.Scope, last, asOf))
+	return nil
 }
 
 // corrected tells of a difference that no watch told of: every one that a full snapshot finds. The other sinks are
@@ -728,18 +728,13 @@ func (r *reading) settle(ctx context.Context, p *comparedSink) error {
 		}
 		n := min(len(p.suspects), turnObjects)
 		for _, s := range p.suspects[:n] {
-			of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
-			last, err := p.newest(of)
+			isOpen, err := p.settleOne(s)
 			if err != nil {
 				give()
 				return err
 			}
-			passed := r.silent || !s.newest.After(p.Passed(r.way.Resource, s.key.Namespace))
-			switch {
-			case !passed:
+			if isOpen {
 				open = append(open, s)
-			case listener.Settle(s.oldest, s.newest, last) == listener.Ended:
-				p.emitGone(of, last, s.newest)
 			}
 		}
 		p.suspects = p.suspects[n:]
@@ -747,6 +742,20 @@ func (r *reading) settle(ctx context.Context, p *comparedSink) error {
 	}
 	p.suspects = open
 	return nil
+}
+
+// settleOne tells of one, unless the watch has not passed the list. The caller has the turn.
+func (p *comparedSink) settleOne(s missing) (isOpen bool, err error) {
+	r := p.of
+	if !r.silent && s.newest.After(p.Passed(r.way.Resource, s.key.Namespace)) {
+		return true, nil
+	}
+	of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
+	last, err := p.newest(of)
+	if err == nil && listener.Settle(s.oldest, s.newest, last) == listener.Ended {
+		err = p.emitGone(of, last, s.newest)
+	}
+	return false, err
 }
 
 // finish returns when the watch has brought all that the list leaves to it, and tells of the end.

@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -52,12 +51,9 @@ func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version s
 			frame(change.Gap)
 			frame(change.SnapshotBegin)
 		}
-		gone := &change.Record{
-			Stream: i.stream, Op: change.Deleted, Key: key, UID: last.UID, ResourceVersion: asOf.Version, Received: time.Now(),
-			FinalStateUnknown: true, Snapshot: snapshot, Epoch: i.epoch,
-		}
-		if i.Shape != nil {
-			i.Shape(gone)
+		gone, err := i.endOf(seat, missed{of, last, asOf, snapshot})
+		if err != nil {
+			return err
 		}
 		snapshot.Counts.Deleted++
 		seat.Tell(gone, listener.Deleted(of, i.way.Scope, last, asOf))
