@@ -118,7 +118,9 @@ func (m *memberLog) journal() checkpoint.Journal {
 type careless struct{ checkpoint.Journal }
 
 // Record is checkpoint.Journal's.
-func (c careless) Record(changes checkpoint.Changes) { c.Journal.Record(changes.Clear([]byte("4"), []byte("5"))) }
+func (c careless) Record(changes checkpoint.Changes) {
+	c.Journal.Record(changes.Clear([]byte("4"), []byte("5")))
+}
 
 // run writes the log until the returned stop. It is cut so finely that most units are several messages, and that there
 // is a segment every now and then.

@@ -177,6 +177,9 @@ func (v *verdict) narrow(key string, records []told) {
 		}
 		v.frames = append(v.frames, t)
 		if at, begins := v.begins(&t); begins && (began(t.snapshot) < first || t.order < v.first) {
+			if began(t.snapshot) >= first && v.begin.cluster == t.cluster {
+				at = max(at, v.start) // it was given the namespace from there, and the stream of all from before
+			}
 			v.start, v.begin, first = at, &t, began(t.snapshot) // what began before anything was told need not go on
 		}
 	}
