@@ -172,7 +172,7 @@ func (c *conversion) openDeletes() (open []string, err error) {
 // begin removes what an earlier conversion has left that was cut short.
 func (c *conversion) begin() error {
 	return c.write(func(r *rows) error {
-		for _, table := range []byte{tableRow, tableGrave, tablePlace, tableUndo} {
+		for _, table := range []byte{tableRow, tableGrave, tablePlace} {
 			r.removeAll([]byte{table})
 		}
 		return nil
@@ -197,7 +197,7 @@ func (c *conversion) rows() error {
 			if change.CompareVersions(p.ResourceVersion, highest) > 0 {
 				highest = p.ResourceVersion
 			}
-			c.places[string(placeKey(sinkName, resource, namespace))] = Place{
+			c.places[string(placeKey(tablePlace, sinkName, resource, namespace))] = Place{
 				At: Point{history, p.ResumeVersion()}, High: Point{history, highest}, Selection: p.Selector,
 			}
 		}

@@ -27,7 +27,6 @@ type database struct {
 	mu       sync.Mutex // held by one writer at a time, and by Close
 	closed   bool
 	recorder *recorder // of what is written; nil is nobody
-	undo     *undo     // of what is written; nil is that nothing is to be undone
 	format   int       // of what is saved
 }
 
@@ -208,19 +207,12 @@ func (d *database) write(fill func(*rows) error) error {
 	if err := d.space.check("commit"); err != nil {
 		return err
 	}
-	spooled, err := d.undo.fill(b.of)
-	if err != nil {
-		return d.badValue("what is saved", err)
-	}
 	changes, err := d.recorder.changes(b.of)
 	if err != nil {
 		return d.badValue("what is saved", err)
 	}
 	if err := b.of.Commit(pebble.Sync); err != nil {
 		return d.failed("commit", err)
-	}
-	if d.undo != nil {
-		d.undo.spooled = spooled
 	}
 	d.recorder.tell(changes)
 	if b.saved != nil {

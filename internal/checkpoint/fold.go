@@ -83,6 +83,8 @@ type Place struct {
 	Asked change.Reason
 	// Selection is what of the namespace was given: as of source.Selection.
 	Selection string
+	// Left says, of what is on disk for the sink, that some of it does not reach the sink: see Saved.LeaveOut.
+	Left bool
 }
 
 // Comparison is one with a list of the server.
@@ -154,31 +156,11 @@ func (p Places) Each(scope Scope, visit func(namespace string, place Place)) {
 type Saved struct {
 	Mark   string
 	Places map[string]Places // by resource
-	OnDisk bool              // something waits for the sink on disk: see Spooled
-}
-
-// Spooled notes whether something waits for the sink on disk. It is told before the first item that goes there is
-// applied, and after the last one was. Tombstones are kept meanwhile: what the log holds may be older than what is on
-// disk, and would bring the object back when it is folded.
-func (s *Saved) Spooled(is bool, rows Rows) error {
-	was := s.OnDisk
-	if s.OnDisk = is; is || !was {
-		return nil
-	}
-	for resource := range s.Places {
-		if err := s.Settle(resource, rows); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Settle drops what the resource's positions have passed: tombstones, and the places that say what Others says. It is
 // called when the items of a batch are applied.
 func (s *Saved) Settle(resource string, rows Rows) error {
-	if s.OnDisk {
-		return nil
-	}
 	return s.of(resource).settle(resource, rows)
 }
 
@@ -216,7 +198,7 @@ const (
 // Object is the one that the item speaks of.
 func (i *Item) Object() Object { return Object{i.Resource, i.Key} }
 
-// Apply makes an item that the sink has acknowledged, or that went to disk for it, part of what is saved. Items come in
+// Apply makes an item that the sink has acknowledged, or that waits for it on disk, part of what is saved. Items come in
 // the order of the queue, in which an object's newer states follow its older ones.
 func (s *Saved) Apply(i *Item, rows Rows) error {
 	places := s.of(i.Resource)
@@ -259,37 +241,37 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 	return s.Apply(i, rows)
 }
 
-// Untell takes back what was applied of an item that went to disk and that nobody may be told any more, since its stream
-// is not configured. The sink goes on before it, should the stream be back. was is what it was told of the object before:
-// of several items of one object the first one says that.
-func (s *Saved) Untell(i *Item, was Row, rows Rows) error {
-	places, below := s.of(i.Resource), i.At.Below()
-	switch {
-	case i.Kind == Gap && i.From.Version != "":
-		below = i.From
-	case i.Kind == Begin && i.Comparison.Reason == change.Initial:
-		places.Leave(i.Scope)
-		return nil
-	case i.Kind == Begin:
-		return nil // what comes before it says where the sink stands
-	}
-	places.Each(i.Scope, func(namespace string, place Place) {
-		if place.At.After(below) {
-			place.At = below
-		}
-		if i.Kind == End && place.Comparison.ID == i.Comparison.ID {
-			place.Comparison.Over = false
-		}
+// LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
+// is not configured any more.
+func (s *Saved) LeaveOut(resource string, scope Scope) {
+	places := s.of(resource)
+	places.Each(scope, func(namespace string, place Place) {
+		place.Left = true
 		places[namespace] = place
 	})
-	if i.Kind != Told {
-		return nil
+}
+
+// LeftOut says whether something of the scope was left out.
+func (p Places) LeftOut(scope Scope) (is bool) {
+	p.Each(scope, func(_ string, place Place) { is = is || place.Left })
+	return is
+}
+
+// Merge makes the places those of the disk, which has nothing any more: all of it reached the sink, except for what was
+// left out.
+func (s *Saved) Merge(disk *Saved) {
+	for resource, over := range disk.Places {
+		merged := Places{}
+		for namespace, place := range over {
+			if place.Left {
+				if place, _ = s.Places[resource].Of(namespace); namespace == Others && place == (Place{}) {
+					continue
+				}
+			}
+			merged[namespace] = place
+		}
+		s.Places[resource] = merged
 	}
-	row, err := rows.Row(i.Object())
-	if err != nil || i.At.After(row.At) {
-		return err
-	}
-	return rows.Put(i.Object(), was)
 }
 
 func (s *Saved) of(resource string) Places {
@@ -398,7 +380,7 @@ func (p Places) settle(resource string, rows Rows) error {
 	}
 	others := p[Others]
 	for namespace, place := range p {
-		if namespace == Others || place.Asked != "" || place.Comparison.UnderWay() || others.Comparison.UnderWay() || place.At.After(others.At) {
+		if namespace == Others || place.Asked != "" || place.Comparison.UnderWay() || others.Comparison.UnderWay() || place.At != others.At {
 			continue
 		}
 		if place.High.After(others.High) {

@@ -104,7 +104,7 @@ func TestI5ARestoredStateIsTheSame(t *testing.T) {
 	must(t, err)
 	for h := (&history{r: oldrand.New(oldrand.NewSource(1)), version: 10, at: 1}); h.version < 60; {
 		i := h.next()
-		must(t, state.Told(&i))
+		must(t, state.Acked(&i))
 		state.Mark = strconv.Itoa(h.version)
 		must(t, s.SaveSinks([]*SinkState{state}, Spools{}, nil))
 	}

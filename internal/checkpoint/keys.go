@@ -41,7 +41,8 @@ const (
 	tableRow          = '1' // sink, terminator, resource, terminator, joined key -> history, uid, resourceVersion
 	tableGrave        = '2' // as tableRow, of objects that the sink was told are gone
 	tablePlace        = '3' // sink, terminator, resource, terminator, namespace -> position, comparison
-	tableUndo         = '4' // sink, terminator, key             -> 1 and the value that the key had; nothing for none
+	tableDiskRow      = '4' // as tableRow, of what is on disk for the sink -> 1 for a tombstone or 0, and as tableRow
+	tableDiskPlace    = '5' // as tablePlace, with what is on disk for the sink
 	tableLogged       = 'Y' // no key                           -> the place in the log of the state that has all of it
 )
 

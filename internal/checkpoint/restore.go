@@ -104,8 +104,7 @@ func (o *one) apply(b *pebble.Batch) error {
 }
 
 // Finish gives each file to keep, and makes the directory a state, of which the log has everything at the place; nil is
-// nowhere. What was told to the disk of whoever wrote the log is taken back, and is then in the log only: the state is
-// no longer that of the place. A log that an earlier version wrote becomes a state of its format, which Open converts.
+// nowhere. A log that an earlier version wrote becomes a state of its format, which Open converts.
 func (r *Restorer) Finish(place []byte, keep func(name string, content []byte) error) error {
 	from, to := FileRange()
 	err := r.each(from, func(key, value []byte) error {
@@ -115,19 +114,14 @@ func (r *Restorer) Finish(place []byte, keep func(name string, content []byte) e
 	if err != nil {
 		return err
 	}
-	takenBack, err := r.takeBack()
-	if err != nil {
-		return err
-	}
 	format, err := r.formatOfRows()
 	if err != nil {
 		return err
 	}
 	return r.write(func(b *rows) error {
 		b.note(b.of.DeleteRange(from, to, nil))
-		b.removeAll([]byte{tableUndo})
 		b.remove(restoringKey())
-		if place != nil && !takenBack {
+		if place != nil {
 			b.set(loggedKey(), place)
 		}
 		b.set(formatKey(), []byte(strconv.Itoa(format)))

@@ -90,7 +90,7 @@ func playState(t *testing.T, r *rand.Rand) {
 		i := h.next()
 		touched[i.Resource] = true
 		must(t, plain.Apply(&i, rows))
-		must(t, state.Told(&i))
+		must(t, state.Acked(&i))
 		if r.Intn(10) > 0 {
 			continue
 		}

@@ -46,24 +46,9 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// record begins to keep what is to be undone, and to tell the journal. Without one, that the log has all of the state
-// counts no more: what follows may change it.
+// record begins to tell the journal. Without one, that the log has all of the state counts no more: what follows may
+// change it.
 func (d *database) record() error {
-	u := &undo{db: d, spooled: map[string]bool{}}
-	err := d.each([]byte{tableSpooled}, func(key, value []byte) error {
-		spool, err := parseSpool(value)
-		if err != nil {
-			return d.badValue("a spool", err)
-		}
-		if !spool.Empty() {
-			u.spooled[string(key[1:])] = true
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	d.undo = u
 	if d.opts.Journal == nil {
 		return d.forgetLogged()
 	}

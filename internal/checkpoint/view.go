@@ -14,27 +14,47 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Places are the saved places of the named sinks, by sink and resource; no names are all sinks.
+// Places are the saved places of the named sinks, with what is on disk for them, by sink and resource; no names are all
+// sinks.
 func (s *Store) Places(sinkNames ...string) (map[string]map[string]Places, error) {
+	all, err := s.places(tablePlace, sinkNames...)
+	if err != nil {
+		return nil, err
+	}
+	onDisk, err := s.places(tableDiskPlace, sinkNames...)
+	for name, resources := range onDisk {
+		if all[name] == nil {
+			all[name] = map[string]Places{}
+		}
+		maps.Copy(all[name], resources)
+	}
+	return all, err
+}
+
+// places are those of the table.
+func (d *database) places(table byte, sinkNames ...string) (map[string]map[string]Places, error) {
 	all := map[string]map[string]Places{}
-	err := s.each([]byte{tablePlace}, func(key, value []byte) error {
+	err := d.each([]byte{table}, func(key, value []byte) error {
 		parts := bytes.SplitN(key[1:], []byte{terminator}, 3)
 		if len(parts) != 3 {
-			return s.badValue("a position of a sink", errValue)
+			return d.badValue("a position of a sink", errValue)
 		}
 		name, resource, namespace := string(parts[0]), string(parts[1]), string(parts[2])
 		if len(sinkNames) > 0 && !slices.Contains(sinkNames, name) {
 			return nil
-		}
-		place, err := parsePlace(value)
-		if err != nil {
-			return s.badValue("a position of sink "+name, err)
 		}
 		if all[name] == nil {
 			all[name] = map[string]Places{}
 		}
 		if all[name][resource] == nil {
 			all[name][resource] = Places{}
+		}
+		if namespace == noPlace {
+			return nil
+		}
+		place, err := parsePlace(value)
+		if err != nil {
+			return d.badValue("a position of sink "+name, err)
 		}
 		all[name][resource][namespace] = place
 		return nil
@@ -135,20 +155,22 @@ func (s *Store) ForgetStream(stream *change.Stream) (gone bool, err error) {
 
 // SetPlaces makes the named sinks go on with the stream from the version, and returns where the first stood.
 func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version string) (was string, err error) {
-	places, err := s.Places(sinkNames...)
-	if err != nil {
-		return "", err
-	}
 	scope, resource, found := ScopeOf(stream), stream.Resource.String(), false
 	err = s.write(func(r *rows) error {
-		for _, name := range slices.Sorted(maps.Keys(places)) {
-			places[name][resource].Each(scope, func(namespace string, place Place) {
-				if !found {
-					was, found = places[name][resource].Lowest(scope).Version, true
-				}
-				place.At.Version, place.At.History = version, max(place.At.History, 1)
-				r.set(placeKey(name, resource, namespace), appendPlace(nil, place))
-			})
+		for _, table := range []byte{tableDiskPlace, tablePlace} {
+			places, err := s.places(table, sinkNames...)
+			if err != nil {
+				return err
+			}
+			for _, name := range slices.Sorted(maps.Keys(places)) {
+				places[name][resource].Each(scope, func(namespace string, place Place) {
+					if !found {
+						was, found = places[name][resource].Lowest(scope).Version, true
+					}
+					place.At.Version, place.At.History = version, max(place.At.History, 1)
+					r.set(placeKey(table, name, resource, namespace), appendPlace(nil, place))
+				})
+			}
 		}
 		return nil
 	})
@@ -194,7 +216,7 @@ func (s *Store) Select(sinkNames []string, resource string, query Query) iter.Se
 			}
 		}
 		for _, name := range slices.Sorted(slices.Values(sinkNames)) {
-			state := &SinkState{Name: name, db: s.database}
+			state := &SinkState{layer: newLayer(s.database, name), Name: name}
 			next, stop := iter.Pull2(state.Objects(resource, cmp.Or(query.Namespace, Others), ""))
 			defer stop()
 			f := &front{row: SinkRow{Sink: name}, next: next}
@@ -228,7 +250,7 @@ func (s *Store) Select(sinkNames []string, resource string, query Query) iter.Se
 
 // RowOf is what was saved last of the object for the sink.
 func (s *Store) RowOf(sinkName string, of Object) (Row, error) {
-	return (&SinkState{Name: sinkName, db: s.database}).SavedRow(of)
+	return (&SinkState{layer: newLayer(s.database, sinkName), Name: sinkName}).SavedRow(of)
 }
 
 // CountRows is the number of objects that the sink has of the resource, in the scope. It reads all of them.

@@ -47,12 +47,12 @@ func put(t *testing.T, store *checkpoint.Store, objects [][4]string) {
 		scope, at := checkpoint.ScopeOf(&stream), checkpoint.Point{History: 1, Version: fmt.Sprint(i + 1)}
 		selector := ""
 		if saved.Places[resourceOf(o[0])] == nil || saved.Places[resourceOf(o[0])][string(scope)].At.History == 0 {
-			must(t, saved.Told(&checkpoint.Item{
+			must(t, saved.Acked(&checkpoint.Item{
 				Kind: checkpoint.Begin, Resource: resourceOf(o[0]), Scope: scope, At: at, Selection: &selector,
 				Comparison: checkpoint.Comparison{ID: "1.1", Over: true, Namespace: string(scope)},
 			}))
 		}
-		must(t, saved.Told(&checkpoint.Item{
+		must(t, saved.Acked(&checkpoint.Item{
 			Kind: checkpoint.Told, Resource: resourceOf(o[0]), Scope: scope, At: at, Given: at,
 			Key: change.Key{Namespace: o[1], Name: o[2]}, UID: o[3],
 		}))

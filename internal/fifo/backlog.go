@@ -113,7 +113,7 @@ func (b *Backlog) Take(dst []*change.Record) (Turn, []*change.Record) {
 		return Over, dst
 	case behind && b.spool.readable():
 		return Disk, dst
-	case behind || b.queue.Len() == 0:
+	case behind || b.queue.Len() == 0 || !b.spool.saved.Empty(): // after a crash what the sink may have is either on disk or not
 		return Wait, dst
 	}
 	dst = b.queue.Pop(dst, b.batch)

@@ -75,8 +75,8 @@ func (b *Books) save() error {
 	}
 	var states []*checkpoint.SinkState
 	for at, s := range b.open {
-		if !s.IsEmpty() {
-			states = append(states, b.states[b.listeners[at].Name])
+		if state := b.states[b.listeners[at].Name]; !s.IsEmpty() || state.Merging() {
+			states = append(states, state)
 		}
 	}
 	var kept []checkpoint.KeptObject
@@ -92,8 +92,12 @@ func (b *Books) save() error {
 	saved := b.open
 	b.open, b.spools = nil, checkpoint.Spools{}
 	for at, s := range saved {
+		state := b.states[b.listeners[at].Name]
 		if !s.IsEmpty() {
-			b.listeners[at].saved(s, b.states[b.listeners[at].Name])
+			b.listeners[at].saved(s, state)
+		}
+		if state.Merging() {
+			b.listeners[at].work(true)
 		}
 	}
 	if len(states) > 0 {
@@ -142,6 +146,20 @@ func (b *Books) mark(name string) sink.Mark {
 	return sink.Mark(b.states[name].Mark)
 }
 
+// given are the places up to which the sink was given everything, by resource.
+func (b *Books) given(name string) map[string]checkpoint.Places {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.states[name].Given().Places
+}
+
+// giveUpDisk removes what is on disk for the sink.
+func (b *Books) giveUpDisk(name string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.store.GiveUpDisk(b.states[name])
+}
+
 // foldedAtOnce is how many ids of a log are folded before that is saved (I6).
 const foldedAtOnce = 1024
 
@@ -155,17 +173,17 @@ type folding struct {
 	err   error
 }
 
-// take takes the next id.
-func (f *folding) take(text string) {
+// take takes the next id, and says whether it says anything of what its sink has.
+func (f *folding) take(text string) (says bool) {
 	f.count++
 	id, err := change.ParseID(text)
 	if f.err != nil || err != nil {
-		return
+		return false
 	}
 	ours, err := f.ours(&id)
 	item, says := checkpoint.ItemOf(&id)
 	if f.err = err; err != nil || !ours || !says {
-		return
+		return false
 	}
 	if of := item.Object(); f.books.images != nil && item.Kind == checkpoint.Told {
 		f.books.images.forget(&of)
@@ -173,6 +191,7 @@ func (f *folding) take(text string) {
 	if f.items = append(f.items, item); len(f.items) >= foldedAtOnce {
 		f.flush()
 	}
+	return true
 }
 
 // flush saves what was folded.

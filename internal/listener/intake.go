@@ -18,8 +18,9 @@ import (
 // what it does not have yet. It is for any goroutine. Of one stream one goroutine at a time gives it changes (I3).
 type Intake struct {
 	Sink
-	observer Observer
-	shown    shown
+	clusterUID string
+	observer   Observer
+	shown      shown
 
 	mu       sync.Mutex // guards the following
 	life     Life
@@ -31,9 +32,7 @@ type Intake struct {
 	beside   beside
 	own      map[uint64]checkpoint.Item // by Seq: what the saved state is to know where the record does not say it
 	ledger   ledger
-	leaving  []untold              // with what was read from disk and is not acknowledged
-	left     []untold              // with what of the disk is acknowledged
-	state    *checkpoint.SinkState // SavedRow and Objects alone are asked here
+	state    *checkpoint.SinkState // what any goroutine may ask is asked here
 	numbers  *Numbers
 	resource resourceName
 	cut      context.CancelFunc // ends the writing without delivering what is left; nil while nobody writes
@@ -72,11 +71,10 @@ const held = math.MaxUint64
 
 // ledger is what is to be saved of what the sink has acknowledged.
 type ledger struct {
-	items  []checkpoint.Item
-	seqs   []uint64
-	mark   string
-	marked bool
-	size   int // bytes of the records, about
+	entries []entry
+	mark    string
+	marked  bool
+	size    int // bytes of the records, about
 }
 
 // resourceName remembers the name of the stream that was asked for last.
@@ -94,8 +92,8 @@ func (r *resourceName) get(stream *change.Stream) string {
 
 func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 	return Intake{
-		numbers: numbers,
-		Sink:    *s, observer: config.Observer, work: config.Work, ended: config.Ended,
+		numbers: numbers, clusterUID: config.ClusterUID,
+		Sink: *s, observer: config.Observer, work: config.Work, ended: config.Ended,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
 		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]checkpoint.Item{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),
@@ -232,14 +230,14 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 		return s.Newest(item.Object())
 	}
 	as, last, err := follower.Offer(&item, *way, newest)
+	if rec.Ignored && as == Taken && !last.Known() && err == nil {
+		last, err = newest()
+	}
 	if err != nil || s.at() != follower {
 		s.backlog.Cancel(rec.Size())
 		return NotOffered, err
 	}
 	defer s.signal()
-	if Debug != nil {
-		Debug("offer", s.Name, item.Resource, item.Key, item.At, as, last, follower.places[item.Resource])
-	}
 	switch as {
 	case Skipped, Moved:
 		s.backlog.Cancel(rec.Size())
@@ -252,7 +250,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 		s.backlog.Overdraw(gone.Size())
 		s.put(gone, Deleted(item.Object(), way.Scope, last, item.At.Below()))
 	}
-	if rec.Filtered {
+	if rec.Filtered || rec.Ignored && last.Exists() {
 		s.backlog.Cancel(rec.Size())
 		s.putSilent(rec, item)
 		return Accepted, nil
@@ -609,12 +607,16 @@ func (s *Seat) Has(resource, namespace, behind, upTo string) iter.Seq2[change.Ke
 				return
 			}
 		}
-		for row, err := range state.Objects(resource, namespace, behind) {
-			if err == nil && !within(row.Of.Key) {
-				return // they come in the order of the keys
-			}
-			if !yield(row.Of.Key, err) || err != nil {
-				return
+		for _, rows := range []iter.Seq2[checkpoint.SinkObject, error]{
+			state.Objects(resource, namespace, behind), state.ObjectsOnDisk(resource, namespace, behind),
+		} {
+			for row, err := range rows {
+				if err == nil && !within(row.Of.Key) {
+					break // they come in the order of the keys
+				}
+				if !yield(row.Of.Key, err) || err != nil {
+					return
+				}
 			}
 		}
 	}
@@ -737,13 +739,13 @@ func (i *Intake) serve(state *checkpoint.SinkState) {
 	defer i.mu.Unlock()
 	i.state, i.life = state, Serving
 	i.shown.showAll(state)
-	for _, places := range state.Places {
+	for _, places := range state.Given().Places {
 		for _, place := range places {
 			i.numbers.raise(place.Comparison.Number())
 		}
 	}
 	i.served++
-	i.follower = NewFollower(&state.Saved, i.ids)
+	i.follower = NewFollower(state.Given(), i.ids)
 }
 
 // halt notes that the sink failed for good. One that has a disk is given everything all the same, and goes on where it
@@ -792,5 +794,3 @@ func (i *Intake) leave() (replays []*change.Record) {
 
 // drop forgets what was acknowledged.
 func (l *ledger) drop() { *l = ledger{} }
-
-var Debug func(...any)

@@ -1,6 +1,8 @@
 package listener
 
 import (
+	"slices"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -8,23 +10,32 @@ import (
 
 // Saving is what one save has of a sink: what it has acknowledged, and what goes to disk for it.
 type Saving struct {
-	items  []checkpoint.Item
-	seqs   []uint64
-	mark   string
-	marked bool
-	chunks []fifo.Chunk
-	extent fifo.Spool
-	spools bool // the spool is another one than the state has
-	back   []*change.Record
-	taken  []*change.Record // what goes to disk
+	entries []entry
+	mark    string
+	marked  bool
+	chunks  []fifo.Chunk
+	extent  fifo.Spool
+	spools  bool // the spool is another one than the state has
+	back    []*change.Record
+	taken   []*change.Record // what goes to disk
 }
 
-// untold is what the state is told of that the sink is not given after all, and what it has of the object in its place.
-// That is saved with the removal from disk: until then the sink may take it again.
-type untold struct {
+// entry is an item in the ledger.
+type entry struct {
 	checkpoint.Item
-	was checkpoint.Row
+	seq uint64
+	as  entryKind
 }
+
+// entryKind is what becomes of an item.
+type entryKind byte
+
+const (
+	acked   entryKind = iota // the sink has it
+	spooled                  // it goes to disk
+	logged                   // the sink has it from disk
+	leftOut                  // the sink is not given it: it was on disk, and is not configured
+)
 
 // maxUnsaved is how much the ledger of a sink holds in memory at most, in bytes, about: while the state cannot be saved
 // the sink is given nothing more (I6).
@@ -42,10 +53,14 @@ func (i *Intake) acked(records []*change.Record, mark string) {
 		i.wakeWaiting()
 	}
 	for _, rec := range tracked {
-		i.enter(rec)
+		i.enter(rec, acked)
 	}
-	if whole {
-		i.left, i.leaving = append(i.left, i.leaving...), nil
+	if len(tracked) < len(records) {
+		for _, rec := range records {
+			if !slices.Contains(tracked, rec) {
+				i.enterRead(rec, logged)
+			}
+		}
 	}
 	if whole && mark != "" {
 		i.ledger.mark, i.ledger.marked = mark, true
@@ -54,16 +69,31 @@ func (i *Intake) acked(records []*change.Record, mark string) {
 }
 
 // enter puts what the record says into the ledger. The caller holds mu.
-func (i *Intake) enter(rec *change.Record) {
+func (i *Intake) enter(rec *change.Record, as entryKind) {
 	item, says := i.own[rec.Seq]
 	if says {
 		delete(i.own, rec.Seq)
 	} else if item, says = i.itemOf(rec); !says {
 		return
 	}
-	l := &i.ledger
-	l.items, l.seqs = append(l.items, item), append(l.seqs, rec.Seq)
-	l.size += itemBytes + len(item.Key.Namespace) + len(item.Key.Name)
+	i.ledger.add(entry{item, rec.Seq, as})
+}
+
+// enterRead puts what is known of a record that was on disk into the ledger: as much as a log tells of it. The caller
+// holds mu.
+func (i *Intake) enterRead(rec *change.Record, as entryKind) {
+	if rec.Replay != nil {
+		return
+	}
+	id := rec.ID(i.clusterUID)
+	if item, says := checkpoint.ItemOf(&id); says {
+		i.ledger.add(entry{item, 0, as})
+	}
+}
+
+func (l *ledger) add(one entry) {
+	l.entries = append(l.entries, one)
+	l.size += itemBytes + len(one.Key.Namespace) + len(one.Key.Name)
 }
 
 // itemOf is what the record tells, false where that is nothing that is saved.
@@ -100,12 +130,12 @@ func (i *Intake) Take() *Saving {
 		taken, s.back = i.backlog.SpillNext(maxSpooled())
 		s.taken = taken
 		for _, rec := range taken {
-			i.enter(rec)
+			i.enter(rec, spooled)
 		}
 		s.chunks = i.backlog.Chunks()
 	}
 	l := &i.ledger
-	s.items, s.seqs, s.mark, s.marked = l.items, l.seqs, l.mark, l.marked
+	s.entries, s.mark, s.marked = l.entries, l.mark, l.marked
 	l.drop()
 	return s
 }
@@ -120,59 +150,60 @@ func (s *Saving) Chunks() []fifo.Chunk { return s.chunks }
 // Apply makes it part of the state, which is to be saved then, and says how the spool is to be. It is called once.
 func (i *Intake) Apply(s *Saving, state *checkpoint.SinkState, spools *checkpoint.Spools) error {
 	var kept []fifo.Chunk
-	var left []untold
-	i.use(func(b *fifo.Backlog) {
-		s.extent, kept, s.spools = b.Saving(s.chunks)
-		left, i.left = i.left, nil
-	})
-	for at := range left {
-		if err := state.Untold(&left[at].Item, left[at].was); err != nil {
-			return err
-		}
-	}
+	i.use(func(b *fifo.Backlog) { s.extent, kept, s.spools = b.Saving(s.chunks) })
 	if s.spools {
 		spools.Extents[i.Name], spools.Chunks[i.Name] = s.extent, kept
-		if len(kept) > 0 {
-			if err := state.Spooled(true, state); err != nil {
-				return err
-			}
-		}
+		state.Waits(!s.extent.Empty())
 	}
-	tell := state.Told
-	if i.Coalesce {
-		tell = state.Found // a newer state may be in the place of an older one, before what is between them
-	}
-	for at := range s.items {
-		if err := tell(&s.items[at]); err != nil {
+	for at := range s.entries {
+		if err := i.applyOne(&s.entries[at], state); err != nil {
 			return err
 		}
 	}
 	if s.marked {
 		state.Mark = s.mark
 	}
-	if s.spools {
-		return state.Spooled(!s.extent.Empty(), state)
-	}
 	return nil
+}
+
+// applyOne applies an entry. Where the queue coalesces, a newer state may be in the place of an older one, before what is
+// between them.
+func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
+	switch {
+	case e.as == leftOut:
+		scope := e.Scope
+		if e.Kind == checkpoint.Told || e.Kind == checkpoint.Sync {
+			scope = checkpoint.Scope(e.Key.Namespace)
+		}
+		state.LeaveOut(e.Resource, scope)
+		return nil
+	case e.as == logged:
+		return state.Logged(&e.Item)
+	case e.as == spooled:
+		return state.Spooled(&e.Item, i.Coalesce)
+	case i.Coalesce:
+		return state.Found(&e.Item)
+	}
+	return state.Acked(&e.Item)
 }
 
 // IsEmpty says whether there is nothing to save.
 func (s *Saving) IsEmpty() bool {
-	return len(s.items) == 0 && !s.marked && len(s.chunks) == 0 && !s.spools
+	return len(s.entries) == 0 && !s.marked && len(s.chunks) == 0 && !s.spools
 }
 
 // Saved notes that the state has it.
 func (i *Intake) Saved(s *Saving) {
-	for at := range s.items {
-		if s.items[at].Kind == checkpoint.End {
-			i.ended(i.Name, &s.items[at])
+	for at := range s.entries {
+		if e := &s.entries[at]; e.Kind == checkpoint.End && (e.as == acked || e.as == logged) {
+			i.ended(i.Name, &e.Item)
 		}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for at, seq := range s.seqs {
-		item := &s.items[at]
-		if of := item.Object(); item.Kind == checkpoint.Told && i.told[of].seq == seq {
+	for at := range s.entries {
+		e := &s.entries[at]
+		if of := e.Object(); e.Kind == checkpoint.Told && e.seq != 0 && i.told[of].seq == e.seq {
 			delete(i.told, of)
 		}
 	}

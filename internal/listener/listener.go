@@ -32,10 +32,7 @@ type Listener struct {
 	done    int                 // so many of it are acknowledged
 	mark    sink.Mark           // after the last write
 	retried map[string]struct{} // ids of the batch that failed, and that the log holds all the same
-	doubted map[string]*bool    // by the ids of the first batch on disk, and of their notes: whether the log holds it
-	// found is what the log has of objects after the mark, while something is on disk: who put that there may not have
-	// known of it, since a slow network can bring a killed process' last words late.
-	found   map[checkpoint.Object]checkpoint.Row
+	tail    tail
 	known   *sink.Mark // the mark that the sink was told is saved
 	isSaved atomic.Pointer[sink.Mark]
 	opened  chan struct{} // closed when the first attempt to open the sink is over
@@ -75,7 +72,7 @@ func (l *Listener) Opened() <-chan struct{} { return l.opened }
 func (l *Listener) saved(s *Saving, state *checkpoint.SinkState) {
 	mark := sink.Mark(state.Mark)
 	l.isSaved.Store(&mark)
-	l.shown.show(s.items, state)
+	l.shown.show(s.entries, state)
 	l.Saved(s)
 	for _, rec := range s.back {
 		l.giveBack(rec)
@@ -133,11 +130,6 @@ func (l *Listener) deliverAll(ctx context.Context) error {
 			return err
 		}
 		l.taken, l.done = batch, 0
-		if Debug != nil {
-			for _, r := range batch {
-				Debug("take", l.Name, r.Seq, r.Op, r.Key, r.ResourceVersion)
-			}
-		}
 		if err := l.deliver(ctx, batch); err != nil {
 			return err
 		}
@@ -187,7 +179,9 @@ func (l *Listener) settle(n int, mark sink.Mark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acked(batch, string(mark))
-	l.work(len(l.ledger.items) >= checkpoint.MaxRecords || l.ledger.size > maxUnsaved/2)
+	extent := l.backlog.Extent()
+	isRead := !extent.Empty() // what comes next is taken when this is saved
+	l.work(isRead || len(l.ledger.entries) >= checkpoint.MaxRecords || l.ledger.size > maxUnsaved/2)
 }
 
 // stop stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run

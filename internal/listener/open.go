@@ -76,12 +76,51 @@ func (l *Listener) openOnce(ctx context.Context) error {
 			return fmt.Errorf("read the mark: %w", err)
 		}
 	}
+	if l.tail.other || l.isBack() {
+		if err := l.giveUpDisk(); err != nil {
+			return err
+		}
+	}
 	l.mark, l.retried = mark, nil
 	found := 0
 	if after != nil {
 		found = after.count
 	}
 	return l.begin(found)
+}
+
+// isBack says whether a stream is configured again of which something was left out that waited on disk. What is left
+// there of it would come before that.
+func (l *Listener) isBack() bool {
+	given := l.books.given(l.Name)
+	return slices.ContainsFunc(l.Streams(), func(s *change.Stream) bool {
+		return l.Takes(s) && given[s.Resource.String()].LeftOut(checkpoint.ScopeOf(s))
+	})
+}
+
+// giveUpDisk removes what an earlier life has left on disk, where the log has gone on in another way than with that: what
+// is on disk follows from what the sink was told then, and not from what its log has. The sink goes on from its log.
+func (l *Listener) giveUpDisk() error {
+	l.tail = tail{}
+	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
+	if err := l.books.giveUpDisk(l.Name); err != nil {
+		return fmt.Errorf("give up what is on disk for sink %s: %w", l.Name, err)
+	}
+	return nil
+}
+
+// tail is what the log has after the mark, where something is on disk for the sink.
+type tail struct {
+	first map[string]*bool // by the ids of the first batch on disk, and of their notes: whether the log holds it
+	other bool             // the log holds something else
+}
+
+func (t *tail) take(id string, says bool) {
+	if found := t.first[id]; found != nil {
+		*found = true
+		return
+	}
+	t.other = t.other || says && t.first != nil
 }
 
 // begin saves where the sink stands, before its first record, and has it offered everything.
@@ -113,75 +152,18 @@ type afterMark struct {
 // beginFold begins to read what an earlier life of the sink has left.
 func (l *Listener) beginFold() (*afterMark, error) {
 	fold := &folding{books: l.books, name: l.Name, ours: l.isOurs}
-	for id := range l.doubted {
-		*l.doubted[id] = false
-	}
-	if l.found = nil; query(&l.Intake, (*fifo.Backlog).Behind) {
-		l.found = map[checkpoint.Object]checkpoint.Row{}
+	l.tail.other = false
+	for _, found := range l.tail.first {
+		*found = false
 	}
 	letters, settled, err := l.claimed()
 	after := &afterMark{settle: func() error { return errors.Join(fold.end(), settled()) }}
 	after.take = func(id string) {
 		after.count++
 		letters(id)
-		if found := l.doubted[id]; found != nil {
-			*found = true
-		}
-		fold.take(id)
-		l.noteFound(id)
+		l.tail.take(id, fold.take(id))
 	}
 	return after, err
-}
-
-// noteFound notes what the log has of an object beside what is on disk.
-func (l *Listener) noteFound(text string) {
-	if l.found == nil {
-		return
-	}
-	id, err := change.ParseID(text)
-	if err != nil {
-		return
-	}
-	if item, says := checkpoint.ItemOf(&id); says && item.Kind == checkpoint.Told {
-		if was := l.found[item.Object()]; item.At.After(was.At) {
-			l.found[item.Object()] = checkpoint.Row{At: item.At, UID: item.UID, Gone: item.Gone}
-		}
-	}
-}
-
-// isKnown says of what comes from disk whether the log has it, or something newer of its object, since before the sink was
-// opened. after is what follows. gone is the delete of the object that the log has under its name, where nobody tells of
-// it; nil is none.
-func (l *Listener) isKnown(rec *change.Record, after []*change.Record) (known bool, gone *change.Record) {
-	of := checkpoint.Object{Resource: rec.Stream.Resource.String(), Key: rec.Key}
-	last, is := l.found[of]
-	if !is || !rec.Op.OfObject() {
-		return false, nil
-	}
-	at, deletes := pointOf(rec, rec.ResourceVersion), rec.Op == change.Deleted
-	switch {
-	case last.At.After(at), last.At == at && rec.Op != change.Sync:
-		return rec.Seq == 0, nil
-	case rec.Op == change.Sync:
-		return false, nil
-	}
-	if deletes && last.UID != rec.UID && !last.Gone && rec.Seq == 0 {
-		if slices.ContainsFunc(after, func(r *change.Record) bool { return r.Key == rec.Key }) { // which tells of what has taken its place
-			return true, nil
-		}
-		l.found[of] = checkpoint.Row{At: at, UID: last.UID, Gone: true}
-		return true, goneRecord(rec, rec.Key, last, at)
-	}
-	delete(l.found, of)
-	switch {
-	case rec.Seq != 0:
-		return false, nil
-	case last.Gone:
-		return deletes, nil
-	case last.UID != rec.UID:
-		return false, goneRecord(rec, rec.Key, last, at.Below())
-	}
-	return false, nil
 }
 
 // beginRetry begins to read what the batch that failed has left.
@@ -294,7 +276,7 @@ func (l *Listener) recall(ctx context.Context) error {
 		return nil
 	}
 	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
-	l.doubted = nil
+	l.tail = tail{}
 	fold := &folding{books: l.books, name: l.Name, ours: l.isOurs}
 	err := log.Recall(ctx, func(id string) error {
 		fold.take(id)
@@ -318,16 +300,16 @@ func (l *Listener) loadSpool() error {
 		return fmt.Errorf("read the spool of sink %s: %w", l.Name, err)
 	}
 	var oldest time.Time
-	l.doubted = map[string]*bool{}
+	l.tail = tail{}
+	if len(records) > 0 {
+		oldest, l.tail.first = records[0].Received, map[string]*bool{}
+	}
 	for _, rec := range records {
 		id, found := rec.ID(l.ClusterUID), new(bool)
-		l.doubted[id.String()] = found
+		l.tail.first[id.String()] = found
 		for _, note := range change.NotesOf(id) {
-			l.doubted[note.String()] = found
+			l.tail.first[note.String()] = found
 		}
-	}
-	if len(records) > 0 {
-		oldest = records[0].Received
 	}
 	l.use(func(b *fifo.Backlog) { b.Resume(saved, oldest) })
 	return nil
@@ -347,17 +329,17 @@ func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	doubted := l.doubted
-	l.doubted = nil
-	records = slices.DeleteFunc(records, func(rec *change.Record) bool {
-		found := doubted[rec.ID(l.ClusterUID).String()]
-		return found != nil && *found
-	})
+	first := l.tail.first
+	l.tail = tail{}
+	has := l.held(records, func(id string) bool { return first[id] != nil && *first[id] })
+	records = slices.DeleteFunc(records, func(rec *change.Record) bool { return has[rec] })
 	records, left := l.stillTaken(records)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.backlog.TakeRead(&before, &after, records)
-	l.leaving = l.untold(left)
+	for _, rec := range left {
+		l.enterRead(rec, leftOut)
+	}
 	l.signal()
 	if len(records) == 0 {
 		l.acked(nil, string(l.mark))
@@ -399,26 +381,6 @@ func isOf(s *change.Stream, rec *change.Record) bool {
 		all = namespace == ""
 	}
 	return s.Resource.String() == rec.Stream.Resource.String() && (s.Namespace == "" || s.Namespace == namespace || all)
-}
-
-// untold are what the records said, and how far that is taken back: the sink is not told what was on disk for it.
-func (l *Listener) untold(records []*change.Record) (all []untold) {
-	for _, rec := range records {
-		id := rec.ID(l.ClusterUID)
-		item, says := checkpoint.ItemOf(&id)
-		if !says {
-			continue
-		}
-		if rec.Snapshot != nil {
-			item.From, item.Comparison.Reason = pointOf(rec, rec.Snapshot.From), rec.Snapshot.Reason
-		}
-		was := checkpoint.Row{At: item.At.Below(), UID: item.UID}
-		if rec.Op == change.Added {
-			was = checkpoint.Row{}
-		}
-		all = append(all, untold{item, was})
-	}
-	return all
 }
 
 // shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What

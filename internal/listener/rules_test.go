@@ -26,12 +26,11 @@ var rules = map[string]struct{ file, with, without string }{
 	"highest":  {"../checkpoint/fold.go", "!i.At.After(row.At)", "row.At.History == 99"},
 	"high":     {"../checkpoint/fold.go", "if i.At.After(place.High) {", "if false {"},
 	"asked":    {"follower.go", "if place := places[checkpoint.Others]; place.Asked != \"\"", "if place := places[checkpoint.Others]; false"},
-	"disk":     {"../checkpoint/fold.go", "if s.OnDisk {\n\t\treturn nil", "if false {\n\t\treturn nil"},
 	"tombs":    {"../checkpoint/fold.go", "\t\tif place.Comparison.UnderWay() {", "\t\tif false {"},
 }
 
 // played are the rules that the world itself plays for whoever carries items to and fro.
-var played = []string{"fold", "frames", "lowest", "resume", "join", "recall", "order", "spooltail"}
+var played = []string{"fold", "frames", "lowest", "resume", "join", "recall", "order", "spooltail", "otherwise"}
 
 // TestEachRuleIsNoticed takes out each rule in turn.
 func TestEachRuleIsNoticed(t *testing.T) {

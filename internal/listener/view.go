@@ -70,28 +70,28 @@ func (v *shown) showAll(state *checkpoint.SinkState) {
 	if v.moved == nil {
 		v.moved, v.began = map[part]time.Time{}, time.Now()
 	}
-	for resource, places := range state.Places {
+	for resource, places := range state.Given().Places {
 		v.places[resource] = maps.Clone(places)
 	}
 }
 
 // show shows what has changed with the items.
-func (v *shown) show(items []checkpoint.Item, state *checkpoint.SinkState) {
+func (v *shown) show(entries []entry, state *checkpoint.SinkState) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.places == nil {
 		return
 	}
 	now, changed := time.Now(), map[string]bool{}
-	for at := range items {
-		item := &items[at]
+	for at := range entries {
+		item := &entries[at]
 		changed[item.Resource] = true
 		if item.Given != (checkpoint.Point{}) || item.Kind == checkpoint.Begin {
 			v.moved[part{item.Resource, item.Scope}] = now
 		}
 	}
 	for resource := range changed {
-		v.places[resource] = maps.Clone(state.Places[resource])
+		v.places[resource] = maps.Clone(state.Given().Places[resource])
 	}
 	v.mark = state.Mark
 }

@@ -163,19 +163,54 @@ type log struct {
 	from            map[int]Point // of a gap, by its place
 }
 
-// disk is what is saved of one sink.
+// disk is what is saved of one sink: the fold of its log, and on top of that what its spool says.
 type disk struct {
 	Saved
 	rows  memory
 	spool []slot
+	above *disk // of the spool; nil is that it is empty
 }
 
 func (d *disk) clone() *disk {
-	c := &disk{Saved: Saved{Mark: d.Mark, Places: map[string]Places{}, OnDisk: d.OnDisk}, rows: maps.Clone(d.rows), spool: slices.Clone(d.spool)}
+	c := &disk{Saved: Saved{Mark: d.Mark, Places: map[string]Places{}}, rows: maps.Clone(d.rows), spool: slices.Clone(d.spool)}
 	for resource, places := range d.Places {
 		c.Places[resource] = maps.Clone(places)
 	}
+	if d.above != nil {
+		c.above = d.above.clone()
+	}
 	return c
+}
+
+// given is what the sink was given, with its spool.
+func (d *disk) given() *disk {
+	if d.above != nil {
+		return d.above
+	}
+	return d
+}
+
+// spooled makes an item part of what the spool says.
+func (d *disk) spooled(i *Item) {
+	if d.above == nil {
+		d.above = d.clone()
+		d.above.spool = nil
+	}
+	check(d.above.Apply(i, d.above.rows))
+}
+
+// merge makes what the spool said part of the fold, where it is empty.
+func (d *disk) merge() {
+	if d.above == nil || len(d.spool) > 0 {
+		return
+	}
+	for of, row := range d.above.rows {
+		if row.At.After(d.rows[of].At) {
+			d.rows[of] = row
+		}
+	}
+	d.Merge(&d.above.Saved)
+	d.above = nil
 }
 
 func (d *disk) mark() int { n, _ := strconv.Atoi(d.Mark); return n }
@@ -327,7 +362,7 @@ func (w *world) running() (all []*sinkRun) {
 
 // newest is what the sink was told last of the object, also by what is on its way.
 func (run *sinkRun) newest(of Object) Row {
-	row := run.disk.rows[of]
+	row := run.disk.given().rows[of]
 	for _, s := range slices.Concat(run.acked, run.queue) {
 		if s.Kind == Told && s.Object() == of && !s.onDisk && s.At.After(row.At) {
 			row = Row{At: s.At, UID: s.UID, Gone: s.Gone}
@@ -345,7 +380,7 @@ func (w *world) open(l *log) {
 	}
 	if len(l.slots) < d.mark() && w.on("recall") {
 		w.say("lost", l.name)
-		d.rows, d.spool, d.OnDisk = memory{}, nil, false
+		d.rows, d.spool, d.above = memory{}, nil, nil
 		d.Recall(true)
 		for i := range l.slots {
 			if item := read(wire(&l.slots[i].Item)); item.Kind == Told {
@@ -355,18 +390,28 @@ func (w *world) open(l *log) {
 		d.Mark = strconv.Itoa(len(l.slots))
 	}
 	tail := l.slots[min(d.mark(), len(l.slots)):]
-	inLog := map[string]bool{}
+	inLog, first, other := map[string]bool{}, map[string]bool{}, false
+	for i := range d.spool[:min(len(d.spool), atOnce)] {
+		first[d.spool[i].id()] = true
+	}
 	for i := range tail {
-		inLog[tail[i].id()] = true
+		id := tail[i].id()
+		inLog[id], other = true, other || !first[id]
 	}
 	for i := range tail {
 		s := read(wire(&tail[i].Item))
 		if !w.on("fold") || s.Kind != Told && !w.on("frames") {
 			continue
 		}
+		if d.above != nil {
+			check(d.above.Fold(&s, d.above.rows))
+		}
 		check(d.Fold(&s, d.rows))
 	}
 	d.Mark = strconv.Itoa(len(l.slots))
+	if other && len(d.spool) > 0 && w.on("otherwise") {
+		d.spool, d.above = nil, nil
+	}
 	run := &sinkRun{world: w, log: l, disk: d, reader: map[string]*reading{}}
 	var left []slot
 	for _, s := range d.spool {
@@ -376,12 +421,12 @@ func (w *world) open(l *log) {
 		}
 	}
 	d.spool = left
-	check(d.Spooled(len(left) > 0, d.rows))
+	d.merge()
 	for i := range left {
 		s := left[i]
 		run.queue = append(run.queue, &s)
 	}
-	run.f = NewFollower(&d.Saved, w.id)
+	run.f = NewFollower(&d.given().Saved, w.id)
 	w.runs[l.name] = run
 	w.say("open", l.name, d.Places[resource], d.rows, len(d.spool))
 }
@@ -578,7 +623,7 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 				rd.objects[key], all[key] = o, true
 			}
 		}
-		for of := range run.disk.rows {
+		for of := range run.disk.given().rows {
 			all[of.Key] = true
 		}
 		for _, s := range slices.Concat(run.acked, run.queue) {
@@ -648,10 +693,16 @@ func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, ke
 	}
 }
 
+// atOnce is how many are written at once, at most.
+const atOnce = 15
+
 // write writes a batch, which may fail after a part of each partition.
 func (w *world) write(run *sinkRun, fails float64, most int) {
 	if len(run.queue) == 0 {
 		return
+	}
+	if slices.ContainsFunc(run.acked, func(s *slot) bool { return s.onDisk }) {
+		return // what comes next is taken when this is saved
 	}
 	n := 1 + w.r.Intn(most)
 	l := run.log
@@ -674,6 +725,9 @@ func (w *world) write(run *sinkRun, fails float64, most int) {
 		run.since = len(l.slots)
 	}
 	n = min(n, len(run.queue))
+	if other := slices.IndexFunc(run.queue[:n], func(s *slot) bool { return !s.onDisk }); other > 0 {
+		n = other // what comes from disk is written by itself
+	}
 	batch := run.queue[:n]
 	failed := w.r.Float64() < fails
 	var segments [][]*slot
@@ -748,30 +802,35 @@ func (w *world) commit(run *sinkRun) {
 	d := run.disk
 	for _, s := range run.acked {
 		if !s.onDisk {
+			if d.above != nil {
+				check(d.above.Apply(&s.Item, d.above.rows))
+			}
 			check(d.Apply(&s.Item, d.rows))
 		}
 		d.Mark = strconv.Itoa(s.mark)
 		if s.onDisk {
-			id := s.id()
+			id, item := s.id(), s.Item
+			if s.Kind != Bookmark {
+				item = read(wire(&s.Item))
+			}
+			check(d.Fold(&item, d.rows))
 			d.spool = slices.DeleteFunc(d.spool, func(x slot) bool { return x.id() == id })
 		}
 	}
 	run.acked = nil
-	check(d.Spooled(len(d.spool) > 0, d.rows))
 	if run.log.spool && w.r.Float64() < .5 {
-		check(d.Spooled(true, d.rows))
 		for _, s := range run.queue {
 			if s.onDisk {
 				continue
 			}
-			check(d.Apply(&s.Item, d.rows))
+			d.spooled(&s.Item)
 			if s.onDisk = true; s.Kind != Bookmark {
 				d.spool = append(d.spool, *s)
 			}
 		}
 		run.queue = slices.DeleteFunc(run.queue, func(s *slot) bool { return s.Kind == Bookmark })
-		check(d.Spooled(len(d.spool) > 0, d.rows))
 	}
+	d.merge()
 	check(d.Settle(resource, d.rows))
 	w.old = append(w.old, w.copyOf(w.disks))
 	w.old = w.old[max(0, len(w.old)-12):]
@@ -800,7 +859,7 @@ func (w *world) crash() {
 	w.say("crash")
 	for _, run := range w.running() {
 		if w.r.Float64() < .7 {
-			w.write(run, .7, 15)
+			w.write(run, .7, atOnce)
 		}
 	}
 	w.runs, w.line, w.history = map[int]*sinkRun{}, nil, 0
@@ -896,10 +955,12 @@ func (w *world) step() {
 		}
 		if w.history == w.server.history && run.f.From(Way{Resource: resource, Scope: scope}).History == w.history {
 			run.f.Ask(Way{Resource: resource, Scope: of}, change.Requested)
-			if run.disk.Places[resource] == nil {
-				run.disk.Places[resource] = Places{}
+			for d := run.disk; d != nil; d = d.above {
+				if d.Places[resource] == nil {
+					d.Places[resource] = Places{}
+				}
+				Ask(d.Places[resource], of, change.Requested)
 			}
-			Ask(run.disk.Places[resource], of, change.Requested)
 			w.follow(run, run.line)
 		}
 	case x < .975 && w.restores:

@@ -53,15 +53,6 @@ func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Recor
 		if rec.Op == change.Bookmark {
 			continue
 		}
-		if len(l.found) > 0 {
-			known, gone := l.isKnown(rec, batch[i+1:])
-			if gone != nil {
-				todo = append(todo, due{gone, first + i})
-			}
-			if known {
-				continue
-			}
-		}
 		if l.Narrow != nil {
 			if rec = l.Narrow(rec); rec.Filtered {
 				continue
@@ -182,29 +173,35 @@ func upTo(todo []due, n int) int {
 	return todo[n].at
 }
 
-// skipRetried leaves out what the log holds of a batch that failed. A bucket and a compacted topic hold the newest of an
-// object alone: what comes before that was written, too.
+// skipRetried leaves out what the log holds of a batch that failed.
 func (l *Listener) skipRetried(todo []due) []due {
 	if len(l.retried) == 0 {
 		return todo
 	}
+	records := make([]*change.Record, len(todo))
+	for at := range todo {
+		records[at] = todo[at].Record
+	}
+	has := l.held(records, func(id string) bool { _, found := l.retried[id]; return found })
+	l.retried = nil
+	return slices.DeleteFunc(todo, func(d due) bool { return has[d.Record] })
+}
+
+// held are those of the records that the log holds, which has what isFound says. A bucket and a compacted topic hold the
+// newest of an object alone: what comes before that was written, too.
+func (l *Listener) held(records []*change.Record, isFound func(id string) bool) map[*change.Record]bool {
 	type object struct {
 		stream string
 		key    change.Key
 	}
-	newer := map[object]bool{}
-	var left []due
-	for _, d := range slices.Backward(todo) {
-		of := object{d.Stream.String(), d.Key}
-		if _, found := l.retried[d.ID(l.ClusterUID).String()]; found || newer[of] && d.Op.OfObject() {
-			newer[of] = true
-			continue
+	newer, held := map[object]bool{}, map[*change.Record]bool{}
+	for _, rec := range slices.Backward(records) {
+		of := object{rec.Stream.String(), rec.Key}
+		if isFound(rec.ID(l.ClusterUID).String()) || newer[of] && rec.Op.OfObject() {
+			newer[of], held[rec] = true, true
 		}
-		left = append(left, d)
 	}
-	slices.Reverse(left)
-	l.retried = nil
-	return left
+	return held
 }
 
 // tooLarge is the reason of a *sink.RejectedError that Oversize is about.

@@ -55,12 +55,16 @@ func (l *life) exporter() (err error) {
 	if err != nil {
 		return err
 	}
-	return pipeline.Run(l.ctx, pipeline.Config{
+	err = pipeline.Run(l.ctx, pipeline.Config{
 		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store, Images: images,
 		Reshape:  func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
 		Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
 		Overtaken: l.lost, Prove: log.proof(),
 	})
+	if isFenced(err) {
+		l.shutOut()
+	}
+	return err
 }
 
 // options are what the state is opened with.
