@@ -106,7 +106,7 @@ func (r *rig) has(name string, position int, objects ...string) {
 		})
 	}
 	for _, item := range append(all, end) {
-		r.must(state.Told(&item))
+		r.must(state.Acked(&item))
 	}
 	state.Mark = "0"
 	r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{}, nil))
