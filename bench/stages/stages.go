@@ -256,15 +256,20 @@ func (s *setup) append(b testing.TB, n int) {
 	}
 }
 
-// commit saves records in batches, each with its fsync.
+// commit saves what a sink was told in batches, each with its fsync.
 func (s *setup) commit(b testing.TB, n int) {
-	batch := make([]*change.Record, 0, batchSize)
+	state, err := s.store.LoadSink(sinkName)
+	fail(b, "load", err)
 	for i := range n {
 		rec := &s.records[i%window]
-		rec.Position = change.Position{ResourceVersion: rec.ResourceVersion}
-		if batch = append(batch, rec); len(batch) == batchSize || i == n-1 {
-			fail(b, "commit", s.store.Commit(checkpoint.Batch{Records: batch, Marks: map[string]sink.Mark{sinkName: sink.Mark(fmt.Sprint(i))}}))
-			batch = batch[:0]
+		at := checkpoint.Point{History: 1, Version: rec.ResourceVersion}
+		item := checkpoint.Item{
+			Kind: checkpoint.Told, Resource: rec.Stream.Resource.String(), Scope: checkpoint.Others, At: at, Given: at, Key: rec.Key, UID: rec.UID,
+		}
+		fail(b, "tell", state.Acked(&item))
+		if i%batchSize == batchSize-1 || i == n-1 {
+			state.Mark = fmt.Sprint(i)
+			fail(b, "commit", s.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{}, nil))
 		}
 	}
 }

@@ -70,8 +70,6 @@ type Record struct {
 	Form string
 	// Last marks the last record of a snapshot that speaks of an object.
 	Last bool
-	// Position, where not zero, is the stream's position once this record and all before it are delivered.
-	Position Position
 	// Given, where not "", is the version up to which the listener that has the record was given everything of the
 	// stream, once it has it.
 	Given string

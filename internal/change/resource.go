@@ -126,14 +126,3 @@ type Image struct {
 	Version string // "" where an earlier version has kept it
 	Object  []byte
 }
-
-// SinkOnly is an object that one sink was given before a crash, and that the saved inventory does not know. The watch
-// brings it again, unless the server has forgotten; if it is deleted meanwhile, nobody else remembers that the sink
-// has it.
-type SinkOnly struct {
-	Sink string
-	Entry
-	// Undeleted says that the watch will not bring it again: it is gone, and the sink's log has lost the record that
-	// said so.
-	Undeleted bool
-}

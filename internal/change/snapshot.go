@@ -54,18 +54,6 @@ type Owed struct {
 	// Generation tells a pending snapshot from the same one that was noted again: the snapshot of an older generation
 	// does not pay it, because what is owed now may concern what that snapshot has passed.
 	Generation uint64
-	// After is the joined key up to which the sink has the objects already, at some version that the stream has passed
-	// since; "" is none.
-	After string
-	// From and Since, in ms since 1970, are the stream's resourceVersion and the time when the sink left, where the
-	// reason is Absent and they are known.
-	From  string
-	Since int64
-}
-
-// Same says whether both are the same pending snapshot of one stream, of whatever generation.
-func (o Owed) Same(other Owed) bool {
-	return o.Sink == other.Sink && o.Reason == other.Reason && o.Limits == other.Limits
 }
 
 // Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
@@ -85,14 +73,9 @@ type Snapshot struct {
 	Epoch string
 	// Sinks are the ones that a full snapshot is for; nil is all.
 	Sinks []string
-	// Generation is that of the pending snapshot which the SnapshotEnd of a full snapshot pays.
-	Generation uint64
 	// Limits say which objects it is of, where it is not of all.
 	Limits Limits `json:",omitzero"`
-	// Ordered says that a delivered Sync record proves its sink to have all objects up to the record's key, so that an
-	// interrupted snapshot can go on after it.
-	Ordered bool
-	Counts  Counts
+	Counts Counts
 }
 
 // Counts says what a reconcile emitted.

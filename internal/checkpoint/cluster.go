@@ -2,11 +2,8 @@ package checkpoint
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Cluster is whose changes a state is about.
@@ -81,12 +78,6 @@ func (i identity) SetCluster(c Cluster) error {
 	})
 }
 
-// MeetCluster notes durably that the cluster of the uid is behind the name now, before anything is told of it.
-func (i identity) MeetCluster(uid string) error {
-	_, err := i.Met(uid)
-	return err
-}
-
 // Clusters are the uids of all clusters that were ever behind the name: what is told under another one is not ours.
 func (i identity) Clusters() ([]string, error) {
 	var uids []string
@@ -101,14 +92,8 @@ func (i identity) Clusters() ([]string, error) {
 		uids = append(uids, string(key[1:]))
 		return nil
 	})
-	positions, positionsErr := streams{i.database}.Positions() // of a state that older versions wrote
-	for _, position := range positions {
-		if position.Epoch != "" && position.Epoch != change.Interrupted {
-			uids = append(uids, change.ClusterOf(position.Epoch))
-		}
-	}
 	slices.Sort(uids)
-	return slices.Compact(uids), errors.Join(err, positionsErr)
+	return slices.Compact(uids), err
 }
 
 // redactionKeySize is that of the hash that it is used with, SHA-256.

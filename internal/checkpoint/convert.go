@@ -1,10 +1,10 @@
 package checkpoint
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/binary"
 	"fmt"
-	"iter"
+
 	"maps"
 	"slices"
 	"strconv"
@@ -12,15 +12,6 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
-
-// sharedTables are those of format 1, in which all sinks shared one inventory and one position of each stream. A state
-// of this format has nothing in them.
-func sharedTables() []byte {
-	return []byte{
-		tableAbsent, tableMissed, tableFresh, tableCarried, tableEnded, tableInventory, tableReplayBase, tableSubscription,
-		tablePosition,
-	}
-}
 
 // formatOfRows is the format of rows without one: those of a log of the state.
 func (d *database) formatOfRows() (int, error) {
@@ -41,8 +32,8 @@ func (s *Store) convert() error {
 	if s.format == formatVersion {
 		return nil
 	}
-	c := &conversion{Store: s}
-	open, err := c.load()
+	c := &conversion{Store: s, places: map[string]Place{}}
+	open, err := c.load(s)
 	if err != nil {
 		return err
 	}
@@ -50,7 +41,7 @@ func (s *Store) convert() error {
 		return &EarlierError{Dir: s.dir, Format: s.format, Open: open}
 	}
 	s.gate.open() // so many rows are compacted meanwhile
-	s.opts.Logger.Info("the saved state is of an earlier version, and is converted", "dir", s.dir, "sinks", len(c.sinks), "streams", len(c.positions))
+	s.opts.Logger.Info("the saved state is of an earlier version, and is converted", "dir", s.dir, "sinks", len(c.taken), "streams", len(c.positions))
 	if err := inOrder(c.begin, c.rows, c.finish); err != nil {
 		return fmt.Errorf("convert state %s from format %d: %w", s.dir, s.format, err)
 	}
@@ -61,112 +52,8 @@ func (s *Store) convert() error {
 // conversion is what is known of a state of format 1.
 type conversion struct {
 	*Store
-	positions map[string]change.Position // by stream
-	sinks     map[string][]string        // streams by sink, those of all namespaces first
-	places    map[string]Place           // by key
-}
-
-// load reads the state, and what is open in it.
-func (c *conversion) load() (open []string, err error) {
-	if c.positions, err = c.Positions(); err != nil {
-		return nil, err
-	}
-	streams, err := c.Streams()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range streams {
-		if p := c.positions[name]; p.UnderWay() || p.Epoch == change.Interrupted || p.ResourceVersion == "" {
-			open = append(open, "a snapshot of "+name+" is under way")
-		}
-	}
-	subscriptions, err := c.Subscriptions()
-	if err != nil {
-		return nil, err
-	}
-	c.sinks, c.places = map[string][]string{}, map[string]Place{}
-	for of := range subscriptions {
-		if _, known := c.positions[of.Stream]; known {
-			c.sinks[of.Sink] = append(c.sinks[of.Sink], of.Stream)
-		}
-	}
-	for _, of := range c.sinks {
-		slices.SortFunc(of, func(a, b string) int {
-			return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
-		})
-	}
-	for _, look := range []func() ([]string, error){c.openOfSinks, c.openAbsences, c.openSnapshots, c.openDeletes} {
-		more, err := look()
-		if err != nil {
-			return nil, err
-		}
-		open = append(open, more...)
-	}
-	return open, nil
-}
-
-// openOfSinks is what is open of the sinks' own logs and queues.
-func (c *conversion) openOfSinks() (open []string, err error) {
-	known, err := c.Sinks()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range known {
-		carried, err := c.Carried(name)
-		if err != nil {
-			return nil, err
-		}
-		if len(carried.IDs) > 0 {
-			open = append(open, fmt.Sprintf("the log of sink %s is ahead of the state by %d records", name, len(carried.IDs)))
-		}
-		bases, err := c.ReplayBases(name)
-		if err != nil {
-			return nil, err
-		}
-		if len(bases) > 0 {
-			open = append(open, fmt.Sprintf("the log of sink %s is still to be read", name))
-		}
-	}
-	return open, c.each([]byte{tableSpooled}, func(key, value []byte) error {
-		spool, err := parseSpool(value)
-		if err != nil {
-			return c.badValue("the spool of sink "+string(key[1:]), err)
-		}
-		if !spool.Empty() {
-			open = append(open, fmt.Sprintf("%d records for sink %s are on disk", spool.Records(), key[1:]))
-		}
-		return nil
-	})
-}
-
-// openAbsences is which sinks miss streams.
-func (c *conversion) openAbsences() (open []string, err error) {
-	all, err := c.Absences()
-	for _, a := range all {
-		open = append(open, fmt.Sprintf("sink %s misses changes of %s, unless that version forgets it with: exporter checkpoint forget-sink %s",
-			a.Sink, a.Stream, a.Sink))
-	}
-	return open, err
-}
-
-// openSnapshots is which snapshots are owed that nobody has asked for.
-func (c *conversion) openSnapshots() (open []string, err error) {
-	all, err := c.PendingSnapshots()
-	for _, d := range all {
-		if d.Reason != change.Requested && d.Reason != change.Resync {
-			open = append(open, fmt.Sprintf("sink %s waits for a snapshot of %s (%s)", d.Sink, d.Stream, d.Reason))
-		}
-	}
-	return open, err
-}
-
-// openDeletes says whether deletes are still to be told that sinks have missed.
-func (c *conversion) openDeletes() (open []string, err error) {
-	some, err := c.holds([]byte{tableMissed})
-	if some {
-		open = []string{"deletes are still to be told that a sink has missed"}
-	}
-	return open, err
+	earlier
+	places map[string]Place // by key
 }
 
 // begin removes what an earlier conversion has left that was cut short.
@@ -182,23 +69,23 @@ func (c *conversion) begin() error {
 // rows gives each sink the rows of its streams. It writes them in the order of their keys, so that no compaction has to
 // bring them into it.
 func (c *conversion) rows() error {
-	for _, sinkName := range slices.Sorted(maps.Keys(c.sinks)) {
-		for _, stream := range c.sinks[sinkName] {
+	for _, sinkName := range slices.Sorted(maps.Keys(c.taken)) {
+		for _, stream := range c.taken[sinkName] {
 			namespace, resource, found := strings.Cut(stream, "/")
 			if !found {
 				namespace, resource = Others, stream
 			}
 			p := c.positions[stream]
-			history := HistoryOf(p.Epoch)
+			history := HistoryOf(p.epoch)
 			highest, err := c.rowsOf(sinkName, resource, stream, history)
 			if err != nil {
 				return err
 			}
-			if change.CompareVersions(p.ResourceVersion, highest) > 0 {
-				highest = p.ResourceVersion
+			if change.CompareVersions(p.version, highest) > 0 {
+				highest = p.version
 			}
 			c.places[string(placeKey(tablePlace, sinkName, resource, namespace))] = Place{
-				At: Point{history, p.ResumeVersion()}, High: Point{history, highest}, Selection: p.Selector,
+				At: Point{history, p.resumesAt()}, High: Point{history, highest}, Selection: p.selector,
 			}
 		}
 	}
@@ -207,23 +94,31 @@ func (c *conversion) rows() error {
 
 // rowsOf gives the sink the stream's rows, and returns the highest version among them.
 func (c *conversion) rowsOf(sinkName, resource, stream string, history History) (highest string, err error) {
-	next, stop := iter.Pull2(c.Scan(stream, ""))
-	defer stop()
-	for more := true; more && err == nil; {
+	prefix := streamPrefix(tableInventory, stream)
+	for from := prefix; from != nil && err == nil; {
 		err = c.write(func(r *rows) error {
-			for r.of.Len() < c.opts.piece {
-				entry, err, found := next()
-				if more = found; err != nil || !found {
-					return err
+			rest := from
+			from = nil
+			return c.within(rest, after(prefix), func(key, value []byte) error {
+				if from != nil {
+					return nil
 				}
-				if change.CompareVersions(entry.ResourceVersion, highest) > 0 {
-					highest = entry.ResourceVersion
+				if r.of.Len() >= c.opts.piece {
+					from = bytes.Clone(key)
+					return nil
 				}
-				r.key = rowKey(r.key[:0], tableRow, sinkName, Object{resource, entry.Key})
-				r.value = appendRow(r.value[:0], Row{At: Point{history, entry.ResourceVersion}, UID: entry.UID})
+				uid, version, err := parseEntry(value)
+				if err != nil {
+					return c.badValue("an object of "+stream, err)
+				}
+				if change.CompareVersions(version, highest) > 0 {
+					highest = version
+				}
+				r.key = rowKey(r.key[:0], tableRow, sinkName, Object{resource, change.ParseKey(string(key[len(prefix):]))})
+				r.value = appendRow(r.value[:0], Row{At: Point{history, version}, UID: uid})
 				r.set(r.key, r.value)
-			}
-			return nil
+				return nil
+			})
 		})
 	}
 	return highest, err
@@ -251,7 +146,7 @@ func (c *conversion) finish() error {
 			r.set(uidKey(uid), binary.AppendUvarint(nil, uint64(since)))
 		}
 		for _, d := range stopped {
-			r.remove(pendingKey(d))
+			r.remove(pendingKey(&d))
 		}
 		for _, table := range gone {
 			r.removeAll([]byte{table})
@@ -279,9 +174,14 @@ func (c *conversion) histories() (map[string]History, error) {
 	now, _, err := c.Cluster()
 	first := map[string]History{}
 	for _, p := range c.positions {
-		uid, since := change.ClusterOf(p.Epoch), HistoryOf(p.Epoch)
+		uid, since := change.ClusterOf(p.epoch), HistoryOf(p.epoch)
 		if known, found := first[uid]; uid != "" && (!found || since < known) {
 			first[uid] = since
+		}
+	}
+	for uid := range first {
+		if !slices.Contains(uids, uid) {
+			uids = append(uids, uid)
 		}
 	}
 	met := map[string]History{}

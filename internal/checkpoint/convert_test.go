@@ -15,49 +15,67 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 var (
 	restoredAt   = change.NewEpoch("8f2c0000-uid", 1_700_000_000_000)
-	shopSecrets  = Subscription{"b", "shop/secrets"}
-	earlierMarks = map[string]sink.Mark{"a": "a-mark", "b": "b-mark"}
+	earlierMarks = map[string]string{"a": "a-mark", "b": "b-mark"}
 )
 
-// earlier makes a state of format 1 in which nothing is open, as the exporter of that format left it. more changes it.
-func earlier(t *testing.T, opts Options, more func(*Store)) {
+// writeEarlier makes a state of format 1 in which nothing is open, as the exporter of that format left it. more changes
+// it.
+func writeEarlier(t *testing.T, opts Options, more func(*Store)) {
 	t.Helper()
 	s, err := Open(t.Context(), "state", opts)
 	must(t, err)
 	must(t, s.SetCluster(Cluster{Name: "prod", UID: "8f2c0000-uid"}))
 	_, err = s.RedactionKey()
 	must(t, err)
-	must(t, s.MeetCluster("8f2c0000-uid"))
-	var batch Batch
+	_, err = s.Met("8f2c0000-uid")
+	must(t, err)
 	for i := range 40 {
-		rec := object(change.Added, "web-"+strconv.Itoa(i), "uid-"+strconv.Itoa(i), strconv.Itoa(100+i))
-		rec.Position = change.Position{ResourceVersion: strconv.Itoa(100 + i), Epoch: "8f2c0000-uid", Selector: "labels=app=x&fields="}
-		rec.Object = []byte(`{"kept":true}`)
-		batch.Records = append(batch.Records, rec)
+		put(t, s, earlierKey(tableInventory, "pods", "shop/web-"+strconv.Itoa(i)), string(appendEntry(nil, "uid-"+strconv.Itoa(i), strconv.Itoa(100+i))))
 	}
-	batch.Records = append(batch.Records, &change.Record{
-		Stream: secrets, Op: change.Added, Key: change.Key{Namespace: "shop", Name: "key"}, UID: "s", ResourceVersion: "500",
-		Position: change.Position{ResourceVersion: "510", Complete: true, Epoch: restoredAt},
-	})
-	batch.Marks = earlierMarks
-	batch.Taken = []Subscription{{"a", "pods"}, {"b", "pods"}, shopSecrets}
-	batch.Resources = []change.Stream{*pods, *secrets}
-	batch.PendingSnapshots = []PendingSnapshot{{Stream: "pods", Owed: change.Owed{Sink: "a", Reason: change.Requested}}}
-	batch.Heard = map[string][]byte{"a": []byte("heard")}
+	put(t, s, earlierKey(tableInventory, "shop/secrets", "shop/key"), string(appendEntry(nil, "s", "500")))
+	setPosition(t, s, "pods", position{version: "139", epoch: "8f2c0000-uid", selector: "labels=app=x&fields="})
+	setPosition(t, s, "shop/secrets", position{version: "510", complete: true, epoch: restoredAt})
+	for sinkName, mark := range earlierMarks {
+		put(t, s, string(markKey(sinkName)), mark)
+		put(t, s, earlierKey(tableSubscription, sinkName, "pods"), "")
+	}
+	put(t, s, earlierKey(tableSubscription, "b", "shop/secrets"), "")
+	must(t, s.KnowStreams([]change.Stream{*pods, *secrets}))
+	must(t, s.Commit(Batch{
+		PendingSnapshots: []PendingSnapshot{owe("a", "pods", change.Requested)}, Heard: map[string][]byte{"a": []byte("heard")},
+	}))
 	must(t, s.KeepObjects("pods", []byte("form")))
-	must(t, s.Commit(batch))
+	must(t, s.SaveSinks(nil, Spools{}, []KeptObject{kept("web-1", "101")}))
 	must(t, s.Define("pods", 3))
 	must(t, s.SetLogged([]byte("place")))
 	if more != nil {
 		more(s)
 	}
-	must(t, s.db.Set(formatKey(), []byte("1"), pebble.Sync))
+	put(t, s, string(formatKey()), "1")
 	must(t, s.Close())
+}
+
+// earlierKey is a key of format 1, of two names.
+func earlierKey(table byte, first, second string) string {
+	return string(table) + first + "\x00" + second
+}
+
+func put(t *testing.T, s *Store, key, value string) {
+	t.Helper()
+	must(t, s.db.Set([]byte(key), []byte(value), pebble.Sync))
+}
+
+func setPosition(t *testing.T, s *Store, stream string, p position) {
+	t.Helper()
+	complete := byte(0)
+	if p.complete {
+		complete = 1
+	}
+	put(t, s, string(tablePosition)+stream, string(append(appendText(appendText([]byte{complete}, p.version), p.epoch), p.selector...)))
 }
 
 // allRows are all rows of the directory.
@@ -82,7 +100,7 @@ func allRows(t *testing.T, opts Options) map[string]string {
 func TestI11AnEarlierStateIsConverted(t *testing.T) {
 	opts := inMemory(vfs.NewMem())
 	var key []byte
-	earlier(t, opts, func(s *Store) {
+	writeEarlier(t, opts, func(s *Store) {
 		var err error
 		key, err = s.RedactionKey()
 		must(t, err)
@@ -97,7 +115,7 @@ func TestI11AnEarlierStateIsConverted(t *testing.T) {
 	} {
 		state, err := s.LoadSink(name)
 		must(t, err)
-		if state.Mark != string(earlierMarks[name]) || !maps.EqualFunc(state.Places, want, maps.Equal[Places, Places]) {
+		if state.Mark != earlierMarks[name] || !maps.EqualFunc(state.Places, want, maps.Equal[Places, Places]) {
 			t.Errorf("sink %s is at %q %+v, want %+v", name, state.Mark, state.Places, want)
 		}
 		objects := 0
@@ -156,7 +174,7 @@ func TestI11AnEarlierStateIsConverted(t *testing.T) {
 // makes of it what one makes that is not disturbed.
 func TestI5AConversionThatIsCutShortGoesOn(t *testing.T) {
 	undisturbed := inMemory(vfs.NewMem())
-	earlier(t, undisturbed, nil)
+	writeEarlier(t, undisturbed, nil)
 	s, err := Open(t.Context(), "state", undisturbed)
 	must(t, err)
 	must(t, s.Close())
@@ -164,7 +182,7 @@ func TestI5AConversionThatIsCutShortGoesOn(t *testing.T) {
 	cut := 0
 	for writes := range 100 {
 		opts := inMemory(vfs.NewMem())
-		earlier(t, opts, nil)
+		writeEarlier(t, opts, nil)
 		rows := allRows(t, opts)
 		full, room := opts, writes
 		full.usage = func(string) (vfs.DiskUsage, error) {
@@ -204,32 +222,34 @@ func TestI5AConversionThatIsCutShortGoesOn(t *testing.T) {
 
 // TestAnEarlierStateWithSomethingOpenIsRefused, and stays as it is.
 func TestAnEarlierStateWithSomethingOpenIsRefused(t *testing.T) {
-	commit := func(b Batch) func(*Store) { return func(s *Store) { must(t, s.Commit(b)) } }
-	at := func(p change.Position) func(*Store) {
-		return func(s *Store) { must(t, s.SetPosition("pods", p)) }
-	}
+	with := func(key, value string) func(*Store) { return func(s *Store) { put(t, s, key, value) } }
+	at := func(p position) func(*Store) { return func(s *Store) { setPosition(t, s, "pods", p) } }
+	carried := string(appendText(appendText(nil, "a-mark"), "before")) + "a frame of ids"
 	for name, c := range map[string]struct {
 		more func(*Store)
 		open string
 	}{
-		"absence": {commit(Batch{Absent: []Absence{{Subscription: Subscription{"b", "pods"}}}}), "sink b misses changes of pods, unless that version forgets it with: exporter checkpoint forget-sink b"},
+		"absence": {with(earlierKey(tableAbsent, "b", "pods"), "?"), "sink b misses changes of pods, unless that version forgets it with: exporter checkpoint forget-sink b"},
 		"spool": {func(s *Store) {
 			p := &spooler{t: t, s: s, sink: "b"}
 			p.put(fifo.Main, &change.Record{Stream: pods, Op: change.Bookmark})
 		}, "1 records for sink b are on disk"},
-		"carried ids":     {commit(Batch{Marks: earlierMarks, Carried: map[string]Carried{"a": {IDs: []string{"x", "y"}}}}), "the log of sink a is ahead of the state by 2 records"},
-		"replay base":     {commit(Batch{Based: map[Subscription]change.Position{{"a", "pods"}: {ResourceVersion: "1"}}}), "the log of sink a is still to be read"},
-		"new sink":        {commit(Batch{PendingSnapshots: []PendingSnapshot{{Stream: "pods", Owed: change.Owed{Sink: "a", Reason: change.NewSink}}}}), "sink a waits for a snapshot of pods (newsink)"},
-		"initial":         {at(change.InitialPosition("5", "8f2c0000-uid", "")), "a snapshot of pods is under way"},
-		"compared":        {at(change.ComparedPosition("5", "8f2c0000-uid", "")), "a snapshot of pods is under way"},
-		"interrupted":     {at(change.Position{ResourceVersion: "5", Selector: change.Interrupted}), "a snapshot of pods is under way"},
-		"left under way":  {at(change.Position{ResourceVersion: "5", Selector: change.Interrupted}.Leave()), "a snapshot of pods is under way"},
-		"other history":   {at(change.Position{ResourceVersion: "5", Epoch: change.Interrupted}), "a snapshot of pods is under way"},
-		"never delivered": {at(change.Position{}), "a snapshot of pods is under way"},
+		"carried ids":   {with(string(tableCarried)+"a", carried), "the log of sink a is ahead of the state"},
+		"replay base":   {with(earlierKey(tableReplayBase, "a", "pods"), "?"), "the log of sink a is still to be read"},
+		"missed delete": {with(earlierKey(tableMissed, "a", "pods\x00n/x\x00u"), "?"), "deletes are still to be told that a sink has missed"},
+		"new sink": {func(s *Store) {
+			must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{owe("a", "pods", change.NewSink)}}))
+		}, "sink a waits for a snapshot of pods (newsink)"},
+		"initial":         {at(position{version: "5", complete: true, epoch: "8f2c0000-uid", selector: "(initial)l"}), "a snapshot of pods is under way"},
+		"compared":        {at(position{version: "5", complete: true, epoch: "8f2c0000-uid", selector: "(compared)"}), "a snapshot of pods is under way"},
+		"interrupted":     {at(position{version: "5", selector: "(interrupted)"}), "a snapshot of pods is under way"},
+		"left under way":  {at(position{version: "5", selector: "(not configured)(interrupted)"}), "a snapshot of pods is under way"},
+		"other history":   {at(position{version: "5", epoch: "(interrupted)"}), "a snapshot of pods is under way"},
+		"never delivered": {at(position{}), "a snapshot of pods is under way"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := inMemory(vfs.NewMem())
-			earlier(t, opts, c.more)
+			writeEarlier(t, opts, c.more)
 			before := allRows(t, opts)
 			for _, readOnly := range []bool{true, false} {
 				opts := opts
@@ -253,7 +273,7 @@ func TestAnEarlierStateWithSomethingOpenIsRefused(t *testing.T) {
 // how it stands to the log of the state.
 func TestAnEarlierStateThatIsLookedAtStaysAsItIs(t *testing.T) {
 	opts := inMemory(vfs.NewMem())
-	earlier(t, opts, nil)
+	writeEarlier(t, opts, nil)
 	before := allRows(t, opts)
 	looking := opts
 	looking.ReadOnly = true
@@ -277,10 +297,9 @@ func TestAnEarlierStateThatIsLookedAtStaysAsItIs(t *testing.T) {
 // configured, so it is compared when it is back.
 func TestAStreamThatIsNotConfiguredIsConverted(t *testing.T) {
 	opts := inMemory(vfs.NewMem())
-	earlier(t, opts, func(s *Store) {
-		p, _, err := s.Position("pods")
-		must(t, err)
-		must(t, s.SetPosition("pods", p.Leave()))
+	writeEarlier(t, opts, func(s *Store) {
+		put(t, s, string(tableCarried)+"a", string(appendText(nil, "an earlier mark"))) // which counts no more
+		setPosition(t, s, "pods", position{version: "139", epoch: "8f2c0000-uid", selector: "(not configured)"})
 	})
 	s, err := Open(t.Context(), "state", opts)
 	must(t, err)
@@ -297,9 +316,9 @@ func TestI11ACopyOfAnEarlierLogIsConverted(t *testing.T) {
 	for name, open := range map[string]bool{"closed": false, "open": true} {
 		t.Run(name, func(t *testing.T) {
 			opts := inMemory(vfs.NewMem())
-			earlier(t, opts, func(s *Store) {
+			writeEarlier(t, opts, func(s *Store) {
 				if open {
-					must(t, s.Commit(Batch{Absent: []Absence{{Subscription: Subscription{"b", "pods"}}}}))
+					put(t, s, earlierKey(tableAbsent, "b", "pods"), "?")
 				}
 			})
 			log := allRows(t, opts)
@@ -347,12 +366,12 @@ func TestI8TheClustersThatWereMetKeepTheirHistories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := inMemory(vfs.NewMem())
-			earlier(t, opts, func(s *Store) {
+			writeEarlier(t, opts, func(s *Store) {
 				for _, uid := range c.met {
 					must(t, s.set(uidKey(uid), nil))
 				}
 				for _, stream := range []string{"pods", "shop/secrets"} {
-					must(t, s.SetPosition(stream, change.Position{ResourceVersion: "600", Complete: true, Epoch: c.epoch}))
+					setPosition(t, s, stream, position{version: "600", complete: true, epoch: c.epoch})
 				}
 			})
 			s, err := Open(t.Context(), "state", opts)

@@ -215,9 +215,6 @@ func (d *database) write(fill func(*rows) error) error {
 		return d.failed("commit", err)
 	}
 	d.recorder.tell(changes)
-	if b.saved != nil {
-		return b.saved()
-	}
 	return nil
 }
 

@@ -10,10 +10,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// MaxObjects is about how many bytes of objects that are kept one Batch should hold, before compression, for the reason
-// of MaxRecords.
-const MaxObjects = 2 << 20
-
 // images are the objects that are kept, as they were delivered last.
 type images struct{ *database }
 
@@ -57,22 +53,6 @@ func (i images) KeepObjects(stream string, form []byte) error {
 func dropObjects(b *rows, stream string) {
 	b.remove(formKey(stream))
 	b.removeAll(streamPrefix(tableObject, stream))
-}
-
-// keepObject puts what is kept of the record's object in the place of what was. The prefix is that of the stream's
-// objects.
-func keepObject(b *rows, prefix []byte, rec *change.Record) {
-	object, changed := rec.Keeps()
-	if !changed {
-		return
-	}
-	b.key = appendKey(append(b.key[:0], prefix...), rec.Key)
-	if object == nil {
-		b.remove(b.key)
-		return
-	}
-	b.value = appendImage(b.value[:0], rec.UID, object)
-	b.set(b.key, b.value)
 }
 
 // appendImage appends the value of an object that is kept: uid, object. S2 takes less than half of the time of zstd

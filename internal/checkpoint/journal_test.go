@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // folded is a journal that applies what it is told to a map.
@@ -47,25 +46,22 @@ func journaled(t *testing.T, dir string) (*Store, *folded) {
 // churn changes something of the state at random.
 func churn(t *testing.T, s *Store, random *rand.Rand, version int) {
 	name, uid := strconv.Itoa(random.IntN(40)), strconv.Itoa(random.IntN(3))
-	op := []change.Op{change.Added, change.Updated, change.Deleted}[random.IntN(3)]
-	b := Batch{Records: []*change.Record{object(op, name, uid, strconv.Itoa(version))}, Marks: map[string]sink.Mark{"a": sink.Mark(strconv.Itoa(version))}}
+	item := told("pods", name, uid, version)
+	item.Gone = random.IntN(3) == 0
+	sinkName := []string{"a", "b"}[random.IntN(2)]
+	must(t, save(s, sinkName, strconv.Itoa(version), item))
 	switch random.IntN(30) {
 	case 0:
-		b.Taken = []Subscription{{"a", "pods"}, {"b", "pods"}}
+		must(t, save(s, sinkName, strconv.Itoa(version), Item{Kind: Begin, Resource: "pods", Scope: Others, At: item.At}))
 	case 1:
-		b.PendingSnapshots = []PendingSnapshot{{Stream: "pods", Owed: change.Owed{Sink: "b", Reason: change.Requested}}}
+		must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{owe("b", "pods", change.Requested)}}))
 	case 2:
-		b.Absent = []Absence{{Subscription: Subscription{"b", "pods"}}}
+		must(t, s.KnowStreams([]change.Stream{{Resource: change.Resource{Name: name}}}))
 	case 3:
-		b.Left = []Subscription{{"b", "pods"}}
-	case 4:
 		must(t, s.SetCluster(Cluster{Name: "c", UID: uid}))
-	case 5:
-		must(t, s.Retain([]string{"a"}))
-	case 6:
-		b.Over = []string{"pods"}
+	case 4:
+		must(t, s.Forget("b"))
 	}
-	must(t, s.Commit(b))
 }
 
 // TestI5TheJournalHearsAllThatIsWritten: whoever applies what it is told has the rows of the state, at any moment, and
@@ -80,7 +76,7 @@ func TestI5TheJournalHearsAllThatIsWritten(t *testing.T) {
 			t.Fatalf("after %d commits the journal has %q, want %q", version+1, journal.rows, want)
 		}
 	}
-	paged, next := map[string]string{"Istale\x00x": "y"}, []byte(nil)
+	paged, next := map[string]string{"1stale\x00x": "y"}, []byte(nil)
 	for pages := 1; ; pages++ {
 		page, more, err := s.Page(next, 60, func() bool { return true })
 		must(t, err)
@@ -119,7 +115,7 @@ func TestI5ARestoredStateIsTheSame(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	cut, err := Restore(ctx, dir, Options{Logger: quiet()})
 	must(t, err)
-	must(t, cut.Apply(Changes{}.Set([]byte("Istale\x00x"), []byte("y"))))
+	must(t, cut.Apply(Changes{}.Set([]byte("1stale\x00x"), []byte("y"))))
 	must(t, cut.Close())
 	if _, err := Open(ctx, dir, Options{Logger: quiet()}); !errors.Is(err, ErrRestoring) {
 		t.Errorf("a part of a state opens: %v", err)

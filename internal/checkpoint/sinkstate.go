@@ -544,19 +544,6 @@ func (s *SinkState) settled() {
 	s.mark = s.Mark
 }
 
-// ForgetSink removes all that is known of the sink: it is new when it comes back.
-func (s *Store) ForgetSink(name string) error {
-	return s.write(func(r *rows) error {
-		for _, table := range []byte{tableRow, tableGrave, tablePlace, tableDiskRow, tableDiskPlace, tableSpool, tablePending, tableLimited} {
-			r.removeAll(sinkPrefix(table, name))
-		}
-		for _, key := range [][]byte{markKey(name), spooledKey(name), heardKey(name)} {
-			r.remove(key)
-		}
-		return nil
-	})
-}
-
 // Objects yields the objects that the sink's log has of the resource, in the namespace or with Others in all, whose
 // joined keys are after the given one, in the bytewise order of those keys, as they are saved when the loop begins. The
 // loop may take its time, and may break.
@@ -642,6 +629,15 @@ func (l *layer) readRows(
 		return nil, l.db.badValue("an object of sink "+l.sink, bad)
 	}
 	return dst, nil
+}
+
+// scanChunk is how many rows a scan reads at once.
+const scanChunk = 512
+
+// keyRange is what is still to be read of a scan.
+type keyRange struct {
+	prefix   int    // the length of what comes before the joined key
+	from, to []byte // from is nil at the end
 }
 
 // resourcePrefix is what the keys of the table begin with that are the sink's and of the resource.

@@ -116,7 +116,7 @@ func playState(t *testing.T, r *rand.Rand) {
 	state, err = store.LoadSink("lake")
 	must(t, err)
 	compareState(t, state, &saved, savedRows)
-	must(t, store.ForgetSink("lake"))
+	must(t, store.Forget("lake"))
 	state, err = store.LoadSink("lake")
 	must(t, err)
 	compareState(t, state, &Saved{Places: map[string]Places{}}, rowsInMemory{})

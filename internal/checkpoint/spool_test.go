@@ -33,11 +33,10 @@ func (p *spooler) put(part fifo.Part, records ...*change.Record) {
 	e.Next++
 	e.Bytes += int64(len(value))
 	e.Records += int64(len(records))
-	must(p.t, p.s.Commit(Batch{
-		Records: records,
+	must(p.t, p.s.SaveSinks(nil, Spools{
 		Chunks:  map[string][]fifo.Chunk{p.sink: {chunk}},
-		Spools:  map[string]fifo.Spool{p.sink: p.extent},
-	}))
+		Extents: map[string]fifo.Spool{p.sink: p.extent},
+	}, nil))
 }
 
 // take reads and removes.
@@ -45,7 +44,7 @@ func (p *spooler) take(bytes, records int) []*change.Record {
 	p.t.Helper()
 	read, err := p.s.ReadSpool(p.sink, &p.extent, bytes, records)
 	must(p.t, err)
-	must(p.t, p.s.Commit(Batch{Spools: map[string]fifo.Spool{p.sink: p.extent}}))
+	must(p.t, p.s.SaveSinks(nil, Spools{Extents: map[string]fifo.Spool{p.sink: p.extent}}, nil))
 	return read
 }
 
@@ -61,7 +60,7 @@ func TestI1SpooledRecordsReadBackAsTheyWere(t *testing.T) {
 	s := open(t, t.TempDir())
 	snapshot := &change.Snapshot{
 		ID: "9.1", Reason: change.Lost, From: "3", Since: time.Unix(5, 6), ResourceVersion: "9", Epoch: "e",
-		Sinks: []string{"lake"}, Generation: 4, Ordered: true, Limits: change.Limits{Namespace: "shop", Selector: "a=b"},
+		Sinks: []string{"lake"}, Limits: change.Limits{Namespace: "shop", Selector: "a=b"},
 	}
 	ended := *snapshot
 	ended.Counts = change.Counts{Synced: 2}
@@ -70,7 +69,7 @@ func TestI1SpooledRecordsReadBackAsTheyWere(t *testing.T) {
 		{Stream: secrets, Op: change.Deleted, Key: change.Key{Name: "a"}, FinalStateUnknown: true, Received: time.Unix(1, 2)},
 		{Stream: pods, Op: change.Sync, Key: change.Key{Name: "b"}, Snapshot: snapshot, Sink: "lake", Epoch: "other", Object: []byte(`{}`)},
 		{Stream: pods, Op: change.Sync, Key: change.Key{Name: "c"}, Snapshot: snapshot, Sink: "lake", Object: []byte{}},
-		{Stream: pods, Op: change.SnapshotEnd, Snapshot: &ended, Position: change.Position{ResourceVersion: "9", Complete: true, Epoch: "x", Selector: "s"}},
+		{Stream: pods, Op: change.SnapshotEnd, Snapshot: &ended},
 		{Stream: pods, Op: change.Updated, Key: change.Key{Name: "d"}, Object: []byte(`{"v":2}`), Before: []byte(`{"v":1}`)},
 		{Stream: pods, Op: change.Deleted, Key: change.Key{Name: "d"}, Before: []byte(`{"v":2}`), FinalStateUnknown: true},
 		{Stream: pods, Op: change.Replaced, Key: change.Key{Name: "e"}, Snapshot: snapshot, Object: []byte(`{}`), Before: []byte{}, Last: true},
@@ -214,11 +213,10 @@ func TestI3SpoolIsReadInOrderAheadFirst(t *testing.T) {
 
 func TestI6SpoolOfASinkThatLeftIsGone(t *testing.T) {
 	s := open(t, t.TempDir())
-	must(t, s.Commit(Batch{Taken: []Subscription{{"lake", "pods"}, {"bus", "pods"}}}))
 	lake, bus := &spooler{t: t, s: s, sink: "lake"}, &spooler{t: t, s: s, sink: "bus"}
 	lake.put(fifo.Main, object(change.Updated, "web", "u", "1"))
 	bus.put(fifo.Main, object(change.Updated, "web", "u", "1"))
-	must(t, s.Retain([]string{"bus"}))
+	must(t, s.Forget("lake"))
 	if spool, err := s.Spool("lake"); err != nil || spool != (fifo.Spool{}) {
 		t.Errorf("the spool of a sink that left is %+v, %v", spool, err)
 	}

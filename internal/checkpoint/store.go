@@ -3,7 +3,7 @@ package checkpoint
 import "context"
 
 // Store is the saved state of one exporter: one directory, owned by one process at a time (I10). Each of its parts
-// knows one thing; Commit changes all of them together (I5). All methods but Close may be called from several
+// knows one thing. All methods but Close may be called from several
 // goroutines; none may be called after Close, and scans must have ended before it.
 //
 // Its errors are a *disk.FullError where the volume is full, in which case the same call works later, a *DamagedError
@@ -12,14 +12,9 @@ type Store struct {
 	*database
 
 	identity         // which cluster's changes these are
-	streams          // how far each stream is delivered, and what it is of
-	inventory        // which version of each object the sinks have
+	streams          // what each stream is of
 	images           // the objects themselves, as they were delivered last
-	sinks            // where each sink stands in its own log
-	subscriptions    // which streams each sink takes
 	pendingSnapshots // the snapshots that sinks are owed
-	absences         // what sinks miss
-	heard            // what was asked for through sinks' brokers
 	spools           // queues on disk
 }
 
@@ -34,13 +29,11 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	z := &zipper{}
 	s := &Store{
-		database: d, identity: identity{d}, streams: streams{d}, inventory: inventory{d}, images: images{d},
-		sinks: sinks{d, z}, subscriptions: subscriptions{d}, pendingSnapshots: pendingSnapshots{d}, absences: absences{database: d}, heard: heard{d},
-		spools: spools{database: d, codec: newCodec(z), reclaimed: map[string]*reclaimed{}},
+		database: d, identity: identity{d}, streams: streams{d}, images: images{d}, pendingSnapshots: pendingSnapshots{d},
+		spools: spools{database: d, codec: newCodec(&zipper{}), reclaimed: map[string]*reclaimed{}},
 	}
-	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.convert, s.spools.load, s.absences.load, d.record) }); err != nil {
+	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.convert, s.spools.load, d.record) }); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Places are the saved places of the named sinks, with what is on disk for them, by sink and resource; no names are all
@@ -299,29 +301,34 @@ func (s *Store) KnownSinks() ([]string, error) {
 	for name := range places {
 		names[name] = true
 	}
-	err = s.each([]byte{tableMark}, func(key, _ []byte) error {
-		names[string(key[1:])] = true
-		return nil
-	})
+	marks, err := s.Marks()
+	for name := range marks {
+		names[name] = true
+	}
 	return slices.Sorted(maps.Keys(names)), err
 }
 
 // Forget removes all that is known of the sink, also what waits for it: one that comes back later is new.
 func (s *Store) Forget(sinkName string) error {
-	if err := s.ForgetSink(sinkName); err != nil {
-		return err
-	}
 	err := s.write(func(r *rows) error {
-		for _, table := range append(pendingTables(), tableSpool) {
+		for _, table := range append(pendingTables(), tableRow, tableGrave, tablePlace, tableDiskRow, tableDiskPlace, tableSpool) {
 			r.removeAll(sinkPrefix(table, sinkName))
 		}
-		r.remove(spooledKey(sinkName))
-		r.remove(heardKey(sinkName))
+		for _, key := range [][]byte{markKey(sinkName), spooledKey(sinkName), heardKey(sinkName)} {
+			r.remove(key)
+		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
 	prefix := sinkPrefix(tableSpool, sinkName)
-	return s.excise(prefix, after(prefix))
+	return errors.Join(err, s.excise(prefix, after(prefix)))
+}
+
+// Marks are those of all sinks, by name.
+func (s *Store) Marks() (map[string]sink.Mark, error) {
+	marks := map[string]sink.Mark{}
+	err := s.each([]byte{tableMark}, func(key, value []byte) error {
+		marks[string(key[1:])] = sink.Mark(value)
+		return nil
+	})
+	return marks, err
 }

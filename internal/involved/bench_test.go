@@ -31,11 +31,12 @@ func pods(b *testing.B) (*checkpoint.Store, *change.Stream) {
 	})
 	stream := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
 	for at := 0; at < benchPods; at += 1000 {
-		var batch checkpoint.Batch
+		var kept []checkpoint.KeptObject
 		for i := at; i < at+1000; i++ {
-			batch.Records = append(batch.Records, benchPod(stream, i))
+			rec := benchPod(stream, i)
+			kept = append(kept, checkpoint.KeptObject{Stream: stream.String(), Key: rec.Key, UID: rec.UID, Version: rec.ResourceVersion, Object: rec.Object})
 		}
-		if err := store.Commit(batch); err != nil {
+		if err := store.SaveSinks(nil, checkpoint.Spools{}, kept); err != nil {
 			b.Fatal(err)
 		}
 	}

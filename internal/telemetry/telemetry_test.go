@@ -50,7 +50,7 @@ func records(n int) []*change.Record {
 	for i := range n {
 		all = append(all, &change.Record{
 			Stream: &both[i/3%2], Op: change.Added + change.Op(i%2), Object: []byte("{}"), Received: time.Now(),
-			ResourceVersion: "7", Position: change.Position{ResourceVersion: "7"},
+			ResourceVersion: "7",
 		})
 	}
 	return all

@@ -192,7 +192,6 @@ func pod(version int) *change.Record {
 	return &change.Record{
 		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}, Op: change.Updated,
 		Key: change.Key{Namespace: "shop", Name: fmt.Sprint("web-", version%50)}, UID: "u", ResourceVersion: fmt.Sprint(version),
-		Position: change.Position{ResourceVersion: fmt.Sprint(version), Complete: true},
 	}
 }
 
