@@ -40,9 +40,8 @@
 //   - A state of the format before, which all sinks shared, is converted when it is opened, into rows beside the old ones
 //     and with one last write. Where something is open in it, it is refused: what has to be known of a sink is then only
 //     in what the earlier version does next.
-//   - Of a sink with records on disk, the state keeps what its rows were before (undo.go). A log of the state has that,
-//     too, and so needs no rule of its own for such a sink. It costs two look-ups for each row that is changed meanwhile,
-//     also without a log: one may be configured while something is on disk.
+//   - A sink with records on disk has two layers: the fold of its own log, and what the records say on top of that
+//     (sinkstate.go). A log of the state has the first one alone, and so needs no rule of its own for such a sink.
 //   - Kept objects that are forgotten are gone for every reader at once; Pebble removes their bytes when it compacts.
 //   - An absence remembers what was made since as fresh, and forgets it with its delete, so that churn costs nothing.
 //   - When other namespaces are configured, rows move from stream to stream (Store.Inherit). A key by resource alone

@@ -103,7 +103,8 @@ type Comparison struct {
 // UnderWay says whether it is to be gone on with.
 func (c Comparison) UnderWay() bool { return c.ID != "" && !c.Over || c.Lost }
 
-// OfLost says whether it is to be gone on with after the log has lost records. Whatever takes its place is of that, too.
+// OfLost says whether it is to be gone on with after the log has lost records. Whatever takes its place is of that,
+// too.
 func (c Comparison) OfLost() bool { return c.Lost || c.UnderWay() && c.Reason == change.Lost }
 
 // Number is that of its ID, 0 where that has none.
@@ -198,8 +199,8 @@ const (
 // Object is the one that the item speaks of.
 func (i *Item) Object() Object { return Object{i.Resource, i.Key} }
 
-// Apply makes an item that the sink has acknowledged, or that waits for it on disk, part of what is saved. Items come in
-// the order of the queue, in which an object's newer states follow its older ones.
+// Apply makes an item that the sink has acknowledged, or that waits for it on disk, part of what is saved. Items come
+// in the order of the queue, in which an object's newer states follow its older ones.
 func (s *Saved) Apply(i *Item, rows Rows) error {
 	places := s.of(i.Resource)
 	switch i.Kind {

@@ -169,8 +169,8 @@ func (l *layered) compare() {
 	}
 }
 
-// TestI1WhatIsOnDiskLiesOnWhatTheLogHas compares the layers with maps, over saves and restarts. The log of the state has
-// the first layer alone.
+// TestI1WhatIsOnDiskLiesOnWhatTheLogHas compares the layers with maps, over saves and restarts. The log of the state
+// has the first layer alone.
 func TestI1WhatIsOnDiskLiesOnWhatTheLogHas(t *testing.T) {
 	merged := 0
 	for seed := range int64(30) {

@@ -17,9 +17,10 @@ import (
 // SinkState is what is saved of one sink, and what is applied to it since. One goroutine applies and saves; SavedRow,
 // Objects and ObjectsOnDisk may be called by any other one, and answer what is saved.
 //
-// It has two layers. The first is the fold of the sink's own log, as far as the mark. On top of it lies what the records
-// say that wait for the sink on disk, as long as some do. The sink is given what comes after both. Whoever has not got
-// the disk, as the next leader, or finds that the log goes on in another way, has the first layer, which lacks nothing.
+// It has two layers. The first is the fold of the sink's own log, as far as the mark. On top of it lies what the
+// records say that wait for the sink on disk, as long as some do. The sink is given what comes after both. Whoever has
+// not got the disk, as the next leader, or finds that the log goes on in another way, has the first layer, which lacks
+// nothing.
 type SinkState struct {
 	layer
 	Name string
@@ -141,8 +142,8 @@ func (s *SinkState) Given() *Saved {
 	return &s.Saved
 }
 
-// Waits notes whether records wait for the sink on disk with the next save. Without any, the layer of the disk becomes part
-// of the first one.
+// Waits notes whether records wait for the sink on disk with the next save. Without any, the layer of the disk becomes
+// part of the first one.
 func (s *SinkState) Waits(is bool) { s.waits = is }
 
 // Merging says whether that takes further saves.
@@ -319,8 +320,8 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools, kept []KeptObject)
 	return s.reclaim(spools.Chunks, spools.Extents)
 }
 
-// Recall notes that the sink's log has lost records: see Saved.Recall. Where the log is read whole then, nothing is known
-// of the sink until that is done, and what is on disk for it is gone: the comparison finds it.
+// Recall notes that the sink's log has lost records: see Saved.Recall. Where the log is read whole then, nothing is
+// known of the sink until that is done, and what is on disk for it is gone: the comparison finds it.
 func (s *Store) Recall(state *SinkState, whole bool) error {
 	for _, l := range state.layers() {
 		l.Recall(whole)
@@ -339,7 +340,8 @@ func (s *Store) Recall(state *SinkState, whole bool) error {
 	})
 }
 
-// GiveUpDisk removes what is on disk for the sink, whose log goes on in another way: the sink was told what its log has.
+// GiveUpDisk removes what is on disk for the sink, whose log goes on in another way: the sink was told what its log
+// has.
 func (s *Store) GiveUpDisk(state *SinkState) error { return s.giveUpDisk(state, func(*rows) {}) }
 
 func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {

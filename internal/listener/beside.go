@@ -1,8 +1,6 @@
 package listener
 
 import (
-	"context"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
@@ -23,32 +21,5 @@ func (b beside) settle(records []*change.Record) {
 	}
 	for _, rec := range records {
 		delete(b, rec.Seq)
-	}
-}
-
-// Drain returns when everything that was pushed before is delivered or on disk, or the sink is offered nothing any more,
-// or with ctx's error.
-func (i *Intake) Drain(ctx context.Context) error {
-	i.mu.Lock()
-	last := uint64(0)
-	for seq := range i.beside {
-		last = max(last, seq)
-	}
-	i.mu.Unlock()
-	for {
-		i.mu.Lock()
-		drained, freed := true, i.freed
-		for seq := range i.beside {
-			drained = drained && seq > last
-		}
-		i.mu.Unlock()
-		if drained {
-			return nil
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
 	}
 }

@@ -23,7 +23,7 @@ type Books struct {
 	numbers  Numbers
 
 	mu        sync.Mutex // held during one attempt to save; guards the following
-	listeners []*Listener
+	listeners []*Intake
 	states    map[string]*checkpoint.SinkState
 	open      []*Saving // applied, and not saved yet: by listener, nil is none
 	spools    checkpoint.Spools
@@ -34,8 +34,8 @@ func NewBooks(store *checkpoint.Store, observer Observer, images *Images) *Books
 	return &Books{store: store, observer: observer, images: images, states: map[string]*checkpoint.SinkState{}}
 }
 
-// add reads what is saved of the listener's sink.
-func (b *Books) add(l *Listener) error {
+// add reads what is saved of its sink.
+func (b *Books) add(l *Intake) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	state, err := b.store.LoadSink(l.Name)

@@ -182,8 +182,8 @@ func survey(places checkpoint.Places, way Way) (s surveyed) {
 	return s
 }
 
-// Renew begins a comparison anew that is under way, and that nobody reads any more: the IDs of the unchanged objects that
-// it has sent must not come again.
+// Renew begins a comparison anew that is under way, and that nobody reads any more: the IDs of the unchanged objects
+// that it has sent must not come again.
 func (f *Follower) Renew(way Way, c checkpoint.Comparison) []checkpoint.Item {
 	way.Scope = checkpoint.Scope(c.Namespace)
 	reason := change.Requested
@@ -199,8 +199,8 @@ type compared struct {
 	reason change.Reason
 }
 
-// frame makes the stream go on from the point, with a comparison. What is listed is no older than what the sink was given
-// of any namespace: a list that is would bring objects back whose end the sink was told, and has forgotten since.
+// frame makes the stream go on from the point, with a comparison. What is listed is no older than what the sink was
+// given of any namespace: a list that is would bring objects back whose end the sink was told, and has forgotten since.
 func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, how compared) []checkpoint.Item {
 	places, list := f.of(way.Resource), at
 	if highest := survey(places, way).highest; highest.After(list) {
@@ -343,4 +343,11 @@ func (f *Follower) of(resource string) checkpoint.Places {
 		f.places[resource] = places
 	}
 	return places
+}
+
+// Known is what a sink was given of a stream.
+type Known struct {
+	From    checkpoint.Point   // a watch from here gives it everything
+	Highest checkpoint.Point   // nothing that is after this was told or passed
+	History checkpoint.History // the newest of the resource
 }

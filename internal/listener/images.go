@@ -60,8 +60,8 @@ func (m *Images) Note(rec *change.Record) {
 	}
 }
 
-// forget keeps nothing of an object that a sink's log has in another state than the saved one: what is kept may be older
-// than what that sink was told.
+// forget keeps nothing of an object that a sink's log has in another state than the saved one: what is kept may be
+// older than what that sink was told.
 func (m *Images) forget(of *checkpoint.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

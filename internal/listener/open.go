@@ -13,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// openAnew opens the sink at its saved mark, and makes it one that is offered everything: in a new process, after it was
-// stopped, and where its log has lost records. It tries for as long as ctx lives.
+// openAnew opens the sink at its saved mark, and makes it one that is offered everything: in a new process, after it
+// was stopped, and where its log has lost records. It tries for as long as ctx lives.
 func (l *Listener) openAnew(ctx context.Context) error {
 	for {
 		err := l.openOnce(ctx)
@@ -50,8 +50,8 @@ func (l *Listener) signalOpened() {
 	}
 }
 
-// openOnce opens the sink, and folds what its log has after the mark into what is saved (rule fold). What a log has lost
-// is told when the streams begin.
+// openOnce opens the sink, and folds what its log has after the mark into what is saved (rule fold). What a log has
+// lost is told when the streams begin.
 func (l *Listener) openOnce(ctx context.Context) error {
 	if err := l.books.Save(ctx); err != nil { // what was acknowledged in an earlier life of the sink is part of its state
 		return err
@@ -98,8 +98,9 @@ func (l *Listener) isBack() bool {
 	})
 }
 
-// giveUpDisk removes what an earlier life has left on disk, where the log has gone on in another way than with that: what
-// is on disk follows from what the sink was told then, and not from what its log has. The sink goes on from its log.
+// giveUpDisk removes what an earlier life has left on disk, where the log has gone on in another way than with that:
+// what is on disk follows from what the sink was told then, and not from what its log has. The sink goes on from its
+// log.
 func (l *Listener) giveUpDisk() error {
 	l.tail = tail{}
 	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
@@ -107,20 +108,6 @@ func (l *Listener) giveUpDisk() error {
 		return fmt.Errorf("give up what is on disk for sink %s: %w", l.Name, err)
 	}
 	return nil
-}
-
-// tail is what the log has after the mark, where something is on disk for the sink.
-type tail struct {
-	first map[string]*bool // by the ids of the first batch on disk, and of their notes: whether the log holds it
-	other bool             // the log holds something else
-}
-
-func (t *tail) take(id string, says bool) {
-	if found := t.first[id]; found != nil {
-		*found = true
-		return
-	}
-	t.other = t.other || says && t.first != nil
 }
 
 // begin saves where the sink stands, before its first record, and has it offered everything.
@@ -196,9 +183,9 @@ func (l *Listener) isOurs(id *change.ID) (bool, error) {
 	return slices.ContainsFunc(ours, func(uid string) bool { return change.SameCluster(id.Cluster, uid) }), err
 }
 
-// open opens the sink, which is ours then: whoever takes over from here on opens it later. Where several exporters could
-// lead, it is open only when this one has proven, after Open, that it still leads: it may have slept. So either the
-// other's claim came first, and nothing is written, or the next leader finds in the log all that this one writes.
+// open opens the sink, which is ours then: whoever takes over from here on opens it later. Where several exporters
+// could lead, it is open only when this one has proven, after Open, that it still leads: it may have slept. So either
+// the other's claim came first, and nothing is written, or the next leader finds in the log all that this one writes.
 func (l *Listener) open(ctx context.Context, at sink.Opening, begin func() (*afterMark, error)) (after *afterMark, err error) {
 	var failed error
 	again := func() func(string) {
@@ -397,3 +384,50 @@ func (l *Listener) shapeAgain(rec *change.Record) {
 
 // WithheldByForm is why a record is withheld that was cut and redacted by other rules than today's.
 const WithheldByForm = "redaction"
+
+// held are those of the records that the log holds, which has what isFound says. A bucket and a compacted topic hold
+// the newest of an object alone: what comes before that was written, too.
+func (l *Listener) held(records []*change.Record, isFound func(id string) bool) map[*change.Record]bool {
+	type object struct {
+		stream string
+		key    change.Key
+	}
+	newer, held := map[object]bool{}, map[*change.Record]bool{}
+	for _, rec := range slices.Backward(records) {
+		of := object{rec.Stream.String(), rec.Key}
+		if isFound(rec.ID(l.ClusterUID).String()) || newer[of] && rec.Op.OfObject() {
+			newer[of], held[rec] = true, true
+		}
+	}
+	return held
+}
+
+// mend opens the sink again after the error, however long that takes: at once what may be well by itself, and seldom
+// what only a person can mend. A sink that was opened too early ends the run, which begins anew.
+func (l *Listener) mend(ctx context.Context, err error) error {
+	for {
+		if IsLate(err) {
+			return &endError{fmt.Errorf("deliver to sink %s: %w", l.Name, err)}
+		}
+		if IsPermanent(err) {
+			if err := l.stop(ctx, fmt.Errorf("deliver to sink %s: %w", l.Name, err)); err != nil {
+				return err
+			}
+		} else {
+			l.Observer.Failed(l.Name, err)
+		}
+		if err = l.reopen(ctx); err == nil {
+			l.resume()
+			l.Stops.Resume(l.index)
+			return nil
+		}
+		var lost *sink.LostError
+		if errors.As(err, &lost) {
+			l.Observer.Failed(l.Name, err)
+			return errAnew
+		}
+		if !IsPermanent(err) && !IsLate(err) {
+			return err
+		}
+	}
+}

@@ -10,6 +10,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
+// due is a record on its way into the sink, in the form that this sink is given, and its place in the batch.
+type due struct {
+	*change.Record
+	at int
+}
+
 // outgoing is a batch as it goes to the sink: its messages, which record each of them is of, and which are patches. One
 // goroutine uses it.
 type outgoing struct {

@@ -14,21 +14,6 @@ type SupersededError struct{ Now string } // how the object is
 
 func (e *SupersededError) Error() string { return "superseded: " + e.Now }
 
-// giveBack is the answer to a replay for a sink whose queue goes to disk: the letter is where it was. One that is being
-// written to the sink keeps its turn; a crash finds the letter, too.
-func (l *Listener) giveBack(rec *change.Record) {
-	behind := errors.New("the sink does not keep up, and what is for it goes to disk: try again when kubecdc_spool_bytes is 0")
-	l.Observer.Replayed(l.Name, rec, behind)
-	rec.Replay.Done("", behind)
-}
-
-// returned ends a replay that did not come to its end: the letter stays.
-func (l *Listener) returned(rec *change.Record, why error) {
-	why = errors.Join(why, l.deadLetters.settle())
-	l.Observer.Replayed(l.Name, rec, why)
-	rec.Replay.Done("", why)
-}
-
 // deliverReplay sends a letter again. After a failure, which opens the sink anew, the letter is gone if the sink's log
 // held its event.
 func (l *Listener) deliverReplay(ctx context.Context, at int, rec *change.Record) error {

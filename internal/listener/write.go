@@ -11,40 +11,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// due is a record on its way into the sink, in the form that this sink is given, and its place in the batch.
-type due struct {
-	*change.Record
-	at int
-}
-
-// deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided
-// when all before it is written, and nothing after it.
-func (l *Listener) deliver(ctx context.Context, batch []*change.Record) error {
-	for at := 0; at < len(batch); at++ {
-		end := at
-		for end < len(batch) && batch[end].Replay == nil {
-			end++
-		}
-		todo, err := l.prepare(ctx, at, batch[at:end])
-		for err == nil && len(todo) > 0 {
-			if todo, err = l.write(ctx, todo); err == nil {
-				todo = l.skipRetried(todo)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		l.settle(end, "")
-		if at = end; at < len(batch) {
-			if err := l.deliverReplay(ctx, at, batch[at]); err != nil {
-				return err
-			}
-			l.settle(at+1, "")
-		}
-	}
-	return nil
-}
-
 // prepare gives the records the form of this sink, and leaves out what it does not take. A note stands in the place of
 // each that no sink may have.
 func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Record) (todo []due, err error) {
@@ -187,29 +153,12 @@ func (l *Listener) skipRetried(todo []due) []due {
 	return slices.DeleteFunc(todo, func(d due) bool { return has[d.Record] })
 }
 
-// held are those of the records that the log holds, which has what isFound says. A bucket and a compacted topic hold the
-// newest of an object alone: what comes before that was written, too.
-func (l *Listener) held(records []*change.Record, isFound func(id string) bool) map[*change.Record]bool {
-	type object struct {
-		stream string
-		key    change.Key
-	}
-	newer, held := map[object]bool{}, map[*change.Record]bool{}
-	for _, rec := range slices.Backward(records) {
-		of := object{rec.Stream.String(), rec.Key}
-		if isFound(rec.ID(l.ClusterUID).String()) || newer[of] && rec.Op.OfObject() {
-			newer[of], held[rec] = true, true
-		}
-	}
-	return held
-}
-
 // tooLarge is the reason of a *sink.RejectedError that Oversize is about.
 const tooLarge = "too_large"
 
 // rejected decides what becomes of the first record, which the sink will never take, and returns what is still to be
-// written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The note goes
-// out when the record is durable elsewhere (I1).
+// written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The note
+// goes out when the record is durable elsewhere (I1).
 func (l *Listener) rejected(ctx context.Context, todo []due, rejected *sink.RejectedError) ([]due, error) {
 	rec := todo[0].Record
 	if rec.Op == change.Gap && rejected.NoPlace {
@@ -341,4 +290,11 @@ func (l *Listener) marked(batch []*change.Record) {
 		l.Observer.Replayed(l.Name, rec, err)
 		rec.Replay.Done(rec.Remarks.LeftOut(), err)
 	}
+}
+
+// returned ends a replay that did not come to its end: the letter stays.
+func (l *Listener) returned(rec *change.Record, why error) {
+	why = errors.Join(why, l.deadLetters.settle())
+	l.Observer.Replayed(l.Name, rec, why)
+	rec.Replay.Done("", why)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// judge knows what must be true, and reads the sinks' logs in the end. It shares no code with the line but the values of
-// package change.
+// judge knows what must be true, and reads the sinks' logs in the end. It shares no code with the line but the values
+// of package change.
 type judge struct {
 	world *world
 	// marks are by sink what the state is known to have.
