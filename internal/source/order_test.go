@@ -1,10 +1,13 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -86,4 +89,82 @@ func many(n int) (names []string) {
 		names = append(names, fmt.Sprintf("p%03d %d", i, i+1))
 	}
 	return names
+}
+
+// TestI4AListOfAnotherOrderTellsNothingFalse: the server lists by namespace and name, which is not the order of the
+// joined keys, in pages with tokens of its own. Each life dies somewhere. What is gone is deleted once, what is new is
+// told once, and nothing is deleted that is there.
+func TestI4AListOfAnotherOrderTellsNothingFalse(t *testing.T) {
+	for seed := range uint64(30) {
+		play(t, 100, func(r *rig) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			var listed, had []string
+			var want [2]int // deletes, and objects that are new
+			for i := range 1 + random.IntN(40) {
+				name := fmt.Sprintf("%s/p%02d 10", []string{"a", "a-b", "a.b"}[random.IntN(3)], i)
+				known, is := random.IntN(2) == 0, random.IntN(5) > 0
+				if is {
+					listed = append(listed, name)
+				}
+				if known {
+					had = append(had, name)
+				}
+				switch {
+				case known && !is:
+					want[0]++
+				case !known && is:
+					want[1]++
+				}
+			}
+			slices.SortFunc(listed, func(a, b string) int {
+				x, y := keyOf(strings.Fields(a)[0]), keyOf(strings.Fields(b)[0])
+				return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+			})
+			lists, dies := 0, random.IntN(10)
+			r.server.answer = func(kind string, q url.Values) *http.Response {
+				if kind != "list" {
+					return nil
+				}
+				from := number(q.Get("continue"))
+				until, token := min(from+3, len(listed)), ""
+				if until < len(listed) {
+					token = fmt.Sprint(until)
+				}
+				if lists++; lists == dies {
+					return reply(500, "{}")
+				}
+				return pageOf(100, token, items(listed[from:until]...)...)
+			}
+			r.has("lake", 90, had...)
+			r.server.forget(100)
+			r.start("lake")
+			r.stop()
+			r.start("lake")
+			r.pass(time.Minute)
+			got := strings.Join(r.log("lake").take(), "\n")
+			if told := [2]int{strings.Count(got, "deleted"), strings.Count(got, "replaced")}; told != want {
+				t.Fatalf("seed %d: %v deletes and objects are told, want %v:\n%s", seed, told, want, got)
+			}
+		})
+	}
+}
+
+// TestAPageProvesTheOrder by the token of a server that reads a range of etcd's keys.
+func TestAPageProvesTheOrder(t *testing.T) {
+	for _, c := range []struct {
+		token, last, namespace string
+		want                   bool
+	}{
+		{rangeToken(7, "n/b"), "n/b", "", true},
+		{rangeToken(7, "n/c"), "n/b", "", true}, // a selector left something out
+		{rangeToken(7, "b"), "n/b", "n", true},
+		{rangeToken(7, "n/a"), "n/b", "", false},
+		{rangeToken(7, "n/b"), "", "", false},
+		{"3", "n/b", "", false},
+		{"", "n/b", "", false},
+	} {
+		if got := isRange(c.token, c.namespace, []byte(c.last)); got != c.want {
+			t.Errorf("token %q behind %q: %t, want %t", c.token, c.last, got, c.want)
+		}
+	}
 }

@@ -40,6 +40,9 @@ type rig struct {
 	spool  int64
 	queue  fifo.Limit
 	config func(*Config) // nil leaves it as it is
+	rest   *rest.Config  // nil is the server, without connections
+	// streams is for how many of them the client is.
+	streams int
 
 	// of the life
 	informer *SharedInformer
@@ -130,7 +133,10 @@ func (r *rig) exist(name string, position int, objects ...string) {
 // start begins a life with the sinks, and returns when nothing is left to do at this moment.
 func (r *rig) start(sinks ...string) {
 	r.Helper()
-	client, err := NewClient(&rest.Config{Host: "http://server", Transport: r.server}, 1)
+	if r.rest == nil {
+		r.rest = &rest.Config{Host: "http://server", Transport: r.server}
+	}
+	client, err := NewClient(r.rest, max(r.streams, 1))
 	r.must(err)
 	config := Config{Client: client, Stream: pods(), Histories: r.store, ClusterUID: "epoch-1", Observer: r.observer()}
 	if r.config != nil {

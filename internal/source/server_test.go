@@ -283,7 +283,7 @@ func items(all ...string) (json []string) {
 		if uid == "" {
 			uid = "uid-" + name
 		}
-		json = append(json, event{key: "n/" + name, uid: uid, version: version}.json())
+		json = append(json, event{key: keyOf(name).String(), uid: uid, version: version}.json())
 	}
 	return json
 }

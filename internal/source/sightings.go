@@ -79,13 +79,6 @@ func (s *sightings) has(rec *change.Record) bool {
 	return found && seen == newSighting(rec.Object, seen.watch)
 }
 
-// knows says whether a record of the object is in line at the version, with whatever content.
-func (s *sightings) knows(rec *change.Record) bool {
-	s.settle()
-	_, found := s.settled[newSeenRecord(rec)]
-	return found
-}
-
 // add remembers the record, which the watch of that number brought.
 func (s *sightings) add(rec *change.Record, watch int) error {
 	key := newSeenRecord(rec)
