@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
 // Config is what a stream needs.
@@ -50,4 +51,12 @@ type Kept interface {
 	Last(stream string, key change.Key) (change.Image, bool, error)
 	// Note keeps what the record tells of its object.
 	Note(rec *change.Record)
+}
+
+// Histories name the histories of the clusters that were ever behind the name; *checkpoint.Store is one.
+type Histories interface {
+	// EpochOf is the name of the history, as of change.NewEpoch.
+	EpochOf(history checkpoint.History) (string, error)
+	// Met notes durably that the cluster of the uid is there, and returns the history that began when it was first.
+	Met(uid string) (checkpoint.History, error)
 }

@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -64,7 +63,13 @@ func (i *Informer) isUnchanged(ctx context.Context, version string) bool {
 		}
 		for _, seat := range i.seats {
 			for key, err := range seat.Has(i.way.Resource, string(i.way.Scope), start, upTo) {
-				if _, listed := keys[key.String()]; err != nil || !listed && i.exists(seat.Newest(checkpoint.Object{Resource: i.way.Resource, Key: key})) {
+				if err != nil {
+					return false
+				}
+				if _, listed := keys[key.String()]; listed {
+					continue
+				}
+				if row, err := seat.Newest(checkpoint.Object{Resource: i.way.Resource, Key: key}); err != nil || row.Exists() {
 					return false
 				}
 			}
@@ -75,32 +80,4 @@ func (i *Informer) isUnchanged(ctx context.Context, version string) bool {
 		}
 		clear(keys)
 	}
-}
-
-func (i *Informer) exists(row checkpoint.Row, err error) bool { return err != nil || row.Exists() }
-
-// redefined is the reason of a gap of a custom resource whose definition was changed since the last watch that worked,
-// or since the watch that is refused began: the server begins its history of the resource anew then. Other writes of a
-// definition leave its generation. It is as of a question of now.
-func (i *Informer) redefined(ctx context.Context) change.Reason {
-	if !IsCustom(i.stream.Resource.String()) {
-		return change.Gone
-	}
-	client := i.Client
-	now, err := client.defined.get(ctx, freshness{i.origin.trust.asked(), client.maxAge}, func(ctx context.Context) (*Definitions, error) {
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-		defer cancel()
-		return readDefinitions(ctx, client.rest.Get().MaxRetries(0))
-	})
-	if err != nil {
-		return change.Gone
-	}
-	one := now.byName[i.stream.Resource.String()]
-	for _, version := range []string{i.origin.watched, i.from} {
-		if version != "" && change.CompareVersions(one.version, version) > 0 && one.generation != i.generation.Load() {
-			i.generation.Store(one.generation)
-			return change.Redefined
-		}
-	}
-	return change.Gone
 }

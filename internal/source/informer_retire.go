@@ -17,7 +17,7 @@ func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version s
 		return nil
 	}
 	var err error
-	if i.epoch, err = i.Histories.EpochOf(newest); err != nil { // what is told is of the history that was delivered (I8)
+	if i.epoch, err = i.Histories.EpochOf(newest); err != nil { // which is that of what was delivered (I8)
 		return err
 	}
 	version = cmp.Or(version, at.Version, "0")
@@ -27,7 +27,7 @@ func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version s
 		ResourceVersion: version, Epoch: change.ClusterOf(i.epoch), Sinks: []string{seat.Name},
 	}
 	frame := func(op change.Op) {
-		seat.Tell(i.framing(op, snapshot, i.way.Scope), checkpoint.Item{Kind: checkpoint.Sync, Resource: i.way.Resource, Scope: i.way.Scope})
+		i.tellBeside(seat, i.framing(op, snapshot, i.way.Scope))
 	}
 	begun := false
 	for key, err := range seat.Has(i.way.Resource, string(i.way.Scope), "", "") {

@@ -133,8 +133,8 @@ func (w *watching) precedence() precedence {
 	return othersLast
 }
 
-// believeOrAsk judges that the position is gone, where a server said so: the sinks that stand there are told of a gap, or
-// the next watch is asked for at another server.
+// believeOrAsk judges that the position is gone, where a server said so: the sinks that stand there are told of a gap,
+// or the next watch is asked for at another server.
 func (w *watching) believeOrAsk(ctx context.Context) error {
 	refused := w.refusals.newest.Load()
 	if refused == nil {
@@ -181,14 +181,17 @@ func (w *watching) open(run context.Context, from string, seconds *int64) (watch
 	w.Observer.Watching(*w.stream, from)
 	stood, cut := w.origin.version, w.origin.collection.options()
 	cut.Lend = w.Shape != nil
-	d := &feed{ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(), began: time.Now(), watch: ctx}
-	w.comparer.wake(run, w.Informer)
+	d := &feed{
+		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(), began: time.Now(), watch: ctx,
+	}
+	w.comparer.wake(run)
 	d.ended = func(frames int, orderly bool, took time.Duration) {
 		stop()
 		w.watchEnded(frames, orderly, took, stood)
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
-	return &stoppable{watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter), sync.OnceFunc(d.stopped)}, nil
+	opened := watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter)
+	return &stoppable{opened, sync.OnceFunc(d.stopped)}, nil
 }
 
 // endWatch ends the watch that is open.
@@ -218,7 +221,7 @@ func (w *watching) watchEnded(frames int, orderly bool, took time.Duration, vers
 		w.refusals.newest.Store(nil)
 		w.origin.watched = version
 	}
-	if w.endings.ended(frames, orderly, took, false) {
+	if w.endings.ended(frames, orderly, took) {
 		w.turns.take()
 		w.stale = true
 		w.turns.give()
@@ -261,8 +264,8 @@ func (w *watching) fail(ctx context.Context, err error) {
 }
 
 // feed is the watch.Decoder over the raw bytes of a watch. It gives the records to the sinks itself, in the goroutine
-// that has just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more than
-// all else that is done for them. The Reflector learns of a watch that it has begun, and how it ended.
+// that has just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more
+// than all else that is done for them. The Reflector learns of a watch that it has begun, and how it ended.
 type feed struct {
 	*watching
 	ctx    context.Context // of the informer
@@ -284,8 +287,8 @@ type feed struct {
 
 // Decode gives the records of the watch to the sinks. It returns the first frame, as a bookmark, so that the Reflector
 // knows a watch that works; an error that the server sends; and the end. It blocks until there is one of these. A watch
-// that was stopped ends as it should: the Reflector opens the next one at once. So does one whose position is gone: what
-// follows of that is found out before the next one.
+// that was stopped ends as it should: the Reflector opens the next one at once. So does one whose position is gone:
+// what follows of that is found out before the next one.
 func (d *feed) Decode() (watch.EventType, runtime.Object, error) {
 	if d.over {
 		return "", nil, io.EOF
@@ -363,7 +366,7 @@ func (d *feed) take(f *frame.Frame) (first bool) {
 	if len(d.seats) == 0 {
 		d.end()
 	} else {
-		d.shared.tryJoin(d.Informer)
+		d.tryJoin()
 	}
 	return d.count == 1
 }

@@ -77,7 +77,7 @@ func TestI4APageThatIsReadAgainMayEndBeforeWhereItWas(t *testing.T) {
 		}
 		want[len(want)-1] += " last"
 		r.want("lake", append(want, "snapshot.end 100 requested")...)
-		if r.informer.all()[0].origin.unsorted.Load() {
+		if r.informer.informers[0].origin.unsorted.Load() {
 			t.Error("it is taken for a list without an order")
 		}
 	})

@@ -5,47 +5,35 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// Histories name the histories of the clusters that were ever behind the name; *checkpoint.Store is one.
-type Histories interface {
-	// EpochOf is the name of the history, as of change.NewEpoch.
-	EpochOf(history checkpoint.History) (string, error)
-	// Met notes durably that the cluster of the uid is there, and returns the history that began when it was first.
-	Met(uid string) (checkpoint.History, error)
-}
-
-// SharedInformer is the life of one resource's stream, as client-go's is that of a resource: one Informer that all sinks
-// share, and others for those that are not where it stands. Whoever follows the server's discovery tells it: Serve and
-// End return at once, and may be called from any goroutine.
+// SharedInformer is the life of one resource's stream, as client-go's is that of a resource: one Informer that all
+// sinks share, and others for those that are not where it stands. Whoever follows the server's discovery tells it:
+// Serve and End return at once, and may be called from any goroutine.
 //
 // A resource is the same in each of its versions, so a stream goes on in another version where it was.
 type SharedInformer struct {
-	config  Config
-	refused atomic.Pointer[error] // why the stream is not read any more; nil while it is
+	common
+	config Config
 
-	mu        sync.Mutex // guards the following
-	version   string     // to read; "" is to wait
-	over      bool       // the resource is gone, as of
-	at        string     // this resourceVersion
+	// guarded by mu
+	version   string // to read; "" is to wait
+	over      bool   // the resource is gone, as of
+	at        string // this resourceVersion
 	stop      context.CancelFunc
 	informers []*Informer
-	arrived   []*listener.Intake                  // that are to be given the stream
-	given     map[*listener.Intake]*listener.Seat // who is given the stream now
-	asks      []ask
-	woken     chan struct{} // buffered 1
-	epoch     string        // the newest history
 }
 
 // NewSharedInformer is one that is not running, and waits until it is told what is served.
 func NewSharedInformer(config Config) *SharedInformer {
 	config.generation = new(atomic.Int64)
-	return &SharedInformer{config: config, stop: func() {}, woken: make(chan struct{}, 1), given: map[*listener.Intake]*listener.Seat{}}
+	s := &SharedInformer{config: config, stop: func() {}}
+	s.histories, s.woken, s.given = config.Histories, make(chan struct{}, 1), map[*listener.Intake]*listener.Seat{}
+	return s
 }
 
 // Serve says that the resource is served, and to be read in the version.
@@ -68,23 +56,6 @@ func (s *SharedInformer) End(version string) {
 	defer s.mu.Unlock()
 	s.over, s.at = true, version
 	s.stop()
-}
-
-// Join gives the sink the stream from now on, where it is to be given that. It returns at once.
-func (s *SharedInformer) Join(sink *listener.Intake) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.arrived, sink) {
-		s.arrived = append(s.arrived, sink)
-	}
-	s.wake()
-}
-
-func (s *SharedInformer) wake() {
-	select {
-	case s.woken <- struct{}{}:
-	default:
-	}
 }
 
 // Run reads for the sinks until ctx ends, or the resource is gone and the sinks know it: over is true then.
@@ -115,7 +86,7 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 	stream.Resource.Version = version
 	var informers sync.WaitGroup
 	defer informers.Wait()
-	first := slices.DeleteFunc(slices.Clone(sinks), func(sink *listener.Intake) bool { return !sink.IsOffered(&stream) })
+	first := those(sinks, func(sink *listener.Intake) bool { return sink.IsOffered(&stream) })
 	s.mu.Lock()
 	s.arrived = slices.DeleteFunc(s.arrived, func(sink *listener.Intake) bool { return slices.Contains(first, sink) })
 	s.mu.Unlock()
@@ -144,6 +115,16 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 	}
 }
 
+// those are the sinks of which is says so.
+func those(sinks []*listener.Intake, is func(*listener.Intake) bool) (all []*listener.Intake) {
+	for _, sink := range sinks {
+		if is(sink) {
+			all = append(all, sink)
+		}
+	}
+	return all
+}
+
 // run runs the informer. A sink that is apart is given the stream when half of its queue is free.
 func (s *SharedInformer) run(ctx context.Context, i *Informer, apart bool) {
 	defer s.remove(i)
@@ -157,22 +138,19 @@ func (s *SharedInformer) run(ctx context.Context, i *Informer, apart bool) {
 	i.run(ctx)
 }
 
-func (s *SharedInformer) arrivals() []*listener.Intake {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	arrived := s.arrived
-	s.arrived = nil
-	return arrived
-}
-
 // newInformer is one for the sinks, nil where there is none.
 func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake) *Informer {
 	i := &Informer{
-		Config: &s.config, shared: s, stream: stream, turns: newTurns(), silence: silence{least: minSilence}, retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{},
-		way: listener.Way{Resource: stream.Resource.String(), Scope: checkpoint.ScopeOf(stream), Selection: s.config.Selection.String()},
+		Config: &s.config, shared: &s.common, stream: stream, turns: newTurns(), silence: silence{least: minSilence},
+		retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{},
+		way: listener.Way{
+			Resource: stream.Resource.String(), Scope: checkpoint.ScopeOf(stream), Selection: s.config.Selection.String(),
+		},
 	}
 	i.origin.collection = collection{s.config.Client, *stream, s.config.Selection, s.config.Keep}
 	i.origin.versions.stream = stream
+	i.comparer.read = i.readAll
+	i.tryJoin = func() { s.tryJoin(i) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sink := range sinks {
@@ -198,29 +176,6 @@ func (s *SharedInformer) remove(i *Informer) {
 	s.wake()
 }
 
-// left notes that a watch does not give the sink the stream any more.
-func (s *SharedInformer) left(seat *listener.Seat) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.given[seat.Intake] == seat {
-		delete(s.given, seat.Intake)
-	}
-}
-
-// has says whether a watch gives the sink the stream.
-func (s *SharedInformer) has(sink *listener.Intake) bool {
-	s.mu.Lock()
-	seat := s.given[sink]
-	s.mu.Unlock()
-	return seat != nil && !seat.IsOver()
-}
-
-func (s *SharedInformer) all() []*Informer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.informers)
-}
-
 // tryJoin lets sinks go on with the watch of an earlier informer, where they were given all that this has brought (rule
 // join). The caller has the turn of theirs.
 func (s *SharedInformer) tryJoin(i *Informer) {
@@ -243,7 +198,8 @@ func (s *SharedInformer) tryJoin(i *Informer) {
 	brought := checkpoint.Point{History: checkpoint.HistoryOf(common.epoch), Version: common.brought}
 	for _, seat := range slices.Clone(i.seats) {
 		at := seat.Known(&i.way).From
-		if len(seat.Comparisons(&i.way)) == 0 && (listener.MayJoin(at, brought) || i.brought == common.brought && i.seen.isLike(&common.seen)) {
+		same := listener.MayJoin(at, brought) || i.brought == common.brought && i.seen.isLike(&common.seen)
+		if same && len(seat.Comparisons(&i.way)) == 0 {
 			i.seats = slices.DeleteFunc(slices.Clone(i.seats), func(other *listener.Seat) bool { return other == seat })
 			common.seats = append(common.seats, seat)
 		}
@@ -253,66 +209,6 @@ func (s *SharedInformer) tryJoin(i *Informer) {
 	}
 }
 
-// history is the history of the cluster that is read: the newest that is known.
-func (s *SharedInformer) history(uid string, known checkpoint.History) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known > checkpoint.HistoryOf(s.epoch) || s.epoch == "" && known > 0 {
-		epoch, err := s.config.Histories.EpochOf(known)
-		if err != nil {
-			return "", err
-		}
-		s.epoch = epoch
-	}
-	switch {
-	case uid == "" || s.epoch != "" && change.ClusterOf(s.epoch) == uid:
-		return s.epoch, nil
-	case s.epoch != "":
-		return s.another(uid)
-	}
-	met, err := s.config.Histories.Met(uid)
-	if err == nil {
-		s.epoch, err = s.config.Histories.EpochOf(met)
-	}
-	return s.epoch, err
-}
-
-// newHistory is another history than the one that was read, or the one that somebody else has found meanwhile.
-func (s *SharedInformer) newHistory(uid, read string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.epoch != read {
-		return s.epoch, nil
-	}
-	return s.another(uid)
-}
-
-func (s *SharedInformer) another(uid string) (string, error) {
-	if uid != "" {
-		if _, err := s.config.Histories.Met(uid); err != nil {
-			return "", err
-		}
-	}
-	now := max(time.Now().UnixMilli(), int64(checkpoint.HistoryOf(s.epoch))+1)
-	s.epoch = change.NewEpoch(uid, now)
-	return s.epoch, nil
-}
-
-// isRefused is why the stream is not read any more, nil while it is.
-func (s *SharedInformer) isRefused() error {
-	if why := s.refused.Load(); why != nil {
-		return *why
-	}
-	return nil
-}
-
-// ask is what somebody asks for.
-type ask struct {
-	sink   *listener.Intake
-	reason change.Reason // "" withdraws what was asked for
-	limits change.Limits
-}
-
 // Ask asks for a comparison of the sink within the limits. It returns at once; what is asked for is begun when the sink
 // is given the stream.
 func (s *SharedInformer) Ask(sink *listener.Intake, reason change.Reason, limits change.Limits) {
@@ -320,7 +216,7 @@ func (s *SharedInformer) Ask(sink *listener.Intake, reason change.Reason, limits
 	defer s.mu.Unlock()
 	s.asks = append(s.asks, ask{sink, reason, limits})
 	for _, i := range s.informers {
-		i.comparer.look(i)
+		i.comparer.look()
 	}
 }
 
@@ -329,25 +225,12 @@ func (s *SharedInformer) Withdraw(sink *listener.Intake, limits change.Limits) {
 	s.Ask(sink, "", limits)
 }
 
-// asked takes what is asked for of the sinks of the informer, whose turn the caller has.
-func (s *SharedInformer) asked(i *Informer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asks = slices.DeleteFunc(s.asks, func(a ask) bool {
-		at := slices.IndexFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == a.sink })
-		if at >= 0 {
-			i.ask(i.seats[at], a)
-		}
-		return at >= 0
-	})
-}
-
 // retire tells the sinks that the definition of the resource was deleted, as of the version: everything that they have
 // of it is gone. Where one has something, the watch has not told all, and the rest can be known by nobody: so it is a
 // gap (I4). Else it is told the end alone, and where nothing was ever told, nothing.
 func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, version string) bool {
 	stream := s.config.Stream
-	i := s.newInformer(&stream, slices.DeleteFunc(slices.Clone(sinks), func(sink *listener.Intake) bool { return !sink.Takes(&stream) }))
+	i := s.newInformer(&stream, those(sinks, func(sink *listener.Intake) bool { return sink.Takes(&stream) }))
 	if i == nil {
 		return true
 	}
@@ -358,4 +241,16 @@ func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, v
 		}
 	}
 	return true
+}
+
+// IsApart says whether the sink is given the stream by a watch that is not the common one.
+func (s *SharedInformer) IsApart(sink *listener.Intake) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, i := range s.informers {
+		if at > 0 && i.alone == sink {
+			return true
+		}
+	}
+	return false
 }

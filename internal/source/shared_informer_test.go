@@ -127,7 +127,7 @@ func TestNobodyWaitsForItsTurnUnderTheLockOfAWatch(t *testing.T) {
 		play(t, 100, func(r *rig) {
 			r.exist("lake", 100)
 			r.start("lake")
-			i := r.informer.all()[0]
+			i := r.informer.informers[0]
 			i.turns.take() // as a snapshot has it
 			r.server.do("a 101")
 			r.server.each(end)

@@ -34,7 +34,10 @@ func TestI3I4TheWatchGoesOnBesideTheInitialSnapshot(t *testing.T) {
 			r.server.do("a 10", "b 20", "c 30")
 			stuck := make(chan struct{})
 			r.server.answer = func(kind string, _ url.Values) *http.Response {
-				if kind == "list" {
+				switch {
+				case kind == "list" && again:
+					return reply(500, "{}")
+				case kind == "list":
 					<-stuck
 				}
 				return nil
@@ -45,7 +48,7 @@ func TestI3I4TheWatchGoesOnBesideTheInitialSnapshot(t *testing.T) {
 			r.stands("lake", "149")
 			if close(stuck); again {
 				r.stop()
-				r.log("lake").take()
+				r.server.answer = nil
 				r.start("lake")
 			}
 			r.want("lake", "replaced c 30 last", "snapshot.end 100 initial")
@@ -338,7 +341,7 @@ func TestASnapshotThatIsWithdrawnHasNoEnd(t *testing.T) {
 				config.Observer.Abandoned = func(change.Stream, *change.Snapshot) { abandoned++ }
 			}
 			r.start("lake", "bus")
-			turns := &r.informer.all()[0].turns
+			turns := &r.informer.informers[0].turns
 			turns.take() // so that both are begun together
 			r.informer.Ask(r.intakes["lake"], change.Requested, limits)
 			r.informer.Ask(r.intakes["bus"], change.Requested, limits)

@@ -405,7 +405,7 @@ func TestPrecedence(t *testing.T) {
 			}
 			r.config = func(config *Config) { config.Stream.Resource.Group = c.group }
 			r.start("lake")
-			i := r.informer.all()[0]
+			i := r.informer.informers[0]
 			i.way.Resource = "pods" // as what the sink has
 			if got := (&watching{Informer: i}).precedence(); got != c.want {
 				t.Errorf("%+v: it is %d", c, got)
