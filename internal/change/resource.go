@@ -55,7 +55,7 @@ func (r Resource) AppendPath(dst []byte, namespace string) []byte {
 }
 
 // Stream is one ordered sequence of changes: one resource of one cluster, in one namespace or in all of them.
-// A resourceVersion means something only within its stream's resource, so positions and inventory are kept a stream.
+// A resourceVersion means something only within its stream's resource, so positions are a resource's.
 type Stream struct {
 	Resource  Resource
 	Namespace string // "" is all namespaces, or a cluster-scoped resource
@@ -110,14 +110,6 @@ func ParseKey(joined string) Key {
 		return Key{Name: joined}
 	}
 	return Key{Namespace: namespace, Name: name}
-}
-
-// Entry is one object as the sinks have it: what the inventory holds for a key.
-type Entry struct {
-	Key Key
-	UID string
-	// ResourceVersion that was delivered last.
-	ResourceVersion string
 }
 
 // Image is an object as it was delivered last.

@@ -114,6 +114,37 @@ func (l *layer) loadPlaces(table byte) error {
 	return err
 }
 
+// places are those of the table.
+func (d *database) places(table byte, sinkNames ...string) (map[string]map[string]Places, error) {
+	all := map[string]map[string]Places{}
+	err := d.each([]byte{table}, func(key, value []byte) error {
+		parts := bytes.SplitN(key[1:], []byte{terminator}, 3)
+		if len(parts) != 3 {
+			return d.badValue("a position of a sink", errValue)
+		}
+		name, resource, namespace := string(parts[0]), string(parts[1]), string(parts[2])
+		if len(sinkNames) > 0 && !slices.Contains(sinkNames, name) {
+			return nil
+		}
+		if all[name] == nil {
+			all[name] = map[string]Places{}
+		}
+		if all[name][resource] == nil {
+			all[name][resource] = Places{}
+		}
+		if namespace == noPlace {
+			return nil
+		}
+		place, err := parsePlace(value)
+		if err != nil {
+			return d.badValue("a position of sink "+name, err)
+		}
+		all[name][resource][namespace] = place
+		return nil
+	})
+	return all, err
+}
+
 func (l *layer) loadGraves() error {
 	prefix := sinkPrefix(tableGrave, l.sink)
 	return l.db.each(prefix, func(key, value []byte) error {

@@ -33,37 +33,6 @@ func (s *Store) Places(sinkNames ...string) (map[string]map[string]Places, error
 	return all, err
 }
 
-// places are those of the table.
-func (d *database) places(table byte, sinkNames ...string) (map[string]map[string]Places, error) {
-	all := map[string]map[string]Places{}
-	err := d.each([]byte{table}, func(key, value []byte) error {
-		parts := bytes.SplitN(key[1:], []byte{terminator}, 3)
-		if len(parts) != 3 {
-			return d.badValue("a position of a sink", errValue)
-		}
-		name, resource, namespace := string(parts[0]), string(parts[1]), string(parts[2])
-		if len(sinkNames) > 0 && !slices.Contains(sinkNames, name) {
-			return nil
-		}
-		if all[name] == nil {
-			all[name] = map[string]Places{}
-		}
-		if all[name][resource] == nil {
-			all[name][resource] = Places{}
-		}
-		if namespace == noPlace {
-			return nil
-		}
-		place, err := parsePlace(value)
-		if err != nil {
-			return d.badValue("a position of sink "+name, err)
-		}
-		all[name][resource][namespace] = place
-		return nil
-	})
-	return all, err
-}
-
 // Lowest is the position from which a watch of the scope gives the sink everything, the zero value where it has none.
 func (p Places) Lowest(scope Scope) (lowest Point) {
 	p.Each(scope, func(_ string, place Place) {
@@ -185,8 +154,8 @@ func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version str
 // Query says which rows of a resource are wanted; the zero value wants all.
 type Query struct {
 	Namespace string // where not "", a range of keys: nothing else is read
-	// UID, where not "", is compared with every row in the range. No index by uid is kept: its upkeep would cost much of
-	// every commit, for a question that is rarely asked (see DESIGN.md).
+	// UID, where not "", is compared with every row in the range. No index by uid is kept: its upkeep would cost much
+	// of every commit, for a question that is rarely asked.
 	UID string
 }
 

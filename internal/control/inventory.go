@@ -35,10 +35,10 @@ type Inventory interface {
 	Select(sinkNames []string, resource string, query checkpoint.Query) iter.Seq2[checkpoint.SinkRow, error]
 }
 
-// Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys, once
-// for all sinks that have them alike. After an error it yields nothing more. A namespace is read alone, and an object of
-// which both namespace and name are known is looked up; anything else reads the streams from end to end, with a fixed
-// amount of memory (I6).
+// Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys,
+// once for all sinks that have them alike. After an error it yields nothing more. A namespace is read alone, and an
+// object of which both namespace and name are known is looked up; anything else reads the streams from end to end, with
+// a fixed amount of memory (I6).
 func Find(store Inventory, sinks, streams []string, query Query) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, stream := range streams {

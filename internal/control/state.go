@@ -96,8 +96,8 @@ func readSink(store *checkpoint.Store, name string, of map[string]checkpoint.Pla
 	return s, true, err
 }
 
-// SavedStreams are those that the state knows, in the order of their names. What a sink has of a resource that no stream
-// is known of any more counts as one of all namespaces.
+// SavedStreams are those that the state knows, in the order of their names. What a sink has of a resource that no
+// stream is known of any more counts as one of all namespaces.
 func SavedStreams(store *checkpoint.Store) ([]change.Stream, error) {
 	streams, err := store.KnownStreams()
 	if err != nil {
