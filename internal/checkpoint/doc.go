@@ -1,8 +1,8 @@
 // Package checkpoint keeps what a restart needs: for each sink the fold of that sink's own log, as far as a mark.
 //
 // Of a sink it has a mark, rows, places and a spool. A row is what the sink was told last of an object: uid, version
-// and history, or that it is gone. A place is up to where the sink was given everything, and what it is compared with, by
-// resource and namespace; one place may stand for all other namespaces. The spool has the records that wait on disk.
+// and history, or that it is gone. A place is up to where the sink was given everything, and what it is compared with,
+// by resource and namespace; one place may stand for all other namespaces. The spool has the records that wait on disk.
 // Nothing is keyed by stream, so other namespaces in the configuration move no row.
 //
 // fold.go says what each item of a log makes of that. It is pure. A SinkState applies items to what is saved, and a
