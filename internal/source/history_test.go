@@ -34,8 +34,8 @@ func (r *rig) replace(uid string, version int, objects ...string) {
 }
 
 // TestI4AnotherClusterBehindTheAddressIsAnEpoch, also where it stands further on than the old one did, and where the
-// sink is asked for a snapshot: an exact list of the old position proves nothing in the new one. Nothing of it is drift,
-// and no id is one of the history before. A restart goes on in it.
+// sink is asked for a snapshot: an exact list of the old position proves nothing in the new one. Nothing of it is
+// drift, and no id is one of the history before. A restart goes on in it.
 func TestI4AnotherClusterBehindTheAddressIsAnEpoch(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		play(t, 100, func(r *rig) {
@@ -87,7 +87,8 @@ func TestI4AnEpochTrustsNoVersion(t *testing.T) {
 }
 
 // TestI4ARestoredEtcdThatHasOvertakenThePositionIsAnEpoch: behind a failure the server is asked for what was told last,
-// at exactly its version. What is the same, or cannot be told, is none, and a watch that ends as it should asks nothing.
+// at exactly its version. What is the same, or cannot be told, is none, and a watch that ends as it should asks
+// nothing.
 func TestI4ARestoredEtcdThatHasOvertakenThePositionIsAnEpoch(t *testing.T) {
 	for name, c := range map[string]struct {
 		told  string

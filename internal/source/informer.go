@@ -256,8 +256,8 @@ func (i *Informer) endOf(seat *listener.Seat, m missed) (*change.Record, error) 
 	return rec, nil
 }
 
-// ignore marks an update that differs in nothing that matters from what was told last. Nothing is ignored while a sink is
-// compared: it may be told of the object by the watch alone.
+// ignore marks an update that differs in nothing that matters from what was told last. Nothing is ignored while a sink
+// is compared: it may be told of the object by the watch alone.
 func (i *Informer) ignore(rec *change.Record) {
 	told := rec.Filtered || rec.Withheld != "" || rec.Object == nil || rec.Before == nil
 	if i.Ignore != nil && !i.comparer.is && rec.Op == change.Updated && !told && i.Ignore(rec) {

@@ -93,9 +93,9 @@ func TestI2WhatIsIgnoredMovesThePositionAndIsNobodys(t *testing.T) {
 	})
 }
 
-// TestI4NothingIsIgnoredBesideASnapshot: the sink that it is for may hear of the object from the watch alone, and what a
-// snapshot finds is told. A gap behind what was ignored hides nothing: what is as it was ignored is known, and what has
-// changed since is told, though nothing in it matters.
+// TestI4NothingIsIgnoredBesideASnapshot: the sink that it is for may hear of the object from the watch alone, and what
+// a snapshot finds is told. A gap behind what was ignored hides nothing: what is as it was ignored is known, and what
+// has changed since is told, though nothing in it matters.
 func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.has("lake", 90, "a 20", "b 85", "c 85", "d 85") // b, c and d were ignored at last

@@ -17,8 +17,8 @@ import (
 )
 
 // TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage: the server goes on at a newer version where it has forgotten
-// the list's. What was made between the two may belong to a page of the older one, and what was deleted between them the
-// watch will tell of.
+// the list's. What was made between the two may belong to a page of the older one, and what was deleted between them
+// the watch will tell of.
 func TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.exist("lake", 100, "a 10", "b 20", "c 30", "d 40")

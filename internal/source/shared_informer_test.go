@@ -23,8 +23,8 @@ func TestI1OneWatchServesAllSinksFromTheLowestPosition(t *testing.T) {
 	})
 }
 
-// TestNoSinkWaitsForAnother: one whose queue is full leaves the watch, goes on with one of its own, and is back with the
-// others when it has what they have. Nothing is lost, and nothing told twice.
+// TestNoSinkWaitsForAnother: one whose queue is full leaves the watch, goes on with one of its own, and is back with
+// the others when it has what they have. Nothing is lost, and nothing told twice.
 func TestNoSinkWaitsForAnother(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.has("lake", 100)
@@ -57,8 +57,8 @@ func TestNoSinkWaitsForAnother(t *testing.T) {
 	})
 }
 
-// TestI3AStreamGoesOnInAnotherVersion where it was, without a list. A snapshot that is asked for while nothing is read is
-// not forgotten.
+// TestI3AStreamGoesOnInAnotherVersion where it was, without a list. A snapshot that is asked for while nothing is read
+// is not forgotten.
 func TestI3AStreamGoesOnInAnotherVersion(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.exist("lake", 100, "a 10")

@@ -85,8 +85,9 @@ func TestI4GoneIsAGapAndThenExactlyTheDifference(t *testing.T) {
 	})
 }
 
-// TestI4APositionThatAnotherServerRemembersIsNoGap: each server of a control plane has a history of its own, which begins
-// with its last restart. Where there is one alone, it is believed at once, and where nobody knows, as if there were two.
+// TestI4APositionThatAnotherServerRemembersIsNoGap: each server of a control plane has a history of its own, which
+// begins with its last restart. Where there is one alone, it is believed at once, and where nobody knows, as if there
+// were two.
 func TestI4APositionThatAnotherServerRemembersIsNoGap(t *testing.T) {
 	for servers, believed := range map[int]int{1: 1, 2: 2 * minRefusals, 3: 3 * minRefusals} {
 		play(t, 100, func(r *rig) {
@@ -120,8 +121,8 @@ func TestI4APositionThatAnotherServerRemembersIsNoGap(t *testing.T) {
 	}
 }
 
-// TestI4BehindAStartOfTheServerNothingIsMissingThatItHas: the gap ends where what the server has begins, and what it has
-// comes change by change. A server that has forgotten that, too, is gone on with where it stands.
+// TestI4BehindAStartOfTheServerNothingIsMissingThatItHas: the gap ends where what the server has begins, and what it
+// has comes change by change. A server that has forgotten that, too, is gone on with where it stands.
 func TestI4BehindAStartOfTheServerNothingIsMissingThatItHas(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		play(t, 100, func(r *rig) {
@@ -306,8 +307,8 @@ func TestAResourceThatOneServerDoesNotServeIsAskedForAtAnother(t *testing.T) {
 	})
 }
 
-// TestI4AQuietStreamWithoutBookmarksIsNoGap: its position moves by two proofs together, a silent watch and a list that is
-// what the sinks were told.
+// TestI4AQuietStreamWithoutBookmarksIsNoGap: its position moves by two proofs together, a silent watch and a list that
+// is what the sinks were told.
 func TestI4AQuietStreamWithoutBookmarksIsNoGap(t *testing.T) {
 	for name, c := range map[string]struct {
 		missed []string // by the watch
@@ -344,29 +345,28 @@ func TestI4AQuietStreamWithoutBookmarksIsNoGap(t *testing.T) {
 // TestI4AFirstStartBeginsWhereTheServerCanWatch: a server that builds its cache of a custom resource refuses watches
 // from before it. A first start waits for it, and tells of no gap. An aggregated server need not have field selectors.
 func TestI4AFirstStartBeginsWhereTheServerCanWatch(t *testing.T) {
-	for name, answer := range map[string]*http.Response{
-		"it is built":        busy(),
-		"it has no selector": reply(400, `{"kind":"Status","status":"Failure","message":"field label not supported: metadata.name","reason":"BadRequest","code":400}`),
+	for version, answer := range map[string]*http.Response{
+		"120": busy(), // it is built
+		"100": reply(400, `{"kind":"Status","status":"Failure","message":"not supported: metadata.name","reason":"BadRequest","code":400}`),
 	} {
 		play(t, 100, func(r *rig) {
 			r.server.do("a 10")
+			r.server.oldest = number(version)
 			asked := 0
 			r.server.answer = func(kind string, q url.Values) *http.Response {
 				if q.Get("fieldSelector") != "metadata.name!=." {
 					return nil
 				}
-				if asked++; asked > 1 {
-					r.server.do("120")
-					r.server.forget(120)
-					return nil
+				if asked++; asked == 1 {
+					return answer
 				}
-				return answer
+				r.server.do(version)
+				return nil
 			}
 			r.start("lake")
 			r.pass(time.Second)
-			version := map[bool]string{true: "120", false: "100"}[asked > 1]
 			r.want("lake", "snapshot.begin "+version+" initial", "replaced a 10 last", "snapshot.end "+version+" initial")
-			compare(t, "failures of "+name, strings.Fields(r.failed()), nil)
+			compare(t, "failures at "+version, strings.Fields(r.failed()), nil)
 		})
 	}
 }
