@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -174,6 +175,13 @@ func (m *memberLog) failed(err error) {
 
 // isFenced says whether another member has taken over what this one wrote to.
 func isFenced(err error) bool {
-	var refused *sink.PermanentError
-	return errors.As(err, &refused) && refused.Fenced
+	switch e := err.(type) {
+	case nil:
+		return false
+	case *sink.PermanentError:
+		return e.Fenced || isFenced(e.Err)
+	case interface{ Unwrap() []error }: // several sinks
+		return slices.ContainsFunc(e.Unwrap(), isFenced)
+	}
+	return isFenced(errors.Unwrap(err))
 }
