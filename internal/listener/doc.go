@@ -39,7 +39,7 @@
 //   - The delete that a comparison found has the version of the list: nothing that is older is told after it.
 //   - A comparison that was interrupted begins again [resume], announced anew where other namespaces are configured
 //     now [torn]. The rows say what is told already. Its end is told when all before it is durable, which is for the
-//     sink to keep [order]. One that is asked for begins when no other one is under way [asked].
+//     sink to keep [order]. One that is asked for begins when no other one is under way.
 //   - A sink with a watch of its own joins the common one only where that does not stand behind it [join].
 //   - A log that has lost its end is folded anew from its beginning, where it can be read whole [recall].
 //

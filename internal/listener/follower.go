@@ -93,9 +93,6 @@ func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	if lowest.History == 0 || f.compares(places, way.Scope) {
 		return nil
 	}
-	if place := places[checkpoint.Others]; place.Asked != "" && way.Scope == checkpoint.Others {
-		return f.frame(way, checkpoint.Begin, lowest, compared{place.Asked.Full(), place.Asked})
-	}
 	asked := map[checkpoint.Scope]change.Reason{}
 	places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
 		if place.Asked != "" {

@@ -16,7 +16,6 @@ var rules = map[string]struct{ file, with, without string }{
 	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.resume()", "f.frame(way, checkpoint.Begin, server.resume()"},
 	"scope":    {"follower.go", "s.lowest.After(place.At)", "place.At.After(s.lowest)"},
 	"parts":    {"follower.go", "place, _ := places.Of(i.Key.Namespace)\n\tif", "place := checkpoint.Place{At: survey(places, way).lowest}\n\tif"},
-	"list":     {"follower.go", "list = highest", "_ = highest"},
 	"torn":     {"follower.go", "s.missing || s.torn", "s.missing"},
 	"other":    {"follower.go", "case last.Exists() && last.UID != i.UID:", "case false:"},
 	"ahead":    {"compare.go", "case at.After(position):", "case false:"},
@@ -25,7 +24,6 @@ var rules = map[string]struct{ file, with, without string }{
 	"newer":    {"compare.go", "case !last.Exists(), last.At.After(list):", "case !last.Exists():"},
 	"highest":  {"../checkpoint/fold.go", "!i.At.After(row.At)", "row.At.History == 99"},
 	"high":     {"../checkpoint/fold.go", "if i.At.After(place.High) {", "if false {"},
-	"asked":    {"follower.go", "if place := places[checkpoint.Others]; place.Asked != \"\"", "if place := places[checkpoint.Others]; false"},
 	"tombs":    {"../checkpoint/fold.go", "\t\tif place.Comparison.UnderWay() {", "\t\tif false {"},
 }
 

@@ -160,6 +160,7 @@ type log struct {
 	coalesce, spool bool
 	parts           int
 	slots           []slot
+	late            []slot        // a killed process' last words: the network still has them, and they fit behind what is there alone
 	from            map[int]Point // of a gap, by its place
 }
 
@@ -254,6 +255,8 @@ type sinkRun struct {
 	reader map[string]*reading // by comparison
 	doubt  bool
 	since  int
+	opened int  // the length of the log when it was opened
+	over   bool // somebody has written there since
 }
 
 type reading struct {
@@ -412,7 +415,7 @@ func (w *world) open(l *log) {
 	if other && len(d.spool) > 0 && w.on("otherwise") {
 		d.spool, d.above = nil, nil
 	}
-	run := &sinkRun{world: w, log: l, disk: d, reader: map[string]*reading{}}
+	run := &sinkRun{world: w, log: l, disk: d, reader: map[string]*reading{}, opened: len(l.slots)}
 	var left []slot
 	for _, s := range d.spool {
 		if !w.on("spooltail") || !inLog[s.id()] {
@@ -706,6 +709,11 @@ func (w *world) write(run *sinkRun, fails float64, most int) {
 	}
 	n := 1 + w.r.Intn(most)
 	l := run.log
+	if run.over { // it was opened too early
+		delete(w.runs, l.name)
+		return
+	}
+	l.late = nil
 	if run.doubt { // the same batch again
 		n = 0
 		for _, s := range run.queue {
@@ -799,6 +807,7 @@ func (w *world) commit(run *sinkRun) {
 	if run.doubt {
 		return
 	}
+	defer w.hear(run)
 	d := run.disk
 	for _, s := range run.acked {
 		if !s.onDisk {
@@ -836,6 +845,20 @@ func (w *world) commit(run *sinkRun) {
 	w.old = w.old[max(0, len(w.old)-12):]
 }
 
+// hear brings a killed process' last words, where nothing was written since.
+func (w *world) hear(run *sinkRun) {
+	l := run.log
+	if len(l.late) == 0 || run.opened != len(l.slots) || w.r.Float64() < .5 {
+		return
+	}
+	for _, s := range l.late {
+		s.Given, s.onDisk, s.has, s.flight, s.mark = Point{}, false, false, false, 0
+		l.slots = append(l.slots, s)
+	}
+	l.late, run.over = nil, true
+	w.say("last words", l.name, len(l.slots)-run.opened)
+}
+
 func (w *world) copyOf(disks map[int]*disk) map[int]*disk {
 	all := map[int]*disk{}
 	for name, d := range disks {
@@ -860,6 +883,14 @@ func (w *world) crash() {
 	for _, run := range w.running() {
 		if w.r.Float64() < .7 {
 			w.write(run, .7, atOnce)
+		}
+		if n := min(len(run.queue), atOnce); run.log.parts == 1 && w.r.Float64() < .3 {
+			run.log.late = nil
+			for _, s := range run.queue[:n] {
+				if s.Kind != Bookmark && !s.has && !run.doubt && !run.over {
+					run.log.late = append(run.log.late, *s)
+				}
+			}
 		}
 	}
 	w.runs, w.line, w.history = map[int]*sinkRun{}, nil, 0
@@ -902,6 +933,12 @@ func (w *world) play(steps int) error {
 			w.read(run)
 			w.write(run, 0, 5)
 			w.commit(run)
+		}
+		for _, l := range w.logs {
+			if l.late = nil; w.runs[l.name] == nil { // last words have come before its first ones
+				w.open(l)
+				w.begin()
+			}
 		}
 	}
 	return cmp.Or(w.stray, w.judge())
@@ -979,6 +1016,7 @@ func (w *world) halt(run *sinkRun) {
 	w.say("halt", run.log.name)
 	if n := len(run.log.slots); w.losses && w.r.Float64() < .4 {
 		run.log.slots = run.log.slots[:n/2+w.r.Intn(n-n/2+1)]
+		run.log.late = nil
 		w.old, w.back = nil, false // I11 does not cover a log that lost records and has grown since
 	}
 }
