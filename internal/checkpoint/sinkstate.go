@@ -386,6 +386,7 @@ func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 		return state.fill(r)
 	})
 	if err == nil {
+		s.forgetReclaimed(state.Name)
 		state.settled()
 	}
 	return err

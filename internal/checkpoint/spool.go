@@ -117,6 +117,13 @@ func (s *spools) reclaimedOf(sinkName string) *reclaimed {
 	return s.reclaimed[sinkName]
 }
 
+// forgetReclaimed notes that the sink's spool is gone: the next one begins with the first chunk again.
+func (s *spools) forgetReclaimed(sinkName string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.reclaimed, sinkName)
+}
+
 // reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below
 // the extent, where nobody reads.
 func (s *spools) reclaim(chunks map[string][]fifo.Chunk, extents map[string]fifo.Spool) error {
