@@ -76,7 +76,7 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 		}
 		return frames
 	case s.lost:
-		return f.frame(way, checkpoint.Gap, s.highest, compared{s.full, change.Lost})
+		return f.frame(way, checkpoint.Gap, s.newest, compared{s.full, change.Lost})
 	case s.stale:
 		frames = f.frame(way, checkpoint.Gap, s.lowest, compared{s.full, change.Stale})
 		frames[0].From = s.lowest
@@ -116,7 +116,8 @@ func (f *Follower) compares(places checkpoint.Places, scope checkpoint.Scope) (d
 type surveyed struct {
 	positions       []checkpoint.Point
 	lowest, highest checkpoint.Point
-	missing         bool // a namespace has no position
+	newest          checkpoint.Point // that was told or passed: what of it a log has lost, only a list tells again
+	missing         bool             // a namespace has no position
 	full, lost      bool
 	torn            bool // a comparison is under way that is of more or of less than what is to be compared
 	stale           bool // something else of the resource was given
@@ -168,6 +169,11 @@ func survey(places checkpoint.Places, way Way) (s surveyed) {
 		}
 		if place.At.After(s.highest) {
 			s.highest = place.At
+		}
+		for _, at := range []checkpoint.Point{place.At, place.High} {
+			if at.After(s.newest) {
+				s.newest = at
+			}
 		}
 		s.positions = append(s.positions, place.At)
 	})
