@@ -22,14 +22,14 @@ type tails struct {
 	right  *right
 	unread atomic.Bool // it was told that reading is not permitted
 	ended  atomic.Bool // a tail ends keys
+	giving sync.Mutex  // one goroutine gives ids at a time, to who may save what they say
 }
 
 // delivered gives the ids after the mark, from all partitions.
 func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)) error {
-	var mu sync.Mutex // guards found
 	each := func(id string) error {
-		mu.Lock()
-		defer mu.Unlock()
+		t.giving.Lock()
+		defer t.giving.Unlock()
 		found(id)
 		return nil
 	}
