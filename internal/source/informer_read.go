@@ -143,9 +143,6 @@ func (r *reading) try(ctx context.Context) error {
 // begin begins the list at exactly the version.
 func (r *reading) begin(version string) {
 	r.at, r.oldest, r.start, r.last, r.keys, r.begun = page{limit: pageSize, exactly: version}, "", "", "", nil, false
-	for _, p := range r.parts {
-		p.suspects = nil // they are found again
-	}
 }
 
 // read reads pages until the end of the list, and then waits for what the list leaves to the watch.
@@ -174,11 +171,15 @@ func (r *reading) read(ctx context.Context) error {
 			err = r.turnPage(ctx, &meta)
 		}
 		if err != nil {
-			return err
+			return err // the page is read again
 		}
+		r.at.token, r.begun = meta.Continue, false
 		r.Observer.tellListed(*r.stream, n, &meta)
 		if r.at.token == "" {
-			return r.finish(ctx)
+			if err = r.finish(ctx); err != nil {
+				r.begin(r.at.exactly)
+			}
+			return err
 		}
 		r.at.limit = nextLimit(r.at.limit, time.Since(began))
 	}
@@ -205,6 +206,9 @@ func (r *reading) beside(ctx context.Context) error {
 	r.waiting, r.size, r.nobody = r.waiting[:0], 0, false
 	if r.last = r.start; r.keys == nil || !r.origin.unsorted.Load() {
 		r.keys = map[string]struct{}{}
+	}
+	for _, p := range r.parts { // those of the page are found again
+		p.suspects = slices.DeleteFunc(p.suspects, func(s missing) bool { return s.key.String() > r.start })
 	}
 	if r.begun { // it may have taken longer than the watch beside it
 		r.at.limit = max(r.at.limit/2, firstPage)
@@ -245,12 +249,10 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 // turnPage concludes from the end of a page what was not listed: nothing is concluded from the order of a list before a
 // continue token proves it, or its end.
 func (r *reading) turnPage(ctx context.Context, meta *frame.ListMeta) error {
-	r.at.token = meta.Continue
 	list := checkpoint.Point{History: checkpoint.HistoryOf(r.epoch), Version: meta.ResourceVersion}
 	if r.oldest == "" || change.CompareVersions(list.Version, r.oldest) < 0 {
 		r.oldest = list.Version
 	}
-	r.begun = false
 	unsorted := r.origin.unsorted.Load()
 	namespace := ""
 	if r.scope != checkpoint.Others {
@@ -313,6 +315,7 @@ func (r *reading) unlisted(ctx context.Context, behind, upTo string, of missing)
 // told of them since. Each turn takes a few, so that no live change waits for all.
 func (r *reading) settle(ctx context.Context, p *comparedSink) error {
 	var open []missing
+	defer func() { p.suspects = append(open, p.suspects...) }()
 	for len(p.suspects) > 0 {
 		if err := r.awaitSinks(ctx); err != nil {
 			return err
@@ -322,7 +325,7 @@ func (r *reading) settle(ctx context.Context, p *comparedSink) error {
 			return err
 		}
 		if !p.goesOn() {
-			p.suspects = nil
+			open, p.suspects = nil, nil
 			give()
 			return nil
 		}
@@ -340,7 +343,6 @@ func (r *reading) settle(ctx context.Context, p *comparedSink) error {
 		p.suspects = p.suspects[n:]
 		give()
 	}
-	p.suspects = open
 	return nil
 }
 

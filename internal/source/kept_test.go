@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -190,4 +191,44 @@ func TestI3WhatRulesLeaveLasts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// failsOnce is Kept whose disk fails while the object is looked up for the first time.
+type failsOnce struct {
+	*images
+	name   string
+	failed bool
+}
+
+// Last is Kept's.
+func (f *failsOnce) Last(stream string, key change.Key) (change.Image, bool, error) {
+	if key.Name == f.name && !f.failed {
+		f.failed = true
+		return change.Image{}, false, errors.New("the disk fails")
+	}
+	return f.images.Last(stream, key)
+}
+
+// TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing: the page is read again, and not the one behind it in its place,
+// nor is a list that begins again taken for one without an order.
+func TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing(t *testing.T) {
+	for _, name := range []string{"p000", "p001", "p005", "p006"} {
+		play(t, 100, func(r *rig) {
+			names := many(7)
+			r.has("lake", 90, names...)
+			kept := r.keep(names)
+			r.config = func(config *Config) { config.Kept = &failsOnce{images: kept, name: name} }
+			r.server.do(names...)
+			r.server.do("-p001 95", "-p005 96", "-p006 97", "p000 98", "100")
+			r.server.forget(100)
+			r.server.pageSize = 3
+			r.start("lake")
+			r.pass(time.Minute)
+			r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "replaced p000 98 after 1", "deleted p001 100 unseen after 2",
+				"deleted p005 100 unseen after 6", "deleted p006 100 unseen after 7 last", "snapshot.end 100 gone")
+			if r.informer.informers[0].origin.unsorted.Load() {
+				t.Errorf("%s: it is taken for a list without an order", name)
+			}
+		})
+	}
 }
