@@ -24,7 +24,7 @@ const (
 
 // Reasons are all of them.
 func Reasons() []Reason {
-	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Policy}
+	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Drift, Policy}
 }
 
 // Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
