@@ -118,6 +118,15 @@ func TestI4AListThatIsForgottenGoesOnAtANewerVersion(t *testing.T) {
 		r.do("=301")
 		r.want("lake", "added b 200", "deleted c 250", "sync a 10 last", "snapshot.end 100 requested")
 		r.asked("watch 100, list 100, list 300")
+		r.server.frozen = true
+		r.server.do("d 400", "500")
+		r.server.forget(500)
+		r.ask("lake", change.Requested, change.Limits{})
+		r.pass(time.Second)
+		r.want("lake", "snapshot.begin 301 requested", "sync a 10") // b is held, as it may be the last one
+		r.server.frozen = false
+		r.do("=501")
+		r.want("lake", "added d 400", "sync b 200 last", "snapshot.end 301 requested")
 	})
 }
 
