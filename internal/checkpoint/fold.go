@@ -235,12 +235,16 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 	}
 	if i.Kind == Told {
 		row, err := rows.Row(i.Object())
-		if err != nil || !i.At.After(row.At) {
+		if err != nil || !i.At.After(row.At) && !i.turns(row) {
 			return err
 		}
 	}
 	return s.Apply(i, rows)
 }
+
+// turns says whether the object has entered or left the selection with what the log tells after the row, without a
+// change of its own.
+func (i *Item) turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
 
 // LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
 // is not configured any more.
@@ -326,6 +330,10 @@ func (p Places) Begin(i *Item) {
 }
 
 func (p Place) begun(i *Item) Place {
+	comparison := i.Comparison
+	if comparison.Reason == "" && p.At.History == 0 {
+		comparison.Reason = change.Initial
+	}
 	if i.At.After(p.At) {
 		p.At = i.At
 	}
@@ -334,7 +342,7 @@ func (p Place) begun(i *Item) Place {
 	}
 	if i.Comparison.Number() > p.Comparison.Number() {
 		lost := p.Comparison.OfLost()
-		if p.Comparison = i.Comparison; lost {
+		if p.Comparison = comparison; lost {
 			p.Comparison.Reason = change.Lost
 		}
 		if i.Comparison.Full || !p.Asked.Full() {

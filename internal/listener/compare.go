@@ -16,8 +16,13 @@ const (
 // Judge compares a listed object with what the sink was told last of its name. A resourceVersion orders all states of
 // a resource, so the version of the state, the position of the watch and what was told last say everything: no
 // watermark is needed, as it is for databases (DBLog).
-func Judge(uid string, at, position checkpoint.Point, last checkpoint.Row) Verdict {
+//
+// What is listed and gone by a list or a watch that was older is there: it has left another selection. No watch tells of
+// it again.
+func Judge(uid string, at, position, list checkpoint.Point, last checkpoint.Row) Verdict {
 	switch {
+	case !last.Exists() && !at.After(last.At) && !last.At.After(list):
+		return Changed
 	case at.After(position):
 		return Left
 	case last.Exists() && last.At == at:

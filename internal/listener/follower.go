@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -34,6 +35,8 @@ type Standing struct {
 	// Oldest, where not "", is what a sink goes on from whose position the server has forgotten; else that is Now.
 	Oldest string
 	Stale  bool // no watch can go on from any position
+	// Why, where not "", is why it has forgotten positions, in place of change.Gone.
+	Why change.Reason
 }
 
 // resume is where a sink goes on whose position is forgotten.
@@ -133,7 +136,7 @@ func (s *surveyed) reason(server Standing) change.Reason {
 	case server.Stale:
 		return change.Stale
 	}
-	return change.Gone
+	return cmp.Or(server.Why, change.Gone)
 }
 
 func (s *surveyed) forgotten(server Standing) bool {
@@ -206,10 +209,10 @@ type compared struct {
 // given of any namespace: a list that is would bring objects back whose end the sink was told, and has forgotten since.
 func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, how compared) []checkpoint.Item {
 	places, list := f.of(way.Resource), at
-	if highest := survey(places, way).highest; highest.After(list) {
-		list = highest
-	}
 	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
+		if place.High.After(list) {
+			list = place.High
+		}
 		if place.Comparison.OfLost() {
 			how.reason = change.Lost
 		}

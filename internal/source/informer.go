@@ -42,11 +42,10 @@ type Informer struct {
 	brought  string // the highest version that a watch has brought, or began at
 	seen     sightings
 	proof    proof
-	heard    time.Time     // when the last record was read; zero in a life that had none yet
-	loan     loan          // of the frame that goes in line
-	stale    bool          // no position can be gone on with
-	gone     change.Reason // of the next gap
-	forgot   string        // the server has forgotten what is before this version; "" is nothing
+	heard    time.Time // when the last record was read; zero in a life that had none yet
+	loan     loan      // of the frame that goes in line
+	stale    bool      // no position can be gone on with
+	forgot   string    // the server has forgotten what is before this version; "" is nothing
 	comparer comparer
 	fresh    map[string]bool // by ID: the full comparisons that were announced here, and not read yet
 }

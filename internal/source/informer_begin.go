@@ -104,17 +104,17 @@ func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
 			return nil, err
 		}
 	}
-	gone := change.Gone
+	var why change.Reason
 	if i.forgot != "" {
-		gone = i.redefined(ctx)
+		why = i.redefined(ctx)
 	}
 	i.turns.take()
 	defer i.turns.give()
-	if i.gone = gone; epoch != i.epoch {
+	if epoch != i.epoch {
 		i.epoch, i.proof, i.brought = epoch, proof{}, ""
 	}
 	standing := &listener.Standing{
-		Now: checkpoint.Point{History: checkpoint.HistoryOf(epoch), Version: now}, Stale: i.stale, Forgot: i.forgot,
+		Now: checkpoint.Point{History: checkpoint.HistoryOf(epoch), Version: now}, Stale: i.stale, Forgot: i.forgot, Why: why,
 	}
 	if i.forgot != "" {
 		if oldest := i.remnant.begin(change.VersionBelow(i.forgot), now); oldest != now {
@@ -157,9 +157,6 @@ func (i *Informer) frame(seat *listener.Seat, item *checkpoint.Item) *change.Rec
 	snapshot := &change.Snapshot{
 		ID: c.ID, Reason: c.Reason, From: item.From.Version, Since: i.heard, ResourceVersion: item.At.Version,
 		Epoch: change.ClusterOf(i.epoch), Sinks: []string{seat.Name},
-	}
-	if c.Reason == change.Gone {
-		snapshot.Reason = i.gone
 	}
 	op := change.SnapshotBegin
 	if item.Kind == checkpoint.Gap {

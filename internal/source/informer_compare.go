@@ -196,7 +196,8 @@ func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 		return err
 	}
 	at := checkpoint.Point{History: checkpoint.HistoryOf(r.epoch), Version: object.ResourceVersion}
-	switch listener.Judge(object.UID, at, p.Passed(r.way.Resource, key.Namespace), last) {
+	list := checkpoint.Point{History: at.History, Version: p.snapshot.ResourceVersion}
+	switch listener.Judge(object.UID, at, p.Passed(r.way.Resource, key.Namespace), list, last) {
 	case listener.Left:
 		if at.After(p.until) {
 			p.until = at

@@ -114,6 +114,8 @@ func (c *course) begin(e *event) error {
 		}
 	case !announced(f.Reason) && gap == nil:
 		c.open.from = c.open.to // it was all there before
+	case gap == nil && f.Reason == "lost" && broken != nil && broken.reason == "lost":
+		c.open.from = c.open.to // the full snapshot after the gap begins again
 	case gap == nil && f.Reason != "stale" && isComparison(f.Reason) && c.open.to == c.position:
 		c.open.from = c.open.to // nothing happened in between
 	case gap == nil:

@@ -149,18 +149,18 @@ func newSinkTrial() *trial {
 	return t
 }
 
-// A reconcile names the newest version that any sink was given, also one that nobody but the exporter was told of.
-func TestJudgeAcceptsADeleteThatNamesAHiddenVersion(t *testing.T) {
-	for hidden, want := range []string{"the delete names version 14", ""} {
+// A reconcile names the version of the list that did not have the object, which is no older than its end.
+func TestJudgeAcceptsADeleteThatNamesTheList(t *testing.T) {
+	for deletion, want := range map[uint64]string{0: "", 14: "", 15: "the delete names version 14"} {
 		c := newTrial()
 		h := c.histories["u1"]
-		h.versions, h.deletion, h.hidden = h.versions[:2], 0, hidden
+		h.versions, h.deletion = h.versions[:2], deletion
 		c.gone(func() { c.tell("replaced", "u2", 13, "gone") }, func() { c.tell("deleted", "u1", 14, "gone") })
 		c.events[c.find("deleted", 14)].FinalStateUnknown = true
 		c.drop("updated", 15)
 		c.drop("deleted", 18)
 		if faults := c.faults(); !strings.Contains(faults, want) || want == "" && faults != "" {
-			t.Errorf("hidden %d: the judge finds\n%s\nwant %q", hidden, faults, want)
+			t.Errorf("deleted at %d: the judge finds\n%s\nwant %q", deletion, faults, want)
 		}
 	}
 }
