@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,6 +93,7 @@ func (j *judge) read(l *life) {
 		}
 		if state.Mark != "" {
 			j.marks[spec.Name] = sink.Mark(state.Mark)
+			j.fold(spec.Name, state)
 		}
 		known := map[string]given{}
 		for resource, places := range state.Places {
@@ -112,6 +114,64 @@ func (j *judge) read(l *life) {
 		j.given[spec.Name] = known
 	}
 	l.noteLocked("saved", fmt.Sprintf("%s, marks %v", strings.Join(text, ", "), j.marks))
+}
+
+// fold compares the rows of a sink with the fold of its own log: they have nothing that the log has not (I1), and all
+// that it has as far as the mark (I5). Versions of several histories do not compare, a log may lose what it had, and of
+// updates that do not matter no log tells. The caller holds the lock.
+func (j *judge) fold(name string, state *checkpoint.SinkState) {
+	w := j.world
+	g := w.logs[name]
+	behind, err := g.behind(sink.Mark(state.Mark))
+	if err != nil || w.script.Half || w.script.Without != "" || len(g.lostIDs) > 0 || len(w.server.etcd.undone) > 0 {
+		return
+	}
+	type told struct {
+		uid, op string
+		rev     int
+	}
+	last, has, ended := map[string]told{}, map[string]bool{}, map[string]int{}
+	for _, m := range g.all() {
+		id := strings.Split(m.id, "/")
+		if m.seq <= j.joined[name] || id[3] == "" {
+			continue
+		}
+		key, rev := strings.Join(id[1:4], "/"), number(id[5])
+		if m.op == "deleted" {
+			ended[key] = max(ended[key], rev)
+		} else {
+			has[key+"/"+id[4]+"/"+id[5]] = true
+		}
+		if !slices.Contains(behind, m.id) {
+			last[key] = told{id[4], m.op, rev}
+		}
+	}
+	for _, resource := range []string{pods, events} {
+		for row, err := range state.Objects(resource, checkpoint.Others, "") {
+			if err != nil {
+				w.violateLocked("I5", "the rows of sink %s cannot be read: %v", name, err)
+				return
+			}
+			key := resource + "/" + row.Of.Key.String()
+			if !has[key+"/"+row.UID+"/"+row.At.Version] {
+				w.violateLocked("I1", "the state of sink %s has %s %s at %s, and its log has not", name, key, row.UID, row.At.Version)
+			}
+			if was := last[key]; number(row.At.Version) < was.rev {
+				w.violateLocked("I5", "the state of sink %s has %s at %s, and its log %v", name, key, row.At.Version, was)
+			}
+			delete(last, key)
+		}
+	}
+	for key, was := range last {
+		if was.op != "deleted" && was.op != "gap" && ended[key] < was.rev {
+			w.violateLocked("I5", "the state of sink %s lacks %s, and its log has %v", name, key, was)
+		}
+	}
+}
+
+func number(version string) int {
+	n, _ := strconv.Atoi(version)
+	return n
 }
 
 func newer(a, b string) string {
