@@ -38,6 +38,9 @@ func (s *spools) put(b *rows, chunks map[string][]fifo.Chunk, extents map[string
 		for n := s.reclaimedOf(name).spool[fifo.Ahead].First; n < spool[fifo.Ahead].First; n++ { // these are few
 			b.remove(spoolKey(name, fifo.Ahead, n))
 		}
+		if spool.Empty() { // what was cut and redacted by earlier rules than today's is not to stay (I9)
+			b.removeAll(sinkPrefix(tableSpool, name))
+		}
 	}
 }
 
