@@ -83,7 +83,7 @@ type Place struct {
 	Asked change.Reason
 	// Selection is what of the namespace was given: as of source.Selection.
 	Selection string
-	// Left says, of what is on disk for the sink, that some of it does not reach the sink: see Saved.LeaveOut.
+	// Left says that something on disk for the sink does not reach it: see Saved.LeaveOut.
 	Left bool
 }
 
@@ -247,13 +247,23 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 func (i *Item) turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
 
 // LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
-// is not configured any more.
+// is not configured any more. The place stays there for as long as something is on disk, whatever comes from there.
 func (s *Saved) LeaveOut(resource string, scope Scope) {
 	places := s.of(resource)
 	places.Each(scope, func(namespace string, place Place) {
 		place.Left = true
 		places[namespace] = place
 	})
+}
+
+// Emptied notes that nothing is on disk any more: the places that stayed can be gone on with.
+func (s *Saved) Emptied() {
+	for _, places := range s.Places {
+		for namespace, place := range places {
+			place.Left = false
+			places[namespace] = place
+		}
+	}
 }
 
 // LeftOut says whether something of the scope was left out.
@@ -277,6 +287,7 @@ func (s *Saved) Merge(disk *Saved) {
 		}
 		s.Places[resource] = merged
 	}
+	s.Emptied()
 }
 
 func (s *Saved) of(resource string) Places {
@@ -330,6 +341,9 @@ func (p Places) Begin(i *Item) {
 }
 
 func (p Place) begun(i *Item) Place {
+	if p.Left {
+		return p
+	}
 	comparison := i.Comparison
 	if comparison.Reason == "" && p.At.History == 0 {
 		comparison.Reason = change.Initial
@@ -370,7 +384,7 @@ func (p Places) End(id string) {
 // Give moves the scope on.
 func (p Places) Give(scope Scope, to Point) {
 	p.Each(scope, func(namespace string, place Place) {
-		if to.After(place.At) {
+		if to.After(place.At) && !place.Left {
 			place.At = to
 			p[namespace] = place
 		}

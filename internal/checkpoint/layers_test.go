@@ -93,6 +93,7 @@ func (l *layered) tell() {
 		scope := Scope(l.life.namespace())
 		l.state.LeaveOut(i.Resource, scope)
 		l.disk.LeaveOut(i.Resource, scope)
+		l.fold.LeaveOut(i.Resource, scope)
 	default:
 		must(l.t, l.state.Found(&i))
 		if l.disk != nil {
@@ -119,6 +120,7 @@ func (l *layered) save() {
 	case 1:
 		if l.life.r.Intn(3) == 0 {
 			must(l.t, l.store.GiveUpDisk(l.state))
+			l.fold.Emptied()
 			l.disk, l.diskRows, l.waiting, l.spool = nil, nil, nil, fifo.Spool{}
 		}
 	}

@@ -92,6 +92,7 @@ func (s *SinkState) loadDisk() error {
 		s.onDisk.Store(s.onDisk.Load() || has)
 	}
 	if !s.onDisk.Load() {
+		s.Emptied()
 		return nil
 	}
 	s.disk = s.layer.onDisk()
@@ -213,9 +214,11 @@ func (s *SinkState) Logged(i *Item) error { return s.layer.fold(i) }
 
 // LeaveOut notes that something on disk of the scope does not reach the sink.
 func (s *SinkState) LeaveOut(resource string, scope Scope) {
-	if s.disk != nil {
-		s.disk.told[resource] = struct{}{}
-		s.disk.LeaveOut(resource, scope)
+	for _, l := range s.layers() {
+		if s.disk != nil {
+			l.told[resource] = struct{}{}
+			l.LeaveOut(resource, scope)
+		}
 	}
 }
 
@@ -377,6 +380,7 @@ func (s *Store) GiveUpDisk(state *SinkState) error { return s.giveUpDisk(state, 
 
 func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 	state.disk, state.waits = nil, false
+	state.Emptied()
 	err := s.write(func(r *rows) error {
 		more(r)
 		for _, table := range []byte{tableDiskRow, tableDiskPlace, tableSpool} {
