@@ -79,15 +79,8 @@ func (b *Books) save() error {
 			states = append(states, state)
 		}
 	}
-	var kept []checkpoint.KeptObject
-	if b.images != nil {
-		kept = b.images.take()
-	}
-	if err := b.store.SaveSinks(states, b.spools, kept); err != nil {
+	if err := b.write(states, b.spools); err != nil {
 		return err
-	}
-	if b.images != nil {
-		b.images.saved()
 	}
 	saved := b.open
 	b.open, b.spools = nil, checkpoint.Spools{}
@@ -104,6 +97,18 @@ func (b *Books) save() error {
 		b.observer.Committed(time.Since(began))
 	}
 	return nil
+}
+
+// write saves the states, and the objects that are kept with them; the caller holds mu.
+func (b *Books) write(states []*checkpoint.SinkState, spools checkpoint.Spools) error {
+	if b.images == nil {
+		return b.store.SaveSinks(states, spools, nil)
+	}
+	err := b.store.SaveSinks(states, spools, b.images.take())
+	if err == nil {
+		b.images.saved()
+	}
+	return err
 }
 
 // apply takes from each listener what it has to save; the caller holds mu.
@@ -136,7 +141,7 @@ func (b *Books) change(name string, do func(state *checkpoint.SinkState) error) 
 	if err := do(state); err != nil {
 		return err
 	}
-	return b.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{}, nil)
+	return b.write([]*checkpoint.SinkState{state}, checkpoint.Spools{})
 }
 
 // mark is where the sink goes on from.
@@ -185,8 +190,10 @@ func (f *folding) take(text string) (says bool) {
 	if f.err = err; err != nil || !ours || !says {
 		return false
 	}
-	if of := item.Object(); f.books.images != nil && item.Kind == checkpoint.Told {
-		f.books.images.forget(&of)
+	if f.books.images != nil && item.Kind == checkpoint.Told {
+		if f.err = f.books.images.forget(&item); f.err != nil {
+			return false
+		}
 	}
 	if f.items = append(f.items, item); len(f.items) >= foldedAtOnce {
 		f.flush()

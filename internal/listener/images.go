@@ -1,6 +1,8 @@
 package listener
 
 import (
+	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -9,8 +11,8 @@ import (
 )
 
 // Images knows each object as it was told last. What is not saved yet is noted here: no more than one batch (I6), since
-// it is saved with the next one, whoever has it by then. Each has its version: of a sink that was told another state
-// it is no Before.
+// it is saved with the next one, whoever has it by then. Each has its version, which says of which sinks it is Before
+// (Has).
 type Images struct {
 	store interface {
 		Object(stream string, key change.Key) (change.Image, bool, error)
@@ -60,14 +62,27 @@ func (m *Images) Note(rec *change.Record) {
 	}
 }
 
-// forget keeps nothing of an object that a sink's log has in another state than the saved one: what is kept may be
-// older than what that sink was told.
-func (m *Images) forget(of *checkpoint.Object) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, stream := range []string{of.Resource, of.Key.Namespace + "/" + of.Resource} {
-		m.noted[imageKey{stream, of.Key}] = &checkpoint.KeptObject{Stream: stream, Key: of.Key}
+// Has says whether the sink was given the object that is kept with the version: last is what it was told. What was told
+// since then, and is not kept, said nothing of the object: it was withheld, or is ignored.
+func Has(last checkpoint.Row, kept string) bool {
+	return last.Exists() && change.CompareVersions(kept, last.At.Version) <= 0
+}
+
+// forget keeps nothing of an object of which a sink's log says something newer than what is kept.
+func (m *Images) forget(said *checkpoint.Item) error {
+	for _, stream := range []string{said.Resource, said.Key.Namespace + "/" + said.Resource} {
+		kept, found, err := m.Last(stream, said.Key)
+		switch {
+		case err != nil:
+			return fmt.Errorf("look up the last form of %s in %s: %w", said.Key, stream, err)
+		case !found || change.CompareVersions(kept.Version, said.At.Version) >= 0:
+			continue
+		}
+		m.mu.Lock()
+		m.noted[imageKey{stream, said.Key}] = &checkpoint.KeptObject{Stream: stream, Key: said.Key}
+		m.mu.Unlock()
 	}
+	return nil
 }
 
 // take returns what is to be saved, until saved is told that it is.
@@ -75,8 +90,10 @@ func (m *Images) take() (kept []checkpoint.KeptObject) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.saving == nil {
-		m.saving, m.noted = m.noted, map[imageKey]*checkpoint.KeptObject{}
+		m.saving = map[imageKey]*checkpoint.KeptObject{}
 	}
+	maps.Copy(m.saving, m.noted)
+	m.noted = map[imageKey]*checkpoint.KeptObject{}
 	for _, object := range m.saving {
 		kept = append(kept, *object)
 	}

@@ -249,14 +249,6 @@ func bookmarkOf(rec *change.Record, given string) *change.Record {
 	return &change.Record{Stream: rec.Stream, Op: change.Bookmark, ResourceVersion: given, Received: rec.Received, Epoch: rec.Epoch, Given: given}
 }
 
-// goneRecord tells that an object is gone whose place another one has taken.
-func goneRecord(rec *change.Record, key change.Key, last checkpoint.Row, at checkpoint.Point) *change.Record {
-	return &change.Record{
-		Stream: rec.Stream, Op: change.Deleted, Key: key, UID: last.UID, ResourceVersion: at.Version, Received: rec.Received,
-		FinalStateUnknown: true, Snapshot: rec.Snapshot, Epoch: rec.Epoch,
-	}
-}
-
 // Numbers are those of comparisons, which rise over all sinks: each has its own.
 type Numbers struct {
 	mu   sync.Mutex // guards the following

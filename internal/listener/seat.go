@@ -44,6 +44,7 @@ const (
 	Accepted   Answer = iota // it is in the queue, or need not be
 	NoRoom                   // the queue has none for it
 	NotOffered               // the sink is not to be given the stream now
+	Occupied                 // it is to be told first of the end of another object of the name
 )
 
 // Offer gives the sink a change that a watch of the stream has brought, in the shape that all sinks share. base is the
@@ -62,13 +63,15 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 	if s.reserve(rec) {
 		return NoRoom, nil
 	}
+	asked := false
 	newest := func() (checkpoint.Row, error) {
+		asked = true
 		s.mu.Unlock() // the disk may take its time, and of this stream nobody else tells the sink anything
 		defer s.mu.Lock()
 		return s.Newest(item.Object())
 	}
 	as, last, err := follower.Offer(&item, *way, newest)
-	if rec.Ignored && as == Taken && !last.Known() && err == nil {
+	if rec.Ignored && as == Taken && !asked && err == nil {
 		last, err = newest()
 	}
 	if err != nil || s.at() != follower {
@@ -84,9 +87,8 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 		}
 		return Accepted, nil
 	case Replaces:
-		gone := goneRecord(rec, item.Key, last, item.At.Below())
-		s.backlog.Overdraw(gone.Size())
-		s.put(gone, Deleted(item.Object(), way.Scope, last, item.At.Below()))
+		s.backlog.Cancel(rec.Size())
+		return Occupied, nil
 	}
 	if rec.Filtered || rec.Ignored && last.Exists() {
 		s.backlog.Cancel(rec.Size())
@@ -94,7 +96,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 		return Accepted, nil
 	}
 	one := *rec
-	if last.Known() && last.At.Version != base { // the sink has another state of it, or none
+	if asked && !Has(last, base) { // the sink has another state of it, or none
 		one.Before = nil
 	}
 	one.Given = item.Given.Version

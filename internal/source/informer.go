@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -56,7 +57,7 @@ const patience = 20 * time.Millisecond
 
 // tell gives a record of the watch to the sinks.
 func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) error {
-	base, err := i.shape(rec)
+	image, err := i.shape(rec)
 	if err != nil {
 		return err
 	}
@@ -64,15 +65,14 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 		i.Observer.Received(rec)
 	}
 	i.comparer.meets(rec.Key)
-	if i.heard = rec.Received; i.Kept != nil && rec.ResourceVersion > "" {
-		defer i.note(rec, base)
-	}
+	i.heard = rec.Received
+	i.note(rec, &image) // before any sink has it: what is saved as kept is no older than what is saved as told
 	var waiting []*listener.Seat
 	kept := i.seats[:0:0]
 	for _, seat := range i.seats {
-		answer, err := seat.Offer(rec, &i.way, base)
+		answer, err := i.offer(seat, rec, &image)
 		if err != nil {
-			return fmt.Errorf("find out what sink %s knows of %s in %s: %w", seat.Name, rec.Key, i.stream, err)
+			return err
 		}
 		switch answer {
 		case listener.NoRoom:
@@ -83,12 +83,55 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 		kept = append(kept, seat)
 	}
 	i.seat(kept)
-	return i.await(ctx, rec, base, waiting)
+	return i.await(ctx, rec, &image, waiting)
+}
+
+// offer gives the record to the sink, behind the end of another object of its name that the sink has. image is what is
+// kept behind the record.
+func (i *Informer) offer(seat *listener.Seat, rec *change.Record, image *change.Image) (listener.Answer, error) {
+	answer, err := seat.Offer(rec, &i.way, image.Version)
+	if err == nil && answer == listener.Occupied {
+		if err = i.tellReplaced(seat, rec, image); err == nil {
+			answer, err = seat.Offer(rec, &i.way, image.Version)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("find out what sink %s knows of %s in %s: %w", seat.Name, rec.Key, i.stream, err)
+	}
+	return answer, err
+}
+
+// tellReplaced tells the sink that the object is gone whose name the record's object has. A comparison that is under
+// way would have found it.
+func (i *Informer) tellReplaced(seat *listener.Seat, rec *change.Record, image *change.Image) error {
+	m := missed{
+		of:   checkpoint.Object{Resource: i.way.Resource, Key: rec.Key},
+		asOf: checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: rec.ResourceVersion}.Below(),
+	}
+	var err error
+	if m.last, err = seat.Newest(m.of); err != nil {
+		return err
+	}
+	for _, c := range seat.Comparisons(&i.way) {
+		if c.Namespace == checkpoint.Others || c.Namespace == rec.Key.Namespace {
+			m.snapshot = i.snapshot(seat, c)
+		}
+	}
+	gone := i.gone(&m)
+	if err := i.shapeBehind(gone, image); err != nil {
+		return err
+	}
+	if !listener.Has(m.last, image.Version) {
+		gone.Before = nil
+	}
+	i.Observer.Received(gone)
+	seat.Tell(gone, listener.Deleted(m.of, i.way.Scope, m.last, m.asOf))
+	return nil
 }
 
 // await offers the record to sinks whose queues were full. Where there are others, they wait a moment only, and those
 // that have no room by then leave the watch: they go on from their positions, with one of their own.
-func (i *Informer) await(ctx context.Context, rec *change.Record, base string, waiting []*listener.Seat) error {
+func (i *Informer) await(ctx context.Context, rec *change.Record, image *change.Image, waiting []*listener.Seat) error {
 	var over <-chan time.Time
 	for len(waiting) > 0 {
 		if over == nil && len(waiting) < len(i.seats) {
@@ -97,9 +140,9 @@ func (i *Informer) await(ctx context.Context, rec *change.Record, base string, w
 			over = timer.C
 		}
 		room := waiting[0].Room()
-		answer, err := waiting[0].Offer(rec, &i.way, base)
+		answer, err := i.offer(waiting[0], rec, image)
 		if err != nil {
-			return fmt.Errorf("find out what sink %s knows of %s in %s: %w", waiting[0].Name, rec.Key, i.stream, err)
+			return err
 		}
 		if answer != listener.NoRoom {
 			if answer == listener.NotOffered {
@@ -176,49 +219,64 @@ func (i *Informer) record(op change.Op, object *frame.Object) change.Record {
 	return rec
 }
 
-// shape gives the record the form that all sinks share, and returns the version of its Before.
-func (i *Informer) shape(rec *change.Record) (base string, err error) {
-	if base, err = i.recall(rec); err != nil {
-		return "", err
+// shape gives the record the form that all sinks share, and returns what is kept of its object.
+func (i *Informer) shape(rec *change.Record) (image change.Image, err error) {
+	if i.Kept != nil && rec.Op.OfObject() {
+		if image, _, err = i.Kept.Last(i.stream.String(), rec.Key); err != nil {
+			return image, fmt.Errorf("look up the last form of %s in %s: %w", rec.Key, i.stream, err)
+		}
 	}
+	return image, i.shapeBehind(rec, &image)
+}
+
+// shapeBehind gives the record its form, behind what is kept of the object.
+func (i *Informer) shapeBehind(rec *change.Record, image *change.Image) error {
+	i.recall(rec, image)
 	if i.Shape != nil {
 		i.Shape(rec)
 		i.loan.shaped(rec)
 	}
 	i.ignore(rec)
 	if i.Involve == nil {
-		return base, nil
+		return nil
 	}
 	if err := i.Involve(rec); err != nil {
-		return "", fmt.Errorf("look up what %s is about: %w", rec.Key, err)
+		return fmt.Errorf("look up what %s is about: %w", rec.Key, err)
 	}
-	return base, nil
+	return nil
 }
 
 // recall gives the record the object as it was told last, where that is older, and has its own kept. A Sync record
 // changes nothing, so nothing was before it.
-func (i *Informer) recall(rec *change.Record) (base string, err error) {
+func (i *Informer) recall(rec *change.Record, image *change.Image) {
 	if i.Kept == nil || !rec.Op.OfObject() {
-		return "", nil
+		return
 	}
 	rec.Keep = true
-	image, found, err := i.Kept.Last(i.stream.String(), rec.Key)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("look up the last form of %s in %s: %w", rec.Key, i.stream, err)
-	case !found || change.CompareVersions(image.Version, rec.ResourceVersion) >= 0:
-		return image.Version, nil
-	case rec.Op != change.Sync && image.UID == rec.UID:
+	isOlder := change.CompareVersions(image.Version, rec.ResourceVersion) < 0
+	if isOlder && rec.Op != change.Sync && image.UID == rec.UID {
 		rec.Before = image.Object
 	}
-	return image.Version, nil
 }
 
 // note keeps what the record tells of its object, unless something newer is kept.
-func (i *Informer) note(rec *change.Record, base string) {
-	if change.CompareVersions(base, rec.ResourceVersion) < 0 {
+func (i *Informer) note(rec *change.Record, image *change.Image) {
+	if i.Kept != nil && change.CompareVersions(image.Version, rec.ResourceVersion) < 0 {
 		i.Kept.Note(rec)
 	}
+}
+
+// snapshot is what records say of the comparison.
+func (i *Informer) snapshot(seat *listener.Seat, c checkpoint.Comparison) *change.Snapshot {
+	version, _, _ := strings.Cut(c.ID, ".")
+	snapshot := &change.Snapshot{
+		ID: c.ID, Reason: cmp.Or(c.Reason, change.Stale), ResourceVersion: version, Epoch: change.ClusterOf(i.epoch),
+		Sinks: []string{seat.Name},
+	}
+	if scope := checkpoint.Scope(c.Namespace); scope != i.way.Scope {
+		snapshot.Limits.Namespace = string(scope)
+	}
+	return snapshot
 }
 
 // missed is the end of an object that no watch tells of.
@@ -226,20 +284,25 @@ type missed struct {
 	of       checkpoint.Object
 	last     checkpoint.Row // what the sink was told last
 	asOf     checkpoint.Point
-	snapshot *change.Snapshot // that finds it
+	snapshot *change.Snapshot // that finds it, nil where a watch does
+}
+
+// gone is the record of the end, before it is shaped.
+func (i *Informer) gone(m *missed) *change.Record {
+	return &change.Record{
+		Stream: i.stream, Op: change.Deleted, Key: m.of.Key, UID: m.last.UID, ResourceVersion: m.asOf.Version,
+		Received: time.Now(), FinalStateUnknown: true, Snapshot: m.snapshot, Epoch: i.epoch,
+	}
 }
 
 // endOf is the record that tells the sink of the end. What is kept of the object goes with the last sink that is told.
 func (i *Informer) endOf(seat *listener.Seat, m missed) (*change.Record, error) {
-	rec := &change.Record{
-		Stream: i.stream, Op: change.Deleted, Key: m.of.Key, UID: m.last.UID, ResourceVersion: m.asOf.Version,
-		Received: time.Now(), FinalStateUnknown: true, Snapshot: m.snapshot, Epoch: i.epoch,
-	}
-	base, err := i.shape(rec)
+	rec := i.gone(&m)
+	image, err := i.shape(rec)
 	if err != nil {
 		return nil, err
 	}
-	if m.last.At.Version != base {
+	if !listener.Has(m.last, image.Version) {
 		rec.Before = nil
 	}
 	if i.Kept == nil {
@@ -251,7 +314,7 @@ func (i *Informer) endOf(seat *listener.Seat, m missed) (*change.Record, error) 
 			return rec, err
 		}
 	}
-	i.note(rec, base)
+	i.note(rec, &image)
 	return rec, nil
 }
 

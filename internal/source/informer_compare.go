@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -235,11 +234,11 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 	rec := new(change.Record)
 	*rec = r.record(op, object)
 	rec.Snapshot = p.snapshot
-	base, err := r.shape(rec)
+	image, err := r.shape(rec)
 	if err != nil {
 		return err
 	}
-	if last.At.Version != base {
+	if !listener.Has(last, image.Version) {
 		rec.Before = nil
 	}
 	r.Observer.tellUnreadable(rec, object.Err)
@@ -262,9 +261,7 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 	}
 	r.Observer.Received(rec)
 	p.hold(rec, item)
-	if r.Kept != nil {
-		r.note(rec, base)
-	}
+	r.note(rec, &image)
 	return nil
 }
 
@@ -343,14 +340,8 @@ func (p *comparedSink) reached() bool {
 }
 
 func (r *reading) add(seat *listener.Seat, c checkpoint.Comparison) *comparedSink {
-	version, _, _ := strings.Cut(c.ID, ".")
-	p := &comparedSink{holding: holding{Seat: seat}, of: r, comparison: c, snapshot: &change.Snapshot{
-		ID: c.ID, Reason: cmp.Or(c.Reason, change.Stale), ResourceVersion: version, Epoch: change.ClusterOf(r.epoch),
-		Sinks: []string{seat.Name},
-	}}
-	if r.scope != r.way.Scope {
-		p.snapshot.Limits.Namespace = string(r.scope)
-	}
+	p := &comparedSink{holding: holding{Seat: seat}, of: r, comparison: c, snapshot: r.snapshot(seat, c)}
+	version := p.snapshot.ResourceVersion
 	r.parts, r.comparer.holdings = append(r.parts, p), append(r.comparer.holdings, &p.holding)
 	if r.at.exactly == "" || change.CompareVersions(version, r.at.exactly) > 0 {
 		r.at = page{limit: pageSize, exactly: version}

@@ -113,10 +113,49 @@ func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
 		r.start("lake")
 		r.do("a 101")
 		close(late)
-		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "updated a 101 after 20", "replaced b 95", "deleted d 100 unseen last",
-			"snapshot.end 100 gone")
+		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "updated a 101 after 20", "replaced b 95 after 80",
+			"deleted d 100 unseen after 80 last", "snapshot.end 100 gone")
 		r.do("a 105")
 		r.want("lake")
+	})
+}
+
+// TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell: with the last state, and in the snapshot that is under way. A sink
+// that was told nothing of an object hears of nothing before it.
+func TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.has("lake", 90, "a 20")
+		kept := r.keep([]string{"a 20", "b 30"})
+		observed := r.config
+		var ends []*change.Record
+		r.config = func(config *Config) {
+			observed(config)
+			config.Observer.Received = func(rec *change.Record) {
+				if rec.FinalStateUnknown {
+					ends = append(ends, rec)
+				}
+			}
+		}
+		r.server.do("a 95 u2", "b 30")
+		r.server.forget(100)
+		late := make(chan struct{})
+		r.server.answer = func(kind string, _ url.Values) *http.Response {
+			if kind == "list" {
+				<-late
+			}
+			return nil
+		}
+		r.start("lake")
+		r.do("a 101 u2", "b 102")
+		close(late)
+		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "deleted a 100 unseen after 20", "updated a 101", "updated b 102",
+			"snapshot.end 100 gone")
+		if len(ends) != 1 || ends[0].Snapshot == nil || ends[0].Snapshot.Reason != change.Gone {
+			t.Errorf("the ends that no watch told of are %+v", ends)
+		}
+		if image := kept.byKey[keyOf("a")]; image.UID != "u2" || versionOf(image.Object) != "101" {
+			t.Errorf("kept is %+v", image)
+		}
 	})
 }
 
