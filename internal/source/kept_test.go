@@ -120,8 +120,8 @@ func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
 	})
 }
 
-// TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell: with the last state, and in the snapshot that is under way. A sink
-// that was told nothing of an object hears of nothing before it.
+// TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell: with the last state, and in the snapshot that is under way. A
+// sink that was told nothing of an object hears of nothing before it.
 func TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.has("lake", 90, "a 20")
