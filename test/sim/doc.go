@@ -72,8 +72,7 @@
 //
 // With -members 100, and -without what is named:
 //
-//	fence: a member that has lost the lead may still write                     4
-//	proof: a member writes to a sink that it opened, though another one leads 91
+//	fence: a member that has lost the lead may still write                     5
+//	proof: a member writes to a sink that it opened, though another leads   not in 400
 //	order: a state is saved, also in the log, before the sink has the record   9
-//	disk: the log of the state has what is on the leader's disk alone         11
 package sim

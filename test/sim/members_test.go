@@ -29,7 +29,6 @@ const (
 	withoutFence = "fence" // whoever opened a log once may write there, though another one has opened it since
 	withoutOrder = "order" // what a sink was given is saved, also in the log of the state, before the sink's log has it
 	withoutProof = "proof" // a member that has opened a sink writes there without a proof that it still leads
-	withoutDisk  = "disk"  // the log of the state goes on while records are on the leader's disk alone
 )
 
 // takeOver makes the lives of a script terms of members. Another history, lost records and events are not played with
