@@ -120,6 +120,17 @@ func (c *common) isRefused() error {
 	return nil
 }
 
+// drifted asks for a comparison of the sinks that are given the stream, by any watch, but for the compared ones.
+func (c *common) drifted(way *listener.Way, isCompared func(sink *listener.Intake) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for sink, seat := range c.given {
+		if !isCompared(sink) {
+			seat.Ask(way, change.Drift)
+		}
+	}
+}
+
 // askedOf takes what is asked for of the sinks.
 func (c *common) askedOf(seats []*listener.Seat, take func(*listener.Seat, ask)) {
 	c.mu.Lock()

@@ -288,11 +288,9 @@ func (p *comparedSink) corrected(c change.Correction) {
 		return
 	}
 	p.of.Observer.Corrected(*p.of.stream, c)
-	for _, seat := range p.of.seats {
-		if !slices.ContainsFunc(p.of.parts, func(other *comparedSink) bool { return other.Seat == seat }) {
-			seat.Ask(&p.of.way, change.Drift)
-		}
-	}
+	p.of.shared.drifted(&p.of.way, func(sink *listener.Intake) bool {
+		return slices.ContainsFunc(p.of.parts, func(other *comparedSink) bool { return other.Intake == sink })
+	})
 }
 
 // settleOne tells of one, unless the watch has not passed the list. The caller has the turn.

@@ -21,14 +21,18 @@ type Status struct {
 // countObjects returns how many objects of a stream a sink has; the caller holds mu.
 func (t shown) countObjects(s *streamState, sinkName string) (int, error) {
 	c, now := s.counts[sinkName], time.Now()
-	if c != nil && (!c.vague || now.Sub(c.counted) < recount) {
+	if c != nil && (!c.vague || now.Sub(c.counted) < min(recount, recountPause*c.took)) {
 		return c.n, nil
 	}
 	n, err := t.CountObjects(sinkName, s.stream)
 	if err != nil {
 		return 0, err
 	}
-	s.counts[sinkName] = &objectCount{n: n, counted: now}
+	one := objectCount{n: n, counted: now, took: time.Since(now)}
+	if c != nil {
+		one.written, one.vague = c.written, now.Sub(c.written) < saved
+	}
+	s.counts[sinkName] = &one
 	return n, nil
 }
 

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -82,22 +83,44 @@ type reconcileState struct {
 	Time   time.Time     `json:"time"`
 }
 
-// beginSnapshot shows the snapshot; the caller holds mu.
+// beginSnapshot shows the snapshot; the caller holds mu. Those that begin together are read from one list.
 func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
-	s.Snapshot = &snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.mostObjects()}
-	if snapshot.Limits != (change.Limits{}) {
-		s.Snapshot.expected = unknownCount
+	is := snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.mostObjects()}
+	if last := s.Snapshot; last != nil && last.Objects == 0 && last.Reason == is.Reason && last.Limits == is.Limits {
+		is.Sinks = append(slices.Clip(without(last.Sinks, is.Sinks)), is.Sinks...)
 	}
-	s.given = nil
+	if snapshot.Limits != (change.Limits{}) {
+		is.expected = unknownCount
+	}
+	s.Snapshot, s.given = &is, nil
 }
 
-// endSnapshot shows it no more, and returns how many objects were listed; the caller holds mu.
-func (s *streamState) endSnapshot() (objects int) {
-	if s.Snapshot != nil {
-		objects = s.Snapshot.Objects
+// endSnapshot shows it no more for the sinks, and returns how many objects were listed; the caller holds mu.
+func (s *streamState) endSnapshot(sinks []string) (objects int) {
+	if s.Snapshot == nil {
+		return 0
 	}
-	s.given, s.Snapshot = s.Snapshot, nil
-	return objects
+	given, left := *s.Snapshot, *s.Snapshot
+	left.Sinks = without(left.Sinks, sinks)
+	if s.given != nil && s.given.Since.Equal(given.Since) {
+		given.Sinks = append(slices.Clip(s.given.Sinks), sinks...)
+	} else {
+		given.Sinks = sinks
+	}
+	if s.given, s.Snapshot = &given, &left; len(left.Sinks) == 0 {
+		s.Snapshot = nil
+	}
+	return given.Objects
+}
+
+// without is all that is not among others.
+func without(all, others []string) (left []string) {
+	for _, one := range all {
+		if !slices.Contains(others, one) {
+			left = append(left, one)
+		}
+	}
+	return left
 }
 
 // changed counts the change, unless it is of a snapshot.
@@ -209,14 +232,27 @@ func (s *streamState) aged(now time.Time) map[string]takerState {
 	return sinks
 }
 
-// recount is how often objects are counted at most: that reads all of them.
-const recount = time.Minute
+// How often objects are counted, which reads all of them: so that it takes a thousandth of the time at most, but for
+// the many of which that would be too seldom.
+const (
+	recountPause = 1000
+	recount      = time.Minute
+)
+
+// saved is when certainly all is saved that was written before.
+const saved = 2 * time.Second
 
 // count keeps count of what a sink was given.
 func (s *streamState) count(sinkName string, rec *change.Record) {
+	if !rec.Op.OfObject() {
+		return
+	}
 	c := s.counts[sinkName]
-	switch {
-	case c == nil || !rec.Op.OfObject():
+	if c == nil {
+		c = &objectCount{vague: true}
+		s.counts[sinkName] = c
+	}
+	switch c.written = time.Now(); {
 	case rec.Snapshot != nil:
 		c.vague = true
 	case rec.Op == change.Added:
@@ -230,7 +266,9 @@ func (s *streamState) count(sinkName string, rec *change.Record) {
 func (s *streamState) mostObjects() int {
 	most := unknownCount
 	for _, c := range s.counts {
-		most = max(most, c.n)
+		if !c.counted.IsZero() {
+			most = max(most, c.n)
+		}
 	}
 	return most
 }

@@ -22,5 +22,7 @@ type takerState struct {
 type objectCount struct {
 	n       int
 	counted time.Time
-	vague   bool // something was written since that does not say whether it was new
+	took    time.Duration // to count them
+	written time.Time     // something was written last, which may not have been saved when they were counted
+	vague   bool          // something was written that may not be in n, or that does not say whether it was new
 }

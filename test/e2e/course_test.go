@@ -40,7 +40,7 @@ type course struct {
 
 // announced says whether a reconcile of the reason follows a gap.
 func announced(reason string) bool {
-	return !slices.Contains([]string{"initial", "newsink", "requested", "resync"}, reason)
+	return !slices.Contains([]string{"initial", "newsink", "requested", "resync", "drift"}, reason)
 }
 
 // isOwed says whether a full snapshot of the reason is for a sink that lacks objects.
@@ -101,7 +101,7 @@ func (c *course) begin(e *event) error {
 		}
 	}
 	switch {
-	case f.Reason == "resync" && !c.drift:
+	case (f.Reason == "resync" || f.Reason == "drift") && !c.drift:
 		return fmt.Errorf("nobody asked for a resync")
 	case f.Reason == "newsink" && gap == nil:
 	case (f.Reason == "initial" || f.Reason == "stale") && gap == nil && goesOn:
