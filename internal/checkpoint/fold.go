@@ -224,27 +224,34 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 }
 
 // Fold makes an item that the sink's log has after the mark part of what is saved. An item that is part of it changes
-// nothing: what is on disk for the sink may be in the log already.
+// nothing: what is on disk for the sink may be in the log already. An object that leaves the selection and returns to
+// it has one version all the while, of which the log's order decides.
 //
 // An unchanged object was told before, unless it took the place of that in a queue that coalesces.
 func (s *Saved) Fold(i *Item, rows Rows) error {
+	return s.fold(i, rows, func(row Row) bool {
+		return i.At.After(row.At) || i.At == row.At && i.UID == row.UID && i.Gone != row.Gone
+	})
+}
+
+// FoldUnder makes an item part of what is on disk for the sink, which comes after it in the log.
+func (s *Saved) FoldUnder(i *Item, rows Rows) error {
+	return s.fold(i, rows, func(row Row) bool { return i.At.After(row.At) })
+}
+
+func (s *Saved) fold(i *Item, rows Rows, isNews func(Row) bool) error {
+	told := *i
 	if i.Kind == Sync {
-		told := *i
 		told.Kind = Told
-		return s.Fold(&told, rows)
 	}
-	if i.Kind == Told {
+	if told.Kind == Told {
 		row, err := rows.Row(i.Object())
-		if err != nil || !i.At.After(row.At) && !i.turns(row) {
+		if err != nil || !isNews(row) {
 			return err
 		}
 	}
-	return s.Apply(i, rows)
+	return s.Apply(&told, rows)
 }
-
-// turns says whether the object has entered or left the selection with what the log tells after the row, without a
-// change of its own.
-func (i *Item) turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
 
 // LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
 // is not configured any more. The place stays there for as long as something is on disk, whatever comes from there.

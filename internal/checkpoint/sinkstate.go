@@ -181,20 +181,26 @@ func (s *SinkState) Waits(is bool) { s.waits = is }
 // Merging says whether that takes further saves.
 func (s *SinkState) Merging() bool { return s.disk != nil && !s.waits }
 
-// Acked makes an item part of the state that the sink has acknowledged.
-func (s *SinkState) Acked(i *Item) error { return s.both(i, (*layer).apply) }
-
-// Found makes an item part of the state that the sink's log has: after the mark, or from disk.
-func (s *SinkState) Found(i *Item) error { return s.both(i, (*layer).fold) }
-
-// both takes the item into both layers, into the upper one first: that looks for what it lacks in the lower one.
-func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
+// Acked makes an item part of the state that the sink has acknowledged. The upper layer is the first to take it: that
+// looks for what it lacks in the lower one.
+func (s *SinkState) Acked(i *Item) error {
 	if s.disk != nil {
-		if err := take(s.disk, i); err != nil {
+		if err := s.disk.apply(i); err != nil {
 			return err
 		}
 	}
-	return take(&s.layer, i)
+	return s.layer.apply(i)
+}
+
+// Found makes an item part of the state that the sink's log has: after the mark, or from disk.
+func (s *SinkState) Found(i *Item) error {
+	if s.disk != nil {
+		s.disk.told[i.Resource] = struct{}{}
+		if err := s.disk.FoldUnder(i, s.disk); err != nil {
+			return err
+		}
+	}
+	return s.layer.fold(i)
 }
 
 // Spooled makes an item part of the state that goes to disk for the sink with the next save. merges is that a newer
