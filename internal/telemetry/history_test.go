@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/listener"
@@ -52,6 +54,23 @@ func TestAPaceIsThatOfTheChanges(t *testing.T) {
 	}
 	if got := p.perSecond(now.Add(-time.Hour)); got > 220 {
 		t.Errorf("in the past there were %v changes a second", got)
+	}
+}
+
+// TestNoSeriesOfAStreamComesBackThatIsOver: its last records are written when it is over.
+func TestNoSeriesOfAStreamComesBackThatIsOver(t *testing.T) {
+	tel, rec := newTelemetry(new(bytes.Buffer)), records(1)
+	tel.Joined(*rec[0].Stream)
+	tel.Written("bus", rec, time.Millisecond)
+	tel.Left(*rec[0].Stream)
+	tel.Written("bus", rec, time.Millisecond)
+	if n := tel.metrics.sinkRecords.DeletePartialMatch(prometheus.Labels{"sink": "bus"}); n != 0 {
+		t.Errorf("there are %d series", n)
+	}
+	tel.Joined(*rec[0].Stream)
+	tel.Written("bus", rec, time.Millisecond)
+	if n := tel.metrics.sinkRecords.DeletePartialMatch(prometheus.Labels{"sink": "bus"}); n != 1 {
+		t.Errorf("of a stream that goes on there are %d series, want 1", n)
 	}
 }
 

@@ -43,11 +43,8 @@ func (t ofSinks) Written(name string, batch []*change.Record, took time.Duration
 	t.metrics.sinkWrite.WithLabelValues(name).Observe(took.Seconds())
 	delivery := t.metrics.delivery.WithLabelValues(name)
 	now := time.Now()
-	for stream, part := range byStream(batch) {
-		t.metrics.sinkRecords.WithLabelValues(name, stream.Resource.String()).Add(float64(len(part)))
-		for _, rec := range part {
-			delivery.Observe(now.Sub(rec.Received).Seconds())
-		}
+	for _, rec := range batch {
+		delivery.Observe(now.Sub(rec.Received).Seconds())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,6 +54,9 @@ func (t ofSinks) Written(name string, batch []*change.Record, took time.Duration
 	s.Records += len(batch)
 	for stream, part := range byStream(batch) {
 		of := t.states.stream(*stream)
+		if !of.over { // else its series are removed
+			t.metrics.sinkRecords.WithLabelValues(name, of.resource).Add(float64(len(part)))
+		}
 		for _, rec := range part {
 			of.count(name, rec)
 		}

@@ -78,7 +78,9 @@ func (all *states) stream(stream change.Stream) *streamState {
 	if s := all.streams[string(all.name)]; s != nil {
 		return s
 	}
-	return newStreamState(stream, true)
+	over := newStreamState(stream, true)
+	over.over = true
+	return over
 }
 
 // unhealthy says what a restart might mend: a stream that is silent although no sink holds it up.

@@ -30,6 +30,7 @@ type streamState struct {
 	LastErrorTime time.Time             `json:"lastErrorTime,omitzero"`
 
 	late      bool                    // it came when the process ran already
+	over      bool                    // it has left: nobody sees this
 	resource  string                  // as metrics have it
 	sign      time.Time               // of life
 	confirmed time.Time               // when the saved position that moved first did so last
