@@ -54,9 +54,9 @@ type Source struct {
 	Run func(ctx context.Context, sinks []*listener.Intake) (over bool)
 	// Join gives a sink the stream that was not to be given it before. It returns at once.
 	Join func(sink *listener.Intake)
-	// Ask asks for a full comparison of the sink within the limits, which begins when the sink is given the stream. It
-	// returns at once.
-	Ask func(sink *listener.Intake, reason change.Reason, limits change.Limits)
+	// Ask asks for a full comparison of the sinks within the limits, which begins when a sink is given the stream. One
+	// list serves those that are given it now. It returns at once.
+	Ask func(sinks []*listener.Intake, reason change.Reason, limits change.Limits)
 	// IsApart, where set, says whether the sink is read for with a watch of its own.
 	IsApart func(sink *listener.Intake) bool
 	// Withdraw makes what was asked for due no more.

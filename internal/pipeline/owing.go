@@ -47,14 +47,24 @@ func (r *run) askOwed() error {
 	if r.owing.asked == nil {
 		r.owing.asked = map[string]asked{}
 	}
+	type list struct {
+		stream string
+		reason change.Reason
+		limits change.Limits
+	}
+	sinks := map[list][]*listener.Intake{}
 	for _, d := range pending {
 		if before, is := r.owing.asked[d.ID()]; is && before.generation == d.Generation || d.Paused {
 			continue
 		}
 		if s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink); s != nil && l != nil {
 			r.owing.asked[d.ID()] = asked{d.Generation, l.NewestComparison()}
-			s.Ask(&l.Intake, d.Reason, d.Limits)
+			of := list{d.Stream, d.Reason, d.Limits}
+			sinks[of] = append(sinks[of], &l.Intake)
 		}
+	}
+	for of, those := range sinks {
+		r.sourceOf(of.stream).Ask(those, of.reason, of.limits)
 	}
 	return nil
 }
@@ -298,7 +308,7 @@ func (r *run) resync(ctx context.Context, l *listener.Listener) {
 			case !known:
 				at = now.Add(time.Duration((0.5 + rand.Float64()/2) * float64(l.Resync)))
 			case !at.After(now):
-				s.Ask(&l.Intake, change.Resync, change.Limits{})
+				s.Ask([]*listener.Intake{&l.Intake}, change.Resync, change.Limits{})
 				at = now.Add(l.Resync)
 			}
 			next[name] = at

@@ -32,7 +32,7 @@ func indebted(t *testing.T, limits ...change.Limits) *run {
 		Config: &Config{Store: store}, held: map[string]bool{}, owing: owing{wake: make(chan struct{}, 1)},
 		sources: []Source{{
 			Stream: configmaps,
-			Ask:    func(*listener.Intake, change.Reason, change.Limits) {},
+			Ask:    func([]*listener.Intake, change.Reason, change.Limits) {},
 			Run:    func(context.Context, []*listener.Intake) bool { return false },
 		}},
 	}

@@ -196,7 +196,7 @@ func (r *rig) start(sinks ...string) {
 
 // ask asks for a snapshot of the sink.
 func (r *rig) ask(name string, reason change.Reason, limits change.Limits) {
-	r.informer.Ask(r.intakes[name], reason, limits)
+	r.informer.Ask([]*listener.Intake{r.intakes[name]}, reason, limits)
 	synctest.Wait()
 }
 

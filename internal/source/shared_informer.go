@@ -209,12 +209,14 @@ func (s *SharedInformer) tryJoin(i *Informer) {
 	}
 }
 
-// Ask asks for a comparison of the sink within the limits. It returns at once; what is asked for is begun when the sink
+// Ask asks for a comparison of the sinks within the limits. It returns at once; what is asked for is begun when a sink
 // is given the stream.
-func (s *SharedInformer) Ask(sink *listener.Intake, reason change.Reason, limits change.Limits) {
+func (s *SharedInformer) Ask(sinks []*listener.Intake, reason change.Reason, limits change.Limits) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asks = append(s.asks, ask{sink, reason, limits})
+	for _, sink := range sinks {
+		s.asks = append(s.asks, ask{sink, reason, limits})
+	}
 	for _, i := range s.informers {
 		i.comparer.look()
 	}
@@ -222,7 +224,7 @@ func (s *SharedInformer) Ask(sink *listener.Intake, reason change.Reason, limits
 
 // Withdraw makes the sink's full snapshots within the limits due no more. They have no end.
 func (s *SharedInformer) Withdraw(sink *listener.Intake, limits change.Limits) {
-	s.Ask(sink, "", limits)
+	s.Ask([]*listener.Intake{sink}, "", limits)
 }
 
 // retire tells the sinks that the definition of the resource was deleted, as of the version: everything that they have

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // TestI4AFreshStateBeginsWithAPagedSnapshot, and the watch goes on beside it.
@@ -350,11 +351,7 @@ func TestASnapshotThatIsWithdrawnHasNoEnd(t *testing.T) {
 				config.Observer.Abandoned = func(change.Stream, *change.Snapshot) { abandoned++ }
 			}
 			r.start("lake", "bus")
-			turns := &r.informer.informers[0].turns
-			turns.take() // so that both are begun together
-			r.informer.Ask(r.intakes["lake"], change.Requested, limits)
-			r.informer.Ask(r.intakes["bus"], change.Requested, limits)
-			turns.give()
+			r.informer.Ask([]*listener.Intake{r.intakes["lake"], r.intakes["bus"]}, change.Requested, limits)
 			synctest.Wait()
 			r.informer.Withdraw(r.intakes["lake"], limits)
 			synctest.Wait()
