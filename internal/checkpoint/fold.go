@@ -243,8 +243,10 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 }
 
 // turns says whether the object has entered or left the selection with what the log tells after the row, without a
-// change of its own.
-func (i *Item) turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
+// change of its own. That it left may have been told as of a newer version: that of a list.
+func (i *Item) turns(row Row) bool {
+	return i.UID == row.UID && i.Gone != row.Gone && (i.At == row.At || row.Gone && i.At.History == row.At.History)
+}
 
 // LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
 // is not configured any more. The place stays there for as long as something is on disk, whatever comes from there.

@@ -95,7 +95,11 @@ func (l *layered) tell() {
 		l.disk.LeaveOut(i.Resource, scope)
 		l.fold.LeaveOut(i.Resource, scope)
 	default:
-		must(l.t, l.state.Found(&i))
+		if !l.state.waits && l.life.version%2 == 0 {
+			must(l.t, l.state.Found(&i))
+		} else {
+			must(l.t, l.state.AckedOutOfOrder(&i))
+		}
 		if l.disk != nil {
 			must(l.t, l.disk.Fold(&i, over{l.diskRows, l.rows}))
 		}

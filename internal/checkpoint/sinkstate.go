@@ -184,8 +184,8 @@ func (s *SinkState) Merging() bool { return s.disk != nil && !s.waits }
 // Acked makes an item part of the state that the sink has acknowledged.
 func (s *SinkState) Acked(i *Item) error { return s.both(i, (*layer).apply) }
 
-// Found makes an item part of the state that the sink's log has: after the mark, or from disk.
-func (s *SinkState) Found(i *Item) error { return s.both(i, (*layer).fold) }
+// AckedOutOfOrder is Acked where a newer state may be in the place of an older one, before what is between them.
+func (s *SinkState) AckedOutOfOrder(i *Item) error { return s.both(i, (*layer).fold) }
 
 // both takes the item into both layers, into the upper one first: that looks for what it lacks in the lower one.
 func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
@@ -195,6 +195,15 @@ func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
 		}
 	}
 	return take(&s.layer, i)
+}
+
+// Found makes an item part of the state that the sink's log has after the mark. While records wait on disk, it is one
+// of them, and the layer of the disk has it.
+func (s *SinkState) Found(i *Item) error {
+	if s.waits {
+		return s.layer.fold(i)
+	}
+	return s.both(i, (*layer).fold)
 }
 
 // Spooled makes an item part of the state that goes to disk for the sink with the next save. merges is that a newer

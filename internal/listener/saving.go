@@ -140,7 +140,7 @@ func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
 	case e.as == spooled:
 		return state.Spooled(&e.Item, i.Coalesce)
 	case i.Coalesce:
-		return state.Found(&e.Item)
+		return state.AckedOutOfOrder(&e.Item)
 	}
 	return state.Acked(&e.Item)
 }
