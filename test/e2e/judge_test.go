@@ -208,7 +208,8 @@ func judgeVersion(h *history, e told, fault func(string, ...any)) bool {
 		fault("version %d is %s", e.version(), e.op())
 	}
 	if (e.op() == "replaced" || e.op() == "sync") && e.listed > 0 { // a correction stands outside
-		if at, listed, sure := h.at(e.listed); sure && !listed || at.number != e.version() {
+		// What has changed since the begin, and was told by the watch, is listed, too.
+		if at, listed, sure := h.at(e.listed); e.version() <= e.listed && sure && !listed || at.number > e.version() {
 			fault("version %d is replaced by a list at %d", e.version(), e.listed)
 		}
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,6 +15,8 @@ type stretch struct {
 	from, to        uint64
 	life            *life
 }
+
+func (s stretch) String() string { return fmt.Sprintf("%s/%s %d-%d in start %d", s.kind, s.namespace, s.from, s.to, s.life.number) }
 
 // speaksOf says whether the stretch is of the object's stream.
 func (s *stretch) speaksOf(kind, namespace string) bool {
@@ -67,7 +70,7 @@ func (j *restartJudge) judgeMissing(s *settings) {
 			case selected.Matches(v.labels()) && !j.told[said{h.uid, v.number, false}]:
 				j.fault("version %d is missing, and no gap covers it: %s\n%s", v.number, h, j.newestOf(h.uid))
 			case was && !selected.Matches(v.labels()) && !j.told[said{h.uid, v.number, true}]:
-				j.fault("that version %d is not selected any more was not told, and no gap covers it: %s", v.number, h)
+				j.fault("that version %d is not selected any more was not told, and no gap covers it: %s\n%s", v.number, h, mine)
 			}
 		}
 	}
