@@ -160,9 +160,6 @@ func (c *course) object(e *event) error {
 		}
 		return nil
 	}
-	if c.open != nil && c.open.reason == "epoch" {
-		return fmt.Errorf("a record of the watch stands within a reconcile")
-	}
 	if c.open == nil && len(c.spans) == 0 && c.broken == 0 {
 		c.early = e
 	}
