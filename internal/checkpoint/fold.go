@@ -224,7 +224,8 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 }
 
 // Fold makes an item that the sink's log has after the mark part of what is saved. An item that is part of it changes
-// nothing: what is on disk for the sink may be in the log already.
+// nothing: what is on disk for the sink may be in the log already. An object that leaves the selection and returns to
+// it has one version all the while, of which the log's order decides.
 //
 // An unchanged object was told before, unless it took the place of that in a queue that coalesces.
 func (s *Saved) Fold(i *Item, rows Rows) error {
@@ -243,10 +244,8 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 }
 
 // turns says whether the object has entered or left the selection with what the log tells after the row, without a
-// change of its own. That it left may have been told as of a newer version: that of a list.
-func (i *Item) turns(row Row) bool {
-	return i.UID == row.UID && i.Gone != row.Gone && (i.At == row.At || row.Gone && i.At.History == row.At.History)
-}
+// change of its own.
+func (i *Item) turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
 
 // LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
 // is not configured any more. The place stays there for as long as something is on disk, whatever comes from there.

@@ -17,11 +17,10 @@ const (
 // a resource, so the version of the state, the position of the watch and what was told last say everything: no
 // watermark is needed, as it is for databases (DBLog).
 //
-// What is listed and gone by a list or a watch that was older is there: it has left another selection. No watch tells of
-// it again.
-func Judge(uid string, at, position, list checkpoint.Point, last checkpoint.Row) Verdict {
+// An unchanged object that is listed and was told to be gone has left another selection. No watch tells of it again.
+func Judge(uid string, at, position checkpoint.Point, last checkpoint.Row) Verdict {
 	switch {
-	case !last.Exists() && !at.After(last.At) && !last.At.After(list):
+	case last.Gone && last.UID == uid && last.At == at:
 		return Changed
 	case at.After(position):
 		return Left
@@ -53,6 +52,15 @@ func Settle(list, position checkpoint.Point, last checkpoint.Row) Settled {
 		return Exists
 	}
 	return Ended
+}
+
+// AsOf is the version of the delete of a row's object that the list of the version does not have. It is the row's own:
+// an object that has left the selection may return to it unchanged. One of another history cannot.
+func AsOf(list checkpoint.Point, last checkpoint.Row) checkpoint.Point {
+	if last.At.History == list.History {
+		return last.At
+	}
+	return list
 }
 
 // Deleted is the delete of the row's object, known as of the point.

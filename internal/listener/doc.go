@@ -36,7 +36,8 @@
 //     another object under the same name the sink is told the delete first, one version below [other, another]. A row
 //     that is not listed is a suspect until the position has passed the version of the list [suspects]; then its
 //     object is gone, if nothing newer was told [newer].
-//   - The delete that a comparison found has the version of the list: nothing that is older is told after it.
+//   - The delete that a comparison found has the version of the row [asof]. The object may be there, and have left the
+//     selection: if it returns unchanged, it is told again with that version, and the log's order says what it is now.
 //   - A comparison that was interrupted begins again [resume], announced anew where other namespaces are configured
 //     now [torn]. The rows say what is told already. Its end is told when all before it is durable, which is for the
 //     sink to keep [order]. One that is asked for begins when no other one is under way.

@@ -81,7 +81,7 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	case s.lost:
 		return f.frame(way, checkpoint.Gap, s.newest, compared{s.full, change.Lost})
 	case s.stale:
-		frames = f.frame(way, checkpoint.Gap, s.lowest, compared{s.full, change.Stale})
+		frames = f.frame(way, checkpoint.Gap, s.highest, compared{s.full, change.Stale})
 		frames[0].From = s.lowest
 		return frames
 	case s.missing || s.torn:

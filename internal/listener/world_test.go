@@ -367,7 +367,7 @@ func (w *world) running() (all []*sinkRun) {
 func (run *sinkRun) newest(of Object) Row {
 	row := run.disk.given().rows[of]
 	for _, s := range slices.Concat(run.acked, run.queue) {
-		if s.Kind == Told && s.Object() == of && !s.onDisk && s.At.After(row.At) {
+		if s.Kind == Told && s.Object() == of && !s.onDisk && !row.At.After(s.At) {
 			row = Row{At: s.At, UID: s.UID, Gone: s.Gone}
 		}
 	}
@@ -405,9 +405,6 @@ func (w *world) open(l *log) {
 		s := read(wire(&tail[i].Item))
 		if !w.on("fold") || s.Kind != Told && !w.on("frames") {
 			continue
-		}
-		if d.above != nil {
-			check(d.above.Fold(&s, d.above.rows))
 		}
 		check(d.Fold(&s, d.rows))
 	}
@@ -654,7 +651,7 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 		case Open:
 			open = append(open, key)
 		case Ended:
-			i := Deleted(of, scope, last, rd.list)
+			i := Deleted(of, scope, last, AsOf(rd.list, last))
 			run.f.Tell(&i)
 			run.put(i)
 		}
@@ -678,7 +675,7 @@ func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, ke
 		return
 	}
 	i := Item{Kind: Told, Resource: resource, Scope: scope, At: Point{History: w.history, Version: version(listed.version)}, Key: key, UID: listed.uid}
-	switch Judge(listed.uid, i.At, run.f.Passed(resource, key.Namespace), rd.list, last) {
+	switch Judge(listed.uid, i.At, run.f.Passed(resource, key.Namespace), last) {
 	case Unchanged:
 		if c.Full {
 			sync := i
@@ -1099,7 +1096,7 @@ func (w *world) judgeLog(l *log) error {
 				return fmt.Errorf("deleted twice: %v", id)
 			}
 			deleted[of] = deleted[of] || s.Gone
-			if !s.At.After(last[s.Key]) {
+			if _, is := fold[s.Key]; !s.At.After(last[s.Key]) && (s.At != last[s.Key] || is != s.Gone) {
 				return fmt.Errorf("order: %v behind %v", id, last[s.Key])
 			}
 			last[s.Key] = s.At

@@ -195,8 +195,7 @@ func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 		return err
 	}
 	at := checkpoint.Point{History: checkpoint.HistoryOf(r.epoch), Version: object.ResourceVersion}
-	list := checkpoint.Point{History: at.History, Version: p.snapshot.ResourceVersion}
-	switch listener.Judge(object.UID, at, p.Passed(r.way.Resource, key.Namespace), list, last) {
+	switch listener.Judge(object.UID, at, p.Passed(r.way.Resource, key.Namespace), last) {
 	case listener.Left:
 		if at.After(p.until) {
 			p.until = at
@@ -302,7 +301,7 @@ func (p *comparedSink) settleOne(s missing) (isOpen bool, err error) {
 	of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
 	last, err := p.newest(of)
 	if err == nil && listener.Settle(s.oldest, s.newest, last) == listener.Ended {
-		err = p.emitGone(of, last, s.newest)
+		err = p.emitGone(of, last, listener.AsOf(s.newest, last))
 	}
 	return false, err
 }

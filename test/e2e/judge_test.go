@@ -222,7 +222,7 @@ func judgeDelete(h *history, e told, newest uint64, fault func(string, ...any)) 
 	case e.FinalStateUnknown && e.Snapshot == "":
 		fault("a delete of unknown final state that no reconcile found")
 	case e.FinalStateUnknown:
-		if e.version() < newest || h.deletion != 0 && e.version() < h.deletion { // it names the list that found it
+		if e.version() < newest { // it names what was told last, or what is below the object that has its name now
 			fault("the delete names version %d", e.version())
 		}
 	case e.Snapshot != "":
