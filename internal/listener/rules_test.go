@@ -22,7 +22,6 @@ var rules = map[string]struct{ file, with, without string }{
 	"another":  {"compare.go", "case last.Exists() && last.UID != uid:", "case false:"},
 	"suspects": {"compare.go", "case list.After(position):", "case false:"},
 	"newer":    {"compare.go", "case !last.Exists(), last.At.After(list):", "case !last.Exists():"},
-	"highest":  {"../checkpoint/fold.go", "!i.At.After(row.At)", "row.At.History == 99"},
 	"high":     {"../checkpoint/fold.go", "if i.At.After(place.High) {", "if false {"},
 	"tombs":    {"../checkpoint/fold.go", "\t\tif place.Comparison.UnderWay() {", "\t\tif false {"},
 }

@@ -253,17 +253,23 @@ func (i *Informer) recall(rec *change.Record, image *change.Image) {
 		return
 	}
 	rec.Keep = true
-	isOlder := change.CompareVersions(image.Version, rec.ResourceVersion) < 0
-	if isOlder && rec.Op != change.Sync && image.UID == rec.UID {
+	if follows(rec, image) && rec.Op != change.Sync && image.UID == rec.UID {
 		rec.Before = image.Object
 	}
 }
 
 // note keeps what the record tells of its object, unless something newer is kept.
 func (i *Informer) note(rec *change.Record, image *change.Image) {
-	if i.Kept != nil && change.CompareVersions(image.Version, rec.ResourceVersion) < 0 {
+	if i.Kept != nil && follows(rec, image) {
 		i.Kept.Note(rec)
 	}
+}
+
+// follows says whether the record tells what became of what is kept. The delete that a comparison finds has the version
+// of that.
+func follows(rec *change.Record, image *change.Image) bool {
+	order := change.CompareVersions(image.Version, rec.ResourceVersion)
+	return order < 0 || order == 0 && rec.Op == change.Deleted
 }
 
 // snapshot is what records say of the comparison.

@@ -67,7 +67,7 @@ func TestI4WhatChangesSaysHowTheObjectWas(t *testing.T) {
 		r.ask("lake", change.Resync, change.Limits{})
 		r.do("a 101", "a 102", "-a 103", "a 104 u2", "late 105")
 		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "deleted again 39 unseen after 30", "replaced again 40", "replaced changed 25 after 20",
-			"deleted gone 100 unseen after 15 last", "snapshot.end 100 gone", "snapshot.begin 100 resync", "sync again 40", "sync changed 25",
+			"deleted gone 15 unseen after 15 last", "snapshot.end 100 gone", "snapshot.begin 100 resync", "sync again 40", "sync changed 25",
 			"sync late 12", "sync same 10 last", "snapshot.end 100 resync",
 			"added a 101", "updated a 102 after 101", "deleted a 103 after 102", "added a 104", "updated late 105 after 12")
 		if image := kept.byKey[keyOf("again")]; image.UID != "later" || versionOf(image.Object) != "40" {
@@ -114,7 +114,7 @@ func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
 		r.do("a 101")
 		close(late)
 		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "updated a 101 after 20", "replaced b 95 after 80",
-			"deleted d 100 unseen after 80 last", "snapshot.end 100 gone")
+			"deleted d 85 unseen after 80 last", "snapshot.end 100 gone")
 		r.do("a 105")
 		r.want("lake")
 	})
@@ -263,8 +263,8 @@ func TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing(t *testing.T) {
 			r.server.pageSize = 3
 			r.start("lake")
 			r.pass(time.Minute)
-			r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "replaced p000 98 after 1", "deleted p001 100 unseen after 2",
-				"deleted p005 100 unseen after 6", "deleted p006 100 unseen after 7 last", "snapshot.end 100 gone")
+			r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "replaced p000 98 after 1", "deleted p001 2 unseen after 2",
+				"deleted p005 6 unseen after 6", "deleted p006 7 unseen after 7 last", "snapshot.end 100 gone")
 			if r.informer.informers[0].origin.unsorted.Load() {
 				t.Errorf("%s: it is taken for a list without an order", name)
 			}

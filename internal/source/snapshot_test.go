@@ -78,7 +78,7 @@ func TestI4AnInterruptedComparisonGoesOnWithoutAnotherGap(t *testing.T) {
 		r.want("lake", "replaced b 220")
 		r.start("lake")
 		r.do("a 301")
-		r.want("lake", "replaced c 230", "deleted gone 300 unseen last", "snapshot.end 300 gone", "updated a 301")
+		r.want("lake", "replaced c 230", "deleted gone 20 unseen last", "snapshot.end 300 gone", "updated a 301")
 	})
 }
 
@@ -142,10 +142,10 @@ func TestI4AFullSnapshotCorrectsDrift(t *testing.T) {
 		r.start("lake", "bus")
 		r.ask("lake", change.Resync, change.Limits{})
 		r.want("lake", "snapshot.begin 100 resync", "sync a 10", "deleted again 39 unseen", "replaced again 40", "replaced drifted 25",
-			"replaced new 50", "deleted gone 100 unseen last", "snapshot.end 100 resync")
+			"replaced new 50", "deleted gone 15 unseen last", "snapshot.end 100 resync")
 		r.pass(time.Minute)
 		r.want("bus", "snapshot.begin 100 drift", "deleted again 39 unseen", "replaced again 40", "replaced drifted 25",
-			"replaced new 50", "deleted gone 100 unseen last", "snapshot.end 100 drift")
+			"replaced new 50", "deleted gone 15 unseen last", "snapshot.end 100 drift")
 		compare(t, "drift", r.drift, []string{
 			"deleted again 30 -> ", "replaced again  -> 40", "replaced drifted 20 -> 25", "replaced new  -> 50", "deleted gone 15 -> ",
 		})
@@ -283,7 +283,7 @@ func TestI3TheLastRecordOfASnapshotIsMarked(t *testing.T) {
 	for name, c := range map[string]struct{ has, listed, want []string }{
 		"one":               {nil, []string{"a 1"}, []string{"replaced a 1 last"}},
 		"none":              {[]string{"a 1"}, []string{"a 1"}, nil},
-		"gone comes last":   {[]string{"b 1"}, []string{"a 1"}, []string{"replaced a 1", "deleted b 300 unseen last"}},
+		"gone comes last":   {[]string{"b 1"}, []string{"a 1"}, []string{"replaced a 1", "deleted b 1 unseen last"}},
 		"nobody's are last": {nil, []string{"a 1", "b 2", "xa 3", "xb 4"}, []string{"replaced a 1", "replaced b 2 last"}},
 		"nobody's between":  {nil, []string{"a 1", "xa 3", "z 4"}, []string{"replaced a 1", "replaced z 4 last"}},
 		"all are nobody's":  {nil, []string{"xa 3", "xb 4"}, nil},
@@ -311,8 +311,8 @@ func TestI3TheLastRecordOfASnapshotIsMarked(t *testing.T) {
 // TestI4ALimitedSnapshotTellsOfNoOtherObjectThatItIsGone, and of one within its limits that it is. It has its own end.
 func TestI4ALimitedSnapshotTellsOfNoOtherObjectThatItIsGone(t *testing.T) {
 	for limits, want := range map[change.Limits][]string{
-		{Namespace: "m"}: {"replaced m/new 50", "deleted m/gone 100 unseen last"}, {Name: "gone"}: {"deleted m/gone 100 unseen", "deleted gone 100 unseen last"},
-		{Namespace: "m", Name: "gone"}: {"deleted m/gone 100 unseen last"}, {Namespace: "n", Name: "a"}: {"sync a 10 last"},
+		{Namespace: "m"}: {"replaced m/new 50", "deleted m/gone 30 unseen last"}, {Name: "gone"}: {"deleted m/gone 30 unseen", "deleted gone 20 unseen last"},
+		{Namespace: "m", Name: "gone"}: {"deleted m/gone 30 unseen last"}, {Namespace: "n", Name: "a"}: {"sync a 10 last"},
 		{Selector: "x"}: {"replaced m/new 50", "sync a 10 last"},
 	} {
 		play(t, 100, func(r *rig) {

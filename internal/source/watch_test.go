@@ -79,7 +79,7 @@ func TestI4GoneIsAGapAndThenExactlyTheDifference(t *testing.T) {
 		r.server.forget(300)
 		r.start("lake")
 		r.do("new 301")
-		r.want("lake", "gap 300 gone", "snapshot.begin 300 gone", "replaced changed 250", "replaced new 260", "deleted gone 300 unseen last",
+		r.want("lake", "gap 300 gone", "snapshot.begin 300 gone", "replaced changed 250", "replaced new 260", "deleted gone 20 unseen last",
 			"snapshot.end 300 gone", "updated new 301")
 		r.asked("watch 100, watch 300, list 300")
 	})
@@ -150,7 +150,7 @@ func TestI4BehindAStartOfTheServerNothingIsMissingThatItHas(t *testing.T) {
 			r.pass(time.Second)
 			if again {
 				r.want("lake", "gap 150 gone", "snapshot.begin 150 gone", "gap 300 gone", "snapshot.begin 300 gone",
-					"replaced a 160", "deleted b 300 unseen last", "snapshot.end 300 gone")
+					"replaced a 160", "deleted b 20 unseen last", "snapshot.end 300 gone")
 				return
 			}
 			r.want("lake", "gap 150 gone", "snapshot.begin 150 gone", "updated a 155", "updated a 160", "deleted b 170", "snapshot.end 150 gone")
@@ -165,7 +165,7 @@ func TestI4WatchesThatEndAtOnceAreStale(t *testing.T) {
 		end  error
 		want []string
 	}{
-		{io.EOF, []string{"gap 200 stale", "snapshot.begin 200 stale", "deleted a 200 unseen last", "snapshot.end 200 stale"}},
+		{io.EOF, []string{"gap 200 stale", "snapshot.begin 200 stale", "deleted a 90 unseen last", "snapshot.end 200 stale"}},
 		{io.ErrUnexpectedEOF, []string{"deleted a 150"}},
 	} {
 		play(t, 100, func(r *rig) {
