@@ -50,7 +50,7 @@
 // watch from a position before it, or a list that a comparison reads. So it is dropped when the position of its
 // namespace has passed it, and no comparison is under way there.
 //
-// Folding commutes over the partitions of a log: rows and places take the higher value [highest], and an object is in
+// Folding commutes over the partitions of a log: rows and places take the higher value, and an object is in
 // one partition, so nothing older than its tombstone is read after it.
 //
 // The types here are pure: no clock, no goroutine, no lock, no I/O.

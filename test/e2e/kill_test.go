@@ -124,8 +124,8 @@ func (r *rig) killAtRandom(times int) {
 	r.exporter.start(r.t)
 }
 
-// awaitWhatTheFileHas returns when the stream has what was read last of an object from the file. Each sink has snapshots
-// of its own.
+// awaitWhatTheFileHas returns when the stream has what was read last of an object from the file. Each sink has
+// snapshots of its own.
 func (r *rig) awaitWhatTheFileHas() {
 	r.t.Helper()
 	for _, last := range slices.Backward(r.file.events) {

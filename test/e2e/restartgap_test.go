@@ -16,7 +16,9 @@ type stretch struct {
 	life            *life
 }
 
-func (s stretch) String() string { return fmt.Sprintf("%s/%s %d-%d in start %d", s.kind, s.namespace, s.from, s.to, s.life.number) }
+func (s stretch) String() string {
+	return fmt.Sprintf("%s/%s %d-%d in start %d", s.kind, s.namespace, s.from, s.to, s.life.number)
+}
 
 // speaksOf says whether the stretch is of the object's stream.
 func (s *stretch) speaksOf(kind, namespace string) bool {
