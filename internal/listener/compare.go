@@ -13,22 +13,31 @@ const (
 	Another                  // and before that of the end of another object of the name
 )
 
+// Listed is an object that a list has.
+type Listed struct {
+	UID      string
+	At       checkpoint.Point // of the object's state
+	List     checkpoint.Point // the list is no older
+	Position checkpoint.Point // up to where the watch has told the sink everything
+}
+
 // Judge compares a listed object with what the sink was told last of its name. A resourceVersion orders all states of
-// a resource, so the version of the state, the position of the watch and what was told last say everything: no
-// watermark is needed, as it is for databases (DBLog).
+// a resource, so the version of the state, that of the list, the position of the watch and what was told last say
+// everything: no watermark is needed, as it is for databases (DBLog).
 //
 // An unchanged object that is listed and was told to be gone has left another selection. No watch tells of it again.
-func Judge(uid string, at, position checkpoint.Point, last checkpoint.Row) Verdict {
+// Where the list should have what was told, and has something older, that is of a history which is over.
+func Judge(o *Listed, last checkpoint.Row) Verdict {
 	switch {
-	case last.Gone && last.UID == uid && last.At == at:
+	case last.Gone && last.UID == o.UID && last.At == o.At:
 		return Changed
-	case at.After(position):
+	case o.At.After(o.Position):
 		return Left
-	case last.Exists() && last.At == at:
+	case last.Exists() && last.At == o.At && last.UID == o.UID:
 		return Unchanged
-	case !at.After(last.At):
+	case last.At.After(o.List):
 		return Outdated
-	case last.Exists() && last.UID != uid:
+	case last.Exists() && last.UID != o.UID:
 		return Another
 	}
 	return Changed

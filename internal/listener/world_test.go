@@ -675,7 +675,7 @@ func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, ke
 		return
 	}
 	i := Item{Kind: Told, Resource: resource, Scope: scope, At: Point{History: w.history, Version: version(listed.version)}, Key: key, UID: listed.uid}
-	switch Judge(listed.uid, i.At, run.f.Passed(resource, key.Namespace), last) {
+	switch Judge(&Listed{listed.uid, i.At, rd.list, run.f.Passed(resource, key.Namespace)}, last) {
 	case Unchanged:
 		if c.Full {
 			sync := i

@@ -194,11 +194,15 @@ func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 	if err != nil {
 		return err
 	}
-	at := checkpoint.Point{History: checkpoint.HistoryOf(r.epoch), Version: object.ResourceVersion}
-	switch listener.Judge(object.UID, at, p.Passed(r.way.Resource, key.Namespace), last) {
+	history := checkpoint.HistoryOf(r.epoch)
+	listed := listener.Listed{
+		UID: object.UID, At: checkpoint.Point{History: history, Version: object.ResourceVersion},
+		List: checkpoint.Point{History: history, Version: p.snapshot.ResourceVersion}, Position: p.Passed(r.way.Resource, key.Namespace),
+	}
+	switch listener.Judge(&listed, last) {
 	case listener.Left:
-		if at.After(p.until) {
-			p.until = at
+		if listed.At.After(p.until) {
+			p.until = listed.At
 		}
 	case listener.Unchanged:
 		_, sent := r.synced[key.String()]
@@ -206,7 +210,7 @@ func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 			return p.emit(change.Sync, object, last)
 		}
 	case listener.Another:
-		if err := p.emitGone(of, last, at.Below()); err != nil {
+		if err := p.emitGone(of, last, listed.At.Below()); err != nil {
 			return err
 		}
 		last = checkpoint.Row{}
@@ -338,10 +342,11 @@ func (p *comparedSink) reached() bool {
 
 func (r *reading) add(seat *listener.Seat, c checkpoint.Comparison) *comparedSink {
 	p := &comparedSink{holding: holding{Seat: seat}, of: r, comparison: c, snapshot: r.snapshot(seat, c)}
-	version := p.snapshot.ResourceVersion
+	version := r.at.exactly
 	r.parts, r.comparer.holdings = append(r.parts, p), append(r.comparer.holdings, &p.holding)
-	if r.at.exactly == "" || change.CompareVersions(version, r.at.exactly) > 0 {
-		r.at = page{limit: pageSize, exactly: version}
+	if version == "" || change.CompareVersions(p.snapshot.ResourceVersion, version) > 0 {
+		version = p.snapshot.ResourceVersion
 	}
+	r.begin(version)
 	return p
 }

@@ -142,7 +142,11 @@ func (r *reading) try(ctx context.Context) error {
 
 // begin begins the list at exactly the version.
 func (r *reading) begin(version string) {
-	r.at, r.oldest, r.start, r.last, r.keys, r.begun = page{limit: pageSize, exactly: version}, "", "", "", nil, false
+	limit := pageSize
+	if slices.ContainsFunc(r.parts, func(p *comparedSink) bool { return p.comparison.Full }) {
+		limit = firstPage
+	}
+	r.at, r.oldest, r.start, r.last, r.keys, r.begun = page{limit: limit, exactly: version}, "", "", "", nil, false
 }
 
 // read reads pages until the end of the list, and then waits for what the list leaves to the watch.

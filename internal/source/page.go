@@ -51,7 +51,7 @@ const maxPassed = 1 << 13
 // slowPage is how long a page may take before the next ones become smaller: an API server ends a list after a minute.
 const slowPage = 15 * time.Second
 
-// firstPage is the limit of the smallest page.
+// firstPage is the limit of the smallest page, and of the first one of a full snapshot, whose progress shows after it.
 const firstPage = 16
 
 // nextLimit is the limit of the page after one that took so long. It grows where a page of four times the size would

@@ -233,7 +233,7 @@ func TestI4APageThatOutlastsItsWatchesGetsSmaller(t *testing.T) {
 		if got := r.log("lake").take(); len(got) != pageSize+2 {
 			t.Errorf("of %d objects %d were told, in pages of %v", pageSize, len(got)-2, limits)
 		}
-		compare(t, "pages", limits[:6], []string{"500", "250", "125", "62", "31", "124"})
+		compare(t, "pages", limits[:6], []string{"16", "64", "32", "128", "64", "32"})
 	})
 }
 

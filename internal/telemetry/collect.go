@@ -42,7 +42,7 @@ func (t shown) Collect(out chan<- prometheus.Metric) {
 		gauge(t.gauges.history, s.history(now, s.oldest()).Seconds(), name)
 		gauge(t.gauges.historyLeft, s.historyLeft(now, s.oldest()).Seconds(), name)
 		for _, state := range streamStates() {
-			gauge(t.gauges.streamState, oneIf(s.State == state), name, state)
+			gauge(t.gauges.streamState, oneIf(s.standing() == state), name, state)
 		}
 		for sinkName, taker := range s.Sinks {
 			if taker.ResourceVersion != "" {

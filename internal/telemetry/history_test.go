@@ -74,6 +74,21 @@ func TestNoSeriesOfAStreamComesBackThatIsOver(t *testing.T) {
 	}
 }
 
+// TestAStreamIsInItsSnapshotUntilAllSinksAreCompared: also where an earlier life has begun that.
+func TestAStreamIsInItsSnapshotUntilAllSinksAreCompared(t *testing.T) {
+	tel := newTelemetry(new(bytes.Buffer))
+	tel.Joined(pods())
+	tel.Watching(pods(), "100")
+	views := &listener.Views{Streams: map[string][]listener.View{"pods": {{Sink: "bus", Comparing: change.Initial}, {Sink: "lake"}}}}
+	tel.Follow(func() *listener.Views { return views })
+	for _, want := range []string{snapshotting, watching} {
+		if have := tel.Status().Streams["pods"].State; have != want {
+			t.Errorf("the state is %q, want %q", have, want)
+		}
+		views.Streams["pods"][0].Comparing = ""
+	}
+}
+
 // historyRig has one stream, that was received from so often a second for two minutes until then.
 func historyRig(stream change.Stream, perSecond int, until time.Time) (*Telemetry, *bytes.Buffer) {
 	log := new(bytes.Buffer)

@@ -59,6 +59,7 @@ func (t shown) Status() Status {
 	}
 	for name, s := range t.states.streams {
 		shown := *s
+		shown.State = s.standing()
 		shown.PositionAgeSeconds = age(now, s.confirmed)
 		shown.HistorySeconds = s.history(now, s.oldest()).Seconds()
 		shown.HistoryLeftSeconds = s.historyLeft(now, s.oldest()).Seconds()
@@ -81,10 +82,11 @@ func (t shown) Status() Status {
 
 // Settled says whether every sink is open and no stream that is served starts or is being reconciled.
 func (t shown) Settled() bool {
+	t.look()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.states.streams {
-		if s.State == starting || s.State == snapshotting {
+		if state := s.standing(); state == starting || state == snapshotting {
 			return false
 		}
 	}

@@ -213,6 +213,18 @@ func (s *streamState) show(views []listener.View) {
 	s.Sinks = sinks
 }
 
+// standing is the state that is shown. A stream that is watched while a sink of it is compared is in its snapshot still.
+func (s *streamState) standing() string {
+	if s.State == watching {
+		for _, taker := range s.Sinks {
+			if taker.Comparing != "" && !taker.Comparing.Full() {
+				return snapshotting
+			}
+		}
+	}
+	return s.State
+}
+
 // oldest is since when the position of the sink stands still that lags most, zero where none does.
 func (s *streamState) oldest() (oldest time.Time) {
 	for _, taker := range s.Sinks {
