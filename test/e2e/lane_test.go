@@ -40,9 +40,10 @@ func inOrder(events []event) []*event {
 	return append(whole, rest...)
 }
 
-// moment is the list's version and the time, which make the id of a reconcile.
+// moment is the list's version and the time, which make the id of a reconcile: what it is of may follow.
 func moment(id string) (version, millis uint64) {
-	first, second, _ := strings.Cut(id, ".")
+	first, rest, _ := strings.Cut(id, ".")
+	second, _, _ := strings.Cut(rest, ".")
 	return parseVersion(first), parseVersion(second)
 }
 
