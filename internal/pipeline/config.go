@@ -198,7 +198,8 @@ type owing struct {
 // asked is what a sink was asked for: a comparison is that which was begun after it.
 type asked struct {
 	generation uint64
-	after      int64 // the number of the comparison that was begun last
+	after      int64         // the number of the comparison that was begun last
+	seat       listener.Seat // what was asked for in an earlier opening of the sink is not under way any more
 }
 
 // ended is a comparison whose end is saved.

@@ -36,7 +36,7 @@ func (r *run) oweAll(ctx context.Context) error {
 	}
 }
 
-// askOwed asks for what is owed and was not asked for.
+// askOwed asks for what is owed and was not asked for of this opening of the sink.
 func (r *run) askOwed() error {
 	r.owing.mu.Lock()
 	defer r.owing.mu.Unlock()
@@ -54,35 +54,21 @@ func (r *run) askOwed() error {
 	}
 	sinks := map[list][]*listener.Intake{}
 	for _, d := range pending {
-		if before, is := r.owing.asked[d.ID()]; is && before.generation == d.Generation || d.Paused {
+		s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink)
+		if s == nil || l == nil || d.Paused {
 			continue
 		}
-		if s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink); s != nil && l != nil {
-			r.owing.asked[d.ID()] = asked{d.Generation, l.NewestComparison()}
-			of := list{d.Stream, d.Reason, d.Limits}
-			sinks[of] = append(sinks[of], &l.Intake)
+		seat, _ := l.Seat()
+		if before, is := r.owing.asked[d.ID()]; is && before.generation == d.Generation && before.seat == *seat {
+			continue
 		}
+		r.owing.asked[d.ID()] = asked{d.Generation, l.NewestComparison(), *seat}
+		of := list{d.Stream, d.Reason, d.Limits}
+		sinks[of] = append(sinks[of], &l.Intake)
 	}
 	for of, those := range sinks {
 		r.sourceOf(of.stream).Ask(those, of.reason, of.limits)
 	}
-	return nil
-}
-
-// askAgain asks for what the sink is owed once more: it was opened anew.
-func (r *run) askAgain(sinkName string) error {
-	r.owing.mu.Lock()
-	defer r.owing.mu.Unlock()
-	pending, err := r.Store.PendingSnapshots()
-	if err != nil {
-		return fmt.Errorf("read the snapshots that are owed: %w", err)
-	}
-	for _, d := range pending {
-		if d.Sink == sinkName {
-			delete(r.owing.asked, d.ID())
-		}
-	}
-	r.owing.look()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -10,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,8 +38,11 @@ func indebted(t *testing.T, limits ...change.Limits) *run {
 			Run:    func(context.Context, []*listener.Intake) bool { return false },
 		}},
 	}
-	config := listener.Config{Store: store, Observer: listener.NopObserver(), Work: func(bool) {}, Stops: listener.NewStops(1)}
-	bus, err := listener.New(0, &listener.Sink{Name: "bus"}, &config, listener.NewBooks(store, config.Observer, nil))
+	config := listener.Config{
+		Store: store, Observer: listener.NopObserver(), Work: func(bool) {}, Stops: listener.NewStops(1), Serve: r.serve,
+		Streams: r.streams,
+	}
+	bus, err := listener.New(0, &listener.Sink{Name: "bus", Target: empty{}}, &config, listener.NewBooks(store, config.Observer, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +52,13 @@ func indebted(t *testing.T, limits ...change.Limits) *run {
 	}
 	return r
 }
+
+// empty is a sink whose log stays empty.
+type empty struct{}
+
+func (empty) Open(context.Context, sink.Opening) error                 { return nil }
+func (empty) Write(context.Context, []sink.Message) (sink.Mark, error) { return "0", nil }
+func (empty) Close(context.Context) error                              { return nil }
 
 func (r *run) owe(t *testing.T, limits change.Limits) {
 	t.Helper()
@@ -92,6 +104,29 @@ func TestI4ASnapshotIsOwedUntilOneThatWasBegunAfterwardsHasEnded(t *testing.T) {
 	}
 	if r.pay("bus", end); len(r.owes(t)) != 0 {
 		t.Error("it is owed for ever")
+	}
+}
+
+// TestI4ASinkThatIsOpenIsAskedOnceForWhatItIsOwed, before it is given the stream: what it was asked for before is not
+// under way.
+func TestI4ASinkThatIsOpenIsAskedOnceForWhatItIsOwed(t *testing.T) {
+	r := indebted(t)
+	var calls []string
+	source := &r.sources[0]
+	source.Ask = func(_ []*listener.Intake, _ change.Reason, limits change.Limits) {
+		calls = append(calls, "ask for "+limits.Name)
+	}
+	source.Join = func(*listener.Intake) { calls = append(calls, "join") }
+	r.owe(t, change.Limits{Name: "a"})
+	r.listeners[0].Finish()
+	if err := r.listeners[0].Run(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.askOwed(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"ask for a", "ask for a", "join"}; !slices.Equal(calls, want) {
+		t.Errorf("the stream is told %q, want %q", calls, want)
 	}
 }
 

@@ -70,9 +70,9 @@ func (r *run) streams() (streams []*change.Stream) {
 	return streams
 }
 
-// serve gives the sink every stream that it takes.
+// serve gives the sink every stream that it takes, and asks for what it is owed before.
 func (r *run) serve(sink *listener.Intake) {
-	if err := r.askAgain(sink.Name); err != nil {
+	if err := r.askOwed(); err != nil {
 		r.Observer.CommitFailed(err)
 	}
 	r.join(sink)

@@ -218,7 +218,9 @@ func (i *Informer) ask(seat *listener.Seat, a ask) {
 	is := func(one ask) bool { return one.sink == a.sink && one.limits == a.limits }
 	switch part := a.limits.Name != "" || a.limits.Selector != ""; {
 	case part && a.reason != "":
-		c.chosen = append(c.chosen, a)
+		if !slices.Contains(c.chosen, a) {
+			c.chosen = append(c.chosen, a)
+		}
 	case part:
 		if c.chosen = slices.DeleteFunc(c.chosen, is); c.current != nil && is(*c.current) {
 			c.current = nil

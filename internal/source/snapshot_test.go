@@ -330,6 +330,22 @@ func TestI4ALimitedSnapshotTellsOfNoOtherObjectThatItIsGone(t *testing.T) {
 	}
 }
 
+// TestASnapshotOfChosenObjectsThatHasNotBegunIsOneHoweverOftenItIsAskedFor: whoever asks again does not know whether it
+// was heard.
+func TestASnapshotOfChosenObjectsThatHasNotBegunIsOneHoweverOftenItIsAskedFor(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100, "a 10", "b 20")
+		r.start("lake")
+		lake := r.intakes["lake"]
+		for _, limits := range []change.Limits{{Name: "a"}, {Name: "b"}} {
+			r.informer.Ask([]*listener.Intake{lake, lake}, change.Requested, limits)
+		}
+		r.pass(time.Minute)
+		begin, end := "snapshot.begin 100 requested", "snapshot.end 100 requested"
+		r.want("lake", begin, "sync a 10 last", end, begin, "sync b 20 last", end)
+	})
+}
+
 // TestASnapshotThatIsWithdrawnHasNoEnd, while one that shares its list goes on, and what was begun of an object is told
 // whole.
 func TestASnapshotThatIsWithdrawnHasNoEnd(t *testing.T) {
