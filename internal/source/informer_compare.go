@@ -284,10 +284,10 @@ func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf 
 	return nil
 }
 
-// corrected tells of a difference that no watch told of: every one that a full snapshot finds. The other sinks are
-// compared as well.
+// corrected tells of a difference that no watch told of: every one that a full snapshot finds, but where the sink's log
+// has lost what it was told. The other sinks are compared as well.
 func (p *comparedSink) corrected(c change.Correction) {
-	if c.Reason = p.comparison.Reason; !c.Reason.Full() {
+	if c.Reason = p.comparison.Reason; !c.Reason.Full() || c.Reason == change.Lost {
 		return
 	}
 	p.of.Observer.Corrected(*p.of.stream, c)

@@ -155,6 +155,24 @@ func TestI4AFullSnapshotCorrectsDrift(t *testing.T) {
 	})
 }
 
+// TestWhatALogHasLostIsNoDrift: no other sink is compared for it.
+func TestWhatALogHasLostIsNoDrift(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.server.do("a 10", "b 20")
+		r.has("bus", 100, "a 10", "b 20")
+		r.has("lake", 100, "a 10")
+		state, err := r.store.LoadSink("lake")
+		r.must(err)
+		r.must(r.store.Recall(state, true))
+		r.start("lake", "bus")
+		r.pass(time.Minute)
+		r.want("lake", "gap 100 lost", "snapshot.begin 100 lost", "replaced a 10", "replaced b 20 last",
+			"snapshot.end 100 lost")
+		r.want("bus")
+		compare(t, "drift", r.drift, nil)
+	})
+}
+
 // TestOneListServesAllSinksThatAskTogether, and each of them is told what it does not have.
 func TestOneListServesAllSinksThatAskTogether(t *testing.T) {
 	play(t, 100, func(r *rig) {
