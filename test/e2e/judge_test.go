@@ -25,6 +25,7 @@ type judge struct {
 	// gone: it knows nothing of deletes.
 	begunAnew bool
 
+	had     map[uint64]bool    // versions that the log has before its first gap
 	courses map[string]*course // by resource
 	objects map[string][]told  // by uid, in the sink's order
 	ids     map[string]int     // the place of each
@@ -47,7 +48,7 @@ func newJudge(sink string, histories map[string]*history, gaps bool) *judge {
 // hear takes all events of the sink, and finds what is wrong with them.
 func (j *judge) hear(events []event) {
 	if j.begunAnew {
-		events = fromGap(events)
+		events, j.had = fromGap(events)
 	}
 	for i := range events {
 		j.hearForm(&events[i])
@@ -245,7 +246,9 @@ func (j *judge) judgeMissing(h *history, c *course, delivered map[uint64]int, fa
 		}
 	}
 	for _, s := range c.spans {
-		if at, listed, sure := h.at(s.to); listed && sure && delivered[at.number] == 0 && !((isOwed(s.reason) || isComparison(s.reason)) && overtaken(delivered, s)) {
+		at, listed, sure := h.at(s.to)
+		told := delivered[at.number] > 0 || j.had[at.number] || (isOwed(s.reason) || isComparison(s.reason)) && overtaken(delivered, s)
+		if listed && sure && !told {
 			fault("version %d is missing, and was in the list at %d", at.number, s.to)
 		}
 	}
