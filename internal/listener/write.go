@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -53,6 +54,9 @@ func (l *Listener) attempt(ctx context.Context, todo []due) ([]due, error) {
 	if err != nil && len(encoded) == 0 {
 		return l.unencoded(ctx, todo, err)
 	}
+	if err := l.announce(ctx, messages); err != nil {
+		return todo, err
+	}
 	l.tellSaved() // what is not encoded is the next attempt's
 	began := time.Now()
 	mark, err := l.Target.Write(ctx, messages)
@@ -74,6 +78,32 @@ func (l *Listener) attempt(ctx context.Context, todo []due) ([]due, error) {
 		return nil, err
 	}
 	return todo, &sinkError{err}
+}
+
+// announce saves a mark that has each place that the messages are for, where the sink asks for that: a life that ends
+// with them finds them there.
+func (l *Listener) announce(ctx context.Context, messages []sink.Message) error {
+	places, asks := l.Target.(sink.Announcer)
+	if !asks {
+		return nil
+	}
+	add, err := places.Announce(ctx, messages)
+	if err != nil && ctx.Err() == nil {
+		return &sinkError{err}
+	}
+	if err != nil || add == nil {
+		return err
+	}
+	if err := l.books.Save(ctx); err != nil { // so that no earlier mark is saved later
+		return err
+	}
+	saved, err := add(*l.isSaved.Load())
+	if err != nil {
+		return err
+	}
+	l.use(func(*fifo.Backlog) { l.ledger.mark, l.ledger.marked = string(saved), true })
+	l.mark, err = add(l.mark)
+	return errors.Join(err, l.books.Save(ctx))
 }
 
 // unencoded treats the error of the first record's format as one of the sink.

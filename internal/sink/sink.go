@@ -65,6 +65,13 @@ type Recaller interface {
 	Recall(ctx context.Context, each func(id string) error) error
 }
 
+// Announcer is a Sink whose Open reads no place that the mark does not have, and which finds new ones while it writes.
+type Announcer interface {
+	// Announce makes sure of the places that the messages are for. Where some are new, it returns what adds them to a
+	// mark: the caller saves that before it gives the messages to Write. It is called like Write, and so is its error.
+	Announce(ctx context.Context, messages []Message) (add func(Mark) (Mark, error), err error)
+}
+
 // Keeper is a Sink that removes old parts of its log by itself.
 type Keeper interface {
 	// Keep says which mark is saved. What lies after it is asked for at the next start, so the sink must not remove

@@ -57,6 +57,15 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	for _, t := range found {
 		s.learn(t)
 	}
+	s.announced = map[string]bool{}
+	for _, name := range s.options.Topics {
+		s.announced[name] = true
+	}
+	if want != nil {
+		for name := range want.Topics {
+			s.announced[name] = true
+		}
+	}
 	s.form = s.options.Form
 	s.catalog.warn(found)
 	s.options.Made(s.made())
