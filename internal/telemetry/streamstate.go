@@ -213,7 +213,8 @@ func (s *streamState) show(views []listener.View) {
 	s.Sinks = sinks
 }
 
-// standing is the state that is shown. A stream that is watched while a sink of it is compared is in its snapshot still.
+// standing is the state that is shown. A stream that is watched while a sink of it is compared is in its snapshot
+// still.
 func (s *streamState) standing() string {
 	if s.State == watching {
 		for _, taker := range s.Sinks {
