@@ -107,6 +107,9 @@ func (c Comparison) UnderWay() bool { return c.ID != "" && !c.Over || c.Lost }
 // too.
 func (c Comparison) OfLost() bool { return c.Lost || c.UnderWay() && c.Reason == change.Lost }
 
+// IsAsked says whether it is a full one, under way, that somebody has asked for: after lost records nobody has.
+func (c Comparison) IsAsked() bool { return c.Full && c.UnderWay() && !c.OfLost() }
+
 // Number is that of its ID, 0 where that has none.
 func (c Comparison) Number() int64 {
 	_, after, _ := strings.Cut(c.ID, ".")
@@ -267,6 +270,20 @@ func (s *Saved) Emptied() {
 	}
 }
 
+// forgetAsked ends the full comparisons that were asked for, and calls changed for each resource.
+func (s *Saved) forgetAsked(changed func(resource string)) {
+	for resource, places := range s.Places {
+		for namespace, place := range places {
+			place.Comparison.Over = place.Comparison.Over || place.Comparison.IsAsked()
+			if place.Asked.Full() {
+				place.Asked = ""
+			}
+			places[namespace] = place
+		}
+		changed(resource)
+	}
+}
+
 // LeftOut says whether something of the scope was left out.
 func (p Places) LeftOut(scope Scope) (is bool) {
 	p.Each(scope, func(_ string, place Place) { is = is || place.Left })
@@ -356,7 +373,10 @@ func (p Place) begun(i *Item) Place {
 		p.Selection = *i.Selection
 	}
 	if i.Comparison.Number() > p.Comparison.Number() {
-		lost := p.Comparison.OfLost()
+		lost, asked := p.Comparison.OfLost(), p.Comparison.IsAsked()
+		if asked {
+			p.Asked = cmp.Or(p.Comparison.Reason, change.Requested)
+		}
 		if p.Comparison = comparison; lost {
 			p.Comparison.Reason = change.Lost
 		}

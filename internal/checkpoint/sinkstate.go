@@ -206,6 +206,13 @@ func (s *SinkState) Found(i *Item) error {
 	return s.both(i, (*layer).fold)
 }
 
+// ForgetAsked ends the full comparisons that an earlier life of the sink was asked for. What is owed is asked for again.
+func (s *SinkState) ForgetAsked() {
+	for _, l := range s.layers() {
+		l.forgetAsked(func(resource string) { l.told[resource] = struct{}{} })
+	}
+}
+
 // Spooled makes an item part of the state that goes to disk for the sink with the next save. merges is that a newer
 // state may be in the place of an older one, before what is between them.
 func (s *SinkState) Spooled(i *Item, merges bool) error {

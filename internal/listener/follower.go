@@ -154,10 +154,9 @@ func survey(places checkpoint.Places, way Way) (s surveyed) {
 	found := 0
 	places.Each(scope, func(namespace string, place checkpoint.Place) {
 		found++
-		s.full = s.full || place.Asked.Full()
 		s.stale = s.stale || place.At.History != 0 && place.Selection != way.Selection
 		if c := place.Comparison; c.UnderWay() {
-			s.full, s.lost = s.full || c.Full, s.lost || c.Lost
+			s.full, s.lost = s.full || c.Full && c.OfLost(), s.lost || c.Lost
 			s.torn = s.torn || checkpoint.Scope(c.Namespace) != scope && c.Namespace != namespace
 			if c.Namespace == checkpoint.Others {
 				compared[c.ID]++

@@ -115,6 +115,7 @@ func (l *Listener) begin(found int) error {
 	var state *checkpoint.SinkState
 	err := l.books.change(l.Name, func(s *checkpoint.SinkState) error {
 		s.Mark, state = string(l.mark), s
+		s.ForgetAsked()
 		return nil
 	})
 	if err != nil {

@@ -210,7 +210,7 @@ func (s *Seat) End(way *Way, c checkpoint.Comparison, rec *change.Record) bool {
 	return true
 }
 
-// Withdraw takes full comparisons of the part of the stream off that are asked for or under way. The sink is told
+// Withdraw takes full comparisons of the part of the stream off that were asked for, also under way. The sink is told
 // nothing.
 func (s *Seat) Withdraw(way *Way, namespace string) {
 	s.mu.Lock()
@@ -220,11 +220,13 @@ func (s *Seat) Withdraw(way *Way, namespace string) {
 		return
 	}
 	follower.of(way.Resource).Each(checkpoint.Scope(namespace), func(name string, place checkpoint.Place) {
-		place.Asked = ""
+		if place.Asked.Full() {
+			place.Asked = ""
+		}
 		follower.of(way.Resource)[name] = place
 	})
 	for _, c := range follower.Comparisons(*way) {
-		if c.Full && c.Namespace == namespace {
+		if c.IsAsked() && c.Namespace == namespace {
 			silent := &change.Record{Op: change.Bookmark, Received: time.Now()}
 			s.backlog.Overdraw(silent.Size())
 			s.putOwn(silent, follower.End(way.Resource, c))
