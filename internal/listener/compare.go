@@ -31,10 +31,10 @@ func Judge(o *Listed, last checkpoint.Row) Verdict {
 	switch {
 	case last.Gone && last.UID == o.UID && last.At == o.At:
 		return Changed
+	case last.Exists() && last.At == o.At && last.UID == o.UID: // the position of what came last is one below it
+		return Unchanged
 	case o.At.After(o.Position):
 		return Left
-	case last.Exists() && last.At == o.At && last.UID == o.UID:
-		return Unchanged
 	case last.At.After(o.List):
 		return Outdated
 	case last.Exists() && last.UID != o.UID:

@@ -495,3 +495,15 @@ func TestPaceFollowsTheSink(t *testing.T) {
 		}
 	}
 }
+
+// TestI4AFullSnapshotHasWhatTheWatchToldLast, whose version the position has not passed: others may share it.
+func TestI4AFullSnapshotHasWhatTheWatchToldLast(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.has("lake", 100)
+		r.start("lake")
+		r.do("a 101")
+		r.ask("lake", change.Requested, change.Limits{})
+		r.pass(time.Second)
+		r.want("lake", "added a 101", "snapshot.begin 101 requested", "sync a 101 last", "snapshot.end 101 requested")
+	})
+}
