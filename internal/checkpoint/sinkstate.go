@@ -206,7 +206,8 @@ func (s *SinkState) Found(i *Item) error {
 	return s.both(i, (*layer).fold)
 }
 
-// ForgetAsked ends the full comparisons that an earlier life of the sink was asked for. What is owed is asked for again.
+// ForgetAsked ends the full comparisons that an earlier life of the sink was asked for. What is owed is asked for
+// again.
 func (s *SinkState) ForgetAsked() {
 	for _, l := range s.layers() {
 		l.forgetAsked(func(resource string) { l.told[resource] = struct{}{} })

@@ -67,7 +67,9 @@ func (r *run) askOwed() error {
 		sinks[of] = append(sinks[of], &l.Intake)
 	}
 	for of, those := range sinks {
-		r.sourceOf(of.stream).Ask(those, of.reason, of.limits)
+		if s := r.sourceOf(of.stream); s != nil {
+			s.Ask(those, of.reason, of.limits)
+		}
 	}
 	return nil
 }

@@ -287,6 +287,7 @@ func (set *StreamSet) Join(s Source) error {
 	set.run.sources = append(set.run.sources, s)
 	set.run.mu.Unlock()
 	set.start(s)
+	set.run.owing.look()
 	return nil
 }
 

@@ -339,14 +339,3 @@ func (p *comparedSink) reached() bool {
 	at := p.Known(&p.of.way).From
 	return !p.until.After(at) || change.CompareVersions(p.of.brought, p.until.Version) >= 0
 }
-
-func (r *reading) add(seat *listener.Seat, c checkpoint.Comparison) *comparedSink {
-	p := &comparedSink{holding: holding{Seat: seat}, of: r, comparison: c, snapshot: r.snapshot(seat, c)}
-	version := r.at.exactly
-	r.parts, r.comparer.holdings = append(r.parts, p), append(r.comparer.holdings, &p.holding)
-	if version == "" || change.CompareVersions(p.snapshot.ResourceVersion, version) > 0 {
-		version = p.snapshot.ResourceVersion
-	}
-	r.begin(version)
-	return p
-}

@@ -77,6 +77,18 @@ func (i *Informer) nextReading(ctx context.Context) (*reading, error) {
 	return r, nil
 }
 
+// add has the sink compared with the list.
+func (r *reading) add(seat *listener.Seat, c checkpoint.Comparison) *comparedSink {
+	p := &comparedSink{holding: holding{Seat: seat}, of: r, comparison: c, snapshot: r.snapshot(seat, c)}
+	version := r.at.exactly
+	r.parts, r.comparer.holdings = append(r.parts, p), append(r.comparer.holdings, &p.holding)
+	if version == "" || change.CompareVersions(p.snapshot.ResourceVersion, version) > 0 {
+		version = p.snapshot.ResourceVersion
+	}
+	r.begin(version)
+	return p
+}
+
 // chosenReading begins to read the next snapshot of chosen objects, nil where there is none. Nothing follows from it
 // for others.
 func (i *Informer) chosenReading() *reading {

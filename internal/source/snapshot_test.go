@@ -504,6 +504,6 @@ func TestI4AFullSnapshotHasWhatTheWatchToldLast(t *testing.T) {
 		r.do("a 101")
 		r.ask("lake", change.Requested, change.Limits{})
 		r.pass(time.Second)
-		r.want("lake", "added a 101", "snapshot.begin 101 requested", "sync a 101 last", "snapshot.end 101 requested")
+		r.want("lake", "added a 101", "snapshot.begin 100 requested", "sync a 101 last", "snapshot.end 101 requested")
 	})
 }
