@@ -61,7 +61,7 @@ type Tail func() (found func(id string))
 // Recaller is a Sink that can read its whole log.
 type Recaller interface {
 	// Recall gives the ids of all messages in the log to each, oldest first among those of one key, and ends with the
-	// first error of each. It may begin anew within a partition. It is called like Write, on a sink that is open.
+	// first error of each. It may begin anew within a partition. It is called between Open and the first Write.
 	Recall(ctx context.Context, each func(id string) error) error
 }
 

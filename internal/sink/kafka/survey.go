@@ -77,7 +77,10 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	case lost != nil:
 		return lost
 	}
-	return s.tails.delivered(ctx, want, tail())
+	if old, err = s.tails.delivered(ctx, want, tail()); err != nil || len(old) == 0 {
+		return err
+	}
+	return s.endKeys(ctx, old)
 }
 
 // relocate asks again where the partitions end, and looks at what has come since.
