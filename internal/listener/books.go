@@ -48,8 +48,8 @@ func (b *Books) add(l *Intake) error {
 	return nil
 }
 
-// Save saves what the sinks have acknowledged, and what goes to disk for them. It retries as long as ctx lives: a full
-// disk stops the sinks, and they go on by themselves when there is space.
+// Save saves all that the sinks have acknowledged, and what goes to disk for them. It retries as long as ctx lives: a
+// full disk stops the sinks, and they go on by themselves when there is space.
 func (b *Books) Save(ctx context.Context) error {
 	var err error // of the last attempt
 	attempt := func() error {
@@ -67,12 +67,20 @@ func (b *Books) Save(ctx context.Context) error {
 func (b *Books) save() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	began := time.Now()
-	if b.open == nil {
-		if err := b.apply(); err != nil {
+	if b.open != nil { // of an attempt that failed: what was acknowledged since is not among it
+		if err := b.saveOpen(); err != nil {
 			return err
 		}
 	}
+	if err := b.apply(); err != nil {
+		return err
+	}
+	return b.saveOpen()
+}
+
+// saveOpen saves what is applied; the caller holds mu.
+func (b *Books) saveOpen() error {
+	began := time.Now()
 	var states []*checkpoint.SinkState
 	for at, s := range b.open {
 		if state := b.states[b.listeners[at].Name]; !s.IsEmpty() || state.Merging() {
