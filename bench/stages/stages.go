@@ -260,11 +260,12 @@ func (s *setup) append(b testing.TB, n int) {
 func (s *setup) commit(b testing.TB, n int) {
 	state, err := s.store.LoadSink(sinkName)
 	fail(b, "load", err)
+	resource := s.records[0].Stream.Resource.String()
 	for i := range n {
 		rec := &s.records[i%window]
 		at := checkpoint.Point{History: 1, Version: rec.ResourceVersion}
 		item := checkpoint.Item{
-			Kind: checkpoint.Told, Resource: rec.Stream.Resource.String(), Scope: checkpoint.Others, At: at, Given: at, Key: rec.Key, UID: rec.UID,
+			Kind: checkpoint.Told, Resource: resource, Scope: checkpoint.Others, At: at, Given: at, Key: rec.Key, UID: rec.UID,
 		}
 		fail(b, "tell", state.Acked(&item))
 		if i%batchSize == batchSize-1 || i == n-1 {

@@ -80,6 +80,8 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 		return frames
 	case s.lost:
 		return f.frame(way, checkpoint.Gap, s.newest, compared{s.full, change.Lost})
+	case s.stale && s.lowest == s.highest: // everything was given up to here
+		return f.frame(way, checkpoint.Begin, s.highest, compared{s.full, change.Stale})
 	case s.stale:
 		frames = f.frame(way, checkpoint.Gap, s.highest, compared{s.full, change.Stale})
 		frames[0].From = s.lowest

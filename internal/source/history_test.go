@@ -171,7 +171,7 @@ func TestI4AnotherSelectionIsCompared(t *testing.T) {
 			return nil
 		}
 		r.start("lake")
-		r.want("lake", "gap 100 stale", "snapshot.begin 100 stale", "deleted b 95 unseen last", "snapshot.end 100 stale")
+		r.want("lake", "snapshot.begin 100 stale", "deleted b 95 unseen last", "snapshot.end 100 stale")
 	})
 }
 

@@ -36,6 +36,8 @@ func (j *restartJudge) hearOfStream(e *event) {
 	switch {
 	case e.op() == "gap":
 		s.from = parseVersion(f.LastDelivered)
+	case e.op() == "snapshot.begin" && f.Reason == "stale": // another selection, of which nothing is missing
+		s.from = s.to
 	case e.op() == "snapshot.begin" && !announced(f.Reason) && !j.knows(e):
 	default:
 		return
