@@ -55,10 +55,10 @@ const (
 // Settle judges a row that the list of the version did not have.
 func Settle(list, position checkpoint.Point, last checkpoint.Row) Settled {
 	switch {
-	case list.After(position):
-		return Open
 	case !last.Exists(), last.At.After(list):
 		return Exists
+	case list.After(position):
+		return Open
 	}
 	return Ended
 }

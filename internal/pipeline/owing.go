@@ -44,9 +44,8 @@ func (r *run) askOwed() error {
 	if err != nil {
 		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
-	if r.owing.asked == nil {
-		r.owing.asked = map[string]asked{}
-	}
+	before := r.owing.asked
+	r.owing.asked = map[string]asked{} // what is owed no more is forgotten
 	type list struct {
 		stream string
 		reason change.Reason
@@ -59,7 +58,8 @@ func (r *run) askOwed() error {
 			continue
 		}
 		seat, _ := l.Seat()
-		if before, is := r.owing.asked[d.ID()]; is && before.generation == d.Generation && before.seat == *seat {
+		if last, is := before[d.ID()]; is && last.generation == d.Generation && last.seat == *seat {
+			r.owing.asked[d.ID()] = last
 			continue
 		}
 		r.owing.asked[d.ID()] = asked{d.Generation, l.NewestComparison(), *seat}

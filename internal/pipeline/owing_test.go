@@ -167,3 +167,22 @@ func TestI4ASnapshotIsPaidByOneOfAllThatItIsOf(t *testing.T) {
 		})
 	}
 }
+
+// TestI4WhatIsOwedOnceMoreIsAskedForOnceMore: asked for again before it was paid, and once more after that.
+func TestI4WhatIsOwedOnceMoreIsAskedForOnceMore(t *testing.T) {
+	r := indebted(t)
+	asks := 0
+	r.sources[0].Ask = func([]*listener.Intake, change.Reason, change.Limits) { asks++ }
+	r.owe(t, change.Limits{})
+	r.owe(t, change.Limits{})
+	r.pay("bus", checkpoint.Item{
+		Kind: checkpoint.End, Resource: "configmaps", Scope: checkpoint.Others,
+		Comparison: checkpoint.Comparison{ID: "9.9999999999999999.full", Full: true, Namespace: checkpoint.Others},
+	})
+	if left := r.owes(t); len(left) != 0 {
+		t.Errorf("owed are %v", left)
+	}
+	if r.owe(t, change.Limits{}); asks != 3 {
+		t.Errorf("it was asked for %d times, want 3", asks)
+	}
+}

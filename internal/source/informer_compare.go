@@ -299,15 +299,15 @@ func (p *comparedSink) corrected(c change.Correction) {
 // settleOne tells of one, unless the watch has not passed the list. The caller has the turn.
 func (p *comparedSink) settleOne(s missing) (isOpen bool, err error) {
 	r := p.of
-	if !r.silent && s.newest.After(p.Passed(r.way.Resource, s.key.Namespace)) {
-		return true, nil
-	}
 	of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
 	last, err := p.newest(of)
-	if err == nil && listener.Settle(s.oldest, s.newest, last) == listener.Ended {
-		err = p.emitGone(of, last, listener.AsOf(s.newest, last))
+	switch {
+	case err != nil, listener.Settle(s.oldest, s.newest, last) != listener.Ended:
+		return false, err
+	case !r.silent && s.newest.After(p.Passed(r.way.Resource, s.key.Namespace)):
+		return true, nil
 	}
-	return false, err
+	return false, p.emitGone(of, last, listener.AsOf(s.newest, last))
 }
 
 // tryEnd tells the sink of the end, where nothing is open. The caller has the turn.
