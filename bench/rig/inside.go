@@ -12,9 +12,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
@@ -56,7 +56,7 @@ func (i *Inside) Run(ctx context.Context) (err error) {
 	const uid = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
 	return pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: uid, Sources: []pipeline.Source{from}, Store: store, StopTimeout: 20 * time.Second, Observer: pipeline.NopObserver(),
-		Sinks: []delivery.Sink{{
+		Sinks: []listener.Sink{{
 			Name: "file", Target: target, Queue: fifo.Limit{Bytes: 64 << 20, Records: 1 << 16},
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid}),
 		}},
@@ -75,12 +75,9 @@ func (i *Inside) source(store *checkpoint.Store) (pipeline.Source, error) {
 	if err != nil {
 		return pipeline.Source{}, err
 	}
-	s := source.NewStream(source.Config{Client: client, Stream: pods, Inventory: store, Observer: observer, Shape: shape})
-	return pipeline.Source{
-		Stream:  pods,
-		Run:     func(ctx context.Context, line *pipeline.Inlet) error { return s.Run(ctx, line) },
-		Request: s.Request,
-	}, nil
+	informer := source.NewSharedInformer(source.Config{Client: client, Stream: pods, Histories: store, Observer: observer, Shape: shape})
+	informer.Serve(pods.Resource.Version)
+	return selection.SourceOf(pods, informer), nil
 }
 
 // shape is what the rules do with the records, as in the binary.

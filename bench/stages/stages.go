@@ -14,9 +14,9 @@ import (
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
@@ -179,22 +179,21 @@ func (s *setup) distribute(b testing.TB, n int) {
 	target := &nullSink{want: n, done: cancel}
 	err := pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: uid, Store: s.store, StopTimeout: time.Minute, Observer: pipeline.NopObserver(),
-		Sinks: []delivery.Sink{{
+		Sinks: []listener.Sink{{
 			Name: sinkName, Target: target, Encoder: nullEncoder{}, Queue: fifo.Limit{Bytes: 64 << 20, Records: 1 << 16},
 		}},
 		Sources: []pipeline.Source{{
-			Stream:  stream,
-			Request: func(...change.Owed) {},
-			Run: func(ctx context.Context, line *pipeline.Inlet) error {
+			Stream: stream, Join: func(*listener.Intake) {},
+			Run: func(ctx context.Context, sinks []*listener.Intake) (over bool) {
 				for i := range n {
 					rec := s.record(i)
-					rec.Stream, rec.Sink = &stream, sinkName
-					if err := line.Push(ctx, rec); err != nil {
-						return err
+					rec.Stream = &stream
+					if err := sinks[0].Push(ctx, rec); err != nil {
+						return false
 					}
 				}
 				<-ctx.Done()
-				return nil
+				return false
 			},
 		}},
 	})
@@ -257,15 +256,21 @@ func (s *setup) append(b testing.TB, n int) {
 	}
 }
 
-// commit saves records in batches, each with its fsync.
+// commit saves what a sink was told in batches, each with its fsync.
 func (s *setup) commit(b testing.TB, n int) {
-	batch := make([]*change.Record, 0, batchSize)
+	state, err := s.store.LoadSink(sinkName)
+	fail(b, "load", err)
+	resource := s.records[0].Stream.Resource.String()
 	for i := range n {
 		rec := &s.records[i%window]
-		rec.Position = change.Position{ResourceVersion: rec.ResourceVersion}
-		if batch = append(batch, rec); len(batch) == batchSize || i == n-1 {
-			fail(b, "commit", s.store.Commit(checkpoint.Batch{Records: batch, Marks: map[string]sink.Mark{sinkName: sink.Mark(fmt.Sprint(i))}}))
-			batch = batch[:0]
+		at := checkpoint.Point{History: 1, Version: rec.ResourceVersion}
+		item := checkpoint.Item{
+			Kind: checkpoint.Told, Resource: resource, Scope: checkpoint.Others, At: at, Given: at, Key: rec.Key, UID: rec.UID,
+		}
+		fail(b, "tell", state.Acked(&item))
+		if i%batchSize == batchSize-1 || i == n-1 {
+			state.Mark = fmt.Sprint(i)
+			fail(b, "commit", s.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{}, nil))
 		}
 	}
 }

@@ -37,16 +37,15 @@ func newShowCommand(dir *string) *cobra.Command {
 		Long: `show prints the saved state. It asks a running exporter, and reads the directory of a stopped one.
 
 STREAM           a resource, with its namespace where each has a stream of its own
-RESOURCEVERSION  the position: every sink has every change up to this version
-COMPLETE         false: more changes of the same version may follow, so the watch resumes one version below
-OBJECTS          how many objects the sinks have of it
-SELECTOR         what chooses the objects; (initial) while the first snapshot is not complete
-
 SINK             a sink that is configured, or that was and is not forgotten
-MARK             its place in its own log, as the sink writes it: a file's length, a stream's sequence, a topic's offsets
+RESOURCEVERSION  the position: the sink has every change up to this version
+OBJECTS          how many objects the sink has of it
+COMPARING        why the sink is being compared with the cluster
+SELECTOR         what chooses the objects
+
+MARK             the sink's place in its own log, as the sink writes it: a file's length, a stream's sequence, a topic's offsets
 
 OWED SNAPSHOT OF a stream of which the sink is to be sent every object, and REASON why
-MISSES           a stream of which the sink has missed changes SINCE then; they follow when it is back
 
 With --log it shows the state that the log of the state holds, which the configuration names with state.log.`,
 		Example: `  exporter checkpoint show --state-dir ./state -o json
@@ -80,19 +79,20 @@ func show(ctx context.Context, dir, output string, out io.Writer) error {
 }
 
 func newSetCommand(dir *string) *cobra.Command {
-	var stream, version string
+	var stream, sink, version string
 	cmd := &cobra.Command{
 		Use:   "set",
 		Short: "Set the position of one stream",
 		Long: `set makes a stream continue from a resourceVersion. Changes between the two positions are skipped, or sent again.
-The inventory stays as it is, so that the next reconcile finds what is missing.`,
+What the sinks have stays as it is, so that the next reconcile finds what is missing. With --sink it is set for one sink,
+without for all that take the stream.`,
 		Example: "  exporter checkpoint set --state-dir ./state --stream deployments.apps --resource-version 123456",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkSetFlags(stream, version); err != nil {
 				return err
 			}
-			before, err := saved.SetPosition(cmd.Context(), *dir, stream, version)
+			before, err := saved.SetPosition(cmd.Context(), *dir, stream, sink, version)
 			if err == nil {
 				fmt.Fprintf(stdout(cmd), "%s: %s -> %s\n", stream, before, version)
 			}
@@ -100,6 +100,7 @@ The inventory stays as it is, so that the next reconcile finds what is missing.`
 		},
 	}
 	cmd.Flags().StringVar(&stream, "stream", "", "stream, as show prints it")
+	cmd.Flags().StringVar(&sink, "sink", "", "name of a sink, as show prints it (default: all)")
 	cmd.Flags().StringVar(&version, "resource-version", "", "position to continue from")
 	return cmd
 }

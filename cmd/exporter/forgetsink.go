@@ -13,8 +13,8 @@ func newForgetSinkCommand(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget-sink NAME",
 		Short: "Forget a sink and everything kept for it; if it returns, it is new",
-		Long: `forget-sink forgets a sink of a stopped exporter: its mark, what waits for it on disk, and which deletes it has missed
-since it left the configuration or was stopped. If a sink of the name is configured later, it is new: it gets everything, and
+		Long: `forget-sink forgets a sink of a stopped exporter: its mark, what it has and how far it is, and what waits for it on
+disk. If a sink of the name is configured later, it is new: it gets everything, and
 is not told which of its objects are gone.`,
 		Example: "  exporter checkpoint forget-sink archive --state-dir ./state",
 		Args: func(cmd *cobra.Command, args []string) error {

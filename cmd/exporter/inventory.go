@@ -42,6 +42,7 @@ func (l *lookup) register(cmd *cobra.Command) {
 	l.target.register(cmd)
 	cmd.Flags().StringSliceVar(&l.resources, "resources", nil, "resources as kubectl names them, or streams (default: all)")
 	cmd.Flags().StringVarP(&l.query.Namespace, "namespace", "n", "", "namespace (default: all)")
+	cmd.Flags().StringVar(&l.query.Sink, "sink", "", "sink that has the objects (default: every sink)")
 	cmd.Flags().StringVar(&l.query.UID, "uid", "", "metadata.uid of the object")
 	cmd.Flags().StringVarP(&l.output, "output", "o", "table", "table, or json: one object per line")
 }

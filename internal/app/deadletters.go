@@ -15,7 +15,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/deadletter"
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -47,7 +47,7 @@ func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.S
 }
 
 // keepFor gives each sink its letters.
-func (l *deadLetters) keepFor(sinks []delivery.Sink) {
+func (l *deadLetters) keepFor(sinks []listener.Sink) {
 	for i := range sinks {
 		sinks[i].DeadLetters = l.dirs[sinks[i].Name]
 	}
@@ -136,7 +136,7 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 
 // reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
 // consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
-func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks []delivery.Sink, f *forms) {
+func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks []listener.Sink, f *forms) {
 	for i := range sinks {
 		s := &sinks[i]
 		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
@@ -46,10 +47,10 @@ func limitMemory(cfg *config.Config) *memory {
 // of makes room for a stream while its source runs.
 func (m *memory) of(source pipeline.Source) pipeline.Source {
 	run := source.Run
-	source.Run = func(ctx context.Context, inlet *pipeline.Inlet) error {
+	source.Run = func(ctx context.Context, sinks []*listener.Intake) (over bool) {
 		m.add(1)
 		defer m.add(-1)
-		return run(ctx, inlet)
+		return run(ctx, sinks)
 	}
 	return source
 }

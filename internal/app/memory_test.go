@@ -2,11 +2,11 @@ package app
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
@@ -19,19 +19,18 @@ func TestI6TheMemoryLimitLeavesRoomForStreams(t *testing.T) {
 	if want := int64(besideQueues + queues); limit != want {
 		t.Fatalf("without streams: got %d bytes, want %d", limit, want)
 	}
-	over := errors.New("over")
 	end := make(chan struct{})
 	var begun, ended sync.WaitGroup
 	begun.Add(streams)
 	for range streams {
-		source := m.of(pipeline.Source{Run: func(context.Context, *pipeline.Inlet) error {
+		source := m.of(pipeline.Source{Run: func(context.Context, []*listener.Intake) bool {
 			begun.Done()
 			<-end
-			return over
+			return true
 		}})
 		ended.Go(func() {
-			if err := source.Run(t.Context(), nil); err != over {
-				t.Errorf("got %v, want the source's own end", err)
+			if over := source.Run(t.Context(), nil); !over {
+				t.Error("want the source's own end")
 			}
 		})
 	}

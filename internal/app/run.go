@@ -14,7 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/line"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/statelog"
@@ -88,7 +88,7 @@ func (a *assembly) run(ctx context.Context) error {
 		return err
 	}
 	deadLetters := deadLettersOf(a.cfg, a.cluster, forms, a.stateLog)
-	images := line.NewImages(a.store)
+	images := listener.NewImages(a.store)
 	f, err := a.prepare(images, forms.key)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (a *assembly) run(ctx context.Context) error {
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
 		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Lost(), Prove: a.term.Prove(a.stateLog),
-		Follow: owing.Follow(f.RunWith(t)), Observer: a.term.Observe(pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
+		Follow: f.RunWith(t), Observer: a.term.Observe(pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

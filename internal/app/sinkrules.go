@@ -6,14 +6,14 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/delta"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // narrow gives the sinks their own rules. The sinks are those of the configuration, in its order.
-func narrow(sinks []delivery.Sink, cfg *config.Config, forms *forms, failed func(*change.Record, error)) error {
+func narrow(sinks []listener.Sink, cfg *config.Config, forms *forms, failed func(*change.Record, error)) error {
 	var errs []error
 	asks := func(stream *change.Stream) bool {
 		today := forms.today(stream, "")

@@ -5,6 +5,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/app/httpserver"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/page"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -34,15 +36,24 @@ func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *pa
 
 func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options, error) {
 	options := telemetry.Options{
-		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger, CountObjects: a.store.Count, CountLetters: deadLetters.count,
+		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger, CountObjects: a.countObjects, CountLetters: deadLetters.count,
 		StateLog: a.stateLog.Status(), Leadership: a.term.Standing(),
 	}
-	var err error
-	if options.Positions, err = a.store.Positions(); err != nil {
+	places, err := a.store.Places()
+	if err != nil {
 		return options, err
 	}
+	options.Positions = map[string]string{}
 	for _, s := range a.cluster.Streams() {
 		options.Streams = append(options.Streams, s.Stream)
+		lowest := checkpoint.Point{}
+		for _, resources := range places {
+			at := resources[s.Stream.Resource.String()].Lowest(checkpoint.ScopeOf(&s.Stream))
+			if at.History != 0 && (lowest.History == 0 || lowest.After(at)) {
+				lowest = at
+			}
+		}
+		options.Positions[s.Stream.String()] = lowest.Version
 	}
 	options.Partial = selection.Following(&a.cluster.Current, func(s *selection.Selected) bool { return s.Selection != source.Selection{} })
 	options.Places = map[string]telemetry.Place{}
@@ -54,6 +65,11 @@ func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options
 		}
 	}
 	return options, nil
+}
+
+// countObjects counts the objects of the stream that the sink has.
+func (a *assembly) countObjects(sinkName string, stream change.Stream) (int, error) {
+	return a.store.CountRows(sinkName, stream.Resource.String(), checkpoint.ScopeOf(&stream))
 }
 
 // handler serves what telemetry and the page show to everybody, and what an operator asks to this host.

@@ -1,18 +1,15 @@
 package app
 
 import (
-	"fmt"
+	"errors"
 	"math"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
-	"github.com/kubecdc/kubecdc/internal/line"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -21,19 +18,15 @@ import (
 )
 
 // prepare makes what follows the server, and has the streams of the start chosen.
-func (a *assembly) prepare(images *line.Images, key transform.Key) (*selection.Follower, error) {
+func (a *assembly) prepare(images *listener.Images, key transform.Key) (*selection.Follower, error) {
 	client, err := source.NewClient(a.cluster.Rest, a.manyStreams())
-	if err != nil {
-		return nil, err
-	}
-	spread, err := spreadOf(a.store)
 	if err != nil {
 		return nil, err
 	}
 	f := selection.NewFollower(selection.Setting{Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger})
 	gate, rate := source.NewGate(listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
-	f.Build = func(s selection.Selected) (pipeline.Source, *source.Session, error) {
-		return a.source(&s, &means{client, gate, rate, images, key, spread}, f)
+	f.Build = func(s selection.Selected) (pipeline.Source, *source.SharedInformer, error) {
+		return a.source(&s, &means{client, gate, rate, images, key}, f)
 	}
 	return f, f.Adopt()
 }
@@ -59,13 +52,12 @@ type means struct {
 	client *source.Client
 	gate   *source.Gate
 	rate   *source.Rate
-	images *line.Images
-	key    transform.Key   // of the hashes
-	spread map[string]bool // the resources that the state has streams of single namespaces of
+	images *listener.Images
+	key    transform.Key // of the hashes
 }
 
 // source makes a selected stream one of the pipeline's.
-func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Follower) (pipeline.Source, *source.Session, error) {
+func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Follower) (pipeline.Source, *source.SharedInformer, error) {
 	shapeFailed := func(rec *change.Record, err error) { f.Telemetry.ShapeFailed(rec, err) }
 	shape, err := selection.ShapeOf(wanted, m.key, shapeFailed)
 	if err != nil {
@@ -76,9 +68,6 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
-	if err := a.inherit(wanted.Stream, m.spread); err != nil {
-		return pipeline.Source{}, nil, err
-	}
 	if err := a.store.KeepObjects(name, form); err != nil {
 		return pipeline.Source{}, nil, err
 	}
@@ -86,45 +75,24 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
-	session := source.NewSession(source.Config{
-		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Inventory: a.store, ClusterUID: a.cluster.UID,
-		Meet: a.cluster.Meet(a.store), Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Images: selection.ImagesOf(wanted, m.images),
+	informer := source.NewSharedInformer(source.Config{
+		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
+		Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Kept: selection.KeptOf(wanted, m.images),
 		Ignore: ignore, BeforeHidden: !wanted.Configured.Before, Involve: selection.InvolveOf(wanted, &a.cluster.Current, m.images),
-	}, func() (source.Saved, error) { return selection.SavedOf(a.store, name, a.hasSink) })
-	return a.memory.of(selection.SourceOf(wanted.Stream, session, shape)), session, nil
+	})
+	return a.memory.of(selection.SourceOf(wanted.Stream, informer)), informer, nil
 }
 
-// spreadOf finds the resources that the state has streams of single namespaces of.
-func spreadOf(store *checkpoint.Store) (map[string]bool, error) {
-	known, err := store.Streams()
-	if err != nil {
-		return nil, fmt.Errorf("read which streams the state has: %w", err)
-	}
-	resources := map[string]bool{}
-	for _, name := range known {
-		if _, resource, found := strings.Cut(name, "/"); found {
-			resources[resource] = true
-		}
-	}
-	return resources, nil
+// histories are those of the state. A cluster that is met is one whose records in a log are ours.
+type histories struct {
+	*checkpoint.Store
+	cluster *cluster.Cluster
 }
 
-// inherit gives the stream what is known of streams of other namespaces that it takes over. To look for them takes
-// longer the more streams there are, so it is done where there may be any.
-func (a *assembly) inherit(stream change.Stream, spread map[string]bool) error {
-	if stream.Namespace == "" && !spread[stream.Resource.String()] {
-		return nil
-	}
-	from, err := a.store.Inherit(stream)
-	for _, name := range from {
-		a.logger.Info("stream continues where an earlier one stopped: the configured namespaces have changed", "resource", stream.String(), "from", name)
-	}
-	return err
-}
-
-// hasSink says whether a sink of the name is configured.
-func (a *assembly) hasSink(name string) bool {
-	return slices.ContainsFunc(a.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })
+// Met is as in source.Histories.
+func (h *histories) Met(uid string) (checkpoint.History, error) {
+	history, err := h.Store.Met(uid)
+	return history, errors.Join(err, h.cluster.Recall(h.Store))
 }
 
 // sourceObserver tells the follower of resources that are not where they were.
@@ -154,15 +122,15 @@ func sourceObserver(f *selection.Follower) source.Observer {
 
 func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
 	return pipeline.Observer{
-		Observer: delivery.Observer{
+		Observer: listener.Observer{
 			Queued: t.Queued,
 			Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Rejected: t.Rejected, Coalesced: t.Coalesced,
 			NotKept: t.NotKept, Dropped: t.Dropped, Trimmed: t.Trimmed, Replayed: t.Replayed,
+			Committed: t.Committed, CommitFailed: t.CommitFailed,
 		},
 		Left: func(stream change.Stream) {
 			t.Left(stream)
 			nudge() // it may be back
 		},
-		Absent: t.Absent, Missed: t.Missed, Committed: t.Committed, CommitFailed: t.CommitFailed,
 	}
 }

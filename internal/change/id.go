@@ -53,7 +53,7 @@ func (r *Record) idInResource() ID {
 		ResourceVersion: r.ResourceVersion,
 		Op:              r.Op,
 	}
-	if r.Key.Name == "" { // it speaks of the stream
+	if r.Key.Name == "" && r.Key.Namespace == "" { // it speaks of the stream
 		id.Key.Namespace = r.Stream.Namespace
 	}
 	if r.Snapshot != nil && (r.Op == Sync || !r.Op.OfObject()) {

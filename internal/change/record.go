@@ -50,6 +50,9 @@ type Record struct {
 	Epoch string
 	// Filtered marks a record that no sink takes, since the user does not want it. It moves the position.
 	Filtered bool
+	// Ignored marks an update that differs in nothing that matters from what was told last: it goes to a sink that was
+	// told nothing of the object.
+	Ignored bool
 	// Remarks are what was done to the record for one sink, nil for nothing.
 	Remarks *Remarks
 	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory: what it is waited for
@@ -67,8 +70,9 @@ type Record struct {
 	Form string
 	// Last marks the last record of a snapshot that speaks of an object.
 	Last bool
-	// Position, where not zero, is the stream's position once this record and all before it are delivered.
-	Position Position
+	// Given, where not "", is the version up to which the listener that has the record was given everything of the
+	// stream, once it has it.
+	Given string
 }
 
 // Unreadable is why a record is withheld, or the reason of a gap of a stream, where what the API server sent cannot be
@@ -87,7 +91,7 @@ func (r *Record) Size() int {
 // given is not kept, and a record for one sink says nothing of the others.
 func (r *Record) Keeps() (object []byte, changed bool) {
 	switch {
-	case !r.Keep || !r.Op.OfObject() || r.Sink != "":
+	case !r.Keep || !r.Op.OfObject() || r.Sink != "" || r.Ignored:
 		return nil, false
 	case r.Op == Deleted:
 		return nil, true

@@ -55,7 +55,7 @@ func (r Resource) AppendPath(dst []byte, namespace string) []byte {
 }
 
 // Stream is one ordered sequence of changes: one resource of one cluster, in one namespace or in all of them.
-// A resourceVersion means something only within its stream's resource, so positions and inventory are kept a stream.
+// A resourceVersion means something only within its stream's resource, so positions are a resource's.
 type Stream struct {
 	Resource  Resource
 	Namespace string // "" is all namespaces, or a cluster-scoped resource
@@ -112,27 +112,9 @@ func ParseKey(joined string) Key {
 	return Key{Namespace: namespace, Name: name}
 }
 
-// Entry is one object as the sinks have it: what the inventory holds for a key.
-type Entry struct {
-	Key Key
-	UID string
-	// ResourceVersion that was delivered last.
-	ResourceVersion string
-}
-
 // Image is an object as it was delivered last.
 type Image struct {
-	UID    string
-	Object []byte
-}
-
-// SinkOnly is an object that one sink was given before a crash, and that the saved inventory does not know. The watch
-// brings it again, unless the server has forgotten; if it is deleted meanwhile, nobody else remembers that the sink
-// has it.
-type SinkOnly struct {
-	Sink string
-	Entry
-	// Undeleted says that the watch will not bring it again: it is gone, and the sink's log has lost the record that
-	// said so.
-	Undeleted bool
+	UID     string
+	Version string // "" where an earlier version has kept it
+	Object  []byte
 }

@@ -18,12 +18,13 @@ const (
 	NewSink   Reason = "newsink"   // a sink is new, or takes the stream for the first time
 	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
 	Absent    Reason = "absent"    // a sink failed for good, was not configured, did not take the stream, or had no schema of it, for a while
+	Drift     Reason = "drift"     // another sink's full snapshot found what no watch had told
 	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
 )
 
 // Reasons are all of them.
 func Reasons() []Reason {
-	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Policy}
+	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Drift, Policy}
 }
 
 // Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
@@ -53,18 +54,6 @@ type Owed struct {
 	// Generation tells a pending snapshot from the same one that was noted again: the snapshot of an older generation
 	// does not pay it, because what is owed now may concern what that snapshot has passed.
 	Generation uint64
-	// After is the joined key up to which the sink has the objects already, at some version that the stream has passed
-	// since; "" is none.
-	After string
-	// From and Since, in ms since 1970, are the stream's resourceVersion and the time when the sink left, where the
-	// reason is Absent and they are known.
-	From  string
-	Since int64
-}
-
-// Same says whether both are the same pending snapshot of one stream, of whatever generation.
-func (o Owed) Same(other Owed) bool {
-	return o.Sink == other.Sink && o.Reason == other.Reason && o.Limits == other.Limits
 }
 
 // Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
@@ -84,14 +73,9 @@ type Snapshot struct {
 	Epoch string
 	// Sinks are the ones that a full snapshot is for; nil is all.
 	Sinks []string
-	// Generation is that of the pending snapshot which the SnapshotEnd of a full snapshot pays.
-	Generation uint64
 	// Limits say which objects it is of, where it is not of all.
 	Limits Limits `json:",omitzero"`
-	// Ordered says that a delivered Sync record proves its sink to have all objects up to the record's key, so that an
-	// interrupted snapshot can go on after it.
-	Ordered bool
-	Counts  Counts
+	Counts Counts
 }
 
 // Counts says what a reconcile emitted.

@@ -51,22 +51,15 @@ func TestVersionsAreDecimals(t *testing.T) {
 	}
 }
 
-func TestI2ResumeSeesEverythingAtAVersionThatMayBeIncomplete(t *testing.T) {
-	for _, c := range []struct {
-		position Position
-		want     string
-	}{
-		{Position{ResourceVersion: "100", Complete: true}, "100"},
-		{Position{ResourceVersion: "100"}, "99"},
-		{Position{ResourceVersion: "1"}, "1"}, // a watch from 0 would be a list
-		{Position{ResourceVersion: "opaque"}, "opaque"},
-		{Position{ResourceVersion: "1000"}, "999"},
-		{Position{ResourceVersion: "18446744073709551616"}, "18446744073709551615"}, // above 2^64
-		{Position{ResourceVersion: "100000000000000000000000000000"}, "99999999999999999999999999999"},
-		{Position{ResourceVersion: "010"}, "010"},
+// TestI2AVersionMayNotBeComplete: a watch from directly below it sees everything at it again.
+func TestI2AVersionMayNotBeComplete(t *testing.T) {
+	for version, want := range map[string]string{
+		"100": "99", "1": "1" /* a watch from 0 would be a list */, "opaque": "opaque", "1000": "999", "010": "010",
+		"18446744073709551616":           "18446744073709551615", // above 2^64
+		"100000000000000000000000000000": "99999999999999999999999999999",
 	} {
-		if got := c.position.ResumeVersion(); got != c.want {
-			t.Errorf("%+v resumes at %q, want %q", c.position, got, c.want)
+		if got := VersionBelow(version); got != want {
+			t.Errorf("below %q is %q, want %q", version, got, want)
 		}
 	}
 }

@@ -6,29 +6,28 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-
-	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 const benchObjects = 100_000
 
 // filled is a state with as many objects as the benchmarks work on.
-func filled(b *testing.B) *Store {
+func filled(b *testing.B) (*Store, *SinkState) {
 	b.Helper()
 	s := open(b, b.TempDir())
-	for at := 0; at < benchObjects; at += 5000 {
-		var batch Batch
-		for i := at; i < at+5000; i++ {
-			batch.Records = append(batch.Records, benchObject(i, i))
+	for at := 0; at < benchObjects; at += MaxRecords {
+		items := make([]Item, min(MaxRecords, benchObjects-at))
+		for i := range items {
+			items[i] = benchItem(at+i, at+i)
 		}
-		must(b, s.Commit(batch))
+		must(b, save(s, "out", "12", items...))
 	}
-	return s
+	state, err := s.LoadSink("out")
+	must(b, err)
+	return s, state
 }
 
-func benchObject(i, version int) *change.Record {
-	return object(change.Updated, "deployment-5d4f8c7b9d-"+strconv.Itoa(i), fmt.Sprintf("%08x-9dad-11d1-80b4-00c04fd430c8", i), strconv.Itoa(1e8+version))
+func benchItem(i, version int) Item {
+	return told("pods", "deployment-5d4f8c7b9d-"+strconv.Itoa(i), fmt.Sprintf("%08x-9dad-11d1-80b4-00c04fd430c8", i), 1e8+version)
 }
 
 // cpuTime is what the process has used so far, in nanoseconds. It includes Pebble's background work, and is the same on
@@ -41,28 +40,44 @@ func cpuTime(b *testing.B) int64 {
 }
 
 func BenchmarkCommit(b *testing.B) {
-	s := filled(b)
-	batch := Batch{Records: make([]*change.Record, 1000), Marks: map[string]sink.Mark{"out": "12"}}
-	pool := make([]*change.Record, 20_000)
+	s, state := filled(b)
+	benchCommit(b, s, state, false)
+}
+
+// BenchmarkCommitObjects is BenchmarkCommit where the objects are kept, each some 1.3 KB of JSON.
+func BenchmarkCommitObjects(b *testing.B) {
+	s, state := filled(b)
+	benchCommit(b, s, state, true)
+}
+
+func benchCommit(b *testing.B, s *Store, state *SinkState, keep bool) {
+	pool, texts := make([]Item, 20_000), make([][]byte, 20_000)
 	for i := range pool {
-		pool[i] = benchObject(rand.IntN(benchObjects), i)
+		pool[i] = benchItem(rand.IntN(benchObjects), i)
+		texts[i] = benchJSON(&pool[i])
 	}
 	cpu := cpuTime(b)
 	for b.Loop() {
-		for i := range batch.Records {
-			batch.Records[i] = pool[rand.IntN(len(pool))]
+		var objects []KeptObject
+		for range 1000 {
+			at := rand.IntN(len(pool))
+			i := &pool[at]
+			must(b, state.Acked(i))
+			if keep {
+				objects = append(objects, KeptObject{Stream: "pods", Key: i.Key, UID: i.UID, Version: i.At.Version, Object: texts[at]})
+			}
 		}
-		must(b, s.Commit(batch))
+		must(b, s.SaveSinks([]*SinkState{state}, Spools{}, objects))
 	}
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/1000, "cpu-ns/record")
 }
 
 func BenchmarkScan(b *testing.B) {
-	s := filled(b)
+	_, state := filled(b)
 	cpu := cpuTime(b)
 	for b.Loop() {
 		n := 0
-		for _, err := range s.Scan("pods", "") {
+		for _, err := range state.Objects("pods", Others, "") {
 			must(b, err)
 			n++
 		}
@@ -73,14 +88,13 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/benchObjects, "cpu-ns/object")
 }
 
-// BenchmarkFindUID finds the object at the end of the inventory by its uid, which reads all of it.
+// BenchmarkFindUID finds the object of the last row by its uid, which reads all of them.
 func BenchmarkFindUID(b *testing.B) {
-	s := filled(b)
-	last := benchObject(benchObjects-1, 0)
+	s, _ := filled(b)
 	cpu := cpuTime(b)
 	for b.Loop() {
 		n := 0
-		for _, err := range s.Select("pods", Filter{UID: last.UID}) {
+		for _, err := range s.Select([]string{"out"}, "pods", Query{UID: benchItem(benchObjects-1, 0).UID}) {
 			must(b, err)
 			n++
 		}
@@ -92,41 +106,23 @@ func BenchmarkFindUID(b *testing.B) {
 }
 
 func BenchmarkLookup(b *testing.B) {
-	s := filled(b)
+	_, state := filled(b)
 	cpu := cpuTime(b)
 	for b.Loop() {
-		_, found, err := s.Lookup("pods", benchObject(rand.IntN(benchObjects), 0).Key)
-		if must(b, err); !found {
+		item := benchItem(rand.IntN(benchObjects), 0)
+		row, err := state.SavedRow(item.Object())
+		if must(b, err); !row.Known() {
 			b.Fatal("an object is missing")
 		}
 	}
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N), "cpu-ns/lookup")
 }
 
-// BenchmarkCommitObjects is BenchmarkCommit where the objects are kept, each some 1.3 KB of JSON.
-func BenchmarkCommitObjects(b *testing.B) {
-	s := open(b, b.TempDir())
-	pool := make([]*change.Record, 20_000)
-	for i := range pool {
-		pool[i] = benchObject(rand.IntN(benchObjects), i)
-		pool[i].Keep, pool[i].Object = true, benchJSON(pool[i])
-	}
-	batch := Batch{Records: make([]*change.Record, 1000), Marks: map[string]sink.Mark{"out": "12"}}
-	cpu := cpuTime(b)
-	for b.Loop() {
-		for i := range batch.Records {
-			batch.Records[i] = pool[rand.IntN(len(pool))]
-		}
-		must(b, s.Commit(batch))
-	}
-	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/1000, "cpu-ns/record")
-}
-
 // benchJSON is an object that compresses as a ConfigMap does.
-func benchJSON(rec *change.Record) []byte {
-	text := []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + rec.Key.Name + `","uid":"` + rec.UID + `","resourceVersion":"` + rec.ResourceVersion + `"},"data":{`)
-	for i := range 30 {
-		text = fmt.Appendf(text, `"setting-%d":"value-%x",`, i, rand.Uint64())
+func benchJSON(i *Item) []byte {
+	text := []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + i.Key.Name + `","uid":"` + i.UID + `","resourceVersion":"` + i.At.Version + `"},"data":{`)
+	for n := range 30 {
+		text = fmt.Appendf(text, `"setting-%d":"value-%x",`, n, rand.Uint64())
 	}
 	return append(text, `"last":""}}`...)
 }

@@ -26,7 +26,7 @@ func BenchmarkEncode(b *testing.B) {
 		size += len(object)
 		records = append(records, &change.Record{
 			Stream: stream, Op: change.Updated, Key: change.Key{Namespace: "default", Name: name}, UID: name, ResourceVersion: version,
-			Object: []byte(object), Received: time.Now(), Position: change.Position{ResourceVersion: version},
+			Object: []byte(object), Received: time.Now(),
 		})
 	}
 	c := newCodec(&zipper{})

@@ -93,33 +93,33 @@ func cutBytes(from []byte) (part, rest []byte, err error) {
 	return from[:n:n], from[n:], nil
 }
 
-// changesOf are those of a batch that others may know: nothing of a spool's chunks, which are on this disk alone, and
+// changesOf are those of a batch that others may know: nothing of what is on this disk alone for a sink, and
 // of what the state notes about its log.
 func changesOf(b *pebble.Batch) (c Changes, err error) {
-	for r := b.Reader(); ; {
-		kind, key, value, more, err := r.Next()
+	err = eachOf(b, func(kind pebble.InternalKeyKind, key, value []byte) error {
 		switch {
-		case err != nil || !more:
-			return c, err
 		case !isLogged(key):
-			continue
-		}
-		switch kind {
-		case pebble.InternalKeyKindSet:
+		case kind == pebble.InternalKeyKindSet:
 			c = c.Set(key, value)
-		case pebble.InternalKeyKindDelete:
+		case kind == pebble.InternalKeyKindDelete:
 			c = c.Remove(key)
-		case pebble.InternalKeyKindRangeDelete:
+		case kind == pebble.InternalKeyKindRangeDelete:
 			c = c.Clear(key, value)
 		default:
-			return nil, fmt.Errorf("a change of kind %s: %w", kind, errValue)
+			return fmt.Errorf("a change of kind %s: %w", kind, errValue)
 		}
-	}
+		return nil
+	})
+	return c, err
 }
 
 // isLogged says whether the log of the state has the key.
 func isLogged(key []byte) bool {
-	return key[0] != tableSpool && key[0] != tableLogged && key[0] != tableFormat && key[0] != tableRestoring
+	switch key[0] {
+	case tableSpool, tableSpooled, tableDiskRow, tableDiskPlace, tableLogged, tableFormat, tableRestoring:
+		return false
+	}
+	return true
 }
 
 // FileKey is the key of a file that belongs to the state beside the database: a dead letter. Its value is the file.
@@ -132,4 +132,17 @@ func FileRange() (from, to []byte) { return []byte{tableFile}, []byte{tableFile 
 func isFile(key []byte) (name string, is bool) {
 	rest, is := bytes.CutPrefix(key, []byte{tableFile})
 	return string(rest), is
+}
+
+// eachOf visits what the batch changes. What the visit adds to it is not visited.
+func eachOf(b *pebble.Batch, visit func(kind pebble.InternalKeyKind, key, value []byte) error) error {
+	for r := b.Reader(); ; {
+		kind, key, value, more, err := r.Next()
+		if err != nil || !more {
+			return err
+		}
+		if err := visit(kind, key, value); err != nil {
+			return err
+		}
+	}
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // child starts the test binary as another process that works on the directory.
@@ -58,11 +57,11 @@ func commitForEver(dir string) error {
 	n, err := wholeBatch(s)
 	for err == nil {
 		n++
-		batch := numbered(n)
-		if err = spoolNumbered(s, &batch, n); err != nil {
-			return err
+		var spools Spools
+		if spools, err = spoolNumbered(s, n); err == nil {
+			err = commitWith(s, n, spools)
 		}
-		if err = s.Commit(batch); err == nil {
+		if err == nil {
 			_, err = fmt.Println(n)
 		}
 	}
@@ -98,81 +97,108 @@ func failLog(dir string) error {
 		return err
 	}
 	broken.On()
-	return s.Commit(numbered(1))
+	return commitNumbered(s, 1)
 }
 
 // objects is how many objects a numbered batch updates: enough that Pebble flushes and compacts every few batches.
 const objects = 300
 
-// numbered is a batch of which every part says n: the position of two streams, a mark, each object of one inventory,
-// one object that is there in odd batches only, and in the other inventory one new object, so that a batch that is lost
-// from the middle is missed.
-func numbered(n int) Batch {
+// told is that a sink was told of an object, and has everything up to it.
+func told(resource, name, uid string, version int) Item {
+	at := Point{1, strconv.Itoa(version)}
+	return Item{Kind: Told, Resource: resource, Scope: Others, At: at, Given: at, Key: change.Key{Namespace: "shop", Name: name}, UID: uid}
+}
+
+// save loads the sink, tells it of the items and saves that.
+func save(s *Store, sinkName, mark string, items ...Item) error {
+	state, err := s.LoadSink(sinkName)
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		if err := state.Acked(&items[i]); err != nil {
+			return err
+		}
+	}
+	state.Mark = mark
+	return s.SaveSinks([]*SinkState{state}, Spools{}, nil)
+}
+
+// commitNumbered saves the batch n, of which every part says n: the position of two resources, a mark, each object of
+// one resource, one object that is there in odd batches only, and of the other resource one new object, so that a batch
+// that is lost from the middle is missed.
+func commitNumbered(s *Store, n int) error { return commitWith(s, n, Spools{}) }
+
+func commitWith(s *Store, n int, spools Spools) error {
+	state, err := s.LoadSink("out")
+	if err != nil {
+		return err
+	}
 	version := strconv.Itoa(n)
-	var records []*change.Record
+	var items []Item
+	for _, resource := range []string{"pods", "secrets"} {
+		items = append(items, Item{Kind: Begin, Resource: resource, Scope: Others, At: Point{1, version}})
+	}
 	for i := range objects {
-		records = append(records, object(change.Updated, "web-"+strconv.Itoa(i), "6ba7b810-9dad-11d1-80b4-00c04fd430c8", version))
+		items = append(items, told("pods", "web-"+strconv.Itoa(i), "6ba7b810-9dad-11d1-80b4-00c04fd430c8", n))
 	}
-	records[0] = kept(change.Updated, "web-0", records[0].UID, version)
-	op := change.Deleted
-	if n%2 == 1 {
-		op = change.Added
+	flip := told("pods", "flip", "u", n)
+	flip.Gone = n%2 == 0
+	items = append(items, flip, told("secrets", "batch-"+version, "u", n))
+	for i := range items {
+		if err := state.Acked(&items[i]); err != nil {
+			return err
+		}
 	}
-	secret := object(change.Added, "batch-"+version, "u", version)
-	secret.Stream = secrets
-	records = append(records, object(op, "flip", "u", version), secret)
-	return Batch{Records: records, Marks: map[string]sink.Mark{"out": sink.Mark(version)}}
+	state.Mark = version
+	return s.SaveSinks([]*SinkState{state}, spools, []KeptObject{kept("web-0", version)})
 }
 
 // wholeBatch is the number of the batch that the state holds, 0 for none, and an error if it holds parts of several.
 func wholeBatch(s *Store) (int, error) {
-	mark, found, err := s.Mark("out")
+	state, err := s.LoadSink("out")
 	if err != nil {
 		return 0, err
 	}
 	n := 0
-	if found {
-		if n, err = strconv.Atoi(string(mark)); err != nil {
+	if state.Mark != "" {
+		if n, err = strconv.Atoi(state.Mark); err != nil {
 			return 0, err
 		}
 	}
-	for _, stream := range []string{"pods", "shop/secrets"} {
-		position, known, err := s.Position(stream)
-		if err != nil {
-			return 0, err
-		}
-		if known != found || known && position.ResourceVersion != string(mark) {
-			return 0, fmt.Errorf("the mark says %q, the position of %s %+v", mark, stream, position)
+	for _, resource := range []string{"pods", "secrets"} {
+		if place, known := state.Places[resource].Of(Others); known != (n > 0) || place.At.Version != state.Mark {
+			return 0, fmt.Errorf("the mark says %q, the position of %s %+v", state.Mark, resource, place)
 		}
 	}
-	return n, errors.Join(wholeInventory(s, n), wholeSpool(s, n))
+	return n, errors.Join(wholeRows(state, s, n), wholeSpool(s, n))
 }
 
 // spooledBack is how many batches back the spool reaches.
 const spooledBack = 5
 
-// spoolNumbered adds to the batch a chunk that says n, and takes the oldest away.
-func spoolNumbered(s *Store, b *Batch, n int) error {
+// spoolNumbered is a chunk that says n, and the extent without the oldest one.
+func spoolNumbered(s *Store, n int) (spools Spools, err error) {
 	spool, err := s.Spool("out")
 	if err != nil {
-		return err
+		return spools, err
 	}
 	value, err := s.Encode([]*change.Record{object(change.Updated, "spooled", "u", strconv.Itoa(n))})
 	if err != nil {
-		return err
+		return spools, err
 	}
 	if n > spooledBack {
 		if _, err := s.ReadSpool("out", &spool, 1, 1); err != nil {
-			return err
+			return spools, err
 		}
 	}
 	main := &spool[fifo.Main]
-	b.Chunks = map[string][]fifo.Chunk{"out": {{Part: fifo.Main, Number: main.Next, Value: value}}}
+	spools.Chunks = map[string][]fifo.Chunk{"out": {{Part: fifo.Main, Number: main.Next, Value: value}}}
 	main.Next++
 	main.Bytes += int64(len(value))
 	main.Records++
-	b.Spools = map[string]fifo.Spool{"out": spool}
-	return nil
+	spools.Extents = map[string]fifo.Spool{"out": spool}
+	return spools, nil
 }
 
 // wholeSpool reads what the last batches left, where they spooled.
@@ -193,25 +219,25 @@ func wholeSpool(s *Store, n int) error {
 	return nil
 }
 
-func wholeInventory(s *Store, n int) error {
+func wholeRows(state *SinkState, s *Store, n int) error {
 	count := 0
-	for entry, err := range s.Scan("pods", "") {
+	for row, err := range state.Objects("pods", Others, "") {
 		if err != nil {
 			return err
 		}
-		if entry.ResourceVersion != strconv.Itoa(n) {
-			return fmt.Errorf("the mark says %d, the inventory %+v", n, entry)
+		if row.At.Version != strconv.Itoa(n) {
+			return fmt.Errorf("the mark says %d, a row %+v", n, row)
 		}
-		image, found, err := s.Object("pods", entry.Key)
-		if want := `{"version":"` + strconv.Itoa(n) + `"}`; err != nil || found != (entry.Key.Name == "web-0") || found && string(image.Object) != want {
-			return fmt.Errorf("the mark says %d, what is kept of %s %s (%t, %w)", n, entry.Key, image.Object, found, err)
+		image, found, err := s.Object("pods", row.Of.Key)
+		if want := `{"version":"` + strconv.Itoa(n) + `"}`; err != nil || found != (row.Of.Key.Name == "web-0") || found && string(image.Object) != want {
+			return fmt.Errorf("the mark says %d, what is kept of %s %s (%t, %w)", n, row.Of.Key, image.Object, found, err)
 		}
 		count++
 	}
 	if want := min(n, 1)*objects + n%2; count != want {
 		return fmt.Errorf("batch %d left %d objects, want %d", n, count, want)
 	}
-	if count, err := s.Count("shop/secrets"); err != nil || count != n {
+	if count, err := s.CountRows("out", "secrets", Others); err != nil || count != n {
 		return errors.Join(err, fmt.Errorf("of %d batches the objects of %d are there", n, count))
 	}
 	return nil

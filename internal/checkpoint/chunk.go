@@ -15,8 +15,8 @@ const chunkVersion = 1
 const (
 	hasObject = 1 << iota
 	hasSnapshot
-	hasPosition
-	positionComplete
+	_
+	_
 	finalStateUnknown
 	hasReceived
 	hasBefore
@@ -56,9 +56,6 @@ func (w *chunkWriter) record(rec *change.Record) {
 	if rec.Snapshot != nil {
 		w.body = binary.AppendUvarint(w.body, uint64(w.snapshot(rec)))
 	}
-	if p := rec.Position; p != (change.Position{}) {
-		w.body = appendText(appendText(appendText(w.body, p.ResourceVersion), p.Epoch), p.Selector)
-	}
 	if rec.Object != nil {
 		w.body = appendText(w.body, rec.Object)
 	}
@@ -84,8 +81,6 @@ func flagsOf(rec *change.Record) (flags uint64) {
 	}
 	set(hasObject, rec.Object != nil)
 	set(hasSnapshot, rec.Snapshot != nil)
-	set(hasPosition, rec.Position != (change.Position{}))
-	set(positionComplete, rec.Position.Complete)
 	set(finalStateUnknown, rec.FinalStateUnknown)
 	set(hasReceived, !rec.Received.IsZero())
 	set(hasBefore, rec.Before != nil)
@@ -121,7 +116,7 @@ func (w *chunkWriter) snapshot(rec *change.Record) int {
 	}
 	kept := change.Snapshot{
 		ID: s.ID, Reason: s.Reason, From: s.From, Since: s.Since, ResourceVersion: s.ResourceVersion, Epoch: s.Epoch,
-		Sinks: s.Sinks, Generation: s.Generation, Ordered: s.Ordered, Limits: s.Limits,
+		Sinks: s.Sinks, Limits: s.Limits,
 	}
 	if rec.Op == change.SnapshotEnd {
 		kept.Counts = s.Counts

@@ -40,11 +40,6 @@ func (r *chunkReader) record() *change.Record {
 			r.err = errValue
 		}
 	}
-	if flags&hasPosition != 0 {
-		rec.Position = change.Position{
-			ResourceVersion: r.text(), Epoch: r.text(), Selector: r.text(), Complete: flags&positionComplete != 0,
-		}
-	}
 	if flags&hasObject != 0 {
 		rec.Object = r.bytes()
 	}

@@ -2,11 +2,8 @@ package checkpoint
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Cluster is whose changes a state is about.
@@ -68,17 +65,18 @@ func (i identity) SetCluster(c Cluster) error {
 	if err != nil {
 		return err
 	}
+	_, noted, err := i.get(uidKey(before.UID))
+	if err != nil {
+		return err
+	}
 	return i.write(func(b *rows) error {
-		if found {
+		if found && !noted {
 			b.set(uidKey(before.UID), nil)
 		}
 		b.set(clusterKey(), appendCluster(nil, c))
 		return nil
 	})
 }
-
-// MeetCluster notes durably that the cluster of the uid is behind the name now, before anything is told of it.
-func (i identity) MeetCluster(uid string) error { return i.set(uidKey(uid), nil) }
 
 // Clusters are the uids of all clusters that were ever behind the name: what is told under another one is not ours.
 func (i identity) Clusters() ([]string, error) {
@@ -94,14 +92,8 @@ func (i identity) Clusters() ([]string, error) {
 		uids = append(uids, string(key[1:]))
 		return nil
 	})
-	positions, positionsErr := streams{i.database}.Positions() // of a state that older versions wrote
-	for _, position := range positions {
-		if position.Epoch != "" && position.Epoch != change.Interrupted {
-			uids = append(uids, change.ClusterOf(position.Epoch))
-		}
-	}
 	slices.Sort(uids)
-	return slices.Compact(uids), errors.Join(err, positionsErr)
+	return slices.Compact(uids), err
 }
 
 // redactionKeySize is that of the hash that it is used with, SHA-256.

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // closedState is a directory with a state that was closed after batch n.
@@ -19,7 +21,7 @@ func closedState(t *testing.T, n int) string {
 	dir := t.TempDir()
 	s := open(t, dir)
 	for i := 1; i <= n; i++ {
-		must(t, s.Commit(numbered(i)))
+		must(t, commitNumbered(s, i))
 	}
 	must(t, s.Close())
 	return dir
@@ -32,7 +34,7 @@ func crashedState(t *testing.T, closed, crashed int) string {
 	dir := closedState(t, closed)
 	s := open(t, dir)
 	for i := closed + 1; i <= crashed; i++ {
-		must(t, s.Commit(numbered(i)))
+		must(t, commitNumbered(s, i))
 		if i%10 == 0 && i < crashed-20 {
 			must(t, s.db.Flush()) // the manifest has edits then, and older logs are used again
 		}
@@ -132,10 +134,10 @@ func TestI5MissingFilesAreRefused(t *testing.T) {
 // TestI5DamageStopsCommits: what the background finds is told by the next commit, which changes nothing.
 func TestI5DamageStopsCommits(t *testing.T) {
 	s := open(t, t.TempDir())
-	must(t, s.Commit(numbered(1)))
+	must(t, commitNumbered(s, 1))
 	s.reportDamage(pebble.DataCorruptionInfo{Path: "000007.sst", Details: pebble.ErrCorruption})
 	var damaged *DamagedError
-	if err := s.Commit(numbered(2)); !errors.As(err, &damaged) || !strings.Contains(err.Error(), "000007.sst") {
+	if err := commitNumbered(s, 2); !errors.As(err, &damaged) || !strings.Contains(err.Error(), "000007.sst") {
 		t.Errorf("Commit returns %v", err)
 	}
 	if n, err := wholeBatch(s); n != 1 || err != nil {
@@ -146,16 +148,17 @@ func TestI5DamageStopsCommits(t *testing.T) {
 func TestI5BadValuesAreRefused(t *testing.T) {
 	s := open(t, t.TempDir())
 	bad := []byte{0xf0}
-	for _, key := range [][]byte{clusterKey(), positionKey("pods"), appendKey(inventoryPrefix("pods"), oddKeys()[0])} {
+	of := Object{"pods", change.Key{Name: "x"}}
+	for _, key := range [][]byte{clusterKey(), placeKey(tablePlace, "out", "pods", Others), rowKey(nil, tableRow, "out", of), rowKey(nil, tableGrave, "lake", of)} {
 		must(t, s.db.Set(key, bad, pebble.Sync))
 	}
 	_, _, err1 := s.Cluster()
-	_, _, err2 := s.Position("pods")
-	_, err3 := s.Positions()
-	_, err4 := s.Streams()
-	_, _, err5 := s.Lookup("pods", oddKeys()[0])
+	_, err2 := s.LoadSink("out")
+	_, err3 := s.LoadSink("lake")
+	_, err4 := s.Places()
+	_, err5 := s.RowOf("out", of)
 	var err6 error
-	for _, err6 = range s.Scan("pods", "") {
+	for _, err6 = range s.Select([]string{"out"}, "pods", Query{}) {
 	}
 	for i, err := range []error{err1, err2, err3, err4, err5, err6} {
 		var damaged *DamagedError
@@ -171,7 +174,7 @@ func TestNewerStateIsRefused(t *testing.T) {
 	must(t, s.db.Set(formatKey(), []byte("7"), pebble.Sync))
 	must(t, s.Close())
 	_, err := Open(context.Background(), dir, Options{Logger: quiet()})
-	want := "open state " + dir + ": written by a newer version of exporter (format 7, this one knows 1): use that version, or another state.dir"
+	want := "open state " + dir + ": written by a newer version of exporter (format 7, this one knows 2): use that version, or another state.dir"
 	var newer *NewerError
 	if !errors.As(err, &newer) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

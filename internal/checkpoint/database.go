@@ -27,6 +27,7 @@ type database struct {
 	mu       sync.Mutex // held by one writer at a time, and by Close
 	closed   bool
 	recorder *recorder // of what is written; nil is nobody
+	format   int       // of what is saved
 }
 
 // newDatabase is one that is still to be opened, in a directory that is owned from now on.
@@ -153,7 +154,12 @@ func (d *database) get(key []byte) (value []byte, found bool, err error) {
 
 // each visits the keys with the prefix, in order. Key and value are valid during the call only.
 func (d *database) each(prefix []byte, visit func(key, value []byte) error) error {
-	iterator, err := d.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	return d.within(prefix, after(prefix), visit)
+}
+
+// within visits the keys from one on that are below the other, as each does.
+func (d *database) within(from, to []byte, visit func(key, value []byte) error) error {
+	iterator, err := d.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return d.failed("read", err)
 	}
@@ -209,9 +215,6 @@ func (d *database) write(fill func(*rows) error) error {
 		return d.failed("commit", err)
 	}
 	d.recorder.tell(changes)
-	if b.saved != nil {
-		return b.saved()
-	}
 	return nil
 }
 

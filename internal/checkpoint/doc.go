@@ -1,28 +1,25 @@
-// Package checkpoint answers the question "up to where is it safe to forget?".
+// Package checkpoint keeps what a restart needs: for each sink the fold of that sink's own log, as far as a mark.
 //
-// A Tracker finds which records of a stream are delivered, Marks which places in a sink's log are safe to resume from,
-// and a Store keeps both, with the identity of the cluster and the inventory of what the sinks have, in one database
-// that changes by whole batches only (I5). Tracker and Marks are pure; package line has their lock, and package
-// pipeline decides when to commit.
+// Of a sink it has a mark, rows, places and a spool. A row is what the sink was told last of an object: uid, version
+// and history, or that it is gone. A place is up to where the sink was given everything, and what it is compared with,
+// by resource and namespace; one place may stand for all other namespaces. The spool has the records that wait on disk.
+// Nothing is keyed by stream, so other namespaces in the configuration move no row.
 //
-// A Store is made of parts that know one thing each: identity, streams, inventory, images, sinks, subscriptions,
-// pending snapshots, absences, spools and what was heard. They read the database, and it knows none of them. A commit
-// fills one set of rows through the writer; what it changes step by step, it keeps in a pendingBook and an absenceBook
-// until the rows are durable.
+// fold.go says what each item of a log makes of that. It is pure. A SinkState applies items to what is saved, and a
+// Store saves what several sinks have, in one synced batch (I5).
+//
+// What is on disk for a sink is a layer of its own on top of the fold (sinkstate.go). A log of the state has the fold
+// alone. Whoever lacks the disk, or finds that the sink's log goes on in another way, goes on from the fold.
 //
 // Decisions:
 //
-//   - One Pebble database for positions, inventory and marks, so that one synced batch changes them together. bbolt,
-//     SQLite and Badger cost several times the CPU for a million keys under random updates, or do not survive a full
-//     disk.
-//   - Keys are in list order: the escaped stream name, a zero byte, then namespace/name. So a scan of the inventory and
-//     a list are merged as they come.
-//   - What a snapshot delivers is committed as all else is. Its objects come in the order of their keys, and could be
-//     ingested as sorted tables (Pebble's Ingest), beside the log and the memtable. But an ingestion has a cost of its
-//     own of a millisecond and three more syncs, so it takes twice the CPU time for the 800 records that a snapshot
-//     commits at once, as much for 4,000, and a quarter less for 8,000; and each leaves a file.
-//   - No index by uid. A search reads the inventory (BenchmarkFindUID); an index would nearly double the cost of a
-//     commit.
+//   - One Pebble database, so that one synced batch changes everything together. bbolt, SQLite and Badger cost several
+//     times the CPU for a million keys under random updates, or do not survive a full disk.
+//   - Keys are in list order: sink, resource, then namespace/name. So rows and a list are merged as they come.
+//   - Tombstones have a table of their own, and go when the position has passed them and nothing is compared.
+//   - What a snapshot tells is saved as all else is. Sorted tables (Pebble's Ingest) take twice the CPU time for the
+//     800 records that are saved at once, as much for 4,000, and a quarter less for 8,000; and each leaves a file.
+//   - No index by uid. A search reads the rows (BenchmarkFindUID); an index would nearly double the cost of a commit.
 //   - The state of another cluster name is refused, and another uid behind the same name is an epoch. The first is a
 //     wrong kubeconfig; the second is a cluster that was rebuilt.
 //   - The manifest is checked before the database is opened: Pebble accepts a damaged one silently and then misses
@@ -37,9 +34,7 @@
 //     needs no state.
 //   - The uids of all clusters that were ever behind the name are kept, each before anything is reported of it. Records
 //     of any other cluster in a sink's log are never taken for ours.
-//   - Kept objects that are forgotten are gone for every reader at once; Pebble removes their bytes when it compacts.
-//   - An absence remembers what was made since as fresh, and forgets it with its delete, so that churn costs nothing.
-//   - When other namespaces are configured, rows move from stream to stream (Store.Inherit). A key by resource alone
-//     would need no move, but positions, trackers, subscriptions and pending snapshots are a stream's, and every one of
-//     them would need a rule of its own for overlaps.
+//   - A state of format 1, which all sinks shared, is converted when it is opened, into rows beside the old ones and
+//     with one last write (convert.go, earlier.go). Where something is open in it, it is refused: what has to be known
+//     of a sink is then only in what the earlier version does next.
 package checkpoint

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -78,7 +79,12 @@ type Place struct {
 	At         Point      // everything up to here was given
 	High       Point      // nothing of the namespace was told that is after it
 	Comparison Comparison // the newest that was begun
-	Asked      bool       // a full comparison is asked for, and was not begun
+	// Asked is why another comparison is asked for that was not begun; "" is none.
+	Asked change.Reason
+	// Selection is what of the namespace was given: as of source.Selection.
+	Selection string
+	// Left says that something on disk for the sink does not reach it: see Saved.LeaveOut.
+	Left bool
 }
 
 // Comparison is one with a list of the server.
@@ -86,6 +92,8 @@ type Comparison struct {
 	ID   string // change.Snapshot's: after its first dot it has a number that rises with each comparison of the sink
 	Over bool   // it has come to its end
 	Full bool   // unchanged objects are sent, too
+	// Reason is why it was begun; "" where only the log tells of it.
+	Reason change.Reason
 	// Namespace is what it is of, Others where it is of all.
 	Namespace string
 	// Lost says that the sink's log has lost records, and that the gap was not told yet.
@@ -95,14 +103,22 @@ type Comparison struct {
 // UnderWay says whether it is to be gone on with.
 func (c Comparison) UnderWay() bool { return c.ID != "" && !c.Over || c.Lost }
 
-// follows says whether it was begun after the other one.
-func (c Comparison) follows(other Comparison) bool {
-	number := func(id string) string {
-		_, after, _ := strings.Cut(id, ".")
-		number, _, _ := strings.Cut(after, ".")
-		return number
+// OfLost says whether it is to be gone on with after the log has lost records. Whatever takes its place is of that,
+// too.
+func (c Comparison) OfLost() bool { return c.Lost || c.UnderWay() && c.Reason == change.Lost }
+
+// IsAsked says whether it is a full one, under way, that somebody has asked for: after lost records nobody has.
+func (c Comparison) IsAsked() bool { return c.Full && c.UnderWay() && !c.OfLost() }
+
+// Number is that of its ID, 0 where that has none.
+func (c Comparison) Number() int64 {
+	_, after, _ := strings.Cut(c.ID, ".")
+	text, _, _ := strings.Cut(after, ".")
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
 	}
-	return change.CompareVersions(number(c.ID), number(other.ID)) > 0
+	return number
 }
 
 // Places are those of one resource by namespace, where Others is all that are not named.
@@ -144,31 +160,11 @@ func (p Places) Each(scope Scope, visit func(namespace string, place Place)) {
 type Saved struct {
 	Mark   string
 	Places map[string]Places // by resource
-	OnDisk bool              // something waits for the sink on disk: see Spooled
-}
-
-// Spooled notes whether something waits for the sink on disk. It is told before the first item that goes there is
-// applied, and after the last one was. Tombstones are kept meanwhile: what the log holds may be older than what is on
-// disk, and would bring the object back when it is folded.
-func (s *Saved) Spooled(is bool, rows Rows) error {
-	was := s.OnDisk
-	if s.OnDisk = is; is || !was {
-		return nil
-	}
-	for resource := range s.Places {
-		if err := s.Settle(resource, rows); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Settle drops what the resource's positions have passed: tombstones, and the places that say what Others says. It is
 // called when the items of a batch are applied.
 func (s *Saved) Settle(resource string, rows Rows) error {
-	if s.OnDisk {
-		return nil
-	}
 	return s.of(resource).settle(resource, rows)
 }
 
@@ -187,6 +183,7 @@ type Item struct {
 
 	Comparison Comparison // of a frame
 	From       Point      // of a Gap: up to where the sink had everything
+	Selection  *string    // of a Gap and a Begin: what is given from here on; nil where only the log tells of it
 }
 
 // Kind is what an item is.
@@ -199,13 +196,14 @@ const (
 	Gap                      // changes may be missing; a Begin follows from the same point
 	Begin                    // a comparison begins
 	End                      // it is over
+	Over                     // the stream is over: the sink knows that nothing of it exists
 )
 
 // Object is the one that the item speaks of.
 func (i *Item) Object() Object { return Object{i.Resource, i.Key} }
 
-// Apply makes an item that the sink has acknowledged, or that went to disk for it, part of what is saved. Items come in
-// the order of the queue, in which an object's newer states follow its older ones.
+// Apply makes an item that the sink has acknowledged, or that waits for it on disk, part of what is saved. Items come
+// in the order of the queue, in which an object's newer states follow its older ones.
 func (s *Saved) Apply(i *Item, rows Rows) error {
 	places := s.of(i.Resource)
 	switch i.Kind {
@@ -218,6 +216,9 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 		places.Begin(i)
 	case End:
 		places.End(i.Comparison.ID)
+	case Over:
+		places.Leave(i.Scope)
+		return nil
 	}
 	if i.Given != (Point{}) {
 		places.Give(i.Scope, i.Given)
@@ -226,15 +227,85 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 }
 
 // Fold makes an item that the sink's log has after the mark part of what is saved. An item that is part of it changes
-// nothing: what is on disk for the sink may be in the log already.
+// nothing: what is on disk for the sink may be in the log already. An object that leaves the selection and returns to
+// it has one version all the while, of which the log's order decides.
+//
+// An unchanged object was told before, unless it took the place of that in a queue that coalesces.
 func (s *Saved) Fold(i *Item, rows Rows) error {
+	if i.Kind == Sync {
+		told := *i
+		told.Kind = Told
+		return s.Fold(&told, rows)
+	}
 	if i.Kind == Told {
 		row, err := rows.Row(i.Object())
-		if err != nil || !i.At.After(row.At) {
+		if err != nil || !i.At.After(row.At) && !i.turns(row) {
 			return err
 		}
 	}
 	return s.Apply(i, rows)
+}
+
+// turns says whether the object has entered or left the selection with what the log tells after the row, without a
+// change of its own.
+func (i *Item) turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
+
+// LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
+// is not configured any more. The place stays there for as long as something is on disk, whatever comes from there.
+func (s *Saved) LeaveOut(resource string, scope Scope) {
+	places := s.of(resource)
+	places.Each(scope, func(namespace string, place Place) {
+		place.Left = true
+		places[namespace] = place
+	})
+}
+
+// Emptied notes that nothing is on disk any more: the places that stayed can be gone on with.
+func (s *Saved) Emptied() {
+	for _, places := range s.Places {
+		for namespace, place := range places {
+			place.Left = false
+			places[namespace] = place
+		}
+	}
+}
+
+// forgetAsked ends the full comparisons that were asked for, and calls changed for each resource.
+func (s *Saved) forgetAsked(changed func(resource string)) {
+	for resource, places := range s.Places {
+		for namespace, place := range places {
+			place.Comparison.Over = place.Comparison.Over || place.Comparison.IsAsked()
+			if place.Asked.Full() {
+				place.Asked = ""
+			}
+			places[namespace] = place
+		}
+		changed(resource)
+	}
+}
+
+// LeftOut says whether something of the scope was left out.
+func (p Places) LeftOut(scope Scope) (is bool) {
+	p.Each(scope, func(_ string, place Place) { is = is || place.Left })
+	return is
+}
+
+// Merge makes the places those of the disk, which has nothing any more: all of it reached the sink, except for what was
+// left out.
+func (s *Saved) Merge(disk *Saved) {
+	for resource, over := range disk.Places {
+		merged := Places{}
+		for namespace, place := range over {
+			if place.Left {
+				if place, _ = s.Places[resource].Of(namespace); namespace == Others && place == (Place{}) {
+					continue
+				}
+			}
+			merged[namespace] = place
+		}
+		s.Places[resource] = merged
+	}
+	s.Emptied()
 }
 
 func (s *Saved) of(resource string) Places {
@@ -246,11 +317,16 @@ func (s *Saved) of(resource string) Places {
 
 // Recall makes the sink one whose log has lost records: all places are compared, after a gap. The rows are to be those
 // of what the log still has.
-func (s *Saved) Recall() {
+//
+// A log that nobody can read whole is another matter: the rows stay, and all objects are sent again (whole is false).
+func (s *Saved) Recall(whole bool) {
 	for _, places := range s.Places {
 		for namespace, place := range places {
 			c := place.Comparison
-			place.High, place.Comparison = Point{}, Comparison{ID: c.ID, Over: true, Full: c.Full && c.UnderWay(), Lost: true}
+			place.Comparison = Comparison{ID: c.ID, Over: true, Full: !whole || c.Full && c.UnderWay(), Lost: true}
+			if whole {
+				place.High = Point{}
+			}
 			places[namespace] = place
 		}
 	}
@@ -283,14 +359,37 @@ func (p Places) Begin(i *Item) {
 }
 
 func (p Place) begun(i *Item) Place {
+	if p.Left {
+		return p
+	}
+	comparison := i.Comparison
+	if comparison.Reason == "" && p.At.History == 0 {
+		comparison.Reason = change.Initial
+	}
 	if i.At.After(p.At) {
 		p.At = i.At
 	}
-	if i.Comparison.follows(p.Comparison) {
-		p.Comparison = i.Comparison
-		p.Asked = p.Asked && !i.Comparison.Full
+	if i.Selection != nil {
+		p.Selection = *i.Selection
+	}
+	if i.Comparison.Number() > p.Comparison.Number() {
+		lost, asked := p.Comparison.OfLost(), p.Comparison.IsAsked()
+		if asked {
+			p.Asked = cmp.Or(p.Comparison.Reason, change.Requested)
+		}
+		if p.Comparison = comparison; lost {
+			p.Comparison.Reason = change.Lost
+		}
+		if i.Comparison.Full || !p.Asked.Full() {
+			p.Asked = ""
+		}
 	}
 	return p
+}
+
+// Leave forgets the places of the scope.
+func (p Places) Leave(scope Scope) {
+	p.Each(scope, func(namespace string, _ Place) { delete(p, namespace) })
 }
 
 // End takes the comparison off.
@@ -306,7 +405,7 @@ func (p Places) End(id string) {
 // Give moves the scope on.
 func (p Places) Give(scope Scope, to Point) {
 	p.Each(scope, func(namespace string, place Place) {
-		if to.After(place.At) {
+		if to.After(place.At) && !place.Left {
 			place.At = to
 			p[namespace] = place
 		}
@@ -325,7 +424,7 @@ func (p Places) settle(resource string, rows Rows) error {
 	}
 	others := p[Others]
 	for namespace, place := range p {
-		if namespace == Others || place.Asked || place.Comparison.UnderWay() || others.Comparison.UnderWay() || place.At.After(others.At) {
+		if namespace == Others || place.Asked != "" || place.Comparison.UnderWay() || others.Comparison.UnderWay() || place.At != others.At {
 			continue
 		}
 		if place.High.After(others.High) {

@@ -24,7 +24,7 @@ func (d *database) checkFormat() error {
 	if err != nil {
 		return d.badValue("the format", err)
 	}
-	if format > formatVersion {
+	if d.format = format; format > formatVersion {
 		return &NewerError{Dir: d.dir, Format: format, Known: formatVersion}
 	}
 	return nil
@@ -49,5 +49,6 @@ func (d *database) startFormat() error {
 	if err := d.db.Set(formatKey(), []byte(strconv.Itoa(formatVersion)), pebble.Sync); err != nil {
 		return d.failed("open", err)
 	}
+	d.format = formatVersion
 	return nil
 }

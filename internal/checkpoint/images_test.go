@@ -8,11 +8,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// kept is a record whose object is kept.
-func kept(op change.Op, name, uid, version string) *change.Record {
-	rec := object(op, name, uid, version)
-	rec.Keep, rec.Object = true, []byte(`{"version":"`+version+`"}`)
-	return rec
+// kept is a Pod as it was told last.
+func kept(name, version string) KeptObject {
+	return KeptObject{Stream: "pods", Key: change.Key{Namespace: "shop", Name: name}, UID: "u", Version: version, Object: []byte(`{"version":"` + version + `"}`)}
 }
 
 // wantObject holds what is kept under the name against the text, "" for nothing.
@@ -25,32 +23,26 @@ func wantObject(t *testing.T, s *Store, name, uid, text string) {
 	}
 }
 
-// TestI5ObjectsAreThoseOfTheInventory: what is kept changes with the inventory's entry, or not at all.
-func TestI5ObjectsAreThoseOfTheInventory(t *testing.T) {
+// TestI5KeptObjectsAreSavedAndForgotten, also over a restart, and are gone with their stream.
+func TestI5KeptObjectsAreSavedAndForgotten(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
+	must(t, s.KnowStreams([]change.Stream{*pods}))
 	must(t, s.KeepObjects("pods", []byte("form")))
-	filtered := kept(change.Updated, "web", "u", "8")
-	filtered.Filtered, filtered.Object = true, nil
-	must(t, s.Commit(Batch{Records: []*change.Record{
-		kept(change.Added, "web", "u", "5"), kept(change.Updated, "web", "u", "7"), filtered,
-		kept(change.Added, "gone", "u", "9"), kept(change.Deleted, "gone", "u", "10"),
-		kept(change.Deleted, "made again", "u1", "11"), kept(change.Replaced, "made again", "u2", "12"),
-		object(change.Added, "not kept", "u", "13"),
-	}}))
+	gone := kept("gone", "9")
+	must(t, s.SaveSinks(nil, Spools{}, []KeptObject{kept("web", "5"), gone}))
+	gone.Object = nil
+	must(t, s.SaveSinks(nil, Spools{}, []KeptObject{kept("web", "7"), gone}))
 	for range 2 {
 		wantObject(t, s, "web", "u", `{"version":"7"}`)
 		wantObject(t, s, "gone", "u", "")
-		wantObject(t, s, "made again", "u2", `{"version":"12"}`)
-		wantObject(t, s, "not kept", "u", "")
-		if n, err := s.Count("pods"); err != nil || n != 3 {
-			t.Errorf("inventory has %d entries, want 3 (%v)", n, err)
-		}
 		must(t, s.Close())
 		s = open(t, dir)
 		must(t, s.KeepObjects("pods", []byte("form")))
 	}
-	must(t, s.Commit(Batch{Over: []string{"pods"}}))
+	if gone, err := s.ForgetStream(pods); !gone || err != nil {
+		t.Errorf("the stream is forgotten: %v (%v)", gone, err)
+	}
 	wantObject(t, s, "web", "u", "")
 }
 
@@ -59,16 +51,13 @@ func TestI9ObjectsOfAnotherFormAreForgotten(t *testing.T) {
 	for name, next := range map[string][]byte{"another form": []byte("redacted"), "nothing is kept any more": nil} {
 		s := open(t, t.TempDir())
 		must(t, s.KeepObjects("pods", []byte("bare")))
-		other := kept(change.Added, "s", "u", "6")
-		other.Stream = secrets
-		must(t, s.Commit(Batch{Records: []*change.Record{kept(change.Added, "web", "u", "5"), other}}))
+		other := kept("s", "6")
+		other.Stream = secrets.String()
+		must(t, s.SaveSinks(nil, Spools{}, []KeptObject{kept("web", "5"), other}))
 		must(t, s.KeepObjects("pods", next))
 		wantObject(t, s, "web", "u", "")
 		if _, found, err := s.Object(secrets.String(), other.Key); err != nil || !found {
 			t.Errorf("%s: the object of another stream is gone (%v)", name, err)
-		}
-		if n, err := s.Count("pods"); err != nil || n != 1 {
-			t.Errorf("%s: inventory has %d entries, want 1 (%v)", name, n, err)
 		}
 	}
 }

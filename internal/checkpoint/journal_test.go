@@ -4,26 +4,21 @@ import (
 	"context"
 	"errors"
 	"maps"
+	oldrand "math/rand"
 	"math/rand/v2"
 	"strconv"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // folded is a journal that applies what it is told to a map.
 type folded struct {
-	t      *testing.T
-	rows   map[string]string
-	onDisk bool
+	t    *testing.T
+	rows map[string]string
 }
 
-func (f *folded) Record(changes Changes, onDisk bool) {
-	f.onDisk = onDisk
-	must(f.t, changes.Fold(f.rows))
-}
+func (f *folded) Record(changes Changes) { must(f.t, changes.Fold(f.rows)) }
 
 // rowsOf are the rows of the state that a log has.
 func rowsOf(t *testing.T, s *Store) map[string]string {
@@ -51,25 +46,22 @@ func journaled(t *testing.T, dir string) (*Store, *folded) {
 // churn changes something of the state at random.
 func churn(t *testing.T, s *Store, random *rand.Rand, version int) {
 	name, uid := strconv.Itoa(random.IntN(40)), strconv.Itoa(random.IntN(3))
-	op := []change.Op{change.Added, change.Updated, change.Deleted}[random.IntN(3)]
-	b := Batch{Records: []*change.Record{object(op, name, uid, strconv.Itoa(version))}, Marks: map[string]sink.Mark{"a": sink.Mark(strconv.Itoa(version))}}
+	item := told("pods", name, uid, version)
+	item.Gone = random.IntN(3) == 0
+	sinkName := []string{"a", "b"}[random.IntN(2)]
+	must(t, save(s, sinkName, strconv.Itoa(version), item))
 	switch random.IntN(30) {
 	case 0:
-		b.Taken = []Subscription{{"a", "pods"}, {"b", "pods"}}
+		must(t, save(s, sinkName, strconv.Itoa(version), Item{Kind: Begin, Resource: "pods", Scope: Others, At: item.At}))
 	case 1:
-		b.PendingSnapshots = []PendingSnapshot{{Stream: "pods", Owed: change.Owed{Sink: "b", Reason: change.Requested}}}
+		must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{owe("b", "pods", change.Requested)}}))
 	case 2:
-		b.Absent = []Absence{{Subscription: Subscription{"b", "pods"}}}
+		must(t, s.KnowStreams([]change.Stream{{Resource: change.Resource{Name: name}}}))
 	case 3:
-		b.Left = []Subscription{{"b", "pods"}}
-	case 4:
 		must(t, s.SetCluster(Cluster{Name: "c", UID: uid}))
-	case 5:
-		must(t, s.Retain([]string{"a"}))
-	case 6:
-		b.Over = []string{"pods"}
+	case 4:
+		must(t, s.Forget("b"))
 	}
-	must(t, s.Commit(b))
 }
 
 // TestI5TheJournalHearsAllThatIsWritten: whoever applies what it is told has the rows of the state, at any moment, and
@@ -84,7 +76,7 @@ func TestI5TheJournalHearsAllThatIsWritten(t *testing.T) {
 			t.Fatalf("after %d commits the journal has %q, want %q", version+1, journal.rows, want)
 		}
 	}
-	paged, next := map[string]string{"Istale\x00x": "y"}, []byte(nil)
+	paged, next := map[string]string{"1stale\x00x": "y"}, []byte(nil)
 	for pages := 1; ; pages++ {
 		page, more, err := s.Page(next, 60, func() bool { return true })
 		must(t, err)
@@ -103,8 +95,14 @@ func TestI5TheJournalHearsAllThatIsWritten(t *testing.T) {
 // cut short it is refused, and is begun again.
 func TestI5ARestoredStateIsTheSame(t *testing.T) {
 	s, _ := journaled(t, t.TempDir())
-	for version := range 50 {
-		churn(t, s, rand.New(rand.NewPCG(uint64(version), 2)), version+1)
+	must(t, s.SetCluster(Cluster{Name: "c", UID: "u"}))
+	state, err := s.LoadSink("lake")
+	must(t, err)
+	for h := (&history{r: oldrand.New(oldrand.NewSource(1)), version: 10, at: 1}); h.version < 60; {
+		i := h.next()
+		must(t, state.Acked(&i))
+		state.Mark = strconv.Itoa(h.version)
+		must(t, s.SaveSinks([]*SinkState{state}, Spools{}, nil))
 	}
 	want := rowsOf(t, s)
 	page, next, err := s.Page(nil, 1<<30, func() bool { return true })
@@ -117,7 +115,7 @@ func TestI5ARestoredStateIsTheSame(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	cut, err := Restore(ctx, dir, Options{Logger: quiet()})
 	must(t, err)
-	must(t, cut.Apply(Changes{}.Set([]byte("Istale\x00x"), []byte("y"))))
+	must(t, cut.Apply(Changes{}.Set([]byte("1stale\x00x"), []byte("y"))))
 	must(t, cut.Close())
 	if _, err := Open(ctx, dir, Options{Logger: quiet()}); !errors.Is(err, ErrRestoring) {
 		t.Errorf("a part of a state opens: %v", err)
@@ -168,35 +166,4 @@ func TestI11WhatIsWrittenWithoutALogIsNotInIt(t *testing.T) {
 		must(t, err)
 		must(t, without.Close())
 	}
-}
-
-// TestI1TheJournalKnowsWhatIsOnDiskAlone: from the commit on that spools records, until nothing is spooled, also after
-// a restart. Of the records themselves it is told nothing.
-func TestI1TheJournalKnowsWhatIsOnDiskAlone(t *testing.T) {
-	dir := t.TempDir()
-	s, journal := journaled(t, dir)
-	p := &spooler{t: t, s: s, sink: "away"}
-	p.put(fifo.Main, object(change.Added, "x", "u", "1"))
-	if !journal.onDisk {
-		t.Error("a spooled record is told to be elsewhere, too")
-	}
-	for key := range journal.rows {
-		if key[0] == tableSpool {
-			t.Error("the journal is told of a spooled record")
-		}
-	}
-	must(t, s.Commit(Batch{Marks: map[string]sink.Mark{"a": "1"}}))
-	if !journal.onDisk {
-		t.Error("another commit lets the journal forget what is spooled")
-	}
-	must(t, s.Close())
-	s, journal = journaled(t, dir)
-	if !journal.onDisk {
-		t.Error("a restart lets the journal forget what is spooled")
-	}
-	p.s = s
-	if p.take(1<<20, 10); journal.onDisk {
-		t.Error("an empty spool is told to hold records")
-	}
-	must(t, s.Close())
 }

@@ -7,45 +7,33 @@ import (
 )
 
 // formatVersion is the form of keys and values that this version writes.
-const formatVersion = 1
+const formatVersion = 2
 
-// The tables are told apart by a key's first byte.
+// The tables are told apart by a key's first byte. Those of format 1 are in earlier.go.
 const (
 	tableFormat    = 0x01
 	tableRestoring = 0x02 // no key -> the place in a log up to which the directory has it, nothing while it is being filled
-	tableAbsent    = 'A'  // sink, terminator, stream         -> whether it returns, since when, position
-	// sink, terminator, stream, terminator, joined key, terminator, uid -> epoch of a version that is ahead, uid,
-	// resourceVersion
-	tableMissed       = 'G'
-	tableFresh        = 'N' // sink, terminator, stream, terminator, joined key -> nothing
-	tableCarried      = 'K' // name of the sink                 -> mark, ids that it carries
-	tableCluster      = 'C' // no key                           -> name, uid
-	tablePending      = 'D' // sink, terminator, stream, terminator, reason -> generation, cursor
-	tableEnded        = 'E' // stream                           -> resourceVersion, uids
-	tableHeard        = 'H' // name of the sink                 -> what was heard through its broker
-	tableLimited      = 'L' // as tablePending, terminator, limits -> as tablePending
-	tableForm         = 'F' // stream                           -> the form in which its objects are kept
-	tableInventory    = 'I' // stream, terminator, joined key   -> uid, resourceVersion
-	tableMark         = 'M' // name of the sink                 -> mark
-	tableSpool        = 'Q' // sink, terminator, part, number   -> chunk of records
-	tableSpooled      = 'T' // name of the sink                 -> extent of its spool
-	tableReplayBase   = 'B' // sink, terminator, stream         -> position
-	tableObject       = 'O' // stream, terminator, joined key   -> uid, object
-	tableRedaction    = 'R' // no key                           -> key of the hashes
-	tableSubscription = 'S' // sink, terminator, stream        -> nothing
-	tablePosition     = 'P' // stream                           -> position
-	tableResource     = 'V' // stream                           -> version, kind, scope of its resource
-	tableDefined      = 'W' // stream                           -> generation of its custom resource's definition
-	tableUID          = 'U' // uid of a cluster                 -> nothing
-	tableFile         = 'X' // name of a file                   -> the file; in logs of the state only
-	tableRow          = 'r' // sink, terminator, resource, terminator, joined key -> history, uid, resourceVersion
-	tableGrave        = 'g' // as tableRow, of objects that the sink was told are gone
-	tablePlace        = 'p' // sink, terminator, resource, terminator, namespace -> position, comparison
-	tableLogged       = 'Y' // no key                           -> the place in the log of the state that has all of it
+	tableCluster   = 'C'  // no key                           -> name, uid
+	tablePending   = 'D'  // sink, terminator, stream, terminator, reason -> generation, standing
+	tableHeard     = 'H'  // name of the sink                 -> what was heard through its broker
+	tableLimited   = 'L'  // as tablePending, terminator, limits -> as tablePending
+	tableForm      = 'F'  // stream                           -> the form in which its objects are kept
+	tableMark      = 'M'  // name of the sink                 -> mark
+	tableSpool     = 'Q'  // sink, terminator, part, number   -> chunk of records
+	tableSpooled   = 'T'  // name of the sink                 -> extent of its spool
+	tableObject    = 'O'  // stream, terminator, joined key   -> uid, version, object
+	tableRedaction = 'R'  // no key                           -> key of the hashes
+	tableResource  = 'V'  // stream                           -> version, kind, scope of its resource
+	tableDefined   = 'W'  // stream                           -> generation of its custom resource's definition
+	tableUID       = 'U'  // uid of a cluster                 -> history that began when it was met
+	tableFile      = 'X'  // name of a file                   -> the file; in logs of the state only
+	tableRow       = '1'  // sink, terminator, resource, terminator, joined key -> history, uid, resourceVersion
+	tableGrave     = '2'  // as tableRow, of objects that the sink was told are gone
+	tablePlace     = '3'  // sink, terminator, resource, terminator, namespace -> position, comparison
+	tableDiskRow   = '4'  // as tableRow, of what is on disk for the sink -> 1 for a tombstone or 0, and as tableRow
+	tableDiskPlace = '5'  // as tablePlace, with what is on disk for the sink
+	tableLogged    = 'Y'  // no key                           -> the place in the log of the state that has all of it
 )
-
-// lackTables are the tables of what absent sinks miss.
-func lackTables() []byte { return []byte{tableMissed, tableFresh} }
 
 // A stream's name inside a key ends with a terminator, so that no stream is a prefix of another, and holds no
 // terminator: what names never contain in practice is escaped.
@@ -69,15 +57,9 @@ func uidKey(uid string) []byte { return append([]byte{tableUID}, uid...) }
 
 func redactionKey() []byte { return []byte{tableRedaction} }
 
-func carriedKey(sinkName string) []byte { return append([]byte{tableCarried}, sinkName...) }
-
 func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
 
-func endedKey(stream string) []byte { return append([]byte{tableEnded}, stream...) }
-
 func formKey(stream string) []byte { return append([]byte{tableForm}, stream...) }
-
-func positionKey(stream string) []byte { return append([]byte{tablePosition}, stream...) }
 
 func definedKey(stream string) []byte { return append([]byte{tableDefined}, stream...) }
 
@@ -87,9 +69,6 @@ func resourceKey(stream string) []byte { return append([]byte{tableResource}, st
 func sinkPrefix(table byte, sinkName string) []byte {
 	return append(append([]byte{table}, sinkName...), terminator)
 }
-
-// inventoryPrefix is what the keys of the stream's inventory begin with.
-func inventoryPrefix(stream string) []byte { return streamPrefix(tableInventory, stream) }
 
 // streamPrefix is what the keys of the table begin with that belong to the stream's objects.
 func streamPrefix(table byte, stream string) []byte {
@@ -107,27 +86,6 @@ func streamPrefix(table byte, stream string) []byte {
 
 // appendKey appends the joined key. It is not escaped: the database orders a stream's keys as the API server does.
 func appendKey(dst []byte, key change.Key) []byte { return key.AppendString(dst) }
-
-// inventoryStream is the stream whose inventory the key belongs to, false where the key is no inventory key.
-func inventoryStream(key []byte) (string, bool) {
-	end := bytes.IndexByte(key, terminator)
-	if end < 1 || key[0] != tableInventory {
-		return "", false
-	}
-	name := make([]byte, 0, end-1)
-	for i := 1; i < end; i++ {
-		c := key[i]
-		if c == escape {
-			i++
-			if i == end {
-				return "", false
-			}
-			c = key[i] - 1
-		}
-		name = append(name, c)
-	}
-	return string(name), true
-}
 
 // after is the first key after all that begin with the prefix, which ends with a byte below 0xff.
 func after(prefix []byte) []byte {

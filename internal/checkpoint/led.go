@@ -15,15 +15,18 @@ type Led struct {
 // is being restored.
 func LedAt(ctx context.Context, dir string, opts Options) (led Led, found bool, err error) {
 	opts.ReadOnly, opts.Journal = true, nil
-	store, err := Open(ctx, dir, opts)
+	d, err := newDatabase(ctx, dir, opts.withDefaults())
+	if err == nil {
+		err = d.open(ctx, d.checkFormat)
+	}
 	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
 		return led, false, nil
 	}
 	if err != nil {
 		return led, false, err
 	}
-	if led.Claim, _, err = store.get(claimedKey()); err == nil {
-		led.Logged, _, err = store.get(loggedKey())
+	if led.Claim, _, err = d.get(claimedKey()); err == nil {
+		led.Logged, _, err = d.get(loggedKey())
 	}
-	return led, err == nil, errors.Join(err, store.Close())
+	return led, err == nil, errors.Join(err, d.Close())
 }

@@ -31,7 +31,7 @@ func TestI10OwnerIsToldAndLeftAlone(t *testing.T) {
 			t.Errorf("owner %d %t, want this process", pid, running)
 		}
 	}
-	must(t, s.Commit(numbered(1)))
+	must(t, commitNumbered(s, 1))
 	must(t, s.Close())
 	other, err := os.Open(filepath.Join(dir, lockName)) // somebody else who asks at the same time
 	must(t, err)

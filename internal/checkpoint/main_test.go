@@ -55,17 +55,5 @@ func must(t testing.TB, err error) {
 func object(op change.Op, name, uid, version string) *change.Record {
 	return &change.Record{
 		Stream: pods, Op: op, Key: change.Key{Namespace: "shop", Name: name}, UID: uid, ResourceVersion: version,
-		Position: change.Position{ResourceVersion: version, Complete: true},
 	}
-}
-
-// scan is the stream's inventory as a list.
-func scan(t testing.TB, s *Store, stream string) []change.Entry {
-	t.Helper()
-	var all []change.Entry
-	for entry, err := range s.Scan(stream, "") {
-		must(t, err)
-		all = append(all, entry)
-	}
-	return all
 }

@@ -26,7 +26,7 @@ type Options struct {
 	fs       vfs.FS
 	claim    func(dir string) (io.Closer, error) // makes the directory and locks it
 	memTable uint64                              // bytes
-	piece    int                                 // bytes that one batch moves of an inheritance, about
+	piece    int                                 // bytes that one write of a conversion has, about
 	usage    func(path string) (vfs.DiskUsage, error)
 	exit     func(code int)
 }

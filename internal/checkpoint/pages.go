@@ -19,15 +19,17 @@ func (d *database) Page(from []byte, size int, begin func() bool) (page Changes,
 		return nil, from, err
 	}
 	var rows Changes
-	for valid := iterator.First(); valid; valid = iterator.Next() {
-		if iterator.Key()[0] == tableSpool && !iterator.SeekGE([]byte{tableSpool + 1}) {
-			break
+	for valid := iterator.First(); valid; {
+		if !isLogged(iterator.Key()) {
+			valid = iterator.SeekGE([]byte{iterator.Key()[0] + 1})
+			continue
 		}
 		if len(rows) >= size {
 			next = bytes.Clone(iterator.Key())
 			break
 		}
 		rows = rows.Set(iterator.Key(), iterator.Value())
+		valid = iterator.Next()
 	}
 	if err := iterator.Close(); err != nil {
 		return nil, nil, d.failed("read", err)

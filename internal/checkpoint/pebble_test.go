@@ -1,22 +1,18 @@
 package checkpoint
 
-import (
-	"testing"
-
-	"github.com/kubecdc/kubecdc/internal/change"
-)
+import "testing"
 
 // TestI6AFullBatchFitsTheMemtable: a batch above half of a memtable is a flush of its own, and is written again and
 // again by compactions.
 func TestI6AFullBatchFitsTheMemtable(t *testing.T) {
 	s := open(t, t.TempDir())
-	batch := Batch{Records: make([]*change.Record, MaxRecords)}
-	for i := range batch.Records {
-		batch.Records[i] = benchObject(i, i)
-		batch.Records[i].Key.Namespace = "a-namespace-of-a-team"
+	items := make([]Item, MaxRecords)
+	for i := range items {
+		items[i] = benchItem(i, i)
+		items[i].Key.Namespace = "a-namespace-of-a-team"
 	}
 	for range 5 { // memtables begin small, and double
-		must(t, s.Commit(batch))
+		must(t, save(s, "lake", "1", items...))
 		must(t, s.db.Flush())
 	}
 	flushes := func() int64 { // done, or waited for
@@ -24,7 +20,7 @@ func TestI6AFullBatchFitsTheMemtable(t *testing.T) {
 		return m.Flush.Count + m.MemTable.Count
 	}
 	before := flushes()
-	must(t, s.Commit(batch))
+	must(t, save(s, "lake", "1", items...))
 	if after := flushes(); after != before {
 		t.Errorf("a batch of %d records is %d flushes", MaxRecords, after-before)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -58,20 +57,6 @@ func (d pendingSnapshots) that(holds func(standing) bool) (all []PendingSnapshot
 	return all, nil
 }
 
-// pendingBook is the pending snapshots as a batch changes them.
-type pendingBook struct {
-	db    *database
-	to    *rows
-	known map[PendingSnapshot]*bookedPending // by what they are the same by: no generation, no cursor
-}
-
-// bookedPending is what a batch knows of one pending snapshot.
-type bookedPending struct {
-	owed    change.Owed
-	is      standing
-	changed bool
-}
-
 // standing is what is known of a pending snapshot.
 type standing byte
 
@@ -79,50 +64,36 @@ const (
 	nothing standing = iota
 	owed
 	paused
-	stopped // it is owed no more, and its end, where that is under way, must not pay the next one
+	stopped // it is owed no more, until it is owed again: in a newer generation
 )
 
-// exists says whether it is owed.
-func (d *bookedPending) exists() bool { return d.is == owed || d.is == paused }
-
-// set makes it what it is.
-func (d *bookedPending) set(is standing) { d.is, d.changed = is, true }
-
-// find is the saved pending snapshot as the batch has changed it so far.
-func (b *pendingBook) find(subscription Subscription, of change.Owed) (*bookedPending, error) {
-	id := PendingSnapshot{Stream: subscription.Stream, Owed: change.Owed{Sink: subscription.Sink, Reason: of.Reason, Limits: of.Limits}}
-	if known := b.known[id]; known != nil {
-		return known, nil
+// find is what is saved of the pending snapshot: its generation and its standing.
+func (d pendingSnapshots) find(of *PendingSnapshot) (generation uint64, is standing, err error) {
+	value, found, err := d.get(pendingKey(of))
+	if err == nil && found {
+		generation, is, err = parsePendingValue(value)
 	}
-	d := &bookedPending{owed: id.Owed}
-	value, found, err := b.db.get(pendingKey(id))
 	if err != nil {
-		return nil, err
+		err = d.badValue("a pending snapshot", err)
 	}
-	if found {
-		if d.is, err = parsePendingValue(value, &d.owed); err != nil {
-			return nil, b.db.badValue("a pending snapshot", err)
-		}
-	}
-	b.known[id] = d
-	return d, nil
+	return generation, is, err
 }
 
 // owe notes a pending snapshot. What is owed already is owed from its beginning: the snapshot that is under way does
 // not pay it.
-func (b *pendingBook) owe(pendingSnapshot PendingSnapshot) error {
-	d, err := b.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Owed)
+func (d pendingSnapshots) owe(r *rows, of *PendingSnapshot) error {
+	generation, was, err := d.find(of)
 	if err != nil {
 		return err
 	}
-	if d.is != nothing {
-		d.owed.Generation++
+	if was != nothing {
+		generation++
 	}
-	d.owed.Generation = max(d.owed.Generation, pendingSnapshot.Generation)
-	d.owed.After = ""
-	if d.set(owed); pendingSnapshot.Paused {
-		d.set(paused)
+	is := owed
+	if of.Paused {
+		is = paused
 	}
+	r.set(pendingKey(of), appendPending(nil, max(generation, of.Generation), is))
 	return nil
 }
 
@@ -137,72 +108,48 @@ const (
 
 // steer stops a pending snapshot, or makes it wait or go on, unless it is paid, or owed anew since. A resync, which is
 // not owed, is owed from its pause on.
-func (b *pendingBook) steer(do Steering, pendingSnapshot PendingSnapshot) error {
-	d, err := b.find(Subscription{pendingSnapshot.Sink, pendingSnapshot.Stream}, pendingSnapshot.Owed)
-	if err != nil || d.is != nothing && d.owed.Generation != pendingSnapshot.Generation {
+func (d pendingSnapshots) steer(r *rows, do Steering, of *PendingSnapshot) error {
+	generation, was, err := d.find(of)
+	if err != nil || was != nothing && generation != of.Generation {
 		return err
 	}
+	exists := was == owed || was == paused
 	switch {
-	case do == Pause && (d.exists() || d.is == nothing && pendingSnapshot.Reason == change.Resync):
-		d.set(paused)
-	case do == Resume && d.exists():
-		d.set(owed)
-	case do == Stop && d.exists():
-		d.owed.After = ""
-		d.set(stopped)
+	case do == Pause && (exists || was == nothing && of.Reason == change.Resync):
+		r.set(pendingKey(of), appendPending(nil, generation, paused))
+	case do == Resume && exists:
+		r.set(pendingKey(of), appendPending(nil, generation, owed))
+	case do == Stop && exists:
+		r.set(pendingKey(of), appendPending(nil, generation, stopped))
 	}
 	return nil
 }
 
-// pay notes how far a record of a snapshot for one sink brings its pending snapshot: its end pays it, and an object in
-// order moves the cursor.
-func (b *pendingBook) pay(rec *change.Record, stream string) error {
-	end, object := rec.Op == change.SnapshotEnd, rec.Op == change.Sync && rec.Snapshot.Ordered
-	if !end && !object {
-		return nil
-	}
-	d, err := b.find(Subscription{rec.Sink, stream}, change.Owed{Reason: rec.Snapshot.Reason, Limits: rec.Snapshot.Limits})
-	if err != nil || d.owed.Generation != rec.Snapshot.Generation {
-		return err
-	}
-	switch {
-	case end && d.is != nothing:
-		d.set(nothing)
-	case object && d.exists():
-		d.owed.After, d.changed = rec.Key.String(), true
-	}
-	return nil
-}
-
-// close writes the pending snapshots that the batch changed.
-func (b *pendingBook) close() {
-	for id, d := range b.known {
-		switch {
-		case !d.changed:
-		case d.is != nothing:
-			b.to.value = appendPending(b.to.value[:0], d)
-			b.to.set(pendingKey(id), b.to.value)
-		default:
-			b.to.remove(pendingKey(id))
+// Pay forgets the snapshot, which its sink has, unless it is owed anew since.
+func (d pendingSnapshots) Pay(of PendingSnapshot) error {
+	return d.write(func(r *rows) error {
+		generation, was, err := d.find(&of)
+		if err == nil && generation == of.Generation && (was == owed || was == paused) {
+			r.remove(pendingKey(&of))
 		}
-	}
+		return err
+	})
 }
 
-// The value of a pending snapshot that is not just owed ends with one of these. No name does. An earlier version takes
-// it for a part of the cursor, and gives the snapshot.
+// The value of a pending snapshot that is not just owed ends with one of these. No name does.
 const (
 	isPaused  = "\x00paused"
 	isStopped = "\x00stopped"
 )
 
-// appendPending appends the value of a pending snapshot: generation, cursor, standing. One of the first generation that
-// has no more has no value, as pending snapshots had before there were generations.
-func appendPending(dst []byte, d *bookedPending) []byte {
-	if d.is == owed && d.owed.Generation == 0 && d.owed.After == "" {
+// appendPending appends the value of a pending snapshot: generation, standing. One of the first generation that is just
+// owed has none.
+func appendPending(dst []byte, generation uint64, is standing) []byte {
+	if is == owed && generation == 0 {
 		return dst
 	}
-	dst = append(binary.AppendUvarint(dst, d.owed.Generation), d.owed.After...)
-	switch d.is {
+	dst = binary.AppendUvarint(dst, generation)
+	switch is {
 	case paused:
 		return append(dst, isPaused...)
 	case stopped:
@@ -211,32 +158,33 @@ func appendPending(dst []byte, d *bookedPending) []byte {
 	return dst
 }
 
-// parsePendingValue is the inverse of appendPending.
-func parsePendingValue(value []byte, into *change.Owed) (standing, error) {
+// parsePendingValue is the inverse of appendPending. An earlier version has a name before the standing, up to which the
+// sink had the objects.
+func parsePendingValue(value []byte) (generation uint64, is standing, err error) {
 	if len(value) == 0 {
-		return owed, nil
+		return 0, owed, nil
 	}
 	generation, width := binary.Uvarint(value)
-	if width <= 0 {
-		return nothing, errValue
+	switch {
+	case width <= 0:
+		return 0, nothing, errValue
+	case bytes.HasSuffix(value, []byte(isPaused)):
+		return generation, paused, nil
+	case bytes.HasSuffix(value, []byte(isStopped)):
+		return generation, stopped, nil
 	}
-	into.Generation = generation
-	text := string(value[width:])
-	for suffix, is := range map[string]standing{isPaused: paused, isStopped: stopped} {
-		if after, found := strings.CutSuffix(text, suffix); found {
-			into.After = after
-			return is, nil
-		}
-	}
-	into.After = text
-	return owed, nil
+	return generation, owed, nil
 }
 
-func pendingKey(d PendingSnapshot) []byte {
+func pendingKey(d *PendingSnapshot) []byte {
 	if d.Limits == (change.Limits{}) {
-		return slices.Concat(sinkPrefix(tablePending, d.Sink), []byte(d.Stream), []byte{terminator}, []byte(d.Reason))
+		return pendingKeyIn(tablePending, d)
 	}
-	return slices.Concat(sinkPrefix(tableLimited, d.Sink), []byte(d.Stream), []byte{terminator}, []byte(d.Reason), []byte{terminator}, encodeLimits(d.Limits))
+	return append(append(pendingKeyIn(tableLimited, d), terminator), encodeLimits(d.Limits)...)
+}
+
+func pendingKeyIn(table byte, d *PendingSnapshot) []byte {
+	return append(append(append(sinkPrefix(table, d.Sink), d.Stream...), terminator), d.Reason...)
 }
 
 // encodeLimits writes them as JSON, in which no terminator is.
@@ -257,6 +205,6 @@ func parsePending(key, value []byte) (d PendingSnapshot, is standing, err error)
 		return d, is, errValue
 	}
 	d.Stream, d.Sink, d.Reason = string(parts[1]), string(parts[0]), change.Reason(parts[2])
-	is, err = parsePendingValue(value, &d.Owed)
+	d.Generation, is, err = parsePendingValue(value)
 	return d, is, err
 }

@@ -22,7 +22,7 @@ func TestI9StateIsItsOwnersAlone(t *testing.T) {
 	fill := func() {
 		s := open(t, dir)
 		for n := range 40 {
-			must(t, s.Commit(numbered(n+1)))
+			must(t, commitNumbered(s, n+1))
 		}
 		must(t, s.db.Flush())
 		spool := &spooler{t: t, s: s, sink: "lake"}

@@ -41,6 +41,10 @@ func IsEmpty(ctx context.Context, dir string, opts Options) (bool, error) {
 	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
 		return true, nil
 	}
+	var earlier *EarlierError
+	if errors.As(err, &earlier) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
@@ -100,7 +104,7 @@ func (o *one) apply(b *pebble.Batch) error {
 }
 
 // Finish gives each file to keep, and makes the directory a state, of which the log has everything at the place; nil is
-// nowhere.
+// nowhere. A log that an earlier version wrote becomes a state of its format, which Open converts.
 func (r *Restorer) Finish(place []byte, keep func(name string, content []byte) error) error {
 	from, to := FileRange()
 	err := r.each(from, func(key, value []byte) error {
@@ -110,13 +114,17 @@ func (r *Restorer) Finish(place []byte, keep func(name string, content []byte) e
 	if err != nil {
 		return err
 	}
+	format, err := r.formatOfRows()
+	if err != nil {
+		return err
+	}
 	return r.write(func(b *rows) error {
 		b.note(b.of.DeleteRange(from, to, nil))
 		b.remove(restoringKey())
 		if place != nil {
 			b.set(loggedKey(), place)
 		}
-		b.set(formatKey(), []byte(strconv.Itoa(formatVersion)))
+		b.set(formatKey(), []byte(strconv.Itoa(format)))
 		return nil
 	})
 }

@@ -4,9 +4,8 @@ import "github.com/cockroachdb/pebble/v2"
 
 // rows are what one write makes durable, all or none. They remember the first error, with which nothing is written.
 type rows struct {
-	of    *pebble.Batch
-	err   error
-	saved func() error // what is to be done when they are durable, before the next write; nil is nothing
+	of  *pebble.Batch
+	err error
 
 	key, value []byte // for who fills them, to be used again: they are copied
 }

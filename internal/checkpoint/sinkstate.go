@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -13,29 +14,61 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// SinkState is what is saved of one sink, and what is applied to it since. One goroutine applies and saves; Row may be
-// asked by any other one, and answers what is saved.
+// SinkState is what is saved of one sink, and what is applied to it since. One goroutine applies and saves; SavedRow,
+// Objects and ObjectsOnDisk may be called by any other one, and answer what is saved.
 //
-// The rows of objects that exist and the tombstones are two tables: who looks for the objects that a sink has passes
-// over no delete. The tombstones that are saved are in memory, too. There are few: a position passes them soon.
+// It has two layers. The first is the fold of the sink's own log, as far as the mark. On top of it lies what the
+// records say that wait for the sink on disk, as long as some do. The sink is given what comes after both. Whoever has
+// not got the disk, as the next leader, or finds that the log goes on in another way, has the first layer, which lacks
+// nothing.
 type SinkState struct {
-	Saved
+	layer
 	Name string
 
+	disk   *layer      // nil is that nothing is on disk
+	waits  bool        // records are; else the layer of the disk becomes part of the first one
+	merged bool        // it is, with the next save
+	onDisk atomic.Bool // the layer of the disk is saved
+	mark   string      // as it is saved
+}
+
+// layer is one of a sink's state.
+//
+// The rows of objects that exist and the tombstones are two tables: who looks for the objects that a sink has passes
+// over no delete. The tombstones that are saved are in memory, too. There are few: a position passes them soon. The
+// layer of the disk has one table for both, and keeps its tombstones.
+type layer struct {
+	Saved
 	db      *database
+	sink    string
+	under   *layer                      // nil for the first
 	pending map[Object]applied          // since the last save
-	graves  map[string]map[Object]Point // tombstones by resource, applied or saved
+	graves  map[string]map[Object]Point // tombstones by resource, applied or saved; nil for the disk's
 	places  map[string]Places           // as they are saved
-	mark    string                      // as it is saved
 	told    map[string]struct{}         // resources of which something was applied since the last save
+}
+
+// newLayer is an empty one.
+func newLayer(db *database, sinkName string) layer {
+	return layer{
+		Saved: Saved{Places: map[string]Places{}}, db: db, sink: sinkName,
+		pending: map[Object]applied{}, graves: map[string]map[Object]Point{}, places: map[string]Places{}, told: map[string]struct{}{},
+	}
+}
+
+// onDisk is an empty layer of the disk on top of the layer.
+func (l *layer) onDisk() *layer {
+	disk := newLayer(l.db, l.sink)
+	disk.under, disk.graves = l, nil
+	for resource, places := range l.Places {
+		disk.Places[resource] = maps.Clone(places)
+	}
+	return &disk
 }
 
 // LoadSink reads what is saved of the sink, nothing for one that is not known.
 func (s *Store) LoadSink(name string) (*SinkState, error) {
-	state := &SinkState{
-		Saved: Saved{Places: map[string]Places{}}, Name: name, db: s.database,
-		pending: map[Object]applied{}, graves: map[string]map[Object]Point{}, places: map[string]Places{}, told: map[string]struct{}{},
-	}
+	state := &SinkState{layer: newLayer(s.database, name), Name: name}
 	mark, _, err := s.get(markKey(name))
 	if err != nil {
 		return nil, err
@@ -45,8 +78,25 @@ func (s *Store) LoadSink(name string) (*SinkState, error) {
 	if err != nil {
 		return nil, err
 	}
-	state.OnDisk = !spool.Empty()
-	return state, inOrder(state.loadPlaces, state.loadGraves)
+	state.waits = !spool.Empty()
+	return state, inOrder(func() error { return state.loadPlaces(tablePlace) }, state.loadGraves, state.loadDisk)
+}
+
+// loadDisk reads the layer of the disk, where there is one.
+func (s *SinkState) loadDisk() error {
+	for _, table := range []byte{tableDiskPlace, tableDiskRow} {
+		has, err := s.db.holds(sinkPrefix(table, s.Name))
+		if err != nil {
+			return err
+		}
+		s.onDisk.Store(s.onDisk.Load() || has)
+	}
+	if !s.onDisk.Load() {
+		s.Emptied()
+		return nil
+	}
+	s.disk = s.layer.onDisk()
+	return s.disk.loadPlaces(tableDiskPlace)
 }
 
 // applied is a row that is not saved yet; the zero value is none.
@@ -55,105 +105,224 @@ type applied struct {
 	buried bool // a tombstone of the object may be saved
 }
 
-func (s *SinkState) loadPlaces() error {
-	prefix := sinkPrefix(tablePlace, s.Name)
-	return s.db.each(prefix, func(key, value []byte) error {
-		resource, namespace, ok := bytes.Cut(key[len(prefix):], []byte{terminator})
-		place, err := parsePlace(value)
-		if !ok || err != nil {
-			return s.db.badValue("a position of sink "+s.Name, errValue)
-		}
-		s.of(string(resource))[string(namespace)] = place
-		if s.places[string(resource)] == nil {
-			s.places[string(resource)] = Places{}
-		}
-		s.places[string(resource)][string(namespace)] = place
-		return nil
-	})
+// loadPlaces reads those of the table.
+func (l *layer) loadPlaces(table byte) error {
+	all, err := l.db.places(table, l.sink)
+	maps.Copy(l.Places, all[l.sink])
+	for resource, places := range all[l.sink] {
+		l.places[resource] = maps.Clone(places)
+	}
+	return err
 }
 
-func (s *SinkState) loadGraves() error {
-	prefix := sinkPrefix(tableGrave, s.Name)
-	return s.db.each(prefix, func(key, value []byte) error {
+// places are those of the table.
+func (d *database) places(table byte, sinkNames ...string) (map[string]map[string]Places, error) {
+	all := map[string]map[string]Places{}
+	err := d.each([]byte{table}, func(key, value []byte) error {
+		parts := bytes.SplitN(key[1:], []byte{terminator}, 3)
+		if len(parts) != 3 {
+			return d.badValue("a position of a sink", errValue)
+		}
+		name, resource, namespace := string(parts[0]), string(parts[1]), string(parts[2])
+		if len(sinkNames) > 0 && !slices.Contains(sinkNames, name) {
+			return nil
+		}
+		if all[name] == nil {
+			all[name] = map[string]Places{}
+		}
+		if all[name][resource] == nil {
+			all[name][resource] = Places{}
+		}
+		if namespace == noPlace {
+			return nil
+		}
+		place, err := parsePlace(value)
+		if err != nil {
+			return d.badValue("a position of sink "+name, err)
+		}
+		all[name][resource][namespace] = place
+		return nil
+	})
+	return all, err
+}
+
+func (l *layer) loadGraves() error {
+	prefix := sinkPrefix(tableGrave, l.sink)
+	return l.db.each(prefix, func(key, value []byte) error {
 		resource, joined, ok := bytes.Cut(key[len(prefix):], []byte{terminator})
 		row, err := parseRow(value)
 		if !ok || err != nil {
-			return s.db.badValue("a tombstone of sink "+s.Name, errValue)
+			return l.db.badValue("a tombstone of sink "+l.sink, errValue)
 		}
-		s.bury(Object{string(resource), change.ParseKey(string(joined))}, row.At)
+		l.bury(Object{string(resource), change.ParseKey(string(joined))}, row.At)
 		return nil
 	})
 }
 
-func (s *SinkState) bury(of Object, at Point) {
-	if s.graves[of.Resource] == nil {
-		s.graves[of.Resource] = map[Object]Point{}
+func (l *layer) bury(of Object, at Point) {
+	if l.graves[of.Resource] == nil {
+		l.graves[of.Resource] = map[Object]Point{}
 	}
-	s.graves[of.Resource][of] = at
+	l.graves[of.Resource][of] = at
 }
 
-// Told makes an item part of the state that the sink has acknowledged, or that goes to disk for it with the next save.
-func (s *SinkState) Told(i *Item) error {
-	s.told[i.Resource] = struct{}{}
-	return s.Apply(i, s)
+// Given are the places up to which the sink was given everything, with what is on disk for it.
+func (s *SinkState) Given() *Saved {
+	if s.disk != nil {
+		return &s.disk.Saved
+	}
+	return &s.Saved
 }
 
-// Found makes an item part of the state that the sink's log has after the mark.
+// Waits notes whether records wait for the sink on disk with the next save. Without any, the layer of the disk becomes
+// part of the first one.
+func (s *SinkState) Waits(is bool) { s.waits = is }
+
+// Merging says whether that takes further saves.
+func (s *SinkState) Merging() bool { return s.disk != nil && !s.waits }
+
+// Acked makes an item part of the state that the sink has acknowledged.
+func (s *SinkState) Acked(i *Item) error { return s.both(i, (*layer).apply) }
+
+// AckedOutOfOrder is Acked where a newer state may be in the place of an older one, before what is between them.
+func (s *SinkState) AckedOutOfOrder(i *Item) error { return s.both(i, (*layer).fold) }
+
+// both takes the item into both layers, into the upper one first: that looks for what it lacks in the lower one.
+func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
+	if s.disk != nil {
+		if err := take(s.disk, i); err != nil {
+			return err
+		}
+	}
+	return take(&s.layer, i)
+}
+
+// Found makes an item part of the state that the sink's log has after the mark. While records wait on disk, it is one
+// of them, and the layer of the disk has it.
 func (s *SinkState) Found(i *Item) error {
-	s.told[i.Resource] = struct{}{}
-	return s.Fold(i, s)
+	if s.waits {
+		return s.layer.fold(i)
+	}
+	return s.both(i, (*layer).fold)
+}
+
+// ForgetAsked ends the full comparisons that an earlier life of the sink was asked for. What is owed is asked for
+// again.
+func (s *SinkState) ForgetAsked() {
+	for _, l := range s.layers() {
+		l.forgetAsked(func(resource string) { l.told[resource] = struct{}{} })
+	}
+}
+
+// Spooled makes an item part of the state that goes to disk for the sink with the next save. merges is that a newer
+// state may be in the place of an older one, before what is between them.
+func (s *SinkState) Spooled(i *Item, merges bool) error {
+	if s.disk == nil {
+		s.disk = s.layer.onDisk()
+	}
+	if merges {
+		return s.disk.fold(i)
+	}
+	return s.disk.apply(i)
+}
+
+// Logged makes an item part of the state that was on disk for the sink, and is in its log now.
+func (s *SinkState) Logged(i *Item) error { return s.layer.fold(i) }
+
+// LeaveOut notes that something on disk of the scope does not reach the sink.
+func (s *SinkState) LeaveOut(resource string, scope Scope) {
+	for _, l := range s.layers() {
+		if s.disk != nil {
+			l.told[resource] = struct{}{}
+			l.LeaveOut(resource, scope)
+		}
+	}
+}
+
+func (l *layer) apply(i *Item) error {
+	l.told[i.Resource] = struct{}{}
+	return l.Apply(i, l)
+}
+
+func (l *layer) fold(i *Item) error {
+	l.told[i.Resource] = struct{}{}
+	return l.Fold(i, l)
 }
 
 // Row is what was saved or applied last of the object.
-func (s *SinkState) Row(of Object) (Row, error) {
-	if row, is := s.pending[of]; is {
+func (l *layer) Row(of Object) (Row, error) {
+	if row, is := l.pending[of]; is {
 		return row.Row, nil
 	}
-	return s.SavedRow(of)
+	if l.under == nil {
+		return l.savedRow(of)
+	}
+	row, err := l.diskRow(of)
+	if err != nil || row.Known() {
+		return row, err
+	}
+	return l.under.Row(of)
 }
 
-// SavedRow is what was saved last of the object. It may be called from any goroutine.
+// SavedRow is what the sink was given last of the object, as it is saved.
 func (s *SinkState) SavedRow(of Object) (Row, error) {
+	if s.onDisk.Load() {
+		if row, err := s.diskRow(of); err != nil || row.Known() {
+			return row, err
+		}
+	}
+	return s.savedRow(of)
+}
+
+func (l *layer) savedRow(of Object) (Row, error) {
 	for _, table := range []byte{tableRow, tableGrave} {
-		value, closer, err := s.db.view(rowKey(nil, table, s.Name, of))
-		if err != nil {
-			return Row{}, err
+		row, err := l.read(table, of, parseRow)
+		if row.Gone = table == tableGrave; row.Known() || err != nil {
+			return row, err
 		}
-		if closer == nil {
-			continue
-		}
-		row, err := parseRow(value)
-		if closed := closer.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			return Row{}, s.db.badValue(of.Resource+" "+of.Key.String()+" of sink "+s.Name, err)
-		}
-		row.Gone = table == tableGrave
-		return row, nil
 	}
 	return Row{}, nil
 }
 
+func (l *layer) diskRow(of Object) (Row, error) { return l.read(tableDiskRow, of, parseDiskRow) }
+
+// read is the row that the table has of the object, the zero value for none.
+func (l *layer) read(table byte, of Object, parse func(value []byte) (Row, error)) (row Row, err error) {
+	value, closer, err := l.db.view(rowKey(nil, table, l.sink, of))
+	if err != nil || closer == nil {
+		return Row{}, err
+	}
+	row, err = parse(value)
+	if closed := closer.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return Row{}, l.db.badValue(of.Resource+" "+of.Key.String()+" of sink "+l.sink, err)
+	}
+	return row, nil
+}
+
 // Put is Rows'.
-func (s *SinkState) Put(of Object, row Row) error {
-	_, buried := s.graves[of.Resource][of]
-	s.pending[of] = applied{row, buried || s.pending[of].buried}
-	if row.Gone {
-		s.bury(of, row.At)
-	} else {
-		delete(s.graves[of.Resource], of)
+func (l *layer) Put(of Object, row Row) error {
+	_, buried := l.graves[of.Resource][of]
+	l.pending[of] = applied{row, buried || l.pending[of].buried}
+	switch {
+	case l.graves == nil:
+	case row.Gone:
+		l.bury(of, row.At)
+	default:
+		delete(l.graves[of.Resource], of)
 	}
 	return nil
 }
 
 // Passed is Rows'.
-func (s *SinkState) Passed(resource, namespace string, upTo Point, named func(string) bool) error {
-	for of, at := range s.graves[resource] {
+func (l *layer) Passed(resource, namespace string, upTo Point, named func(string) bool) error {
+	for of, at := range l.graves[resource] {
 		mine := of.Key.Namespace == namespace || namespace == Others && !named(of.Key.Namespace)
 		if mine && !at.After(upTo) {
-			s.pending[of] = applied{buried: true}
-			delete(s.graves[resource], of)
+			l.pending[of] = applied{buried: true}
+			delete(l.graves[resource], of)
 		}
 	}
 	return nil
@@ -165,14 +334,27 @@ type Spools struct {
 	Extents map[string]fifo.Spool
 }
 
+// KeptObject is an object as it was told last, which is kept to be the Before of what follows; without an Object
+// nothing is kept of it any more.
+type KeptObject struct {
+	Stream  string
+	Key     change.Key
+	UID     string
+	Version string
+	Object  []byte
+}
+
 // SaveSinks makes what was applied to the states durable, all of it or nothing (I5). After an error it can be called
 // again.
-func (s *Store) SaveSinks(states []*SinkState, spools Spools) error {
+func (s *Store) SaveSinks(states []*SinkState, spools Spools, kept []KeptObject) error {
 	err := s.write(func(r *rows) error {
 		for _, state := range states {
 			if err := state.fill(r); err != nil {
 				return err
 			}
+		}
+		for i := range kept {
+			kept[i].fill(r)
 		}
 		s.spools.put(r, spools.Chunks, spools.Extents)
 		return nil
@@ -189,23 +371,173 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools) error {
 	return s.reclaim(spools.Chunks, spools.Extents)
 }
 
+// Recall notes that the sink's log has lost records: see Saved.Recall. Where the log is read whole then, nothing is
+// known of the sink until that is done, and what is on disk for it is gone: the comparison finds it.
+func (s *Store) Recall(state *SinkState, whole bool) error {
+	for _, l := range state.layers() {
+		l.Recall(whole)
+		for resource := range l.Places {
+			l.told[resource] = struct{}{}
+		}
+	}
+	if !whole {
+		return s.SaveSinks([]*SinkState{state}, Spools{}, nil)
+	}
+	clear(state.pending)
+	clear(state.graves)
+	return s.giveUpDisk(state, func(r *rows) {
+		r.removeAll(sinkPrefix(tableRow, state.Name))
+		r.removeAll(sinkPrefix(tableGrave, state.Name))
+	})
+}
+
+// GiveUpDisk removes what is on disk for the sink, whose log goes on in another way: the sink was told what its log
+// has.
+func (s *Store) GiveUpDisk(state *SinkState) error { return s.giveUpDisk(state, func(*rows) {}) }
+
+func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
+	state.disk, state.waits = nil, false
+	state.Emptied()
+	err := s.write(func(r *rows) error {
+		more(r)
+		for _, table := range []byte{tableDiskRow, tableDiskPlace, tableSpool} {
+			r.removeAll(sinkPrefix(table, state.Name))
+		}
+		r.remove(spooledKey(state.Name))
+		return state.fill(r)
+	})
+	if err == nil {
+		s.forgetReclaimed(state.Name)
+		state.settled()
+	}
+	return err
+}
+
+func (k *KeptObject) fill(r *rows) {
+	r.key = appendKey(append(r.key[:0], streamPrefix(tableObject, k.Stream)...), k.Key)
+	if k.Object == nil {
+		r.remove(r.key)
+		return
+	}
+	r.value = appendImage(r.value[:0], k.UID+"\n"+k.Version, k.Object)
+	r.set(r.key, r.value)
+}
+
+// layers are those that there are.
+func (s *SinkState) layers() []*layer {
+	if s.disk == nil {
+		return []*layer{&s.layer}
+	}
+	return []*layer{&s.layer, s.disk}
+}
+
 // fill writes what was applied since the last save.
 func (s *SinkState) fill(r *rows) error {
-	for resource := range s.told {
-		if err := s.Settle(resource, s); err != nil {
+	if s.Merging() {
+		if err := s.merge(r); err != nil {
 			return err
 		}
-		s.fillPlaces(r, resource)
 	}
-	for of, row := range s.pending {
-		r.key = rowKey(r.key[:0], tableRow, s.Name, of)
+	if err := s.layer.fill(r); err != nil {
+		return err
+	}
+	if s.disk != nil && !s.merged {
+		s.disk.fillDisk(r)
+	}
+	if s.Mark != s.mark {
+		r.set(markKey(s.Name), []byte(s.Mark))
+	}
+	return nil
+}
+
+// mergedAtOnce is how many rows of the disk's layer become part of the first one with one save (I6).
+const mergedAtOnce = 4096
+
+// merge makes a piece of the disk's layer, of which all has reached the sink, part of the first one: as a rule the log
+// has said so already.
+func (s *SinkState) merge(r *rows) error {
+	take := func(of Object, row Row) error {
+		if s.disk.Places[of.Resource].LeftOut(Scope(of.Key.Namespace)) {
+			return nil
+		}
+		have, err := s.layer.Row(of)
+		if err != nil || !row.At.After(have.At) {
+			return err
+		}
+		s.layer.told[of.Resource] = struct{}{}
+		return s.layer.Put(of, row)
+	}
+	piece, more, err := s.disk.piece()
+	if err != nil {
+		return err
+	}
+	for _, row := range piece {
+		if err := take(row.Of, row.Row); err != nil {
+			return err
+		}
+		r.key = rowKey(r.key[:0], tableDiskRow, s.Name, row.Of)
+		r.remove(r.key)
+	}
+	if more {
+		return nil
+	}
+	for of, row := range s.disk.pending {
+		if err := take(of, row.Row); err != nil {
+			return err
+		}
+	}
+	s.Merge(&s.disk.Saved)
+	for resource := range s.Places {
+		s.layer.told[resource] = struct{}{}
+	}
+	r.removeAll(sinkPrefix(tableDiskRow, s.Name))
+	r.removeAll(sinkPrefix(tableDiskPlace, s.Name))
+	s.merged = true
+	return nil
+}
+
+// piece is the first of the saved rows of the disk's layer, and whether there are more.
+func (l *layer) piece() (rows []SinkObject, more bool, err error) {
+	prefix := sinkPrefix(tableDiskRow, l.sink)
+	iterator, err := l.db.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return nil, false, l.db.failed("read", err)
+	}
+	for valid := iterator.First(); valid && !more && err == nil; valid = iterator.Next() {
+		if more = len(rows) == mergedAtOnce; more {
+			break
+		}
+		var row SinkObject
+		resource, joined, _ := bytes.Cut(iterator.Key()[len(prefix):], []byte{terminator})
+		row.Of = Object{string(resource), change.ParseKey(string(joined))}
+		row.Row, err = parseDiskRow(iterator.Value())
+		rows = append(rows, row)
+	}
+	if closed := iterator.Close(); closed != nil {
+		return nil, false, l.db.failed("read", closed)
+	}
+	if err != nil {
+		return nil, false, l.db.badValue("an object of sink "+l.sink, err)
+	}
+	return rows, more, nil
+}
+
+func (l *layer) fill(r *rows) error {
+	for resource := range l.told {
+		if err := l.Settle(resource, l); err != nil {
+			return err
+		}
+		l.fillPlaces(r, tablePlace, resource)
+	}
+	for of, row := range l.pending {
+		r.key = rowKey(r.key[:0], tableRow, l.sink, of)
 		if row.Exists() {
 			r.value = appendRow(r.value[:0], row.Row)
 			r.set(r.key, r.value)
 		} else {
 			r.remove(r.key)
 		}
-		r.key = rowKey(r.key[:0], tableGrave, s.Name, of)
+		r.key = rowKey(r.key[:0], tableGrave, l.sink, of)
 		switch {
 		case row.Gone:
 			r.value = appendRow(r.value[:0], row.Row)
@@ -214,73 +546,103 @@ func (s *SinkState) fill(r *rows) error {
 			r.remove(r.key)
 		}
 	}
-	if s.Mark != s.mark {
-		r.set(markKey(s.Name), []byte(s.Mark))
-	}
 	return nil
 }
 
-// fillPlaces writes those of the resource that are others than the saved ones.
-func (s *SinkState) fillPlaces(r *rows, resource string) {
-	for namespace, place := range s.Places[resource] {
-		if saved, is := s.places[resource][namespace]; !is || saved != place {
-			r.set(placeKey(s.Name, resource, namespace), appendPlace(nil, place))
-		}
+// fillDisk writes what was applied to the layer of the disk.
+func (l *layer) fillDisk(r *rows) {
+	for resource := range l.told {
+		l.fillPlaces(r, tableDiskPlace, resource)
 	}
-	for namespace := range s.places[resource] {
-		if _, is := s.Places[resource][namespace]; !is {
-			r.remove(placeKey(s.Name, resource, namespace))
-		}
+	for of, row := range l.pending {
+		r.key = rowKey(r.key[:0], tableDiskRow, l.sink, of)
+		r.value = appendDiskRow(r.value[:0], row.Row)
+		r.set(r.key, r.value)
 	}
 }
+
+// fillPlaces writes those of the resource that are others than the saved ones.
+func (l *layer) fillPlaces(r *rows, table byte, resource string) {
+	for namespace, place := range l.Places[resource] {
+		if saved, is := l.places[resource][namespace]; !is || saved != place {
+			r.set(placeKey(table, l.sink, resource, namespace), appendPlace(nil, place))
+		}
+	}
+	for namespace := range l.places[resource] {
+		if _, is := l.Places[resource][namespace]; !is {
+			r.remove(placeKey(table, l.sink, resource, namespace))
+		}
+	}
+	if none := placeKey(table, l.sink, resource, noPlace); table == tableDiskPlace && len(l.Places[resource]) == 0 {
+		r.set(none, nil)
+	} else if table == tableDiskPlace {
+		r.remove(none)
+	}
+}
+
+// noPlace is in the place of a namespace, and says that the layer of the disk has none of the resource.
+const noPlace = ""
 
 // settled notes that all of it is saved.
 func (s *SinkState) settled() {
-	for resource := range s.told {
-		s.places[resource] = maps.Clone(s.Places[resource])
+	if s.merged {
+		s.disk, s.merged = nil, false
 	}
-	s.mark = s.Mark
-	clear(s.told)
-	clear(s.pending)
-}
-
-// ForgetSink removes all that is known of the sink: it is new when it comes back.
-func (s *Store) ForgetSink(name string) error {
-	return s.write(func(r *rows) error {
-		for _, table := range []byte{tableRow, tableGrave, tablePlace} {
-			r.removeAll(sinkPrefix(table, name))
+	for _, l := range s.layers() {
+		for resource := range l.told {
+			l.places[resource] = maps.Clone(l.Places[resource])
 		}
-		r.remove(markKey(name))
-		return nil
-	})
+		clear(l.told)
+		clear(l.pending)
+	}
+	s.onDisk.Store(s.disk != nil)
+	s.mark = s.Mark
 }
 
-// Objects yields the objects that the sink has of the resource, in the namespace or with Others in all, whose joined
-// keys are after the given one, in the bytewise order of those keys, as they are saved when the loop begins. The loop
-// may take its time, and may break.
+// Objects yields the objects that the sink's log has of the resource, in the namespace or with Others in all, whose
+// joined keys are after the given one, in the bytewise order of those keys, as they are saved when the loop begins. The
+// loop may take its time, and may break.
 func (s *SinkState) Objects(resource, namespace, behind string) iter.Seq2[SinkObject, error] {
+	return s.rows(rowRange{tableRow, resource, namespace, behind}, parseRow)
+}
+
+// ObjectsOnDisk yields, as Objects does, those that something on disk is of, also where that is their end.
+func (s *SinkState) ObjectsOnDisk(resource, namespace, behind string) iter.Seq2[SinkObject, error] {
+	if !s.onDisk.Load() {
+		return func(func(SinkObject, error) bool) {}
+	}
+	return s.rows(rowRange{tableDiskRow, resource, namespace, behind}, parseDiskRow)
+}
+
+// rowRange is what of a table is read: one resource, after the joined key.
+type rowRange struct {
+	table                       byte
+	resource, namespace, behind string
+}
+
+func (l *layer) rows(of rowRange, parse func(value []byte) (Row, error)) iter.Seq2[SinkObject, error] {
 	return func(yield func(SinkObject, error) bool) {
-		prefix := resourcePrefix(nil, tableRow, s.Name, resource)
+		prefix := resourcePrefix(nil, of.table, l.sink, of.resource)
 		from := prefix
-		if namespace != Others {
-			from = append(append(slices.Clone(prefix), namespace...), '/')
+		if of.namespace != Others {
+			from = append(append(slices.Clone(prefix), of.namespace...), '/')
 		}
 		to := after(from)
-		if behind != "" {
-			from = append(append(slices.Clone(prefix), behind...), 0)
+		if of.behind != "" {
+			from = append(append(slices.Clone(prefix), of.behind...), 0)
 		}
-		view := s.db.db.NewSnapshot()
+		view := l.db.db.NewSnapshot()
 		defer func() { _ = view.Close() }() // it never fails
 		chunk := make([]SinkObject, 0, scanChunk)
 		part := &keyRange{prefix: len(prefix), from: from, to: to}
 		for part.from != nil {
 			var err error
-			if chunk, err = s.readRows(view, part, chunk[:0]); err != nil {
+			if chunk, err = l.readRows(view, part, chunk[:0], parse); err != nil {
 				yield(SinkObject{}, err)
 				return
 			}
 			for _, row := range chunk {
-				if row.Of.Resource = resource; !yield(row, nil) {
+				if row.Of.Resource = of.resource; !yield(row, nil) {
 					return
 				}
 			}
@@ -296,10 +658,12 @@ type SinkObject struct {
 
 // readRows appends rows of the range until dst is full, and takes what it has read from the range. Between two calls no
 // iterator is open, which would keep files and memtables alive for as long as the reader takes (I6).
-func (s *SinkState) readRows(view pebble.Reader, part *keyRange, dst []SinkObject) ([]SinkObject, error) {
+func (l *layer) readRows(
+	view pebble.Reader, part *keyRange, dst []SinkObject, parse func(value []byte) (Row, error),
+) ([]SinkObject, error) {
 	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: part.from, UpperBound: part.to})
 	if err != nil {
-		return nil, s.db.failed("read", err)
+		return nil, l.db.failed("read", err)
 	}
 	part.from = nil
 	var bad error
@@ -310,16 +674,25 @@ func (s *SinkState) readRows(view pebble.Reader, part *keyRange, dst []SinkObjec
 		}
 		var row SinkObject
 		row.Of.Key = change.ParseKey(string(iterator.Key()[part.prefix:]))
-		row.Row, bad = parseRow(iterator.Value())
+		row.Row, bad = parse(iterator.Value())
 		dst = append(dst, row)
 	}
 	if err := iterator.Close(); err != nil {
-		return nil, s.db.failed("read", err)
+		return nil, l.db.failed("read", err)
 	}
 	if bad != nil {
-		return nil, s.db.badValue("an object of sink "+s.Name, bad)
+		return nil, l.db.badValue("an object of sink "+l.sink, bad)
 	}
 	return dst, nil
+}
+
+// scanChunk is how many rows a scan reads at once.
+const scanChunk = 512
+
+// keyRange is what is still to be read of a scan.
+type keyRange struct {
+	prefix   int    // the length of what comes before the joined key
+	from, to []byte // from is nil at the end
 }
 
 // resourcePrefix is what the keys of the table begin with that are the sink's and of the resource.
@@ -332,8 +705,8 @@ func rowKey(dst []byte, table byte, sinkName string, of Object) []byte {
 	return appendKey(resourcePrefix(dst, table, sinkName, of.Resource), of.Key)
 }
 
-func placeKey(sinkName, resource, namespace string) []byte {
-	return append(resourcePrefix(nil, tablePlace, sinkName, resource), namespace...)
+func placeKey(table byte, sinkName, resource, namespace string) []byte {
+	return append(resourcePrefix(nil, table, sinkName, resource), namespace...)
 }
 
 // appendRow appends the value of a row: history, uid, version. Its table says whether it is a tombstone.
@@ -352,19 +725,38 @@ func parseRow(value []byte) (row Row, err error) {
 	return row, err
 }
 
+// appendDiskRow appends the value of a row of what is on disk: whether it is a tombstone, and the row.
+func appendDiskRow(dst []byte, row Row) []byte {
+	gone := byte(0)
+	if row.Gone {
+		gone = 1
+	}
+	return appendRow(append(dst, gone), row)
+}
+
+// parseDiskRow is the inverse of appendDiskRow.
+func parseDiskRow(value []byte) (row Row, err error) {
+	if len(value) == 0 || value[0] > 1 {
+		return Row{}, errValue
+	}
+	row, err = parseRow(value[1:])
+	row.Gone = value[0] == 1
+	return row, err
+}
+
 // The flags of a place.
 const (
 	comparisonOver = 1 << iota
 	comparisonFull
 	comparisonLost
-	comparisonAsked
+	placeLeft
 )
 
 // appendPlace appends a place: flags, position, highest version, comparison.
 func appendPlace(dst []byte, p Place) []byte {
 	flags := byte(0)
 	for flag, is := range map[byte]bool{
-		comparisonOver: p.Comparison.Over, comparisonFull: p.Comparison.Full, comparisonLost: p.Comparison.Lost, comparisonAsked: p.Asked,
+		comparisonOver: p.Comparison.Over, comparisonFull: p.Comparison.Full, comparisonLost: p.Comparison.Lost, placeLeft: p.Left,
 	} {
 		if is {
 			flags |= flag
@@ -374,12 +766,15 @@ func appendPlace(dst []byte, p Place) []byte {
 	for _, at := range []Point{p.At, p.High} {
 		dst = appendText(binary.AppendUvarint(dst, uint64(at.History)), at.Version)
 	}
-	return appendText(appendText(dst, p.Comparison.ID), p.Comparison.Namespace)
+	for _, text := range []string{p.Comparison.ID, p.Comparison.Namespace, string(p.Comparison.Reason), string(p.Asked), p.Selection} {
+		dst = appendText(dst, text)
+	}
+	return dst
 }
 
 // parsePlace is the inverse of appendPlace.
 func parsePlace(value []byte) (p Place, err error) {
-	if len(value) == 0 || value[0] >= comparisonAsked<<1 {
+	if len(value) == 0 || value[0] >= placeLeft<<1 {
 		return Place{}, errValue
 	}
 	flags, rest := value[0], value[1:]
@@ -394,11 +789,14 @@ func parsePlace(value []byte) (p Place, err error) {
 		}
 	}
 	c := &p.Comparison
-	c.Over, c.Full, c.Lost, p.Asked = flags&comparisonOver != 0, flags&comparisonFull != 0, flags&comparisonLost != 0, flags&comparisonAsked != 0
-	if c.ID, rest, err = cutText(rest); err == nil {
-		c.Namespace, rest, err = cutText(rest)
+	p.Left = flags&placeLeft != 0
+	c.Over, c.Full, c.Lost = flags&comparisonOver != 0, flags&comparisonFull != 0, flags&comparisonLost != 0
+	for _, text := range []*string{&c.ID, &c.Namespace, (*string)(&c.Reason), (*string)(&p.Asked), &p.Selection} {
+		if *text, rest, err = cutText(rest); err != nil {
+			return Place{}, err
+		}
 	}
-	if err == nil && len(rest) > 0 {
+	if len(rest) > 0 {
 		err = errValue
 	}
 	return p, err

@@ -90,7 +90,7 @@ func playState(t *testing.T, r *rand.Rand) {
 		i := h.next()
 		touched[i.Resource] = true
 		must(t, plain.Apply(&i, rows))
-		must(t, state.Told(&i))
+		must(t, state.Acked(&i))
 		if r.Intn(10) > 0 {
 			continue
 		}
@@ -100,7 +100,7 @@ func playState(t *testing.T, r *rand.Rand) {
 		clear(touched)
 		plain.Mark = "m" + strconv.Itoa(h.version)
 		state.Mark = plain.Mark
-		must(t, store.SaveSinks([]*SinkState{state}, Spools{}))
+		must(t, store.SaveSinks([]*SinkState{state}, Spools{}, nil))
 		saved, savedRows = clonePlaces(plain), maps.Clone(rows)
 		compareState(t, state, &saved, savedRows)
 		if r.Intn(4) == 0 {
@@ -116,7 +116,7 @@ func playState(t *testing.T, r *rand.Rand) {
 	state, err = store.LoadSink("lake")
 	must(t, err)
 	compareState(t, state, &saved, savedRows)
-	must(t, store.ForgetSink("lake"))
+	must(t, store.Forget("lake"))
 	state, err = store.LoadSink("lake")
 	must(t, err)
 	compareState(t, state, &Saved{Places: map[string]Places{}}, rowsInMemory{})
@@ -183,7 +183,7 @@ func compareObjects(t *testing.T, state *SinkState, rows rowsInMemory, resource,
 
 // FuzzPlacesReadBack is that a place is read as it was written, and that no bytes make the reader panic.
 func FuzzPlacesReadBack(f *testing.F) {
-	f.Add(appendPlace(nil, Place{At: Point{1, "12"}, Comparison: Comparison{ID: "12.3", Namespace: "x", Full: true}, Asked: true}))
+	f.Add(appendPlace(nil, Place{At: Point{1, "12"}, Comparison: Comparison{ID: "12.3", Namespace: "x", Full: true}, Asked: change.Requested}))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		place, err := parsePlace(value)
 		if err != nil {

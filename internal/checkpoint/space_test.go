@@ -30,9 +30,9 @@ func TestI5FullDiskRefusesAndGoesOn(t *testing.T) {
 	vol.free.Store(1 << 30)
 	s, err := Open(context.Background(), dir, Options{Logger: quiet(), usage: vol.usage})
 	must(t, err)
-	must(t, s.Commit(numbered(1)))
+	must(t, commitNumbered(s, 1))
 	vol.free.Store(12 << 20)
-	err = s.Commit(numbered(2))
+	err = commitNumbered(s, 2)
 	want := "commit state " + dir + ": only 12 MiB free, 64 MiB needed: free space or enlarge the volume; nothing is lost, saving continues when there is space"
 	var full *disk.FullError
 	if !errors.As(err, &full) || err.Error() != want {
@@ -43,7 +43,7 @@ func TestI5FullDiskRefusesAndGoesOn(t *testing.T) {
 	}
 	must(t, s.Commit(Batch{}))
 	vol.free.Store(64 << 20)
-	must(t, s.Commit(numbered(2)))
+	must(t, commitNumbered(s, 2))
 	must(t, s.Close())
 
 	vol.free.Store(0)
@@ -60,7 +60,7 @@ func TestI5UnknownDiskSizeIsNotFull(t *testing.T) {
 		return vfs.DiskUsage{}, nil
 	}})
 	must(t, err)
-	must(t, s.Commit(numbered(1)))
+	must(t, commitNumbered(s, 1))
 	must(t, s.Close())
 	_, err = Open(context.Background(), t.TempDir(), Options{Logger: quiet(), usage: func(string) (vfs.DiskUsage, error) {
 		return vfs.DiskUsage{}, syscall.EIO
@@ -96,7 +96,7 @@ func TestI5DiskFilledByOthers(t *testing.T) {
 	})
 	must(t, err)
 	full.Store(true)
-	must(t, s.Commit(numbered(1)))
+	must(t, commitNumbered(s, 1))
 	if asked.Load() < 3 {
 		t.Error("the commit did not wait for space")
 	}

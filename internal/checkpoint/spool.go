@@ -38,6 +38,9 @@ func (s *spools) put(b *rows, chunks map[string][]fifo.Chunk, extents map[string
 		for n := s.reclaimedOf(name).spool[fifo.Ahead].First; n < spool[fifo.Ahead].First; n++ { // these are few
 			b.remove(spoolKey(name, fifo.Ahead, n))
 		}
+		if spool.Empty() { // what was cut and redacted by earlier rules than today's is not to stay (I9)
+			b.removeAll(sinkPrefix(tableSpool, name))
+		}
 	}
 }
 
@@ -115,6 +118,13 @@ func (s *spools) reclaimedOf(sinkName string) *reclaimed {
 		s.reclaimed[sinkName] = &reclaimed{}
 	}
 	return s.reclaimed[sinkName]
+}
+
+// forgetReclaimed notes that the sink's spool is gone: the next one begins with the first chunk again.
+func (s *spools) forgetReclaimed(sinkName string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.reclaimed, sinkName)
 }
 
 // reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below

@@ -6,7 +6,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // steer commits what is done with a snapshot that is owed.
@@ -26,16 +25,11 @@ func TestI5ASnapshotThatIsPausedKeepsItsPlace(t *testing.T) {
 	s = open(t, dir)
 	of.Paused = true
 	wantPending(t, s, of)
-	must(t, s.Commit(Batch{Records: []*change.Record{synced("lake", "b", change.Snapshot{Reason: change.Requested, Ordered: true})}}))
-	must(t, s.Close())
-	s = open(t, dir)
-	of.After = "shop/b"
-	wantPending(t, s, of)
 	steer(t, s, Resume, of)
 	of.Paused = false
 	wantPending(t, s, of)
 	steer(t, s, Pause, of)
-	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Requested)}})) // its end was under way
+	must(t, s.Pay(of)) // its end was under way
 	wantPending(t, s)
 }
 
@@ -60,7 +54,7 @@ func TestI4TheEndOfASnapshotThatWasStoppedPaysForNoOther(t *testing.T) {
 	if next.ID() == of.ID() {
 		t.Error("it has the ID of the one that was stopped")
 	}
-	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Requested)}}))
+	must(t, s.Pay(of))
 	steer(t, s, Stop, of) // of an older generation
 	wantPending(t, s, next)
 }
@@ -78,13 +72,13 @@ func TestAResyncIsOwedFromItsPauseOn(t *testing.T) {
 	wantPending(t, s, paused)
 	steer(t, s, Resume, resync)
 	wantPending(t, s, resync)
-	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Resync)}}))
+	must(t, s.Pay(resync))
 	wantPending(t, s)
 	steer(t, s, Pause, owe("lake", "pods", change.Requested)) // which is paid: it is not owed by its pause
 	wantPending(t, s)
 }
 
-// TestI4LimitedSnapshotsAreOwedAndPaidByThemselves, also over a crash, and are gone with their subscription.
+// TestI4LimitedSnapshotsAreOwedAndPaidByThemselves, also over a crash, and are gone with their sink.
 func TestI4LimitedSnapshotsAreOwedAndPaidByThemselves(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -99,16 +93,11 @@ func TestI4LimitedSnapshotsAreOwedAndPaidByThemselves(t *testing.T) {
 	s = open(t, dir)
 	web.Paused = true
 	wantPending(t, s, whole, web, shop)
-	end := paid("lake", change.Requested)
-	end.Snapshot.Limits = shop.Limits
-	must(t, s.Commit(Batch{Records: []*change.Record{end}}))
+	must(t, s.Pay(shop))
 	wantPending(t, s, whole, web)
-	must(t, s.Commit(Batch{Records: []*change.Record{paid("lake", change.Requested)}}))
+	must(t, s.Pay(whole))
 	wantPending(t, s, web)
-	must(t, s.Commit(Batch{Left: []Subscription{{"lake", "pods"}}}))
-	wantPending(t, s)
-	must(t, s.Commit(Batch{PendingSnapshots: []PendingSnapshot{shop}, Marks: map[string]sink.Mark{"lake": "1"}}))
-	must(t, s.Retain(nil))
+	must(t, s.Forget("lake"))
 	wantPending(t, s)
 	must(t, s.db.Set(append([]byte{tableLimited}, "lake\x00pods\x00requested\x00{"...), nil, pebble.Sync))
 	if _, err := s.PendingSnapshots(); err == nil {

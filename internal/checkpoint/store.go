@@ -1,9 +1,7 @@
 package checkpoint
 
-import "context"
-
 // Store is the saved state of one exporter: one directory, owned by one process at a time (I10). Each of its parts
-// knows one thing; Commit changes all of them together (I5). All methods but Close may be called from several
+// knows one thing. All methods but Close may be called from several
 // goroutines; none may be called after Close, and scans must have ended before it.
 //
 // Its errors are a *disk.FullError where the volume is full, in which case the same call works later, a *DamagedError
@@ -12,53 +10,8 @@ type Store struct {
 	*database
 
 	identity         // which cluster's changes these are
-	streams          // how far each stream is delivered, and what it is of
-	inventory        // which version of each object the sinks have
+	streams          // what each stream is of
 	images           // the objects themselves, as they were delivered last
-	sinks            // where each sink stands in its own log
-	subscriptions    // which streams each sink takes
 	pendingSnapshots // the snapshots that sinks are owed
-	absences         // what sinks miss
-	heard            // what was asked for through sinks' brokers
 	spools           // queues on disk
-}
-
-// Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
-// state: one that is damaged, newer, or in use is refused with a *DamagedError, *NewerError or *InUseError, a full
-// volume with a *disk.FullError, and a missing state that is opened read-only with ErrNoState.
-//
-// Open gives up when ctx ends; what is still under way then ends by itself, and releases the directory.
-func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
-	d, err := newDatabase(ctx, dir, opts.withDefaults())
-	if err != nil {
-		return nil, err
-	}
-	z := &zipper{}
-	s := &Store{
-		database: d, identity: identity{d}, streams: streams{d}, inventory: inventory{d}, images: images{d},
-		sinks: sinks{d, z}, subscriptions: subscriptions{d}, pendingSnapshots: pendingSnapshots{d}, absences: absences{database: d}, heard: heard{d},
-		spools: spools{database: d, codec: newCodec(z), reclaimed: map[string]*reclaimed{}},
-	}
-	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.spools.load, s.absences.load, d.record) }); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// record begins to tell the journal. Without one, that the log has all of the state counts no more: what follows may
-// change it.
-func (d *database) record() error {
-	if d.opts.Journal == nil {
-		return d.forgetLogged()
-	}
-	r := &recorder{to: d.opts.Journal, spooled: map[string]bool{}}
-	err := d.each([]byte{tableSpooled}, func(key, value []byte) error {
-		return r.note(&one{kind: changeSet, key: key, value: value})
-	})
-	if err != nil {
-		return d.badValue("a spool", err)
-	}
-	d.recorder = r
-	r.tell(nil)
-	return nil
 }

@@ -1,77 +1,14 @@
 package checkpoint
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // streams are what the state knows of each stream beside its objects.
 type streams struct{ *database }
-
-// Position is how far the stream is delivered, false where the state does not know the stream.
-func (s streams) Position(stream string) (change.Position, bool, error) {
-	value, found, err := s.get(positionKey(stream))
-	if err != nil || !found {
-		return change.Position{}, false, err
-	}
-	position, err := parsePosition(value)
-	if err != nil {
-		return change.Position{}, false, s.badValue("the position of "+stream, err)
-	}
-	return position, true, nil
-}
-
-// Positions are those of all streams, by name.
-func (s streams) Positions() (map[string]change.Position, error) {
-	positions := map[string]change.Position{}
-	err := s.each([]byte{tablePosition}, func(key, value []byte) error {
-		position, err := parsePosition(value)
-		if err != nil {
-			return s.badValue("the position of "+string(key[1:]), err)
-		}
-		positions[string(key[1:])] = position
-		return nil
-	})
-	return positions, err
-}
-
-// Streams are the names of the streams that the state knows anything of, sorted.
-func (s streams) Streams() ([]string, error) {
-	positions, err := s.Positions()
-	if err != nil {
-		return nil, err
-	}
-	iterator, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{tableInventory}, UpperBound: []byte{tableInventory + 1}})
-	if err != nil {
-		return nil, s.failed("read", err)
-	}
-	for valid := iterator.First(); valid; {
-		stream, ok := inventoryStream(iterator.Key())
-		if !ok {
-			_ = iterator.Close() // the value is the worse news
-			return nil, s.badValue("the inventory", errValue)
-		}
-		if _, known := positions[stream]; !known {
-			positions[stream] = change.Position{}
-		}
-		valid = iterator.SeekGE(after(inventoryPrefix(stream)))
-	}
-	if err := iterator.Close(); err != nil {
-		return nil, s.failed("read", err)
-	}
-	return slices.Sorted(maps.Keys(positions)), nil
-}
-
-// SetPosition overwrites the stream's position and nothing else.
-func (s streams) SetPosition(stream string, position change.Position) error {
-	return s.set(positionKey(stream), appendPosition(nil, position))
-}
 
 // Resource is what the stream of the name is of, false where the state does not know. A stream outlives its resource:
 // the sinks are still to be told that its objects are gone. What is on disk of it may outlive the stream.

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// The flags of an inventory value. A million objects are kept, so the common shapes are: a uid is 16 bytes, a
+// The flags of a row's value. A million objects are kept, so the common shapes are: a uid is 16 bytes, a
 // resourceVersion a varint. Anything else is kept as text, so that what is read is exactly what was written.
 const (
 	uidBinary     = 1 << 0
@@ -20,7 +19,7 @@ const (
 // errValue is a value that no version of the exporter wrote.
 var errValue = errors.New("a value has an unknown format")
 
-// appendEntry appends the value of an inventory entry: flags, uid, resourceVersion.
+// appendEntry appends the value of an object: flags, uid, resourceVersion.
 func appendEntry(dst []byte, uid, version string) []byte {
 	at := len(dst)
 	dst = append(dst, 0)
@@ -100,32 +99,6 @@ func parseVersion(text string) (uint64, bool) {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	return n, err == nil
-}
-
-// appendPosition appends a position: complete, resourceVersion, epoch, selector.
-func appendPosition(dst []byte, p change.Position) []byte {
-	complete := byte(0)
-	if p.Complete {
-		complete = 1
-	}
-	dst = appendText(append(dst, complete), p.ResourceVersion)
-	return append(appendText(dst, p.Epoch), p.Selector...)
-}
-
-// parsePosition is the inverse of appendPosition.
-func parsePosition(value []byte) (change.Position, error) {
-	if len(value) == 0 || value[0] > 1 {
-		return change.Position{}, errValue
-	}
-	version, rest, err := cutText(value[1:])
-	if err != nil {
-		return change.Position{}, err
-	}
-	epoch, selector, err := cutText(rest)
-	if err != nil {
-		return change.Position{}, err
-	}
-	return change.Position{ResourceVersion: version, Complete: value[0] == 1, Epoch: epoch, Selector: string(selector)}, nil
 }
 
 // appendText appends a text with its length in front.

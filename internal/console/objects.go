@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/control"
 )
@@ -35,9 +36,9 @@ func PrintObjects(objects iter.Seq2[control.Object, error], out io.Writer) (n in
 			return n, errors.Join(err, table.Flush())
 		}
 		if n == 0 {
-			table.row("STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION")
+			table.row("STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION", "SINKS")
 		}
-		table.row(object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion)
+		table.row(object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion, strings.Join(object.Sinks, ","))
 		if n++; n%alignEvery == 0 {
 			if err := table.Flush(); err != nil {
 				return n, fmt.Errorf("write the inventory: %w", err)

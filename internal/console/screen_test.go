@@ -88,7 +88,7 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 			return 2, PrintReconciles(map[string]control.Reconcile{"roles": {Reason: hostile, Time: time.Now()}}, out)
 		},
 		"checkpoint": func(out *Screen) (int, error) {
-			return 7, PrintState(&control.State{Cluster: "c", Streams: map[string]control.StreamState{"roles": {Selector: hostile}}}, out)
+			return 7, PrintState(&control.State{Cluster: "c", Streams: map[string]control.StreamState{"roles": {Sinks: map[string]control.SinkState{"bus": {Selector: hostile}}}}}, out)
 		},
 	} {
 		var shown bytes.Buffer

@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/control"
 )
@@ -13,15 +12,13 @@ import (
 func PrintState(s *control.State, out io.Writer) error {
 	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
 	table := newGrid(out)
-	table.row("STREAM", "RESOURCEVERSION", "COMPLETE", "OBJECTS", "SELECTOR")
-	complete := true
+	table.row("STREAM", "SINK", "RESOURCEVERSION", "OBJECTS", "COMPARING", "SELECTOR")
 	for _, name := range slices.Sorted(maps.Keys(s.Streams)) {
-		p := s.Streams[name]
-		complete = complete && (p.Complete || p.ResourceVersion == "")
-		table.row(name, p.ResourceVersion, p.Complete, p.Objects, p.Selector)
-	}
-	if !complete {
-		table.row("COMPLETE false: more changes of the same version may follow, so the watch goes on one version below. Nothing is wrong.")
+		sinks := s.Streams[name].Sinks
+		for _, sink := range slices.Sorted(maps.Keys(sinks)) {
+			p := sinks[sink]
+			table.row(name, sink, p.ResourceVersion, p.Objects, p.Comparing, p.Selector)
+		}
 	}
 	table.gap()
 	table.row("SINK", "MARK")
@@ -34,13 +31,6 @@ func PrintState(s *control.State, out io.Writer) error {
 	}
 	for i := range s.Owed {
 		table.row(s.Owed[i].Sink, whatOf(&s.Owed[i]), reasonOf(&s.Owed[i]))
-	}
-	if len(s.Absent) > 0 {
-		table.gap()
-		table.row("SINK", "MISSES", "SINCE")
-	}
-	for _, absent := range s.Absent {
-		table.row(absent.Sink, absent.Stream, absent.Since.Format(time.RFC3339))
 	}
 	return table.Flush()
 }

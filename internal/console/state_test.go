@@ -7,17 +7,19 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
-// TestAPositionThatIsNotCompleteIsExplainedWhereItIsShown, and nowhere else.
-func TestAPositionThatIsNotCompleteIsExplainedWhereItIsShown(t *testing.T) {
-	for complete, want := range map[bool]string{
-		true: "pods    7                true      1        \n\n",
-		false: "pods    7                false     1        \n" +
-			"COMPLETE false: more changes of the same version may follow, so the watch goes on one version below. Nothing is wrong.\n\n",
-	} {
-		var b strings.Builder
-		state := &control.State{Streams: map[string]control.StreamState{"pods": {ResourceVersion: "7", Complete: complete, Objects: 1}}}
-		if err := PrintState(state, &b); err != nil || !strings.Contains(b.String(), want) {
-			t.Errorf("complete %v: %v\n%s\nwant in it:\n%s", complete, err, b.String(), want)
+// TestEachSinkHasItsOwnPosition on a line of its own, and the comparison that is under way.
+func TestEachSinkHasItsOwnPosition(t *testing.T) {
+	var b strings.Builder
+	state := &control.State{Streams: map[string]control.StreamState{"pods": {Sinks: map[string]control.SinkState{
+		"bus": {ResourceVersion: "7", Objects: 1}, "lake": {ResourceVersion: "5", Objects: 2, Comparing: "gone"},
+	}}}}
+	if err := PrintState(state, &b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"STREAM SINK RESOURCEVERSION OBJECTS COMPARING SELECTOR", "pods bus 7 1", "pods lake 5 2 gone"} {
+		if got := strings.Join(strings.Fields(lines[i+2]), " "); got != want {
+			t.Errorf("line %d is %q, want %q", i, got, want)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (c *Client) Checkpoint(ctx context.Context) (*State, error) {
 // Inventory asks for objects. They come as they are read; after an error there are no more.
 func (c *Client) Inventory(ctx context.Context, query Query) iter.Seq2[Object, error] {
 	values := url.Values{}
-	for key, value := range map[string]string{"resource": query.Resource, "namespace": query.Namespace, "name": query.Name, "uid": query.UID} {
+	for key, value := range map[string]string{"resource": query.Resource, "namespace": query.Namespace, "name": query.Name, "uid": query.UID, "sink": query.Sink} {
 		if value != "" {
 			values.Set(key, value)
 		}

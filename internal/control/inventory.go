@@ -2,6 +2,8 @@ package control
 
 import (
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -14,31 +16,43 @@ type Query struct {
 	Namespace string
 	Name      string
 	UID       string
+	Sink      string
 }
 
-// Object is one object as the sinks have it. It is what the inventory keeps: never the object itself.
+// Object is one object as sinks have it. It is what the inventory keeps: never the object itself.
 type Object struct {
-	Stream          string `json:"stream"`
-	Namespace       string `json:"namespace,omitempty"`
-	Name            string `json:"name"`
-	UID             string `json:"uid"`
-	ResourceVersion string `json:"resourceVersion"` // that was delivered last
+	Stream          string   `json:"stream"`
+	Namespace       string   `json:"namespace,omitempty"`
+	Name            string   `json:"name"`
+	UID             string   `json:"uid"`
+	ResourceVersion string   `json:"resourceVersion"` // that was delivered last
+	Sinks           []string `json:"sinks"`           // that have it so
 }
 
 // Inventory is what Find needs of checkpoint.Store.
 type Inventory interface {
-	Lookup(stream string, key change.Key) (change.Entry, bool, error)
-	Select(stream string, filter checkpoint.Filter) iter.Seq2[change.Entry, error]
+	RowOf(sinkName string, of checkpoint.Object) (checkpoint.Row, error)
+	Select(sinkNames []string, resource string, query checkpoint.Query) iter.Seq2[checkpoint.SinkRow, error]
 }
 
-// Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys.
-// After an error it yields nothing more. A namespace is read alone, and an object of which both namespace and name are
-// known is looked up; anything else reads the streams from end to end, with a fixed amount of memory (I6).
-func Find(store Inventory, streams []string, query Query) iter.Seq2[Object, error] {
+// Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys,
+// once for all sinks that have them alike. After an error it yields nothing more. A namespace is read alone, and an
+// object of which both namespace and name are known is looked up; anything else reads the streams from end to end, with
+// a fixed amount of memory (I6).
+func Find(store Inventory, sinks, streams []string, query Query) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, stream := range streams {
-			for entry, err := range findIn(store, stream, query) {
-				object := Object{stream, entry.Key.Namespace, entry.Key.Name, entry.UID, entry.ResourceVersion}
+			in := query
+			if namespace := stream[:max(0, strings.LastIndex(stream, "/"))]; namespace != "" {
+				if query.Namespace != "" && query.Namespace != namespace {
+					continue
+				}
+				in.Namespace = namespace
+			}
+			for object, err := range alike(stream, rowsOf(store, sinks, resourceOf(stream), in)) {
+				if err == nil && in.Namespace == "" && slices.Contains(streams, object.Namespace+"/"+stream) {
+					continue // it is of that one
+				}
 				if !yield(object, err) || err != nil {
 					return
 				}
@@ -47,27 +61,68 @@ func Find(store Inventory, streams []string, query Query) iter.Seq2[Object, erro
 	}
 }
 
-func findIn(store Inventory, stream string, query Query) iter.Seq2[change.Entry, error] {
-	if query.Namespace != "" && query.Name != "" {
-		return lookUp(store, stream, query)
+// alike makes one object of rows of one key that are the same.
+func alike(stream string, rows iter.Seq2[checkpoint.SinkRow, error]) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		var key change.Key
+		var same []Object
+		flush := func() bool {
+			for _, object := range same {
+				if !yield(object, nil) {
+					return false
+				}
+			}
+			same = same[:0]
+			return true
+		}
+		for row, err := range rows {
+			if err != nil {
+				if flush() {
+					yield(Object{}, err)
+				}
+				return
+			}
+			if row.Of.Key != key && !flush() {
+				return
+			}
+			key = row.Of.Key
+			at := slices.IndexFunc(same, func(o Object) bool { return o.UID == row.UID && o.ResourceVersion == row.At.Version })
+			if at < 0 {
+				at, same = len(same), append(same, Object{stream, key.Namespace, key.Name, row.UID, row.At.Version, nil})
+			}
+			same[at].Sinks = append(same[at].Sinks, row.Sink)
+		}
+		flush()
 	}
-	return func(yield func(change.Entry, error) bool) {
-		for entry, err := range store.Select(stream, checkpoint.Filter{Namespace: query.Namespace, UID: query.UID}) {
-			if err == nil && query.Name != "" && entry.Key.Name != query.Name {
+}
+
+func rowsOf(store Inventory, sinks []string, resource string, query Query) iter.Seq2[checkpoint.SinkRow, error] {
+	if query.Namespace != "" && query.Name != "" {
+		return lookUp(store, sinks, resource, query)
+	}
+	return func(yield func(checkpoint.SinkRow, error) bool) {
+		for row, err := range store.Select(sinks, resource, checkpoint.Query{Namespace: query.Namespace, UID: query.UID}) {
+			if err == nil && query.Name != "" && row.Of.Key.Name != query.Name {
 				continue
 			}
-			if !yield(entry, err) {
+			if !yield(row, err) {
 				return
 			}
 		}
 	}
 }
 
-func lookUp(store Inventory, stream string, query Query) iter.Seq2[change.Entry, error] {
-	return func(yield func(change.Entry, error) bool) {
-		entry, found, err := store.Lookup(stream, change.Key{Namespace: query.Namespace, Name: query.Name})
-		if err != nil || found && (query.UID == "" || query.UID == entry.UID) {
-			yield(entry, err)
+func lookUp(store Inventory, sinks []string, resource string, query Query) iter.Seq2[checkpoint.SinkRow, error] {
+	return func(yield func(checkpoint.SinkRow, error) bool) {
+		of := checkpoint.Object{Resource: resource, Key: change.Key{Namespace: query.Namespace, Name: query.Name}}
+		for _, name := range sinks {
+			row, err := store.RowOf(name, of)
+			if err == nil && (!row.Exists() || query.UID != "" && query.UID != row.UID) {
+				continue
+			}
+			if !yield(checkpoint.SinkRow{Sink: name, SinkObject: checkpoint.SinkObject{Of: of, Row: row}}, err) {
+				return
+			}
 		}
 	}
 }

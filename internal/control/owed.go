@@ -1,8 +1,6 @@
 package control
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -55,20 +53,4 @@ func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
 		owed = append(owed, owedOf(&pendingSnapshots[i]))
 	}
 	return owed, err
-}
-
-// WithDue adds the resyncs that are due, which are not saved, and sorts by sink, stream and reason.
-func WithDue(owed []Owed, due []checkpoint.PendingSnapshot) []Owed {
-	for i := range due {
-		same := func(o Owed) bool {
-			return o.Sink == due[i].Sink && o.Stream == due[i].Stream && o.Reason == string(due[i].Reason) && o.Limits == due[i].Limits
-		}
-		if due[i].Reason == change.Resync && !slices.ContainsFunc(owed, same) {
-			owed = append(owed, owedOf(&due[i]))
-		}
-	}
-	slices.SortStableFunc(owed, func(a, b Owed) int {
-		return cmp.Or(cmp.Compare(a.Sink, b.Sink), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Reason, b.Reason))
-	})
-	return owed
 }

@@ -103,9 +103,6 @@ func groupsOf(meant []meaning) []string {
 	return slices.Compact(resources)
 }
 
-// resourceOf is the resource of a stream: that of "shop/secrets" is "secrets".
-func resourceOf(stream string) string { return stream[strings.LastIndex(stream, "/")+1:] }
-
 func allOf(streams []Stream) []string {
 	var names []string
 	for _, stream := range streams {

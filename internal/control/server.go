@@ -175,11 +175,11 @@ func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
 // readQuery refuses what it does not know: a misspelt filter would list everything.
 func readQuery(r *http.Request) (Query, error) {
 	var query Query
-	known := map[string]*string{"resource": &query.Resource, "namespace": &query.Namespace, "name": &query.Name, "uid": &query.UID}
+	known := map[string]*string{"resource": &query.Resource, "namespace": &query.Namespace, "name": &query.Name, "uid": &query.UID, "sink": &query.Sink}
 	for key, values := range r.URL.Query() {
 		into := known[key]
 		if into == nil || len(values) != 1 {
-			return query, &RefusedError{fmt.Sprintf("query %s: want each at most once of name, namespace, resource, uid", key)}
+			return query, &RefusedError{fmt.Sprintf("query %s: want each at most once of name, namespace, resource, sink, uid", key)}
 		}
 		*into = values[0]
 	}

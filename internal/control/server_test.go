@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -242,7 +243,7 @@ func TestInventoryIsStreamed(t *testing.T) {
 					return
 				}
 			}
-			if !yield(Object{Stream: "pods", Namespace: "shop", Name: fmt.Sprintf("web-%d", i), UID: "u", ResourceVersion: "7"}, nil) {
+			if !yield(Object{Stream: "pods", Namespace: "shop", Name: fmt.Sprintf("web-%d", i), UID: "u", ResourceVersion: "7", Sinks: []string{"out"}}, nil) {
 				return
 			}
 		}
@@ -252,7 +253,7 @@ func TestInventoryIsStreamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (Object{"pods", "shop", fmt.Sprintf("web-%d", n), "u", "7"}); object != want {
+		if want := (Object{"pods", "shop", fmt.Sprintf("web-%d", n), "u", "7", []string{"out"}}); !reflect.DeepEqual(object, want) {
 			t.Fatalf("got %+v, want %+v", object, want)
 		}
 		if n++; n == 1 {

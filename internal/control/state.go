@@ -1,8 +1,12 @@
 package control
 
 import (
-	"time"
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
@@ -15,49 +19,55 @@ type State struct {
 	Streams  map[string]StreamState `json:"streams"`
 	Marks    map[string]string      `json:"marks"`
 	Owed     []Owed                 `json:"owed,omitempty"`
-	Absent   []Absent               `json:"absent,omitempty"`
-}
-
-// Absent is a stream that a sink misses, and what is kept for the day when it is back.
-type Absent struct {
-	Sink   string    `json:"sink"`
-	Stream string    `json:"stream"`
-	Since  time.Time `json:"since"`
 }
 
 // StreamState is what is saved of one stream.
 type StreamState struct {
-	ResourceVersion string `json:"resourceVersion"`
-	Complete        bool   `json:"complete"`
-	Selector        string `json:"selector,omitempty"`
-	Objects         int    `json:"objects"` // in the inventory
+	ResourceVersion string               `json:"resourceVersion"` // the lowest of the sinks
+	Sinks           map[string]SinkState `json:"sinks"`
 }
 
-// ReadState reads the document from an open state. It counts the inventory, which reads all of it.
+// SinkState is what is saved of one stream for one sink.
+type SinkState struct {
+	ResourceVersion string        `json:"resourceVersion"`
+	Selector        string        `json:"selector,omitempty"`
+	Objects         int           `json:"objects"`             // that the sink has
+	Comparing       change.Reason `json:"comparing,omitempty"` // with the cluster, and why
+}
+
+// ReadState reads the document from an open state. It counts the objects, which reads all of them.
 func ReadState(store *checkpoint.Store) (*State, error) {
 	cluster, _, err := store.Cluster()
 	if err != nil {
 		return nil, err
 	}
 	state := &State{Cluster: cluster.Name, ClusterUID: cluster.UID, Streams: map[string]StreamState{}, Marks: map[string]string{}}
-	positions, err := store.Positions()
-	if err != nil {
-		return nil, err
-	}
-	streams, err := store.Streams()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range streams {
-		objects, err := store.Count(name)
-		if err != nil {
-			return nil, err
-		}
-		p := positions[name]
-		state.Streams[name] = StreamState{p.ResourceVersion, p.Complete, p.Selector, objects}
-	}
 	if state.Clusters, err = store.Clusters(); err != nil {
 		return nil, err
+	}
+	streams, err := SavedStreams(store)
+	if err != nil {
+		return nil, err
+	}
+	places, err := store.Places()
+	if err != nil {
+		return nil, err
+	}
+	for i := range streams {
+		s := StreamState{Sinks: map[string]SinkState{}}
+		for _, name := range slices.Sorted(maps.Keys(places)) {
+			found, is, err := readSink(store, name, places[name], &streams[i])
+			if err != nil {
+				return nil, err
+			}
+			if !is {
+				continue
+			}
+			if s.Sinks[name] = found; s.ResourceVersion == "" || found.ResourceVersion != "" && change.CompareVersions(found.ResourceVersion, s.ResourceVersion) < 0 {
+				s.ResourceVersion = found.ResourceVersion
+			}
+		}
+		state.Streams[streams[i].String()] = s
 	}
 	marks, err := store.Marks()
 	if err != nil {
@@ -66,13 +76,49 @@ func ReadState(store *checkpoint.Store) (*State, error) {
 	for name, mark := range marks {
 		state.Marks[name] = string(mark)
 	}
-	absences, err := store.Absences()
+	state.Owed, err = ReadOwed(store)
+	return state, err
+}
+
+// readSink reads what is saved of the stream for the sink; is is false where that is nothing.
+func readSink(store *checkpoint.Store, name string, of map[string]checkpoint.Places, stream *change.Stream) (s SinkState, is bool, err error) {
+	resource, scope := stream.Resource.String(), checkpoint.ScopeOf(stream)
+	of[resource].Each(scope, func(_ string, place checkpoint.Place) {
+		if s.Selector, is = place.Selection, true; place.Comparison.UnderWay() {
+			s.Comparing = cmp.Or(place.Comparison.Reason, change.Stale)
+		}
+	})
+	if !is {
+		return s, false, nil
+	}
+	s.ResourceVersion = of[resource].Lowest(scope).Version
+	s.Objects, err = store.CountRows(name, resource, scope)
+	return s, true, err
+}
+
+// SavedStreams are those that the state knows, in the order of their names. What a sink has of a resource that no
+// stream is known of any more counts as one of all namespaces.
+func SavedStreams(store *checkpoint.Store) ([]change.Stream, error) {
+	streams, err := store.KnownStreams()
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range absences {
-		state.Absent = append(state.Absent, Absent{Sink: a.Sink, Stream: a.Stream, Since: a.Since.UTC()})
+	sinks, err := store.KnownSinks()
+	if err != nil {
+		return nil, err
 	}
-	state.Owed, err = ReadOwed(store)
-	return state, err
+	for _, name := range sinks {
+		resources, err := store.ResourcesOf(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range resources {
+			if !slices.ContainsFunc(streams, func(s change.Stream) bool { return s.Resource.String() == resource }) {
+				plural, group, _ := strings.Cut(resource, ".")
+				streams = append(streams, change.Stream{Resource: change.Resource{Group: group, Name: plural}})
+			}
+		}
+	}
+	slices.SortFunc(streams, func(a, b change.Stream) int { return cmp.Compare(a.String(), b.String()) })
+	return streams, nil
 }

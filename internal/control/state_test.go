@@ -15,7 +15,6 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 func open(t *testing.T, dir string) *checkpoint.Store {
@@ -33,22 +32,33 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// put saves objects, each given as stream, namespace, name and uid.
+// put saves objects of sink out, each given as stream, namespace, name and uid.
 func put(t *testing.T, store *checkpoint.Store, objects [][4]string) {
 	t.Helper()
+	saved, err := store.LoadSink("out")
+	must(t, err)
 	for i, o := range objects {
-		version := fmt.Sprint(i + 1)
 		namespace, _, found := strings.Cut(o[0], "/")
 		if !found {
 			namespace = ""
 		}
-		stream := &change.Stream{Resource: change.Resource{Name: resourceOf(o[0])}, Namespace: namespace}
-		must(t, store.Commit(checkpoint.Batch{Records: []*change.Record{{
-			Stream: stream, Op: change.Added,
-			Key: change.Key{Namespace: o[1], Name: o[2]}, UID: o[3], ResourceVersion: version,
-			Position: change.Position{ResourceVersion: version, Complete: true},
-		}}}))
+		stream := change.Stream{Resource: change.Resource{Name: resourceOf(o[0])}, Namespace: namespace}
+		must(t, store.KnowStreams([]change.Stream{stream}))
+		scope, at := checkpoint.ScopeOf(&stream), checkpoint.Point{History: 1, Version: fmt.Sprint(i + 1)}
+		selector := ""
+		if saved.Places[resourceOf(o[0])] == nil || saved.Places[resourceOf(o[0])][string(scope)].At.History == 0 {
+			must(t, saved.Acked(&checkpoint.Item{
+				Kind: checkpoint.Begin, Resource: resourceOf(o[0]), Scope: scope, At: at, Selection: &selector,
+				Comparison: checkpoint.Comparison{ID: "1.1", Over: true, Namespace: string(scope)},
+			}))
+		}
+		must(t, saved.Acked(&checkpoint.Item{
+			Kind: checkpoint.Told, Resource: resourceOf(o[0]), Scope: scope, At: at, Given: at,
+			Key: change.Key{Namespace: o[1], Name: o[2]}, UID: o[3],
+		}))
 	}
+	saved.Mark = "12"
+	must(t, store.SaveSinks([]*checkpoint.SinkState{saved}, checkpoint.Spools{}, nil))
 }
 
 // TestFindIsWhatIsAskedFor compares every query with all objects, filtered by hand.
@@ -70,7 +80,7 @@ func TestFindIsWhatIsAskedFor(t *testing.T) {
 				want := slices.DeleteFunc(slices.Clone(all), func(o Object) bool {
 					return namespace != "" && o.Namespace != namespace || name != "" && o.Name != name || uid != "" && o.UID != uid
 				})
-				if got := find(t, store, streams, q); !slices.Equal(got, want) {
+				if got := find(t, store, streams, q); !reflect.DeepEqual(got, want) {
 					t.Errorf("%+v finds %+v, want %+v", q, got, want)
 				}
 			}
@@ -81,7 +91,7 @@ func TestFindIsWhatIsAskedFor(t *testing.T) {
 func find(t *testing.T, store *checkpoint.Store, streams []string, q Query) []Object {
 	t.Helper()
 	found := []Object{}
-	for object, err := range Find(store, streams, q) {
+	for object, err := range Find(store, []string{"out"}, streams, q) {
 		must(t, err)
 		found = append(found, object)
 	}
@@ -92,11 +102,11 @@ func TestStateIsReadWhole(t *testing.T) {
 	store := open(t, t.TempDir())
 	must(t, store.SetCluster(checkpoint.Cluster{Name: "dev", UID: "c"}))
 	put(t, store, [][4]string{{"pods", "a", "web", "u1"}, {"pods", "b", "web", "u2"}, {"nodes", "", "n", "u3"}})
-	must(t, store.SetPosition("shop/secrets", change.Position{ResourceVersion: "9", Selector: "app=x"}))
-	must(t, store.Commit(checkpoint.Batch{Marks: map[string]sink.Mark{"out": "12"}}))
 	want := &State{
 		Cluster: "dev", ClusterUID: "c", Clusters: []string{"c"}, Marks: map[string]string{"out": "12"},
-		Streams: map[string]StreamState{"pods": {"2", true, "", 2}, "nodes": {"3", true, "", 1}, "shop/secrets": {"9", false, "app=x", 0}},
+		Streams: map[string]StreamState{
+			"pods": {"2", map[string]SinkState{"out": {"2", "", 2, ""}}}, "nodes": {"3", map[string]SinkState{"out": {"3", "", 1, ""}}},
+		},
 	}
 	if got, err := ReadState(store); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)

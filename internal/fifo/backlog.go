@@ -64,13 +64,7 @@ func (b *Backlog) Signals() Signals {
 
 // Reserve takes room in memory for the record, or returns false when there is none (I6).
 func (b *Backlog) Reserve(rec *change.Record) bool {
-	if b.queue.ReserveFor(rec) {
-		return true
-	}
-	if b.trigger.overcommits {
-		b.queue.Overdraw(rec.Size())
-	}
-	return b.trigger.overcommits
+	return b.queue.ReserveFor(rec)
 }
 
 // Overdraw takes room that there is not. The caller bounds by other means what is held.
@@ -113,7 +107,7 @@ func (b *Backlog) Take(dst []*change.Record) (Turn, []*change.Record) {
 		return Over, dst
 	case behind && b.spool.readable():
 		return Disk, dst
-	case behind || b.queue.Len() == 0:
+	case behind || b.queue.Len() == 0 || !b.spool.saved.Empty(): // after a crash what the sink may have is either on disk or not
 		return Wait, dst
 	}
 	dst = b.queue.Pop(dst, b.batch)
@@ -125,17 +119,6 @@ func (b *Backlog) Take(dst []*change.Record) (Turn, []*change.Record) {
 // Extent is what the disk holds, as the state has it.
 func (b *Backlog) Extent() Spool { return b.spool.saved }
 
-// Undelivered is what of the extent was not delivered. A chunk may be delivered before it is saved: then the extent is
-// behind, and has nothing.
-func (b *Backlog) Undelivered(extent Spool) Spool {
-	for part, at := range b.spool.cursor {
-		e := &extent[part]
-		e.First = max(e.First, at)
-		e.Next = max(e.Next, e.First)
-	}
-	return extent
-}
-
 // TakeRead notes what was read from disk, by the extents before and after, and which records of that the sink is being
 // given.
 func (b *Backlog) TakeRead(before, after *Spool, records []*change.Record) {
@@ -145,9 +128,6 @@ func (b *Backlog) TakeRead(before, after *Spool, records []*change.Record) {
 	}
 	b.signals.Changed = true
 }
-
-// IsOld says whether what was taken was saved by an earlier process.
-func (b *Backlog) IsOld() bool { return b.flight.read != nil && b.flight.read.old }
 
 // Ack notes that the sink has the records, some of those that were taken. It returns those that a tracker waits for:
 // what was read from disk, or has gone there, is not tracked. Whole is false where some of what was taken is on disk
@@ -176,9 +156,6 @@ func (b *Backlog) tracked(batch []*change.Record) []*change.Record {
 	return slices.DeleteFunc(slices.Clone(batch), b.flight.onDisk)
 }
 
-// Mixes says whether some of what was taken is on disk.
-func (b *Backlog) Mixes() bool { return b.flight.isSaved() }
-
 // Behind says whether records on disk, or on their way there, are not delivered.
 func (b *Backlog) Behind() bool { return b.spool.behind() }
 
@@ -192,9 +169,6 @@ func (b *Backlog) CanSpill() bool { return b.trigger.limit > 0 }
 
 // StartSpill begins to take what is queued to disk. It says whether there is a disk.
 func (b *Backlog) StartSpill() bool { return b.trigger.pull() }
-
-// Spills says whether what is queued is to go to disk.
-func (b *Backlog) Spills() bool { return b.trigger.active }
 
 // MaySpill says whether it may go now: there is room on disk.
 func (b *Backlog) MaySpill() bool { return b.trigger.active && b.spool.saved.Bytes() < b.trigger.limit }
@@ -248,13 +222,6 @@ func (b *Backlog) endSpill() {
 	}
 	if oldest := b.queue.Oldest(); oldest == nil || oldest.Seq > b.trigger.until {
 		b.trigger.release()
-	}
-}
-
-// Overcommit lets the queue exceed its limit while somebody keeps it from going to disk, and revokes that afterwards.
-func (b *Backlog) Overcommit(stuck bool) {
-	if b.trigger.overcommits = stuck && b.MaySpill(); b.trigger.overcommits {
-		b.signals.Freed = true
 	}
 }
 
@@ -313,7 +280,6 @@ func (b *Backlog) Dismiss() []*change.Record {
 	everything := slices.Concat(b.flight.records, b.queue.Pop(nil, b.queue.Used()))
 	b.flight.end()
 	b.trigger.release()
-	b.spool.old = b.spool.next[Main]
 	b.signals.Changed, b.signals.Freed = true, true
 	return everything
 }
@@ -359,3 +325,43 @@ func (b *Backlog) Levels() Levels {
 	}
 	return levels
 }
+
+// SpillNext takes what the sink does not have out for disk, the oldest first, until it is as much as most, and returns
+// it in order: bookmarks, too, which have no place on disk. Dead letters that are sent again go back where they came
+// from, and are not among them where they were still queued.
+func (b *Backlog) SpillNext(most Limit) (taken, back []*change.Record) {
+	var size Limit
+	spill := func(rec *change.Record) {
+		if rec.Op == change.Bookmark {
+			if _, queued := b.queue.Remove(rec); queued {
+				b.Cancel(rec.Size())
+			} else {
+				b.flight.spill(rec)
+			}
+			taken = append(taken, rec)
+			return
+		}
+		switch gone := b.Spill(rec); {
+		case gone:
+			back = append(back, rec)
+			return
+		case rec.Replay != nil:
+			back = append(back, rec)
+		}
+		size.Bytes += rec.Size()
+		size.Records++
+		taken = append(taken, rec)
+	}
+	for _, rec := range b.flight.records {
+		if b.flight.read == nil && !b.flight.onDisk(rec) {
+			spill(rec)
+		}
+	}
+	for rec := b.queue.next(); rec != nil && size.Bytes < most.Bytes && size.Records < most.Records; rec = b.queue.next() {
+		spill(rec)
+	}
+	return taken, back
+}
+
+// Last is the record that was queued last, where it waits in its own place; nil where there is none.
+func (b *Backlog) Last() *change.Record { return b.queue.last() }

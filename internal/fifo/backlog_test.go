@@ -33,7 +33,7 @@ type world struct {
 	given   map[entry]bool // in this process
 	at      int            // of history: what the saved position is behind
 
-	merged, spilled, crashes, overcommits int
+	merged, spilled, crashes int
 }
 
 // entry is one record as a log has it: the version of an object.
@@ -93,7 +93,7 @@ func (w *world) push(e entry, again bool) bool {
 		w.acked[old.Seq] = true
 		w.merged++
 	}
-	if used := w.b.queue.Used(); !w.b.trigger.overcommits && w.overcommits == 0 && (used.Records > w.options.Queue.Records || used.Bytes > w.options.Queue.Bytes) {
+	if used := w.b.queue.Used(); used.Records > w.options.Queue.Records || used.Bytes > w.options.Queue.Bytes {
 		w.t.Fatalf("the queue holds %+v, and its limit is %+v (I6)", used, w.options.Queue)
 	}
 	return true
@@ -107,8 +107,8 @@ func (w *world) take() {
 	next, batch := w.b.Take(nil)
 	switch next {
 	case Memory:
-		if left := w.b.Undelivered(w.extent); !left.Empty() || len(w.staged) > 0 && w.b.Behind() {
-			w.t.Fatalf("records are taken from memory, and %+v is on disk before them (I3)", left)
+		if w.b.Behind() {
+			w.t.Fatalf("records are taken from memory, and %+v is on disk before them (I3)", w.extent)
 		}
 	case Disk:
 		before := w.b.Extent()
@@ -306,17 +306,12 @@ func (w *world) step(b, arg byte) {
 
 // disturb does what others do who wait.
 func (w *world) disturb(arg byte) {
-	switch arg % 4 {
+	switch arg % 3 {
 	case 0:
 		w.b.StartSpill()
 	case 1:
 		w.b.SpillOverdue(w.now)
 	case 2:
-		w.b.Overcommit(arg&8 != 0)
-		if w.b.trigger.overcommits {
-			w.overcommits++
-		}
-	case 3:
 		w.now = w.now.Add(SpillAge)
 	}
 }
@@ -370,7 +365,7 @@ func FuzzI3ABacklogLosesAndDoublesNothing(f *testing.F) {
 
 func TestI3ABacklogLosesAndDoublesNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	var merged, spilled, crashes, overcommits int
+	var merged, spilled, crashes int
 	for seed := range uint64(6000) {
 		script := make([]byte, 2*(1+rng.IntN(150)))
 		for i := range script {
@@ -378,10 +373,10 @@ func TestI3ABacklogLosesAndDoublesNothing(t *testing.T) {
 		}
 		w := newWorld(t, optionsOf(seed))
 		w.run(script)
-		merged, spilled, crashes, overcommits = merged+w.merged, spilled+w.spilled, crashes+w.crashes, overcommits+w.overcommits
+		merged, spilled, crashes = merged+w.merged, spilled+w.spilled, crashes+w.crashes
 	}
-	if merged < 1000 || spilled < 1000 || crashes < 1000 || overcommits < 1000 {
-		t.Fatalf("%d records were merged and %d spilled in %d crashes and %d overcommits: the test shows nothing", merged, spilled, crashes, overcommits)
+	if merged < 1000 || spilled < 1000 || crashes < 1000 {
+		t.Fatalf("%d records were merged, %d spilled, in %d crashes: the test shows nothing", merged, spilled, crashes)
 	}
 }
 
@@ -444,8 +439,8 @@ func TestWhatIsDeliveredBeforeItIsSavedIsNotOnDisk(t *testing.T) {
 	b.Spill(records[0])
 	b.Chunks()
 	b.Ack(records)
-	if left := b.Undelivered(Spool{}); !left.Empty() || b.Mixes() {
-		t.Errorf("%+v is on disk, want nothing", left)
+	if b.Behind() {
+		t.Error("something is on disk, want nothing")
 	}
 }
 
@@ -466,20 +461,20 @@ func TestASpillEnds(t *testing.T) {
 		first := put(t, b, of(change.Updated, "a", "1"), of(change.Updated, "b", "2"))
 		b.StartSpill()
 		put(t, b, of(change.Updated, "c", "3"))
-		if save(b, first[0]); !b.Spills() {
+		if save(b, first[0]); !b.trigger.active {
 			t.Error("the spill ended, and a record for which it began is in memory")
 		}
 		save(b, first[1])
 	}
-	if merges.Spills() || !keeps.Spills() {
-		t.Errorf("all is on disk for which it began: spills %t, and the queue that keeps everything %t", merges.Spills(), keeps.Spills())
+	if merges.trigger.active || !keeps.trigger.active {
+		t.Errorf("all is on disk for which it began: spills %t, and the queue that keeps everything %t", merges.trigger.active, keeps.trigger.active)
 	}
 	last := keeps.queue.Oldest()
 	save(keeps, last)
 	before, after := keeps.Extent(), keeps.Extent()
 	after[Main] = Extent{First: after[Main].Next, Next: after[Main].Next}
 	keeps.TakeRead(&before, &after, nil)
-	if keeps.Ack(nil); keeps.Spills() {
+	if keeps.Ack(nil); keeps.trigger.active {
 		t.Error("the disk is empty, and the spill goes on")
 	}
 }
@@ -566,7 +561,7 @@ func TestI6DismissedRecordsTakeNoRoom(t *testing.T) {
 	if got := b.Dismiss(); len(got) != 1 || got[0] != records[1] {
 		t.Errorf("%d records were dismissed", len(got))
 	}
-	if used := b.queue.Used(); used != (Limit{}) || !b.Behind() || b.Spills() {
+	if used := b.queue.Used(); used != (Limit{}) || !b.Behind() || b.trigger.active {
 		t.Errorf("%+v of room is taken", used)
 	}
 }

@@ -18,7 +18,6 @@ type flight struct {
 type reading struct {
 	cursor [2]uint64 // after it
 	amount amount    // of Main
-	old    bool      // some of it was saved by an earlier process
 }
 
 // take begins to give the sink the records.

@@ -10,6 +10,3 @@ func (n *Numberer) Number(rec *change.Record) {
 	n.last++
 	rec.Seq = n.last
 }
-
-// Last is the number given last, 0 before the first.
-func (n *Numberer) Last() uint64 { return n.last }

@@ -124,7 +124,7 @@ func (c *course) step(b, arg byte) {
 func (c *course) spill(n int) {
 	var chunk []*change.Record
 	order := map[*change.Record]uint64{}
-	for seq := uint64(1); seq <= c.number.Last() && n > 0; seq++ {
+	for seq := uint64(1); seq <= c.number.last && n > 0; seq++ {
 		if c.state[seq] != "queued" {
 			continue
 		}
@@ -156,7 +156,7 @@ func (c *course) write(id object, back bool) {
 		}
 	}
 	c.live[id], c.last[id] = uid, uid
-	c.push(&change.Record{Op: op, UID: uid, Object: []byte(strconv.Itoa(int(c.number.Last())))}, id)
+	c.push(&change.Record{Op: op, UID: uid, Object: []byte(strconv.Itoa(int(c.number.last)))}, id)
 }
 
 func (c *course) delete(id object, seen bool) {

@@ -94,3 +94,19 @@ func (q *Queue) Oldest() *change.Record {
 	}
 	return nil
 }
+
+// next is the record that is popped next, nil in an empty queue.
+func (q *Queue) next() *change.Record {
+	if p := q.first(); p != nil {
+		return p.rec
+	}
+	return nil
+}
+
+// last is the record that was appended last, nil where it is not queued any more.
+func (q *Queue) last() *change.Record {
+	if q.length == 0 {
+		return nil
+	}
+	return q.at(q.length - 1).rec
+}

@@ -13,7 +13,6 @@ type spool struct {
 	next   [2]uint64 // the number of the next chunk, by part
 	coming chunking  // records that have left the queue for a chunk that has no number yet
 	cursor [2]uint64 // all chunks before are delivered
-	old    uint64    // all chunks of Main before are an earlier process'
 	gone   amount    // of what is delivered of Main and still saved
 	oldest time.Time // when the oldest record on disk was received, about
 }
@@ -24,7 +23,6 @@ func (s *spool) resume(saved Spool, oldest time.Time) {
 	for part, extent := range saved {
 		s.cursor[part], s.next[part] = extent.First, extent.Next
 	}
-	s.old = saved[Main].Next
 }
 
 // behind says whether records are on disk, or on their way there, that are not delivered.
@@ -46,7 +44,6 @@ func (s *spool) reading(before, after *Spool) *reading {
 	return &reading{
 		cursor: [2]uint64{after[Ahead].First, after[Main].First},
 		amount: amount{before[Main].Bytes - after[Main].Bytes, before[Main].Records - after[Main].Records},
-		old:    before[Ahead].First != before[Ahead].Next || before[Main].First < s.old,
 	}
 }
 

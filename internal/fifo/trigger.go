@@ -1,7 +1,7 @@
 package fifo
 
-// trigger is when what is in memory goes to disk: when there is no room, the oldest record is too old, or others wait
-// for it. A queue that keeps everything goes there until the disk is empty again.
+// trigger is when what is in memory goes to disk: when there is no room, or the oldest record is too old. A queue that
+// keeps everything goes there until the disk is empty again.
 //
 // One that coalesces keeps in memory what waits, where it merges. On a trigger what is in it then goes to disk, in the
 // batches that save its positions, and what comes later merges in memory again, after it. A record that has left for
@@ -9,12 +9,11 @@ package fifo
 // told. What was merged away before is acknowledged, and its successor is on disk, or in line with its position not
 // saved.
 type trigger struct {
-	limit       int64  // bytes on disk; 0 is a backlog that never goes there
-	merges      bool   // the queue coalesces
-	active      bool   // what is queued goes to disk
-	newest      uint64 // the Seq pushed last
-	until       uint64 // of a queue that coalesces: what was pushed up to it goes to disk
-	overcommits bool   // the queue may exceed its limit, since another listener keeps it from going to disk
+	limit  int64  // bytes on disk; 0 is a backlog that never goes there
+	merges bool   // the queue coalesces
+	active bool   // what is queued goes to disk
+	newest uint64 // the Seq pushed last
+	until  uint64 // of a queue that coalesces: what was pushed up to it goes to disk
 }
 
 // pull begins to take what is queued to disk. It says whether that may be.
@@ -25,4 +24,4 @@ func (t *trigger) pull() bool {
 }
 
 // release ends that.
-func (t *trigger) release() { t.active, t.overcommits = false, false }
+func (t *trigger) release() { t.active = false }

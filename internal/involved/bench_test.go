@@ -11,7 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/line"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // benchPods is how many Pods of 12 KiB the state has, more than what its cache holds.
@@ -31,11 +31,12 @@ func pods(b *testing.B) (*checkpoint.Store, *change.Stream) {
 	})
 	stream := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
 	for at := 0; at < benchPods; at += 1000 {
-		var batch checkpoint.Batch
+		var kept []checkpoint.KeptObject
 		for i := at; i < at+1000; i++ {
-			batch.Records = append(batch.Records, benchPod(stream, i))
+			rec := benchPod(stream, i)
+			kept = append(kept, checkpoint.KeptObject{Stream: stream.String(), Key: rec.Key, UID: rec.UID, Version: rec.ResourceVersion, Object: rec.Object})
 		}
-		if err := store.Commit(batch); err != nil {
+		if err := store.SaveSinks(nil, checkpoint.Spools{}, kept); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -55,7 +56,7 @@ func benchPod(stream *change.Stream, i int) *change.Record {
 func BenchmarkFind(b *testing.B) {
 	store, stream := pods(b)
 	finder := &Finder{
-		Objects: line.NewImages(store), Fields: []string{"labels", "ownerReferences"},
+		Objects: listener.NewImages(store), Fields: []string{"labels", "ownerReferences"},
 		Streams: func(Kind) []*change.Stream { return []*change.Stream{stream} },
 	}
 	for name, objects := range map[string]int{"any": benchPods, "one": 1} {

@@ -11,8 +11,9 @@
 //	places     by resource and namespace: up to which version the sink was given everything, and the comparison that
 //	           is under way; one place, Others, stands for all namespaces that have none of their own
 //
-// A sink was told what is in its log before the mark, what is on disk in its spool, and what it rejected and got a note
-// of. No key names a stream. So a change of the configured namespaces moves no row, and says nothing of what was told.
+// What waits for the sink on disk lies on top of that, in rows and places of its own: the sink is given what comes
+// after it. What is read from there, and written, becomes part of the fold. No key names a stream. So a change of the
+// configured namespaces moves no row, and says nothing of what was told.
 //
 // # The rules
 //
@@ -23,7 +24,9 @@
 //     namespace needs no look at the rows, so a sink that keeps up needs none.
 //   - What a sink has acknowledged is a prefix of what it was given, so the version of the last change is its position.
 //     Several changes can share a version, so the position of a change is one below it [below]. Bookmarks complete it.
-//   - A sink that is opened folds its log after the mark into its rows [fold] and its places [frames].
+//   - A sink that is opened folds its log after the mark into its rows [fold] and its places [frames]. What of the disk
+//     the log has is not sent again [spooltail]. Only the batch that was read last can be there. Where the log has
+//     anything else, it went on in another way, and what is on disk is given up [otherwise].
 //   - A watch serves several sinks. It begins at the lowest of their positions [lowest]; the others skip by number. A
 //     stream of all namespaces begins at the lowest of its places [scope], and tells nothing that the object's own
 //     place has passed [parts].
@@ -33,20 +36,21 @@
 //     another object under the same name the sink is told the delete first, one version below [other, another]. A row
 //     that is not listed is a suspect until the position has passed the version of the list [suspects]; then its
 //     object is gone, if nothing newer was told [newer].
-//   - The delete that a comparison found has the version of the list: nothing that is older is told after it.
+//   - The delete that a comparison found has the version of the row [asof]. The object may be there, and have left the
+//     selection: if it returns unchanged, it is told again with that version, and the log's order says what it is now.
 //   - A comparison that was interrupted begins again [resume], announced anew where other namespaces are configured
 //     now [torn]. The rows say what is told already. Its end is told when all before it is durable, which is for the
-//     sink to keep [order]. One that is asked for begins when no other one is under way [asked].
+//     sink to keep [order]. One that is asked for begins when no other one is under way.
 //   - A sink with a watch of its own joins the common one only where that does not stand behind it [join].
 //   - A log that has lost its end is folded anew from its beginning, where it can be read whole [recall].
 //
 // # Tombstones
 //
 // A row may be one of an object that is gone. It is needed for as long as something older than the delete can come: a
-// watch from a position before it, a list that a comparison reads, or, where the delete is on disk, the log. So it is
-// dropped when the position of its namespace has passed it, no comparison is under way there, and nothing is on disk.
+// watch from a position before it, or a list that a comparison reads. So it is dropped when the position of its
+// namespace has passed it, and no comparison is under way there.
 //
-// Folding commutes over the partitions of a log: rows and places take the higher value [highest], and an object is in
+// Folding commutes over the partitions of a log: rows and places take the higher value, and an object is in
 // one partition, so nothing older than its tombstone is read after it.
 //
 // The types here are pure: no clock, no goroutine, no lock, no I/O.

@@ -1,7 +1,9 @@
 package listener
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -10,12 +12,15 @@ import (
 // Follower is how far a sink was given each resource: its saved places, and on top of them what is on its way.
 type Follower struct {
 	places map[string]checkpoint.Places
-	ids    func(full bool) string // of the next comparison, as change.Snapshot's
+	ids    IDs
 }
 
-// NewFollower is one that goes on from what is saved. ids names each comparison, a full one with
+// IDs names the next comparison, which begins at the version, as change.Snapshot's. A full one ends with
 // checkpoint.FullSuffix.
-func NewFollower(saved *checkpoint.Saved, ids func(full bool) string) *Follower {
+type IDs func(version string, full bool) string
+
+// NewFollower is one that goes on from what is saved.
+func NewFollower(saved *checkpoint.Saved, ids IDs) *Follower {
 	f := &Follower{places: map[string]checkpoint.Places{}, ids: ids}
 	for resource, places := range saved.Places {
 		f.places[resource] = maps.Clone(places)
@@ -27,42 +32,62 @@ func NewFollower(saved *checkpoint.Saved, ids func(full bool) string) *Follower 
 type Standing struct {
 	Now    checkpoint.Point
 	Forgot string // it has forgotten what is before this version; "" is not known to have forgotten anything
+	// Oldest, where not "", is what a sink goes on from whose position the server has forgotten; else that is Now.
+	Oldest string
+	Stale  bool // no watch can go on from any position
+	// Why, where not "", is why it has forgotten positions, in place of change.Gone.
+	Why change.Reason
+}
+
+// resume is where a sink goes on whose position is forgotten.
+func (s *Standing) resume() checkpoint.Point {
+	if s.Oldest != "" {
+		return checkpoint.Point{History: s.Now.History, Version: s.Oldest}
+	}
+	return s.Now
 }
 
 // remembers says whether a watch can go on from the point.
 func (s *Standing) remembers(at checkpoint.Point) bool {
-	return at.History == s.Now.History && !at.After(s.Now) && change.CompareVersions(at.Version, s.Forgot) >= 0
+	return !s.Stale && at.History == s.Now.History && !at.After(s.Now) && change.CompareVersions(at.Version, s.Forgot) >= 0
 }
 
 // Way is what a stream reads: a resource, in one namespace or in all.
 type Way struct {
-	Resource string
-	Scope    checkpoint.Scope
+	Resource  string
+	Scope     checkpoint.Scope
+	Selection string // what of it is chosen, as of source.Selection
 }
 
 // Begin makes the sink go on with the stream, and returns the frames that it is to be told first.
 func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	places := f.of(way.Resource)
-	s := survey(places, way.Scope)
+	s := survey(places, way)
 	switch {
 	case len(s.positions) == 0:
-		return f.frame(way, checkpoint.Begin, server.Now, s.full)
+		return f.frame(way, checkpoint.Begin, server.Now, compared{s.full, change.Initial})
 	case s.forgotten(server):
-		frames = f.frame(way, checkpoint.Gap, server.Now, s.full)
+		places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
+			if place.At.After(server.Now) { // the server stands before the position
+				place.At = server.resume()
+				places[namespace] = place
+			}
+		})
+		frames = f.frame(way, checkpoint.Gap, server.resume(), compared{s.full, s.reason(server)})
 		if frames[0].From = s.lowest; s.lost {
 			frames[0].From = checkpoint.Point{}
 		}
-		if s.lowest.History == server.Now.History { // also where the server stands before the position
-			places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
-				place.At = server.Now
-				places[namespace] = place
-			})
-		}
 		return frames
 	case s.lost:
-		return f.frame(way, checkpoint.Gap, s.highest, s.full)
+		return f.frame(way, checkpoint.Gap, s.newest, compared{s.full, change.Lost})
+	case s.stale && s.lowest == s.highest: // everything was given up to here
+		return f.frame(way, checkpoint.Begin, s.highest, compared{s.full, change.Stale})
+	case s.stale:
+		frames = f.frame(way, checkpoint.Gap, s.highest, compared{s.full, change.Stale})
+		frames[0].From = s.lowest
+		return frames
 	case s.missing || s.torn:
-		return f.frame(way, checkpoint.Begin, s.lowest, s.full)
+		return f.frame(way, checkpoint.Begin, s.lowest, compared{s.full, change.Initial})
 	}
 	return f.Due(way)
 }
@@ -70,20 +95,19 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 // Due begins the comparisons of the stream that are asked for, where none is under way.
 func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	places, lowest := f.of(way.Resource), f.From(way)
-	if f.compares(places, way.Scope) {
+	if lowest.History == 0 || f.compares(places, way.Scope) {
 		return nil
 	}
-	if place := places[checkpoint.Others]; place.Asked && way.Scope == checkpoint.Others {
-		return f.frame(way, checkpoint.Begin, lowest, true)
-	}
-	var asked []checkpoint.Scope
+	asked := map[checkpoint.Scope]change.Reason{}
 	places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
-		if place.Asked {
-			asked = append(asked, checkpoint.Scope(namespace))
+		if place.Asked != "" {
+			asked[checkpoint.Scope(namespace)] = place.Asked
 		}
 	})
-	for _, scope := range asked {
-		frames = append(frames, f.frame(Way{way.Resource, scope}, checkpoint.Begin, lowest, true)...)
+	for _, scope := range slices.Sorted(maps.Keys(asked)) {
+		one := way
+		one.Scope = scope
+		frames = append(frames, f.frame(one, checkpoint.Begin, lowest, compared{asked[scope].Full(), asked[scope]})...)
 	}
 	return frames
 }
@@ -97,9 +121,24 @@ func (f *Follower) compares(places checkpoint.Places, scope checkpoint.Scope) (d
 type surveyed struct {
 	positions       []checkpoint.Point
 	lowest, highest checkpoint.Point
-	missing         bool // a namespace has no position
+	newest          checkpoint.Point // that was told or passed: what of it a log has lost, only a list tells again
+	missing         bool             // a namespace has no position
 	full, lost      bool
 	torn            bool // a comparison is under way that is of more or of less than what is to be compared
+	stale           bool // something else of the resource was given
+}
+
+// reason is why there is a gap of a sink whose position the server has forgotten.
+func (s *surveyed) reason(server Standing) change.Reason {
+	switch {
+	case s.lost:
+		return change.Lost
+	case s.lowest.History != server.Now.History || server.Now.Compare(s.highest) < 0:
+		return change.Epoch
+	case server.Stale:
+		return change.Stale
+	}
+	return cmp.Or(server.Why, change.Gone)
 }
 
 func (s *surveyed) forgotten(server Standing) bool {
@@ -111,14 +150,15 @@ func (s *surveyed) forgotten(server Standing) bool {
 	return false
 }
 
-func survey(places checkpoint.Places, scope checkpoint.Scope) (s surveyed) {
+func survey(places checkpoint.Places, way Way) (s surveyed) {
+	scope := way.Scope
 	compared := map[string]int{} // those of all namespaces, by ID
 	found := 0
 	places.Each(scope, func(namespace string, place checkpoint.Place) {
 		found++
-		s.full = s.full || place.Asked
+		s.stale = s.stale || place.At.History != 0 && place.Selection != way.Selection
 		if c := place.Comparison; c.UnderWay() {
-			s.full, s.lost = s.full || c.Full, s.lost || c.Lost
+			s.full, s.lost = s.full || c.Full && c.OfLost(), s.lost || c.Lost
 			s.torn = s.torn || checkpoint.Scope(c.Namespace) != scope && c.Namespace != namespace
 			if c.Namespace == checkpoint.Others {
 				compared[c.ID]++
@@ -134,6 +174,11 @@ func survey(places checkpoint.Places, scope checkpoint.Scope) (s surveyed) {
 		if place.At.After(s.highest) {
 			s.highest = place.At
 		}
+		for _, at := range []checkpoint.Point{place.At, place.High} {
+			if at.After(s.newest) {
+				s.newest = at
+			}
+		}
 		s.positions = append(s.positions, place.At)
 	})
 	_, hasOthers := places[checkpoint.Others]
@@ -144,11 +189,40 @@ func survey(places checkpoint.Places, scope checkpoint.Scope) (s surveyed) {
 	return s
 }
 
-// frame makes the stream go on from the point, with a comparison.
-func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, full bool) []checkpoint.Item {
-	comparison := checkpoint.Comparison{ID: f.ids(full), Full: full, Namespace: string(way.Scope)}
-	begin := checkpoint.Item{Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison}
-	f.of(way.Resource).Begin(&begin)
+// Renew begins a comparison anew that is under way, and that nobody reads any more: the IDs of the unchanged objects
+// that it has sent must not come again.
+func (f *Follower) Renew(way Way, c checkpoint.Comparison) []checkpoint.Item {
+	way.Scope = checkpoint.Scope(c.Namespace)
+	reason := change.Requested
+	if c.Reason == change.Resync {
+		reason = change.Resync
+	}
+	return f.frame(way, checkpoint.Begin, f.From(way), compared{c.Full, reason})
+}
+
+// compared says how a comparison is made, and why.
+type compared struct {
+	full   bool
+	reason change.Reason
+}
+
+// frame makes the stream go on from the point, with a comparison. What is listed is no older than what the sink was
+// given of any namespace: a list that is would bring objects back whose end the sink was told, and has forgotten since.
+func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, how compared) []checkpoint.Item {
+	places, list := f.of(way.Resource), at
+	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
+		if place.High.After(list) {
+			list = place.High
+		}
+		if place.Comparison.OfLost() {
+			how.reason = change.Lost
+		}
+	})
+	comparison := checkpoint.Comparison{ID: f.ids(list.Version, how.full), Full: how.full, Reason: how.reason, Namespace: string(way.Scope)}
+	begin := checkpoint.Item{
+		Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison, Selection: &way.Selection,
+	}
+	places.Begin(&begin)
 	if kind != checkpoint.Gap {
 		return []checkpoint.Item{begin}
 	}
@@ -159,7 +233,7 @@ func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, ful
 
 // From is the position from which a watch of the stream gives the sink everything.
 func (f *Follower) From(way Way) checkpoint.Point {
-	return survey(f.of(way.Resource), way.Scope).lowest
+	return survey(f.of(way.Resource), way).lowest
 }
 
 // MayJoin says whether a sink at the position may go on with a watch that has brought something of the version: it was
@@ -192,7 +266,7 @@ func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered
 	below := i.At.Below()
 	place, _ := places.Of(i.Key.Namespace)
 	if !i.At.After(place.At) {
-		if !below.After(survey(places, way.Scope).lowest) {
+		if !below.After(survey(places, way).lowest) {
 			return Skipped, last, nil
 		}
 		places.Give(way.Scope, below)
@@ -223,13 +297,15 @@ func (f *Follower) Tell(i *checkpoint.Item) { f.of(i.Resource).Raise(i) }
 // Bookmark moves the stream on.
 func (f *Follower) Bookmark(way Way, to checkpoint.Point) { f.of(way.Resource).Give(way.Scope, to) }
 
-// Ask notes that a full comparison is asked for.
-func (f *Follower) Ask(way Way) { Ask(f.of(way.Resource), way.Scope) }
+// Ask notes that a comparison is asked for, which is full where the reason is.
+func (f *Follower) Ask(way Way, reason change.Reason) { Ask(f.of(way.Resource), way.Scope, reason) }
 
-// Ask notes in the places that a full comparison of the scope is asked for.
-func Ask(places checkpoint.Places, scope checkpoint.Scope) {
+// Ask notes in the places that a comparison of the scope is asked for. A full one is not given up for another.
+func Ask(places checkpoint.Places, scope checkpoint.Scope, reason change.Reason) {
 	place, _ := places.Of(string(scope))
-	place.Asked = true
+	if !place.Asked.Full() {
+		place.Asked = reason
+	}
 	places[string(scope)] = place
 }
 
@@ -245,6 +321,22 @@ func (f *Follower) Comparisons(way Way) (all []checkpoint.Comparison) {
 	return all
 }
 
+// Known is how far the sink was given the stream.
+func (f *Follower) Known(way Way) Known {
+	places := f.of(way.Resource)
+	s := survey(places, way)
+	known := Known{From: s.lowest, Highest: s.highest}
+	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
+		if place.High.After(known.Highest) {
+			known.Highest = place.High
+		}
+	})
+	for _, place := range places {
+		known.History = max(known.History, place.At.History)
+	}
+	return known
+}
+
 // End takes the comparison off.
 func (f *Follower) End(resource string, c checkpoint.Comparison) checkpoint.Item {
 	f.of(resource).End(c.ID)
@@ -258,4 +350,11 @@ func (f *Follower) of(resource string) checkpoint.Places {
 		f.places[resource] = places
 	}
 	return places
+}
+
+// Known is what a sink was given of a stream.
+type Known struct {
+	From    checkpoint.Point   // a watch from here gives it everything
+	Highest checkpoint.Point   // nothing that is after this was told or passed
+	History checkpoint.History // the newest of the resource
 }

@@ -13,24 +13,21 @@ import (
 var rules = map[string]struct{ file, with, without string }{
 	"known":    {"follower.go", "case !i.At.After(last.At):\n\t\t\treturn", "case false:\n\t\t\treturn"},
 	"below":    {"follower.go", "below := i.At.Below()", "below := i.At"},
-	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.Now, s.full)\n\t\tif frames[0]", "f.frame(way, checkpoint.Begin, server.Now, s.full)\n\t\tif frames[0]"},
+	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.resume()", "f.frame(way, checkpoint.Begin, server.resume()"},
 	"scope":    {"follower.go", "s.lowest.After(place.At)", "place.At.After(s.lowest)"},
-	"parts":    {"follower.go", "place, _ := places.Of(i.Key.Namespace)\n\tif", "place := checkpoint.Place{At: survey(places, way.Scope).lowest}\n\tif"},
+	"parts":    {"follower.go", "place, _ := places.Of(i.Key.Namespace)\n\tif", "place := checkpoint.Place{At: survey(places, way).lowest}\n\tif"},
 	"torn":     {"follower.go", "s.missing || s.torn", "s.missing"},
 	"other":    {"follower.go", "case last.Exists() && last.UID != i.UID:", "case false:"},
-	"ahead":    {"compare.go", "case at.After(position):", "case false:"},
-	"another":  {"compare.go", "case last.Exists() && last.UID != uid:", "case false:"},
+	"ahead":    {"compare.go", "case o.At.After(o.Position):", "case false:"},
+	"another":  {"compare.go", "case last.Exists() && last.UID != o.UID:", "case false:"},
 	"suspects": {"compare.go", "case list.After(position):", "case false:"},
 	"newer":    {"compare.go", "case !last.Exists(), last.At.After(list):", "case !last.Exists():"},
-	"highest":  {"../checkpoint/fold.go", "!i.At.After(row.At)", "row.At.History == 99"},
 	"high":     {"../checkpoint/fold.go", "if i.At.After(place.High) {", "if false {"},
-	"asked":    {"follower.go", "if place.Asked {", "if false {"},
-	"disk":     {"../checkpoint/fold.go", "if s.OnDisk {\n\t\treturn nil", "if false {\n\t\treturn nil"},
 	"tombs":    {"../checkpoint/fold.go", "\t\tif place.Comparison.UnderWay() {", "\t\tif false {"},
 }
 
 // played are the rules that the world itself plays for whoever carries items to and fro.
-var played = []string{"fold", "frames", "lowest", "resume", "join", "recall", "order", "spooltail"}
+var played = []string{"fold", "frames", "lowest", "resume", "join", "recall", "order", "spooltail", "otherwise"}
 
 // TestEachRuleIsNoticed takes out each rule in turn.
 func TestEachRuleIsNoticed(t *testing.T) {

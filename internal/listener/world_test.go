@@ -160,22 +160,58 @@ type log struct {
 	coalesce, spool bool
 	parts           int
 	slots           []slot
+	late            []slot        // a killed process' last words: the network still has them, and they fit behind what is there alone
 	from            map[int]Point // of a gap, by its place
 }
 
-// disk is what is saved of one sink.
+// disk is what is saved of one sink: the fold of its log, and on top of that what its spool says.
 type disk struct {
 	Saved
 	rows  memory
 	spool []slot
+	above *disk // of the spool; nil is that it is empty
 }
 
 func (d *disk) clone() *disk {
-	c := &disk{Saved: Saved{Mark: d.Mark, Places: map[string]Places{}, OnDisk: d.OnDisk}, rows: maps.Clone(d.rows), spool: slices.Clone(d.spool)}
+	c := &disk{Saved: Saved{Mark: d.Mark, Places: map[string]Places{}}, rows: maps.Clone(d.rows), spool: slices.Clone(d.spool)}
 	for resource, places := range d.Places {
 		c.Places[resource] = maps.Clone(places)
 	}
+	if d.above != nil {
+		c.above = d.above.clone()
+	}
 	return c
+}
+
+// given is what the sink was given, with its spool.
+func (d *disk) given() *disk {
+	if d.above != nil {
+		return d.above
+	}
+	return d
+}
+
+// spooled makes an item part of what the spool says.
+func (d *disk) spooled(i *Item) {
+	if d.above == nil {
+		d.above = d.clone()
+		d.above.spool = nil
+	}
+	check(d.above.Apply(i, d.above.rows))
+}
+
+// merge makes what the spool said part of the fold, where it is empty.
+func (d *disk) merge() {
+	if d.above == nil || len(d.spool) > 0 {
+		return
+	}
+	for of, row := range d.above.rows {
+		if row.At.After(d.rows[of].At) {
+			d.rows[of] = row
+		}
+	}
+	d.Merge(&d.above.Saved)
+	d.above = nil
 }
 
 func (d *disk) mark() int { n, _ := strconv.Atoi(d.Mark); return n }
@@ -219,6 +255,8 @@ type sinkRun struct {
 	reader map[string]*reading // by comparison
 	doubt  bool
 	since  int
+	opened int  // the length of the log when it was opened
+	over   bool // somebody has written there since
 }
 
 type reading struct {
@@ -268,9 +306,9 @@ func (w *world) say(what ...any) {
 }
 
 // id is of the next comparison.
-func (w *world) id(full bool) string {
+func (w *world) id(version string, full bool) string {
 	w.ids++
-	id := "1." + strconv.Itoa(w.ids)
+	id := version + "." + strconv.Itoa(w.ids)
 	if full {
 		id += checkpoint.FullSuffix
 	}
@@ -327,9 +365,9 @@ func (w *world) running() (all []*sinkRun) {
 
 // newest is what the sink was told last of the object, also by what is on its way.
 func (run *sinkRun) newest(of Object) Row {
-	row := run.disk.rows[of]
+	row := run.disk.given().rows[of]
 	for _, s := range slices.Concat(run.acked, run.queue) {
-		if s.Kind == Told && s.Object() == of && !s.onDisk && s.At.After(row.At) {
+		if s.Kind == Told && s.Object() == of && !s.onDisk && !row.At.After(s.At) {
 			row = Row{At: s.At, UID: s.UID, Gone: s.Gone}
 		}
 	}
@@ -345,8 +383,8 @@ func (w *world) open(l *log) {
 	}
 	if len(l.slots) < d.mark() && w.on("recall") {
 		w.say("lost", l.name)
-		d.rows, d.spool, d.OnDisk = memory{}, nil, false
-		d.Recall()
+		d.rows, d.spool, d.above = memory{}, nil, nil
+		d.Recall(true)
 		for i := range l.slots {
 			if item := read(wire(&l.slots[i].Item)); item.Kind == Told {
 				check(d.Fold(&item, d.rows))
@@ -355,9 +393,13 @@ func (w *world) open(l *log) {
 		d.Mark = strconv.Itoa(len(l.slots))
 	}
 	tail := l.slots[min(d.mark(), len(l.slots)):]
-	inLog := map[string]bool{}
+	inLog, first, other := map[string]bool{}, map[string]bool{}, false
+	for i := range d.spool[:min(len(d.spool), atOnce)] {
+		first[d.spool[i].id()] = true
+	}
 	for i := range tail {
-		inLog[tail[i].id()] = true
+		id := tail[i].id()
+		inLog[id], other = true, other || !first[id]
 	}
 	for i := range tail {
 		s := read(wire(&tail[i].Item))
@@ -367,7 +409,10 @@ func (w *world) open(l *log) {
 		check(d.Fold(&s, d.rows))
 	}
 	d.Mark = strconv.Itoa(len(l.slots))
-	run := &sinkRun{world: w, log: l, disk: d, reader: map[string]*reading{}}
+	if other && len(d.spool) > 0 && w.on("otherwise") {
+		d.spool, d.above = nil, nil
+	}
+	run := &sinkRun{world: w, log: l, disk: d, reader: map[string]*reading{}, opened: len(l.slots)}
 	var left []slot
 	for _, s := range d.spool {
 		if !w.on("spooltail") || !inLog[s.id()] {
@@ -376,12 +421,12 @@ func (w *world) open(l *log) {
 		}
 	}
 	d.spool = left
-	check(d.Spooled(len(left) > 0, d.rows))
+	d.merge()
 	for i := range left {
 		s := left[i]
 		run.queue = append(run.queue, &s)
 	}
-	run.f = NewFollower(&d.Saved, w.id)
+	run.f = NewFollower(&d.given().Saved, w.id)
 	w.runs[l.name] = run
 	w.say("open", l.name, d.Places[resource], d.rows, len(d.spool))
 }
@@ -435,15 +480,15 @@ func (w *world) follow(run *sinkRun, l line) {
 	run.line, run.reader = l, map[string]*reading{}
 	for _, scope := range w.streams {
 		standing := Standing{Now: w.server.now(), Forgot: version(w.server.oldest)}
-		frames := run.f.Begin(Way{resource, scope}, standing)
+		frames := run.f.Begin(Way{Resource: resource, Scope: scope}, standing)
 		w.say("begin", run.log.name, scope, frames)
 		run.frames(frames)
 		if !w.on("resume") && len(frames) == 0 {
-			for _, c := range run.f.Comparisons(Way{resource, scope}) {
+			for _, c := range run.f.Comparisons(Way{Resource: resource, Scope: scope}) {
 				run.f.End(resource, c)
 			}
 		}
-		from := number(run.f.From(Way{resource, scope}))
+		from := number(run.f.From(Way{Resource: resource, Scope: scope}))
 		if w.on("lowest") {
 			l[scope].at = min(l[scope].at, from)
 		} else {
@@ -480,7 +525,7 @@ func (w *world) watch(all bool) {
 // mayJoin says whether the sink was given all that the common watch has brought.
 func (w *world) mayJoin(run *sinkRun) bool {
 	for scope, common := range w.line {
-		if run.line[scope] == nil || w.on("join") && !MayJoin(run.f.From(Way{resource, scope}), Point{History: w.history, Version: version(common.at)}) {
+		if run.line[scope] == nil || w.on("join") && !MayJoin(run.f.From(Way{Resource: resource, Scope: scope}), Point{History: w.history, Version: version(common.at)}) {
 			return false
 		}
 	}
@@ -538,7 +583,7 @@ func standAt(v int) stand { return stand{at: v} }
 
 func (w *world) offer(run *sinkRun, scope Scope, e event) {
 	i := Item{Kind: Told, Resource: resource, Scope: scope, At: e.at, Key: e.key, UID: e.uid, Gone: e.gone}
-	as, last, err := run.f.Offer(&i, Way{resource, scope}, func() (Row, error) { return run.newest(i.Object()), nil })
+	as, last, err := run.f.Offer(&i, Way{Resource: resource, Scope: scope}, func() (Row, error) { return run.newest(i.Object()), nil })
 	check(err)
 	w.say("offer", run.log.name, scope, e, as, i.Given, last)
 	switch as {
@@ -553,13 +598,13 @@ func (w *world) offer(run *sinkRun, scope Scope, e event) {
 }
 
 func (w *world) bookmark(run *sinkRun, scope Scope, to Point) {
-	run.f.Bookmark(Way{resource, scope}, to)
+	run.f.Bookmark(Way{Resource: resource, Scope: scope}, to)
 	run.put(Item{Kind: Bookmark, Resource: resource, Scope: scope, Given: to})
 }
 
 func (w *world) read(run *sinkRun) {
 	for _, scope := range w.streams {
-		for _, c := range run.f.Comparisons(Way{resource, scope}) {
+		for _, c := range run.f.Comparisons(Way{Resource: resource, Scope: scope}) {
 			w.readOne(run, scope, c)
 		}
 	}
@@ -578,7 +623,7 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 				rd.objects[key], all[key] = o, true
 			}
 		}
-		for of := range run.disk.rows {
+		for of := range run.disk.given().rows {
 			all[of.Key] = true
 		}
 		for _, s := range slices.Concat(run.acked, run.queue) {
@@ -606,17 +651,17 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 		case Open:
 			open = append(open, key)
 		case Ended:
-			i := Deleted(of, scope, last, rd.list)
+			i := Deleted(of, scope, last, AsOf(rd.list, last))
 			run.f.Tell(&i)
 			run.put(i)
 		}
 	}
-	if rd.suspects = open; len(open) > 0 || rd.list.After(run.f.From(Way{resource, Scope(c.Namespace)})) {
+	if rd.suspects = open; len(open) > 0 || rd.list.After(run.f.From(Way{Resource: resource, Scope: Scope(c.Namespace)})) {
 		return
 	}
 	run.put(run.f.End(resource, c))
 	delete(run.reader, c.ID)
-	run.frames(run.f.Due(Way{resource, scope}))
+	run.frames(run.f.Due(Way{Resource: resource, Scope: scope}))
 }
 
 func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, key change.Key) {
@@ -630,7 +675,7 @@ func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, ke
 		return
 	}
 	i := Item{Kind: Told, Resource: resource, Scope: scope, At: Point{History: w.history, Version: version(listed.version)}, Key: key, UID: listed.uid}
-	switch Judge(listed.uid, i.At, run.f.Passed(resource, key.Namespace), last) {
+	switch Judge(&Listed{listed.uid, i.At, rd.list, run.f.Passed(resource, key.Namespace)}, last) {
 	case Unchanged:
 		if c.Full {
 			sync := i
@@ -648,13 +693,24 @@ func (w *world) compare(run *sinkRun, scope Scope, c Comparison, rd *reading, ke
 	}
 }
 
+// atOnce is how many are written at once, at most.
+const atOnce = 15
+
 // write writes a batch, which may fail after a part of each partition.
 func (w *world) write(run *sinkRun, fails float64, most int) {
 	if len(run.queue) == 0 {
 		return
 	}
+	if slices.ContainsFunc(run.acked, func(s *slot) bool { return s.onDisk }) {
+		return // what comes next is taken when this is saved
+	}
 	n := 1 + w.r.Intn(most)
 	l := run.log
+	if run.over { // it was opened too early
+		delete(w.runs, l.name)
+		return
+	}
+	l.late = nil
 	if run.doubt { // the same batch again
 		n = 0
 		for _, s := range run.queue {
@@ -674,6 +730,9 @@ func (w *world) write(run *sinkRun, fails float64, most int) {
 		run.since = len(l.slots)
 	}
 	n = min(n, len(run.queue))
+	if other := slices.IndexFunc(run.queue[:n], func(s *slot) bool { return !s.onDisk }); other > 0 {
+		n = other // what comes from disk is written by itself
+	}
 	batch := run.queue[:n]
 	failed := w.r.Float64() < fails
 	var segments [][]*slot
@@ -745,36 +804,56 @@ func (w *world) commit(run *sinkRun) {
 	if run.doubt {
 		return
 	}
+	defer w.hear(run)
 	d := run.disk
 	for _, s := range run.acked {
 		if !s.onDisk {
+			if d.above != nil {
+				check(d.above.Apply(&s.Item, d.above.rows))
+			}
 			check(d.Apply(&s.Item, d.rows))
 		}
 		d.Mark = strconv.Itoa(s.mark)
 		if s.onDisk {
-			id := s.id()
+			id, item := s.id(), s.Item
+			if s.Kind != Bookmark {
+				item = read(wire(&s.Item))
+			}
+			check(d.Fold(&item, d.rows))
 			d.spool = slices.DeleteFunc(d.spool, func(x slot) bool { return x.id() == id })
 		}
 	}
 	run.acked = nil
-	check(d.Spooled(len(d.spool) > 0, d.rows))
 	if run.log.spool && w.r.Float64() < .5 {
-		check(d.Spooled(true, d.rows))
 		for _, s := range run.queue {
 			if s.onDisk {
 				continue
 			}
-			check(d.Apply(&s.Item, d.rows))
+			d.spooled(&s.Item)
 			if s.onDisk = true; s.Kind != Bookmark {
 				d.spool = append(d.spool, *s)
 			}
 		}
 		run.queue = slices.DeleteFunc(run.queue, func(s *slot) bool { return s.Kind == Bookmark })
-		check(d.Spooled(len(d.spool) > 0, d.rows))
 	}
+	d.merge()
 	check(d.Settle(resource, d.rows))
 	w.old = append(w.old, w.copyOf(w.disks))
 	w.old = w.old[max(0, len(w.old)-12):]
+}
+
+// hear brings a killed process' last words, where nothing was written since.
+func (w *world) hear(run *sinkRun) {
+	l := run.log
+	if len(l.late) == 0 || run.opened != len(l.slots) || w.r.Float64() < .5 {
+		return
+	}
+	for _, s := range l.late {
+		s.Given, s.onDisk, s.has, s.flight, s.mark = Point{}, false, false, false, 0
+		l.slots = append(l.slots, s)
+	}
+	l.late, run.over = nil, true
+	w.say("last words", l.name, len(l.slots)-run.opened)
 }
 
 func (w *world) copyOf(disks map[int]*disk) map[int]*disk {
@@ -800,7 +879,15 @@ func (w *world) crash() {
 	w.say("crash")
 	for _, run := range w.running() {
 		if w.r.Float64() < .7 {
-			w.write(run, .7, 15)
+			w.write(run, .7, atOnce)
+		}
+		if n := min(len(run.queue), atOnce); run.log.parts == 1 && w.r.Float64() < .3 {
+			run.log.late = nil
+			for _, s := range run.queue[:n] {
+				if s.Kind != Bookmark && !s.has && !run.doubt && !run.over {
+					run.log.late = append(run.log.late, *s)
+				}
+			}
 		}
 	}
 	w.runs, w.line, w.history = map[int]*sinkRun{}, nil, 0
@@ -843,6 +930,12 @@ func (w *world) play(steps int) error {
 			w.read(run)
 			w.write(run, 0, 5)
 			w.commit(run)
+		}
+		for _, l := range w.logs {
+			if l.late = nil; w.runs[l.name] == nil { // last words have come before its first ones
+				w.open(l)
+				w.begin()
+			}
 		}
 	}
 	return cmp.Or(w.stray, w.judge())
@@ -894,12 +987,14 @@ func (w *world) step() {
 		if scope == Others && r.Float64() < .5 {
 			of = "x"
 		}
-		if w.history == w.server.history && run.f.From(Way{resource, scope}).History == w.history {
-			run.f.Ask(Way{resource, of})
-			if run.disk.Places[resource] == nil {
-				run.disk.Places[resource] = Places{}
+		if w.history == w.server.history && run.f.From(Way{Resource: resource, Scope: scope}).History == w.history {
+			run.f.Ask(Way{Resource: resource, Scope: of}, change.Requested)
+			for d := run.disk; d != nil; d = d.above {
+				if d.Places[resource] == nil {
+					d.Places[resource] = Places{}
+				}
+				Ask(d.Places[resource], of, change.Requested)
 			}
-			Ask(run.disk.Places[resource], of)
 			w.follow(run, run.line)
 		}
 	case x < .975 && w.restores:
@@ -918,6 +1013,7 @@ func (w *world) halt(run *sinkRun) {
 	w.say("halt", run.log.name)
 	if n := len(run.log.slots); w.losses && w.r.Float64() < .4 {
 		run.log.slots = run.log.slots[:n/2+w.r.Intn(n-n/2+1)]
+		run.log.late = nil
 		w.old, w.back = nil, false // I11 does not cover a log that lost records and has grown since
 	}
 }
@@ -943,7 +1039,7 @@ func (w *world) restart() {
 func (w *world) judge() error {
 	for _, l := range w.logs {
 		run := w.runs[l.name]
-		if open := run.f.Comparisons(Way{resource, Others}); len(run.queue) > 0 || len(open) > 0 {
+		if open := run.f.Comparisons(Way{Resource: resource, Scope: Others}); len(run.queue) > 0 || len(open) > 0 {
 			return fmt.Errorf("sink %d is not done: %d queued, comparisons %v", l.name, len(run.queue), open)
 		}
 		if err := w.judgeLog(l); err != nil {
@@ -1000,7 +1096,7 @@ func (w *world) judgeLog(l *log) error {
 				return fmt.Errorf("deleted twice: %v", id)
 			}
 			deleted[of] = deleted[of] || s.Gone
-			if !s.At.After(last[s.Key]) {
+			if _, is := fold[s.Key]; !s.At.After(last[s.Key]) && (s.At != last[s.Key] || is != s.Gone) {
 				return fmt.Errorf("order: %v behind %v", id, last[s.Key])
 			}
 			last[s.Key] = s.At

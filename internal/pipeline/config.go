@@ -2,35 +2,33 @@ package pipeline
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/delivery"
-	"github.com/kubecdc/kubecdc/internal/line"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // Config is what Run runs.
 type Config struct {
 	ClusterUID string // of namespace kube-system
 	Sources    []Source
-	Sinks      []delivery.Sink
+	Sinks      []listener.Sink
 	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
-	Images     *line.Images      // of the Store; nil where no source keeps objects
+	Images     *listener.Images  // of the Store; nil where no source keeps objects
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
 	StopTimeout time.Duration
 	// Overtaken, where set, ends when there is no use in delivering what is in the queues: another exporter does it. A
 	// stop waits for nothing then.
 	Overtaken context.Context
-	// Prove, where set, is asked whenever a sink was opened, before anything is written to it. nil says that nobody
-	// else had taken over when it was asked. A *sink.PermanentError stops the sink; after any other error it is asked
-	// again.
+	// Prove is as of listener.Config.
 	Prove func(ctx context.Context) error
 	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
 	OpenGrace time.Duration
-	// MarkLag is how many records a sink's mark may lag before it carries the ids of those that keep it back; 0 is
-	// 4096.
-	MarkLag uint64
 	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
 	Requests <-chan Request
 	// Orders are what is to be done with snapshots that are owed; nil is none. Each is answered.
@@ -48,18 +46,77 @@ type Config struct {
 	Observer Observer
 }
 
-// streams are those of the sources.
-func (c *Config) streams() []change.Stream {
-	streams := make([]change.Stream, len(c.Sources))
-	for i, s := range c.Sources {
-		streams[i] = s.Stream
+// Source is one stream of the cluster, as those know it who read it: a source.SharedInformer.
+type Source struct {
+	Stream change.Stream
+	// Run gives the stream to those of the sinks that are to be given it until ctx ends, and returns then; no goroutine
+	// of its own is left. over is that the stream is: the sinks know that nothing of it exists.
+	Run func(ctx context.Context, sinks []*listener.Intake) (over bool)
+	// Join gives a sink the stream that was not to be given it before. It returns at once.
+	Join func(sink *listener.Intake)
+	// Ask asks for a full comparison of the sinks within the limits, which begins when a sink is given the stream. One
+	// list serves those that are given it now. It returns at once.
+	Ask func(sinks []*listener.Intake, reason change.Reason, limits change.Limits)
+	// IsApart, where set, says whether the sink is read for with a watch of its own.
+	IsApart func(sink *listener.Intake) bool
+	// Withdraw makes what was asked for due no more.
+	Withdraw func(sink *listener.Intake, limits change.Limits)
+}
+
+// Beside is a stream that nobody can read again: its records have no positions, and are of no object. A sink that is
+// not open misses them.
+type Beside struct {
+	Stream change.Stream
+	// Run pushes the stream's records until ctx ends, and returns then. An error ends the whole run.
+	Run func(ctx context.Context, inlet *Inlet) error
+}
+
+// Inlet is where records go in line that no watch brings.
+type Inlet struct{ sinks []*listener.Intake }
+
+// Push gives the record to its sink. It blocks while the sink's queue is full.
+func (i *Inlet) Push(ctx context.Context, rec *change.Record) error {
+	for _, sink := range i.sinks {
+		if sink.Name == rec.Sink {
+			return sink.Push(ctx, rec)
+		}
 	}
-	return streams
+	return nil
+}
+
+// Drain returns when everything that was pushed is delivered or on disk, or with ctx's error.
+func (i *Inlet) Drain(ctx context.Context, _ change.Stream) error {
+	for _, sink := range i.sinks {
+		if err := sink.Drain(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StreamSet is how streams come while a pipeline runs; they go by themselves.
+type StreamSet struct {
+	run   *run
+	ctx   context.Context
+	group *errgroup.Group
+}
+
+// Observer is told what the pipeline does, and each of its sinks. Every field must be set; NopObserver has them all.
+// The callbacks are called from the pipeline's goroutines, sometimes under its locks: they return at once and call
+// nothing back.
+type Observer struct {
+	listener.Observer
+	// Left is told that a stream is over and forgotten.
+	Left func(stream change.Stream)
+}
+
+// NopObserver is an Observer that ignores everything.
+func NopObserver() Observer {
+	return Observer{Observer: listener.NopObserver(), Left: func(change.Stream) {}}
 }
 
 // Request asks a running pipeline for full snapshots.
 type Request struct {
-	Reason  change.Reason // change.Requested
 	Streams []string      // names as of change.Stream.String; none is all
 	Sink    string        // "" is every sink that takes the stream
 	Limits  change.Limits // of what is listed, as an API server takes them
@@ -105,4 +162,55 @@ type Order struct {
 	// Answer is told nil when the order is durable, or an error; an *OrderError is of an order that cannot be followed.
 	// Then nothing of it is done. It must have room for one.
 	Answer chan<- error
+}
+
+// OrderError is an order that cannot be followed, and says why and what could be.
+type OrderError struct{ Text string }
+
+func (e *OrderError) Error() string { return e.Text }
+
+// run is one life of the pipeline.
+type run struct {
+	*Config
+	books     *listener.Books
+	listeners []*listener.Listener
+	stops     *listener.Stops
+	soon, now chan struct{} // buffered 1: the committer has work
+
+	mu      sync.Mutex // guards the following
+	sources []Source
+	held    map[string]bool // streams that there are, or that are just being forgotten
+	owing   owing
+}
+
+// owing are the full snapshots that somebody has asked for, and that are saved until their ends are. The sinks are
+// asked for each as soon as they are given the stream.
+type owing struct {
+	wake chan struct{} // buffered 1
+
+	mu    sync.Mutex       // guards the following, and one change of what is owed at a time
+	asked map[string]asked // by ID
+
+	endedMu sync.Mutex // guards the following
+	ended   []ended
+}
+
+// asked is what a sink was asked for: a comparison is that which was begun after it.
+type asked struct {
+	generation uint64
+	after      int64         // the number of the comparison that was begun last
+	seat       listener.Seat // what was asked for in an earlier opening of the sink is not under way any more
+}
+
+// ended is a comparison whose end is saved.
+type ended struct {
+	sinkName string
+	end      checkpoint.Item
+}
+
+// all are the streams at this moment.
+func (r *run) all() []Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.sources)
 }

@@ -4,13 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
+
+// openGrace is how long the start waits for sinks: one that opens within it is there before the first record is read,
+// as the API server's history may be short. One that does not is opened while the others deliver.
+const openGrace = 5 * time.Second
 
 // Run opens the sinks, then starts the sources, and delivers until ctx ends or something fails for good. Then it stops
 // in the other order: the sources first, so that nothing new comes; the listeners when their queues are empty or the
@@ -18,23 +25,71 @@ import (
 //
 // It returns nil after a clean stop, a *LeftError after one that ran out of time, and the cause otherwise.
 func Run(ctx context.Context, config Config) error {
-	if len(config.Sinks) == 0 || len(config.Sinks) > checkpoint.MaxListeners {
-		return fmt.Errorf("run with %d sinks: from 1 to %d are possible", len(config.Sinks), checkpoint.MaxListeners)
+	if len(config.Sinks) == 0 {
+		return errors.New("run without a sink: configure one")
 	}
-	r := newRun(&config)
-	var stopOpening context.CancelFunc
-	r.opening, stopOpening = context.WithCancel(ctx)
-	r.stopOpening = stopOpening
-	err := r.open(r.opening)
-	switch {
-	case err == nil:
-		err = r.deliver(ctx)
-	case ctx.Err() != nil:
-		err = nil // stopped while a sink was not there yet: nothing was in line
+	r := &run{
+		Config: &config, stops: listener.NewStops(len(config.Sinks)), soon: make(chan struct{}, 1), now: make(chan struct{}, 1),
+		sources: config.Sources, held: map[string]bool{}, owing: owing{wake: make(chan struct{}, 1)},
 	}
-	stopOpening()
-	r.closeUnopened()
+	for _, s := range config.Sources {
+		r.held[s.Stream.String()] = true
+	}
+	r.books = listener.NewBooks(config.Store, config.Observer.Observer, config.Images)
+	common := listener.Config{
+		ClusterUID: config.ClusterUID, Store: config.Store, Streams: r.streams, Reshape: config.Reshape, Observer: config.Observer.Observer,
+		Stops: r.stops, Prove: config.Prove, Work: r.work, Serve: r.serve, Ended: r.paid,
+	}
+	for i := range config.Sinks {
+		l, err := listener.New(i, &config.Sinks[i], &common, r.books)
+		if err != nil {
+			return err
+		}
+		r.listeners = append(r.listeners, l)
+	}
+	err := r.deliver(ctx)
 	return errors.Join(err, r.closeSinks(ctx))
+}
+
+// work has the committer look.
+func (r *run) work(now bool) {
+	c := r.soon
+	if now {
+		c = r.now
+	}
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (r *run) streams() (streams []*change.Stream) {
+	for _, s := range r.all() {
+		streams = append(streams, &s.Stream)
+	}
+	return streams
+}
+
+// serve gives the sink every stream that it takes, and asks for what it is owed before.
+func (r *run) serve(sink *listener.Intake) {
+	if err := r.askOwed(); err != nil {
+		r.Observer.CommitFailed(err)
+	}
+	r.join(sink)
+}
+
+func (r *run) join(sink *listener.Intake) {
+	for _, s := range r.all() {
+		s.Join(sink)
+	}
+}
+
+func (r *run) intakes() []*listener.Intake {
+	intakes := make([]*listener.Intake, len(r.listeners))
+	for i, l := range r.listeners {
+		intakes[i] = &l.Intake
+	}
+	return intakes
 }
 
 // errStopped is the cause with which a layer's context ends when the layer is told to stop.
@@ -60,69 +115,17 @@ func (r *run) deliver(ctx context.Context) error {
 		}
 	}
 	var sources, listeners, commits errgroup.Group
-	commits.Go(guard(func() error { return r.newCommitter().run(commitCtx) }))
+	commits.Go(guard(func() error { return r.commit(commitCtx) }))
 	for _, l := range r.listeners {
-		listeners.Go(guard(func() error { return r.listen(sinkCtx, l) }))
+		listeners.Go(guard(func() error { return l.Run(sourceCtx, sinkCtx) }))
 	}
-	var set *StreamSet
-	read := func(s Source) {
-		sources.Go(guard(func() error { return r.read(sourceCtx, s, set) }))
+	r.awaitOpen(sourceCtx)
+	set := &StreamSet{run: r, ctx: sourceCtx, group: &sources}
+	if sourceCtx.Err() == nil {
+		r.read(sourceCtx, set, guard)
 	}
-	set = r.newStreamSet(read)
-	for _, s := range r.Sources {
-		read(s)
-	}
-	if r.Follow != nil {
-		sources.Go(guard(func() error { return r.Follow(sourceCtx, set) }))
-	}
-	if r.Beside != nil {
-		sources.Go(guard(func() error { return r.Beside.Run(sourceCtx, &Inlet{r.line, r.listeners}) }))
-	}
-	for _, l := range r.listeners {
-		if l.Gate != nil {
-			sources.Go(guard(func() error { return r.openGates(sourceCtx, l) }))
-		}
-	}
-	sources.Go(func() error { r.serveRequests(sourceCtx); return nil })
-	sources.Go(func() error { r.serveReplays(sourceCtx); return nil })
-	sources.Go(func() error { r.resyncer.run(sourceCtx); return nil })
 	<-sourceCtx.Done()
 	sourceErr := sources.Wait()
-	listenErr := r.drain(&listeners, stopSinks)
-	stopCommits(errStopped)
-	return errors.Join(sourceErr, listenErr, commits.Wait(), r.left())
-}
-
-// listen delivers to one sink, whenever it is open.
-func (r *run) listen(ctx context.Context, l *listener) error {
-	for {
-		if open, err := r.awaitOpen(l); err != nil || !open {
-			return err
-		}
-		if err := l.Run(ctx); !errors.Is(err, delivery.ErrLeft) {
-			return err
-		}
-		if err := l.ComeBack(); err != nil {
-			return err
-		}
-		l.opening = make(chan openedSink, 1)
-		l.opening <- openedSink{err: r.stops.Cause(l.Index)}
-	}
-}
-
-// read runs the source until ctx ends or its stream is over.
-func (r *run) read(ctx context.Context, s Source, set *StreamSet) error {
-	err := s.Run(ctx, &Inlet{r.line, r.listeners})
-	if errors.Is(err, ErrOver) {
-		set.leave(ctx, s)
-		return nil
-	}
-	return err
-}
-
-// drain lets the listeners finish their queues, and stops them when the deadline is over.
-func (r *run) drain(listeners *errgroup.Group, stopSinks context.CancelCauseFunc) error {
-	r.stopOpening()
 	for _, l := range r.listeners {
 		l.Finish()
 	}
@@ -131,5 +134,174 @@ func (r *run) drain(listeners *errgroup.Group, stopSinks context.CancelCauseFunc
 	if r.Overtaken != nil {
 		defer context.AfterFunc(r.Overtaken, func() { stopSinks(errStopped) })()
 	}
-	return listeners.Wait()
+	listenErr := listeners.Wait()
+	stopCommits(errStopped)
+	return errors.Join(sourceErr, listenErr, commits.Wait(), r.left())
+}
+
+// read starts the sources, and what goes on beside them.
+func (r *run) read(ctx context.Context, set *StreamSet, guard func(func() error) func() error) {
+	for _, s := range r.all() {
+		set.start(s)
+	}
+	if r.Follow != nil {
+		set.group.Go(guard(func() error { return r.Follow(ctx, set) }))
+	}
+	if r.Beside != nil {
+		set.group.Go(guard(func() error { return r.Beside.Run(ctx, &Inlet{r.intakes()}) }))
+	}
+	for _, l := range r.listeners {
+		if l.Gate != nil {
+			set.group.Go(func() error { r.openGate(ctx, l); return nil })
+		}
+		if l.Resync > 0 {
+			set.group.Go(func() error { r.resync(ctx, l); return nil })
+		}
+	}
+	set.group.Go(func() error { r.serveRequests(ctx); return nil })
+	set.group.Go(func() error { r.serveReplays(ctx); return nil })
+	set.group.Go(guard(func() error { return r.oweAll(ctx) }))
+}
+
+// awaitOpen returns when the sinks are open, or a little later.
+func (r *run) awaitOpen(ctx context.Context) {
+	grace := openGrace
+	if r.OpenGrace != 0 {
+		grace = r.OpenGrace
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	for _, l := range r.listeners {
+		select {
+		case <-l.Opened():
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// openGate gives the sink the streams again of which its format has a schema now.
+func (r *run) openGate(ctx context.Context, l *listener.Listener) {
+	for {
+		changed := l.Gate.Changed()
+		r.join(&l.Intake)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// How long a commit waits for others.
+const (
+	// commitWait is for what is delivered: at 120 changes a second each of them would cost a synced write.
+	commitWait = 250 * time.Millisecond
+)
+
+// commit saves what is delivered until ctx ends, in batches; what moved until then is saved before it returns, if the
+// store takes it at once.
+func (r *run) commit(ctx context.Context) error {
+	var due <-chan time.Time
+	for {
+		select {
+		case <-r.soon:
+			if due == nil {
+				due = time.After(commitWait)
+			}
+			continue
+		case <-r.now:
+		case <-due:
+		case <-ctx.Done():
+			err := r.books.Save(ctx)
+			r.payAll()
+			return err
+		}
+		due = nil
+		if err := r.books.Save(ctx); err != nil {
+			return err
+		}
+		r.payAll()
+	}
+}
+
+func (r *run) closeSinks(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.StopTimeout)
+	defer cancel()
+	var errs []error
+	for _, l := range r.listeners {
+		if err := l.Target.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close sink %s: %w", l.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// LeftError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start continues
+// there.
+type LeftError struct {
+	Timeout time.Duration
+	Queued  map[string]int // records by sink
+}
+
+func (e *LeftError) Error() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(e.Queued)) {
+		parts = append(parts, fmt.Sprintf("sink %s: %d records", name, e.Queued[name]))
+	}
+	return fmt.Sprintf("stop within %s: left undelivered: %s: the next start continues there", e.Timeout, strings.Join(parts, ", "))
+}
+
+// left is what the listeners did not deliver, nil if that is nothing.
+func (r *run) left() error {
+	queued := map[string]int{}
+	for _, l := range r.listeners {
+		if n := l.Unsaved(); n > 0 {
+			queued[l.Name] = n
+		}
+	}
+	if len(queued) == 0 {
+		return nil
+	}
+	return &LeftError{Timeout: r.StopTimeout, Queued: queued}
+}
+
+// Holds says whether there is a stream of the name, or one that is just being forgotten.
+func (set *StreamSet) Holds(stream string) bool {
+	set.run.mu.Lock()
+	defer set.run.mu.Unlock()
+	return set.run.held[stream]
+}
+
+// Join adds a stream and starts it, as if it had been there from the start. An error leaves everything as it was.
+func (set *StreamSet) Join(s Source) error {
+	name := s.Stream.String()
+	set.run.mu.Lock()
+	if set.run.held[name] {
+		set.run.mu.Unlock()
+		return fmt.Errorf("add stream %s: it is there already", name)
+	}
+	set.run.held[name] = true
+	set.run.sources = append(set.run.sources, s)
+	set.run.mu.Unlock()
+	set.start(s)
+	set.run.owing.look()
+	return nil
+}
+
+func (set *StreamSet) start(s Source) {
+	r := set.run
+	set.group.Go(func() error {
+		if !s.Run(set.ctx, r.intakes()) {
+			return nil
+		}
+		r.mu.Lock()
+		r.sources = slices.DeleteFunc(r.sources, func(other Source) bool { return other.Stream.String() == s.Stream.String() })
+		delete(r.held, s.Stream.String())
+		r.mu.Unlock()
+		r.Observer.Left(s.Stream)
+		return nil
+	})
 }

@@ -21,11 +21,10 @@ func (b book) status() definition {
 			"savedAgain":    described(moment(), "when it was saved again, the last time that it could not be"),
 			"log": b.fields("the log of the state, where there is one", definition{
 				"lagSeconds":    described(seconds(), "since the oldest saved change was saved that it lacks"),
-				"held":          described(definition{"type": "boolean"}, "it stands still: spooled records are on this disk alone"),
 				"fenced":        described(definition{"type": "boolean"}, "another exporter writes it; this one does not, until it is started again"),
 				"lastError":     described(name(), "missing while it is written"),
 				"lastErrorTime": moment(),
-			}, "held", "fenced", "lastError", "lastErrorTime"),
+			}, "fenced", "lastError", "lastErrorTime"),
 		}, "lastError", "lastErrorTime", "failingSince", "savedAgain", "log"),
 		"ha": b.fields("who leads, where several exporters share a task", definition{
 			"leads":     described(definition{"type": "boolean"}, "this exporter does"),
@@ -53,12 +52,13 @@ func (b book) status() definition {
 func (b book) stream() definition {
 	return b.fields("a stream", definition{
 		"state":              definition{"enum": []string{"starting", "snapshot", "watching", "waiting", "failing"}},
-		"resourceVersion":    described(definition{"type": "string"}, "the saved position; empty before the first"),
+		"resourceVersion":    described(definition{"type": "string"}, "the lowest saved position of the sinks; empty before the first"),
 		"positionAgeSeconds": described(seconds(), "since the position was last known to be the server's newest; 0 before the first time"),
 		"historySeconds":     described(seconds(), "an estimate of how far back the API server can tell what changed"),
 		"historyLeftSeconds": described(seconds(), "an estimate of how long it still has the changes after the position; historySeconds if nothing waits and a watch is open"),
-		"heldBy":             described(listOf(name()), "the sinks that have held the stream up for more than half of the history"),
-		"heldSince":          described(moment(), "when the oldest record came that they do not have"),
+		"heldBy":             described(listOf(name()), "the sinks that lag by more than half of the history"),
+		"sinks":              described(mapOf(b.taker()), "those that take the stream, by their names"),
+		"heldSince":          described(moment(), "since when the position of the first of them stands still"),
 		"records":            described(count(), "received since the start"),
 		"gaps":               described(count(), "since the start"),
 		"lastGap":            b.lastGap(),
@@ -66,7 +66,18 @@ func (b book) stream() definition {
 		"snapshot":           b.runningSnapshot(),
 		"lastError":          name(),
 		"lastErrorTime":      moment(),
-	}, "heldBy", "heldSince", "lastGap", "lastReconcile", "snapshot", "lastError", "lastErrorTime")
+	}, "heldBy", "heldSince", "sinks", "lastGap", "lastReconcile", "snapshot", "lastError", "lastErrorTime")
+}
+
+func (b book) taker() definition {
+	return b.fields("a sink that takes the stream", definition{
+		"resourceVersion":    described(definition{"type": "string"}, "the saved position; empty before the first"),
+		"positionAgeSeconds": described(seconds(), "since it moved or was confirmed last"),
+		"comparing":          described(name(), "why the sink is being compared with the cluster; missing if it is not"),
+		"waits": described(definition{"enum": []string{"opening", "stopped", "schema", "apart"}},
+			"why the sink is not given the stream as others are: it is not open, a person must mend it, the stream has no schema yet, or it lags and has a watch of its own"),
+		"since": described(moment(), "when its position began to stand still; missing while it does not"),
+	}, "comparing", "waits", "since")
 }
 
 func (b book) lastGap() definition {
@@ -122,7 +133,6 @@ func (b book) sink() definition {
 		"oldestUnackedSeconds": seconds(),
 		"mark":                 described(definition{"type": "string"}, "its place in its own log, as the sink writes it"),
 		"note":                 described(name(), "how it works, if there is a choice"),
-		"absent":               described(definition{"type": "boolean"}, "nothing waits for it; when it opens again, it gets a gap and a full snapshot"),
 		"gaps":                 described(count(), "of this sink alone"),
 		"lastGap":              b.lastGap(),
 		"recentGaps":           described(listOf(b.lastGap()), "of this sink alone, five at most, the newest first"),
@@ -136,7 +146,7 @@ func (b book) sink() definition {
 			"lastErrorTime": moment(),
 		}, "lastError", "lastErrorTime"),
 		"schemas": described(mapOf(b.schemaOf()), "in the sink's registry, by resource; missing without a registry"),
-	}, "kind", "address", "format", "note", "absent", "lastGap", "recentGaps", "lastError", "lastErrorTime", "failingSince", "asking", "schemas")
+	}, "kind", "address", "format", "note", "lastGap", "recentGaps", "lastError", "lastErrorTime", "failingSince", "asking", "schemas")
 }
 
 func (b book) schemaOf() definition {

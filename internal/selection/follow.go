@@ -12,6 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
@@ -38,22 +39,23 @@ type Setting struct {
 type Follower struct {
 	Setting
 	Telemetry *telemetry.Telemetry
-	Build     func(Selected) (pipeline.Source, *source.Session, error)
-	sessions  []*followed   // in the order in which they came
+	Build     func(Selected) (pipeline.Source, *source.SharedInformer, error)
+	following []*followed   // in the order in which they came
 	nudged    chan struct{} // buffered 1: something may have come or gone
 	warned    map[string]bool
 	chosen    *Choice // of the catalog
-	stale     bool    // what sinks and operators see is not what is followed
-	gaveBack  bool    // what the start needed
+	over      []change.Stream
+	stale     bool // what sinks and operators see is not what is followed
+	gaveBack  bool // what the start needed
 
 	defined   *source.Catalog // the one whose definitions are known
 	undefined error           // why they are not
 }
 
-// followed is one stream of the pipeline.
+// followed is one stream of the lines.
 type followed struct {
 	Selected
-	session    *source.Session
+	informer   *source.SharedInformer
 	generation int64 // of its custom resource's definition; 0 is none that is known
 	missed     int   // catalogs in a row that told of its group and not of it
 	ended      bool  // its definition is gone, and the session sees to the rest
@@ -78,36 +80,45 @@ func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 	f.Telemetry = t
 	var sources []pipeline.Source
 	for _, s := range f.Current.Streams() {
-		made, session, err := f.Build(s)
+		made, informer, err := f.Build(s)
 		if err != nil {
 			return nil, err
 		}
 		if resource := s.Stream.Resource; f.Catalog.Serves(resource) {
-			session.Serve(resource.Version)
+			informer.Serve(resource.Version)
 		} else {
 			f.Telemetry.Waiting(s.Stream, notServed(f.Catalog, resource))
 		}
-		known, err := f.recall(&followed{Selected: s, session: session})
+		known, err := f.recall(&followed{Selected: s, informer: informer})
 		if err != nil {
 			return nil, err
 		}
-		f.sessions = append(f.sessions, known)
+		f.following = append(f.following, known)
 		sources = append(sources, made)
 	}
 	f.warnWaiting(f.Current.Chosen.Load())
-	return sources, nil
+	return sources, f.know(f.following)
 }
 
 // warnWaiting says once which configured resources are not there. Those that the state knows have a stream that waits.
 func (f *Follower) warnWaiting(chosen *Choice) {
 	for _, left := range chosen.Waiting() {
-		streamed := slices.ContainsFunc(f.sessions, func(s *followed) bool { return slices.Contains(s.Names, left.Name) })
+		streamed := slices.ContainsFunc(f.following, func(s *followed) bool { return slices.Contains(s.Names, left.Name) })
 		if streamed || f.warned[left.Name] {
 			continue
 		}
 		f.warned[left.Name] = true
 		f.Logger.Warn("resource waits; its stream begins as soon as it is served", "resource", left.Name, "reason", left.Reason)
 	}
+}
+
+// know notes in the state what the streams are of.
+func (f *Follower) know(all []*followed) error {
+	var streams []change.Stream
+	for _, s := range all {
+		streams = append(streams, s.Stream)
+	}
+	return f.Store.KnowStreams(streams)
 }
 
 func notServed(catalog *source.Catalog, resource change.Resource) string {
@@ -120,7 +131,7 @@ func notServed(catalog *source.Catalog, resource change.Resource) string {
 // RunWith is run for a pipeline that the telemetry looks into.
 func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeline.StreamSet) error {
 	return func(ctx context.Context, set *pipeline.StreamSet) error {
-		t.Follow(set.Unsaved)
+		t.Follow(set.Views)
 		var watch sync.WaitGroup
 		defer watch.Wait()
 		watch.Go(func() { watchStory(ctx, t) })
@@ -220,23 +231,36 @@ func (f *Follower) warn(errs []error) {
 	}
 }
 
-// clear drops the streams that are over and forgotten.
+// clear drops the streams that are over. What the state has of them goes when each sink knows.
 func (f *Follower) clear(set *pipeline.StreamSet) {
-	before := len(f.sessions)
-	f.sessions = slices.DeleteFunc(f.sessions, func(s *followed) bool { return s.ended && !set.Holds(s.Stream.String()) })
-	f.stale = f.stale || len(f.sessions) != before
+	before := len(f.following)
+	f.following = slices.DeleteFunc(f.following, func(s *followed) bool {
+		over := s.ended && !set.Holds(s.Stream.String())
+		if over {
+			f.over = append(f.over, s.Stream)
+		}
+		return over
+	})
+	f.stale = f.stale || len(f.following) != before
+	f.over = slices.DeleteFunc(f.over, func(stream change.Stream) bool {
+		if set.Holds(stream.String()) { // it is back
+			return true
+		}
+		gone, err := f.Store.ForgetStream(&stream)
+		return gone || err != nil // who uses the state next says why
+	})
 }
 
 // byName are the streams that are followed.
 func (f *Follower) byName() map[string]*followed {
-	known := make(map[string]*followed, len(f.sessions))
-	for _, s := range f.sessions {
+	known := make(map[string]*followed, len(f.following))
+	for _, s := range f.following {
 		known[s.Stream.String()] = s
 	}
 	return known
 }
 
-// arrival is a stream on its way into the pipeline.
+// arrival is a stream on its way into the lines.
 type arrival struct {
 	*followed
 	source pipeline.Source
@@ -256,24 +280,24 @@ func (f *Follower) see(served []Selected) (arrived []arrival) {
 			}
 			arrived = append(arrived, a)
 		case !before.ended:
-			before.session.Serve(s.Stream.Resource.Version)
+			before.informer.Serve(s.Stream.Resource.Version)
 		}
 	}
 	return arrived
 }
 
 func (f *Follower) make(s Selected) (arrival, error) {
-	made, session, err := f.Build(s)
+	made, informer, err := f.Build(s)
 	if err != nil {
 		return arrival{}, err
 	}
-	session.Serve(s.Stream.Resource.Version)
+	informer.Serve(s.Stream.Resource.Version)
 	run := made.Run
-	made.Run = func(ctx context.Context, line *pipeline.Inlet) error {
+	made.Run = func(ctx context.Context, sinks []*listener.Intake) (over bool) {
 		f.Telemetry.Joined(s.Stream)
-		return run(ctx, line)
+		return run(ctx, sinks)
 	}
-	known, err := f.recall(&followed{Selected: s, session: session})
+	known, err := f.recall(&followed{Selected: s, informer: informer})
 	return arrival{known, made}, err
 }
 
@@ -284,7 +308,12 @@ func (f *Follower) notAdded(s *Selected, err error) {
 // admit publishes all that have arrived at once, since sinks are asked whether they want them, and lets each join.
 func (f *Follower) admit(arrived []arrival, set *pipeline.StreamSet) {
 	for _, a := range arrived {
-		f.sessions, f.stale = append(f.sessions, a.followed), true
+		f.following, f.stale = append(f.following, a.followed), true
+	}
+	if len(arrived) > 0 {
+		if err := f.know(f.following); err != nil {
+			f.Logger.Warn("what the streams are of is not saved; retrying", "error", err)
+		}
 	}
 	f.publish()
 	refused := map[*followed]bool{}
@@ -294,7 +323,7 @@ func (f *Follower) admit(arrived []arrival, set *pipeline.StreamSet) {
 			refused[a.followed], f.stale = true, true
 		}
 	}
-	f.sessions = slices.DeleteFunc(f.sessions, func(s *followed) bool { return refused[s] })
+	f.following = slices.DeleteFunc(f.following, func(s *followed) bool { return refused[s] })
 	f.publish()
 }
 
@@ -304,7 +333,7 @@ func (f *Follower) publish() {
 		return
 	}
 	now := &Choice{Left: f.chosen.Left}
-	for _, s := range f.sessions {
+	for _, s := range f.following {
 		now.Streams = append(now.Streams, s.Selected)
 	}
 	f.Current.Chosen.Store(now)
@@ -320,7 +349,7 @@ func (f *Follower) define(ctx context.Context) {
 	if f.undefined = err; err != nil {
 		return
 	}
-	for _, s := range f.sessions {
+	for _, s := range f.following {
 		generation, custom := found.Generation(s.Stream.Resource)
 		if !custom || generation == s.generation {
 			continue
@@ -330,14 +359,14 @@ func (f *Follower) define(ctx context.Context) {
 			return
 		}
 		s.generation = generation
-		s.session.Define(generation)
+		s.informer.Define(generation)
 	}
 	f.defined = f.Catalog
 }
 
 // definitions reads them, where any stream may be of a custom resource.
 func (f *Follower) definitions(ctx context.Context) (*source.Definitions, error) {
-	for _, s := range f.sessions {
+	for _, s := range f.following {
 		if source.IsCustom(s.Stream.Resource.String()) {
 			return f.Current.discovery.Definitions(ctx)
 		}
@@ -349,7 +378,7 @@ func (f *Follower) definitions(ctx context.Context) (*source.Definitions, error)
 func (f *Follower) recall(s *followed) (*followed, error) {
 	generation, _, err := f.Store.Defined(s.Stream.String())
 	if s.generation = generation; err == nil && generation != 0 {
-		s.session.Define(generation)
+		s.informer.Define(generation)
 	}
 	return s, err
 }
@@ -359,7 +388,7 @@ func (f *Follower) recall(s *followed) (*followed, error) {
 // an aggregated one that is down. It says whether there are some that have to be looked at again soon.
 func (f *Follower) doubt(ctx context.Context) (soon bool) {
 	var doubtful []*followed
-	for _, s := range f.sessions {
+	for _, s := range f.following {
 		switch resource := s.Stream.Resource; {
 		case s.ended || f.Catalog.Serves(resource) || !f.Catalog.Tells(resource.Group):
 			s.missed = 0
@@ -383,7 +412,7 @@ func (f *Follower) doubt(ctx context.Context) (soon bool) {
 		}
 		if _, defined := found.Generation(s.Stream.Resource); !defined {
 			s.ended = true
-			s.session.End(found.Version)
+			s.informer.End(found.Version)
 		}
 	}
 	return soon

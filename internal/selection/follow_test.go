@@ -3,7 +3,6 @@ package selection
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,8 +19,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -98,6 +97,7 @@ type followRig struct {
 
 	mu    sync.Mutex       // guards wants
 	wants map[*Choice]bool // that were published when the sink was asked whether it wants a stream
+	runs  sync.WaitGroup   // streams that were built, and do not run yet
 }
 
 // idle is a sink that holds whatever it is given.
@@ -156,7 +156,7 @@ func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	ctx, stop := context.WithCancel(r.t.Context())
 	defer stop()
 	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: "u", Sources: sources, Sinks: []delivery.Sink{{Name: "out", Target: idle{}, Wants: r.wanted, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
+		ClusterUID: "u", Sources: sources, Sinks: []listener.Sink{{Name: "out", Target: idle{}, Wants: r.wanted, Queue: fifo.Limit{Bytes: 1, Records: 1}}}, Store: store, StopTimeout: time.Minute,
 		Follow: func(_ context.Context, set *pipeline.StreamSet) error {
 			defer stop()
 			r.set = set
@@ -179,21 +179,23 @@ func (r *followRig) wanted(*change.Stream) bool {
 }
 
 // build makes a stream that is over when the test says so.
-func (r *followRig) build(s Selected) (pipeline.Source, *source.Session, error) {
+func (r *followRig) build(s Selected) (pipeline.Source, *source.SharedInformer, error) {
 	r.built = append(r.built, s.Stream.String()+" "+s.Stream.Resource.Version)
+	r.runs.Add(1)
 	over := r.over
 	return pipeline.Source{
-		Stream:  s.Stream,
-		Request: func(...change.Owed) {},
-		Run: func(ctx context.Context, line *pipeline.Inlet) error {
+		Stream: s.Stream, Join: func(*listener.Intake) {},
+		Run: func(ctx context.Context, sinks []*listener.Intake) (isOver bool) {
+			sinks[0].Takes(&s.Stream)
+			r.runs.Done()
 			select {
 			case <-ctx.Done():
-				return nil
+				return false
 			case <-over:
-				return errors.Join(line.Drain(ctx, s.Stream), pipeline.ErrOver)
+				return true
 			}
 		},
-	}, source.NewSession(source.Config{}, nil), nil
+	}, source.NewSharedInformer(source.Config{}), nil
 }
 
 // look lets the follower ask once, and wants what it then knows: streams, "!" after one that ended, "?" for each
@@ -202,7 +204,7 @@ func (r *followRig) look(step, want string) {
 	r.t.Helper()
 	r.f.look(r.t.Context(), r.set)
 	var known []string
-	for _, s := range r.f.sessions {
+	for _, s := range r.f.following {
 		text := s.Stream.Resource.Name + strings.Repeat("?", s.missed)
 		if s.ended {
 			text += "!"
@@ -369,13 +371,17 @@ func TestStreamsThatArriveTogetherArePublishedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.runs.Done() // the second of a name never runs
+		r.mu.Lock()
 		clear(r.wants)
+		r.mu.Unlock()
 		r.f.admit(append(arrived, again), r.set)
+		r.runs.Wait()
 		if len(r.wants) != 1 {
 			t.Errorf("%d choices were published while the streams joined, want 1", len(r.wants))
 		}
-		if now := r.f.Current.Chosen.Load(); len(now.Streams) != crowd+1 || len(r.f.sessions) != crowd+1 {
-			t.Errorf("published are %d streams and followed %d, want %d: one joined twice", len(now.Streams), len(r.f.sessions), crowd+1)
+		if now := r.f.Current.Chosen.Load(); len(now.Streams) != crowd+1 || len(r.f.following) != crowd+1 {
+			t.Errorf("published are %d streams and followed %d, want %d: one joined twice", len(now.Streams), len(r.f.following), crowd+1)
 		}
 	})
 }

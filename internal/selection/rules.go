@@ -6,7 +6,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/line"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/transform"
@@ -49,8 +49,8 @@ func rulesOf(resource change.Resource, configured *config.Resource) transform.Ru
 	return rules(configured)
 }
 
-// ImagesOf are what is kept of the stream's objects; nil is nothing.
-func ImagesOf(s *Selected, images *line.Images) source.Images {
+// KeptOf are what is kept of the stream's objects; nil is nothing.
+func KeptOf(s *Selected, images *listener.Images) source.Kept {
 	if !s.keeps() {
 		return nil
 	}

@@ -1,8 +1,6 @@
 package selection
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,21 +23,13 @@ func (f *Follower) Adopt() error {
 // unserved are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
 // come back, or the sinks must be told that its objects are gone.
 func (f *Follower) unserved() ([]Selected, error) {
-	names, err := f.savedStreams()
+	known, err := f.Store.KnownStreams()
 	if err != nil {
 		return nil, err
 	}
 	var unserved []Selected
-	for _, name := range names {
-		stream, known, err := f.Store.Resource(name)
-		if err != nil {
-			return nil, err
-		}
-		position, _, err := f.Store.Position(name)
-		if err != nil {
-			return nil, fmt.Errorf("read the position of %s: %w", name, err)
-		}
-		if !known || !position.Configured() || f.Catalog.Serves(stream.Resource) {
+	for _, stream := range known {
+		if f.Catalog.Serves(stream.Resource) {
 			continue
 		}
 		for _, s := range f.chooseSaved(stream) {
@@ -51,28 +41,8 @@ func (f *Follower) unserved() ([]Selected, error) {
 	return unserved, nil
 }
 
-// savedStreams are those that the state has a position, an object or a subscription of.
-func (f *Follower) savedStreams() ([]string, error) {
-	streams, err := f.Store.Streams()
-	if err != nil {
-		return nil, err
-	}
-	subscriptions, err := f.Store.Subscriptions()
-	if err != nil {
-		return nil, err
-	}
-	names := map[string]bool{}
-	for _, name := range streams {
-		names[name] = true
-	}
-	for subscription := range subscriptions {
-		names[subscription.Stream] = true
-	}
-	return slices.Sorted(maps.Keys(names)), nil
-}
-
 // chooseSaved finds what the configuration chooses of a stream which is not served: its name first, then a wildcard.
-// Where other namespaces are configured now, it is the streams that inherit it.
+// Where other namespaces are configured now, it is the streams that have a part of it.
 func (f *Follower) chooseSaved(stream change.Stream) []Selected {
 	for _, wildcards := range []bool{false, true} {
 		for i := range f.Config.Resources {

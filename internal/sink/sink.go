@@ -61,8 +61,15 @@ type Tail func() (found func(id string))
 // Recaller is a Sink that can read its whole log.
 type Recaller interface {
 	// Recall gives the ids of all messages in the log to each, oldest first among those of one key, and ends with the
-	// first error of each. It may begin anew within a partition. It is called like Write, on a sink that is open.
+	// first error of each. It may begin anew within a partition. It is called between Open and the first Write.
 	Recall(ctx context.Context, each func(id string) error) error
+}
+
+// Announcer is a Sink whose Open reads no place that the mark does not have, and which finds new ones while it writes.
+type Announcer interface {
+	// Announce makes sure of the places that the messages are for. Where some are new, it returns what adds them to a
+	// mark: the caller saves that before it gives the messages to Write. It is called like Write, and so is its error.
+	Announce(ctx context.Context, messages []Message) (add func(Mark) (Mark, error), err error)
 }
 
 // Keeper is a Sink that removes old parts of its log by itself.

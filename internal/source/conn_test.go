@@ -6,14 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
 	"testing/iotest"
-	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // readerConn is a connection that reads from the reader, and notes how many bytes it is asked for.
@@ -117,34 +113,5 @@ func TestADeadlineIsNotTheEndOfAConnection(t *testing.T) {
 		if string(p[:n]) != want || (n == 0) != errors.Is(err, iotest.ErrTimeout) {
 			t.Errorf("read %d returns %q, %v", i, p[:n], err)
 		}
-	}
-}
-
-// TestTheClientsConnectionsAreReadAhead, and are opened as the configuration says.
-func TestTheClientsConnectionsAreReadAhead(t *testing.T) {
-	server := httptest.NewServer(&apiServer{t: t})
-	defer server.Close()
-	var opened readerConn
-	client, err := NewClient(&rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, network, address)
-		opened.Conn, opened.reader = conn, conn
-		return &opened, err
-	}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if uid, err := client.clusterUID(t.Context(), time.Now()); uid != "epoch-1" {
-		t.Fatal(uid, err)
-	}
-	opened.Close()
-	opened.mu.Lock()
-	defer opened.mu.Unlock()
-	if len(opened.asked) == 0 || opened.asked[0] != minAhead {
-		t.Errorf("the connection was asked for %v bytes, want %d", opened.asked, minAhead)
-	}
-	refused := errors.New("nobody listens")
-	dial := aheadDialer(func(context.Context, string, string) (net.Conn, error) { return nil, refused })
-	if conn, err := dial(t.Context(), "tcp", ""); conn != nil || !errors.Is(err, refused) {
-		t.Errorf("a connection that is refused is %v, %v", conn, err)
 	}
 }

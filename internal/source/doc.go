@@ -1,59 +1,55 @@
-// Package source reads resources from an API server and pushes their changes into the line.
+// Package source reads resources from an API server and gives their changes to the sinks.
 //
-// A Session is the life of one resource's stream. It reads with one Stream after the other: a new one when the server
-// prefers another version, none while nobody can tell whether the resource is served. A Stream runs client-go's
-// Reflector over a ListerWatcher of its own, the watcher, and a decoder. Each change becomes a change.Record as soon as
-// its frame is read.
+// A SharedInformer is the life of one resource's stream, and its Informers are its watches: one that all sinks share,
+// and others for sinks that are not where it stands. An Informer runs client-go's Reflector over a ListerWatcher and a
+// decoder of its own, the feed. Each change becomes a change.Record as soon as its frame is read, and is offered to
+// each seat: a sink as this watch sees it (package listener). What a sink was told, and where it stands, is the sink's
+// own and not here.
 //
-// Three read what a Stream holds: the watcher, a relist and a reading. The other parts of a Stream know nothing of it,
-// and each is a file. What is told goes through the output, and what a reconcile tells through a difference. The origin
-// is what is known of the server: the collection asks it, and trust says which of its answers count. The schedule knows
-// what is due, and the turns who may put records in line. Most are pure: cursor, proof, versions, endings and silence
-// judge what a watch brings, recent and place serve snapshots.
+// What the informers of a stream have in common is in common.go: who is given it, what is asked for, and which history
+// is read. The origin is what is known of the server: the collection asks it, and trust says which of its answers
+// count. Most that judges the server is pure: proof, versions, endings, silence, sightings and remnant.
 //
-// # Interruptions
+// # One watch, many sinks
 //
-// A reconcile answers every interruption: list, merge with the inventory, emit the difference. It is a comparison
-// (comparison.go): it begins while no watch is open, is read beside the next one, and goes on in the next life where it
-// is interrupted. Another history alone is compared before the next watch (relist.go).
+// A watch begins at the lowest position of its sinks, and the others skip what they have by its number. A record is one
+// for all of them, in one shape, with what was told of the object before it. A sink that has no room holds the others
+// up for some milliseconds, and then leaves: it goes on with a watch of its own, and comes back to the common one when
+// it has all that this one has brought.
 //
-// The position of a stream that is being compared is marked so (change.InitialPosition, change.ComparedPosition). It
-// moves with the watch all the same. What the inventory has of what is older than the position is a part, so it proves
-// nothing of what it does not have: the deletes of the newest version are saved beside it (Inventory.Ended).
+// Before each watch the server is asked where it stands (standing), and each sink is told so (listener.Seat.Begin): it
+// says what follows, which may be a gap and a comparison.
 //
-// # Snapshots beside the watch
+// # Comparisons
 //
-// A snapshot is read beside the watch, by one goroutine (snapshots.go), in any number of pages of any versions. A
-// comparison comes before full snapshots. Neither begins before the first watch of a life, or stops one. Watch and
-// reader push by turns (turns.go), each of at most 32 objects, and the reader waits for its sinks before it takes its
-// turn (pace.go).
+// What a watch cannot bring a comparison finds: a first snapshot, what lies in a gap, and full snapshots that are asked
+// for. One goroutine of the informer reads lists beside the watch while any is due (comparer), page by page. One list
+// serves all sinks that are compared with the same part of the stream. Watch and reader tell by turns (turns.go), each
+// of at most 32 objects, and the reader waits for its sinks before it takes its turn (pace.go).
 //
 // A resourceVersion orders all states of a resource, so no watermark is needed, as it is for databases (the DBLog
-// paper). For each listed object it is known what was told last: what was told before a save point is in the
-// inventory when that is reached (savepoint.go), and what was told since is remembered (recent.go). judge.go says what
-// follows. An object that the sinks have and that is not listed is a suspect until the watch has passed the version of
-// the list: if it has not told of a delete by then, nobody will (suspects.go). What the watch finds in the place of an
-// object whose delete lies in a gap is told after that delete.
+// paper): what a sink was told last of an object, the version of the listed state, and the position say what follows
+// (listener.Judge). What is newer than the position is left to the watch, and the comparison ends behind it. An object
+// that the sink has and that is not listed is a suspect until the watch has passed the version of the list: if it has
+// not told of a delete by then, nobody will. Of a list without an order the suspects are known at its end, and its
+// pages may be of several versions: what was told behind the oldest one it need not have, and the watch is to pass the
+// newest.
 //
-// What is newer than the watch's position is left to the watch, and the snapshot ends after it. A snapshot goes on
-// after every failure with the page that failed, and after a list that the server has forgotten at a newer version.
-// A page counts only if one watch was open all the while: after another, the server may speak of another history. A
-// reconcile ends the reader, and the snapshot begins anew after it.
+// A page that fails is read again, smaller; after a list that the server has forgotten the next one is newer. A page
+// counts only if one watch was open all the while: behind another, the server may speak of another history.
 //
-// The line is drained, with the watch waiting, before a gap: from there on the position is another, or a sink must be
-// told first what it has missed, or its log has lost. And before drift is told: after a crash the position says which
-// records of a log no watch brings again.
+// The last record of a comparison is held back until it is known to be the last (holding), so that formats can mark it.
 //
 // # Histories
 //
-// A position means something in one history only. Before each watch and each reconcile the server is asked for the uid
-// of kube-system and for its present version. After a failure it is also asked for the last object that went in line,
-// at exactly the position (proof): a restored etcd that has overtaken the position answers differently. Each history
-// has its own name (change.NewEpoch), which is part of every id. A reconcile of reason epoch trusts no version and
-// emits every object, because a restored etcd may hand out the same uid and version for another body.
+// A position means something in one history only. Before each watch the server is asked for the uid of kube-system and
+// for its present version. After a failure it is also asked for the last object that was told, at exactly its version
+// (proof): a restored etcd that has overtaken the position answers differently. Each history has its own name
+// (change.NewEpoch), which is part of every id. No version of another history says anything of an object, because a
+// restored etcd may hand out the same uid and version for another body.
 //
 // A restored etcd is not noticed if the object of the proof is older than the restored state, if the server has
-// compacted the position, or in a life that has delivered nothing yet. The next resync corrects the differences then.
+// compacted the position, or in a life that has told nothing yet. The next resync corrects the differences then.
 //
 // # Decisions
 //
@@ -61,7 +57,6 @@
 //     numbers, key order and unknown fields.
 //   - The Reflector instead of a watch loop of our own: API servers are tested against its rules for 410, 429, time
 //     limits, short watches and backoff. Its list is not used, because it holds all objects in memory.
-//   - An inventory instead of a relist that repeats everything: only what was delivered can tell what was deleted.
 //   - HTTP/1.1 for up to 16 streams: one connection per watch costs less CPU, and a stalled watch's bytes stay in the
 //     kernel. Above that, one shared HTTP/2 connection costs less (make bench-source, make bench-scale).
 //   - No request waits for a server that stands still for longer than 50 s, and a watch not for much longer than it was
@@ -77,11 +72,12 @@
 //   - Before each watch the server is asked where it stands. A watch from a version that the server has not reached is
 //     silent until then, and loses everything in between.
 //   - A quiet stream without bookmarks moves its position by two proofs together, a silent watch and an equal list
-//     (quiet.go). Silence alone was refused: a watch of an API server that is cut off from etcd is silent, too.
-//   - The order of a list is proven by a continue token or by the end of the list, never assumed (order.go). Before
+//     (informer_quiet.go). Silence alone was refused: a watch of an API server that is cut off from etcd is silent,
+//     too.
+//   - The order of a list is proven by a continue token or by the end of the list, never assumed (isRange). Before
 //     that, nothing is reported as gone for being passed over: an aggregated API server may sort differently.
 //   - No continue token is saved. It is the server's own, lasts for minutes, and proves nothing without an order.
-//   - A stream whose resourceVersions cannot be ordered is refused (refusal.go). Comparing contents instead would
+//   - A stream whose resourceVersions cannot be ordered is refused (versions.go). Comparing contents instead would
 //     deliver updates under equal ids, which consumers drop.
 //   - An object that cannot be read becomes a gap for its key, without a dead letter, since none of it could be
 //     redacted (I9). Ending the stream instead would let everybody who may write objects stop it.
@@ -91,11 +87,6 @@
 //     from list and watch.
 //   - A full snapshot is ahead of its sinks by what they take in 25 ms, measured, and not by a number of bytes: live
 //     changes wait after it that long, whatever the sink.
-//   - A snapshot remembers deletes since its list, and other changes since the save point before the last. All that a
-//     sink could be told of an object would be needed otherwise, or a list of each object anew. Where even that is too
-//     much and no list succeeds, the watch waits for the sinks once, and all is forgotten.
-//   - The last record of a snapshot is held back until it is known to be the last (held.go), so that formats can mark
-//     it.
 //   - A 410 is one server's word, too: each has a history of its own, in memory. It is believed when other connections
 //     have said it again for some seconds, or when the Leases of the servers' identities say that there is one. All
 //     streams share each new connection. To follow each server by its own address was refused: who reads the cluster
@@ -113,15 +104,14 @@
 //   - Gone is proven by etcd: it has the CustomResourceDefinition no more that the resource had. A catalog that lacks
 //     the resource, and a 404 at its path, are one server's words, and another may serve it. So a built-in or an
 //     aggregated resource is never gone, and a stream that is told 404 tries other connections.
-//   - One Stream per version instead of a Stream that changes: records in line point to the resource they were read
-//     from.
+//   - An Informer is of one version of its resource: its records point to that. Another version begins another one.
 //   - A stream that is over is forgotten, not kept empty: its resource may come back with other objects under old
 //     versions, and a position older than all of them proves nothing.
 //   - Rights are found out by trying. An access review answers for one verb of one resource and must be repeated
 //     anyway.
-//   - A Gate lets 32 streams begin at once, each until its watch is open, for five seconds at most: a list that
-//     waits for a stuck sink must not hold up the streams of other sinks. Built-in resources go first, then streams
-//     with a position. A limit of requests a second alone made every stream wait for the last one.
+//   - A Gate lets 32 streams begin at once, each until its watch is open, for five seconds at most: a list that waits
+//     for a stuck sink must not hold up the streams of other sinks. Built-in resources go first, then streams with a
+//     position. A limit of requests a second alone made every stream wait for the last one.
 //   - Streams share the answer to the question for the uid (shared.go). An answer serves whose request began after the
 //     stream's last watch and last failure, and a second ago at most: so it proves as much as one of its own. Where the
 //     server stands each stream asks itself, once: resources may be in other etcds, whose versions cannot be compared.

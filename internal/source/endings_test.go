@@ -7,17 +7,16 @@ import (
 
 // TestI4WatchesThatEndAtOnceWithNothingMakeThePositionStale where maxEmpty do so in a row.
 func TestI4WatchesThatEndAtOnceWithNothingMakeThePositionStale(t *testing.T) {
-	empty := func(e *endings) bool { return e.ended(0, true, 0, false) }
+	empty := func(e *endings) bool { return e.ended(0, true, 0) }
 	for what, c := range map[string]struct {
 		between func(e *endings) bool
 		counts  int // how many of the empty ones before it still do
 	}{
 		"nothing":           {func(*endings) bool { return false }, maxEmpty - 1},
-		"one that is cut":   {func(e *endings) bool { return e.ended(0, false, 0, false) }, maxEmpty - 1},
-		"a frame":           {func(e *endings) bool { return e.ended(1, true, 0, false) }, 0},
-		"one that lived":    {func(e *endings) bool { return e.ended(0, true, time.Second, false) }, 0},
-		"one that lived on": {func(e *endings) bool { return e.ended(0, false, time.Second, false) }, 0},
-		"a reconcile":       {func(e *endings) bool { return e.ended(0, true, 0, true) }, 0},
+		"one that is cut":   {func(e *endings) bool { return e.ended(0, false, 0) }, maxEmpty - 1},
+		"a frame":           {func(e *endings) bool { return e.ended(1, true, 0) }, 0},
+		"one that lived":    {func(e *endings) bool { return e.ended(0, true, time.Second) }, 0},
+		"one that lived on": {func(e *endings) bool { return e.ended(0, false, time.Second) }, 0},
 	} {
 		var e endings
 		for range maxEmpty - 1 {
@@ -62,10 +61,10 @@ func TestOnlyTheFirstOfPositionsThatAreGoneIsReadBeyondAtOnce(t *testing.T) {
 	if !e.isFirstGone() || e.isFirstGone() {
 		t.Error("the second is taken for the first, or the first is not")
 	}
-	if e.ended(1, true, time.Millisecond, false); e.isFirstGone() {
+	if e.ended(1, true, time.Millisecond); e.isFirstGone() {
 		t.Error("a watch that was short is taken for one that worked")
 	}
-	if e.ended(1, true, time.Second, false); !e.isFirstGone() {
+	if e.ended(1, true, time.Second); !e.isFirstGone() {
 		t.Error("a watch that worked is not")
 	}
 }

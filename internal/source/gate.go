@@ -3,8 +3,11 @@ package source
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Gate bounds how many streams begin at once: thousands of definitions that are there at a start or made together, and
@@ -112,4 +115,10 @@ func (p *permit) giveBack() {
 		p.leave()
 		p.leave = nil
 	}
+}
+
+// isBuiltIn says whether the resource's group looks like one of Kubernetes' own: only the order of a start follows from
+// it.
+func isBuiltIn(resource change.Resource) bool {
+	return !strings.Contains(resource.Group, ".") || strings.HasSuffix(resource.Group, ".k8s.io")
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // TestI6SoManyBeginAtOnce, and one that takes long holds up others for the lease only.
@@ -78,25 +76,4 @@ func TestWhatIsBuiltInComesInFirst(t *testing.T) {
 			t.Errorf("they came in as %s, want aAbcC", order)
 		}
 	})
-}
-
-func TestPrecedence(t *testing.T) {
-	for _, c := range []struct {
-		group, saved string
-		want         precedence
-	}{
-		{"", "", builtInFirst},
-		{"apps", "7", builtInFirst},
-		{"rbac.authorization.k8s.io", "", builtInFirst},
-		{"example.com", "7", knownNext},
-		{"example.com", "", othersLast},
-	} {
-		s := NewStream(Config{
-			Stream: change.Stream{Resource: change.Resource{Group: c.group, Version: "v1", Name: "gears"}}, Inventory: newRecorder(), ClusterUID: "epoch-1",
-			Saved: change.Position{ResourceVersion: c.saved, Epoch: "epoch-1"},
-		})
-		if got := s.precedence(); got != c.want {
-			t.Errorf("group %q at position %q: %d, want %d", c.group, c.saved, got, c.want)
-		}
-	}
 }

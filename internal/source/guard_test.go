@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -79,45 +78,6 @@ func (c *frozenConn) Write(p []byte) (int, error) {
 func (c *frozenConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
-}
-
-// TestI4AConnectionThatStandsStillIsReplaced, also those that are idle, which the next questions would go to.
-func TestI4AConnectionThatStandsStillIsReplaced(t *testing.T) {
-	between := &network{open: map[*frozenConn]bool{}}
-	server := script(t, 200)
-	server.dial = between.dial
-	var client *Client
-	server.prepare = func(s *Stream) {
-		client = s.origin.collection.client
-		g := client.guard
-		g.still, g.end = 300*time.Millisecond, 200*time.Millisecond
-	}
-	watches := 0
-	server.watch = func(q url.Values, w *watchWriter) {
-		if q.Get("timeoutSeconds") != "1" {
-			t.Errorf("a watch over HTTP/1.1 takes %s s, want 1", q.Get("timeoutSeconds"))
-		}
-		switch watches++; watches {
-		case 1:
-			w.frames("MODIFIED a 150")
-			w.behind("updated a 150")
-			if _, err := client.clusterUID(w.ctx, time.Now()); err != nil { // over a connection that is idle then
-				t.Error(err)
-			}
-			between.freeze()
-		case 2:
-			w.frames("MODIFIED a 160")
-		}
-		w.hold()
-	}
-	r := newRecorder("a 10")
-	server.start(r, at(100))
-	want(t, "records", r.wait(t, "updated a 160"), "updated a 150", "updated a 160")
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if all := strings.Join(r.failures, "\n"); len(r.failures) != 1 || !strings.Contains(all, "has sent nothing for 1.2s") {
-		t.Errorf("told of %q, want one failure: that the server has sent nothing", all)
-	}
 }
 
 // roundTrip is an http.RoundTripper.

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -141,4 +143,51 @@ func withoutAddress(err error) error {
 		return system.Err
 	}
 	return err
+}
+
+// otherServer says with what a server answers that is no API server, such as another service's port, or a proxy's page
+// of errors; "" where nothing tells that it is none. client-go has no error value for the first of the two.
+func otherServer(err error) string {
+	rest, found := strings.CutPrefix(err.Error(), "serializer for ")
+	if kind, missing := strings.CutSuffix(rest, " doesn't exist"); found && missing {
+		if strings.HasPrefix(kind, "text/html") {
+			return "a web page"
+		}
+		return kind
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return ""
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeUnexpectedServerResponse && strings.HasPrefix(strings.TrimSpace(cause.Message), "<") {
+			return fmt.Sprintf("a web page (status %d)", status.Status().Code)
+		}
+	}
+	return ""
+}
+
+// AwaitReady returns when the API server says that it is ready, or an error after half a minute. A server that has just
+// started answers before it serves custom resources: what it does not tell then is not gone.
+func AwaitReady(ctx context.Context, config *rest.Config) error {
+	config = rest.CopyConfig(config)
+	config.Timeout = askTime
+	client, err := newRESTClient(config)
+	if err != nil {
+		return err
+	}
+	ask := func() error {
+		err := client.Get().AbsPath("/readyz").Do(ctx).Error()
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			return nil // a server that does not tell is taken to be ready
+		}
+		return err
+	}
+	patience := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(askTime),
+	)
+	if err := backoff.Retry(ask, backoff.WithContext(patience, ctx)); err != nil {
+		return fmt.Errorf("wait for the API server to be ready: %w", ExplainServerError(config.Host, err))
+	}
+	return nil
 }

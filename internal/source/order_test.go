@@ -3,145 +3,167 @@ package source
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// odd is a world whose server lists by namespace and name, which is not the order of the joined keys, in pages with
-// tokens of its own. Its names are unique, whatever the namespace.
-type odd struct {
-	*rand.Rand
-	listed []change.Key // in the server's order
-	gone   []change.Key
-	r      *recorder
-}
-
-func newOdd(seed uint64) *odd {
-	w := &odd{Rand: rand.New(rand.NewPCG(seed, 1)), r: newRecorder()}
-	for i := range 1 + w.IntN(40) {
-		key := change.Key{Namespace: []string{"a", "a-b", "a.b"}[w.IntN(3)], Name: fmt.Sprintf("p%02d", i)}
-		known := w.IntN(2) == 0
-		if w.IntN(5) > 0 {
-			w.listed = append(w.listed, key)
-		} else if known {
-			w.gone = append(w.gone, key)
-		}
-		if known {
-			w.r.objects[key.String()] = change.Entry{Key: key, UID: "uid-" + key.Name, ResourceVersion: "10"}
-		}
-	}
-	slices.SortFunc(w.listed, func(a, b change.Key) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	return w
-}
-
-// list serves three objects a page.
-func (w *odd) list(q url.Values) (int, string) {
-	from, _ := strconv.Atoi(q.Get("continue"))
-	until, token := min(from+3, len(w.listed)), ""
-	if until < len(w.listed) {
-		token = strconv.Itoa(until)
-	}
-	text := podList(100, token)
-	for i, key := range w.listed[from:until] {
-		item := fmt.Sprintf(`{"metadata":{"name":"%s","namespace":"%s","uid":"uid-%s","resourceVersion":"10"}}`, key.Name, key.Namespace, key.Name)
-		if i > 0 {
-			item = "," + item
-		}
-		text = strings.TrimSuffix(text, "]}") + item + "]}"
-	}
-	return http.StatusOK, text
-}
-
-// live lets lives follow each other until the last line is there; each dies after some records.
-func (w *odd) live(t *testing.T, saved change.Position, last string, owed ...change.Owed) {
-	complete := func() bool { return len(w.r.lines) > 0 && w.r.lines[len(w.r.lines)-1] == last }
-	w.r.position = saved
-	for !complete() {
-		t.Run("life", func(t *testing.T) {
-			server := script(t, 100)
-			server.list = w.list
-			w.r.room = 5 + w.IntN(100)
-			s := server.start(w.r, w.r.position)
-			for i := range owed {
-				owed[i].After = w.r.after[owed[i].Sink]
+// TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage: the server goes on at a newer version where it has forgotten
+// the list's. What was made between the two may belong to a page of the older one, and what was deleted between them
+// the watch will tell of.
+func TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100, "a 10", "b 20", "c 30", "d 40")
+		half := make(chan struct{})
+		r.server.answer = func(kind string, q url.Values) *http.Response {
+			switch {
+			case kind != "list":
+				return nil
+			case q.Get("continue") == "":
+				return pageOf(100, "second", items("d 40", "b 20", "a 10")...)
+			case q.Get("continue") == "second":
+				<-half
+				return reply(410, strings.Replace(expired, `"metadata":{}`, `"metadata":{"continue":"newer"}`, 1))
 			}
-			s.Request(owed...)
-			w.r.until(t, "the end of the life", func() bool { return w.r.room < 0 || complete() })
-		})
-	}
-}
-
-// count is how often the line begins so.
-func (w *odd) count(prefix string) (n int) {
-	for _, line := range w.r.lines {
-		if strings.HasPrefix(line, prefix) {
-			n++
+			return pageOf(300, "", items("z 250")...)
 		}
-	}
-	return n
+		r.start("lake")
+		r.ask("lake", change.Requested, change.Limits{})
+		r.pass(time.Second)
+		r.do("aa 150")
+		r.want("lake", "snapshot.begin 100 requested", "sync d 40", "sync b 20", "added aa 150")
+		close(half)
+		r.want("lake") // c may still be told of
+		r.do("-c 200", "z 250", "=310")
+		r.want("lake", "deleted c 200", "added z 250", "sync a 10 last", "snapshot.end 100 requested")
+	})
 }
 
-// TestI4AListOfAnotherOrderTellsNothingFalse: whatever is interrupted, what is gone is deleted once, what is new is
+// TestI4APageThatIsReadAgainMayEndBeforeWhereItWas, since it is smaller then, or its list has begun anew: what follows
+// was sent up to there, and is not out of order.
+func TestI4APageThatIsReadAgainMayEndBeforeWhereItWas(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		names := many(3 * turnObjects)
+		r.exist("lake", 100, names...)
+		lists := 0
+		r.server.answer = func(kind string, q url.Values) *http.Response {
+			if kind != "list" {
+				return nil
+			}
+			if lists++; lists == 1 { // it breaks off
+				page := pageOf(100, "", items(names[:2*turnObjects]...)...)
+				text, _ := io.ReadAll(page.Body)
+				cut := strings.NewReader(string(text[:len(text)-2]))
+				page.Body = io.NopCloser(io.MultiReader(cut, iotest.ErrReader(io.ErrUnexpectedEOF)))
+				return page
+			}
+			r.server.pageSize = turnObjects / 2
+			return nil
+		}
+		r.start("lake")
+		r.ask("lake", change.Requested, change.Limits{})
+		r.pass(time.Minute)
+		want := []string{"snapshot.begin 100 requested"}
+		for _, name := range names {
+			want = append(want, "sync "+name)
+		}
+		want[len(want)-1] += " last"
+		r.want("lake", append(want, "snapshot.end 100 requested")...)
+		if r.informer.informers[0].origin.unsorted.Load() {
+			t.Error("it is taken for a list without an order")
+		}
+	})
+}
+
+// many are objects.
+func many(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("p%03d %d", i, i+1))
+	}
+	return names
+}
+
+// TestI4AListOfAnotherOrderTellsNothingFalse: the server lists by namespace and name, which is not the order of the
+// joined keys, in pages with tokens of its own. Each life dies somewhere. What is gone is deleted once, what is new is
 // told once, and nothing is deleted that is there.
 func TestI4AListOfAnotherOrderTellsNothingFalse(t *testing.T) {
-	interrupted := at(50)
-	interrupted.Selector = change.Interrupted
-	for seed := range uint64(60) {
-		for reason, saved := range map[string]change.Position{"initial": begunAt("100"), "stale": interrupted} {
-			w := newOdd(seed)
-			known := len(w.r.objects)
-			w.live(t, saved, "snapshot.end 100 "+reason)
-			want := [2]int{len(w.gone), len(w.listed) + len(w.gone) - known}
-			if got := [2]int{w.count("deleted"), w.count("replaced")}; got != want {
-				t.Fatalf("seed %d, %s: %d deletes and %d objects are told, want %v:\n%s", seed, reason, got[0], got[1], want, strings.Join(w.r.lines, "\n"))
+	for seed := range uint64(30) {
+		play(t, 100, func(r *rig) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			var listed, had []string
+			var want [2]int // deletes, and objects that are new
+			for i := range 1 + random.IntN(40) {
+				name := fmt.Sprintf("%s/p%02d 10", []string{"a", "a-b", "a.b"}[random.IntN(3)], i)
+				known, is := random.IntN(2) == 0, random.IntN(5) > 0
+				if is {
+					listed = append(listed, name)
+				}
+				if known {
+					had = append(had, name)
+				}
+				switch {
+				case known && !is:
+					want[0]++
+				case !known && is:
+					want[1]++
+				}
 			}
-		}
-	}
-}
-
-// TestI4AListOfAnotherOrderIsToldWhole to a new sink, though each life dies in the middle.
-func TestI4AListOfAnotherOrderIsToldWhole(t *testing.T) {
-	for seed := range uint64(60) {
-		w := newOdd(seed)
-		w.live(t, at(100), "snapshot.end 100 newsink to lake", change.Owed{Sink: "lake", Reason: change.NewSink})
-		for _, key := range w.listed {
-			if w.count("sync "+key.Name+" 10 to lake")+w.count("replaced "+key.Name) == 0 {
-				t.Fatalf("seed %d: %s is not told:\n%s", seed, key, strings.Join(w.r.lines, "\n"))
+			slices.SortFunc(listed, func(a, b string) int {
+				x, y := keyOf(strings.Fields(a)[0]), keyOf(strings.Fields(b)[0])
+				return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+			})
+			lists, dies := 0, random.IntN(10)
+			r.server.answer = func(kind string, q url.Values) *http.Response {
+				if kind != "list" {
+					return nil
+				}
+				from := number(q.Get("continue"))
+				until, token := min(from+3, len(listed)), ""
+				if until < len(listed) {
+					token = fmt.Sprint(until)
+				}
+				if lists++; lists == dies {
+					return reply(500, "{}")
+				}
+				return pageOf(100, token, items(listed[from:until]...)...)
 			}
-		}
-		if n := w.count("deleted"); n != len(w.gone) {
-			t.Fatalf("seed %d: %d deletes are told, want %d", seed, n, len(w.gone))
-		}
+			r.has("lake", 90, had...)
+			r.server.forget(100)
+			r.start("lake")
+			r.stop()
+			r.start("lake")
+			r.pass(time.Minute)
+			got := strings.Join(r.log("lake").take(), "\n")
+			if told := [2]int{strings.Count(got, "deleted"), strings.Count(got, "replaced")}; told != want {
+				t.Fatalf("seed %d: %v deletes and objects are told, want %v:\n%s", seed, told, want, got)
+			}
+		})
 	}
 }
 
 // TestAPageProvesTheOrder by the token of a server that reads a range of etcd's keys.
 func TestAPageProvesTheOrder(t *testing.T) {
-	all := change.Stream{}
-	one := change.Stream{Namespace: "n"}
 	for _, c := range []struct {
-		token, last string
-		stream      change.Stream
-		want        bool
+		token, last, namespace string
+		want                   bool
 	}{
-		{rangeToken(7, "n/b"), "n/b", all, true},
-		{rangeToken(7, "n/c"), "n/b", all, true}, // a selector left something out
-		{rangeToken(7, "b"), "n/b", one, true},
-		{rangeToken(7, "n/a"), "n/b", all, false},
-		{rangeToken(7, "n/b"), "", all, false},
-		{"3", "n/b", all, false},
-		{"", "n/b", all, false},
+		{rangeToken(7, "n/b"), "n/b", "", true},
+		{rangeToken(7, "n/c"), "n/b", "", true}, // a selector left something out
+		{rangeToken(7, "b"), "n/b", "n", true},
+		{rangeToken(7, "n/a"), "n/b", "", false},
+		{rangeToken(7, "n/b"), "", "", false},
+		{"3", "n/b", "", false},
+		{"", "n/b", "", false},
 	} {
-		if got := isRange(c.token, c.stream.Namespace, []byte(c.last)); got != c.want {
+		if got := isRange(c.token, c.namespace, []byte(c.last)); got != c.want {
 			t.Errorf("token %q behind %q: %t, want %t", c.token, c.last, got, c.want)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 // are worth.
 type origin struct {
 	collection collection
-	uid        string // of the cluster, as Config.ClusterUID
 	trust      trust
 	versions   versions
 	unsorted   atomic.Bool // its lists are not in the inventory's order
@@ -25,33 +24,6 @@ type origin struct {
 	version string // where it stood when it was asked last
 	asked   time.Time
 	watched string // where it stood when the last watch began that worked
-}
-
-// hasOther asks, before each watch and each reconcile, who the server is and where it stands, and says whether its
-// history is another one. A position means something only in the history that it was reached in: another cluster behind
-// the same address, and an etcd that was restored to the past, begin a new epoch.
-//
-// A watch from a version that the server has not reached is silent until it gets there, and loses everything in
-// between; a list at exactly such a version fails for as long. The proof is asked for after a failure.
-func (o *origin) hasOther(ctx context.Context, position string, p proof) (other bool, err error) {
-	if o.uid != "" {
-		uid, err := o.cluster(ctx, o.trust.asked())
-		if err != nil {
-			return false, err
-		}
-		if uid != o.uid {
-			o.uid = uid
-			return true, nil
-		}
-	}
-	if position == "" {
-		return false, nil // it means nothing in any history
-	}
-	now, err := o.present(ctx)
-	if err != nil {
-		return false, err
-	}
-	return change.CompareVersions(now, position) < 0 || o.trust.suspect.Load() && o.refutes(ctx, position, p), nil
 }
 
 // cluster is the uid of the cluster that the server serves, as of a question after since.
@@ -133,4 +105,54 @@ func (o *origin) askVersion(ctx context.Context, of collection) (string, error) 
 		err = o.versions.check(first, meta.ResourceVersion)
 	}
 	return meta.ResourceVersion, err
+}
+
+// trust is what a server's answers are worth after the end of a watch, and after a failure: another one may answer
+// from then on. It is for any goroutine. The zero value trusts.
+type trust struct {
+	suspect atomic.Bool               // something failed since the proof was asked for
+	since   atomic.Pointer[time.Time] // answers to earlier questions say nothing; nil before the first
+}
+
+// doubt notes that something failed: what the server said before may be that of another one.
+func (t *trust) doubt() {
+	t.suspect.Store(true)
+	t.forgetAnswers()
+}
+
+// forgetAnswers makes the stream ask the server anew.
+func (t *trust) forgetAnswers() {
+	now := time.Now()
+	t.since.Store(&now)
+}
+
+// asked is since when questions to the server must have been asked to say something about the next watch: the end of
+// the last one, and of the last failure.
+func (t *trust) asked() time.Time {
+	if since := t.since.Load(); since != nil {
+		return *since
+	}
+	return time.Time{}
+}
+
+// proof is the newest record of the stream that went in line: at the position the server has the object so, and in no
+// other state, for as long as it is the history that the position was reached in. It is pure. The zero value proves
+// nothing.
+type proof struct {
+	key          change.Key
+	uid, version string
+	deleted      bool
+}
+
+// proofOf is the proof that a record of the watch gives.
+func proofOf(rec *change.Record) proof {
+	return proof{key: rec.Key, uid: rec.UID, version: rec.ResourceVersion, deleted: rec.Op == change.Deleted}
+}
+
+// holds says whether the server has the object as it was told, where found is whether it has any.
+func (p proof) holds(object *frame.Object, found bool) bool {
+	if p.deleted || !found {
+		return p.deleted && !found
+	}
+	return object.UID == p.uid && object.ResourceVersion == p.version
 }

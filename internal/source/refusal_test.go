@@ -1,22 +1,16 @@
 package source
 
 import (
-	"fmt"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
-
-// failed returns once the stream has failed for the reason.
-func (r *recorder) failed(t *testing.T, why string) string {
-	t.Helper()
-	return r.until(t, "a failure for "+why, func() bool {
-		return len(r.failures) > 0 && strings.Contains(r.failures[len(r.failures)-1], why)
-	})
-}
 
 // TestI4VersionsThatSayNothingRefuseTheStream before anything is told of it: an update could not be told from what is
 // known.
@@ -30,97 +24,206 @@ func TestI4VersionsThatSayNothingRefuseTheStream(t *testing.T) {
 		"an object of 0":             `{"items":[{"metadata":{"name":"a","resourceVersion":"0"}}],"metadata":{"resourceVersion":"7"}}`,
 		"an object newer than lists": `{"items":[{"metadata":{"name":"a","resourceVersion":"8"}}],"metadata":{"resourceVersion":"7"}}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			server := script(t, 100)
-			server.deny = func() (int, string) { return http.StatusOK, page }
-			r := newRecorder()
-			server.start(r, change.Position{})
-			want(t, "records", r.failed(t, "take the resource out of the configuration"))
+		play(t, 100, func(r *rig) {
+			r.server.answer = func(kind string, _ url.Values) *http.Response {
+				if kind == "version" {
+					return reply(200, page)
+				}
+				return nil
+			}
+			r.start("lake")
+			if r.want("lake"); !strings.Contains(r.failed(), "take the resource out of the configuration") {
+				t.Errorf("%s: the stream is not refused", name)
+			}
 		})
 	}
 }
 
-// TestI4TwoStatesAtOneVersionRefuseTheStream: the update is not told, and a gap says so.
+// TestI4TwoStatesAtOneVersionRefuseTheStream: the update is not told, and a gap says so. So does an object without a
+// version, and what is read into memory that the frame before it had, where there are rules.
 func TestI4TwoStatesAtOneVersionRefuseTheStream(t *testing.T) {
-	server := script(t, 200)
-	server.watch = func(_ url.Values, w *watchWriter) {
-		w.frames("MODIFIED a 150", "MODIFIED b 150", "MODIFIED a 150")
-		fmt.Fprintln(w, strings.Replace(frameOf("MODIFIED a 150"), `"metadata"`, `"spec":{},"metadata"`, 1))
-		w.frames("MODIFIED c 160")
-		w.hold()
+	for _, shape := range []func(*change.Record){nil, func(*change.Record) {}} {
+		for why, last := range map[string]string{
+			"two states of the object":      strings.Replace(event{"MODIFIED", "n/a", "uid-a", 150, ""}.frame(), `"metadata"`, `"spec":{},"metadata"`, 1),
+			`has the resourceVersion ""`:    strings.Replace(event{"MODIFIED", "n/c", "uid-c", 160, ""}.frame(), `"160"`, `""`, 1),
+			`a bookmark has the resourceVe`: strings.Replace(bookmarkFrame(160), `"160"`, `"x"`, 1),
+		} {
+			play(t, 100, func(r *rig) {
+				r.config = func(config *Config) { config.Shape = shape }
+				r.exist("lake", 100, "a 10", "b 20")
+				r.start("lake")
+				r.do("a 150", "b 150", "d 150")
+				r.server.send(event{"MODIFIED", "n/a", "uid-a", 150, ""}.frame(), last, event{"ADDED", "n/e", "uid-e", 170, ""}.frame())
+				r.pass(time.Minute)
+				r.want("lake", "updated a 150", "updated b 150", "added d 150", "gap 149 stale unreadable")
+				if !strings.Contains(r.failed(), why) {
+					t.Errorf("the stream is not refused for: %s", why)
+				}
+				r.asked("watch 100")
+			})
+		}
 	}
-	r := newRecorder("a 10")
-	server.start(r, at(100))
-	want(t, "records", r.failed(t, "two states of the object"), "updated a 150", "updated b 150", "gap 150 stale")
-	want(t, "requests", server.asked(), "watch 100")
-}
-
-// TestI4AnObjectWithoutAVersionInAWatchRefusesTheStream with a gap.
-func TestI4AnObjectWithoutAVersionInAWatchRefusesTheStream(t *testing.T) {
-	server := script(t, 200)
-	server.watch = func(_ url.Values, w *watchWriter) {
-		w.frames("MODIFIED a 150", "MODIFIED b", "MODIFIED c 160")
-		w.hold()
-	}
-	r := newRecorder("a 10")
-	server.start(r, at(100))
-	want(t, "records", r.failed(t, `has the resourceVersion ""`), "updated a 150", "gap 150 stale")
 }
 
 // TestI3VersionsAbove64BitsAreOrdered like any other.
 func TestI3VersionsAbove64BitsAreOrdered(t *testing.T) {
 	const digits = "1844674407370955161" // ten times as much is above 2^64
-	server := script(t, 0)
-	big := func(page string) string {
-		return strings.ReplaceAll(page, `"resourceVersion":"`, `"resourceVersion":"`+digits)
-	}
-	server.list = func(url.Values) (int, string) { return http.StatusOK, big(podList(60, "", "a 10")) }
-	server.answer = big
-	watches := 0
-	server.watch = func(_ url.Values, w *watchWriter) {
-		if watches++; watches == 1 {
-			w.behind("snapshot.end " + digits + "60 initial")
-			w.frames("DELETED b "+digits+"70", "MODIFIED a "+digits+"71")
-			w.cut()
+	play(t, 100, func(r *rig) {
+		big := func(text string) string {
+			return strings.ReplaceAll(text, `"resourceVersion":"`, `"resourceVersion":"`+digits)
 		}
-		w.frames("MODIFIED a "+digits+"71", "MODIFIED a "+digits+"80")
-		w.hold()
-	}
-	server.version = func() int { return 60 + 20*min(1, watches) }
-	r := newRecorder()
-	server.start(r, change.Position{})
-	want(t, "records", r.wait(t, "updated a "+digits+"80"), "snapshot.begin "+digits+"60 initial", "replaced a "+digits+"10", "snapshot.end "+digits+"60 initial",
-		"deleted b "+digits+"70", "updated a "+digits+"71", "updated a "+digits+"80")
-	want(t, "requests", server.asked(), "watch "+digits+"60, list "+digits+"60, watch "+digits+"70")
+		r.server.answer = func(kind string, q url.Values) *http.Response {
+			if kind == "version" || kind == "list" {
+				return reply(200, big(`{"metadata":{"resourceVersion":"60"},"items":[`+items("a 10")[0]+`]}`))
+			}
+			return nil
+		}
+		r.start("lake")
+		for _, ev := range []event{{"ADDED", "n/b", "uid-b", 70, ""}, {"DELETED", "n/b", "uid-b", 71, ""}, {"MODIFIED", "n/a", "uid-a", 80, ""}} {
+			r.server.send(big(ev.frame()))
+		}
+		r.want("lake", "snapshot.begin "+digits+"60 initial", "replaced a "+digits+"10 last", "snapshot.end "+digits+"60 initial",
+			"added b "+digits+"70", "deleted b "+digits+"71", "updated a "+digits+"80")
+		r.stands("lake", digits+"79")
+	})
 }
 
-// TestI4AListOfAnotherVersionIsNone: what was changed in between would be lost.
+// TestI4AListOfAnotherVersionIsNone: what was changed in between would be lost. A server that never lists exactly is
+// refused.
 func TestI4AListOfAnotherVersionIsNone(t *testing.T) {
-	server := script(t, 300)
-	lists := 0
-	server.list = func(q url.Values) (int, string) {
-		if lists++; lists == 1 {
-			return http.StatusOK, podList(290, "", "a 250")
-		}
-		if q.Get("continue") == "" {
-			return http.StatusOK, podList(300, "next", "a 250")
-		}
-		if lists == 3 {
-			return http.StatusOK, podList(310, "", "b 260") // another version in the middle
-		}
-		return http.StatusOK, podList(300, "", "b 260")
+	for _, wrong := range []int{2, maxRestarts} {
+		play(t, 300, func(r *rig) {
+			r.server.do("a 250", "b 260")
+			lists := 0
+			r.server.answer = func(kind string, _ url.Values) *http.Response {
+				if kind != "list" {
+					return nil
+				}
+				if lists++; lists <= wrong {
+					return pageOf(290, "", items("a 250")...)
+				}
+				return nil
+			}
+			r.start("lake")
+			r.pass(time.Minute)
+			got := strings.Join(r.log("lake").take(), ", ")
+			if ended := strings.HasSuffix(got, "snapshot.end 300 initial"); ended != (wrong < maxRestarts) || ended != !strings.Contains(r.failed(), "so the stream is refused") {
+				t.Errorf("behind %d lists of another version is told %s", wrong, got)
+			}
+		})
 	}
-	r := newRecorder()
-	server.start(r, change.Position{})
-	want(t, "records", r.wait(t, "snapshot.end 300 initial"),
-		"snapshot.begin 300 initial", "replaced a 250", "replaced b 260", "snapshot.end 300 initial")
 }
 
-// TestI4AServerThatNeverListsExactlyIsRefused.
-func TestI4AServerThatNeverListsExactlyIsRefused(t *testing.T) {
-	server := script(t, 300)
-	server.list = func(url.Values) (int, string) { return http.StatusOK, podList(290, "", "a 250") }
-	r := newRecorder()
-	server.start(r, change.Position{})
-	r.failed(t, "so the stream is refused")
+// TestI4AnObjectIsNoNewerThanItsList, and has a version, unless it cannot be read.
+func TestI4AnObjectIsNoNewerThanItsList(t *testing.T) {
+	stream := pods()
+	v := versions{stream: &stream}
+	for what, c := range map[string]struct {
+		object  frame.Object
+		list    string
+		refused bool
+	}{
+		"as new as the list":          {frame.Object{ResourceVersion: "100"}, "100", false},
+		"newer":                       {frame.Object{ResourceVersion: "101"}, "100", true},
+		"newer, and longer":           {frame.Object{ResourceVersion: "1000"}, "999", true},
+		"of a watch":                  {frame.Object{ResourceVersion: "101"}, "", false},
+		"without a version":           {frame.Object{}, "100", true},
+		"of version 0":                {frame.Object{ResourceVersion: "0"}, "100", true},
+		"unreadable":                  {frame.Object{Err: errNoName}, "100", false},
+		"unreadable, and newer":       {frame.Object{ResourceVersion: "101", Err: errNoName}, "100", true},
+		"unreadable, and in the list": {frame.Object{ResourceVersion: "99", Err: errNoName}, "100", false},
+	} {
+		err := v.check(&c.object, c.list)
+		if _, refused := errors.AsType[*UnorderedError](err); refused != c.refused || (err != nil) != c.refused {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestI4OneListThatIsExactForgivesThoseBeforeIt, and other failures say nothing.
+func TestI4OneListThatIsExactForgivesThoseBeforeIt(t *testing.T) {
+	stream := pods()
+	v, inexact := versions{stream: &stream}, &inexactError{"300", "290"}
+	for _, between := range []error{nil, errChanged} {
+		for range maxRestarts - 1 {
+			if err := v.ended(inexact); err != inexact {
+				t.Errorf("got %v", err)
+			}
+		}
+		if err := v.ended(between); err != between {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, refused := errors.AsType[*UnorderedError](v.ended(inexact)); !refused {
+		t.Errorf("%d lists of another version in a row are not refused", maxRestarts)
+	}
+}
+
+// broken is the item or frame with text in it that is no JSON.
+func broken(text string) string { return strings.Replace(text, `"metadata"`, `"x":tru ,"metadata"`, 1) }
+
+// TestI4AnObjectThatCannotBeReadIsAGapForItsKey, from the list and from the watch, and ends nothing.
+func TestI4AnObjectThatCannotBeReadIsAGapForItsKey(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.server.do("a 10", "b 20", "c 30")
+		all := items("a 10", "b 20", "c 30")
+		all[1] = broken(all[1])
+		r.server.answer = func(kind string, _ url.Values) *http.Response {
+			if kind == "list" {
+				return pageOf(100, "", all...)
+			}
+			return nil
+		}
+		r.start("lake")
+		r.do("a 101")
+		r.server.send(broken(event{"MODIFIED", "n/c", "uid-c", 102, ""}.frame()), broken(event{"DELETED", "n/b", "uid-b", 104, ""}.frame()))
+		r.do("a 105")
+		r.want("lake", "snapshot.begin 100 initial", "replaced a 10", "gap b 20 policy unreadable", "replaced c 30 last", "snapshot.end 100 initial",
+			"updated a 101", "gap c 102 policy unreadable", "deleted b 104 unseen", "updated a 105")
+		r.asked("watch 100, list 100")
+	})
+}
+
+// TestI4WhatIsNobodysAndCannotBeReadIsAGapOfItsStream: it may have been broken on its way, so it is read again once.
+func TestI4WhatIsNobodysAndCannotBeReadIsAGapOfItsStream(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100, "a 10", "b 20")
+		r.start("lake")
+		r.do("a 101")
+		for range 2 {
+			r.server.send("<html>")
+			r.pass(time.Second)
+		}
+		r.do("b 201")
+		r.want("lake", "updated a 101", "gap 101 stale", "snapshot.begin 101 stale", "snapshot.end 101 stale", "updated b 201")
+	})
+}
+
+// TestI4AListedItemThatIsNobodysDeletesNothingBesideIt: it may be what the sink has at its place.
+func TestI4AListedItemThatIsNobodysDeletesNothingBesideIt(t *testing.T) {
+	for name, all := range map[string][]string{
+		"between": {"b 20", "", "e 50"}, "at last": {"b 20", "c 30", "", ""}, "at first": {"", "b 20", "c 30"}, "unsorted": {"c 30", "b 20", "", "e 50"},
+	} {
+		play(t, 200, func(r *rig) {
+			r.has("lake", 100, "a 10", "b 20", "c 30", "d 40", "e 50")
+			r.server.forget(200)
+			r.server.answer = func(kind string, _ url.Values) *http.Response {
+				if kind != "list" {
+					return nil
+				}
+				listed := items(all...)
+				for i := range listed {
+					if all[i] == "" {
+						listed[i] = "null"
+					}
+				}
+				return pageOf(200, "", listed...)
+			}
+			r.start("lake")
+			r.pass(time.Second)
+			if r.want("lake", "gap 200 gone", "snapshot.begin 200 gone", "gap 200 policy unreadable", "snapshot.end 200 gone"); t.Failed() {
+				t.Error(name)
+			}
+		})
+	}
 }

@@ -79,13 +79,6 @@ func (s *sightings) has(rec *change.Record) bool {
 	return found && seen == newSighting(rec.Object, seen.watch)
 }
 
-// knows says whether a record of the object is in line at the version, with whatever content.
-func (s *sightings) knows(rec *change.Record) bool {
-	s.settle()
-	_, found := s.settled[newSeenRecord(rec)]
-	return found
-}
-
 // add remembers the record, which the watch of that number brought.
 func (s *sightings) add(rec *change.Record, watch int) error {
 	key := newSeenRecord(rec)
@@ -103,4 +96,19 @@ func (s *sightings) add(rec *change.Record, watch int) error {
 		s.settled[key] = now
 	}
 	return nil
+}
+
+// isLike says whether both are of the same records.
+func (s *sightings) isLike(other *sightings) bool {
+	s.settle()
+	other.settle()
+	if len(s.settled) != len(other.settled) {
+		return false
+	}
+	for key := range s.settled {
+		if _, found := other.settled[key]; !found {
+			return false
+		}
+	}
+	return true
 }

@@ -27,8 +27,13 @@ func (p plainSightings) add(rec *change.Record, watch int) error {
 	return nil
 }
 
+func watched(op change.Op, name, version string) *change.Record {
+	return &change.Record{Op: op, Key: keyOf(name), UID: "uid-" + name, ResourceVersion: version}
+}
+
 // TestI2SightingsAreWhatPlainOnesAre compares them over versions of one to four records, of which some come again, in
-// the same watch or in another one, and some with other content.
+// the same watch or in another one, and some with other content: within one watch that is an error, and in another one
+// it is told.
 func TestI2SightingsAreWhatPlainOnesAre(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	var seen sightings
@@ -45,9 +50,8 @@ func TestI2SightingsAreWhatPlainOnesAre(t *testing.T) {
 		}
 		rec := watched(change.Updated, strconv.Itoa(rnd.IntN(4)), strconv.Itoa(version))
 		rec.Object = fmt.Appendf(nil, "state %d", rnd.IntN(8)/7)
-		_, known := plain[newSeenRecord(rec)]
-		if seen.has(rec) != plain.has(rec) || seen.knows(rec) != known {
-			t.Fatalf("step %d: has and knows are %t and %t, want %t and %t", step, seen.has(rec), seen.knows(rec), plain.has(rec), known)
+		if seen.has(rec) != plain.has(rec) {
+			t.Fatalf("step %d: has is %t, want %t", step, seen.has(rec), plain.has(rec))
 		}
 		got, want := seen.add(rec, watch), plain.add(rec, watch)
 		if got != want {
@@ -62,16 +66,21 @@ func TestI2SightingsAreWhatPlainOnesAre(t *testing.T) {
 	}
 }
 
-// TestALoneRecordIsNotSummedUp: that is what holding it is for.
-func TestALoneRecordIsNotSummedUp(t *testing.T) {
-	c := newCursor(change.Position{ResourceVersion: "1", Complete: true})
-	for version := 2; version < 10; version++ {
-		admitted(t, &c, watched(change.Updated, "a", strconv.Itoa(version)))
-		if len(c.seen.settled) > 0 {
-			t.Fatalf("the only record of version %d was summed up", version)
+// TestI6WhatIsSeenAtOneVersionIsBounded: what is not remembered may be told twice. A lone record is not summed up.
+func TestI6WhatIsSeenAtOneVersionIsBounded(t *testing.T) {
+	var seen sightings
+	for i := range maxSeen + 10 {
+		if err := seen.add(watched(change.Deleted, strconv.Itoa(i), "20"), 1); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 && len(seen.settled) > 0 {
+			t.Error("the only record of its version was summed up")
 		}
 	}
-	if admitted(t, &c, watched(change.Updated, "a", "9")) || len(c.seen.settled) != 1 {
-		t.Error("the second one at the version was told again, or did not make the first one be summed up")
+	if len(seen.settled) != maxSeen {
+		t.Errorf("%d records are remembered, want %d", len(seen.settled), maxSeen)
+	}
+	if !seen.has(watched(change.Deleted, "1", "20")) || seen.has(watched(change.Deleted, strconv.Itoa(maxSeen+1), "20")) {
+		t.Error("what is remembered is not, or what is not is")
 	}
 }

@@ -45,7 +45,6 @@ func TestAStopDoesNotWaitForASegment(t *testing.T) {
 	if rest > all/10 {
 		t.Errorf("the stop wrote %d messages, and all pages are %d", rest, all)
 	}
-	w.held = false
 	w.judge()
 	live(func() {
 		if !w.session.whole {

@@ -123,8 +123,7 @@ type world struct {
 	t       *testing.T
 	rows    map[string]string
 	files   map[string]string
-	held    bool
-	history []moment
+	history []map[string]string // the state as it was
 	logged  []byte
 	queue   *Queue
 	session *session
@@ -136,12 +135,6 @@ func newWorld(t *testing.T, random *rand.Rand, lazy bool) *world {
 	w := &world{broker: newBroker(random, lazy), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
 	w.note()
 	return w
-}
-
-// moment is the state as it was.
-type moment struct {
-	all  map[string]string
-	held bool
 }
 
 func (w *world) all() map[string]string {
@@ -179,9 +172,9 @@ func (w *world) TakeLogged([]byte) ([]byte, error) {
 
 func (w *world) SetLogged(place []byte) error { w.logged = place; return nil }
 
-func (w *world) note() { w.history = append(w.history, moment{w.all(), w.held}) }
+func (w *world) note() { w.history = append(w.history, w.all()) }
 
-// commit changes some rows, and perhaps whether the disk has what nobody else has.
+// commit changes some rows.
 func (w *world) commit() {
 	var c checkpoint.Changes
 	for range 1 + w.random.IntN(4) {
@@ -195,14 +188,11 @@ func (w *world) commit() {
 			c = c.Set([]byte(key), fmt.Appendf(nil, "%d-%d", len(w.history), w.random.IntN(1000)))
 		}
 	}
-	if w.random.IntN(12) == 0 {
-		w.held = !w.held
-	}
 	if err := c.Fold(w.rows); err != nil {
 		w.t.Fatal(err)
 	}
 	w.note()
-	w.queue.Record(c, w.held)
+	w.queue.Record(c)
 }
 
 // letter changes a file.
@@ -244,7 +234,6 @@ func (w *world) begin() error { return w.beginWith(nil) }
 func (w *world) beginWith(claimed *Claimed) error {
 	w.queue = NewQueue()
 	w.queue.most = 400
-	w.queue.Record(nil, w.held)
 	place := w.place()
 	if claimed != nil {
 		place = claimed.place
@@ -265,7 +254,7 @@ func (w *world) beginWith(claimed *Claimed) error {
 
 // become makes the rows the state, of which the log has everything at the place.
 func (w *world) become(rows map[string]string, place []byte) {
-	w.rows, w.files, w.logged, w.held = map[string]string{}, map[string]string{}, place, false
+	w.rows, w.files, w.logged = map[string]string{}, map[string]string{}, place
 	for key, value := range rows {
 		if key[0] == 'X' {
 			w.files[key[1:]] = value
@@ -273,7 +262,7 @@ func (w *world) become(rows map[string]string, place []byte) {
 			w.rows[key] = value
 		}
 	}
-	w.history = append(w.history, moment{w.all(), false})
+	w.note()
 	w.known = len(w.history) - 1
 	w.taken = w.known
 }
@@ -295,17 +284,13 @@ func (t target) Apply(c checkpoint.Changes) error { return c.Fold(t) }
 
 // step lets the log write once, unless it crashes.
 func (w *world) step() error {
-	newest := len(w.history) - 1
-	if w.queue.IsHeld() {
-		newest = w.taken
-	}
-	w.taken = newest
+	w.taken = len(w.history) - 1
 	_, err := w.session.step(context.Background())
 	return err
 }
 
-// judge compares what the log has with what the state was: it is one of its moments, none before what the log was known
-// to have, and none of which something was on disk alone.
+// judge compares what the log has with what the state was: it is one of its moments, and none before what the log was
+// known to have.
 func (w *world) judge() (at int) {
 	w.t.Helper()
 	have, _, err := w.restored()
@@ -316,7 +301,7 @@ func (w *world) judge() (at int) {
 		w.t.Fatalf("restore: %v", err)
 	}
 	for i := max(w.known, 0); i < len(w.history); i++ {
-		if !w.history[i].held && maps.Equal(have, w.history[i].all) {
+		if maps.Equal(have, w.history[i]) {
 			return i
 		}
 	}
@@ -427,7 +412,7 @@ func TestALogOfANewerVersionIsRefused(t *testing.T) {
 	value := (&part{parts: 1}).encode()
 	value[len(magic)] = version + 1
 	_, err := parsePart(value)
-	if want := "it was written by a newer version of exporter (form 2, this one knows 1): use that version, or give this exporter a log of its own with state.log.name"; err == nil || err.Error() != want {
+	if want := "it was written by a newer version of exporter (form 3, this one knows 2): use that version, or give this exporter a log of its own with state.log.name"; err == nil || err.Error() != want {
 		t.Errorf("have %v, want %s", err, want)
 	}
 }
@@ -441,22 +426,18 @@ func TestTheLagIsThatOfTheOldestChange(t *testing.T) {
 	now := time.Unix(1000, 0)
 	q := newQueue(func() time.Time { return now })
 	q.logged()
-	q.Record(checkpoint.Changes{}.Remove([]byte("A")), false)
+	q.Record(checkpoint.Changes{}.Remove([]byte("A")))
 	now = now.Add(time.Second)
-	q.Record(checkpoint.Changes{}.Remove([]byte("B")), false)
+	q.Record(checkpoint.Changes{}.Remove([]byte("B")))
 	now = now.Add(time.Second)
 	if lag := q.Lag(); lag != 2*time.Second {
 		t.Errorf("the lag is %s, want 2s", lag)
 	}
-	if _, _, ok := q.take(false); !ok || q.Lag() != 2*time.Second {
+	if q.take(false); q.Lag() != 2*time.Second {
 		t.Errorf("what was taken counts for written: %s", q.Lag())
 	}
 	if q.logged(); q.Lag() != 0 {
 		t.Errorf("the lag is %s, want none", q.Lag())
-	}
-	q.Record(checkpoint.Changes{}.Remove([]byte("A")), true)
-	if _, _, ok := q.take(false); ok {
-		t.Error("what only the disk has was taken")
 	}
 }
 
@@ -508,11 +489,10 @@ func TestI11ALogThatLacksTheNewestIsNotWhole(t *testing.T) {
 	}
 	now := time.Unix(1000, 0)
 	w.queue.now = func() time.Time { return now }
-	w.queue.Record(checkpoint.Changes{}.Set([]byte("A"), []byte("1")), true)
+	w.queue.Record(checkpoint.Changes{}.Set([]byte("A"), []byte("1")))
 	if err := w.session.close(); err != nil || w.logged != nil {
-		t.Errorf("the log is whole without what is held back: %q, %v", w.logged, err)
+		t.Errorf("the log is whole without what waits: %q, %v", w.logged, err)
 	}
-	w.queue.Record(nil, false)
 	if err := w.step(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// version is the form of the log that this version writes.
-const version = 1
+// version is the form of the log that this version writes: 2 is that its rows are of each sink by itself.
+const version = 2
 
 // magic begins every message.
 const magic = "kubecdc-state"

@@ -94,8 +94,7 @@ func TestI10AProofFailsBehindAnotherClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
 		a := newLeader(t, w)
-		for held := range 2 { // also while the log stands still
-			w.queue.Record(nil, held == 1)
+		for range 2 {
 			synctest.Wait()
 			if err := a.Prove(t.Context()); err != nil {
 				t.Fatal(err)

@@ -21,7 +21,6 @@ type Queue struct {
 	waiting  time.Time // when the oldest of them were saved; zero is that there are none
 	newest   time.Time // and the newest
 	unlogged time.Time // when the oldest were saved that were taken, and that no reader of the log has yet
-	held     bool      // records are on this disk alone
 	lost     bool      // some changes were dropped
 }
 
@@ -33,31 +32,23 @@ func newQueue(now func() time.Time) *Queue {
 }
 
 // Record is checkpoint.Journal's.
-func (q *Queue) Record(changes checkpoint.Changes, onDisk bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.held = onDisk
-	q.add(changes)
-}
+func (q *Queue) Record(changes checkpoint.Changes) { q.Note(changes) }
 
 // Note adds what has changed beside the database.
 func (q *Queue) Note(changes checkpoint.Changes) {
+	if len(changes) == 0 {
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.add(changes)
-}
-
-func (q *Queue) add(changes checkpoint.Changes) {
-	if len(changes) > 0 {
-		q.newest = q.now()
-		if q.waiting.IsZero() {
-			q.waiting = q.newest
-		}
-		if q.lost = q.lost || len(q.changes)+len(changes) > q.most; q.lost {
-			q.changes = nil
-		} else {
-			q.changes = append(q.changes, changes...)
-		}
+	q.newest = q.now()
+	if q.waiting.IsZero() {
+		q.waiting = q.newest
+	}
+	if q.lost = q.lost || len(q.changes)+len(changes) > q.most; q.lost {
+		q.changes = nil
+	} else {
+		q.changes = append(q.changes, changes...)
 	}
 	select {
 	case q.wake <- struct{}{}:
@@ -71,16 +62,13 @@ type taken struct {
 	saved   time.Time
 }
 
-// take takes all changes, false where the log must stand still. It says whether some were dropped since: then the log
-// is behind for good, unless anew is set, with which that is forgotten, since all of the state follows.
-func (q *Queue) take(anew bool) (t taken, lost, ok bool) {
+// take takes all changes. It says whether some were dropped since: then the log is behind for good, unless anew is set,
+// with which that is forgotten, since all of the state follows.
+func (q *Queue) take(anew bool) (t taken, lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case q.held:
-		return t, false, false
-	case q.lost && !anew:
-		return t, true, false
+	if q.lost && !anew {
+		return t, true
 	}
 	t = taken{q.changes, q.newest}
 	if t.saved.IsZero() {
@@ -90,7 +78,7 @@ func (q *Queue) take(anew bool) (t taken, lost, ok bool) {
 		q.unlogged = q.waiting
 	}
 	q.changes, q.waiting, q.lost = nil, time.Time{}, false
-	return t, false, true
+	return t, false
 }
 
 // logged notes that a reader of the log has everything that was taken.
@@ -100,18 +88,11 @@ func (q *Queue) logged() {
 	q.unlogged = time.Time{}
 }
 
-// isIdle says whether nothing waits, or nothing may be taken.
+// isIdle says whether nothing waits.
 func (q *Queue) isIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.held || q.waiting.IsZero()
-}
-
-// IsHeld says whether the log stands still, since records are on this disk alone.
-func (q *Queue) IsHeld() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.held
+	return q.waiting.IsZero()
 }
 
 // IsBehind says whether something has changed that no reader of the log has yet.

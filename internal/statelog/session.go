@@ -145,12 +145,12 @@ func (s *session) next() (*unit, bool, error) {
 		s.segment = &segment{}
 	}
 	if s.segment == nil {
-		t, lost, ok := s.Queue.take(false)
+		t, lost := s.Queue.take(false)
 		if lost {
 			s.restart()
 			return s.next()
 		}
-		return &unit{changes: t.changes, saved: t.saved}, ok && len(t.changes) > 0, nil
+		return &unit{changes: t.changes, saved: t.saved}, len(t.changes) > 0, nil
 	}
 	if s.segment.rows {
 		return s.nextFiles()
@@ -168,10 +168,10 @@ func (s *session) restart() {
 // nextRows is a unit with a page of rows. The page is as of after the changes.
 func (s *session) nextRows() (*unit, bool, error) {
 	var t taken
-	lost, ok := false, false
+	lost := false
 	page, next, err := s.Store.Page(s.segment.from, s.grain.Page, func() bool {
-		t, lost, ok = s.Queue.take(!s.segment.began && !s.whole)
-		return ok
+		t, lost = s.Queue.take(!s.segment.began && !s.whole)
+		return !lost
 	})
 	switch {
 	case err != nil:
@@ -179,7 +179,7 @@ func (s *session) nextRows() (*unit, bool, error) {
 	case lost:
 		s.restart()
 		return s.next()
-	case !ok || page == nil:
+	case page == nil: // it is closed
 		return nil, false, nil
 	}
 	u := &unit{changes: append(t.changes, page...), saved: t.saved}
@@ -197,13 +197,10 @@ func (s *session) nextFiles() (u *unit, ok bool, err error) {
 			return nil, false, err
 		}
 	}
-	t, lost, ok := s.Queue.take(false)
+	t, lost := s.Queue.take(false)
 	if lost {
 		s.restart()
 		return s.next()
-	}
-	if !ok {
-		return nil, false, nil
 	}
 	page := s.segment.files
 	u = &unit{changes: append(page.changes, t.changes...), saved: t.saved}

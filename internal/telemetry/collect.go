@@ -34,20 +34,23 @@ func (t shown) Collect(out chan<- prometheus.Metric) {
 		}
 		out <- prometheus.MustNewConstMetric(t.gauges.takeovers, prometheus.CounterValue, float64(leads.Takeovers))
 	}
-	now, unsaved := time.Now(), t.unsaved()
+	t.look()
+	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, s := range t.states.streams {
-		gauge(t.gauges.history, s.history(now, unsaved[name]).Seconds(), name)
-		gauge(t.gauges.historyLeft, s.historyLeft(now, unsaved[name]).Seconds(), name)
+		gauge(t.gauges.history, s.history(now, s.oldest()).Seconds(), name)
+		gauge(t.gauges.historyLeft, s.historyLeft(now, s.oldest()).Seconds(), name)
 		for _, state := range streamStates() {
-			gauge(t.gauges.streamState, oneIf(s.State == state), name, state)
+			gauge(t.gauges.streamState, oneIf(s.standing() == state), name, state)
 		}
-		if !s.confirmed.IsZero() {
-			gauge(t.gauges.positionAge, age(now, s.confirmed), name)
-		}
-		if n, err := t.countObjects(name); err == nil {
-			gauge(t.gauges.inventory, float64(n), name)
+		for sinkName, taker := range s.Sinks {
+			if taker.ResourceVersion != "" {
+				gauge(t.gauges.positionAge, age(now, taker.moved), name, sinkName)
+			}
+			if n, err := t.countObjects(s, sinkName); err == nil {
+				gauge(t.gauges.inventory, float64(n), name, sinkName)
+			}
 		}
 	}
 	for name, s := range t.states.sinks {

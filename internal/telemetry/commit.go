@@ -1,28 +1,13 @@
 package telemetry
 
-import (
-	"time"
+import "time"
 
-	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/sink"
-)
-
-// Committed is told of what is saved.
-func (t ofState) Committed(batch []*change.Record, marks map[string]sink.Mark, took time.Duration) {
+// Committed is told that something is part of the saved state.
+func (t ofState) Committed(took time.Duration) {
 	t.metrics.commit.Observe(took.Seconds())
-	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.savedAgain(now)
-	for stream, part := range byStream(batch) {
-		s := t.states.stream(*stream)
-		for _, rec := range part {
-			s.committed(rec, now)
-		}
-	}
-	for name, mark := range marks {
-		t.states.sinks[name].Mark = string(mark)
-	}
+	t.savedAgain(time.Now())
 }
 
 // savedAgain tells the log that the state is saved, where it could not be; the caller holds mu.

@@ -73,7 +73,7 @@ func (t ofStreams) Discovered(leftOut map[string]string, err error) {
 // forget removes the resource's series.
 func (m *metrics) forget(resource string) {
 	of := prometheus.Labels{"resource": resource}
-	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures} {
+	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures, m.sourceIgnored} {
 		vec.DeletePartialMatch(of)
 	}
 }

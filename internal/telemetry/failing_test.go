@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
@@ -86,7 +87,7 @@ func TestReadinessNamesEachCheck(t *testing.T) {
 func TestStatesAreMetricsOfTheCluster(t *testing.T) {
 	telemetry := New(Options{
 		ClusterName: "prod", Streams: streams()[:1], Sinks: []string{"bus"}, Logger: slog.New(slog.DiscardHandler),
-		CountObjects: func(string) (int, error) { return 0, nil },
+		CountObjects: func(string, change.Stream) (int, error) { return 0, nil },
 	})
 	telemetry.StreamFailed(streams()[0], errors.New("forbidden"))
 	telemetry.Stopped("bus", errors.New("no rights"))

@@ -7,34 +7,30 @@ import (
 	"time"
 )
 
-// holders are the sinks that have not acknowledged what a stream has waited for longer than half of its history, nil
-// where it has not.
-func (all *states) holders(s *streamState, now, oldest time.Time) []string {
-	if oldest.IsZero() || now.Sub(oldest) <= s.history(now, oldest)/2 {
-		return nil
-	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(all.sinks)) {
-		if waits := all.sinks[name].oldest; !waits.IsZero() && !waits.After(oldest) {
+// holders are the sinks that lag by more than half of the stream's history, nil where none does.
+func (s *streamState) holders(now time.Time) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Sinks)) {
+		if since := s.Sinks[name].Since; !since.IsZero() && now.Sub(since) > s.history(now, s.oldest())/2 {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// CheckHistory tells once of sinks that hold streams up for more than half of the API server's history: a gap follows,
-// unless they come back. A sink that fails is told of once until it takes records again, and has told what was lost,
+// CheckHistory tells once of sinks that lag by more than half of the API server's history: a gap follows, unless they
+// come back. A sink that fails is told of once until it takes records again, and has told what was lost,
 // however many streams follow; the line that says that it still fails counts them.
 func (t shown) CheckHistory() {
-	now, unsaved := time.Now(), t.unsaved()
+	t.look()
+	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	held, soonest, first := 0, mostHistory, ""
 	var sinks []string
 	holds := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(t.states.streams)) {
-		s, oldest, told := t.states.streams[name], unsaved[name], len(sinks)
-		for _, sink := range t.states.holders(s, now, oldest) {
+		s, told := t.states.streams[name], len(sinks)
+		for _, sink := range s.holders(now) {
 			if holds[sink]++; !t.states.sinks[sink].holding && t.states.sinks[sink].back == nil {
 				sinks = append(sinks, sink)
 			}
@@ -43,7 +39,7 @@ func (t shown) CheckHistory() {
 			continue
 		}
 		held++
-		if left := s.historyLeft(now, oldest); first == "" || left < soonest {
+		if left := s.historyLeft(now, s.oldest()); first == "" || left < soonest {
 			soonest, first = left, name
 		}
 	}

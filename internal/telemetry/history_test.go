@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // TestHistoryIsThatOfTheServersRing: 75 s at least, 300 s where it is quiet, and 102,400 changes at most.
@@ -54,6 +57,38 @@ func TestAPaceIsThatOfTheChanges(t *testing.T) {
 	}
 }
 
+// TestNoSeriesOfAStreamComesBackThatIsOver: its last records are written when it is over.
+func TestNoSeriesOfAStreamComesBackThatIsOver(t *testing.T) {
+	tel, rec := newTelemetry(new(bytes.Buffer)), records(1)
+	tel.Joined(*rec[0].Stream)
+	tel.Written("bus", rec, time.Millisecond)
+	tel.Left(*rec[0].Stream)
+	tel.Written("bus", rec, time.Millisecond)
+	if n := tel.metrics.sinkRecords.DeletePartialMatch(prometheus.Labels{"sink": "bus"}); n != 0 {
+		t.Errorf("there are %d series", n)
+	}
+	tel.Joined(*rec[0].Stream)
+	tel.Written("bus", rec, time.Millisecond)
+	if n := tel.metrics.sinkRecords.DeletePartialMatch(prometheus.Labels{"sink": "bus"}); n != 1 {
+		t.Errorf("of a stream that goes on there are %d series, want 1", n)
+	}
+}
+
+// TestAStreamIsInItsSnapshotUntilAllSinksAreCompared: also where an earlier life has begun that.
+func TestAStreamIsInItsSnapshotUntilAllSinksAreCompared(t *testing.T) {
+	tel := newTelemetry(new(bytes.Buffer))
+	tel.Joined(pods())
+	tel.Watching(pods(), "100")
+	views := &listener.Views{Streams: map[string][]listener.View{"pods": {{Sink: "bus", Comparing: change.Initial}, {Sink: "lake"}}}}
+	tel.Follow(func() *listener.Views { return views })
+	for _, want := range []string{snapshotting, watching} {
+		if have := tel.Status().Streams["pods"].State; have != want {
+			t.Errorf("the state is %q, want %q", have, want)
+		}
+		views.Streams["pods"][0].Comparing = ""
+	}
+}
+
 // historyRig has one stream, that was received from so often a second for two minutes until then.
 func historyRig(stream change.Stream, perSecond int, until time.Time) (*Telemetry, *bytes.Buffer) {
 	log := new(bytes.Buffer)
@@ -72,12 +107,15 @@ func historyRig(stream change.Stream, perSecond int, until time.Time) (*Telemetr
 
 // waits makes the stream's oldest record that is not saved one of that age.
 func waits(tel *Telemetry, stream change.Stream, since time.Time) {
-	tel.Follow(func() map[string]time.Time {
-		if since.IsZero() {
-			return nil
-		}
-		return map[string]time.Time{stream.String(): since}
-	})
+	oldest := map[string]time.Time{}
+	if !since.IsZero() {
+		oldest[stream.String()] = since
+	}
+	views := standing(oldest)()
+	for _, sinks := range views.Streams {
+		sinks[0].Sink = tel.Sinks[0]
+	}
+	tel.Follow(func() *listener.Views { return views })
 }
 
 // TestI4TheEndOfHistoryIsSeenComing: for each resource that waits, by how often it changes; and no health check fails

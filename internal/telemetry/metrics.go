@@ -92,10 +92,10 @@ func newGauges() gauges {
 		return prometheus.NewDesc("kubecdc_"+name, help, labels, nil)
 	}
 	return gauges{
-		positionAge:   desc("position_age_seconds", "Time since the saved position of the resource last moved or was confirmed.", "resource"),
+		positionAge:   desc("position_age_seconds", "Time since the sink's saved position of the resource last moved or was confirmed.", "resource", "sink"),
 		history:       desc("history_seconds", "Estimate of how far back the API server can tell what changed of the resource.", "resource"),
 		historyLeft:   desc("history_left_seconds", "Estimate of how long the API server still has the history after the saved position; all of it if nothing waits and a watch is open.", "resource"),
-		inventory:     desc("inventory_objects", "Objects that the sinks have, according to the saved state.", "resource"),
+		inventory:     desc("inventory_objects", "Objects that the sinks have, according to the saved state.", "resource", "sink"),
 		queueBytes:    desc("queue_bytes", "Bytes waiting for the sink.", "sink"),
 		queueRecords:  desc("queue_records", "Records waiting for the sink or being written.", "sink"),
 		spoolBytes:    desc("spool_bytes", "Bytes spooled to disk for the sink.", "sink"),

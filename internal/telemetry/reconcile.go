@@ -54,7 +54,7 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign = time.Now()
-	objects := s.endSnapshot()
+	objects := s.endSnapshot(snapshot.Sinks)
 	watched := s.compared(snapshot.Reason)
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),

@@ -23,7 +23,7 @@ func newTelemetry(log *bytes.Buffer) *Telemetry {
 	return New(Options{
 		ClusterUID: "epoch-1", Streams: []change.Stream{pods()}, Sinks: []string{"lake", "bus"},
 		Logger:       slog.New(slog.NewTextHandler(log, nil)),
-		CountObjects: func(string) (int, error) { return 0, nil },
+		CountObjects: func(string, change.Stream) (int, error) { return 0, nil },
 	})
 }
 

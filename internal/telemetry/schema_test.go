@@ -32,7 +32,7 @@ func full() Status {
 			Place: Place{"nats", "nats:4222 stream K8S", "cloudevents"}, State: open, Records: 1, QueueRecords: 1, QueueBytes: 1, SpoolRecords: 1, SpoolBytes: 1, OldestUnackedSeconds: 1, Mark: "1", Note: "fast",
 			Gaps: 1, LastGap: gap, LastError: "refused", LastErrorTime: now, RecentGaps: []*gapState{gap}, FailingSince: now,
 		}},
-		State:     commitState{LastError: "full", LastErrorTime: &now, FailingSince: now, SavedAgain: now, Log: &StateLog{LagSeconds: 1, Held: true, Fenced: true, LastError: "full", LastErrorTime: now}},
+		State:     commitState{LastError: "full", LastErrorTime: &now, FailingSince: now, SavedAgain: now, Log: &StateLog{LagSeconds: 1, Fenced: true, LastError: "full", LastErrorTime: now}},
 		Discovery: discoveryState{LastRead: now, LastError: "down", LastErrorTime: now, LeftOut: map[string]string{"secrets": "not by a wildcard"}},
 	}
 }

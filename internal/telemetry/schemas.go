@@ -4,7 +4,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -57,12 +56,6 @@ func (t ofSinks) SchemaWaits(name, resource string, why error, forGood bool) {
 		s.schemasTold = time.Now()
 		t.Logger.Warn("stream waits for its schema; others that have theirs continue", line...)
 	}
-}
-
-// Missed is told that a sink misses a stream until its schema is registered: the other sinks wait for it no more.
-func (t ofSinks) Missed(name string, stream change.Stream) {
-	t.Logger.Warn("sink misses a stream, whose schema is not registered: other sinks do not wait for it; when it is, the sink gets a gap, the deletes that it missed, and a full snapshot",
-		"sink", name, "stream", stream.String())
 }
 
 // SchemaReplaced is told that a registry has lost an id that it had then.

@@ -43,12 +43,10 @@ func TestAnAgeIsNeverNegative(t *testing.T) {
 	}
 }
 
-// TestPositionsAreShownFromTheStart: those that the state had, but for one of an initial snapshot that was interrupted.
+// TestPositionsAreShownFromTheStart: those that the state had.
 func TestPositionsAreShownFromTheStart(t *testing.T) {
 	whole, part := change.Stream{Resource: change.Resource{Name: "pods"}}, change.Stream{Resource: change.Resource{Name: "secrets"}}
-	telemetry := New(Options{Streams: []change.Stream{whole, part}, CountObjects: func(string) (int, error) { return 0, nil }, Positions: map[string]change.Position{
-		"pods": {ResourceVersion: "7"}, "secrets": change.InitialPosition("9", "", ""),
-	}})
+	telemetry := New(Options{Streams: []change.Stream{whole, part}, CountObjects: func(string, change.Stream) (int, error) { return 0, nil }, Positions: map[string]string{"pods": "7"}})
 	status := telemetry.Status()
 	if got := status.Streams["pods"].ResourceVersion + "," + status.Streams["secrets"].ResourceVersion; got != "7," {
 		t.Errorf("positions %q, want 7 and none", got)

@@ -29,7 +29,7 @@ func (t ofSinks) Opened(name string, found int) {
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
 	first := !s.opened
-	s.State, s.opened, s.Absent = open, true, false
+	s.State, s.opened = open, true
 	if first || s.outage.began.IsZero() { // else whether it works the next batch tells
 		t.Logger.Info("sink open", "sink", name, "foundAfterMark", found)
 	}
@@ -43,11 +43,8 @@ func (t ofSinks) Written(name string, batch []*change.Record, took time.Duration
 	t.metrics.sinkWrite.WithLabelValues(name).Observe(took.Seconds())
 	delivery := t.metrics.delivery.WithLabelValues(name)
 	now := time.Now()
-	for stream, part := range byStream(batch) {
-		t.metrics.sinkRecords.WithLabelValues(name, stream.Resource.String()).Add(float64(len(part)))
-		for _, rec := range part {
-			delivery.Observe(now.Sub(rec.Received).Seconds())
-		}
+	for _, rec := range batch {
+		delivery.Observe(now.Sub(rec.Received).Seconds())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,6 +52,15 @@ func (t ofSinks) Written(name string, batch []*change.Record, took time.Duration
 	t.recovered(name)
 	s.State, s.LastError = open, ""
 	s.Records += len(batch)
+	for stream, part := range byStream(batch) {
+		of := t.states.stream(*stream)
+		if !of.over { // else its series are removed
+			t.metrics.sinkRecords.WithLabelValues(name, of.resource).Add(float64(len(part)))
+		}
+		for _, rec := range part {
+			of.count(name, rec)
+		}
+	}
 }
 
 // byStream yields the parts of a batch whose records have their stream in common; in most batches all have.
@@ -98,14 +104,6 @@ func (t ofSinks) Stopped(name string, err error) {
 		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
 	}
 	s.State, s.LastError, s.LastErrorTime = stopped, shownError(err), time.Now()
-}
-
-// Absent is told that a sink which is stopped, or not open yet, is waited for no more.
-func (t ofSinks) Absent(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.states.sinks[name].Absent = true
-	t.Logger.Warn("sink is absent: nothing waits for it; when it opens again, it gets a gap, the deletes that it missed, and a full snapshot", "sink", name)
 }
 
 // Retried is told of an attempt that a sink repeats by itself. It is logged where that lasts. A routine answer of a

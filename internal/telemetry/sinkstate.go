@@ -20,9 +20,8 @@ type sinkState struct {
 	SpoolBytes           int64        `json:"spoolBytes"`
 	OldestUnackedSeconds float64      `json:"oldestUnackedSeconds"`
 	Mark                 string       `json:"mark"`
-	Note                 string       `json:"note,omitempty"`   // how it works, where there is a choice
-	Absent               bool         `json:"absent,omitempty"` // nobody waits for it
-	Gaps                 int          `json:"gaps"`             // of this sink alone
+	Note                 string       `json:"note,omitempty"` // how it works, where there is a choice
+	Gaps                 int          `json:"gaps"`           // of this sink alone
 	LastGap              *gapState    `json:"lastGap,omitempty"`
 	RecentGaps           []*gapState  `json:"recentGaps,omitempty"` // the newest first; replaced, never changed
 	LastError            string       `json:"lastError,omitempty"`

@@ -23,7 +23,10 @@ func (t ofStreams) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
-	s.sign, s.Snapshot = time.Now(), nil
+	s.sign = time.Now()
+	given := s.given
+	s.endSnapshot(snapshot.Sinks)
+	s.given = given
 	if g := t.states.gaps.find(stream, snapshot); g != nil {
 		t.breakOff(g)
 	}

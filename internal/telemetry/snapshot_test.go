@@ -3,8 +3,12 @@ package telemetry
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -76,7 +80,7 @@ func TestAStreamIsWatchedBehindTheSnapshotForAllSinks(t *testing.T) {
 // its end.
 func TestASnapshotOfUnknownLengthIsMeasuredByTheInventory(t *testing.T) {
 	tel := newTelemetry(new(bytes.Buffer))
-	tel.states.streams["pods"].objects = 10
+	tel.states.streams["pods"].counts["bus"] = &objectCount{n: 10, counted: time.Now()}
 	tel.Reconciling(pods(), snapshot(change.Resync, "bus"))
 	for _, want := range []int{45, 90, 90} {
 		if tel.Listed(pods(), 5, -1); percentOf(tel, pods()) != want {
@@ -88,7 +92,7 @@ func TestASnapshotOfUnknownLengthIsMeasuredByTheInventory(t *testing.T) {
 // TestTheInventoryDoesNotMeasureASnapshotOfAPart.
 func TestTheInventoryDoesNotMeasureASnapshotOfAPart(t *testing.T) {
 	tel := newTelemetry(new(bytes.Buffer))
-	tel.states.streams["pods"].objects = 10
+	tel.states.streams["pods"].counts["bus"] = &objectCount{n: 10, counted: time.Now()}
 	limited := snapshot(change.Requested, "bus")
 	limited.Limits.Selector = "app=web"
 	tel.Reconciling(pods(), limited)
@@ -129,4 +133,71 @@ func TestProgressIsOfTheSnapshotOfTheSinkAndTheReason(t *testing.T) {
 	if p, found := tel.Progress("pods", change.Owed{Sink: "lake", Reason: change.Requested}); found {
 		t.Errorf("behind the next begin the progress is %+v", p)
 	}
+}
+
+// TestTheProgressOfSnapshotsThatOneListServesIsOfEachOfTheirSinks, until that one's is complete or given up.
+func TestTheProgressOfSnapshotsThatOneListServesIsOfEachOfTheirSinks(t *testing.T) {
+	tel := newTelemetry(new(bytes.Buffer))
+	for _, sink := range []string{"bus", "lake", "dump"} {
+		tel.Reconciling(pods(), snapshot(change.Requested, sink))
+	}
+	expect := func(want string) {
+		t.Helper()
+		got := ""
+		for _, sink := range []string{"bus", "lake", "dump"} {
+			switch p, found := tel.Progress("pods", change.Owed{Sink: sink, Reason: change.Requested}); {
+			case !found:
+				got += " -"
+			case p.Read:
+				got += fmt.Sprint(" read ", p.Objects)
+			default:
+				got += fmt.Sprint(" ", p.Objects)
+			}
+		}
+		if got != want {
+			t.Errorf("the progress is%s, want%s", got, want)
+		}
+	}
+	tel.Listed(pods(), 1, 3)
+	expect(" 1 1 1")
+	tel.Abandoned(pods(), snapshot(change.Requested, "lake"))
+	expect(" 1 - 1")
+	tel.Listed(pods(), 3, 0)
+	tel.Reconciled(pods(), snapshot(change.Requested, "bus"))
+	expect(" read 4 - 4")
+	tel.Reconciled(pods(), snapshot(change.Requested, "dump"))
+	expect(" read 4 - read 4")
+}
+
+// TestObjectsAreCountedAgainWhereTheirSaveWasUnderWay: what was written when they were counted may not have been saved.
+func TestObjectsAreCountedAgainWhereTheirSaveWasUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inStore := 0
+		tel := New(Options{
+			Streams: []change.Stream{pods()}, Sinks: []string{"bus"}, Logger: slog.New(slog.DiscardHandler),
+			CountObjects: func(string, change.Stream) (int, error) { return inStore, nil },
+		})
+		stream := pods()
+		count := func() int {
+			n, err := tel.countObjects(tel.states.streams["pods"], "bus")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		tel.Written("bus", []*change.Record{{Stream: &stream, Op: change.Added, Received: time.Now()}}, time.Millisecond)
+		if n := count(); n != 0 {
+			t.Errorf("before the save %d objects are counted", n)
+		}
+		inStore = 1
+		time.Sleep(recount)
+		if n := count(); n != 1 {
+			t.Errorf("behind the save %d objects are counted", n)
+		}
+		inStore = 7 // nobody has written: it is not read again
+		time.Sleep(recount)
+		if n := count(); n != 1 {
+			t.Errorf("of what nobody has written since, %d objects are counted", n)
+		}
+	})
 }

@@ -23,7 +23,6 @@ type commitState struct {
 // StateLog is the log of the state on /statusz.
 type StateLog struct {
 	LagSeconds    float64   `json:"lagSeconds"`       // since the oldest saved change that it lacks
-	Held          bool      `json:"held,omitempty"`   // it stands still, since spooled records are on this disk alone
 	Fenced        bool      `json:"fenced,omitempty"` // another exporter writes it
 	LastError     string    `json:"lastError,omitempty"`
 	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
@@ -79,7 +78,9 @@ func (all *states) stream(stream change.Stream) *streamState {
 	if s := all.streams[string(all.name)]; s != nil {
 		return s
 	}
-	return newStreamState(stream, true)
+	over := newStreamState(stream, true)
+	over.over = true
+	return over
 }
 
 // unhealthy says what a restart might mend: a stream that is silent although no sink holds it up.

@@ -18,22 +18,28 @@ type Status struct {
 	Discovery     discoveryState         `json:"discovery"`
 }
 
-// countObjects returns the size of a stream's inventory; the caller holds mu.
-func (t shown) countObjects(stream string) (int, error) {
-	s := t.states.streams[stream]
-	if s.objects == unknownCount {
-		n, err := t.CountObjects(stream)
-		if err != nil {
-			return 0, err
-		}
-		s.objects = n
+// countObjects returns how many objects of a stream a sink has; the caller holds mu.
+func (t shown) countObjects(s *streamState, sinkName string) (int, error) {
+	c, now := s.counts[sinkName], time.Now()
+	if c != nil && (!c.vague || now.Sub(c.counted) < min(recount, recountPause*c.took)) {
+		return c.n, nil
 	}
-	return s.objects, nil
+	n, err := t.CountObjects(sinkName, s.stream)
+	if err != nil {
+		return 0, err
+	}
+	one := objectCount{n: n, counted: now, took: time.Since(now)}
+	if c != nil {
+		one.written, one.vague = c.written, now.Sub(c.written) < saved
+	}
+	s.counts[sinkName] = &one
+	return n, nil
 }
 
 // Status is how things stand now.
 func (t shown) Status() Status {
-	now, unsaved := time.Now(), t.unsaved()
+	t.look()
+	now := time.Now()
 	var log *StateLog
 	if t.StateLog != nil {
 		stands := t.StateLog()
@@ -53,12 +59,14 @@ func (t shown) Status() Status {
 	}
 	for name, s := range t.states.streams {
 		shown := *s
+		shown.State = s.standing()
 		shown.PositionAgeSeconds = age(now, s.confirmed)
-		shown.HistorySeconds = s.history(now, unsaved[name]).Seconds()
-		shown.HistoryLeftSeconds = s.historyLeft(now, unsaved[name]).Seconds()
-		if shown.HeldBy = t.states.holders(s, now, unsaved[name]); shown.HeldBy != nil {
-			shown.HeldSince = unsaved[name]
+		shown.HistorySeconds = s.history(now, s.oldest()).Seconds()
+		shown.HistoryLeftSeconds = s.historyLeft(now, s.oldest()).Seconds()
+		if shown.HeldBy = s.holders(now); shown.HeldBy != nil {
+			shown.HeldSince = s.oldest()
 		}
+		shown.Sinks = s.aged(now)
 		status.Streams[name] = shown
 	}
 	for name, s := range t.states.sinks {
@@ -74,10 +82,11 @@ func (t shown) Status() Status {
 
 // Settled says whether every sink is open and no stream that is served starts or is being reconciled.
 func (t shown) Settled() bool {
+	t.look()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.states.streams {
-		if s.State == starting || s.State == snapshotting {
+		if state := s.standing(); state == starting || state == snapshotting {
 			return false
 		}
 	}

@@ -56,9 +56,9 @@ func isAway(s stage, seconds int) {
 // first batch after it.
 func holdsUp(s stage, none int) {
 	began := time.Now()
-	s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began, "nodes": began} })
+	s.Follow(standing(map[string]time.Time{"pods": began, "nodes": began}))
 	isAway(s, 200)
-	s.Follow(func() map[string]time.Time { return nil })
+	s.Follow(standing(nil))
 	isAway(s, none)
 	s.Written("bus", records(1), time.Millisecond)
 }
@@ -99,9 +99,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		{"the credentials are revoked, and taken again", func(s stage) {
 			pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}
 			nodes := change.Stream{Resource: change.Resource{Version: "v1", Name: "nodes"}}
-			for _, stream := range []*change.Stream{&pods, &nodes} {
-				s.Committed([]*change.Record{{Stream: stream, Position: change.Position{ResourceVersion: "100"}}}, nil, 0)
-			}
+			s.Follow(standing(map[string]time.Time{"pods": {}, "nodes": {}}))
 			s.StreamRefused(pods, errors.New("Unauthorized"))
 			s.later(10)
 			for range 14 {
@@ -124,8 +122,8 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 				s.CommitFailed(fmt.Errorf("only %d MiB free", i))
 				s.later(1)
 			}
-			s.Committed(nil, nil, 0)
-			s.Committed(nil, nil, 0)
+			s.Committed(0)
+			s.Committed(0)
 			s.later(60)
 		}, `
 00:00:00 ERROR state not saved; retrying error="only 0 MiB free"
@@ -385,10 +383,10 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			began := time.Now()
 			holdsUp(s, 0)
 			s.later(1)
-			s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began} })
+			s.Follow(standing(map[string]time.Time{"pods": began}))
 			s.Queued("bus", fifo.Levels{Records: 9, Oldest: began})
 			s.later(3)
-			s.Follow(func() map[string]time.Time { return nil })
+			s.Follow(standing(nil))
 			s.Queued("bus", fifo.Levels{})
 			s.later(90)
 		}, begunStory + `
@@ -398,7 +396,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			began := time.Now()
 			holdsUp(s, 0)
 			s.later(1)
-			s.Follow(func() map[string]time.Time { return map[string]time.Time{"pods": began} })
+			s.Follow(standing(map[string]time.Time{"pods": began}))
 			s.Queued("bus", fifo.Levels{Records: 9, Oldest: began})
 			s.later(90)
 		}, begunStory + `
@@ -482,7 +480,7 @@ func expectLog(t *testing.T, script func(stage), want string) {
 	var log bytes.Buffer
 	s := stage{New(Options{
 		Streams: []change.Stream{pods(), {Resource: change.Resource{Version: "v1", Name: "nodes"}}}, Sinks: []string{"bus"}, Logger: slog.New(slog.DiscardHandler),
-		CountObjects: func(string) (int, error) { return 0, nil },
+		CountObjects: func(string, change.Stream) (int, error) { return 0, nil },
 	})}
 	s.Opened("bus", 0)
 	for _, stream := range s.Streams {

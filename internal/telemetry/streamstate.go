@@ -1,35 +1,41 @@
 package telemetry
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // streamState is one stream on /statusz.
 type streamState struct {
-	State              string          `json:"state"`
-	ResourceVersion    string          `json:"resourceVersion"`
-	PositionAgeSeconds float64         `json:"positionAgeSeconds"`
-	HistorySeconds     float64         `json:"historySeconds"`     // an estimate
-	HistoryLeftSeconds float64         `json:"historyLeftSeconds"` // of them
-	HeldBy             []string        `json:"heldBy,omitempty"`   // sinks, for more than half of the history
-	HeldSince          time.Time       `json:"heldSince,omitzero"`
-	Records            int             `json:"records"`
-	Gaps               int             `json:"gaps"`
-	LastGap            *gapState       `json:"lastGap,omitempty"`
-	LastReconcile      *reconcileState `json:"lastReconcile,omitempty"`
-	Snapshot           *snapshotState  `json:"snapshot,omitempty"`
-	LastError          string          `json:"lastError,omitempty"`
-	LastErrorTime      time.Time       `json:"lastErrorTime,omitzero"`
+	State              string    `json:"state"`
+	ResourceVersion    string    `json:"resourceVersion"`
+	PositionAgeSeconds float64   `json:"positionAgeSeconds"`
+	HistorySeconds     float64   `json:"historySeconds"`     // an estimate
+	HistoryLeftSeconds float64   `json:"historyLeftSeconds"` // of them
+	HeldBy             []string  `json:"heldBy,omitempty"`   // sinks that lag by more than half of the history
+	HeldSince          time.Time `json:"heldSince,omitzero"`
+	// Sinks are how each sink stands that takes the stream; replaced, never changed.
+	Sinks         map[string]takerState `json:"sinks,omitempty"`
+	Records       int                   `json:"records"`
+	Gaps          int                   `json:"gaps"`
+	LastGap       *gapState             `json:"lastGap,omitempty"`
+	LastReconcile *reconcileState       `json:"lastReconcile,omitempty"`
+	Snapshot      *snapshotState        `json:"snapshot,omitempty"`
+	LastError     string                `json:"lastError,omitempty"`
+	LastErrorTime time.Time             `json:"lastErrorTime,omitzero"`
 
-	late      bool           // it came when the process ran already
-	resource  string         // as metrics have it
-	sign      time.Time      // of life
-	confirmed time.Time      // when the saved position was the server's newest
-	objects   int            // in the inventory, or unknownCount
+	late      bool                    // it came when the process ran already
+	over      bool                    // it has left: nobody sees this
+	resource  string                  // as metrics have it
+	sign      time.Time               // of life
+	confirmed time.Time               // when the saved position that moved first did so last
+	counts    map[string]*objectCount // by sink
+	stream    change.Stream
 	given     *snapshotState // read to its end, and after it no other has begun
 	pace      pace
 	partial   bool // it is of a part of its resource
@@ -51,7 +57,7 @@ type streamState struct {
 
 func newStreamState(stream change.Stream, late bool) *streamState {
 	return &streamState{
-		State: starting, objects: unknownCount, sign: time.Now(), late: late, resource: stream.Resource.String(),
+		State: starting, stream: stream, counts: map[string]*objectCount{}, sign: time.Now(), late: late, resource: stream.Resource.String(),
 		partial: stream.Namespace != "", uncached: isUncached(stream.Resource), received: map[change.Op]prometheus.Counter{},
 	}
 }
@@ -69,23 +75,6 @@ func (s *streamState) compared(reason change.Reason) (watched bool) {
 	return watched
 }
 
-// committed moves the saved position and keeps count of the objects.
-func (s *streamState) committed(rec *change.Record, now time.Time) {
-	if rec.Position.ResourceVersion != "" && !rec.Position.Initial() {
-		s.ResourceVersion, s.confirmed = rec.Position.ResourceVersion, now
-	}
-	switch {
-	case rec.Sink != "": // it leaves the inventory as it is
-	case rec.Snapshot != nil:
-		s.objects = unknownCount
-	case s.objects == unknownCount:
-	case rec.Op == change.Added:
-		s.objects++
-	case rec.Op == change.Deleted:
-		s.objects--
-	}
-}
-
 type reconcileState struct {
 	Reason          change.Reason `json:"reason"`
 	Sinks           []string      `json:"sinks,omitempty"` // none is all
@@ -95,22 +84,44 @@ type reconcileState struct {
 	Time   time.Time     `json:"time"`
 }
 
-// beginSnapshot shows the snapshot; the caller holds mu.
+// beginSnapshot shows the snapshot; the caller holds mu. Those that begin together are read from one list.
 func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
-	s.Snapshot = &snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.objects}
-	if snapshot.Limits != (change.Limits{}) {
-		s.Snapshot.expected = unknownCount
+	is := snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.mostObjects()}
+	if last := s.Snapshot; last != nil && last.Objects == 0 && last.Reason == is.Reason && last.Limits == is.Limits {
+		is.Sinks = append(slices.Clip(without(last.Sinks, is.Sinks)), is.Sinks...)
 	}
-	s.given = nil
+	if snapshot.Limits != (change.Limits{}) {
+		is.expected = unknownCount
+	}
+	s.Snapshot, s.given = &is, nil
 }
 
-// endSnapshot shows it no more, and returns how many objects were listed; the caller holds mu.
-func (s *streamState) endSnapshot() (objects int) {
-	if s.Snapshot != nil {
-		objects = s.Snapshot.Objects
+// endSnapshot shows it no more for the sinks, and returns how many objects were listed; the caller holds mu.
+func (s *streamState) endSnapshot(sinks []string) (objects int) {
+	if s.Snapshot == nil {
+		return 0
 	}
-	s.given, s.Snapshot = s.Snapshot, nil
-	return objects
+	given, left := *s.Snapshot, *s.Snapshot
+	left.Sinks = without(left.Sinks, sinks)
+	if s.given != nil && s.given.Since.Equal(given.Since) {
+		given.Sinks = append(slices.Clip(s.given.Sinks), sinks...)
+	} else {
+		given.Sinks = sinks
+	}
+	if s.given, s.Snapshot = &given, &left; len(left.Sinks) == 0 {
+		s.Snapshot = nil
+	}
+	return given.Objects
+}
+
+// without is all that is not among others.
+func without(all, others []string) (left []string) {
+	for _, one := range all {
+		if !slices.Contains(others, one) {
+			left = append(left, one)
+		}
+	}
+	return left
 }
 
 // changed counts the change, unless it is of a snapshot.
@@ -120,9 +131,9 @@ func (s *streamState) changed(rec *change.Record) {
 	}
 }
 
-// history is how far back the API server can tell what changed of the stream. oldest is when the oldest record was
-// received that is not saved, zero for none: what came before that says how often the resource changes, since reading
-// may wait now. Of a resource of which only a part is read nobody knows how often all of it changes.
+// history is how far back the API server can tell what changed of the stream. oldest is since when the sink that lags
+// most stands still, zero for none: what came before that says how often the resource changes, since reading may wait
+// now. Of a resource of which only a part is read nobody knows how often all of it changes.
 func (s *streamState) history(now, oldest time.Time) time.Duration {
 	if s.uncached {
 		return mostHistory
@@ -137,8 +148,8 @@ func (s *streamState) history(now, oldest time.Time) time.Duration {
 	return whole
 }
 
-// historyLeft is how long, about, a watch can still be opened where the state stands. It falls with the age of what is
-// not saved, and with the time in which nobody could read what has changed.
+// historyLeft is how long, about, a watch can still be opened where the sink stands that lags most. It falls with the
+// age of what that has not, and with the time in which nobody could read what has changed.
 func (s *streamState) historyLeft(now, oldest time.Time) time.Duration {
 	whole, since := s.history(now, oldest), s.stands(oldest)
 	if since.IsZero() {
@@ -179,5 +190,99 @@ func (s *streamState) fails(err error) bool {
 	return true
 }
 
-// unknownCount is an inventory size that must be read from the store.
+// unknownCount is a number of objects that must be counted in the store.
 const unknownCount = -1
+
+// show shows how the sinks stand that take the stream.
+func (s *streamState) show(views []listener.View) {
+	if s.Sinks = nil; len(views) == 0 {
+		return
+	}
+	sinks := make(map[string]takerState, len(views))
+	s.ResourceVersion, s.confirmed = "", time.Time{}
+	for i := range views {
+		v := &views[i]
+		sinks[v.Sink] = takerState{ResourceVersion: v.Version, Comparing: v.Comparing, Waits: v.Waits, Since: v.Since(), moved: v.Moved}
+		if s.ResourceVersion == "" || v.Version != "" && change.CompareVersions(v.Version, s.ResourceVersion) < 0 {
+			s.ResourceVersion = v.Version
+		}
+		if v.Version != "" && (s.confirmed.IsZero() || v.Moved.Before(s.confirmed)) {
+			s.confirmed = v.Moved
+		}
+	}
+	s.Sinks = sinks
+}
+
+// standing is the state that is shown. A stream that is watched while a sink of it is compared is in its snapshot
+// still.
+func (s *streamState) standing() string {
+	if s.State == watching {
+		for _, taker := range s.Sinks {
+			if taker.Comparing != "" && !taker.Comparing.Full() {
+				return snapshotting
+			}
+		}
+	}
+	return s.State
+}
+
+// oldest is since when the position of the sink stands still that lags most, zero where none does.
+func (s *streamState) oldest() (oldest time.Time) {
+	for _, taker := range s.Sinks {
+		if !taker.Since.IsZero() && (oldest.IsZero() || taker.Since.Before(oldest)) {
+			oldest = taker.Since
+		}
+	}
+	return oldest
+}
+
+// aged are the sinks with the ages of their positions.
+func (s *streamState) aged(now time.Time) map[string]takerState {
+	sinks := make(map[string]takerState, len(s.Sinks))
+	for name, taker := range s.Sinks {
+		taker.AgeSeconds = age(now, taker.moved)
+		sinks[name] = taker
+	}
+	return sinks
+}
+
+// How often objects are counted, which reads all of them: so that it takes a thousandth of the time at most, but for
+// the many of which that would be too seldom.
+const (
+	recountPause = 1000
+	recount      = time.Minute
+)
+
+// saved is when certainly all is saved that was written before.
+const saved = 2 * time.Second
+
+// count keeps count of what a sink was given.
+func (s *streamState) count(sinkName string, rec *change.Record) {
+	if !rec.Op.OfObject() {
+		return
+	}
+	c := s.counts[sinkName]
+	if c == nil {
+		c = &objectCount{vague: true}
+		s.counts[sinkName] = c
+	}
+	switch c.written = time.Now(); {
+	case rec.Snapshot != nil:
+		c.vague = true
+	case rec.Op == change.Added:
+		c.n++
+	case rec.Op == change.Deleted:
+		c.n--
+	}
+}
+
+// mostObjects is how many objects the sink has that has most, unknownCount where nobody has counted them.
+func (s *streamState) mostObjects() int {
+	most := unknownCount
+	for _, c := range s.counts {
+		if !c.counted.IsZero() {
+			most = max(most, c.n)
+		}
+	}
+	return most
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // Options says what is observed.
@@ -23,11 +24,11 @@ type Options struct {
 	Spools      map[string]int64 // their limits in bytes, of sinks that have one
 	Logger      *slog.Logger
 	// Positions are those that the state had at the start, by stream.
-	Positions map[string]change.Position
+	Positions map[string]string
 	// Partial says whether the stream is of a part of its resource only, beside its namespace; nil is of none.
 	Partial func(stream *change.Stream) bool
-	// CountObjects returns the size of a stream's inventory.
-	CountObjects func(stream string) (int, error)
+	// CountObjects returns how many objects of the stream a sink has.
+	CountObjects func(sink string, stream change.Stream) (int, error)
 	// CountLetters returns how many dead letters of a sink there are; nil counts none.
 	CountLetters func(sink string) (int, error)
 	// StateLog returns how the log of the state stands; nil where there is none.
@@ -64,7 +65,7 @@ type known struct {
 	gauges   gauges
 	started  time.Time
 
-	waiting atomic.Pointer[func() map[string]time.Time] // nil before the pipeline runs
+	views atomic.Pointer[func() *listener.Views] // nil before the pipeline runs
 
 	mu     sync.Mutex // guards the following
 	states states
@@ -83,9 +84,7 @@ func New(options Options) *Telemetry {
 	}
 	for _, stream := range options.Streams {
 		s := t.newStream(stream, false)
-		if saved := options.Positions[stream.String()]; !saved.Initial() {
-			s.ResourceVersion = saved.ResourceVersion
-		}
+		s.ResourceVersion = options.Positions[stream.String()]
 		t.states.streams[stream.String()] = s
 	}
 	for _, name := range options.Sinks {
@@ -103,13 +102,23 @@ func (t *known) newStream(stream change.Stream, late bool) *streamState {
 	return s
 }
 
-// Follow tells where to ask, by stream, when the oldest record was received that is not saved.
-func (t *known) Follow(unsaved func() map[string]time.Time) { t.waiting.Store(&unsaved) }
+// Follow tells where to ask how the sinks stand with the streams.
+func (t *known) Follow(views func() *listener.Views) { t.views.Store(&views) }
 
-// unsaved asks; the caller does not hold mu, since the pipeline calls under locks of its own.
-func (t *known) unsaved() map[string]time.Time {
-	if ask := t.waiting.Load(); ask != nil {
-		return (*ask)()
+// look asks how the sinks stand, and shows it; the caller does not hold mu, since the pipeline calls under locks of its
+// own.
+func (t *known) look() {
+	ask := t.views.Load()
+	if ask == nil {
+		return
 	}
-	return nil
+	views := (*ask)()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, s := range t.states.streams {
+		s.show(views.Streams[name])
+	}
+	for name, s := range t.states.sinks {
+		s.Mark = views.Marks[name]
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 func streams() []change.Stream {
@@ -21,8 +22,17 @@ func streams() []change.Stream {
 func quiet() *Telemetry {
 	return New(Options{
 		Streams: streams(), Sinks: []string{"bus"}, Logger: slog.New(slog.DiscardHandler),
-		CountObjects: func(string) (int, error) { return 0, nil },
+		CountObjects: func(string, change.Stream) (int, error) { return 0, nil },
 	})
+}
+
+// standing says of streams since when the oldest record waits for the sink; zero is that none does.
+func standing(oldest map[string]time.Time) func() *listener.Views {
+	views := &listener.Views{Streams: map[string][]listener.View{}}
+	for name, since := range oldest {
+		views.Streams[name] = []listener.View{{Sink: "bus", Version: "100", Moved: time.Now(), Oldest: since}}
+	}
+	return func() *listener.Views { return views }
 }
 
 // course is what the pipeline tells of so many records, in batches of two streams by turns.
@@ -31,7 +41,7 @@ func course(t *Telemetry, records []*change.Record) {
 		t.Received(rec)
 	}
 	t.Written("bus", records, time.Millisecond)
-	t.Committed(records, nil, time.Millisecond)
+	t.Committed(time.Millisecond)
 }
 
 func records(n int) []*change.Record {
@@ -40,7 +50,7 @@ func records(n int) []*change.Record {
 	for i := range n {
 		all = append(all, &change.Record{
 			Stream: &both[i/3%2], Op: change.Added + change.Op(i%2), Object: []byte("{}"), Received: time.Now(),
-			ResourceVersion: "7", Position: change.Position{ResourceVersion: "7"},
+			ResourceVersion: "7",
 		})
 	}
 	return all

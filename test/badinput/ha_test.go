@@ -87,7 +87,7 @@ func TestI10AnotherReleaseIsRefused(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, leader.out)
 	}
 	b.renew(t, "ours")
-	const newer = "read " + log + "it was written by a newer version of exporter (form 2, this one knows 1): " +
+	const newer = "read " + log + "it was written by a newer version of exporter (form 3, this one knows 2): " +
 		"use that version, or give this exporter a log of its own with state.log.name"
 	d.isRefused(d.flags(b, ours), 2, "take over: "+newer, newer)
 }

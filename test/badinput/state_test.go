@@ -43,12 +43,13 @@ func again(args ...string) []string {
 
 func TestI10StateInUse(t *testing.T) {
 	d := newDesk(t)
-	r := d.started("--sink", "-")
+	r := d.begun("--sink", "-")
 	want := fmt.Sprintf("open state state: in use by process %d: stop it, or choose another state.dir", r.cmd.Process.Pid)
 	d.exporter(again()...).fails(t, 1, want)
-	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.Code != 0 || !strings.Contains(show.Stdout, "configmaps") {
-		t.Errorf("show: exit code %d: %s%s", show.Code, show.Stdout, show.Stderr)
-	}
+	eventually(t, "the running exporter's state, with its stream", func() bool {
+		show := d.exporter("checkpoint", "show", "--state-dir", "state")
+		return show.Code == 0 && strings.Contains(show.Stdout, "configmaps")
+	})
 	for _, line := range []string{"set --stream configmaps --resource-version 1", "reset --yes"} {
 		t.Run(line, func(t *testing.T) {
 			d.exporter(words("checkpoint --state-dir state "+line)...).fails(t, 1, want+" (exporter checkpoint show also shows a running exporter's state)")
@@ -87,7 +88,7 @@ func TestStateOfANewerVersion(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const want = "open state state: written by a newer version of exporter (format 7, this one knows 1): use that version, or another state.dir"
+	const want = "open state state: written by a newer version of exporter (format 7, this one knows 2): use that version, or another state.dir"
 	d.exporter(again()...).fails(t, 2, want)
 	d.exporter("checkpoint", "show", "--state-dir", "state").fails(t, 2, want)
 	d.exporter("checkpoint", "set", "--state-dir", "state", "--stream", "configmaps", "--resource-version", "1").fails(t, 2, want)

@@ -21,7 +21,7 @@ func TestI3I5ExactlyOnceInOrderWhileBothEndsAndTheNetworkFail(t *testing.T) {
 		r.broker.kill()
 		r.broker.start()
 		if i%2 == 0 {
-			r.stream.await(t, r.exporter, "what the file has", func(e *event) bool { return e.ID == r.file.events[len(r.file.events)-1].ID })
+			r.awaitWhatTheFileHas()
 		}
 		r.exporter.process.Kill()
 	}

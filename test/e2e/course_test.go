@@ -40,7 +40,7 @@ type course struct {
 
 // announced says whether a reconcile of the reason follows a gap.
 func announced(reason string) bool {
-	return !slices.Contains([]string{"initial", "newsink", "requested", "resync"}, reason)
+	return !slices.Contains([]string{"initial", "newsink", "requested", "resync", "drift"}, reason)
 }
 
 // isOwed says whether a full snapshot of the reason is for a sink that lacks objects.
@@ -101,7 +101,7 @@ func (c *course) begin(e *event) error {
 		}
 	}
 	switch {
-	case f.Reason == "resync" && !c.drift:
+	case (f.Reason == "resync" || f.Reason == "drift") && !c.drift:
 		return fmt.Errorf("nobody asked for a resync")
 	case f.Reason == "newsink" && gap == nil:
 	case (f.Reason == "initial" || f.Reason == "stale") && gap == nil && goesOn:
@@ -114,6 +114,8 @@ func (c *course) begin(e *event) error {
 		}
 	case !announced(f.Reason) && gap == nil:
 		c.open.from = c.open.to // it was all there before
+	case gap == nil && f.Reason == "lost" && broken != nil && broken.reason == "lost":
+		c.open.from = c.open.to // the full snapshot after the gap begins again
 	case gap == nil && f.Reason != "stale" && isComparison(f.Reason) && c.open.to == c.position:
 		c.open.from = c.open.to // nothing happened in between
 	case gap == nil:
@@ -157,9 +159,6 @@ func (c *course) object(e *event) error {
 			return fmt.Errorf("an object of a reconcile stands outside it")
 		}
 		return nil
-	}
-	if c.open != nil && c.open.reason == "epoch" {
-		return fmt.Errorf("a record of the watch stands within a reconcile")
 	}
 	if c.open == nil && len(c.spans) == 0 && c.broken == 0 {
 		c.early = e

@@ -17,10 +17,10 @@ func TestI4AResyncFindsWhatTheWatchLost(t *testing.T) {
 	r.streaming()
 	lost := r.loseFrames()
 	r.await(r.writer.finish(t)...) // after which the position is
-	for _, sink := range r.sinks() {
+	for sink, reason := range map[*follower]string{r.file: "resync", r.stream: "drift"} {
 		for op, uid := range lost {
 			sink.await(t, r.exporter, "the correction of "+op, func(e *event) bool {
-				return e.UID == uid && e.Reason == "resync" && e.op() != "sync" && e.FinalStateUnknown == (op == "DELETED shop/map-2")
+				return e.UID == uid && e.Reason == reason && e.op() != "sync" && e.FinalStateUnknown == (op == "DELETED shop/map-2")
 			})
 		}
 	}
@@ -80,7 +80,7 @@ func (r *rig) expectCorrections(keys ...string) {
 func (r *rig) expectFramesOfResyncs() {
 	r.t.Helper()
 	for _, e := range r.stream.all(r.t) {
-		if e.Reason == "resync" && e.op() != "replaced" && e.op() != "deleted" {
+		if e.Reason == "resync" || e.Reason == "drift" && e.op() == "sync" {
 			r.t.Errorf("the sink without a resync got\n%s", &e)
 		}
 	}

@@ -83,6 +83,7 @@ func (r *rig) compareState(j *judge) {
 			name := fmt.Sprintf("%s %s uid=%s", resource.Resource, joined(object.GetNamespace(), object.GetName()), object.GetUID())
 			have, found := state[string(object.GetUID())]
 			switch {
+			case !found && j.had[parseVersion(object.GetResourceVersion())]: // it was told before the log was made again
 			case !found:
 				j.fault("%s exists, and not in the sink", name)
 			case have.version() != parseVersion(object.GetResourceVersion()):

@@ -25,6 +25,7 @@ type judge struct {
 	// gone: it knows nothing of deletes.
 	begunAnew bool
 
+	had     map[uint64]bool    // versions that the log has before its first gap
 	courses map[string]*course // by resource
 	objects map[string][]told  // by uid, in the sink's order
 	ids     map[string]int     // the place of each
@@ -47,7 +48,7 @@ func newJudge(sink string, histories map[string]*history, gaps bool) *judge {
 // hear takes all events of the sink, and finds what is wrong with them.
 func (j *judge) hear(events []event) {
 	if j.begunAnew {
-		events = fromGap(events)
+		events, j.had = fromGap(events)
 	}
 	for i := range events {
 		j.hearForm(&events[i])
@@ -208,7 +209,8 @@ func judgeVersion(h *history, e told, fault func(string, ...any)) bool {
 		fault("version %d is %s", e.version(), e.op())
 	}
 	if (e.op() == "replaced" || e.op() == "sync") && e.listed > 0 { // a correction stands outside
-		if at, listed, sure := h.at(e.listed); sure && !listed || at.number != e.version() {
+		// What has changed since the begin, and was told by the watch, is listed, too.
+		if at, listed, sure := h.at(e.listed); e.version() <= e.listed && sure && !listed || at.number > e.version() {
 			fault("version %d is replaced by a list at %d", e.version(), e.listed)
 		}
 	}
@@ -221,7 +223,7 @@ func judgeDelete(h *history, e told, newest uint64, fault func(string, ...any)) 
 	case e.FinalStateUnknown && e.Snapshot == "":
 		fault("a delete of unknown final state that no reconcile found")
 	case e.FinalStateUnknown:
-		if e.version() > max(newest, h.last().number) && h.hidden == 0 { // another sink may have had the hidden one
+		if e.version() < newest { // it names what was told last, or what is below the object that has its name now
 			fault("the delete names version %d", e.version())
 		}
 	case e.Snapshot != "":
@@ -244,7 +246,9 @@ func (j *judge) judgeMissing(h *history, c *course, delivered map[uint64]int, fa
 		}
 	}
 	for _, s := range c.spans {
-		if at, listed, sure := h.at(s.to); listed && sure && delivered[at.number] == 0 && !((isOwed(s.reason) || isComparison(s.reason)) && overtaken(delivered, s)) {
+		at, listed, sure := h.at(s.to)
+		told := delivered[at.number] > 0 || j.had[at.number] || (isOwed(s.reason) || isComparison(s.reason)) && overtaken(delivered, s)
+		if listed && sure && !told {
 			fault("version %d is missing, and was in the list at %d", at.number, s.to)
 		}
 	}

@@ -40,9 +40,10 @@ func inOrder(events []event) []*event {
 	return append(whole, rest...)
 }
 
-// moment is the list's version and the time, which make the id of a reconcile.
+// moment is the list's version and the time, which make the id of a reconcile: what it is of may follow.
 func moment(id string) (version, millis uint64) {
-	first, second, _ := strings.Cut(id, ".")
+	first, rest, _ := strings.Cut(id, ".")
+	second, _, _ := strings.Cut(rest, ".")
 	return parseVersion(first), parseVersion(second)
 }
 
@@ -66,16 +67,21 @@ func (c *course) lane(e *event) error {
 }
 
 // fromGap leaves out what a log that was made again has of a resource before the gap that says so: the batch that met
-// the new log, which came twice, and what waited after it.
-func fromGap(events []event) []event {
+// the new log, which came twice, and what waited after it. The versions in it are what the comparison need not tell.
+func fromGap(events []event) (rest []event, had map[uint64]bool) {
 	first := map[string]*event{}
 	for i := range events {
 		if e := &events[i]; e.UID == "" && first[e.kind()] == nil {
 			first[e.kind()] = e
 		}
 	}
+	had = map[uint64]bool{}
 	return slices.DeleteFunc(slices.Clone(events), func(e event) bool {
 		f := first[e.kind()]
-		return f != nil && f.op() == "gap" && e.place < f.place
-	})
+		before := f != nil && f.op() == "gap" && e.place < f.place
+		if before && e.UID != "" {
+			had[e.version()] = true
+		}
+		return before
+	}), had
 }

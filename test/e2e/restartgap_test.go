@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,6 +14,10 @@ type stretch struct {
 	kind, namespace string // "" is all namespaces
 	from, to        uint64
 	life            *life
+}
+
+func (s stretch) String() string {
+	return fmt.Sprintf("%s/%s %d-%d in start %d", s.kind, s.namespace, s.from, s.to, s.life.number)
 }
 
 // speaksOf says whether the stretch is of the object's stream.
@@ -31,6 +36,8 @@ func (j *restartJudge) hearOfStream(e *event) {
 	switch {
 	case e.op() == "gap":
 		s.from = parseVersion(f.LastDelivered)
+	case e.op() == "snapshot.begin" && f.Reason == "stale": // another selection, of which nothing is missing
+		s.from = s.to
 	case e.op() == "snapshot.begin" && !announced(f.Reason) && !j.knows(e):
 	default:
 		return
@@ -67,7 +74,7 @@ func (j *restartJudge) judgeMissing(s *settings) {
 			case selected.Matches(v.labels()) && !j.told[said{h.uid, v.number, false}]:
 				j.fault("version %d is missing, and no gap covers it: %s\n%s", v.number, h, j.newestOf(h.uid))
 			case was && !selected.Matches(v.labels()) && !j.told[said{h.uid, v.number, true}]:
-				j.fault("that version %d is not selected any more was not told, and no gap covers it: %s", v.number, h)
+				j.fault("that version %d is not selected any more was not told, and no gap covers it: %s\n%s", v.number, h, mine)
 			}
 		}
 	}

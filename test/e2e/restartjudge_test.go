@@ -80,6 +80,8 @@ func (j *restartJudge) follow(e *event) {
 	case before == nil && gone && !e.FinalStateUnknown && !j.merged(e) && !j.isIncomplete(e):
 		j.fault("a delete of what was never told:\n%s", e)
 	case before == nil, gone && j.merged(e):
+	case gone && before.op() == "deleted" && e.version() > before.version() && !e.FinalStateUnknown && j.isIncomplete(e):
+		// It has come back to the selection, and the watch tells of its end before the comparison has come to it.
 	case gone && before.op() == "deleted":
 		j.fault("a second delete:\n%s\n%s", before, e)
 	case e.version() < before.version():

@@ -15,7 +15,7 @@ func TestI4ANewSinkGetsItsSnapshotThoughTheExporterIsKilled(t *testing.T) {
 	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
 	r.exporter.stop(t)
 	r.exporter.sinks = both
-	r.killWithin(network, "newsink")
+	r.killWithin(network, "initial")
 	r.judge(false)
 }
 

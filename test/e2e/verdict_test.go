@@ -149,18 +149,22 @@ func newSinkTrial() *trial {
 	return t
 }
 
-// A reconcile names the newest version that any sink was given, also one that nobody but the exporter was told of.
-func TestJudgeAcceptsADeleteThatNamesAHiddenVersion(t *testing.T) {
-	for hidden, want := range []string{"the delete names version 14", ""} {
+// A reconcile names what was told last of the object, and nothing older.
+func TestJudgeAcceptsADeleteThatNamesWhatWasToldLast(t *testing.T) {
+	for version, want := range map[uint64]string{14: "", 12: "", 11: "the delete names version 11"} {
 		c := newTrial()
 		h := c.histories["u1"]
-		h.versions, h.deletion, h.hidden = h.versions[:2], 0, hidden
-		c.gone(func() { c.tell("replaced", "u2", 13, "gone") }, func() { c.tell("deleted", "u1", 14, "gone") })
-		c.events[c.find("deleted", 14)].FinalStateUnknown = true
-		c.drop("updated", 15)
-		c.drop("deleted", 18)
+		h.versions, h.deletion = h.versions[:2], 14
+		c.events = append(c.events[:4:4], c.events[4])
+		c.tell("updated", "u2", 13, "")
+		c.tell("gap", "", 14, "gone")
+		c.tell("snapshot.begin", "", 14, "gone")
+		c.tell("deleted", "u1", version, "gone")
+		c.events[len(c.events)-1].FinalStateUnknown = true
+		c.tell("snapshot.end", "", 14, "gone")
+		c.gaps = true
 		if faults := c.faults(); !strings.Contains(faults, want) || want == "" && faults != "" {
-			t.Errorf("hidden %d: the judge finds\n%s\nwant %q", hidden, faults, want)
+			t.Errorf("version %d: the judge finds\n%s\nwant %q", version, faults, want)
 		}
 	}
 }

@@ -181,7 +181,7 @@ func TestI4AResourceThatComesAndGoes(t *testing.T) {
 	first := r.made("gear", "a")
 	r.arrives(first, "added", "replaced")
 	r.eventuallyPage("the inventory has it", func(page) bool {
-		return r.exporter.metric(t, `kubecdc_inventory_objects{resource="gears.gadgets.example.com"}`) == 1
+		return r.exporter.metric(t, `kubecdc_inventory_objects{resource="gears.gadgets.example.com",sink="file"}`) == 1
 	})
 
 	r.undefine("gear")

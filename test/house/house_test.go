@@ -22,7 +22,6 @@ func arrows() map[string][]string {
 	return map[string][]string{
 		"internal/change":          {},
 		"internal/fifo":            {"internal/change"},
-		"internal/redo":            {"internal/change"},
 		"internal/sink":            {},
 		"internal/encode":          {"internal/change", "internal/involved", "internal/scan", "internal/sink", "internal/typed"},
 		"internal/registry":        {"internal/change", "internal/encode", "internal/sink", "internal/typed"},
@@ -49,17 +48,15 @@ func arrows() map[string][]string {
 		"internal/disk":            {},
 		"internal/checkpoint":      {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
 		"internal/source/frame":    {"internal/change", "internal/scan", "internal/slab"},
-		"internal/source":          {"internal/change", "internal/source/frame"},
+		"internal/source":          {"internal/change", "internal/checkpoint", "internal/listener", "internal/source/frame"},
 		"internal/deadletter":      {"internal/change", "internal/disk", "internal/sink"},
-		"internal/listener":        {"internal/change", "internal/checkpoint"},
-		"internal/line":            {"internal/change", "internal/checkpoint", "internal/fifo", "internal/redo", "internal/sink"},
-		"internal/delivery":        {"internal/chain", "internal/change", "internal/checkpoint", "internal/fifo", "internal/line", "internal/redo", "internal/sink"},
-		"internal/pipeline":        {"internal/change", "internal/checkpoint", "internal/delivery", "internal/line", "internal/sink"},
+		"internal/listener":        {"internal/chain", "internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
+		"internal/pipeline":        {"internal/change", "internal/checkpoint", "internal/listener"},
 		"internal/control":         {"internal/change", "internal/checkpoint"},
 		"internal/election":        {},
 		"internal/statelog":        {"internal/checkpoint", "internal/sink"},
 		"internal/page":            {"internal/change"},
-		"internal/telemetry":       {"internal/change", "internal/fifo", "internal/sink"},
+		"internal/telemetry":       {"internal/change", "internal/fifo", "internal/listener", "internal/sink"},
 		"internal/sink/sinktest":   {"internal/change", "internal/sink"},
 		"internal/sink/file":       {"internal/change", "internal/disk", "internal/scan", "internal/sink"},
 		"internal/sink/nats":       {"internal/change", "internal/sink", "internal/sink/nats/conn"},
@@ -72,7 +69,7 @@ func arrows() map[string][]string {
 		"internal/sink/kafka/wire":  {"internal/sink"},
 
 		"internal/selection": {
-			"internal/change", "internal/checkpoint", "internal/config", "internal/involved", "internal/line", "internal/pipeline", "internal/shape", "internal/source",
+			"internal/change", "internal/checkpoint", "internal/config", "internal/involved", "internal/listener", "internal/pipeline", "internal/shape", "internal/source",
 			"internal/telemetry", "internal/transform", "internal/usage",
 		},
 		"internal/app/cluster": {
@@ -85,7 +82,7 @@ func arrows() map[string][]string {
 		},
 		"internal/app/destination": {
 			"internal/app/cluster", "internal/app/objecttype", "internal/change", "internal/config", "internal/control",
-			"internal/delivery", "internal/encode", "internal/fifo", "internal/registry", "internal/selection",
+			"internal/listener", "internal/encode", "internal/fifo", "internal/registry", "internal/selection",
 			"internal/signal", "internal/sink", "internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats",
 			"internal/sink/nats/service", "internal/source", "internal/statelog", "internal/transform", "internal/usage",
 		},
@@ -97,7 +94,7 @@ func arrows() map[string][]string {
 		},
 		"internal/app/task": {
 			"internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/checkpoint",
-			"internal/config", "internal/control", "internal/deadletter", "internal/delivery", "internal/disk",
+			"internal/config", "internal/control", "internal/deadletter", "internal/listener", "internal/disk",
 			"internal/election", "internal/pipeline", "internal/sink", "internal/source", "internal/statelog",
 			"internal/telemetry", "internal/usage",
 		},
@@ -130,8 +127,8 @@ func arrows() map[string][]string {
 		"internal/app": {
 			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/app/httpserver",
 			"internal/app/saved", "internal/app/task", "internal/change", "internal/checkpoint", "internal/config",
-			"internal/console", "internal/control", "internal/deadletter", "internal/delivery", "internal/delta",
-			"internal/line", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
+			"internal/console", "internal/control", "internal/deadletter", "internal/listener", "internal/delta",
+			"internal/listener", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
 			"internal/sink/nats/embedded", "internal/source", "internal/statelog", "internal/telemetry", "internal/transform",
 			"internal/usage",
 		},

@@ -31,6 +31,9 @@ func TestNoNameActsOnATerminal(t *testing.T) {
 	})
 	r.hostile("v2")
 	state := []string{"--state-dir", r.path("state")}
+	eventually(t, "the objects are in the inventory, which is saved behind the sink", func() bool {
+		return strings.Count(r.run(append([]string{"inventory", "list"}, state...)...).Stdout, "\n") > 2*len(hostileNames())
+	})
 	file := []string{"-f", r.path("config.yaml"), "--kubeconfig", r.path("kubeconfig")}
 	tail := append([]string{"tail", "--sink", "lake", "--since", "start", "--follow=false"}, file...)
 	r.wantPlain(len(hostileNames()),

@@ -14,12 +14,10 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/line"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
-	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -52,23 +50,21 @@ func (l *life) exporter() (err error) {
 	}
 	store.SetForms(func(*change.Stream) string { return rules.today.Form })
 	l.world.judge.opened(l, store)
-	for _, stream := range l.spec.streams() {
-		if _, err := store.Inherit(stream); err != nil {
-			return err
-		}
-	}
-	l.world.judge.arranged(l, store)
-	images := line.NewImages(store)
+	images := listener.NewImages(store)
 	sources, err := l.sources(store, uid, rules, images)
 	if err != nil {
 		return err
 	}
-	return pipeline.Run(l.ctx, pipeline.Config{
+	err = pipeline.Run(l.ctx, pipeline.Config{
 		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store, Images: images,
-		Reshape: func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
-		MarkLag: l.world.script.markLag(), Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
+		Reshape:  func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
+		Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
 		Overtaken: l.lost, Prove: log.proof(),
 	})
+	if isFenced(err) {
+		l.shutOut()
+	}
+	return err
 }
 
 // options are what the state is opened with.
@@ -97,6 +93,9 @@ func (l *life) claim(store *checkpoint.Store) (string, error) {
 	l.world.mu.Lock()
 	now := checkpoint.Cluster{Name: "sim", UID: l.world.server.etcd.uid}
 	l.world.mu.Unlock()
+	if _, err := store.Met(now.UID); err != nil {
+		return "", err
+	}
 	saved, found, err := store.Cluster()
 	if err != nil || found && saved == now {
 		return now.UID, err
@@ -104,49 +103,49 @@ func (l *life) claim(store *checkpoint.Store) (string, error) {
 	return now.UID, store.SetCluster(now)
 }
 
-func (l *life) sources(store *checkpoint.Store, uid string, rules rules, images *line.Images) ([]pipeline.Source, error) {
+func (l *life) sources(store *checkpoint.Store, uid string, rules rules, images *listener.Images) ([]pipeline.Source, error) {
 	streams := l.spec.streams()
 	client, err := source.NewClient(&rest.Config{Host: "http://sim", Transport: &transport{l.world.server, l}}, len(streams))
 	if err != nil {
 		return nil, err
 	}
 	var all []pipeline.Source
-	shape := rules.shape
 	gate := source.NewGate(2)
 	for _, stream := range streams {
-		name := stream.String()
 		config := source.Config{
-			Client: client, Stream: stream, Inventory: store, ClusterUID: uid, Meet: store.MeetCluster, Gate: gate, Shape: shape,
+			Client: client, Stream: stream, Histories: store, ClusterUID: uid, Gate: gate, Shape: rules.shape,
 			Observer: l.world.judge.sourceObserver(l),
 		}
 		if l.world.script.Half {
-			if err := store.KeepObjects(name, []byte(rules.today.Form)); err != nil {
+			if err := store.KeepObjects(stream.String(), []byte(rules.today.Form)); err != nil {
 				return nil, err
 			}
-			config.Images, config.Ignore, config.BeforeHidden = images, isIgnored, true
+			config.Kept, config.Ignore, config.BeforeHidden = images, isIgnored, true
 		}
-		session := source.NewSession(config, func() (source.Saved, error) { return selection.SavedOf(store, name, l.has) })
-		l.serve(stream, session)
-		all = append(all, selection.SourceOf(stream, session, shape))
+		informer := source.NewSharedInformer(config)
+		l.serve(stream, informer)
+		all = append(all, pipeline.Source{
+			Stream: stream, Run: informer.Run, Join: informer.Join, Ask: informer.Ask, Withdraw: informer.Withdraw,
+		})
 	}
 	return all, nil
 }
 
-// serve makes the session read what the server prefers, now and later.
-func (l *life) serve(stream change.Stream, session *source.Session) {
+// serve makes the stream be read in the version that the server prefers, now and later.
+func (l *life) serve(stream change.Stream, informer *source.SharedInformer) {
 	l.world.mu.Lock()
 	defer l.world.mu.Unlock()
-	session.Serve(l.world.server.version[stream.Resource.Name])
-	l.sessions = append(l.sessions, served{stream.Resource.Name, session})
+	informer.Serve(l.world.server.version[stream.Resource.Name])
+	l.sessions = append(l.sessions, served{stream.Resource.Name, informer})
 }
 
-func (l *life) sinks(uid string) []delivery.Sink {
-	var all []delivery.Sink
+func (l *life) sinks(uid string) []listener.Sink {
+	var all []listener.Sink
 	for _, spec := range l.world.script.Sinks {
 		if !l.has(spec.Name) {
 			continue
 		}
-		all = append(all, l.behindGate(delivery.Sink{
+		all = append(all, l.behindGate(listener.Sink{
 			Name: spec.Name, Target: newLogSink(l.world.logs[spec.Name], l),
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
 			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },

@@ -3,14 +3,11 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -60,7 +57,7 @@ func (r *registry) tell() {
 // lacks says whether the registry has no schema of the resource.
 func (r *registry) lacks(resource string) bool { return time.Now().Before(r.shut[resource].until) }
 
-// gate is delivery.Gate's.
+// gate is listener.Gate's.
 type gate struct{ *registry }
 
 func (g gate) Admits(stream *change.Stream) bool {
@@ -77,7 +74,7 @@ func (g gate) Changed() <-chan struct{} {
 
 // gatedEncoder has the schemas of a registry.
 type gatedEncoder struct {
-	delivery.Encoder
+	listener.Encoder
 	gate gate
 }
 
@@ -97,9 +94,6 @@ func (g gate) gives(rec *change.Record) bool {
 	defer w.mu.Unlock()
 	resource := rec.Stream.Resource.Name
 	lacks := g.lacks(resource)
-	if lacks && rec.Seq > 0 && rec.Received.After(g.shut[resource].from) && !w.isTroubled() {
-		w.violateLocked("gate", "%s is in line though its sink has no schema", describe(rec))
-	}
 	g.stuck = lacks
 	return !lacks
 }
@@ -112,74 +106,12 @@ func (s script) isGated(sinkName string) bool {
 }
 
 // behindGate makes the sink one whose format has its schemas from a registry, where the script says so.
-func (l *life) behindGate(s delivery.Sink) delivery.Sink {
+func (l *life) behindGate(s listener.Sink) listener.Sink {
 	if l.world.script.isGated(s.Name) {
 		g := gate{l.world.logs[s.Name].registry}
 		s.Gate, s.Encoder = g, gatedEncoder{s.Encoder, g}
 	}
 	return s
-}
-
-// gatePatience is how long others wait for a sink that has no schema of their stream.
-const gatePatience = 30 * time.Second
-
-// waits judges that nobody waits for schemas for longer than that, whatever the number of sinks that have none, in a
-// life in which nothing else goes wrong with a sink. What a sink was given before its registry lost the schema holds it
-// up (docs/registry.md), and so does a stream of which no sink has the schema.
-func (j *judge) waits(l *life) {
-	j.world.mu.Lock()
-	defer j.world.mu.Unlock()
-	if l.dead || j.world.task != nil || j.world.isTroubled() {
-		return
-	}
-	for name, r := range l.streams {
-		if len(r.received) == 0 {
-			continue
-		}
-		rec := r.received[len(r.received)-1]
-		waited := min(time.Since(rec.Received), j.gained(l, rec))
-		if rec.Seq == 0 && waited > gatePatience+15*time.Second && !rec.Received.IsZero() {
-			j.world.violateLocked("gate", "%s of %s waits for %s", describe(rec), name, waited)
-		}
-	}
-}
-
-// gained says for how long there has been a sink that could be given the record. The caller holds the world's lock.
-func (j *judge) gained(l *life, rec *change.Record) (longest time.Duration) {
-	for _, spec := range j.world.script.Sinks {
-		r := j.world.logs[spec.Name].registry
-		if !r.lacks(rec.Stream.Resource.Name) && l.wants(spec, rec) && !l.misses(spec.Name, rec.Stream) {
-			longest = max(longest, time.Since(r.shut[rec.Stream.Resource.Name].until))
-		}
-	}
-	return longest
-}
-
-// isTroubled says whether some sink may be slow for another reason than that it has no schema. The caller holds mu.
-func (w *world) isTroubled() bool {
-	for _, spec := range w.script.Sinks {
-		g := w.logs[spec.Name]
-		if g.troubled || g.registry.stuck && w.life.has(spec.Name) {
-			return true
-		}
-	}
-	return w.life.wasFull
-}
-
-// missesStream judges that a sink which has no schema misses a stream that has waited for long, and no other.
-func (j *judge) missesStream(l *life, sinkName string, stream change.Stream) {
-	l.noteLocked("fail", fmt.Sprintf("sink %s misses %s", sinkName, stream))
-	l.missed[checkpoint.Subscription{Sink: sinkName, Stream: stream.String()}] = true
-	waited := time.Duration(math.MaxInt64)
-	if received := l.streams[stream.String()].received; len(received) > 0 {
-		last := received[len(received)-1].Received
-		if waited = time.Since(last); len(received) > 1 { // the one before may have waited, and be in line by now
-			waited = max(waited, last.Sub(received[len(received)-2].Received))
-		}
-	}
-	if !j.world.logs[sinkName].registry.lacks(stream.Resource.Name) || waited < gatePatience {
-		j.world.violateLocked("I4", "sink %s misses %s, whose schema it has, or which has waited for %s only", sinkName, stream, waited)
-	}
 }
 
 // gates chooses when registries have no schemas. It chooses by a source of its own.

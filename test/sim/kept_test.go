@@ -15,7 +15,7 @@ import (
 // keptState is what was saved at some instant, and what the judge knew of it.
 type keptState struct {
 	disk   *vfs.MemFS
-	saved  map[string]*savedStream
+	given  map[string]map[string]given
 	marks  map[string]sink.Mark
 	at     map[string]string // the position of each stream
 	before *life             // as the life that left it
@@ -29,14 +29,13 @@ func (w *world) keep(l *life) {
 		return
 	}
 	k := &keptState{
-		disk: l.fs.CrashClone(vfs.CrashCloneCfg{}), saved: maps.Clone(w.judge.saved), marks: maps.Clone(w.judge.marks), at: map[string]string{},
-		before: &life{number: l.number, arranged: l.arranged, streams: map[string]*streamRecord{}},
+		disk: l.fs.CrashClone(vfs.CrashCloneCfg{}), given: maps.Clone(w.judge.given), marks: maps.Clone(w.judge.marks), at: map[string]string{},
+		before: &life{number: l.number},
+	}
+	for _, stream := range l.spec.streams() {
+		k.at[stream.String()] = w.judge.positionOf(l, stream.String())
 	}
 	k.disk.TestingSetDiskUsage(room())
-	for name, r := range l.streams {
-		k.before.streams[name] = &streamRecord{received: slices.Clone(r.received), committed: r.committed}
-		k.at[name] = w.judge.positionOf(l, name)
-	}
 	w.kept = k
 	l.noteLocked("kept", "what is saved is put aside")
 }
@@ -44,7 +43,7 @@ func (w *world) keep(l *life) {
 // begun says whether the state knows all streams and sinks of the life. The caller holds the lock.
 func (l *life) begun() bool {
 	j := l.world.judge
-	return l.arranged && len(l.world.server.hold) == 0 && !slices.ContainsFunc(l.spec.streams(), func(s change.Stream) bool { return j.positionOf(l, s.String()) == "" }) &&
+	return l.opened && len(l.world.server.hold) == 0 && !slices.ContainsFunc(l.spec.streams(), func(s change.Stream) bool { return j.positionOf(l, s.String()) == "" }) &&
 		!slices.ContainsFunc(l.world.script.Sinks, func(k sinkSpec) bool { return l.has(k.Name) && !l.world.logs[k.Name].hasAll(j.marks[k.Name]) })
 }
 
@@ -63,7 +62,7 @@ func (w *world) putBack() {
 	if w.kept = nil; k == nil || w.server.lostSince(k.at) || w.hasBegunSince(k.marks) {
 		return
 	}
-	w.disks[0], w.previous, w.judge.saved, w.judge.marks = k.disk, k.before, k.saved, k.marks
+	w.disks[0], w.previous, w.judge.given, w.judge.marks = k.disk, k.before, k.given, k.marks
 	for _, resource := range []string{pods, events} {
 		w.server.shown[resource] = w.server.etcd.rev // the server loses nothing of what was before either
 	}

@@ -10,9 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -47,22 +46,19 @@ type life struct {
 	opened    bool // the state, and the judge has seen it
 	arranged  bool // streams have inherited what was others', and the judge has seen it
 	stopping  bool
-	ousted    bool                    // it has lost the lead
-	asleep    chan struct{}           // closed when it wakes up; nil while it does not sleep
-	base      map[string]*savedStream // what the state had when it was opened
-	err       error                   // of the run
-	streams   map[string]*streamRecord
-	absent    map[string]bool                  // sinks that were so in this life, for a while
-	missed    map[checkpoint.Subscription]bool // those that were so from one stream
-	left      map[string]int                   // by sink: how many records an earlier life left after the mark
-	notes     map[string]map[string]bool       // by sink: the ids of those that its log had before the mark
+	ousted    bool          // it has lost the lead
+	asleep    chan struct{} // closed when it wakes up; nil while it does not sleep
+	err       error         // of the run
+	store     *checkpoint.Store
+	left      map[string]int             // by sink: how many records an earlier life left after the mark
+	notes     map[string]map[string]bool // by sink: the ids of those that its log had before the mark
 	sessions  []served
 }
 
 // served is the session of a resource's stream.
 type served struct {
 	resource string
-	session  *source.Session
+	session  *source.SharedInformer
 }
 
 // errDead is what all I/O of a life returns after its end.
@@ -75,11 +71,7 @@ func newLife(w *world, number int, spec lifeSpec, member int) *life {
 		lost: lost, lose: lose,
 		world: w, number: number, spec: spec, fs: w.disks[member], member: member, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, absent: map[string]bool{}, missed: map[checkpoint.Subscription]bool{}, left: map[string]int{}, notes: map[string]map[string]bool{},
-		streams: map[string]*streamRecord{},
-	}
-	for _, stream := range spec.streams() {
-		l.streams[stream.String()] = &streamRecord{}
+		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, left: map[string]int{}, notes: map[string]map[string]bool{},
 	}
 	return l
 }
@@ -197,7 +189,7 @@ func (l *life) await() {
 }
 
 // late says whether the life has ended by itself, since last words of an earlier one came after its Open.
-func (l *life) late() bool { return !l.crashed && delivery.IsLate(l.err) }
+func (l *life) late() bool { return !l.crashed && listener.IsLate(l.err) }
 
 // off is the power failure that may follow an orderly stop, too.
 func (l *life) off() {
@@ -225,7 +217,7 @@ func (l *life) fill(d time.Duration) {
 func (l *life) request() {
 	l.note("do", "request")
 	select {
-	case l.requests <- pipeline.Request{Reason: change.Requested, Answer: make(chan error, 1)}:
+	case l.requests <- pipeline.Request{Answer: make(chan error, 1)}:
 	default:
 	}
 }

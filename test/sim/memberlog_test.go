@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -105,20 +106,11 @@ func (m *memberLog) restore(ctx context.Context, found *statelog.Found) error {
 
 // journal is what the state is opened with.
 func (m *memberLog) journal() checkpoint.Journal {
-	switch {
-	case m == nil:
+	if m == nil {
 		return nil
-	case m.life.world.script.Without == withoutDisk:
-		return careless{m.queue}
 	}
 	return m.queue
 }
-
-// careless is a journal that takes what is on a disk for safe.
-type careless struct{ checkpoint.Journal }
-
-// Record is checkpoint.Journal's.
-func (c careless) Record(changes checkpoint.Changes, _ bool) { c.Journal.Record(changes, false) }
 
 // run writes the log until the returned stop. It is cut so finely that most units are several messages, and that there
 // is a segment every now and then.
@@ -172,6 +164,13 @@ func (m *memberLog) failed(err error) {
 
 // isFenced says whether another member has taken over what this one wrote to.
 func isFenced(err error) bool {
-	var refused *sink.PermanentError
-	return errors.As(err, &refused) && refused.Fenced
+	switch e := err.(type) {
+	case nil:
+		return false
+	case *sink.PermanentError:
+		return e.Fenced || isFenced(e.Err)
+	case interface{ Unwrap() []error }: // several sinks
+		return slices.ContainsFunc(e.Unwrap(), isFenced)
+	}
+	return isFenced(errors.Unwrap(err))
 }

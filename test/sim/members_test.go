@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -30,7 +29,6 @@ const (
 	withoutFence = "fence" // whoever opened a log once may write there, though another one has opened it since
 	withoutOrder = "order" // what a sink was given is saved, also in the log of the state, before the sink's log has it
 	withoutProof = "proof" // a member that has opened a sink writes there without a proof that it still leads
-	withoutDisk  = "disk"  // the log of the state goes on while records are on the leader's disk alone
 )
 
 // takeOver makes the lives of a script terms of members. Another history, lost records and events are not played with
@@ -235,40 +233,12 @@ func (l *life) noteComplete(written bool) {
 	t.complete = l.begun() && (t.complete || written)
 }
 
-// mayOpen says whether the life may find this of the stream.
-func (j *judge) mayOpen(l *life, name string, found *savedStream) bool {
-	t, before := j.world.task, j.world.previous
-	if t != nil && t.copies[l.member] {
-		return j.mayHave(name, found)
-	}
-	was := j.saved[name]
-	if t != nil {
-		if before = t.last[l.member]; before != nil {
-			was = before.base[name]
-		}
-	}
-	return before != nil && !before.arranged || j.possible(before, was, found, name)
-}
-
 // leads notes that the life has opened the state of a task.
 func (j *judge) leads(l *life) {
 	if t := j.world.task; t != nil {
 		t.leaders = append(t.leaders, l)
 		l.noteComplete(false)
 	}
-}
-
-// mayHave says whether the log of the state may have had this of the stream: an earlier state of some leader, or
-// nothing before anybody's was whole.
-func (j *judge) mayHave(name string, found *savedStream) bool {
-	leaders := j.world.task.leaders
-	if len(found.inventory) == 0 && found.position == (savedStream{}).position {
-		return !slices.ContainsFunc(leaders, func(l *life) bool { return l.base[name].position != found.position })
-	}
-	return slices.ContainsFunc(leaders, func(l *life) bool {
-		was, r := l.base[name], l.streams[name]
-		return r != nil && found.isBehind(&savedStream{was.position, maps.Clone(was.inventory)}, r.received, 0)
-	})
 }
 
 // begins notes that the life has opened the state. It goes on where the one before has ended, or the state is older.

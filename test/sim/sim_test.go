@@ -24,7 +24,7 @@ var (
 	changesFlag = flag.String("changes", changes, "which changes of the configuration there are between lives: none, those of streams, or those of namespaces as well")
 	backFlag    = flag.Int("back", 40, "in how many percent of the worlds the state is put back to an earlier one")
 	membersFlag = flag.Int("members", 20, "in how many percent of the worlds the exporter is a task of several members, of which one leads")
-	withoutFlag = flag.String("without", "", "what is taken out of a task, which must be noticed: fence, proof, order or disk")
+	withoutFlag = flag.String("without", "", "what is taken out of a task, which must be noticed: fence, proof or order")
 	ignoreFlag  = flag.Int("ignore", 20, "in how many percent of the worlds half of all updates do not matter")
 	gatesFlag   = flag.Int("gates", 20, "in how many percent of the worlds a sink has no schema of a resource for a while")
 	timesFlag   = flag.Int("times", 1, "how often -seed is played: what the goroutines do is not all the seed's")

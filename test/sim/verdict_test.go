@@ -103,10 +103,10 @@ func (j *judge) final() {
 			}
 			seen[m.id] = m.seq > j.joined[spec.Name]
 			content := shared(t.data, w.script.Members > 0)
-			if before, found := contents[m.id]; found && !t.bare && before != content && t.op != "snapshot.end" { // its counts are each sink's own
+			if before, found := contents[m.id]; found && !t.bare && !t.unseen && before != content && t.op != "snapshot.end" { // its counts are each sink's own
 				w.violateLocked("I8", "%s is %s in one sink and %s in another", m.id, before, t.data)
 			}
-			if !t.bare {
+			if !t.bare && !t.unseen {
 				contents[m.id] = content
 			}
 			if m.seq > j.joined[spec.Name] {
@@ -131,6 +131,7 @@ type verdict struct {
 	// of the resource that is judged
 	resource string
 	all      []told          // the frames of all its streams
+	first    int             // the place of the first record of an object
 	frames   []told          // those of the streams that have the object which is judged
 	start    int             // a snapshot at this revision began the sink's knowledge of it
 	begin    *told           // its frame, nil where there is none
@@ -142,12 +143,14 @@ type verdict struct {
 func (v *verdict) judgeAll(resource string) {
 	v.resource, v.all, v.unseen, v.noted = resource, nil, map[string]bool{}, map[string]bool{}
 	byKey := map[string][]told{}
+	v.first = math.MaxInt
 	for _, t := range v.records {
 		switch {
 		case t.resource != resource:
 		case t.key == "":
 			v.all = append(v.all, t)
 		default:
+			v.first = min(v.first, t.order)
 			byKey[t.key] = append(byKey[t.key], t)
 			v.unseen[t.uid] = v.unseen[t.uid] || t.unseen
 			v.noted[t.uid] = v.noted[t.uid] || t.op == "gap"
@@ -173,8 +176,11 @@ func (v *verdict) narrow(key string, records []told) {
 			continue
 		}
 		v.frames = append(v.frames, t)
-		if at, begins := v.begins(&t); begins && began(t.snapshot) < first {
-			v.start, v.begin, first = at, &t, began(t.snapshot)
+		if at, begins := v.begins(&t); begins && (began(t.snapshot) < first || t.order < v.first) {
+			if began(t.snapshot) >= first && v.begin.cluster == t.cluster {
+				at = max(at, v.start) // it was given the namespace from there, and the stream of all from before
+			}
+			v.start, v.begin, first = at, &t, began(t.snapshot) // what began before anything was told need not go on
 		}
 	}
 	if v.begin == nil {
@@ -274,7 +280,7 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 				continue
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
-			newer := t.rev > last.rev && !v.ignoredLast(history, &last, &t) && !v.damaged() && !v.wasKnown(history, &t) && !v.wasAbsent(&t)
+			newer := false                                 // it is known as of the list
 			if (!noted && (deleted || t.uid != last.uid) || newer) && !v.newEpoch(&last, &t) {
 				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
 			}
@@ -362,6 +368,7 @@ func (v *verdict) paid(t *told) bool {
 // began is when the snapshot of the id began, in ms.
 func began(snapshot string) int {
 	_, text, _ := strings.Cut(snapshot, ".")
+	text, _, _ = strings.Cut(text, ".")
 	ms, err := strconv.Atoi(text)
 	if err != nil {
 		panic(fmt.Sprintf("snapshot %q has no time", snapshot))

@@ -54,15 +54,24 @@ func (t *Task) stream() func(group, resource, namespace string) (audit.Object, b
 			if s.Stream.Namespace != "" && s.Stream.Namespace != namespace {
 				continue
 			}
-			position, _, err := t.Store.Position(s.Stream.String())
+			stream := s.Stream
+			epoch, err := t.epochOf(&stream)
 			if err != nil {
 				return of, false
 			}
-			stream := s.Stream
 			return audit.Object{
-				Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: t.Cluster.UID, Epoch: position.Epoch,
+				Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: t.Cluster.UID, Epoch: epoch,
 			}, true
 		}
 		return of, false
 	}
+}
+
+// epochOf is the newest history that any sink was given something of the stream of.
+func (t *Task) epochOf(stream *change.Stream) (string, error) {
+	history, err := t.Store.Reached(stream)
+	if err != nil || history == 0 {
+		return "", err
+	}
+	return t.Store.EpochOf(history)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -102,11 +101,6 @@ func (c *Cluster) AdoptIdentity(store *checkpoint.Store) error {
 	return nil
 }
 
-// Meet returns what notes that another cluster has the name now.
-func (c *Cluster) Meet(store *checkpoint.Store) func(uid string) error {
-	return func(uid string) error { return errors.Join(store.MeetCluster(uid), c.Recall(store)) }
-}
-
 // Claim ties the state to the cluster. A cluster that was made anew behind the same name is a new epoch: each stream
 // finds that its position is of another one.
 func (c *Cluster) Claim(store *checkpoint.Store, dir string, logger *slog.Logger) error {
@@ -115,14 +109,19 @@ func (c *Cluster) Claim(store *checkpoint.Store, dir string, logger *slog.Logger
 	if err != nil {
 		return err
 	}
-	if !found {
+	match := checkpoint.SameCluster
+	if found {
+		if match, err = checkpoint.CompareCluster(dir, saved, now); err != nil {
+			return usage.Wrap(err)
+		}
+	}
+	if _, err := store.Met(c.UID); err != nil { // before anything is told of it
+		return err
+	}
+	switch {
+	case !found:
 		return store.SetCluster(now)
-	}
-	match, err := checkpoint.CompareCluster(dir, saved, now)
-	if err != nil {
-		return usage.Wrap(err)
-	}
-	if match == checkpoint.NewEpoch {
+	case match == checkpoint.NewEpoch:
 		logger.Warn("cluster rebuilt under the same name; starting a new epoch", "cluster", c.Name, "uid", c.UID, "savedUid", saved.UID)
 		return store.SetCluster(now)
 	}

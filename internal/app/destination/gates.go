@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // runner is a sink's gate that has to do something for its answers.
@@ -14,7 +14,7 @@ type runner interface {
 }
 
 // RunGates runs the sinks' gates that have something to do until the returned stop, which waits.
-func RunGates(ctx context.Context, sinks []delivery.Sink) (stop func()) {
+func RunGates(ctx context.Context, sinks []listener.Sink) (stop func()) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is queued at the end is delivered, too
 	var all sync.WaitGroup
 	for i := range sinks {

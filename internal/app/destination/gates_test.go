@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 // toyGate admits all, and says when it runs and when it has ended.
@@ -22,13 +22,13 @@ func (g toyGate) Run(ctx context.Context) {
 }
 
 // stillGate has nothing to do.
-type stillGate struct{ delivery.Gate }
+type stillGate struct{ listener.Gate }
 
 // TestAnyGateWithSomethingToDoIsRun, also while what is queued at the end is delivered.
 func TestAnyGateWithSomethingToDoIsRun(t *testing.T) {
 	gate := toyGate{make(chan struct{}), make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
-	stop := RunGates(ctx, []delivery.Sink{{}, {Gate: stillGate{}}, {Gate: gate}})
+	stop := RunGates(ctx, []listener.Sink{{}, {Gate: stillGate{}}, {Gate: gate}})
 	<-gate.runs
 	cancel()
 	select {

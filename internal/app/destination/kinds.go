@@ -5,9 +5,9 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/registry"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -30,12 +30,12 @@ func kinds() registered {
 func Of(s *config.Sink, c *cluster.Cluster) (*Destination, error) { return kinds().of(s, c) }
 
 // Build makes the configured sink.
-func Build(s *config.Sink, c *cluster.Cluster, to Outlet) (delivery.Sink, error) {
+func Build(s *config.Sink, c *cluster.Cluster, to Outlet) (listener.Sink, error) {
 	return kinds().build(s, c, to)
 }
 
 // BuildAll makes a sink of each configured one. Every one that is wrong is in the error.
-func BuildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]delivery.Sink, error) {
+func BuildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sink, error) {
 	return kinds().buildAll(cfg, c, to)
 }
 
@@ -67,8 +67,8 @@ func (r registered) of(s *config.Sink, c *cluster.Cluster) (*Destination, error)
 }
 
 // buildAll makes a sink of each configured one. Every one that is wrong is in the error.
-func (r registered) buildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]delivery.Sink, error) {
-	var sinks []delivery.Sink
+func (r registered) buildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sink, error) {
+	var sinks []listener.Sink
 	var errs []error
 	for i := range cfg.Sinks {
 		built, err := r.build(&cfg.Sinks[i], c, to)
@@ -77,18 +77,18 @@ func (r registered) buildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) 
 	return sinks, usage.Several("sinks", errs...)
 }
 
-func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (delivery.Sink, error) {
+func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listener.Sink, error) {
 	d, err := r.of(s, c)
 	if err != nil {
-		return delivery.Sink{}, err
+		return listener.Sink{}, err
 	}
 	target, err := d.build(to)
 	if err != nil {
-		return delivery.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
+		return listener.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	oversize, err := oversizeOf(s)
 	if err != nil {
-		return delivery.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
+		return listener.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	encoding := encode.Options{
 		Cluster: c.Name, ClusterUID: c.UID, Version: c.Version, Format: s.Format, Transport: d.transport, Destination: d.routes,
@@ -96,13 +96,13 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (delive
 	}
 	schemas, err := schemasOf(s, c, d, to.Told)
 	if err != nil {
-		return delivery.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
+		return listener.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
-	var gate delivery.Gate
+	var gate listener.Gate
 	if schemas != nil {
 		encoding.Schemas, gate = schemas, schemas
 	}
-	return delivery.Sink{
+	return listener.Sink{
 		Name:     s.Name,
 		Target:   target,
 		Encoder:  encode.NewEncoder(encoding),

@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 // oversizeOf is what becomes of a record that is too large for the sink.
-func oversizeOf(s *config.Sink) (delivery.Oversize, error) {
-	o := delivery.Oversize{Reject: s.Rejects()}
+func oversizeOf(s *config.Sink) (listener.Oversize, error) {
+	o := listener.Oversize{Reject: s.Rejects()}
 	if !s.Trims() {
 		return o, nil
 	}
@@ -21,7 +21,7 @@ func oversizeOf(s *config.Sink) (delivery.Oversize, error) {
 		if err != nil {
 			return o, fmt.Errorf("trim %s", strings.TrimPrefix(err.Error(), "drop "))
 		}
-		o.Trims = append(o.Trims, delivery.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object, transform.Owner{}) }})
+		o.Trims = append(o.Trims, listener.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object, transform.Owner{}) }})
 	}
 	return o, nil
 }

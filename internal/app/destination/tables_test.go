@@ -16,7 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
@@ -127,7 +127,7 @@ func (w *world) life(number int, c choices) bool {
 	if err == nil {
 		err = cfg.Validate()
 	}
-	var built delivery.Sink
+	var built listener.Sink
 	if err == nil {
 		built, err = Build(&cfg.Sinks[0], w.cluster, Outlet{Told: Nop{}, AcceptNewKeys: c.accept})
 	}
@@ -267,7 +267,7 @@ func (w *world) change(n int) (records []*change.Record) {
 }
 
 // write brings the records to the sink, but for those that it refuses.
-func (w *world) write(ctx context.Context, to *delivery.Sink, records []*change.Record) sink.Mark {
+func (w *world) write(ctx context.Context, to *listener.Sink, records []*change.Record) sink.Mark {
 	var batch []sink.Message
 	to.Encoder.Reset()
 	for _, rec := range records {

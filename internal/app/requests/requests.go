@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/saved"
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
@@ -47,7 +46,7 @@ func (h *Handler) owe(ctx context.Context, asked control.SnapshotRequest, heard 
 		return nil, err
 	}
 	meant.Time = time.Now()
-	err = ask(ctx, h.Requests, pipeline.Request{Reason: change.Requested, Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
+	err = ask(ctx, h.Requests, pipeline.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal
 	}
 	return h.follow(s.ID, next, func(heard map[string][]byte) error {
 		return ask(ctx, h.Requests, pipeline.Request{
-			Reason: change.Requested, Sink: h.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
+			Sink: h.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
 		})
 	})
 }

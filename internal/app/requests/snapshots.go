@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -21,7 +20,6 @@ import (
 type Snapshots struct {
 	store     *checkpoint.Store
 	telemetry *telemetry.Telemetry
-	set       atomic.Pointer[pipeline.StreamSet] // nil before the pipeline runs
 	Orders    chan pipeline.Order
 
 	mu   sync.Mutex // guards the following
@@ -90,22 +88,11 @@ func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan er
 	return <-answer
 }
 
-// Follow is what a pipeline runs that the snapshots look into.
-func (s *Snapshots) Follow(run func(context.Context, *pipeline.StreamSet) error) func(context.Context, *pipeline.StreamSet) error {
-	return func(ctx context.Context, set *pipeline.StreamSet) error {
-		s.set.Store(set)
-		return run(ctx, set)
-	}
-}
-
-// owed are those that are owed, and the resyncs that are due, with how far each is.
+// owed are those that are owed, with how far each is.
 func (s *Snapshots) owed() ([]control.Owed, error) {
 	owed, err := control.ReadOwed(s.store)
 	if err != nil {
 		return nil, err
-	}
-	if set := s.set.Load(); set != nil {
-		owed = control.WithDue(owed, set.Due())
 	}
 	for i := range owed {
 		s.measure(&owed[i])

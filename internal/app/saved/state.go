@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -62,12 +61,14 @@ func Inventory(ctx context.Context, find func() (*control.Client, error), dir st
 
 // Find finds objects in an open state. Streams that are not configured any more are part of it.
 func Find(store *checkpoint.Store, streams []control.Stream, q control.Query) (iter.Seq2[control.Object, error], error) {
-	saved, err := store.Streams()
+	known, err := control.SavedStreams(store)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range saved {
-		if !slices.ContainsFunc(streams, func(s control.Stream) bool { return s.Name == name }) {
+	for i := range known {
+		name := known[i].String()
+		covered := func(s control.Stream) bool { return s.Name == name || s.Name == known[i].Resource.String() }
+		if !slices.ContainsFunc(streams, covered) {
 			streams = append(streams, control.Stream{Name: name})
 		}
 	}
@@ -79,7 +80,14 @@ func Find(store *checkpoint.Store, streams []control.Stream, q control.Query) (i
 	if err != nil {
 		return nil, err
 	}
-	return control.Find(store, meant, q), nil
+	sinks, err := store.KnownSinks()
+	if err != nil {
+		return nil, err
+	}
+	if sinks, err = control.ResolveSink(sinks, q.Sink); err != nil {
+		return nil, err
+	}
+	return control.Find(store, sinks, meant, q), nil
 }
 
 // openStopped opens the state of a stopped exporter to change it. It is there already: a wrong path must neither be
@@ -92,34 +100,49 @@ func openStopped(ctx context.Context, dir string) (*checkpoint.Store, error) {
 	return store, Explain(err)
 }
 
-// SetPosition makes a stream of a stopped exporter continue from a version, and returns the one before.
-func SetPosition(ctx context.Context, dir, stream, version string) (was string, err error) {
+// SetPosition makes a stream of a stopped exporter continue from a version, for the named sink or with "" for all, and
+// returns the version before.
+func SetPosition(ctx context.Context, dir, stream, sinkName, version string) (was string, err error) {
 	store, err := openStopped(ctx, dir)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	before, found, err := store.Position(stream)
+	streams, err := control.SavedStreams(store)
 	if err != nil {
 		return "", err
 	}
-	if !found {
-		return "", unknownStream(store, dir, stream)
+	sinks, err := store.KnownSinks()
+	if err != nil {
+		return "", err
 	}
-	after := change.Position{ResourceVersion: version, Complete: true, Epoch: before.Epoch, Selector: before.Selector}
-	return before.ResourceVersion, store.SetPosition(stream, after)
+	if sinkName != "" && !slices.Contains(sinks, sinkName) {
+		return "", unknownSink(dir, sinkName, sinks)
+	}
+	at := slices.IndexFunc(streams, func(s change.Stream) bool { return s.String() == stream })
+	if at < 0 {
+		return "", unknownStream(streams, dir, stream)
+	}
+	if sinkName != "" {
+		sinks = []string{sinkName}
+	}
+	return store.SetPlaces(sinks, &streams[at], version)
 }
 
-func unknownStream(store *checkpoint.Store, dir, stream string) error {
-	known, err := store.Positions()
-	if err != nil {
-		return err
-	}
+func unknownStream(known []change.Stream, dir, stream string) error {
 	have := "it has none"
 	if len(known) > 0 {
-		have = "it has " + strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+		var names []string
+		for i := range known {
+			names = append(names, known[i].String())
+		}
+		have = "it has " + strings.Join(names, ", ")
 	}
 	return usage.Errorf("--stream %q: the state in %s has no such stream: %s", stream, dir, have)
+}
+
+func unknownSink(dir, name string, known []string) error {
+	return usage.Errorf("sink %q: the state in %s has no such sink: it has %s", name, dir, strings.Join(known, ", "))
 }
 
 // ForgetSink gives up what the state of a stopped exporter has for a sink.
@@ -129,15 +152,14 @@ func ForgetSink(ctx context.Context, dir, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	known, err := store.Sinks()
+	known, err := store.KnownSinks()
 	if err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(known), func(sink string) bool { return sink == name })
-	if len(left) == len(known) {
-		return usage.Errorf("sink %q: the state in %s has no such sink: it has %s", name, dir, strings.Join(known, ", "))
+	if !slices.Contains(known, name) {
+		return unknownSink(dir, name, known)
 	}
-	return store.Retain(left)
+	return store.Forget(name)
 }
 
 // Reset removes a state also where it is damaged or newer.

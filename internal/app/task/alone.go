@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/delivery"
+	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
 const readTooEarly = "a sink's log was read too early; everything begins anew where it is saved"
@@ -13,9 +13,9 @@ const readTooEarly = "a sink's log was read too early; everything begins anew wh
 // Alone leads without asking anybody, again and again. Where a sink's log was read too early, since an earlier
 // exporter's last words came after that, the line stops and begins anew: as after a crash, but the process stays.
 func Alone(ctx context.Context, logger *slog.Logger, lead func(context.Context, *Term) error) error {
-	for wait := delivery.RetryForever(); ; {
+	for wait := listener.RetryForever(); ; {
 		err := lead(ctx, nil)
-		if !delivery.IsLate(err) || ctx.Err() != nil {
+		if !listener.IsLate(err) || ctx.Err() != nil {
 			return err
 		}
 		logger.Warn(readTooEarly, "error", err)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/delivery"
 	"github.com/kubecdc/kubecdc/internal/election"
+	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
@@ -46,7 +46,7 @@ func Share(ctx context.Context, o Options) error {
 	}
 	leave := m.takePart(ctx)
 	defer leave()
-	for wait := delivery.RetryForever(); ; {
+	for wait := listener.RetryForever(); ; {
 		began := time.Now()
 		err := m.serveTerm(ctx)
 		if ctx.Err() != nil {
@@ -57,7 +57,7 @@ func Share(ctx context.Context, o Options) error {
 			return err
 		}
 		if time.Since(began) > time.Minute {
-			wait = delivery.RetryForever()
+			wait = listener.RetryForever()
 		}
 		select {
 		case <-time.After(wait.NextBackOff()):
@@ -229,7 +229,7 @@ func (m *Member) goesOn(err error) bool {
 		m.elected.Resign(time.Duration(m.Config.HA.Duration))
 	case isFenced(err):
 		m.Logger.Warn("this exporter was fenced; it leads again if the Lease is still its own", "lease", m.task.lease.String(), "error", err)
-	case delivery.IsLate(err):
+	case listener.IsLate(err):
 		m.Logger.Warn(readTooEarly, "error", err)
 	default:
 		return false

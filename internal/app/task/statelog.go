@@ -151,7 +151,7 @@ func (l *StateLog) Run(ctx context.Context, of statelog.Identity) (stop func()) 
 		cancel()
 		l.log.Wait()
 		if lag := l.queue.Lag(); lag > 0 {
-			l.logger.Warn("the log of the state lacks the newest changes; they are in the state directory, and go there with the next start", "log", l.place.Name, "held", l.queue.IsHeld())
+			l.logger.Warn("the log of the state lacks the newest changes; they are in the state directory, and go there with the next start", "log", l.place.Name)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func (l *StateLog) Status() func() telemetry.StateLog {
 		return nil
 	}
 	return func() telemetry.StateLog {
-		s := telemetry.StateLog{LagSeconds: l.queue.Lag().Seconds(), Held: l.queue.IsHeld()}
+		s := telemetry.StateLog{LagSeconds: l.queue.Lag().Seconds()}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		s.Fenced, s.LastError = l.fenced, l.failure

@@ -19,7 +19,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/election"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
@@ -66,7 +65,7 @@ func TestI1I5I10TheLogOfTheStateInABroker(t *testing.T) {
 func logCases() map[string]func(*testing.T, *logRig) {
 	return map[string]func(*testing.T, *logRig){
 		"I5 a lost directory is restored":                         aLostDirectoryIsRestored,
-		"I1 what is on disk alone does not move the log":          whatIsOnDiskAloneDoesNotMoveTheLog,
+		"I11 what is on disk alone is not in the log":             whatIsOnDiskAloneIsNotInTheLog,
 		"I10 a newer exporter fences the log":                     aNewerExporterFencesTheLog,
 		"I10 a leader proves that no other one is":                aLeaderProvesThatNoOtherOneIs,
 		"I10 a log that is not ours is refused and goes on":       aLogThatIsNotOursIsRefused,
@@ -193,16 +192,36 @@ func pod(version int) *change.Record {
 	return &change.Record{
 		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}, Op: change.Updated,
 		Key: change.Key{Namespace: "shop", Name: fmt.Sprint("web-", version%50)}, UID: "u", ResourceVersion: fmt.Sprint(version),
-		Position: change.Position{ResourceVersion: fmt.Sprint(version), Complete: true},
 	}
 }
 
 func (r *logRig) commit(n int) {
 	r.t.Helper()
+	saved, err := r.store.LoadSink("bus")
+	r.must(err)
 	for range n {
 		r.version++
-		r.must(r.store.Commit(checkpoint.Batch{Records: []*change.Record{pod(r.version)}, Marks: map[string]sink.Mark{"bus": sink.Mark(fmt.Sprint(r.version))}}))
+		r.save(saved, checkpoint.Spools{})
 	}
+}
+
+// save saves the version for sink bus.
+func (r *logRig) save(saved *checkpoint.SinkState, spools checkpoint.Spools) {
+	r.t.Helper()
+	rec := pod(r.version)
+	r.must(r.store.KnowStreams([]change.Stream{*rec.Stream}))
+	at, selector := checkpoint.Point{History: 1, Version: rec.ResourceVersion}, ""
+	if saved.Places["pods"][checkpoint.Others].At.History == 0 {
+		r.must(saved.Acked(&checkpoint.Item{
+			Kind: checkpoint.Begin, Resource: "pods", Scope: checkpoint.Others, At: at, Selection: &selector,
+			Comparison: checkpoint.Comparison{ID: "1.1", Over: true, Namespace: checkpoint.Others},
+		}))
+	}
+	r.must(saved.Acked(&checkpoint.Item{
+		Kind: checkpoint.Told, Resource: "pods", Scope: checkpoint.Others, At: at, Given: at, Key: rec.Key, UID: rec.UID,
+	}))
+	saved.Mark = fmt.Sprint(r.version)
+	r.must(r.store.SaveSinks([]*checkpoint.SinkState{saved}, spools, nil))
 }
 
 // saveUnlogged saves a change that the log never has, in the directory of a stopped exporter.
@@ -257,7 +276,7 @@ func aLostDirectoryIsRestored(t *testing.T, r *logRig) {
 		}
 		r.awaitLogged()
 		before := r.saved()
-		if shown := r.awaitShown(before); !reflect.DeepEqual(shown, before) || before.Streams["pods"].Objects != 50 {
+		if shown := r.awaitShown(before); !reflect.DeepEqual(shown, before) || before.Streams["pods"].Sinks["bus"].Objects != 50 {
 			t.Errorf("the log has %+v, and the state %+v", shown, before)
 		}
 		r.lose()
@@ -272,39 +291,57 @@ func aLostDirectoryIsRestored(t *testing.T, r *logRig) {
 	}
 }
 
-// whatIsOnDiskAloneDoesNotMoveTheLog: while a spool has records, the log stands before the first of them, also
-// where other records are saved after it, and when the exporter ends. Once nothing is spooled, the log has everything.
-func whatIsOnDiskAloneDoesNotMoveTheLog(t *testing.T, r *logRig) {
-	r.must(r.start())
-	r.commit(3)
-	r.awaitLogged()
-	value, err := r.store.Encode([]*change.Record{pod(4)})
-	r.must(err)
+// whatIsOnDiskAloneIsNotInTheLog: a sink with records on disk is restored as its own log has it, and without them.
+func whatIsOnDiskAloneIsNotInTheLog(t *testing.T, r *logRig) {
 	spool := fifo.Spool{}
-	spool[fifo.Main] = fifo.Extent{Next: 1, Bytes: int64(len(value)), Records: 1}
-	r.must(r.store.Commit(checkpoint.Batch{
-		Records: []*change.Record{pod(4)}, Spools: map[string]fifo.Spool{"away": spool},
-		Chunks: map[string][]fifo.Chunk{"away": {{Part: fifo.Main, Value: value}}},
-	}))
-	r.version = 4
-	r.commit(3)
-	r.end()
-	r.must(r.start()) // with its directory, where the record is still spooled
-	r.commit(1)
-	logged := func() string {
-		state, err := ReadLog(t.Context(), cluster.Access{}, r.cfg)
+	save := func(name, mark string) {
+		t.Helper()
+		state, err := r.store.LoadSink(name)
 		r.must(err)
-		return state.Streams["pods"].ResourceVersion
+		spools := checkpoint.Spools{}
+		if state.Mark = mark; name == "away" {
+			spools.Extents = map[string]fifo.Spool{name: spool}
+			state.Waits(!spool.Empty())
+		}
+		r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, spools, nil))
 	}
-	if at := logged(); at != "3" || !r.log.queue.IsHeld() {
-		t.Errorf("the log stands at %s, and version 4 is on disk alone", at)
+	restored := func(life string, want map[string]string) {
+		t.Helper()
+		r.awaitLogged()
+		r.lose()
+		r.must(r.start())
+		for name, want := range want {
+			if state, err := r.store.LoadSink(name); err != nil || state.Mark != want || state.Given() != &state.Saved {
+				t.Errorf("%s: sink %s is restored at %q, want %q; records are on disk: %v (%v)", life, name, state.Mark, want, state.Given() != &state.Saved, err)
+			}
+		}
 	}
+	r.must(r.start())
+	save("away", "1")
+	save("bus", "1")
+	spool[fifo.Main] = fifo.Extent{Next: 1, Bytes: 5, Records: 1}
+	spooled := func(version string) {
+		t.Helper()
+		state, err := r.store.LoadSink("away")
+		r.must(err)
+		at := checkpoint.Point{History: 1, Version: version}
+		r.must(state.Spooled(&checkpoint.Item{
+			Kind: checkpoint.Told, Resource: "pods", Scope: checkpoint.Others, At: at, Key: change.Key{Name: "web"}, UID: "u",
+		}, false))
+		state.Waits(true)
+		r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{Extents: map[string]fifo.Spool{"away": spool}}, nil))
+	}
+	spooled("2")
+	save("bus", "2")
+	r.end()
+	r.must(r.start()) // with its directory, where the record is still on disk
+	spooled("3")
+	save("bus", "3")
+	restored("a record is on disk", map[string]string{"away": "1", "bus": "3"})
+	save("away", "4")
 	spool[fifo.Main] = fifo.Extent{First: 1, Next: 1}
-	r.must(r.store.Commit(checkpoint.Batch{Spools: map[string]fifo.Spool{"away": spool}}))
-	r.awaitLogged()
-	if at := logged(); at != "8" {
-		t.Errorf("the log stands at %s, and nothing is spooled any more", at)
-	}
+	save("away", "5")
+	restored("nothing is on disk", map[string]string{"away": "5", "bus": "3"})
 	r.end()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
@@ -100,8 +101,15 @@ func earlier(a, b time.Time) time.Time {
 
 // isFenced says whether another exporter has taken over what this one wrote to.
 func isFenced(err error) bool {
-	var refused *sink.PermanentError
-	return errors.As(err, &refused) && refused.Fenced
+	switch e := err.(type) {
+	case nil:
+		return false
+	case *sink.PermanentError:
+		return e.Fenced || isFenced(e.Err)
+	case interface{ Unwrap() []error }: // several sinks
+		return slices.ContainsFunc(e.Unwrap(), isFenced)
+	}
+	return isFenced(errors.Unwrap(err))
 }
 
 // Standing is who leads, nil of an exporter alone.

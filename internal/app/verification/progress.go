@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/app/saved"
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/verify"
@@ -16,14 +15,14 @@ import (
 type exporterProgress struct {
 	known     bool // the rest is
 	running   bool
-	positions map[string]string // by stream
+	positions map[string]map[string]string // by sink and stream
 	owed      []control.Owed
 }
 
 // of is how far it has come with one stream of a sink.
 func (s *exporterProgress) of(sink, stream string) verify.Progress {
 	owed := slices.ContainsFunc(s.owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
-	return verify.Progress{Known: s.known, Position: s.positions[stream], Owed: owed}
+	return verify.Progress{Known: s.known, Position: s.positions[sink][stream], Owed: owed}
 }
 
 // exporterProgressOf asks the running exporter, or reads what a stopped one left. It is not known where there is no
@@ -44,10 +43,16 @@ func exporterProgressOf(ctx context.Context, find func() (*control.Client, error
 	if state.ClusterUID != uid {
 		return &exporterProgress{}, nil
 	}
-	found := &exporterProgress{known: true, running: running, positions: map[string]string{}, owed: state.Owed}
+	found := &exporterProgress{known: true, running: running, positions: map[string]map[string]string{}, owed: state.Owed}
 	for name, stream := range state.Streams {
-		if saved := (change.Position{Selector: stream.Selector}); !saved.UnderWay() { // else it proves nothing
-			found.positions[name] = stream.ResourceVersion
+		for sink, at := range stream.Sinks {
+			if at.Comparing != "" { // it proves nothing
+				continue
+			}
+			if found.positions[sink] == nil {
+				found.positions[sink] = map[string]string{}
+			}
+			found.positions[sink][name] = at.ResourceVersion
 		}
 	}
 	return found, nil

@@ -149,3 +149,45 @@ func TestI6LabelsMakeSoManyTopics(t *testing.T) {
 		t.Error("a fourth one was made")
 	}
 }
+
+// TestI5ATopicThatDataChoseIsInTheMarkBeforeItsFirstRecord, so that the life after a crash finds there what was
+// written, however soon the crash comes.
+func TestI5ATopicThatDataChoseIsInTheMarkBeforeItsFirstRecord(t *testing.T) {
+	cluster := broker.Get(t)
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			options := testOptions(t, cluster, 1)
+			options.Delivery, options.LabelTopics = delivery, 2
+			good := options.Topics[0]
+			there, made := good+".there", good+".made"
+			cluster.CreateTopic(t, there, kafkatest.Topic{})
+			s := newTestSink(t, options)
+			open(t, s, "")
+			saved := mustWrite(t, s, messagesOf(good, 1))
+			if add, err := s.Announce(t.Context(), messagesOf(good, 3)); err != nil || add != nil {
+				t.Fatalf("a topic that is named is announced: %v", err)
+			}
+			messages := append(messagesOf(there, 2), messagesOf(made, 2)...)
+			messages[2].ID, messages[3].ID = "made-0", "made-1"
+			add, err := s.Announce(t.Context(), messages)
+			if err != nil || add == nil {
+				t.Fatalf("topics that data chose are not announced: %v", err)
+			}
+			if saved, err = add(saved); err != nil {
+				t.Fatal(err)
+			}
+			mustWrite(t, s, messages)
+			if add, err := s.Announce(t.Context(), messages); err != nil || add != nil {
+				t.Errorf("what is announced is announced again: %v", err)
+			}
+			next := newTestSink(t, options)
+			sameSet(t, "after the crash", open(t, next, saved), idsOf(messages))
+			if n := next.made(); n != 1 {
+				t.Errorf("%d topics count as made, want 1", n)
+			}
+			if add, err := next.Announce(t.Context(), messages); err != nil || add != nil {
+				t.Errorf("what the mark has is announced: %v", err)
+			}
+		})
+	}
+}

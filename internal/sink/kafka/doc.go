@@ -35,8 +35,8 @@
 //     would be read by consumers of idempotent delivery. In a topic that is shared rightly the looks become rare.
 //   - A record of another cluster under our name ends the sink, whoever chose the topic. To reject the messages alone
 //     would put the notes of them into the other's topic.
-//   - The sink is told its topics beforehand, so that every mark has all of them. Finding out with the first record
-//     would lose sight of it if a crash comes before the next mark.
+//   - The sink is told its topics beforehand, so that every mark has all of them. One that data chose is in the saved
+//     mark before its first record (Announce). Otherwise a crash before the next mark would lose sight of it.
 //   - What only the broker can refuse is rejected one Write later. Nothing may be written after a rejected message,
 //     and partitions do not wait for each other. So the refusal is remembered, the sink is opened again, and the next
 //     Write rejects the message before it sends anything.

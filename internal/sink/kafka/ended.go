@@ -95,7 +95,8 @@ func (s *Sink) CheckMark(ctx context.Context, at sink.Mark) error {
 
 // endKeys gives each key of ours in the topics a message without a value, in the partition that has it, so that
 // compaction leaves nothing of it. All is sent again after that, so it is told as a loss. Should the process end before
-// that is saved, what is in the log then tells the next one that its objects are gone from there (tail.ended).
+// that is saved, the log tells the next one, which ends what is left (tails.delivered). So once keys end in a topic,
+// all end that it had, and nothing before the end counts (tails.all).
 func (s *Sink) endKeys(ctx context.Context, topics []string) error {
 	f := &fetcher{brokers: s.brokers, decoder: batch.NewDecoder(s.tuning.contents), next: map[slot]*progress{}}
 	for _, name := range topics {
@@ -111,7 +112,7 @@ func (s *Sink) endKeys(ctx context.Context, topics []string) error {
 		t.schema, t.byKey, t.moved = 0, false, true
 	}
 	s.catalog.replaced = nil
-	return &sink.LostError{Log: "topic " + topics[0], Want: "in another form", Have: "the end of its old keys, as --accept-new-keys has it"}
+	return &sink.LostError{Log: "topic " + topics[0], Want: "in another form", Have: "the end of its old keys, after --accept-new-keys"}
 }
 
 // endKeysOf reads the partition once. It remembers a bounded number of keys, so one may be ended more than once (I6).

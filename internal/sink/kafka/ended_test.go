@@ -69,15 +69,55 @@ func TestI4ATableWhoseKeysChangeIsRefused(t *testing.T) {
 			if left := living(t, cluster, topic); len(left) > 0 {
 				t.Errorf("old keys live: %q", left)
 			}
+			holds(t, accepting)
 			next := mustWrite(t, accepting, []sink.Message{message(topic, "new", "id-new")})
 			if left := living(t, cluster, topic); len(left) != 1 || left["new"] != "id-new" {
 				t.Errorf("the topic has %q", left)
 			}
-			expectLost(t, newTestSink(t, inForm(options, "a")), mark) // killed before anything was saved
-			open(t, newTestSink(t, inForm(options, "b")), next)
 			expectRefusal(t, "check of the form before", newTestSink(t, inForm(options, "a")).CheckMark(within(t), next), wants)
+			saved := newTestSink(t, inForm(options, "b"))
+			open(t, saved, next)
+			holds(t, saved, "id-new")
+			killed := newTestSink(t, inForm(options, "a")) // before anything was saved
+			expectLost(t, killed, mark)
+			holds(t, killed)
+			if left := living(t, cluster, topic); len(left) > 0 {
+				t.Errorf("keys live of a form that nobody has: %q", left)
+			}
 		})
 	}
+}
+
+// TestI4OnceOneKeyHasEndedAllEnd of its topic, where the process that ended them was killed meanwhile: what nobody
+// counts any more must not live.
+func TestI4OnceOneKeyHasEndedAllEnd(t *testing.T) {
+	cluster := broker.Get(t)
+	options := inForm(testOptions(t, cluster, 1), "a")
+	options.Cleanup = "compact"
+	topic := options.Topics[0]
+	killed := newTestSink(t, options)
+	open(t, killed, "")
+	mark := mustWrite(t, killed, messagesOf(topic, 30))
+	m := messagesOf(topic, 1)[0]
+	if err := killed.end(t.Context(), killed.topics[topic].partitionOf(&m), []string{string(m.Key)}); err != nil {
+		t.Fatal(err)
+	}
+	next := newTestSink(t, options)
+	expectLost(t, next, mark)
+	if left := living(t, cluster, topic); len(left) > 0 {
+		t.Errorf("old keys live: %q", left)
+	}
+	holds(t, next)
+}
+
+// holds wants of a sink that it says of its topics that they hold the messages.
+func holds(t *testing.T, s *Sink, want ...string) {
+	t.Helper()
+	var got []string
+	if err := s.Recall(t.Context(), func(id string) error { got = append(got, id); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	sameSet(t, "what the topics hold", got, want)
 }
 
 func expectLost(t *testing.T, s *Sink, mark sink.Mark) {

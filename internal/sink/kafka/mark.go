@@ -54,6 +54,26 @@ func (m *mark) from(name string, partition int32) int64 {
 	return 0
 }
 
+// withTopics adds to the mark those of the topics that it does not have.
+func withTopics(at sink.Mark, topics []*topic) (sink.Mark, error) {
+	m, err := parseMark(at)
+	if err != nil || m == nil {
+		return at, err
+	}
+	for _, t := range topics {
+		if _, has := m.Topics[t.name]; has {
+			continue
+		}
+		more := topicMark{ID: t.id, Made: t.made, ByKey: t.byKey}
+		for _, p := range t.partitions {
+			more.Next = append(more.Next, p.next)
+		}
+		m.Topics[t.name] = more
+	}
+	text, err := json.Marshal(m)
+	return sink.Mark(text), err
+}
+
 // text is a topic's part of the mark. Names of topics need no escape.
 func (t *topic) text() []byte {
 	if !t.moved && t.part != nil {
@@ -88,11 +108,12 @@ func (t *topic) text() []byte {
 
 // known are the topics that the mark has.
 type known struct {
-	topics   map[string]*topic
-	names    []string // of them, sorted
-	markSize int
-	fresh    bool // one of them may not be fenced
-	form     []byte
+	topics    map[string]*topic
+	names     []string        // of them, sorted
+	announced map[string]bool // those that the next Open reads, whatever becomes of this life
+	markSize  int
+	fresh     bool // one of them may not be fenced
+	form      []byte
 }
 
 // learn adds a topic to those of the sink.

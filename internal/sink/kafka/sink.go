@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	_ sink.Sink     = (*Sink)(nil)
-	_ sink.Recaller = (*Sink)(nil)
+	_ sink.Sink      = (*Sink)(nil)
+	_ sink.Recaller  = (*Sink)(nil)
+	_ sink.Announcer = (*Sink)(nil)
 )
 
 // Sink writes into topics. See sink.Sink for what its methods promise.
@@ -82,6 +83,34 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 		return s.mark(), rejected
 	}
 	return s.mark(), nil
+}
+
+// Announce is as in sink.Announcer. The places are topics that data chose.
+func (s *Sink) Announce(ctx context.Context, messages []sink.Message) (add func(sink.Mark) (sink.Mark, error), err error) {
+	last := ""
+	var found []*topic
+	for i := range messages {
+		name := messages[i].Destination
+		if name == last || s.announced[name] || !s.opened {
+			continue
+		}
+		last = name
+		t, _, err := s.catalog.of(ctx, name)
+		if err != nil {
+			s.opened = false
+			return nil, err
+		}
+		if t != nil {
+			found = append(found, t)
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	for _, t := range found {
+		s.announced[t.name] = true
+	}
+	return func(at sink.Mark) (sink.Mark, error) { return withTopics(at, found) }, nil
 }
 
 // raised says whether somebody has raised the limit of the topic that the message is too large for.

@@ -57,6 +57,15 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	for _, t := range found {
 		s.learn(t)
 	}
+	s.announced = map[string]bool{}
+	for _, name := range s.options.Topics {
+		s.announced[name] = true
+	}
+	if want != nil {
+		for name := range want.Topics {
+			s.announced[name] = true
+		}
+	}
 	s.form = s.options.Form
 	s.catalog.warn(found)
 	s.options.Made(s.made())
@@ -68,7 +77,10 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	case lost != nil:
 		return lost
 	}
-	return s.tails.delivered(ctx, want, tail())
+	if old, err = s.tails.delivered(ctx, want, tail()); err != nil || len(old) == 0 {
+		return err
+	}
+	return s.endKeys(ctx, old)
 }
 
 // relocate asks again where the partitions end, and looks at what has come since.

@@ -21,37 +21,47 @@ type tails struct {
 	known  *known
 	right  *right
 	unread atomic.Bool // it was told that reading is not permitted
-	ended  atomic.Bool // a tail ends keys
+	giving sync.Mutex  // one goroutine gives ids at a time, to who may save what they say
 }
 
-// delivered gives the ids after the mark, from all partitions.
-func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)) error {
-	var mu sync.Mutex // guards found
+// delivered gives the ids after the mark, from all partitions, and names the topics in which keys end after it.
+func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)) (ended []string, err error) {
 	each := func(id string) error {
-		mu.Lock()
-		defer mu.Unlock()
+		t.giving.Lock()
+		defer t.giving.Unlock()
 		found(id)
 		return nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(t.tuning.readers)
-	t.ended.Store(false)
+	var all []*tail
 	for p := range t.known.partitions() {
 		if from := want.from(p.topic.name, p.number); from < p.next {
-			group.Go(func() error { return t.read(ctx, &tail{partition: p, from: from, each: each, ended: &t.ended}) })
+			of := &tail{partition: p, from: from, each: each}
+			all = append(all, of)
+			group.Go(func() error { return t.read(ctx, of) })
 		}
 	}
-	err := group.Wait()
-	if err == nil && t.ended.Load() {
-		return &sink.LostError{Log: "the topics", Want: "in its form", Have: "the end of their old keys, by an exporter that was to go on in another form"}
+	err = group.Wait()
+	for _, of := range all {
+		if of.ended > 0 {
+			ended = append(ended, of.partition.topic.name)
+		}
 	}
-	return err
+	return ended, err
 }
 
-// all gives the ids of all partitions, one after the other.
+// all gives the ids of all partitions, one after the other. What lies in a table before the end of its keys is in it no
+// more, though compaction may still leave it there.
 func (t *tails) all(ctx context.Context, each func(id string) error) error {
 	for p := range t.known.partitions() {
-		if err := t.read(ctx, &tail{partition: p, each: each, ended: &t.ended}); err != nil {
+		over := &tail{partition: p, each: func(string) error { return nil }}
+		if p.topic.compacted {
+			if err := t.read(ctx, over); err != nil {
+				return err
+			}
+		}
+		if err := t.read(ctx, &tail{partition: p, from: over.ended, each: each}); err != nil {
 			return err
 		}
 	}
@@ -78,7 +88,7 @@ type tail struct {
 	each      func(id string) error // takes the ids
 	open      map[int64][]string    // by producer: ids of a transaction whose marker has not come
 	decoder   *batch.Decoder
-	ended     *atomic.Bool // is set where a key is ended
+	ended     int64 // the offset after the last batch that ends keys
 }
 
 // read gives the ids of the partition, once.
@@ -155,7 +165,7 @@ func (t *tail) take(b *batch.Batch) error {
 		if id, found := e.Header(sink.HeaderID); found && len(id) > 0 && e.Offset >= t.from {
 			ids = append(ids, string(id))
 		} else if endsKey(e) && e.Offset >= t.from {
-			t.ended.Store(true)
+			t.ended = b.End()
 		}
 		return nil
 	})

@@ -1,0 +1,29 @@
+package checkpoint
+
+import "testing"
+
+// TestI3ALogThatIsNotInOrderIsFoldedAsTheNewest: of an object whose records are in several topics. At one version the
+// log's order decides, since an object that leaves the selection and returns to it has the same one.
+func TestI3ALogThatIsNotInOrderIsFoldedAsTheNewest(t *testing.T) {
+	at := func(version string, uid string, gone bool) Item {
+		return Item{Kind: Told, Resource: "pods", Scope: Others, At: Point{1, version}, UID: uid, Gone: gone}
+	}
+	for name, c := range map[string]struct {
+		told []Item
+		want Row
+	}{
+		"newer":          {[]Item{at("9", "a", false), at("10", "a", false)}, Row{Point{1, "10"}, "a", false}},
+		"older":          {[]Item{at("10", "a", false), at("9", "a", false)}, Row{Point{1, "10"}, "a", false}},
+		"left":           {[]Item{at("10", "a", false), at("10", "a", true)}, Row{Point{1, "10"}, "a", true}},
+		"returned":       {[]Item{at("10", "a", true), at("10", "a", false)}, Row{Point{1, "10"}, "a", false}},
+		"another object": {[]Item{at("10", "a", true), at("10", "b", false)}, Row{Point{1, "10"}, "a", true}},
+	} {
+		s, rows := Saved{Places: map[string]Places{}}, rowsInMemory{}
+		for i := range c.told {
+			must(t, s.Fold(&c.told[i], rows))
+		}
+		if have := rows[c.told[0].Object()]; have != c.want {
+			t.Errorf("%s: the row is %v, want %v", name, have, c.want)
+		}
+	}
+}

@@ -1,0 +1,303 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Places are the saved places of the named sinks, with what is on disk for them, by sink and resource; no names are all
+// sinks.
+func (s *Store) Places(sinkNames ...string) (map[string]map[string]Places, error) {
+	all, err := s.places(tablePlace, sinkNames...)
+	if err != nil {
+		return nil, err
+	}
+	onDisk, err := s.places(tableDiskPlace, sinkNames...)
+	for name, resources := range onDisk {
+		if all[name] == nil {
+			all[name] = map[string]Places{}
+		}
+		maps.Copy(all[name], resources)
+	}
+	return all, err
+}
+
+// Lowest is the position from which a watch of the scope gives the sink everything, the zero value where it has none.
+func (p Places) Lowest(scope Scope) (lowest Point) {
+	p.Each(scope, func(_ string, place Place) {
+		if place.At.History != 0 && (lowest.History == 0 || lowest.After(place.At)) {
+			lowest = place.At
+		}
+	})
+	return lowest
+}
+
+// Reached is the newest history of the stream that any sink was given something of, 0 where none was.
+func (s *Store) Reached(stream *change.Stream) (newest History, err error) {
+	all, err := s.Places()
+	for _, resources := range all {
+		resources[stream.Resource.String()].Each(ScopeOf(stream), func(_ string, place Place) {
+			newest = max(newest, place.At.History)
+		})
+	}
+	return newest, err
+}
+
+// KnowStreams notes what the streams are of, for when nobody serves them any more.
+func (s *Store) KnowStreams(streams []change.Stream) error {
+	known := map[string][]byte{}
+	err := s.each([]byte{tableResource}, func(key, value []byte) error {
+		known[string(key[1:])] = bytes.Clone(value)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	streams = slices.DeleteFunc(slices.Clone(streams), func(stream change.Stream) bool {
+		saved, is := known[stream.String()]
+		return is && bytes.Equal(saved, appendResource(nil, stream.Resource))
+	})
+	if len(streams) == 0 {
+		return nil
+	}
+	return s.write(func(r *rows) error {
+		for _, stream := range streams {
+			r.set(resourceKey(stream.String()), appendResource(nil, stream.Resource))
+		}
+		return nil
+	})
+}
+
+// KnownStreams are those that were read, and that a sink was given something of.
+func (s *Store) KnownStreams() (streams []change.Stream, err error) {
+	var names []string
+	err = s.each([]byte{tableResource}, func(key, _ []byte) error {
+		names = append(names, string(key[1:]))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	places, err := s.Places()
+	for _, name := range names {
+		stream, found, readErr := s.Resource(name)
+		if readErr != nil {
+			return nil, readErr
+		}
+		if found && isGiven(places, &stream) {
+			streams = append(streams, stream)
+		}
+	}
+	return streams, err
+}
+
+// isGiven says whether a sink was given something of the stream.
+func isGiven(places map[string]map[string]Places, stream *change.Stream) (is bool) {
+	for _, resources := range places {
+		resources[stream.Resource.String()].Each(ScopeOf(stream), func(string, Place) { is = true })
+	}
+	return is
+}
+
+// ForgetStream forgets a stream that is over, unless a sink does not know that yet. gone is that it is forgotten.
+func (s *Store) ForgetStream(stream *change.Stream) (gone bool, err error) {
+	places, err := s.Places()
+	if err != nil || isGiven(places, stream) {
+		return false, err
+	}
+	return true, s.write(func(r *rows) error {
+		dropObjects(r, stream.String())
+		r.remove(resourceKey(stream.String()))
+		r.remove(definedKey(stream.String()))
+		return nil
+	})
+}
+
+// SetPlaces makes the named sinks go on with the stream from the version, and returns where the first stood.
+func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version string) (was string, err error) {
+	scope, resource, found := ScopeOf(stream), stream.Resource.String(), false
+	err = s.write(func(r *rows) error {
+		for _, table := range []byte{tableDiskPlace, tablePlace} {
+			places, err := s.places(table, sinkNames...)
+			if err != nil {
+				return err
+			}
+			for _, name := range slices.Sorted(maps.Keys(places)) {
+				places[name][resource].Each(scope, func(namespace string, place Place) {
+					if !found {
+						was, found = places[name][resource].Lowest(scope).Version, true
+					}
+					place.At.Version, place.At.History = version, max(place.At.History, 1)
+					r.set(placeKey(table, name, resource, namespace), appendPlace(nil, place))
+				})
+			}
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("set the position of %s: no sink was given it", stream)
+	}
+	return was, err
+}
+
+// Query says which rows of a resource are wanted; the zero value wants all.
+type Query struct {
+	Namespace string // where not "", a range of keys: nothing else is read
+	// UID, where not "", is compared with every row in the range. No index by uid is kept: its upkeep would cost much
+	// of every commit, for a question that is rarely asked.
+	UID string
+}
+
+// SinkRow is the row of an object that a sink has.
+type SinkRow struct {
+	Sink string
+	SinkObject
+}
+
+// Select yields the objects of the resource that the named sinks have, in the order of their keys, and of one key in
+// that of the sinks' names, as they are saved when the loop begins.
+func (s *Store) Select(sinkNames []string, resource string, query Query) iter.Seq2[SinkRow, error] {
+	return func(yield func(SinkRow, error) bool) {
+		type front struct {
+			row  SinkRow
+			next func() (SinkObject, error, bool)
+		}
+		var fronts []*front
+		advance := func(f *front) (more bool, err error) {
+			for {
+				object, err, found := f.next()
+				if !found || err != nil {
+					return false, err
+				}
+				if query.UID == "" || object.UID == query.UID {
+					f.row.SinkObject = object
+					return true, nil
+				}
+			}
+		}
+		for _, name := range slices.Sorted(slices.Values(sinkNames)) {
+			state := &SinkState{layer: newLayer(s.database, name), Name: name}
+			next, stop := iter.Pull2(state.Objects(resource, cmp.Or(query.Namespace, Others), ""))
+			defer stop()
+			f := &front{row: SinkRow{Sink: name}, next: next}
+			more, err := advance(f)
+			if err != nil {
+				yield(SinkRow{}, err)
+				return
+			}
+			if more {
+				fronts = append(fronts, f)
+			}
+		}
+		for len(fronts) > 0 {
+			first := slices.MinFunc(fronts, func(a, b *front) int {
+				return cmp.Or(strings.Compare(a.row.Of.Key.String(), b.row.Of.Key.String()), strings.Compare(a.row.Sink, b.row.Sink))
+			})
+			if !yield(first.row, nil) {
+				return
+			}
+			more, err := advance(first)
+			if err != nil {
+				yield(SinkRow{}, err)
+				return
+			}
+			if !more {
+				fronts = slices.DeleteFunc(fronts, func(f *front) bool { return f == first })
+			}
+		}
+	}
+}
+
+// RowOf is what was saved last of the object for the sink.
+func (s *Store) RowOf(sinkName string, of Object) (Row, error) {
+	return (&SinkState{layer: newLayer(s.database, sinkName), Name: sinkName}).SavedRow(of)
+}
+
+// CountRows is the number of objects that the sink has of the resource, in the scope. It reads all of them.
+func (s *Store) CountRows(sinkName, resource string, scope Scope) (n int, err error) {
+	prefix := resourcePrefix(nil, tableRow, sinkName, resource)
+	if scope != Others {
+		prefix = append(append(prefix, scope...), '/')
+	}
+	err = s.each(prefix, func(_, _ []byte) error { n++; return nil })
+	return n, err
+}
+
+// ResourcesOf are those that the sink has objects or a position of.
+func (s *Store) ResourcesOf(sinkName string) ([]string, error) {
+	found := map[string]bool{}
+	places, err := s.Places(sinkName)
+	if err != nil {
+		return nil, err
+	}
+	for resource := range places[sinkName] {
+		found[resource] = true
+	}
+	prefix := sinkPrefix(tableRow, sinkName)
+	iterator, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return nil, s.failed("read", err)
+	}
+	for valid := iterator.First(); valid; {
+		resource, _, _ := bytes.Cut(iterator.Key()[len(prefix):], []byte{terminator})
+		found[string(resource)] = true
+		valid = iterator.SeekGE(after(resourcePrefix(nil, tableRow, sinkName, string(resource))))
+	}
+	if err := iterator.Close(); err != nil {
+		return nil, s.failed("read", err)
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// KnownSinks are the names of the sinks that the state knows anything of, sorted.
+func (s *Store) KnownSinks() ([]string, error) {
+	places, err := s.Places()
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for name := range places {
+		names[name] = true
+	}
+	marks, err := s.Marks()
+	for name := range marks {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names)), err
+}
+
+// Forget removes all that is known of the sink, also what waits for it: one that comes back later is new.
+func (s *Store) Forget(sinkName string) error {
+	err := s.write(func(r *rows) error {
+		for _, table := range append(pendingTables(), tableRow, tableGrave, tablePlace, tableDiskRow, tableDiskPlace, tableSpool) {
+			r.removeAll(sinkPrefix(table, sinkName))
+		}
+		for _, key := range [][]byte{markKey(sinkName), spooledKey(sinkName), heardKey(sinkName)} {
+			r.remove(key)
+		}
+		return nil
+	})
+	prefix := sinkPrefix(tableSpool, sinkName)
+	return errors.Join(err, s.excise(prefix, after(prefix)))
+}
+
+// Marks are those of all sinks, by name.
+func (s *Store) Marks() (map[string]sink.Mark, error) {
+	marks := map[string]sink.Mark{}
+	err := s.each([]byte{tableMark}, func(key, value []byte) error {
+		marks[string(key[1:])] = sink.Mark(value)
+		return nil
+	})
+	return marks, err
+}

@@ -1,0 +1,487 @@
+package listener
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// Intake is a sink as those see it who read the cluster for it: how far it was given each resource, and the queue of
+// what it does not have yet. It is for any goroutine. Of one stream one goroutine at a time gives it changes (I3).
+type Intake struct {
+	Sink
+	clusterUID string
+	observer   Observer
+	shown      shown
+	isSaved    atomic.Pointer[sink.Mark] // the mark that is saved
+
+	mu       sync.Mutex // guards the following
+	life     Life
+	follower *Follower // nil while nothing is offered
+	served   uint64    // so often was the sink made one that is offered everything
+	backlog  *fifo.Backlog
+	number   fifo.Numberer
+	told     map[checkpoint.Object]onWay
+	beside   beside
+	own      map[uint64]checkpoint.Item // by Seq: what the saved state is to know where the record does not say it
+	ledger   ledger
+	state    *checkpoint.SinkState // what any goroutine may ask is asked here
+	numbers  *Numbers
+	resource resourceName
+	cut      context.CancelFunc // ends the writing without delivering what is left; nil while nobody writes
+	freed    chan struct{}      // closed and made anew when there may be room, and when the sink is offered something no more
+	ready    chan struct{}      // buffered 1: there is something to take, or nothing more will come
+	work     func(now bool)     // has the committer look, at once or soon
+	ended    EndFunc
+}
+
+// EndFunc is told of the end of a comparison that is saved. It returns at once.
+type EndFunc func(sinkName string, end *checkpoint.Item)
+
+// Life is where a sink is in its life.
+//
+//	life     the sink                                        is offered           goes on as
+//	Opening  is being opened, or waits for another attempt   nothing              Serving, Halted
+//	Serving  is open at its mark, or is opened again there   everything           Halted, Opening
+//	Halted   failed for good: a person must mend it          what goes to disk    Serving, Opening
+type Life byte
+
+// The lives of a sink.
+const (
+	Opening Life = iota
+	Serving
+	Halted
+)
+
+// onWay is what the sink was told last of an object, and is not saved yet.
+type onWay struct {
+	row checkpoint.Row
+	seq uint64
+}
+
+// held is the Seq of what is told and not in the queue yet.
+const held = math.MaxUint64
+
+// resourceName remembers the name of the stream that was asked for last.
+type resourceName struct {
+	of   *change.Stream
+	name string
+}
+
+func (r *resourceName) get(stream *change.Stream) string {
+	if r.of != stream {
+		r.of, r.name = stream, stream.Resource.String()
+	}
+	return r.name
+}
+
+func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
+	return Intake{
+		numbers: numbers, clusterUID: config.ClusterUID,
+		Sink: *s, observer: config.Observer, work: config.Work, ended: config.Ended,
+		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
+		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]checkpoint.Item{},
+		freed: make(chan struct{}), ready: make(chan struct{}, 1),
+	}
+}
+
+// BatchLimit bounds one Write: large enough to amortise a sync, small enough that a sink's memory stays small beside
+// its queue. What goes to disk is read again in batches of this size.
+func BatchLimit() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: 2048} }
+
+// use uses the backlog, and then tells whom that concerns.
+func (i *Intake) use(do func(b *fifo.Backlog)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	do(i.backlog)
+	i.signal()
+}
+
+// signal tells whom the uses of the backlog concern; the caller holds mu.
+func (i *Intake) signal() {
+	signals := i.backlog.Signals()
+	if signals.Freed {
+		i.wakeWaiting()
+	}
+	if signals.Ready {
+		select {
+		case i.ready <- struct{}{}:
+		default:
+		}
+	}
+	if signals.Changed {
+		i.observer.Queued(i.Name, i.backlog.Levels())
+	}
+	if i.cut != nil && i.backlog.Rests() {
+		time.AfterFunc(stopGrace, i.cut)
+		i.cut = nil
+	}
+}
+
+// stopGrace is how long a write may go on after a stop when all that it writes is on disk, too: the next start
+// continues there.
+const stopGrace = time.Second
+
+// wakeWaiting wakes those who wait for room; the caller holds mu.
+func (i *Intake) wakeWaiting() {
+	close(i.freed)
+	i.freed = make(chan struct{})
+}
+
+// query asks the backlog.
+func query[T any](i *Intake, what func(*fifo.Backlog) T) T {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return what(i.backlog)
+}
+
+// Life is where the sink is.
+func (i *Intake) Life() Life {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.life
+}
+
+// IsOffered says whether the sink is to be given the stream now: it takes it, is open, and its format can encode it.
+func (i *Intake) IsOffered(stream *change.Stream) bool {
+	if !i.Takes(stream) || i.Gate != nil && !i.Gate.Admits(stream) {
+		return false
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.follower != nil
+}
+
+// Takes says whether the sink takes the stream's records.
+func (i *Intake) Takes(stream *change.Stream) bool { return i.Wants == nil || i.Wants(stream) }
+
+// putSilent notes what no sink is given, since its user does not want it: it counts as told. The caller holds mu.
+func (i *Intake) putSilent(rec *change.Record, item checkpoint.Item) {
+	silent := bookmarkOf(rec, item.Given.Version)
+	i.backlog.Overdraw(silent.Size())
+	i.putOwn(silent, item)
+}
+
+// pointOf is the version in the record's history.
+func pointOf(rec *change.Record, version string) checkpoint.Point {
+	return checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: version}
+}
+
+// reserve takes room for the record, and says whether there is none. A queue without room goes to disk, where it can.
+// The caller holds mu.
+func (i *Intake) reserve(rec *change.Record) (full bool) {
+	if i.backlog.SpillOverdue(rec.Received) {
+		i.work(true)
+	}
+	if i.backlog.Reserve(rec) {
+		return false
+	}
+	if i.backlog.StartSpill() {
+		i.work(true)
+	}
+	return true
+}
+
+// put queues a record whose room is reserved, and of whose object it tells. What it has made superfluous the sink will
+// never be given: then it is not the last, and the position does not move with it, but when all before it is written.
+// The caller holds mu.
+func (i *Intake) put(rec *change.Record, item checkpoint.Item) {
+	i.number.Number(rec)
+	i.told[detached(item.Object())] = onWay{checkpoint.Row{At: item.At, UID: item.UID, Gone: item.Gone}, rec.Seq}
+	merged := i.backlog.Push(rec, true)
+	if len(merged) == 0 {
+		return
+	}
+	for _, old := range merged {
+		delete(i.own, old.Seq)
+	}
+	i.observer.Coalesced(i.Name, len(merged))
+	if given := rec.Given; given != "" {
+		rec.Given = ""
+		i.move(rec, checkpoint.Point{History: item.At.History, Version: given})
+	}
+}
+
+// detached is the object without the memory of the frame that names it.
+func detached(of checkpoint.Object) checkpoint.Object {
+	of.Key = change.Key{Namespace: strings.Clone(of.Key.Namespace), Name: strings.Clone(of.Key.Name)}
+	return of
+}
+
+// putOwn queues a record that says less than the item. The caller holds mu.
+func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item) {
+	i.number.Number(rec)
+	i.own[rec.Seq] = item
+	if item.Kind == checkpoint.Told {
+		i.told[detached(item.Object())] = onWay{checkpoint.Row{At: item.At, UID: item.UID, Gone: item.Gone}, rec.Seq}
+	}
+	for _, old := range i.backlog.Push(rec, true) {
+		delete(i.own, old.Seq)
+	}
+}
+
+// move queues that the stream of the record was given up to the point. The caller holds mu.
+func (i *Intake) move(rec *change.Record, to checkpoint.Point) {
+	last := i.backlog.Last()
+	if last != nil && last.Op == change.Bookmark && last.Stream != nil && last.Stream == rec.Stream && last.Epoch == rec.Epoch {
+		if _, says := i.own[last.Seq]; !says {
+			last.Given = to.Version
+			return
+		}
+	}
+	bookmark := bookmarkOf(rec, to.Version)
+	i.backlog.Overdraw(bookmark.Size())
+	i.number.Number(bookmark)
+	i.backlog.Push(bookmark, true)
+}
+
+// bookmarkOf moves the stream of the record.
+func bookmarkOf(rec *change.Record, given string) *change.Record {
+	return &change.Record{Stream: rec.Stream, Op: change.Bookmark, ResourceVersion: given, Received: rec.Received, Epoch: rec.Epoch, Given: given}
+}
+
+// Numbers are those of comparisons, which rise over all sinks: each has its own.
+type Numbers struct {
+	mu   sync.Mutex // guards the following
+	last int64
+}
+
+// next is the next number: of now, in milliseconds since 1970, as a rule.
+func (n *Numbers) next() int64 {
+	n.raise(time.Now().UnixMilli() - 1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last++
+	return n.last
+}
+
+// newest is the number that was given last.
+func (n *Numbers) newest() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
+}
+
+// raise makes the next number higher than the given one.
+func (n *Numbers) raise(to int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = max(n.last, to)
+}
+
+// PartID names a snapshot of chosen objects.
+func (i *Intake) PartID(version string) string { return i.ids(version, false) + checkpoint.PartSuffix }
+
+// NewestComparison is the number of the comparison of any sink that was begun last.
+func (i *Intake) NewestComparison() int64 { return i.numbers.newest() }
+
+// ids names comparisons.
+func (i *Intake) ids(version string, full bool) string {
+	id := version + "." + strconv.FormatInt(i.numbers.next(), 10)
+	if full {
+		id += checkpoint.FullSuffix
+	}
+	return id
+}
+
+// Newest is what the sink was told last of the object, also by what is on its way.
+func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
+	i.mu.Lock()
+	on, is := i.told[of]
+	state := i.state
+	i.mu.Unlock()
+	if is {
+		return on.row, nil
+	}
+	return state.SavedRow(of)
+}
+
+// Below returns when the queue has less than so many bytes, and nothing is on disk, or with ctx's error; where it has
+// to wait, half of them are enough, and waited is true. It does not wait for a sink that is offered nothing.
+func (i *Intake) Below(ctx context.Context, bytes int) (waited bool, err error) {
+	for {
+		i.mu.Lock()
+		reached, freed := i.follower == nil || i.backlog.IsBelow(bytes), i.freed
+		i.mu.Unlock()
+		if reached {
+			return waited, nil
+		}
+		if !waited {
+			waited, bytes = true, bytes/2
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return waited, context.Cause(ctx)
+		}
+	}
+}
+
+// Room is closed when there may be room in the queue that had none, or the sink is offered nothing any more.
+func (i *Intake) Room() <-chan struct{} {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.freed
+}
+
+// Push queues a record that belongs to no stream that is read. It blocks while the queue is full, and leaves the record
+// out where the sink is offered nothing.
+func (i *Intake) Push(ctx context.Context, rec *change.Record) error {
+	for {
+		i.mu.Lock()
+		freed := i.freed
+		if i.follower == nil {
+			i.mu.Unlock()
+			return nil
+		}
+		if !i.reserve(rec) {
+			one := *rec
+			i.number.Number(&one)
+			i.beside.note(&one)
+			i.backlog.Push(&one, true)
+			i.signal()
+			i.mu.Unlock()
+			return nil
+		}
+		i.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// IsHalfFree says whether half of the queue is free, and nothing is on disk.
+func (i *Intake) IsHalfFree() bool {
+	return query(i, func(b *fifo.Backlog) bool { return b.IsBelow(math.MaxInt) })
+}
+
+// Finish says that nothing more will be pushed: Run returns when the queue is empty.
+func (i *Intake) Finish() {
+	i.use(func(b *fifo.Backlog) {
+		b.Finish()
+		switch {
+		case (i.cut == nil || i.life == Halted) && b.CanSpill(), i.Coalesce && b.Behind(): // what is queued need not be read again
+			b.StartSpill()
+			i.work(true)
+		case i.life == Halted && i.cut != nil: // nobody will take what is queued
+			i.cut()
+			i.cut = nil
+		}
+	})
+}
+
+// Unsaved is how many records are neither delivered nor on disk.
+func (i *Intake) Unsaved() int { return query(i, (*fifo.Backlog).Unsaved) }
+
+// serve makes the sink one that is offered everything, from what is saved on.
+func (i *Intake) serve(state *checkpoint.SinkState) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.state, i.life = state, Serving
+	i.shown.showAll(state)
+	for _, places := range state.Given().Places {
+		for _, place := range places {
+			i.numbers.raise(place.Comparison.Number())
+		}
+	}
+	i.served++
+	i.follower = NewFollower(state.Given(), i.ids)
+}
+
+// halt notes that the sink failed for good. One that has a disk is given everything all the same, and goes on where it
+// was. Another one leaves: anew is that it is to be opened as in a new process.
+func (i *Intake) halt() (anew bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.life = Halted
+	anew = !i.backlog.CanSpill() || i.follower == nil
+	if i.backlog.IsFinished() && i.backlog.StartSpill() {
+		i.work(true)
+	}
+	return anew
+}
+
+// resume notes that the sink is open again.
+func (i *Intake) resume() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.life = Serving
+}
+
+// leave makes the sink one that is offered nothing: its positions stay, and what is queued is read again when it is
+// open. It returns the letters that waited in the queue.
+func (i *Intake) leave() (replays []*change.Record) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.follower = nil
+	if i.life == Serving {
+		i.life = Opening
+	}
+	for _, rec := range i.backlog.Dismiss() {
+		delete(i.own, rec.Seq)
+		if rec.Replay != nil {
+			replays = append(replays, rec)
+		}
+	}
+	clear(i.told)
+	clear(i.own)
+	clear(i.beside)
+	i.ledger.drop() // the sink's log has it
+	i.wakeWaiting()
+	i.signal()
+	return replays
+}
+
+// Drain returns when everything that was pushed before is delivered or on disk, or the sink is offered nothing any
+// more, or with ctx's error.
+func (i *Intake) Drain(ctx context.Context) error {
+	i.mu.Lock()
+	last := uint64(0)
+	for seq := range i.beside {
+		last = max(last, seq)
+	}
+	i.mu.Unlock()
+	for {
+		i.mu.Lock()
+		drained, freed := true, i.freed
+		for seq := range i.beside {
+			drained = drained && seq > last
+		}
+		i.mu.Unlock()
+		if drained {
+			return nil
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Config is what the listeners of a run have in common.
+type Config struct {
+	ClusterUID string
+	Store      *checkpoint.Store
+	Streams    func() []*change.Stream    // that are configured now
+	Reshape    func(*change.Record) error // nil leaves what comes from disk as it is
+	Observer   Observer
+	Stops      *Stops
+	// Prove, where set, is asked whenever a sink was opened, before anything is written to it: nil says that nobody
+	// else had taken over by then. A *sink.PermanentError stops the sink; after any other error it is asked again.
+	Prove func(ctx context.Context) error
+	Work  func(now bool)  // has the committer look, at once or soon
+	Serve func(l *Intake) // the sink is offered everything from now on
+	Ended EndFunc
+}

@@ -1,0 +1,434 @@
+package listener
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// openAnew opens the sink at its saved mark, and makes it one that is offered everything: in a new process, after it
+// was stopped, and where its log has lost records. It tries for as long as ctx lives.
+func (l *Listener) openAnew(ctx context.Context) error {
+	for {
+		err := l.openOnce(ctx)
+		switch {
+		case err == nil:
+			l.Stops.Resume(l.index)
+			l.signalOpened()
+			l.Serve(&l.Intake)
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case IsLate(err):
+			return &endError{fmt.Errorf("open sink %s: %w", l.Name, err)}
+		case IsPermanent(err):
+			l.signalOpened()
+			if err := l.stop(ctx, fmt.Errorf("open sink %s: %w", l.Name, err)); err != nil && !errors.Is(err, errAnew) {
+				return err
+			}
+			continue
+		}
+		l.Observer.Failed(l.Name, err)
+		if err := l.patience.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *Listener) signalOpened() {
+	select {
+	case <-l.opened:
+	default:
+		close(l.opened)
+	}
+}
+
+// openOnce opens the sink, and folds what its log has after the mark into what is saved (rule fold). What a log has
+// lost is told when the streams begin.
+func (l *Listener) openOnce(ctx context.Context) error {
+	if err := l.books.Save(ctx); err != nil { // what was acknowledged in an earlier life of the sink is part of its state
+		return err
+	}
+	if err := l.loadSpool(); err != nil {
+		return err
+	}
+	mark := l.books.mark(l.Name)
+	after, err := l.open(ctx, sink.Opening{Mark: mark}, l.beginFold)
+	var lost *sink.LostError
+	switch {
+	case errors.As(err, &lost):
+		l.Observer.Failed(l.Name, err)
+		if err := l.recall(ctx); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	if mark == "" || lost != nil {
+		if mark, err = l.Target.Write(ctx, nil); err != nil {
+			return fmt.Errorf("read the mark: %w", err)
+		}
+	}
+	if l.tail.other || l.isBack() {
+		if err := l.giveUpDisk(); err != nil {
+			return err
+		}
+	}
+	l.mark, l.retried = mark, nil
+	found := 0
+	if after != nil {
+		found = after.count
+	}
+	return l.begin(found)
+}
+
+// isBack says whether a stream is configured again of which something was left out that waited on disk. What is left
+// there of it would come before that.
+func (l *Listener) isBack() bool {
+	given := l.books.given(l.Name)
+	return slices.ContainsFunc(l.Streams(), func(s *change.Stream) bool {
+		return l.Takes(s) && given[s.Resource.String()].LeftOut(checkpoint.ScopeOf(s))
+	})
+}
+
+// giveUpDisk removes what an earlier life has left on disk, where the log has gone on in another way than with that:
+// what is on disk follows from what the sink was told then, and not from what its log has. The sink goes on from its
+// log.
+func (l *Listener) giveUpDisk() error {
+	l.tail = tail{}
+	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
+	if err := l.books.giveUpDisk(l.Name); err != nil {
+		return fmt.Errorf("give up what is on disk for sink %s: %w", l.Name, err)
+	}
+	return nil
+}
+
+// begin saves where the sink stands, before its first record, and has it offered everything.
+func (l *Listener) begin(found int) error {
+	var state *checkpoint.SinkState
+	err := l.books.change(l.Name, func(s *checkpoint.SinkState) error {
+		s.Mark, state = string(l.mark), s
+		s.ForgetAsked()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
+	}
+	mark := l.mark
+	l.isSaved.Store(&mark)
+	l.Observer.Opened(l.Name, found)
+	l.books.mu.Lock()
+	defer l.books.mu.Unlock()
+	l.serve(state)
+	return nil
+}
+
+// afterMark is what takes the ids that a log holds after a mark.
+type afterMark struct {
+	count  int
+	take   func(id string)
+	settle func() error
+}
+
+// beginFold begins to read what an earlier life of the sink has left.
+func (l *Listener) beginFold() (*afterMark, error) {
+	fold := &folding{books: l.books, name: l.Name, ours: l.isOurs}
+	l.tail.other = false
+	for _, found := range l.tail.first {
+		*found = false
+	}
+	letters, settled, err := l.claimed()
+	after := &afterMark{settle: func() error { return errors.Join(fold.end(), settled()) }}
+	after.take = func(id string) {
+		after.count++
+		letters(id)
+		l.tail.take(id, fold.take(id))
+	}
+	return after, err
+}
+
+// beginRetry begins to read what the batch that failed has left.
+func (l *Listener) beginRetry() (*afterMark, error) {
+	l.retried = map[string]struct{}{}
+	letters, settled, err := l.claimed()
+	after := &afterMark{settle: settled}
+	after.take = func(id string) {
+		after.count++
+		letters(id)
+		l.retried[id] = struct{}{}
+	}
+	return after, err
+}
+
+// claimed finds out what became of the letters that were on their way.
+func (l *Listener) claimed() (held func(id string), end func() error, err error) {
+	if l.DeadLetters == nil {
+		return func(string) {}, func() error { return nil }, nil
+	}
+	return l.DeadLetters.Settle()
+}
+
+// isOurs says whether the id is of this cluster. One that was behind the name before is an earlier history of ours.
+func (l *Listener) isOurs(id *change.ID) (bool, error) {
+	if change.SameCluster(id.Cluster, l.ClusterUID) {
+		return true, nil
+	}
+	ours, err := l.Store.Clusters()
+	return slices.ContainsFunc(ours, func(uid string) bool { return change.SameCluster(id.Cluster, uid) }), err
+}
+
+// open opens the sink, which is ours then: whoever takes over from here on opens it later. Where several exporters
+// could lead, it is open only when this one has proven, after Open, that it still leads: it may have slept. So either
+// the other's claim came first, and nothing is written, or the next leader finds in the log all that this one writes.
+func (l *Listener) open(ctx context.Context, at sink.Opening, begin func() (*afterMark, error)) (after *afterMark, err error) {
+	var failed error
+	again := func() func(string) {
+		if after, failed = begin(); failed != nil {
+			return func(string) {}
+		}
+		return after.take
+	}
+	if again(); failed != nil { // a sink that finds nothing need not begin
+		return nil, failed
+	}
+	at.After = again
+	err = l.openTarget(ctx, at)
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return after, err
+	}
+	return after, after.settle()
+}
+
+func (l *Listener) openTarget(ctx context.Context, at sink.Opening) error {
+	err := l.Target.Open(ctx, at)
+	var lost *sink.LostError
+	if l.Prove == nil || err != nil && !errors.As(err, &lost) {
+		return err
+	}
+	var patience patience
+	for {
+		unproven := l.Prove(ctx)
+		if unproven == nil {
+			return err
+		}
+		if ctx.Err() != nil || IsPermanent(unproven) {
+			return unproven
+		}
+		l.Observer.Failed(l.Name, unproven)
+		if unproven := patience.wait(ctx); unproven != nil {
+			return unproven
+		}
+	}
+}
+
+// reopen opens the sink again at the last mark, after an error that the sink could not mend, for as long as ctx lives.
+func (l *Listener) reopen(ctx context.Context) error {
+	for {
+		if err := l.patience.wait(ctx); err != nil {
+			return err
+		}
+		err := l.Target.Close(ctx)
+		if err == nil {
+			var after *afterMark
+			if after, err = l.open(ctx, sink.Opening{Mark: l.mark, Again: true}, l.beginRetry); err == nil {
+				l.Observer.Opened(l.Name, after.count)
+				return nil
+			}
+		}
+		var lost *sink.LostError
+		if ctx.Err() != nil || IsPermanent(err) || IsLate(err) || errors.As(err, &lost) {
+			return err
+		}
+		l.Observer.Failed(l.Name, err)
+	}
+}
+
+// recall makes what is saved what the log still holds, where it can be read whole; everything is compared with the
+// cluster then. Elsewhere everything is sent again.
+func (l *Listener) recall(ctx context.Context) error {
+	log, whole := l.Target.(sink.Recaller)
+	if err := l.books.recall(l.Name, whole); err != nil {
+		return fmt.Errorf("note that the log of sink %s has lost records: %w", l.Name, err)
+	}
+	if !whole {
+		return nil
+	}
+	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
+	l.tail = tail{}
+	fold := &folding{books: l.books, name: l.Name, ours: l.isOurs}
+	err := log.Recall(ctx, func(id string) error {
+		fold.take(id)
+		return fold.err
+	})
+	if err = errors.Join(err, fold.end()); err != nil {
+		return fmt.Errorf("read what the log of sink %s still holds: %w", l.Name, err)
+	}
+	return nil
+}
+
+// loadSpool takes up what an earlier life has left on disk.
+func (l *Listener) loadSpool() error {
+	saved, err := l.Store.Spool(l.Name)
+	if err != nil {
+		return err
+	}
+	first := saved
+	records, err := l.readDisk(&first)
+	if err != nil {
+		return fmt.Errorf("read the spool of sink %s: %w", l.Name, err)
+	}
+	var oldest time.Time
+	l.tail = tail{}
+	if len(records) > 0 {
+		oldest, l.tail.first = records[0].Received, map[string]*bool{}
+	}
+	for _, rec := range records {
+		id, found := rec.ID(l.ClusterUID), new(bool)
+		l.tail.first[id.String()] = found
+		for _, note := range change.NotesOf(id) {
+			l.tail.first[note.String()] = found
+		}
+	}
+	l.use(func(b *fifo.Backlog) { b.Resume(saved, oldest) })
+	return nil
+}
+
+// readDisk reads a batch from the front of the extent.
+func (l *Listener) readDisk(extent *fifo.Spool) ([]*change.Record, error) {
+	most := BatchLimit()
+	return l.Store.ReadSpool(l.Name, extent, most.Bytes, most.Records)
+}
+
+// takeSpooled takes the oldest records from disk, those that the sink still takes, and that its log does not have.
+func (l *Listener) takeSpooled() ([]*change.Record, error) {
+	before := query(&l.Intake, (*fifo.Backlog).Extent)
+	after := before
+	records, err := l.readDisk(&after)
+	if err != nil {
+		return nil, err
+	}
+	first := l.tail.first
+	l.tail = tail{}
+	has := l.held(records, func(id string) bool { return first[id] != nil && *first[id] })
+	records = slices.DeleteFunc(records, func(rec *change.Record) bool { return has[rec] })
+	records, left := l.stillTaken(records)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backlog.TakeRead(&before, &after, records)
+	for _, rec := range left {
+		l.enterRead(rec, leftOut)
+	}
+	l.signal()
+	if len(records) == 0 {
+		l.acked(nil, string(l.mark))
+		l.work(true)
+	}
+	return records, nil
+}
+
+// stillTaken are the records of streams that the sink takes: what is not configured any more must not leave (I9).
+func (l *Listener) stillTaken(records []*change.Record) (taken, left []*change.Record) {
+	streams := l.Streams()
+	for _, rec := range records {
+		stream := rec.Stream
+		if rec.Op != change.Actor {
+			at := slices.IndexFunc(streams, func(s *change.Stream) bool { return isOf(s, rec) && l.Takes(s) })
+			if at < 0 {
+				left = append(left, rec)
+				continue
+			}
+			stream = streams[at]
+		} else if !l.Actors {
+			continue
+		}
+		if rec.Op.OfObject() {
+			rec.Stream = stream
+		}
+		l.shapeAgain(rec)
+		taken = append(taken, rec)
+	}
+	return taken, left
+}
+
+// isOf says whether the stream reads what the record tells of. A frame of all namespaces is of each stream of one, too:
+// that was given up to there.
+func isOf(s *change.Stream, rec *change.Record) bool {
+	namespace, all := rec.Key.Namespace, false
+	if rec.Key.Name == "" && namespace == "" {
+		namespace = rec.Stream.Namespace
+		all = namespace == ""
+	}
+	return s.Resource.String() == rec.Stream.Resource.String() && (s.Namespace == "" || s.Namespace == namespace || all)
+}
+
+// shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What
+// cannot be is withheld; of a delete, its last state alone (I9).
+func (l *Listener) shapeAgain(rec *change.Record) {
+	if l.Reshape == nil || !rec.Op.OfObject() || rec.Object == nil && rec.Before == nil || l.Reshape(rec) == nil {
+		return
+	}
+	rec.Object, rec.Before, rec.Involved = nil, nil, nil
+	if rec.Op != change.Deleted {
+		rec.Withheld = WithheldByForm
+	}
+}
+
+// WithheldByForm is why a record is withheld that was cut and redacted by other rules than today's.
+const WithheldByForm = "redaction"
+
+// held are those of the records that the log holds, which has what isFound says. A bucket and a compacted topic hold
+// the newest of an object alone: what comes before that was written, too.
+func (l *Listener) held(records []*change.Record, isFound func(id string) bool) map[*change.Record]bool {
+	type object struct {
+		stream string
+		key    change.Key
+	}
+	newer, held := map[object]bool{}, map[*change.Record]bool{}
+	for _, rec := range slices.Backward(records) {
+		of := object{rec.Stream.String(), rec.Key}
+		if isFound(rec.ID(l.ClusterUID).String()) || newer[of] && rec.Op.OfObject() {
+			newer[of], held[rec] = true, true
+		}
+	}
+	return held
+}
+
+// mend opens the sink again after the error, however long that takes: at once what may be well by itself, and seldom
+// what only a person can mend. A sink that was opened too early ends the run, which begins anew.
+func (l *Listener) mend(ctx context.Context, err error) error {
+	for {
+		if IsLate(err) {
+			return &endError{fmt.Errorf("deliver to sink %s: %w", l.Name, err)}
+		}
+		if IsPermanent(err) {
+			if err := l.stop(ctx, fmt.Errorf("deliver to sink %s: %w", l.Name, err)); err != nil {
+				return err
+			}
+		} else {
+			l.Observer.Failed(l.Name, err)
+		}
+		if err = l.reopen(ctx); err == nil {
+			l.resume()
+			l.Stops.Resume(l.index)
+			return nil
+		}
+		var lost *sink.LostError
+		if errors.As(err, &lost) {
+			l.Observer.Failed(l.Name, err)
+			return errAnew
+		}
+		if !IsPermanent(err) && !IsLate(err) {
+			return err
+		}
+	}
+}

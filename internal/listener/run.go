@@ -1,0 +1,124 @@
+package listener
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+)
+
+// Run opens the sink, and delivers until there is nothing more or ctx ends. It returns nil then, and an error only
+// where no retry helps. A sink that is not open yet is opened for as long as opening lives.
+func (l *Listener) Run(opening, ctx context.Context) error {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	for {
+		if err := l.openAnew(opening); err != nil {
+			if opening.Err() != nil && IsEnd(err) == nil {
+				return nil
+			}
+			return err
+		}
+		l.use(func(*fifo.Backlog) { l.cut = cut })
+		err := l.deliverAll(ctx)
+		l.use(func(*fifo.Backlog) { l.cut = nil })
+		switch {
+		case errors.Is(err, errAnew):
+		case err == nil || ctx.Err() != nil:
+			return nil
+		default:
+			return l.ended(err)
+		}
+		for _, rec := range l.leave() {
+			rec.Replay.Done("", fmt.Errorf("sink %s is stopped: try again when it is open", l.Name))
+		}
+		if opening.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// ended says which sink it was that ended the run.
+func (l *Listener) ended(err error) error {
+	var end *endError
+	if errors.As(err, &end) || IsPermanent(err) { // says so
+		return err
+	}
+	return fmt.Errorf("deliver to sink %s: %w", l.Name, err)
+}
+
+func (l *Listener) deliverAll(ctx context.Context) error {
+	var batch []*change.Record
+	for {
+		var err error
+		if batch, err = l.take(ctx, batch); err != nil || len(batch) == 0 {
+			return err
+		}
+		l.taken, l.done = batch, 0
+		if err := l.deliver(ctx, batch); err != nil {
+			return err
+		}
+		l.taken = nil
+		clear(batch) // the records are free
+	}
+}
+
+// take returns what is next, up to the batch limit, and waits only while there is nothing, or too much is not saved: a
+// busy sink gets large batches by itself, an idle one a batch of one at once. It returns nothing when there will be
+// nothing more in the queue: what is on disk then is for the next process.
+func (l *Listener) take(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
+	for {
+		var turn fifo.Turn
+		l.use(func(b *fifo.Backlog) {
+			if l.ledger.size < maxUnsaved {
+				turn, batch = b.Take(batch)
+			}
+		})
+		switch turn {
+		case fifo.Over:
+			return nil, nil
+		case fifo.Memory:
+			return batch, nil
+		case fifo.Disk:
+			if records, err := l.takeSpooled(); err != nil || len(records) > 0 {
+				return records, err
+			}
+			continue // nothing that the sink still takes
+		}
+		select {
+		case <-l.ready:
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided
+// when all before it is written, and nothing after it.
+func (l *Listener) deliver(ctx context.Context, batch []*change.Record) error {
+	for at := 0; at < len(batch); at++ {
+		end := at
+		for end < len(batch) && batch[end].Replay == nil {
+			end++
+		}
+		todo, err := l.prepare(ctx, at, batch[at:end])
+		for err == nil && len(todo) > 0 {
+			if todo, err = l.write(ctx, todo); err == nil {
+				todo = l.skipRetried(todo)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		l.settle(end, "")
+		if at = end; at < len(batch) {
+			if err := l.deliverReplay(ctx, at, batch[at]); err != nil {
+				return err
+			}
+			l.settle(at+1, "")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package listener
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// acked notes that the sink has the records, all that was taken before them with them, and that its log stands at the
+// mark then. The caller holds mu.
+func (i *Intake) acked(records []*change.Record, mark string) {
+	tracked, whole := i.backlog.Ack(records)
+	if len(i.beside) > 0 {
+		i.beside.settle(records)
+		i.wakeWaiting()
+	}
+	for _, rec := range tracked {
+		i.enter(rec, acked)
+	}
+	if len(tracked) < len(records) {
+		for _, rec := range records {
+			if !slices.Contains(tracked, rec) {
+				i.enterRead(rec, logged)
+			}
+		}
+	}
+	if whole && mark != "" {
+		i.ledger.mark, i.ledger.marked = mark, true
+	}
+	i.signal()
+}
+
+// enter puts what the record says into the ledger. The caller holds mu.
+func (i *Intake) enter(rec *change.Record, as entryKind) {
+	item, says := i.own[rec.Seq]
+	if says {
+		delete(i.own, rec.Seq)
+	} else if item, says = i.itemOf(rec); !says {
+		return
+	}
+	i.ledger.add(entry{item, rec.Seq, as})
+}
+
+// enterRead puts what is known of a record that was on disk into the ledger: as much as a log tells of it. The caller
+// holds mu.
+func (i *Intake) enterRead(rec *change.Record, as entryKind) {
+	if rec.Replay != nil {
+		return
+	}
+	id := rec.ID(i.clusterUID)
+	if item, says := checkpoint.ItemOf(&id); says {
+		i.ledger.add(entry{item, 0, as})
+	}
+}
+
+// itemOf is what the record tells, false where that is nothing that is saved.
+func (i *Intake) itemOf(rec *change.Record) (item checkpoint.Item, says bool) {
+	switch {
+	case rec.Seq == 0, rec.Replay != nil, rec.Op == change.Actor: // from disk it is saved
+		return item, false
+	case !rec.Op.OfObject() && rec.Op != change.Bookmark:
+		return item, false
+	}
+	item = checkpoint.Item{
+		Kind: checkpoint.Told, Resource: i.resource.get(rec.Stream), Scope: checkpoint.ScopeOf(rec.Stream), At: pointOf(rec, rec.ResourceVersion),
+		Key: rec.Key, UID: rec.UID, Gone: rec.Op == change.Deleted,
+	}
+	switch rec.Op {
+	case change.Sync:
+		item.Kind = checkpoint.Sync
+	case change.Bookmark:
+		item.Kind = checkpoint.Bookmark
+	}
+	if rec.Given != "" {
+		item.Given = checkpoint.Point{History: item.At.History, Version: rec.Given}
+	}
+	return item, true
+}
+
+// Take takes what is to be saved out of the intake. What is to go to disk is among it, up to one batch of the disk.
+func (i *Intake) Take() *Saving {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := &Saving{}
+	if i.backlog.MaySpill() {
+		var taken []*change.Record
+		taken, s.back = i.backlog.SpillNext(maxSpooled())
+		s.taken = taken
+		for _, rec := range taken {
+			i.enter(rec, spooled)
+		}
+		s.chunks = i.backlog.Chunks()
+	}
+	l := &i.ledger
+	s.entries, s.mark, s.marked = l.entries, l.mark, l.marked
+	l.drop()
+	return s
+}
+
+// maxSpooled is how much of a queue goes to disk with one save: after compression it is well below half a memtable,
+// above which Pebble makes it a table of its own.
+func maxSpooled() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: checkpoint.MaxRecords} }
+
+// Apply makes it part of the state, which is to be saved then, and says how the spool is to be. It is called once.
+func (i *Intake) Apply(s *Saving, state *checkpoint.SinkState, spools *checkpoint.Spools) error {
+	var kept []fifo.Chunk
+	i.use(func(b *fifo.Backlog) { s.extent, kept, s.spools = b.Saving(s.chunks) })
+	if s.spools {
+		spools.Extents[i.Name], spools.Chunks[i.Name] = s.extent, kept
+		state.Waits(!s.extent.Empty())
+	}
+	for at := range s.entries {
+		if err := i.applyOne(&s.entries[at], state); err != nil {
+			return err
+		}
+	}
+	if s.marked {
+		state.Mark = s.mark
+	}
+	return nil
+}
+
+// applyOne applies an entry. Where the queue coalesces, a newer state may be in the place of an older one, before what
+// is between them.
+func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
+	switch {
+	case e.as == leftOut:
+		scope := e.Scope
+		if e.Kind == checkpoint.Told || e.Kind == checkpoint.Sync {
+			scope = checkpoint.Scope(e.Key.Namespace)
+		}
+		state.LeaveOut(e.Resource, scope)
+		return nil
+	case e.as == logged:
+		return state.Logged(&e.Item)
+	case e.as == spooled:
+		return state.Spooled(&e.Item, i.Coalesce)
+	case i.Coalesce:
+		return state.AckedOutOfOrder(&e.Item)
+	}
+	return state.Acked(&e.Item)
+}
+
+// Saved notes that the state has it.
+func (i *Intake) Saved(s *Saving) {
+	for at := range s.entries {
+		if e := &s.entries[at]; e.Kind == checkpoint.End && (e.as == acked || e.as == logged) {
+			i.ended(i.Name, &e.Item)
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for at := range s.entries {
+		e := &s.entries[at]
+		if of := e.Object(); e.Kind == checkpoint.Told && e.seq != 0 && i.told[of].seq == e.seq {
+			delete(i.told, of)
+		}
+	}
+	i.beside.settle(s.taken)
+	if s.spools {
+		i.backlog.Saved(s.extent, s.chunks)
+	}
+	i.wakeWaiting()
+	select {
+	case i.ready <- struct{}{}:
+	default:
+	}
+	i.signal()
+}
+
+// saved notes that the state has what the sink had to save.
+func (i *Intake) saved(s *Saving, state *checkpoint.SinkState) {
+	mark := sink.Mark(state.Mark)
+	i.isSaved.Store(&mark)
+	i.shown.show(s.entries, state)
+	i.Saved(s)
+	for _, rec := range s.back {
+		i.giveBack(rec)
+	}
+}
+
+// giveBack is the answer to a replay for a sink whose queue goes to disk: the letter is where it was. One that is being
+// written to the sink keeps its turn; a crash finds the letter, too.
+func (i *Intake) giveBack(rec *change.Record) {
+	behind := errors.New("the sink does not keep up, and what is for it goes to disk: try again when kubecdc_spool_bytes is 0")
+	i.observer.Replayed(i.Name, rec, behind)
+	rec.Replay.Done("", behind)
+}

@@ -1,0 +1,341 @@
+package listener
+
+import (
+	"iter"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+// Seat is a sink as one watch of a stream sees it, from one opening of the sink on: after another one the sink goes on
+// from what is saved then, and the seat is of no use any more.
+type Seat struct {
+	*Intake
+	life uint64
+}
+
+// Seat is the sink's seat, false where it is offered nothing.
+func (i *Intake) Seat() (seat *Seat, offered bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return &Seat{i, i.served}, i.follower != nil
+}
+
+// at is what the sink was given, nil where the seat is of no use any more. The caller holds mu.
+func (s *Seat) at() *Follower {
+	if s.served != s.life {
+		return nil
+	}
+	return s.follower
+}
+
+// IsOver says whether the seat is of no use any more.
+func (s *Seat) IsOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at() == nil
+}
+
+// Answer is what becomes of a change that the sink is offered.
+type Answer byte
+
+const (
+	Accepted   Answer = iota // it is in the queue, or need not be
+	NoRoom                   // the queue has none for it
+	NotOffered               // the sink is not to be given the stream now
+	Occupied                 // it is to be told first of the end of another object of the name
+)
+
+// Offer gives the sink a change that a watch of the stream has brought, in the shape that all sinks share. base is the
+// version of the record's Before.
+func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) {
+	if s.Gate != nil && !s.Gate.Admits(rec.Stream) {
+		return NotOffered, nil
+	}
+	item := toldItem(rec, way)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return NotOffered, nil
+	}
+	if s.reserve(rec) {
+		return NoRoom, nil
+	}
+	asked := false
+	newest := func() (checkpoint.Row, error) {
+		asked = true
+		s.mu.Unlock() // the disk may take its time, and of this stream nobody else tells the sink anything
+		defer s.mu.Lock()
+		return s.Newest(item.Object())
+	}
+	as, last, err := follower.Offer(&item, *way, newest)
+	if rec.Ignored && as == Taken && !asked && err == nil {
+		last, err = newest()
+	}
+	if err != nil || s.at() != follower {
+		s.backlog.Cancel(rec.Size())
+		return NotOffered, err
+	}
+	defer s.signal()
+	switch as {
+	case Skipped, Moved:
+		s.backlog.Cancel(rec.Size())
+		if as == Moved {
+			s.move(rec, item.Given)
+		}
+		return Accepted, nil
+	case Replaces:
+		s.backlog.Cancel(rec.Size())
+		return Occupied, nil
+	}
+	if rec.Filtered || rec.Ignored && last.Exists() {
+		s.backlog.Cancel(rec.Size())
+		s.putSilent(rec, item)
+		return Accepted, nil
+	}
+	one := *rec
+	if asked && !Has(last, base) { // the sink has another state of it, or none
+		one.Before = nil
+	}
+	one.Given = item.Given.Version
+	s.put(&one, item)
+	return Accepted, nil
+}
+
+// Tell gives the sink what a comparison has found.
+func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return
+	}
+	defer s.signal()
+	if item.Kind == checkpoint.Told {
+		follower.Tell(&item)
+	}
+	if rec.Filtered {
+		s.putSilent(rec, item)
+		return
+	}
+	s.backlog.Overdraw(rec.Size())
+	switch {
+	case item.Kind == checkpoint.Told:
+		s.put(rec, item)
+		return
+	case item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync: // it may take the place of what told the sink
+		item.Kind = checkpoint.Told
+	}
+	s.putOwn(rec, item)
+}
+
+// toldItem is what the record tells.
+func toldItem(rec *change.Record, way *Way) checkpoint.Item {
+	return checkpoint.Item{
+		Kind: checkpoint.Told, Resource: way.Resource, Scope: way.Scope, At: pointOf(rec, rec.ResourceVersion), Key: rec.Key, UID: rec.UID,
+		Gone: rec.Op == change.Deleted,
+	}
+}
+
+// Bookmark moves the sink on to the bookmark's version, and says whether it is still given the stream.
+func (s *Seat) Bookmark(rec *change.Record, way *Way) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return false
+	}
+	to := pointOf(rec, rec.ResourceVersion)
+	follower.Bookmark(*way, to)
+	s.move(rec, to)
+	s.signal()
+	return true
+}
+
+// Framing makes a record of a frame.
+type Framing func(seat *Seat, frame *checkpoint.Item) *change.Record
+
+// Begin makes the sink go on with the stream where the server stands so.
+func (s *Seat) Begin(way *Way, server Standing, framing Framing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if follower := s.at(); follower != nil {
+		s.putFrames(follower.Begin(*way, server), framing)
+	}
+}
+
+// Due begins the comparisons that are asked for, and can be begun.
+func (s *Seat) Due(way *Way, framing Framing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if follower := s.at(); follower != nil {
+		s.putFrames(follower.Due(*way), framing)
+	}
+}
+
+// Renew begins the comparison anew, which is under way.
+func (s *Seat) Renew(way *Way, c checkpoint.Comparison, framing Framing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if follower := s.at(); follower != nil {
+		s.putFrames(follower.Renew(*way, c), framing)
+	}
+}
+
+func (s *Seat) putFrames(frames []checkpoint.Item, framing Framing) {
+	for at := range frames {
+		if at > 0 && frames[at-1].Kind == checkpoint.Gap {
+			frames[at].From = frames[at-1].From
+		}
+		rec := framing(s, &frames[at])
+		s.backlog.Overdraw(rec.Size())
+		s.putOwn(rec, frames[at])
+	}
+	s.signal()
+}
+
+// End tells the sink that the comparison is over. It is false where it is that already, or was withdrawn.
+func (s *Seat) End(way *Way, c checkpoint.Comparison, rec *change.Record) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return false
+	}
+	s.backlog.Overdraw(rec.Size())
+	s.putOwn(rec, follower.End(way.Resource, c))
+	s.signal()
+	return true
+}
+
+// Withdraw takes full comparisons of the part of the stream off that were asked for, also under way. The sink is told
+// nothing.
+func (s *Seat) Withdraw(way *Way, namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return
+	}
+	follower.of(way.Resource).Each(checkpoint.Scope(namespace), func(name string, place checkpoint.Place) {
+		if place.Asked.Full() {
+			place.Asked = ""
+		}
+		follower.of(way.Resource)[name] = place
+	})
+	for _, c := range follower.Comparisons(*way) {
+		if c.IsAsked() && c.Namespace == namespace {
+			silent := &change.Record{Op: change.Bookmark, Received: time.Now()}
+			s.backlog.Overdraw(silent.Size())
+			s.putOwn(silent, follower.End(way.Resource, c))
+		}
+	}
+	s.signal()
+}
+
+// Over tells the saved state that the stream is over.
+func (s *Seat) Over(way *Way, stream *change.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return
+	}
+	silent := &change.Record{Stream: stream, Op: change.Bookmark, Received: time.Now()}
+	s.backlog.Overdraw(silent.Size())
+	s.putOwn(silent, checkpoint.Item{Kind: checkpoint.Over, Resource: way.Resource, Scope: way.Scope})
+	follower.of(way.Resource).Leave(way.Scope)
+	s.signal()
+}
+
+// Known is how far the sink was given the stream.
+func (s *Seat) Known(way *Way) Known {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return Known{}
+	}
+	return follower.Known(*way)
+}
+
+// Reaches says whether the sink was given all of the namespace up to the version, or a watch has brought that.
+func (s *Seat) Reaches(resource, namespace string, version checkpoint.Point) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return false
+	}
+	place, _ := follower.of(resource).Of(namespace)
+	return !version.After(place.At) || !version.After(place.High)
+}
+
+// Passed is up to where the sink was given the namespace.
+func (s *Seat) Passed(resource, namespace string) (at checkpoint.Point) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if follower := s.at(); follower != nil {
+		at = follower.Passed(resource, namespace)
+	}
+	return at
+}
+
+// Has yields the keys of the resource, in the namespace or with Others in all, that the sink was told of: those after
+// the joined key behind, up to the other one, "" for all. Some come twice, and some are of objects that are gone.
+func (s *Seat) Has(resource, namespace, behind, upTo string) iter.Seq2[change.Key, error] {
+	within := func(key change.Key) bool {
+		joined := key.String()
+		return (namespace == checkpoint.Others || key.Namespace == namespace) && joined > behind && (upTo == "" || joined <= upTo)
+	}
+	return func(yield func(change.Key, error) bool) {
+		s.mu.Lock()
+		var keys []change.Key
+		for of := range s.told {
+			if of.Resource == resource && within(of.Key) {
+				keys = append(keys, of.Key)
+			}
+		}
+		state := s.state
+		s.mu.Unlock()
+		for _, key := range keys {
+			if !yield(key, nil) {
+				return
+			}
+		}
+		for _, rows := range []iter.Seq2[checkpoint.SinkObject, error]{
+			state.Objects(resource, namespace, behind), state.ObjectsOnDisk(resource, namespace, behind),
+		} {
+			for row, err := range rows {
+				if err == nil && !within(row.Of.Key) {
+					break // they come in the order of the keys
+				}
+				if !yield(row.Of.Key, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Comparisons are those of the stream that are under way.
+func (s *Seat) Comparisons(way *Way) []checkpoint.Comparison {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	follower := s.at()
+	if follower == nil {
+		return nil
+	}
+	return follower.Comparisons(*way)
+}
+
+// Ask notes that a comparison of the stream is asked for.
+func (s *Seat) Ask(way *Way, reason change.Reason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if follower := s.at(); follower != nil {
+		follower.Ask(*way, reason)
+	}
+}

@@ -1,0 +1,330 @@
+package listener
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// prepare gives the records the form of this sink, and leaves out what it does not take. A note stands in the place of
+// each that no sink may have.
+func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Record) (todo []due, err error) {
+	todo = make([]due, 0, len(batch))
+	for i, rec := range batch {
+		if rec.Op == change.Bookmark {
+			continue
+		}
+		if l.Narrow != nil {
+			if rec = l.Narrow(rec); rec.Filtered {
+				continue
+			}
+		}
+		if rec.Withheld != "" {
+			if rec, err = l.withheld(ctx, rec); err != nil {
+				return nil, err
+			}
+		}
+		todo = append(todo, due{rec, first + i})
+	}
+	return todo, nil
+}
+
+// write makes one attempt with what is due, and returns what is still to be written. Where the sink failed it is open
+// again.
+func (l *Listener) write(ctx context.Context, todo []due) ([]due, error) {
+	rest, err := l.attempt(ctx, todo)
+	var failure *sinkError
+	if !errors.As(err, &failure) {
+		return rest, err
+	}
+	l.out.doubted()
+	return rest, l.mend(ctx, failure.error)
+}
+
+// attempt makes one attempt, and returns what is still to be written.
+func (l *Listener) attempt(ctx context.Context, todo []due) ([]due, error) {
+	messages, err := l.out.encode(ctx, todo)
+	encoded := todo[:l.out.encoded()]
+	if err != nil && len(encoded) == 0 {
+		return l.unencoded(ctx, todo, err)
+	}
+	if err := l.announce(ctx, messages); err != nil {
+		return todo, err
+	}
+	l.tellSaved() // what is not encoded is the next attempt's
+	began := time.Now()
+	mark, err := l.Target.Write(ctx, messages)
+	var rejected *sink.RejectedError
+	switch {
+	case err == nil:
+		l.out.written(len(encoded))
+		l.wrote(todo, len(encoded), mark, began)
+		return todo[len(encoded):], nil
+	case errors.As(err, &rejected):
+		at := l.out.recordOf(rejected.Index)
+		if at == len(encoded) {
+			return todo, &sinkError{&sink.PermanentError{Err: fmt.Errorf("message %d of %d is rejected: %w", rejected.Index, len(messages), err)}}
+		}
+		l.out.written(at)
+		l.wrote(todo, at, mark, began)
+		return l.rejected(ctx, todo[at:], rejected)
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	return todo, &sinkError{err}
+}
+
+// announce saves a mark that has each place that the messages are for, where the sink asks for that: a life that ends
+// with them finds them there.
+func (l *Listener) announce(ctx context.Context, messages []sink.Message) error {
+	places, asks := l.Target.(sink.Announcer)
+	if !asks {
+		return nil
+	}
+	add, err := places.Announce(ctx, messages)
+	if err != nil && ctx.Err() == nil {
+		return &sinkError{err}
+	}
+	if err != nil || add == nil {
+		return err
+	}
+	if err := l.books.Save(ctx); err != nil { // so that no earlier mark is saved later
+		return err
+	}
+	saved, err := add(*l.isSaved.Load())
+	if err != nil {
+		return err
+	}
+	l.use(func(*fifo.Backlog) { l.ledger.mark, l.ledger.marked = string(saved), true })
+	l.mark, err = add(l.mark)
+	return errors.Join(err, l.books.Save(ctx))
+}
+
+// unencoded treats the error of the first record's format as one of the sink.
+func (l *Listener) unencoded(ctx context.Context, todo []due, err error) ([]due, error) {
+	var rejected *sink.RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		return l.rejected(ctx, todo, rejected)
+	case ctx.Err() != nil:
+		return nil, err
+	case l.Gate != nil && !l.Gate.Admits(todo[0].Stream): // it was queued before, or what admitted it does not count any more
+		return todo, l.awaitGate(ctx, todo[0].Stream)
+	}
+	return todo, &sinkError{err}
+}
+
+// awaitGate returns when records of the stream can be encoded, or with ctx's error.
+func (l *Listener) awaitGate(ctx context.Context, stream *change.Stream) error {
+	for {
+		changed := l.Gate.Changed()
+		if l.Gate.Admits(stream) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// tellSaved tells the sink of the saved mark, where it wants to know.
+func (l *Listener) tellSaved() {
+	saved := l.isSaved.Load()
+	if keeper, ok := l.Target.(sink.Keeper); ok && saved != l.known {
+		keeper.Keep(*saved)
+	}
+	l.known = saved
+}
+
+// wrote notes that the first n of what is due are durable.
+func (l *Listener) wrote(todo []due, n int, mark sink.Mark, began time.Time) {
+	if n == 0 {
+		return
+	}
+	l.mark = mark
+	l.seldom.Reset()
+	l.patience.reset()
+	batch := make([]*change.Record, n)
+	for i := range batch {
+		batch[i] = todo[i].Record
+	}
+	l.marked(batch)
+	l.Observer.Written(l.Name, batch, time.Since(began))
+	l.settle(upTo(todo, n), mark)
+}
+
+// upTo is the place in the batch up to which everything is done when the first n are.
+func upTo(todo []due, n int) int {
+	if n == len(todo) {
+		return todo[n-1].at + 1
+	}
+	return todo[n].at
+}
+
+// skipRetried leaves out what the log holds of a batch that failed.
+func (l *Listener) skipRetried(todo []due) []due {
+	if len(l.retried) == 0 {
+		return todo
+	}
+	records := make([]*change.Record, len(todo))
+	for at := range todo {
+		records[at] = todo[at].Record
+	}
+	has := l.held(records, func(id string) bool { _, found := l.retried[id]; return found })
+	l.retried = nil
+	return slices.DeleteFunc(todo, func(d due) bool { return has[d.Record] })
+}
+
+// tooLarge is the reason of a *sink.RejectedError that Oversize is about.
+const tooLarge = "too_large"
+
+// rejected decides what becomes of the first record, which the sink will never take, and returns what is still to be
+// written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The note
+// goes out when the record is durable elsewhere (I1).
+func (l *Listener) rejected(ctx context.Context, todo []due, rejected *sink.RejectedError) ([]due, error) {
+	rec := todo[0].Record
+	if rec.Op == change.Gap && rejected.NoPlace {
+		return todo[1:], l.withoutNote(ctx, rec, rejected)
+	}
+	if smaller := l.lighter(ctx, rec, rejected); smaller != nil {
+		todo[0].Record = smaller
+		return todo, nil
+	}
+	if rec.Op == change.Gap {
+		return todo, &sinkError{&sink.PermanentError{Err: fmt.Errorf("even the note of a rejected record is rejected: %w", rejected)}}
+	}
+	rec = l.trimming.whole(rec)
+	if rec.Replay != nil {
+		l.returned(rec, fmt.Errorf("rejected again: %w", rejected.Err))
+		return todo[1:], nil
+	}
+	if rejected.Reason == tooLarge && l.Oversize.Reject {
+		todo[0].Record = rec
+		return todo, &sinkError{refusal(l.Name, rec, rejected)}
+	}
+	letter, err := l.deadLetters.keep(ctx, rec, rejected)
+	if err != nil {
+		return nil, err
+	}
+	l.Observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
+	todo[0].Record = noteOf(rec, rejected.Reason, letter)
+	return todo, nil
+}
+
+// lighter is the record with less of what the sink may have refused, nil where there is nothing less of it.
+func (l *Listener) lighter(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) *change.Record {
+	switch now := time.Now(); {
+	case rec.Op == change.Gap && now.Sub(rec.Received) > noteAge: // the sink may have been stopped since
+		return dated(rec, now)
+	case rec.Op == change.Gap:
+		return change.ShorterNote(rec)
+	case rejected.Reason == tooLarge:
+		return l.trimming.smaller(ctx, rec)
+	case rejected.NoPlace:
+		return nil
+	}
+	return l.trimming.withoutState(rec)
+}
+
+// noteAge is how old a note becomes at most, so that no sink refuses it for its time: that of the record may be why
+// that was refused.
+const noteAge = time.Minute
+
+// noteOf is the note of the record as of now.
+func noteOf(rec *change.Record, reason, letter string) *change.Record {
+	return dated(change.NoteOf(rec, reason, letter), time.Now())
+}
+
+func dated(rec *change.Record, at time.Time) *change.Record {
+	now := *rec
+	now.Received = at
+	return &now
+}
+
+// withoutNote goes on without a gap record whose own place cannot be written to, so that nobody reads there: the
+// letter, the log and the metric tell of what it stands for. A gap of the stream has none yet.
+func (l *Listener) withoutNote(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) error {
+	if rec.Remarks == nil || rec.Remarks.Rejected == "" {
+		if _, err := l.deadLetters.keep(ctx, rec, rejected); err != nil {
+			return err
+		}
+		l.Observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
+	}
+	return nil
+}
+
+// withheld is the note in the place of a record that no sink may have.
+func (l *Listener) withheld(ctx context.Context, rec *change.Record) (*change.Record, error) {
+	why, letter := &sink.RejectedError{Reason: rec.Withheld, Err: nothingLeft(rec.Withheld)}, ""
+	if why.Err == nil {
+		whole := *rec
+		whole.Withheld, why.Err = "", errWithheld
+		var err error
+		if letter, err = l.deadLetters.keep(ctx, &whole, why); err != nil {
+			return nil, err
+		}
+	}
+	l.Observer.Rejected(l.Name, rec, why.Reason, why.Err)
+	return noteOf(rec, why.Reason, letter), nil
+}
+
+// What is said of a record that was not offered to the sink.
+var (
+	errWithheld   = errors.New("its filter failed, and filterFailure says that it goes nowhere: correct the filter, and send it again")
+	errUnreadable = errors.New("the object cannot be read as the API server sent it: look at it with kubectl, and change or delete it")
+	errOtherForm  = errors.New("it lay on disk, cut and redacted by other rules than today's, and cannot be shaped again: exporter snapshot sends the object as it is now")
+)
+
+// nothingLeft is why a record is withheld of which there is nothing that a letter could keep, nil where there is
+// something.
+func nothingLeft(withheld string) error {
+	switch withheld {
+	case change.Unreadable:
+		return errUnreadable
+	case WithheldByForm:
+		return errOtherForm
+	}
+	return nil
+}
+
+// refusal stops the sink. The record comes again when it is tried again.
+func refusal(sinkName string, rec *change.Record, rejected *sink.RejectedError) error {
+	return &sink.PermanentError{Err: fmt.Errorf("%s %s, uid %s, resourceVersion %s, an object of %d bytes, is too large for the sink: %w, or give sink %s oversize: deadletter or oversize: trim",
+		rec.Stream, rec.Key, rec.UID, rec.ResourceVersion, len(rec.Object), rejected.Err, sinkName)}
+}
+
+// marked sees to what the durable records of the batch are beside ordinary ones. It is called before their mark counts:
+// so a crash before it leaves a replayed event after the saved mark, where open finds it.
+func (l *Listener) marked(batch []*change.Record) {
+	l.deadLetters.delivered(batch)
+	for _, rec := range batch {
+		if rec.Remarks.LeftOut() != "" {
+			l.trimming.whole(rec)
+			l.Observer.Trimmed(l.Name, rec)
+		}
+		if rec.Replay == nil {
+			continue
+		}
+		err := l.deadLetters.settle(rec.ID(l.ClusterUID).String())
+		if err != nil {
+			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
+		}
+		l.Observer.Replayed(l.Name, rec, err)
+		rec.Replay.Done(rec.Remarks.LeftOut(), err)
+	}
+}
+
+// returned ends a replay that did not come to its end: the letter stays.
+func (l *Listener) returned(rec *change.Record, why error) {
+	why = errors.Join(why, l.deadLetters.settle())
+	l.Observer.Replayed(l.Name, rec, why)
+	rec.Replay.Done("", why)
+}

@@ -1,0 +1,355 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+)
+
+// look has the snapshots asked for that can be.
+func (o *owing) look() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// oweAll asks for what is owed until ctx ends.
+func (r *run) oweAll(ctx context.Context) error {
+	for {
+		if err := r.askOwed(); err != nil {
+			return err
+		}
+		select {
+		case <-r.owing.wake:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// askOwed asks for what is owed and was not asked for of this opening of the sink.
+func (r *run) askOwed() error {
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	pending, err := r.Store.PendingSnapshots()
+	if err != nil {
+		return fmt.Errorf("read the snapshots that are owed: %w", err)
+	}
+	before := r.owing.asked
+	r.owing.asked = map[string]asked{} // what is owed no more is forgotten
+	type list struct {
+		stream string
+		reason change.Reason
+		limits change.Limits
+	}
+	sinks := map[list][]*listener.Intake{}
+	for _, d := range pending {
+		s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink)
+		if s == nil || l == nil || d.Paused {
+			continue
+		}
+		seat, _ := l.Seat()
+		if last, is := before[d.ID()]; is && last.generation == d.Generation && last.seat == *seat {
+			r.owing.asked[d.ID()] = last
+			continue
+		}
+		r.owing.asked[d.ID()] = asked{d.Generation, l.NewestComparison(), *seat}
+		of := list{d.Stream, d.Reason, d.Limits}
+		sinks[of] = append(sinks[of], &l.Intake)
+	}
+	for of, those := range sinks {
+		if s := r.sourceOf(of.stream); s != nil {
+			s.Ask(those, of.reason, of.limits)
+		}
+	}
+	return nil
+}
+
+func (r *run) sourceOf(stream string) *Source {
+	for _, s := range r.all() {
+		if s.Stream.String() == stream {
+			return &s
+		}
+	}
+	return nil
+}
+
+func (r *run) listenerOf(sinkName string) *listener.Listener {
+	for _, l := range r.listeners {
+		if l.Name == sinkName {
+			return l
+		}
+	}
+	return nil
+}
+
+// paid notes that a comparison has ended, and that this is saved. It returns at once.
+func (r *run) paid(sinkName string, end *checkpoint.Item) {
+	if end.Comparison.Full {
+		r.owing.endedMu.Lock()
+		defer r.owing.endedMu.Unlock()
+		r.owing.ended = append(r.owing.ended, ended{sinkName, *end})
+	}
+}
+
+// payAll forgets the snapshots that have ended.
+func (r *run) payAll() {
+	r.owing.endedMu.Lock()
+	all := r.owing.ended
+	r.owing.ended = nil
+	r.owing.endedMu.Unlock()
+	for _, one := range all {
+		r.pay(one.sinkName, one.end)
+	}
+}
+
+// pay forgets the snapshots that the comparison was.
+func (r *run) pay(sinkName string, end checkpoint.Item) {
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	pending, err := r.Store.PendingSnapshots()
+	if err != nil {
+		r.Observer.CommitFailed(err)
+		return
+	}
+	for _, d := range pending {
+		s := r.sourceOf(d.Stream)
+		asked, is := r.owing.asked[d.ID()]
+		if d.Sink != sinkName || s == nil || !is || asked.generation != d.Generation || end.Comparison.Number() <= asked.after || !covers(&end, &s.Stream, d.Limits) {
+			continue
+		}
+		if err := r.Store.Pay(d); err != nil {
+			r.Observer.CommitFailed(err)
+			return
+		}
+		delete(r.owing.asked, d.ID())
+	}
+}
+
+// covers says whether the comparison was of all of the stream within the limits.
+func covers(end *checkpoint.Item, stream *change.Stream, limits change.Limits) bool {
+	switch {
+	case end.Resource != stream.Resource.String():
+		return false
+	case strings.HasSuffix(end.Comparison.ID, checkpoint.PartSuffix):
+		return limits == change.Limits{Namespace: end.Key.Namespace, Name: end.Key.Name, Selector: *end.Selection}
+	case limits.Name != "" || limits.Selector != "":
+		return false // it is read apart
+	}
+	scope := checkpoint.ScopeOf(stream)
+	if limits.Namespace != "" {
+		scope = checkpoint.Scope(limits.Namespace)
+	}
+	return end.Scope == scope || end.Scope == checkpoint.Others
+}
+
+// serveRequests answers requests and orders until ctx ends.
+func (r *run) serveRequests(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case request, open := <-r.Requests:
+			if !open {
+				return
+			}
+			answer(request.Answer, r.request(&request))
+		case order, open := <-r.Orders:
+			if !open {
+				return
+			}
+			answer(order.Answer, r.steer(&order))
+		}
+	}
+}
+
+func answer(to chan<- error, err error) {
+	select {
+	case to <- err:
+	default: // nobody listens
+	}
+}
+
+// request owes the snapshots. The same request twice is two snapshots, unless the first has not begun.
+func (r *run) request(request *Request) error {
+	var all []checkpoint.PendingSnapshot
+	for _, part := range append([]RequestPart{{request.Streams, request.Limits}}, request.Also...) {
+		some, err := r.partOf(request.Sink, part)
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	if err := r.Store.Commit(checkpoint.Batch{PendingSnapshots: all, Heard: request.Heard}); err != nil {
+		return fmt.Errorf("note %d snapshots that are owed: %w", len(all), err)
+	}
+	r.owing.look()
+	return nil
+}
+
+// partOf are the snapshots of one part of a request.
+func (r *run) partOf(sinkName string, part RequestPart) (all []checkpoint.PendingSnapshot, err error) {
+	if sinkName != "" && r.listenerOf(sinkName) == nil {
+		return nil, fmt.Errorf("ask for a snapshot for sink %q: there is no such sink: choose of %s", sinkName, strings.Join(r.sinkNames(), ", "))
+	}
+	var names, taken []string
+	for _, s := range r.all() {
+		names = append(names, s.Stream.String())
+		for _, l := range r.listeners {
+			if sinkName != "" && l.Name != sinkName || !l.Takes(&s.Stream) {
+				continue
+			}
+			taken = append(taken, s.Stream.String())
+			if (len(part.Streams) == 0 || slices.Contains(part.Streams, s.Stream.String())) && part.Limits.Reach(&s.Stream) {
+				all = append(all, checkpoint.PendingSnapshot{
+					Stream: s.Stream.String(), Owed: change.Owed{Sink: l.Name, Reason: change.Requested, Limits: part.Limits},
+				})
+			}
+		}
+	}
+	for _, name := range part.Streams {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("ask for a snapshot of %q: there is no such stream: choose of %s", name, strings.Join(names, ", "))
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("ask for a snapshot of %s: no sink that is asked for takes it: choose others of %s",
+			strings.Join(part.Streams, ", "), strings.Join(slices.Compact(taken), ", "))
+	}
+	return all, nil
+}
+
+func (r *run) sinkNames() (names []string) {
+	for _, l := range r.listeners {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// steer follows the order. What is saved comes first: a crash after it finds nothing to read, or what is to be read.
+func (r *run) steer(order *Order) error {
+	r.owing.mu.Lock()
+	defer r.owing.mu.Unlock()
+	all, err := r.Store.PendingSnapshots()
+	if err != nil {
+		return fmt.Errorf("read the snapshots that are owed: %w", err)
+	}
+	var chosen []checkpoint.PendingSnapshot
+	for _, id := range order.IDs {
+		at := slices.IndexFunc(all, func(d checkpoint.PendingSnapshot) bool { return d.ID() == strings.ToLower(id) })
+		switch {
+		case at < 0:
+			return &OrderError{fmt.Sprintf("no snapshot %q; %s", id, thereAre(all))}
+		case order.Do == checkpoint.Resume && !all[at].Paused:
+			return &OrderError{fmt.Sprintf("snapshot %s of %s for sink %s: it is not paused", id, all[at].Stream, all[at].Sink)}
+		}
+		chosen = append(chosen, all[at])
+	}
+	if err := r.Store.Commit(checkpoint.Batch{Steered: chosen, Steering: order.Do, Heard: order.Heard}); err != nil {
+		return fmt.Errorf("save what becomes of %d snapshots: %w", len(chosen), err)
+	}
+	for _, d := range chosen {
+		delete(r.owing.asked, d.ID())
+		if s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink); order.Do != checkpoint.Resume && s != nil && l != nil {
+			s.Withdraw(&l.Intake, d.Limits)
+		}
+	}
+	r.owing.look()
+	return nil
+}
+
+func thereAre(all []checkpoint.PendingSnapshot) string {
+	if len(all) == 0 {
+		return "none is owed"
+	}
+	var names []string
+	for i := range all {
+		names = append(names, fmt.Sprintf("%s (%s of %s for %s)", all[i].ID(), all[i].Reason, all[i].Stream, all[i].Sink))
+	}
+	return "there are: " + strings.Join(names, ", ")
+}
+
+// resync asks for the periodic resyncs of a sink until ctx ends: ShouldResync of client-go's listeners, as a clock of
+// its own. The streams are spread over the second half of the first period, so that they are not all listed at once.
+func (r *run) resync(ctx context.Context, l *listener.Listener) {
+	next := map[string]time.Time{}
+	for {
+		now, wait := time.Now(), l.Resync
+		for _, s := range r.all() {
+			name := s.Stream.String()
+			if !l.Takes(&s.Stream) {
+				continue
+			}
+			at, known := next[name]
+			switch {
+			case !known:
+				at = now.Add(time.Duration((0.5 + rand.Float64()/2) * float64(l.Resync)))
+			case !at.After(now):
+				s.Ask([]*listener.Intake{&l.Intake}, change.Resync, change.Limits{})
+				at = now.Add(l.Resync)
+			}
+			next[name] = at
+			wait = min(wait, at.Sub(now))
+		}
+		timer := time.NewTimer(max(wait, time.Millisecond))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
+func (r *run) serveReplays(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case replay, open := <-r.Replays:
+			if !open {
+				return
+			}
+			if err := r.replay(ctx, &replay); err != nil {
+				replay.answer("", err)
+			}
+		}
+	}
+}
+
+func (p *Replay) answer(leftOut string, err error) {
+	select {
+	case p.Answer <- ReplayEnd{leftOut, err}:
+	default: // it has one already
+	}
+}
+
+// replay puts one letter in line. The listener answers.
+func (r *run) replay(ctx context.Context, replay *Replay) error {
+	rec := *replay.Record
+	if !rec.Op.OfObject() {
+		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
+	}
+	s, l := r.sourceOf(rec.Stream.String()), r.listenerOf(rec.Sink)
+	if s == nil || l == nil || l.DeadLetters == nil || !l.Takes(rec.Stream) {
+		return fmt.Errorf("sink %s does not take %s any more: configure it again, or delete the letter", rec.Sink, rec.Stream)
+	}
+	if !l.IsOffered(rec.Stream) {
+		return fmt.Errorf("sink %s is stopped, or comes back just now: try again when it is open", rec.Sink)
+	}
+	rec.Remarks = nil
+	rec.Replay = &change.Replay{Letter: replay.Letter, Force: replay.Force, Done: replay.answer}
+	return l.Push(ctx, &rec)
+}

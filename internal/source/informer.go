@@ -1,0 +1,355 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// Informer is one watch of a stream, and the sinks that are given what it brings: client-go's Reflector runs it. Its
+// loop of lists and watches, their time limits, 410, 429, very short watches and backoff are the Reflector's own rules.
+// What is ours are the ListerWatcher, which lists nothing, and the decoder.
+//
+// A watch begins at the lowest position of its sinks, and the others skip what they have by its number. What a watch
+// cannot bring a comparison does, which is read beside it.
+type Informer struct {
+	*Config
+	shared  *common
+	stream  *change.Stream
+	way     listener.Way
+	retries *wait.Backoff
+	end     context.CancelFunc // of the informer
+	tryJoin func()             // lets sinks go on with the common watch, where they may; the caller has the turn
+	alone   *listener.Intake   // the sink that it was begun for, where that is read for apart
+
+	origin  origin
+	silence silence
+	remnant remnant
+
+	turns    turns // guards the following
+	seats    []*listener.Seat
+	epoch    string // the history that is read, as of change.NewEpoch
+	from     string // where the watch began that was opened last
+	brought  string // the highest version that a watch has brought, or began at
+	seen     sightings
+	proof    proof
+	heard    time.Time // when the last record was read; zero in a life that had none yet
+	loan     loan      // of the frame that goes in line
+	stale    bool      // no position can be gone on with
+	forgot   string    // the server has forgotten what is before this version; "" is nothing
+	comparer comparer
+	fresh    map[string]bool // by ID: the full comparisons that were announced here, and not read yet
+}
+
+// patience is how long the other sinks of a watch wait for one whose queue is full, before that goes on with a watch of
+// its own: one that keeps up as a rule need not open one.
+const patience = 20 * time.Millisecond
+
+// tell gives a record of the watch to the sinks.
+func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) error {
+	image, err := i.shape(rec)
+	if err != nil {
+		return err
+	}
+	if !again {
+		i.Observer.Received(rec)
+	}
+	i.comparer.meets(rec.Key)
+	i.heard = rec.Received
+	i.note(rec, &image) // before any sink has it: what is saved as kept is no older than what is saved as told
+	var waiting []*listener.Seat
+	kept := i.seats[:0:0]
+	for _, seat := range i.seats {
+		answer, err := i.offer(seat, rec, &image)
+		if err != nil {
+			return err
+		}
+		switch answer {
+		case listener.NoRoom:
+			waiting = append(waiting, seat)
+		case listener.NotOffered:
+			continue
+		}
+		kept = append(kept, seat)
+	}
+	i.seat(kept)
+	return i.await(ctx, rec, &image, waiting)
+}
+
+// offer gives the record to the sink, behind the end of another object of its name that the sink has. image is what is
+// kept behind the record.
+func (i *Informer) offer(seat *listener.Seat, rec *change.Record, image *change.Image) (listener.Answer, error) {
+	answer, err := seat.Offer(rec, &i.way, image.Version)
+	if err == nil && answer == listener.Occupied {
+		if err = i.tellReplaced(seat, rec, image); err == nil {
+			answer, err = seat.Offer(rec, &i.way, image.Version)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("find out what sink %s knows of %s in %s: %w", seat.Name, rec.Key, i.stream, err)
+	}
+	return answer, err
+}
+
+// tellReplaced tells the sink that the object is gone whose name the record's object has. A comparison that is under
+// way would have found it.
+func (i *Informer) tellReplaced(seat *listener.Seat, rec *change.Record, image *change.Image) error {
+	m := missed{
+		of:   checkpoint.Object{Resource: i.way.Resource, Key: rec.Key},
+		asOf: checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: rec.ResourceVersion}.Below(),
+	}
+	var err error
+	if m.last, err = seat.Newest(m.of); err != nil {
+		return err
+	}
+	for _, c := range seat.Comparisons(&i.way) {
+		if c.Namespace == checkpoint.Others || c.Namespace == rec.Key.Namespace {
+			m.snapshot = i.snapshot(seat, c)
+		}
+	}
+	gone := i.gone(&m)
+	if err := i.shapeBehind(gone, image); err != nil {
+		return err
+	}
+	if !listener.Has(m.last, image.Version) {
+		gone.Before = nil
+	}
+	i.Observer.Received(gone)
+	seat.Tell(gone, listener.Deleted(m.of, i.way.Scope, m.last, m.asOf))
+	return nil
+}
+
+// await offers the record to sinks whose queues were full. Where there are others, they wait a moment only, and those
+// that have no room by then leave the watch: they go on from their positions, with one of their own.
+func (i *Informer) await(ctx context.Context, rec *change.Record, image *change.Image, waiting []*listener.Seat) error {
+	var over <-chan time.Time
+	for len(waiting) > 0 {
+		if over == nil && len(waiting) < len(i.seats) {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			over = timer.C
+		}
+		room := waiting[0].Room()
+		answer, err := i.offer(waiting[0], rec, image)
+		if err != nil {
+			return err
+		}
+		if answer != listener.NoRoom {
+			if answer == listener.NotOffered {
+				i.leave(waiting[0])
+			}
+			waiting = waiting[1:]
+			continue
+		}
+		select {
+		case <-room:
+		case <-over:
+			for _, seat := range waiting {
+				i.leave(seat)
+				i.shared.Join(seat.Intake)
+			}
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// leave takes the sink out of the watch; the caller has the turn.
+func (i *Informer) leave(seat *listener.Seat) {
+	i.seat(slices.DeleteFunc(slices.Clone(i.seats), func(other *listener.Seat) bool { return other == seat }))
+}
+
+// seat makes the sinks those of the watch; the caller has the turn.
+func (i *Informer) seat(seats []*listener.Seat) {
+	for _, seat := range i.seats {
+		if !slices.Contains(seats, seat) {
+			i.shared.left(seat)
+		}
+	}
+	i.seats = seats
+}
+
+// bookmark moves the sinks on.
+func (i *Informer) bookmark(version string) {
+	rec := &change.Record{
+		Stream: i.stream, Op: change.Bookmark, ResourceVersion: version, Received: time.Now(), Epoch: i.epoch,
+	}
+	left := i.seats[:0:0]
+	for _, seat := range i.seats {
+		if seat.Bookmark(rec, &i.way) {
+			left = append(left, seat)
+		}
+	}
+	i.seat(left)
+	i.heard = rec.Received
+}
+
+// brings notes the version of what the watch has brought.
+func (i *Informer) brings(version string) {
+	if change.CompareVersions(version, i.brought) > 0 {
+		i.brought = strings.Clone(version)
+		i.seen.forget()
+	}
+}
+
+// record makes the record of an object.
+func (i *Informer) record(op change.Op, object *frame.Object) change.Record {
+	rec := change.Record{
+		Stream: i.stream, Op: op, Key: change.Key{Namespace: object.Namespace, Name: object.Name}, UID: object.UID,
+		ResourceVersion: object.ResourceVersion, Object: object.JSON, Received: time.Now(), Epoch: i.epoch,
+	}
+	if op != change.Deleted { // it says who changed the object last, and not who deleted it
+		rec.Actor = object.Actor
+	}
+	if object.Err != nil {
+		markUnreadable(&rec)
+	}
+	return rec
+}
+
+// shape gives the record the form that all sinks share, and returns what is kept of its object.
+func (i *Informer) shape(rec *change.Record) (image change.Image, err error) {
+	if i.Kept != nil && rec.Op.OfObject() {
+		if image, _, err = i.Kept.Last(i.stream.String(), rec.Key); err != nil {
+			return image, fmt.Errorf("look up the last form of %s in %s: %w", rec.Key, i.stream, err)
+		}
+	}
+	return image, i.shapeBehind(rec, &image)
+}
+
+// shapeBehind gives the record its form, behind what is kept of the object.
+func (i *Informer) shapeBehind(rec *change.Record, image *change.Image) error {
+	i.recall(rec, image)
+	if i.Shape != nil {
+		i.Shape(rec)
+		i.loan.shaped(rec)
+	}
+	i.ignore(rec)
+	if i.Involve == nil {
+		return nil
+	}
+	if err := i.Involve(rec); err != nil {
+		return fmt.Errorf("look up what %s is about: %w", rec.Key, err)
+	}
+	return nil
+}
+
+// recall gives the record the object as it was told last, where that is older, and has its own kept. A Sync record
+// changes nothing, so nothing was before it.
+func (i *Informer) recall(rec *change.Record, image *change.Image) {
+	if i.Kept == nil || !rec.Op.OfObject() {
+		return
+	}
+	rec.Keep = true
+	if follows(rec, image) && rec.Op != change.Sync && image.UID == rec.UID {
+		rec.Before = image.Object
+	}
+}
+
+// note keeps what the record tells of its object, unless something newer is kept.
+func (i *Informer) note(rec *change.Record, image *change.Image) {
+	if i.Kept != nil && follows(rec, image) {
+		i.Kept.Note(rec)
+	}
+}
+
+// follows says whether the record tells what became of what is kept. The delete that a comparison finds has the version
+// of that.
+func follows(rec *change.Record, image *change.Image) bool {
+	order := change.CompareVersions(image.Version, rec.ResourceVersion)
+	return order < 0 || order == 0 && rec.Op == change.Deleted
+}
+
+// snapshot is what records say of the comparison.
+func (i *Informer) snapshot(seat *listener.Seat, c checkpoint.Comparison) *change.Snapshot {
+	version, _, _ := strings.Cut(c.ID, ".")
+	snapshot := &change.Snapshot{
+		ID: c.ID, Reason: cmp.Or(c.Reason, change.Stale), ResourceVersion: version, Epoch: change.ClusterOf(i.epoch),
+		Sinks: []string{seat.Name},
+	}
+	if scope := checkpoint.Scope(c.Namespace); scope != i.way.Scope {
+		snapshot.Limits.Namespace = string(scope)
+	}
+	return snapshot
+}
+
+// missed is the end of an object that no watch tells of.
+type missed struct {
+	of       checkpoint.Object
+	last     checkpoint.Row // what the sink was told last
+	asOf     checkpoint.Point
+	snapshot *change.Snapshot // that finds it, nil where a watch does
+}
+
+// gone is the record of the end, before it is shaped.
+func (i *Informer) gone(m *missed) *change.Record {
+	return &change.Record{
+		Stream: i.stream, Op: change.Deleted, Key: m.of.Key, UID: m.last.UID, ResourceVersion: m.asOf.Version,
+		Received: time.Now(), FinalStateUnknown: true, Snapshot: m.snapshot, Epoch: i.epoch,
+	}
+}
+
+// endOf is the record that tells the sink of the end. What is kept of the object goes with the last sink that is told.
+func (i *Informer) endOf(seat *listener.Seat, m missed) (*change.Record, error) {
+	rec := i.gone(&m)
+	image, err := i.shape(rec)
+	if err != nil {
+		return nil, err
+	}
+	if !listener.Has(m.last, image.Version) {
+		rec.Before = nil
+	}
+	if i.Kept == nil {
+		return rec, nil
+	}
+	for _, other := range i.seats {
+		row, err := other.Newest(m.of)
+		if err != nil || other != seat && row.Exists() {
+			return rec, err
+		}
+	}
+	i.note(rec, &image)
+	return rec, nil
+}
+
+// ignore marks an update that differs in nothing that matters from what was told last. Nothing is ignored while a sink
+// is compared: it may be told of the object by the watch alone.
+func (i *Informer) ignore(rec *change.Record) {
+	told := rec.Filtered || rec.Withheld != "" || rec.Object == nil || rec.Before == nil
+	if i.Ignore != nil && !i.comparer.is && rec.Op == change.Updated && !told && i.Ignore(rec) {
+		rec.Ignored, rec.Before = true, nil
+		if i.Observer.Ignored != nil {
+			i.Observer.Ignored(rec)
+		}
+	}
+	if i.BeforeHidden {
+		rec.Before = nil
+	}
+}
+
+// loan is the object of a frame that goes in line, in memory that the next frame is read into. Rules mostly make
+// another object of it: to copy it before them would take twice the memory of what is in line, and half as much CPU
+// time again (BenchmarkRules). The zero value is none.
+type loan struct {
+	object []byte
+	frames *frame.Reader
+}
+
+// shaped gives the record memory of its own if rules have left it the lent one.
+func (l *loan) shaped(rec *change.Record) {
+	if len(l.object) > 0 && len(rec.Object) > 0 && &rec.Object[0] == &l.object[0] {
+		rec.Object = l.frames.Keep(rec.Object)
+	}
+}

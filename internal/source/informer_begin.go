@@ -1,0 +1,238 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+)
+
+// begin has the sinks go on with the watch that is about to be opened, and returns where that begins, which is the
+// lowest of their positions (rule lowest).
+func (i *Informer) begin(ctx context.Context) (from string, err error) {
+	standing, err := i.standing(ctx)
+	if err != nil {
+		return "", err
+	}
+	i.turns.take()
+	defer i.turns.give()
+	left := i.seats[:0:0]
+	for _, seat := range i.seats {
+		if !seat.IsOffered(i.stream) || seat.IsOver() {
+			continue
+		}
+		i.comparer.release(seat)
+		seat.Begin(&i.way, *standing, i.frame)
+		at := seat.Known(&i.way).From
+		if at.History != standing.Now.History {
+			continue // it is over by now
+		}
+		if left = append(left, seat); from == "" || change.CompareVersions(at.Version, from) < 0 {
+			from = at.Version
+		}
+	}
+	i.seat(left)
+	i.stale, i.forgot = false, ""
+	if len(left) == 0 {
+		return "", errNobody
+	}
+	i.comparer.is = i.compares()
+	if i.from = from; change.CompareVersions(from, i.brought) > 0 {
+		i.brought = from
+	}
+	return from, nil
+}
+
+// errNobody says that the watch has no sink any more.
+var errNobody = errors.New("no sink is given the stream")
+
+// compares says whether a comparison of any sink is under way; the caller has the turn.
+func (i *Informer) compares() bool {
+	for _, seat := range i.seats {
+		if len(seat.Comparisons(&i.way)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// standing is where the server stands. A position means something only in the history that it was reached in: another
+// cluster behind the same address, and an etcd that was restored to the past, begin a new one.
+//
+// A watch from a version that the server has not reached is silent until it gets there, and loses everything in
+// between. The proof is asked for after a failure.
+func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
+	uid := ""
+	if i.ClusterUID != "" {
+		var err error
+		if uid, err = i.origin.cluster(ctx, i.origin.trust.asked()); err != nil {
+			return nil, err
+		}
+	}
+	fresh, highest := false, checkpoint.Point{}
+	known := checkpoint.History(0)
+	i.turns.take()
+	for _, seat := range i.seats {
+		is := seat.Known(&i.way)
+		fresh = fresh || is.From.History == 0
+		known = max(known, is.History)
+		if is.Highest.After(highest) {
+			highest = is.Highest
+		}
+	}
+	brought, p := i.brought, i.proof
+	i.turns.give()
+	ask := i.origin.present
+	if fresh {
+		ask = i.origin.watchable
+	}
+	now, err := ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	epoch, err := i.shared.history(uid, known)
+	if err != nil {
+		return nil, err
+	}
+	behind := highest.History == checkpoint.HistoryOf(epoch) && change.CompareVersions(now, highest.Version) < 0
+	if behind || epoch == i.epoch && i.origin.trust.suspect.Load() && i.origin.refutes(ctx, brought, p) {
+		if epoch, err = i.shared.newHistory(uid, epoch); err != nil {
+			return nil, err
+		}
+	}
+	var why change.Reason
+	if i.forgot != "" {
+		why = i.redefined(ctx)
+	}
+	i.turns.take()
+	defer i.turns.give()
+	if epoch != i.epoch {
+		i.epoch, i.proof, i.brought = epoch, proof{}, ""
+	}
+	standing := &listener.Standing{
+		Now: checkpoint.Point{History: checkpoint.HistoryOf(epoch), Version: now}, Stale: i.stale, Forgot: i.forgot, Why: why,
+	}
+	if i.forgot != "" {
+		if oldest := i.remnant.begin(change.VersionBelow(i.forgot), now); oldest != now {
+			standing.Oldest, standing.Forgot = oldest, oldest
+		}
+	}
+	return standing, nil
+}
+
+// redefined is the reason of a gap of a custom resource whose definition was changed since the last watch that worked,
+// or since the watch that is refused began: the server begins its history of the resource anew then. Other writes of a
+// definition leave its generation. It is as of a question of now.
+func (i *Informer) redefined(ctx context.Context) change.Reason {
+	if !IsCustom(i.stream.Resource.String()) {
+		return change.Gone
+	}
+	client := i.Client
+	fresh := freshness{i.origin.trust.asked(), client.maxAge}
+	now, err := client.defined.get(ctx, fresh, func(ctx context.Context) (*Definitions, error) {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		return readDefinitions(ctx, client.rest.Get().MaxRetries(0))
+	})
+	if err != nil {
+		return change.Gone
+	}
+	one := now.byName[i.stream.Resource.String()]
+	for _, version := range []string{i.origin.watched, i.from} {
+		if version != "" && change.CompareVersions(one.version, version) > 0 && one.generation != i.generation.Load() {
+			i.generation.Store(one.generation)
+			return change.Redefined
+		}
+	}
+	return change.Gone
+}
+
+// frame makes the record of a frame for a sink; the caller has the turn.
+func (i *Informer) frame(seat *listener.Seat, item *checkpoint.Item) *change.Record {
+	c := item.Comparison
+	snapshot := &change.Snapshot{
+		ID: c.ID, Reason: c.Reason, From: item.From.Version, Since: i.heard, ResourceVersion: item.At.Version,
+		Epoch: change.ClusterOf(i.epoch), Sinks: []string{seat.Name},
+	}
+	op := change.SnapshotBegin
+	if item.Kind == checkpoint.Gap {
+		op = change.Gap
+	} else {
+		i.Observer.Reconciling(*i.stream, snapshot)
+		if c.Full {
+			i.fresh[c.ID] = true
+		}
+	}
+	return i.framing(op, snapshot, item.Scope)
+}
+
+// framing makes a record that frames a snapshot of a part of the stream.
+func (i *Informer) framing(op change.Op, snapshot *change.Snapshot, scope checkpoint.Scope) *change.Record {
+	rec := &change.Record{
+		Stream: i.stream, Op: op, ResourceVersion: snapshot.ResourceVersion, Received: time.Now(), Snapshot: snapshot,
+		Epoch: i.epoch,
+	}
+	if scope != i.way.Scope {
+		rec.Key.Namespace, snapshot.Limits.Namespace = string(scope), string(scope)
+	}
+	return rec
+}
+
+// refuse ends the stream for this life where the error says that it must, and announces so. It returns the error.
+func (i *Informer) refuse(ctx context.Context, err error) error {
+	if _, unordered := errors.AsType[*UnorderedError](err); !unordered || i.shared.isRefused() != nil {
+		return err
+	}
+	i.shared.refused.Store(&err)
+	for _, seat := range i.seats {
+		at := seat.Known(&i.way).From
+		if at.Version == "" {
+			continue
+		}
+		gap := change.Snapshot{Reason: change.Stale, From: at.Version, ResourceVersion: at.Version, Sinks: []string{seat.Name}}
+		i.tellUnreadable(seat, gap, err)
+	}
+	return err
+}
+
+// tellUnreadable tells a sink of a gap of the stream for what cannot be read.
+func (i *Informer) tellUnreadable(seat *listener.Seat, gap change.Snapshot, why error) {
+	gap.ID = gap.ResourceVersion + checkpoint.PartSuffix
+	rec := i.framing(change.Gap, &gap, i.way.Scope)
+	rec.Remarks = &change.Remarks{Rejected: change.Unreadable}
+	i.Observer.tellUnreadable(rec, why)
+	i.tellBeside(seat, rec)
+}
+
+// ask notes what is asked for of a sink; the caller has the turn.
+func (i *Informer) ask(seat *listener.Seat, a ask) {
+	way := i.way
+	if a.limits.Namespace != "" {
+		way.Scope = checkpoint.Scope(a.limits.Namespace)
+	}
+	c := &i.comparer
+	is := func(one ask) bool { return one.sink == a.sink && one.limits == a.limits }
+	switch part := a.limits.Name != "" || a.limits.Selector != ""; {
+	case part && a.reason != "":
+		if !slices.Contains(c.chosen, a) {
+			c.chosen = append(c.chosen, a)
+		}
+	case part:
+		if c.chosen = slices.DeleteFunc(c.chosen, is); c.current != nil && is(*c.current) {
+			c.current = nil
+		}
+	case a.reason != "":
+		seat.Ask(&way, a.reason)
+	default:
+		seat.Withdraw(&i.way, string(way.Scope))
+	}
+}
+
+// tellBeside tells a sink of a frame that nothing follows from.
+func (i *Informer) tellBeside(seat *listener.Seat, rec *change.Record) {
+	seat.Tell(rec, checkpoint.Item{Kind: checkpoint.Sync, Resource: i.way.Resource, Scope: i.way.Scope})
+}

@@ -1,0 +1,341 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// reading is a list that is read beside the watch, page by page, in any number of versions. A page that fails is read
+// again: what is told already the sinks' rows say.
+type reading struct {
+	*Informer
+	epoch   string // of the history that is listed
+	scope   checkpoint.Scope
+	parts   []*comparedSink
+	chosen  *ask
+	at      page
+	pageOf  int                 // the number of the watch that the page is read beside
+	oldest  string              // the version of the oldest page
+	start   string              // the joined key after which the page begins
+	last    string              // the joined key that was listed last
+	keys    map[string]struct{} // the joined keys of the page; of the whole list, where that is not sorted
+	synced  map[string]struct{} // those after done that were sent unchanged; of the whole list, where that is not sorted
+	done    string              // the joined key up to which those of a sorted list were sent
+	begun   bool                // the page was begun to be read
+	waiting []frame.Object      // of the page, for the next turn
+	size    int
+	nobody  bool // something is listed of which nobody knows what it is
+	silent  bool // the watch has had nothing to tell for long enough
+}
+
+// comparedSink is a reading as one sink sees it.
+type comparedSink struct {
+	holding
+	of         *reading
+	comparison checkpoint.Comparison
+	snapshot   *change.Snapshot
+	counts     change.Counts
+	pace       pace
+	until      checkpoint.Point // the watch is to bring this before the end
+	suspects   []missing
+}
+
+// missing is a key that the sink has and a list has not. Its pages may be of several versions: what was told after the
+// oldest one the list need not have, and what is gone for that the watch has told when it has passed the newest.
+type missing struct {
+	key            change.Key
+	oldest, newest checkpoint.Point
+}
+
+// take takes an object of the page, and compares those that wait when there are enough.
+func (r *reading) take(ctx context.Context, object *frame.Object) error {
+	r.waiting = append(r.waiting, *object)
+	if r.size += len(object.JSON); len(r.waiting) < turnObjects && r.size < turnBytes {
+		return nil
+	}
+	return r.compare(ctx)
+}
+
+// compare compares the objects that wait, in one turn.
+func (r *reading) compare(ctx context.Context) error {
+	if err := r.Rate.wait(ctx, len(r.waiting)); err != nil {
+		return err
+	}
+	if err := r.awaitSinks(ctx); err != nil {
+		return err
+	}
+	give, err := r.turns.takeIn(ctx)
+	if err != nil {
+		return err
+	}
+	defer give()
+	if err := r.check(); err != nil {
+		return err
+	}
+	for at := range r.waiting {
+		if err := r.compareOne(&r.waiting[at]); err != nil {
+			return err
+		}
+	}
+	clear(r.waiting)
+	r.waiting, r.size = r.waiting[:0], 0
+	return nil
+}
+
+// awaitSinks returns when each sink has room for more. Nobody's turn is held meanwhile, so the watch goes on.
+func (r *reading) awaitSinks(ctx context.Context) error {
+	for _, p := range r.parts {
+		began := time.Now()
+		waited, err := p.Below(ctx, p.pace.limit())
+		if err != nil {
+			return fmt.Errorf("wait for the sinks of a snapshot of %s: %w", r.stream, err)
+		}
+		if waited {
+			p.pace.waited(time.Since(began))
+		}
+	}
+	return nil
+}
+
+// check says what the page is worth: nothing once another watch is open, whose server may speak of another history. The
+// caller has the turn.
+func (r *reading) check() error {
+	r.shared.askedOf(r.seats, r.ask) // for what is withdrawn
+	r.parts = slices.DeleteFunc(r.parts, func(p *comparedSink) bool {
+		on := p.goesOn()
+		if !on {
+			p.leave()
+		}
+		return !on
+	})
+	switch {
+	case len(r.parts) == 0:
+		return errNobody
+	case r.turns.open != r.pageOf:
+		return errWatchEnded
+	case r.Informer.epoch != r.epoch:
+		return errNobody
+	}
+	return nil
+}
+
+// goesOn says whether the comparison is still under way.
+func (p *comparedSink) goesOn() bool {
+	if p.of.chosen != nil {
+		return !p.IsOver() && p.of.comparer.current == p.of.chosen
+	}
+	is := func(c checkpoint.Comparison) bool { return c.ID == p.comparison.ID }
+	return slices.ContainsFunc(p.Comparisons(&p.of.way), is) && slices.Contains(p.of.seats, p.Seat)
+}
+
+// leave ends what is not over of the sink's snapshot. What is held was compared, and would be found again. The caller
+// has the turn.
+func (p *comparedSink) leave() {
+	r := p.of
+	if slices.Contains(r.seats, p.Seat) {
+		p.release(false)
+	}
+	p.held = nil // elsewhere another informer finds it
+	if r.Observer.Abandoned != nil && p.comparison.Full {
+		r.Observer.Abandoned(*r.stream, p.snapshot)
+	}
+}
+
+// compareOne compares an object with what each sink was told last of its key. The caller has the turn.
+func (r *reading) compareOne(object *frame.Object) error {
+	if object.Name == "" {
+		r.listedNobody(cmp.Or(object.Err, errNoName))
+		return nil
+	}
+	if err := r.origin.versions.check(object, r.at.exactly); err != nil {
+		return err
+	}
+	key := change.Key{Namespace: object.Namespace, Name: object.Name}
+	joined := key.String()
+	if !r.origin.unsorted.Load() && joined <= r.last {
+		return errUnsorted
+	}
+	r.last = joined
+	r.keys[joined] = struct{}{}
+	for _, p := range r.parts {
+		if err := p.compare(object, key); err != nil {
+			return err
+		}
+	}
+	r.synced[joined] = struct{}{}
+	return nil
+}
+
+// listedNobody is for an item of which not even the name can be told. What a sink has at its place in the list may be
+// it, so nothing there is told to be gone.
+func (r *reading) listedNobody(why error) {
+	for _, p := range r.parts {
+		if !r.nobody {
+			gap := change.Snapshot{Reason: change.Policy, From: p.snapshot.From, ResourceVersion: p.snapshot.ResourceVersion}
+			r.tellUnreadable(p.Seat, gap, why)
+		}
+	}
+	r.nobody = true
+}
+
+// compare judges a listed object.
+func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
+	r := p.of
+	of := checkpoint.Object{Resource: r.way.Resource, Key: key}
+	last, err := p.newest(of)
+	if err != nil {
+		return err
+	}
+	history := checkpoint.HistoryOf(r.epoch)
+	listed := listener.Listed{
+		UID: object.UID, At: checkpoint.Point{History: history, Version: object.ResourceVersion},
+		List: checkpoint.Point{History: history, Version: p.snapshot.ResourceVersion}, Position: p.Passed(r.way.Resource, key.Namespace),
+	}
+	switch listener.Judge(&listed, last) {
+	case listener.Left:
+		if listed.At.After(p.until) {
+			p.until = listed.At
+		}
+	case listener.Unchanged:
+		_, sent := r.synced[key.String()]
+		if sent = sent || key.String() <= r.done && !r.origin.unsorted.Load(); p.comparison.Full && !sent {
+			return p.emit(change.Sync, object, last)
+		}
+	case listener.Another:
+		if err := p.emitGone(of, last, listed.At.Below()); err != nil {
+			return err
+		}
+		last = checkpoint.Row{}
+		return p.emit(change.Replaced, object, last)
+	case listener.Changed:
+		return p.emit(change.Replaced, object, last)
+	}
+	return nil
+}
+
+// newest is what the sink was told last of the object.
+func (p *comparedSink) newest(of checkpoint.Object) (checkpoint.Row, error) {
+	p.meets(of.Key)
+	last, err := p.Newest(of)
+	if err != nil {
+		err = fmt.Errorf("find out what sink %s knows of %s in %s: %w", p.Name, of.Key, p.of.stream, err)
+	}
+	return last, err
+}
+
+// emit tells the sink of a listed object.
+func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.Row) error {
+	r := p.of
+	rec := new(change.Record)
+	*rec = r.record(op, object)
+	rec.Snapshot = p.snapshot
+	image, err := r.shape(rec)
+	if err != nil {
+		return err
+	}
+	if !listener.Has(last, image.Version) {
+		rec.Before = nil
+	}
+	r.Observer.tellUnreadable(rec, object.Err)
+	item := checkpoint.Item{
+		Kind: checkpoint.Told, Resource: r.way.Resource, Scope: r.way.Scope,
+		At:  checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: rec.ResourceVersion},
+		Key: rec.Key, UID: rec.UID,
+	}
+	if op == change.Sync {
+		item.Kind, item.Comparison = checkpoint.Sync, p.comparison
+		p.counts.Synced++
+	} else {
+		p.counts.Replaced++
+		if !rec.Filtered {
+			p.corrected(change.Correction{
+				Op: change.Replaced, Key: rec.Key, UID: rec.UID, Version: rec.ResourceVersion,
+				Had: last.UID, HadVersion: last.At.Version,
+			})
+		}
+	}
+	r.Observer.Received(rec)
+	p.hold(rec, item)
+	r.note(rec, &image)
+	return nil
+}
+
+// emitGone tells the sink that its object is gone, as of the point.
+func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf checkpoint.Point) error {
+	r := p.of
+	rec, err := r.endOf(p.Seat, missed{of, last, asOf, p.snapshot})
+	if err != nil {
+		return err
+	}
+	p.counts.Deleted++
+	if !rec.Filtered {
+		p.corrected(change.Correction{Op: change.Deleted, Key: of.Key, Had: last.UID, HadVersion: last.At.Version})
+	}
+	r.Observer.Received(rec)
+	p.hold(rec, listener.Deleted(of, r.way.Scope, last, asOf))
+	return nil
+}
+
+// corrected tells of a difference that no watch told of: every one that a full snapshot finds, but where the sink's log
+// has lost what it was told. The other sinks are compared as well.
+func (p *comparedSink) corrected(c change.Correction) {
+	if c.Reason = p.comparison.Reason; !c.Reason.Full() || c.Reason == change.Lost {
+		return
+	}
+	p.of.Observer.Corrected(*p.of.stream, c)
+	p.of.shared.drifted(&p.of.way, func(sink *listener.Intake) bool {
+		return slices.ContainsFunc(p.of.parts, func(other *comparedSink) bool { return other.Intake == sink })
+	})
+}
+
+// settleOne tells of one, unless the watch has not passed the list. The caller has the turn.
+func (p *comparedSink) settleOne(s missing) (isOpen bool, err error) {
+	r := p.of
+	of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
+	last, err := p.newest(of)
+	switch {
+	case err != nil, listener.Settle(s.oldest, s.newest, last) != listener.Ended:
+		return false, err
+	case !r.silent && s.newest.After(p.Passed(r.way.Resource, s.key.Namespace)):
+		return true, nil
+	}
+	return false, p.emitGone(of, last, listener.AsOf(s.newest, last))
+}
+
+// tryEnd tells the sink of the end, where nothing is open. The caller has the turn.
+func (p *comparedSink) tryEnd() (over bool) {
+	r := p.of
+	if len(p.suspects) > 0 || p.until.Version != "" && !r.silent && !p.reached() {
+		return false
+	}
+	p.release(true)
+	snapshot := *p.snapshot
+	snapshot.Counts = p.counts
+	end := r.framing(change.SnapshotEnd, &snapshot, r.scope)
+	if r.chosen != nil {
+		end = r.framing(change.SnapshotEnd, &snapshot, r.way.Scope)
+		limits := &r.chosen.limits
+		p.Tell(end, checkpoint.Item{
+			Kind: checkpoint.End, Resource: r.way.Resource, Scope: r.way.Scope, Comparison: p.comparison,
+			Key: change.Key{Namespace: limits.Namespace, Name: limits.Name}, Selection: &limits.Selector,
+		})
+	} else {
+		p.End(&r.way, p.comparison, end)
+	}
+	r.Observer.Reconciled(*r.stream, &snapshot)
+	return true
+}
+
+// reached says whether the watch has brought what the list has left to it.
+func (p *comparedSink) reached() bool {
+	at := p.Known(&p.of.way).From
+	return !p.until.After(at) || change.CompareVersions(p.of.brought, p.until.Version) >= 0
+}

@@ -1,0 +1,426 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
+)
+
+// run reads until ctx ends, or no sink is left. It starts the Reflector's goroutines and returns when they are gone.
+func (i *Informer) run(ctx context.Context) {
+	// The Reflector logs each failure again and again; the observer hears of them instead.
+	ctx = klog.NewContext(ctx, logr.Discard())
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	i.turns.take()
+	i.end = end
+	i.turns.give()
+	discard := logr.Discard()
+	w := &watching{Informer: i, permit: permit{gate: i.Gate}}
+	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watchAside}}
+	reflector := cache.NewReflectorWithOptions(through, nil, nopStore{}, cache.ReflectorOptions{
+		Logger: &discard, Name: i.stream.String(), TypeDescription: i.stream.String(), Backoff: i.retries,
+	})
+	reflector.RunWithContext(ctx)
+	w.opening.Wait()
+	i.comparer.wait()
+	w.permit.giveBack()
+}
+
+// watching is what the Reflector lists and watches through.
+type watching struct {
+	*Informer
+	permit   permit
+	opening  sync.WaitGroup // the Reflector does not wait for it
+	endings  endings
+	refusals refusals
+	stop     context.CancelFunc // of the watch that is open
+	stopMu   sync.Mutex
+}
+
+// list answers with an empty list: "nothing new". So the Reflector, which lists at each start and after many kinds of
+// watch error, costs nothing.
+func (w *watching) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	version := "1"
+	w.turns.take()
+	if w.brought != "" {
+		version = w.brought
+	}
+	w.turns.give()
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, ctx.Err()
+}
+
+// watchAside is watch in a goroutine that ends with it. To open a watch takes a deep stack for a moment, and the
+// Reflector's goroutine, which then waits for as long as the watch lives, would keep it: 8 KiB a stream.
+func (w *watching) watchAside(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
+	w.opening.Add(1)
+	defer w.opening.Done()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = w.beyondOutage(ctx, func() (err error) {
+			opened, err = w.watch(ctx, options)
+			return err
+		})
+		if err != nil {
+			w.permit.giveBack()
+		}
+	}()
+	<-done
+	if errors.Is(err, errNobody) {
+		w.end()
+	}
+	return opened, err
+}
+
+// watch opens a watch at the lowest position of the sinks.
+func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if refused := w.shared.isRefused(); refused != nil {
+		w.fail(ctx, refused)
+		return nil, refused
+	}
+	if err := w.believeOrAsk(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.permit.enter(ctx, w.precedence()); err != nil {
+		return nil, err
+	}
+	defer w.permit.giveBack()
+	if err := w.moveQuiet(ctx); err != nil {
+		return nil, err
+	}
+	from, err := w.begin(ctx)
+	if err != nil {
+		if !errors.Is(err, errNobody) {
+			w.turns.take()
+			err = w.refuse(ctx, err)
+			w.turns.give()
+			w.fail(ctx, err)
+		}
+		return nil, err
+	}
+	return w.open(ctx, from, options.TimeoutSeconds)
+}
+
+// precedence is the stream's.
+func (w *watching) precedence() precedence {
+	if isBuiltIn(w.stream.Resource) {
+		return builtInFirst
+	}
+	w.turns.take()
+	defer w.turns.give()
+	for _, seat := range w.seats {
+		if at := seat.Known(&w.way).From; at.Version != "" {
+			return knownNext
+		}
+	}
+	return othersLast
+}
+
+// believeOrAsk judges that the position is gone, where a server said so: the sinks that stand there are told of a gap,
+// or the next watch is asked for at another server.
+func (w *watching) believeOrAsk(ctx context.Context) error {
+	refused := w.refusals.newest.Load()
+	if refused == nil {
+		return nil
+	}
+	if !refused.convinces(w.Client.servers(ctx)) {
+		w.permit.giveBack()
+		select {
+		case <-time.After(refusalPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		w.Client.redial(ctx, refused.last)
+		return nil
+	}
+	w.refusals.newest.Store(nil)
+	w.Observer.Failed(*w.stream, refused.err)
+	w.turns.take()
+	w.forgot = change.VersionAbove(w.from)
+	w.turns.give()
+	if !w.endings.isFirstGone() {
+		return errReconcileDue()
+	}
+	return nil
+}
+
+// open opens a watch from the version. What is read beside it ends with run.
+func (w *watching) open(run context.Context, from string, seconds *int64) (watch.Interface, error) {
+	ctx, stop := context.WithCancel(run)
+	w.turns.take()
+	w.seen.settle()
+	w.turns.give()
+	body, err := w.origin.collection.watch(ctx, from, w.silence.limit(seconds))
+	if err != nil {
+		stop()
+		if !w.noteGone(err) {
+			w.fail(ctx, err)
+		}
+		return nil, err
+	}
+	w.stopMu.Lock()
+	w.stop = stop
+	w.stopMu.Unlock()
+	w.Observer.Watching(*w.stream, from)
+	stood, cut := w.origin.version, w.origin.collection.options()
+	cut.Lend = w.Shape != nil
+	d := &feed{
+		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(), began: time.Now(), watch: ctx,
+	}
+	w.comparer.wake(run)
+	d.ended = func(frames int, orderly bool, took time.Duration) {
+		stop()
+		w.watchEnded(frames, orderly, took, stood)
+	}
+	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
+	opened := watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter)
+	return &stoppable{opened, sync.OnceFunc(d.stopped)}, nil
+}
+
+// endWatch ends the watch that is open.
+func (w *watching) endWatch() {
+	w.stopMu.Lock()
+	defer w.stopMu.Unlock()
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+// noteGone notes that the position is unavailable, where the error says so: before the next watch it is judged.
+func (w *watching) noteGone(err error) bool {
+	if !isGone(err) {
+		return false
+	}
+	w.origin.trust.doubt()
+	w.remnant.gone(err)
+	w.refusals.note(err, time.Now())
+	return true
+}
+
+// watchEnded takes a watch that ended, which began when the server stood at the version.
+func (w *watching) watchEnded(frames int, orderly bool, took time.Duration, version string) {
+	w.origin.trust.forgetAnswers()
+	if w.remnant.ended(took); took >= time.Second {
+		w.refusals.newest.Store(nil)
+		w.origin.watched = version
+	}
+	if w.endings.ended(frames, orderly, took) {
+		w.turns.take()
+		w.stale = true
+		w.turns.give()
+	}
+	w.silence.note(frames == 0 && orderly, took, version)
+}
+
+// beyondOutage does what needs the server. Where nobody answers it waits until somebody does, and does it once more: a
+// server that answers that question and not this one is left to the Reflector's backoff.
+func (w *watching) beyondOutage(ctx context.Context, do func() error) error {
+	err := do()
+	if !isUnreachable(err) || ctx.Err() != nil {
+		return err
+	}
+	w.permit.giveBack()
+	for {
+		err := w.Client.awaitAnswer(ctx)
+		if err == nil {
+			return do()
+		}
+		w.fail(ctx, err)
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// fail tells the observer, unless the failure is only our own stop.
+func (w *watching) fail(ctx context.Context, err error) {
+	w.origin.trust.suspect.Store(true)
+	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
+		w.origin.trust.forgetAnswers()
+	}
+	if apierrors.IsNotFound(err) {
+		w.Client.redial(ctx, time.Time{}) // another server may serve it
+	}
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		w.Observer.Failed(*w.stream, err)
+	}
+}
+
+// feed is the watch.Decoder over the raw bytes of a watch. It gives the records to the sinks itself, in the goroutine
+// that has just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more
+// than all else that is done for them. The Reflector learns of a watch that it has begun, and how it ended.
+type feed struct {
+	*watching
+	ctx    context.Context // of the informer
+	watch  context.Context // it ends when the watch is stopped
+	body   io.ReadCloser
+	frames *frame.Reader
+	ended  func(frames int, orderly bool, took time.Duration)
+	over   bool // the position is gone, and the Reflector is not told of it
+
+	number int       // of the watch
+	began  time.Time // when it was asked for
+
+	// the turn guards the following
+	count   int           // frames
+	orderly bool          // the server has ended the watch
+	took    time.Duration // until then
+	closed  bool
+}
+
+// Decode gives the records of the watch to the sinks. It returns the first frame, as a bookmark, so that the Reflector
+// knows a watch that works; an error that the server sends; and the end. It blocks until there is one of these. A watch
+// that was stopped ends as it should: the Reflector opens the next one at once. So does one whose position is gone:
+// what follows of that is found out before the next one.
+func (d *feed) Decode() (watch.EventType, runtime.Object, error) {
+	if d.over {
+		return "", nil, io.EOF
+	}
+	for {
+		f, err := d.frames.Next()
+		if err != nil {
+			return "", nil, d.finish(err)
+		}
+		first := d.take(&f)
+		if d.watch.Err() != nil {
+			return "", nil, io.EOF
+		}
+		switch {
+		case f.Type == frame.Error:
+			return d.failed(&f)
+		case first:
+			d.refusals.newest.Store(nil) // the position has a server
+			version := metav1.ObjectMeta{ResourceVersion: strings.Clone(f.Object.ResourceVersion)}
+			return watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: version}, nil
+		}
+	}
+}
+
+// failed takes an error that the server sends.
+func (d *feed) failed(f *frame.Frame) (watch.EventType, runtime.Object, error) {
+	status, err := decodeStatus(f.Status)
+	if err != nil {
+		return "", nil, d.finish(err)
+	}
+	failure := apierrors.FromObject(status)
+	if d.over = d.noteGone(failure); d.over {
+		return watch.Bookmark, &metav1.PartialObjectMetadata{}, nil // the Reflector takes this for a watch that works
+	}
+	d.Observer.Failed(*d.stream, failure)
+	return watch.Error, status, nil
+}
+
+// finish notes how the watch ended, and when, unless it was closed. For its turn it may wait long. No position can be
+// gone on with where what cannot be read stands at it for the second time.
+func (d *feed) finish(err error) error {
+	took := time.Since(d.began)
+	d.turns.take()
+	defer d.turns.give()
+	if !d.closed && err == io.EOF {
+		d.orderly, d.took = true, took
+	}
+	d.turns.closed(d.number)
+	switch {
+	case d.watch.Err() != nil:
+		return io.EOF
+	case err != io.EOF:
+		d.origin.trust.doubt()
+		d.stale = d.stale || d.endings.broke(d.brought, frame.IsUnreadable(err))
+		d.Observer.Failed(*d.stream, fmt.Errorf("read the watch of %s: %w", d.stream, err))
+	}
+	return err
+}
+
+// take gives the frame's record to the sinks, and says whether it is the watch's first. What comes after a record that
+// could not be judged is left out: the watch is being ended, and the positions stay where the next one continues.
+func (d *feed) take(f *frame.Frame) (first bool) {
+	d.turns.take()
+	defer d.turns.give()
+	d.count++
+	if f.Type == frame.Error || d.closed || d.watch.Err() != nil {
+		return d.count == 1
+	}
+	if err := d.push(f); err != nil && d.ctx.Err() == nil {
+		err = d.refuse(d.ctx, err)
+		d.Observer.Failed(*d.stream, err)
+		d.stale = true
+		d.endWatch()
+	}
+	if len(d.seats) == 0 {
+		d.end()
+	} else {
+		d.tryJoin()
+	}
+	return d.count == 1
+}
+
+func (d *feed) push(f *frame.Frame) error {
+	defer d.turns.signal()
+	version := f.Object.ResourceVersion
+	if f.Type == frame.Bookmark {
+		d.silence.bookmarked = true
+		if !change.IsVersion(version) {
+			return d.origin.versions.unordered("a bookmark has the resourceVersion %.40q", version)
+		}
+		d.brings(version)
+		d.bookmark(strings.Clone(version))
+		return nil
+	}
+	if err := d.origin.versions.check(&f.Object, ""); err != nil {
+		return err
+	}
+	d.brings(version)
+	rec := d.record(opOf(f.Type), &f.Object)
+	again := version == d.brought && d.seen.has(&rec)
+	if err := d.seen.add(&rec, d.number); err != nil {
+		return d.origin.versions.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)
+	}
+	if d.Shape != nil {
+		d.loan = loan{rec.Object, d.frames}
+		defer func() {
+			d.loan = loan{}
+			d.seen.settle()
+		}()
+	}
+	if !again {
+		d.Observer.tellUnreadable(&rec, f.Object.Err)
+	}
+	rec.Beside = rec.Op == change.Updated && d.comparer.is
+	err := d.tell(d.ctx, &rec, again)
+	d.proof = proofOf(&rec)
+	return err
+}
+
+// Close ends a Decode that is waiting for the server. watch.StreamWatcher calls it once.
+func (d *feed) Close() { d.body.Close() }
+
+// stopped waits for a record that is going in line: none follows, so that whoever ended the watch may go on with the
+// stream (I3).
+func (d *feed) stopped() {
+	d.turns.take()
+	d.closed = true
+	frames, orderly, took := d.count, d.orderly, d.took
+	if !orderly {
+		took = time.Since(d.began)
+	}
+	d.turns.closed(d.number)
+	d.turns.give()
+	d.ended(frames, orderly, took)
+}

@@ -1,0 +1,273 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// images are the objects as they were told last.
+type images struct {
+	sync.Mutex // guards the following
+	byKey      map[change.Key]change.Image
+}
+
+// Last is Kept's.
+func (i *images) Last(_ string, key change.Key) (change.Image, bool, error) {
+	i.Lock()
+	defer i.Unlock()
+	image, found := i.byKey[key]
+	return image, found && image.Object != nil, nil
+}
+
+// Note is Kept's.
+func (i *images) Note(rec *change.Record) {
+	if object, changed := rec.Keeps(); changed {
+		i.Lock()
+		defer i.Unlock()
+		i.byKey[rec.Key] = change.Image{UID: rec.UID, Version: rec.ResourceVersion, Object: object}
+	}
+}
+
+// keep makes the streams keep objects, and those that the server has be kept already. Updates to the versions do not
+// matter.
+func (r *rig) keep(objects []string, ignored ...string) *images {
+	kept := &images{byKey: map[change.Key]change.Image{}}
+	for _, text := range objects {
+		name, version, _ := parts(text)
+		kept.byKey[keyOf(name)] = change.Image{UID: "uid-" + name, Version: fmt.Sprint(version), Object: []byte(items(text)[0])}
+	}
+	r.config = func(config *Config) {
+		config.Kept = kept
+		if len(ignored) > 0 {
+			config.Ignore = func(rec *change.Record) bool {
+				return strings.Contains(strings.Join(ignored, " "), rec.ResourceVersion+" behind "+versionOf(rec.Before))
+			}
+		}
+	}
+	return kept
+}
+
+// TestI4WhatChangesSaysHowTheObjectWas: the watch, and what a comparison finds. One that was made again has nothing
+// before it, nor has one that was told before objects were kept, which the next list mends.
+func TestI4WhatChangesSaysHowTheObjectWas(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.has("lake", 90, "again 30", "changed 20", "gone 15", "late 12", "same 10")
+		kept := r.keep([]string{"again 30", "changed 20", "gone 15", "same 10"})
+		r.server.do("same 10", "late 12", "changed 25", "again 40 later")
+		r.server.forget(100)
+		r.start("lake")
+		r.ask("lake", change.Resync, change.Limits{})
+		r.do("a 101", "a 102", "-a 103", "a 104 u2", "late 105")
+		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "deleted again 39 unseen after 30", "replaced again 40", "replaced changed 25 after 20",
+			"deleted gone 15 unseen after 15 last", "snapshot.end 100 gone", "snapshot.begin 100 resync", "sync again 40", "sync changed 25",
+			"sync late 12", "sync same 10 last", "snapshot.end 100 resync",
+			"added a 101", "updated a 102 after 101", "deleted a 103 after 102", "added a 104", "updated late 105 after 12")
+		if image := kept.byKey[keyOf("again")]; image.UID != "later" || versionOf(image.Object) != "40" {
+			t.Errorf("kept is %+v", image)
+		}
+		if _, found, _ := kept.Last("pods", keyOf("gone")); found {
+			t.Error("what is gone is kept")
+		}
+	})
+}
+
+// TestI2WhatIsIgnoredMovesThePositionAndIsNobodys: what is kept stays what was told last, and a delete is told. Of b
+// nothing is kept, so it is told.
+func TestI2WhatIsIgnoredMovesThePositionAndIsNobodys(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100, "b 20")
+		r.keep(nil, "102 behind 101", "105 behind 104", "103 behind")
+		r.start("lake")
+		r.do("a 101", "a 102", "b 103", "a 104", "a 105")
+		r.want("lake", "added a 101", "updated b 103", "updated a 104 after 101")
+		r.stands("lake", "104")
+		r.do("-a 106")
+		r.want("lake", "deleted a 106 after 104")
+	})
+}
+
+// TestI4NothingIsIgnoredBesideASnapshot: the sink that it is for may hear of the object from the watch alone, and what
+// a snapshot finds is told. A gap behind what was ignored hides nothing: what is as it was ignored is known, and what
+// has changed since is told, though nothing in it matters.
+func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.has("lake", 90, "a 20", "b 85", "c 85", "d 85") // b, c and d were ignored at last
+		r.keep([]string{"a 20", "b 80", "c 80", "d 80"}, "101 behind 20", "95 behind 80", "105 behind 101")
+		r.server.do("a 20", "b 95", "c 85")
+		r.server.forget(100)
+		late := make(chan struct{})
+		r.server.answer = func(kind string, _ url.Values) *http.Response {
+			if kind == "list" {
+				<-late
+			}
+			return nil
+		}
+		r.start("lake")
+		r.do("a 101")
+		close(late)
+		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "updated a 101 after 20", "replaced b 95 after 80",
+			"deleted d 85 unseen after 80 last", "snapshot.end 100 gone")
+		r.do("a 105")
+		r.want("lake")
+	})
+}
+
+// TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell: with the last state, and in the snapshot that is under way. A
+// sink that was told nothing of an object hears of nothing before it.
+func TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.has("lake", 90, "a 20")
+		kept := r.keep([]string{"a 20", "b 30"})
+		observed := r.config
+		var ends []*change.Record
+		r.config = func(config *Config) {
+			observed(config)
+			config.Observer.Received = func(rec *change.Record) {
+				if rec.FinalStateUnknown {
+					ends = append(ends, rec)
+				}
+			}
+		}
+		r.server.do("a 95 u2", "b 30")
+		r.server.forget(100)
+		late := make(chan struct{})
+		r.server.answer = func(kind string, _ url.Values) *http.Response {
+			if kind == "list" {
+				<-late
+			}
+			return nil
+		}
+		r.start("lake")
+		r.do("a 101 u2", "b 102")
+		close(late)
+		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "deleted a 100 unseen after 20", "updated a 101", "updated b 102",
+			"snapshot.end 100 gone")
+		if len(ends) != 1 || ends[0].Snapshot == nil || ends[0].Snapshot.Reason != change.Gone {
+			t.Errorf("the ends that no watch told of are %+v", ends)
+		}
+		if image := kept.byKey[keyOf("a")]; image.UID != "u2" || versionOf(image.Object) != "101" {
+			t.Errorf("kept is %+v", image)
+		}
+	})
+}
+
+// TestWhatIsKeptForRulesAloneIsNotTold.
+func TestWhatIsKeptForRulesAloneIsNotTold(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100, "a 20")
+		r.keep([]string{"a 20"})
+		kept := r.config
+		r.config = func(config *Config) { kept(config); config.BeforeHidden = true }
+		r.start("lake")
+		r.do("a 101")
+		r.want("lake", "updated a 101")
+	})
+}
+
+// TestI4AnUpdateBesideASnapshotMayBeTheFirstOfTheObject: rules that tell of no updates learn so.
+func TestI4AnUpdateBesideASnapshotMayBeTheFirstOfTheObject(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.server.do("a 10", "b 20")
+		r.config = func(config *Config) {
+			config.Shape = func(rec *change.Record) {
+				if rec.Op == change.Updated && !rec.Beside {
+					rec.Filtered, rec.Object = true, nil
+				}
+			}
+		}
+		late := make(chan struct{})
+		r.server.answer = func(kind string, _ url.Values) *http.Response {
+			if kind == "list" {
+				<-late
+			}
+			return nil
+		}
+		r.start("lake")
+		r.do("a 101")
+		close(late)
+		r.want("lake", "snapshot.begin 100 initial", "updated a 101", "replaced b 20 last", "snapshot.end 100 initial")
+		r.do("a 102", "c 103")
+		r.want("lake", "added c 103")
+	})
+}
+
+// TestI3WhatRulesLeaveLasts: the objects of a watch are read into the same memory where there are rules, and yet each
+// record has its own, behind all others.
+func TestI3WhatRulesLeaveLasts(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100)
+		var records []*change.Record
+		r.config = func(config *Config) {
+			config.Shape = func(rec *change.Record) {
+				switch rec.Key.Name {
+				case "b":
+					rec.Object = append([]byte("cut "), rec.Object...)
+				case "c":
+					rec.Filtered, rec.Object = true, nil
+				}
+			}
+			config.Observer.Received = func(rec *change.Record) { records = append(records, rec) }
+		}
+		r.start("lake")
+		for i := range 40 {
+			r.server.do(fmt.Sprintf("%c %d", 'a'+i%5, 101+i))
+		}
+		r.pass(time.Second)
+		if len(records) != 40 {
+			t.Fatalf("%d records were told", len(records))
+		}
+		for i, rec := range records {
+			if !rec.Filtered && versionOf(rec.Object) != fmt.Sprint(101+i) || strings.HasPrefix(string(rec.Object), "cut ") != (rec.Key.Name == "b") {
+				t.Errorf("%s %s has the object %q", rec.Key.Name, rec.ResourceVersion, rec.Object)
+			}
+		}
+	})
+}
+
+// failsOnce is Kept whose disk fails while the object is looked up for the first time.
+type failsOnce struct {
+	*images
+	name   string
+	failed bool
+}
+
+// Last is Kept's.
+func (f *failsOnce) Last(stream string, key change.Key) (change.Image, bool, error) {
+	if key.Name == f.name && !f.failed {
+		f.failed = true
+		return change.Image{}, false, errors.New("the disk fails")
+	}
+	return f.images.Last(stream, key)
+}
+
+// TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing: the page is read again, and not the one behind it in its place,
+// nor is a list that begins again taken for one without an order.
+func TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing(t *testing.T) {
+	for _, name := range []string{"p000", "p001", "p005", "p006"} {
+		play(t, 100, func(r *rig) {
+			names := many(7)
+			r.has("lake", 90, names...)
+			kept := r.keep(names)
+			r.config = func(config *Config) { config.Kept = &failsOnce{images: kept, name: name} }
+			r.server.do(names...)
+			r.server.do("-p001 95", "-p005 96", "-p006 97", "p000 98", "100")
+			r.server.forget(100)
+			r.server.pageSize = 3
+			r.start("lake")
+			r.pass(time.Minute)
+			r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "replaced p000 98 after 1", "deleted p001 2 unseen after 2",
+				"deleted p005 6 unseen after 6", "deleted p006 7 unseen after 7 last", "snapshot.end 100 gone")
+			if r.informer.informers[0].origin.unsorted.Load() {
+				t.Errorf("%s: it is taken for a list without an order", name)
+			}
+		})
+	}
+}

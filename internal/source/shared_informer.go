@@ -1,0 +1,258 @@
+package source
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/listener"
+)
+
+// SharedInformer is the life of one resource's stream, as client-go's is that of a resource: one Informer that all
+// sinks share, and others for those that are not where it stands. Whoever follows the server's discovery tells it:
+// Serve and End return at once, and may be called from any goroutine.
+//
+// A resource is the same in each of its versions, so a stream goes on in another version where it was.
+type SharedInformer struct {
+	common
+	config Config
+
+	// guarded by mu
+	version   string // to read; "" is to wait
+	over      bool   // the resource is gone, as of
+	at        string // this resourceVersion
+	stop      context.CancelFunc
+	informers []*Informer
+}
+
+// NewSharedInformer is one that is not running, and waits until it is told what is served.
+func NewSharedInformer(config Config) *SharedInformer {
+	config.generation = new(atomic.Int64)
+	s := &SharedInformer{config: config, stop: func() {}}
+	s.histories, s.woken, s.given = config.Histories, make(chan struct{}, 1), map[*listener.Intake]*listener.Seat{}
+	return s
+}
+
+// Serve says that the resource is served, and to be read in the version.
+func (s *SharedInformer) Serve(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version != version {
+		s.version = version
+		s.stop()
+	}
+}
+
+// Define says of which generation the resource's definition is, where that is not known yet.
+func (s *SharedInformer) Define(generation int64) { s.config.generation.CompareAndSwap(0, generation) }
+
+// End says that the resource's definition was deleted before the version. The sinks are told so, and the stream is over
+// then.
+func (s *SharedInformer) End(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over, s.at = true, version
+	s.stop()
+}
+
+// Run reads for the sinks until ctx ends, or the resource is gone and the sinks know it: over is true then.
+func (s *SharedInformer) Run(ctx context.Context, sinks []*listener.Intake) (over bool) {
+	for ctx.Err() == nil {
+		now, stop := context.WithCancel(ctx)
+		s.mu.Lock()
+		s.stop = stop
+		version, over, at := s.version, s.over, s.at
+		s.mu.Unlock()
+		switch {
+		case over:
+			stop()
+			return s.retire(ctx, sinks, at)
+		case version == "":
+			<-now.Done()
+		default:
+			s.turn(now, version, sinks)
+		}
+		stop()
+	}
+	return false
+}
+
+// turn reads the stream in the version until ctx ends.
+func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*listener.Intake) {
+	stream := s.config.Stream
+	stream.Resource.Version = version
+	var informers sync.WaitGroup
+	defer informers.Wait()
+	first := those(sinks, func(sink *listener.Intake) bool { return sink.IsOffered(&stream) })
+	s.mu.Lock()
+	s.arrived = slices.DeleteFunc(s.arrived, func(sink *listener.Intake) bool { return slices.Contains(first, sink) })
+	s.mu.Unlock()
+	start := func(sinks []*listener.Intake, apart bool) {
+		if i := s.newInformer(&stream, sinks); i != nil {
+			if apart {
+				s.mu.Lock()
+				i.alone = sinks[0]
+				s.mu.Unlock()
+			}
+			informers.Go(func() { s.run(ctx, i, apart) })
+		}
+	}
+	start(first, false)
+	for {
+		for _, sink := range s.arrivals() {
+			if sink.IsOffered(&stream) && !s.has(sink) {
+				start([]*listener.Intake{sink}, true)
+			}
+		}
+		select {
+		case <-s.woken:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// those are the sinks of which is says so.
+func those(sinks []*listener.Intake, is func(*listener.Intake) bool) (all []*listener.Intake) {
+	for _, sink := range sinks {
+		if is(sink) {
+			all = append(all, sink)
+		}
+	}
+	return all
+}
+
+// run runs the informer. A sink that is apart is given the stream when half of its queue is free.
+func (s *SharedInformer) run(ctx context.Context, i *Informer, apart bool) {
+	defer s.remove(i)
+	if apart {
+		for _, seat := range i.seats {
+			if _, err := seat.Below(ctx, 1<<62); err != nil {
+				return
+			}
+		}
+	}
+	i.run(ctx)
+}
+
+// newInformer is one for the sinks, nil where there is none.
+func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake) *Informer {
+	i := &Informer{
+		Config: &s.config, shared: &s.common, stream: stream, turns: newTurns(), silence: silence{least: minSilence},
+		retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{},
+		way: listener.Way{
+			Resource: stream.Resource.String(), Scope: checkpoint.ScopeOf(stream), Selection: s.config.Selection.String(),
+		},
+	}
+	i.origin.collection = collection{s.config.Client, *stream, s.config.Selection, s.config.Keep}
+	i.origin.versions.stream = stream
+	i.comparer.read = i.readAll
+	i.tryJoin = func() { s.tryJoin(i) }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sink := range sinks {
+		if seat, offered := sink.Seat(); offered {
+			i.seats = append(i.seats, seat)
+			s.given[sink] = seat
+		}
+	}
+	if len(i.seats) == 0 {
+		return nil
+	}
+	s.informers = append(s.informers, i)
+	return i
+}
+
+func (s *SharedInformer) remove(i *Informer) {
+	i.turns.take()
+	i.seat(nil)
+	i.turns.give()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.informers = slices.DeleteFunc(s.informers, func(other *Informer) bool { return other == i })
+	s.wake()
+}
+
+// tryJoin lets sinks go on with the watch of an earlier informer, where they were given all that this has brought (rule
+// join). The caller has the turn of theirs.
+func (s *SharedInformer) tryJoin(i *Informer) {
+	s.mu.Lock()
+	if len(s.informers) < 2 || s.informers[0] == i {
+		s.mu.Unlock()
+		return
+	}
+	common := s.informers[0]
+	s.mu.Unlock()
+	select {
+	case common.turns.taken <- struct{}{}:
+	default:
+		return // another time
+	}
+	defer common.turns.give()
+	if common.turns.open == 0 || common.epoch != i.epoch || len(common.seats) == 0 {
+		return
+	}
+	brought := checkpoint.Point{History: checkpoint.HistoryOf(common.epoch), Version: common.brought}
+	for _, seat := range slices.Clone(i.seats) {
+		at := seat.Known(&i.way).From
+		same := listener.MayJoin(at, brought) || i.brought == common.brought && i.seen.isLike(&common.seen)
+		if same && len(seat.Comparisons(&i.way)) == 0 {
+			i.seats = slices.DeleteFunc(slices.Clone(i.seats), func(other *listener.Seat) bool { return other == seat })
+			common.seats = append(common.seats, seat)
+		}
+	}
+	if len(i.seats) == 0 {
+		i.end()
+	}
+}
+
+// Ask asks for a comparison of the sinks within the limits. It returns at once; what is asked for is begun when a sink
+// is given the stream.
+func (s *SharedInformer) Ask(sinks []*listener.Intake, reason change.Reason, limits change.Limits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sink := range sinks {
+		s.asks = append(s.asks, ask{sink, reason, limits})
+	}
+	for _, i := range s.informers {
+		i.comparer.look()
+	}
+}
+
+// Withdraw makes the sink's full snapshots within the limits due no more. They have no end.
+func (s *SharedInformer) Withdraw(sink *listener.Intake, limits change.Limits) {
+	s.Ask([]*listener.Intake{sink}, "", limits)
+}
+
+// retire tells the sinks that the definition of the resource was deleted, as of the version: everything that they have
+// of it is gone. Where one has something, the watch has not told all, and the rest can be known by nobody: so it is a
+// gap (I4). Else it is told the end alone, and where nothing was ever told, nothing.
+func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, version string) bool {
+	stream := s.config.Stream
+	i := s.newInformer(&stream, those(sinks, func(sink *listener.Intake) bool { return sink.Takes(&stream) }))
+	if i == nil {
+		return true
+	}
+	defer s.remove(i)
+	for _, seat := range i.seats {
+		if err := i.retireFor(ctx, seat, version); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// IsApart says whether the sink is given the stream by a watch that is not the common one.
+func (s *SharedInformer) IsApart(sink *listener.Intake) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at, i := range s.informers {
+		if at > 0 && i.alone == sink {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,170 @@
+package source
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
+
+// TestI1OneWatchServesAllSinksFromTheLowestPosition: the others skip what they have.
+func TestI1OneWatchServesAllSinksFromTheLowestPosition(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.server.do("a 10", "b 60", "c 90", "100")
+		r.has("lake", 50, "a 10")
+		r.has("bus", 80, "a 10", "b 60")
+		r.start("lake", "bus")
+		r.want("lake", "added b 60", "added c 90")
+		r.want("bus", "added c 90")
+		r.asked("watch 50")
+	})
+}
+
+// TestNoSinkWaitsForAnother: one whose queue is full leaves the watch, goes on with one of its own, and is back with
+// the others when it has what they have. Nothing is lost, and nothing told twice.
+func TestNoSinkWaitsForAnother(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.has("lake", 100)
+		r.has("bus", 100)
+		r.queue.Records = 2
+		r.start("lake", "bus")
+		r.log("bus").block()
+		var want []string
+		for _, text := range []string{"a 110", "b 120", "c 130", "d 140", "e 150", "f 160"} {
+			r.do(text)
+			r.pass(2 * patience)
+			want = append(want, "added "+text)
+		}
+		r.want("lake", want...)
+		r.want("bus")
+		if !r.informer.IsApart(r.intakes["bus"]) || r.informer.IsApart(r.intakes["lake"]) {
+			t.Error("the sink that is full is not apart, or the other one is")
+		}
+		r.log("bus").free()
+		r.pass(time.Second)
+		r.want("bus", want...)
+		r.do("g 170", "=180", "h 190")
+		r.pass(time.Second)
+		for _, name := range []string{"lake", "bus"} {
+			r.want(name, "added g 170", "added h 190")
+		}
+		if r.informer.IsApart(r.intakes["bus"]) {
+			t.Error("a sink that has everything is apart still")
+		}
+	})
+}
+
+// TestI3AStreamGoesOnInAnotherVersion where it was, without a list. A snapshot that is asked for while nothing is read
+// is not forgotten.
+func TestI3AStreamGoesOnInAnotherVersion(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100, "a 10")
+		r.start("lake")
+		r.do("c 111", "=112")
+		r.informer.Serve("")
+		synctest.Wait()
+		r.do("d 113")
+		r.ask("lake", change.Requested, change.Limits{})
+		r.want("lake", "added c 111")
+		r.informer.Serve("v2")
+		r.informer.Serve("v2") // nothing new
+		r.pass(time.Second)
+		got := strings.Join(r.log("lake").take(), ", ")
+		for _, line := range []string{"added d 113", "snapshot.begin 112 requested", "sync a 10", "sync c 111", "snapshot.end 112 requested"} {
+			if strings.Count(got, line) != 1 {
+				t.Errorf("want %s once, and told is %s", line, got)
+			}
+		}
+		r.asked("watch 100, watch 112, list 112")
+	})
+}
+
+// TestI4AResourceWhoseDefinitionIsDeleted: what the sink has of it is deleted, behind a gap, in the history that was
+// delivered; where the watch has told all, its end alone is told, and where nothing ever was, nothing. Then it is over:
+// the saved state has no position of it.
+func TestI4AResourceWhoseDefinitionIsDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		has  func(r *rig)
+		want []string
+	}{
+		"objects": {func(r *rig) { r.exist("lake", 100, "a 1", "b 2") },
+			[]string{"gap 120 removed", "snapshot.begin 120 removed", "deleted a 120 unseen", "deleted b 120 unseen", "snapshot.end 120 removed"}},
+		"none":  {func(r *rig) { r.has("lake", 100) }, []string{"snapshot.end 120 removed"}},
+		"never": {func(*rig) {}, nil},
+	} {
+		play(t, 100, func(r *rig) {
+			c.has(r)
+			r.config = func(config *Config) { config.ClusterUID = "epoch-2" }
+			r.server.down = true
+			r.start("lake")
+			r.informer.End("120")
+			r.pass(time.Second)
+			if r.want("lake", c.want...); t.Failed() {
+				t.Error(name)
+			}
+			if all := r.epochs("lake"); len(all) > 0 && all[0] != "epoch-1" {
+				t.Errorf("it is told in the histories %q", all)
+			}
+			if at := r.position("lake"); at != "" {
+				t.Errorf("%s: it stands at %s", name, at)
+			}
+		})
+	}
+}
+
+// TestNobodyWaitsForItsTurnUnderTheLockOfAWatch: the Reflector would wait for the lock, and no simulated time passes
+// while somebody does.
+func TestNobodyWaitsForItsTurnUnderTheLockOfAWatch(t *testing.T) {
+	for name, end := range map[string]func(w *stream){
+		"it ended":                 func(w *stream) { w.finish(io.EOF) },
+		"it broke":                 func(w *stream) { w.finish(io.ErrUnexpectedEOF) },
+		"it cannot be read":        func(w *stream) { w.say("x") },
+		"the server sent an error": func(w *stream) { w.say(frameOf("ERROR", `{"kind":"Status","code":500}`)) },
+	} {
+		play(t, 100, func(r *rig) {
+			r.exist("lake", 100)
+			r.start("lake")
+			i := r.informer.informers[0]
+			opened, err := (&watching{Informer: i}).open(r.Context(), "100", nil)
+			r.must(err)
+			lock := opened.(*stoppable).Interface.(*watch.StreamWatcher)
+			i.turns.take() // as a snapshot has it
+			r.server.do("a 101")
+			r.server.each(end)
+			synctest.Wait()
+			over := make(chan struct{})
+			go func() { // the Reflector
+				defer close(over)
+				for event := range opened.ResultChan() {
+					if event.Type == watch.Error {
+						break
+					}
+				}
+				opened.Stop()
+			}()
+			for range 4 { // the turn goes round, and each time the next one has it for long
+				next := make(chan struct{})
+				go func() { i.turns.take(); close(next) }()
+				synctest.Wait()
+				i.turns.give()
+				<-next
+				synctest.Wait()
+				if lock.TryLock() {
+					lock.Unlock()
+				} else {
+					t.Errorf("%s: somebody waits with the lock", name)
+				}
+			}
+			i.turns.give()
+			<-over
+			r.pass(time.Minute)
+			r.do("b 102")
+			r.want("lake", "added a 101", "added b 102")
+		})
+	}
+}
