@@ -100,6 +100,12 @@ type Comparison struct {
 	Lost bool
 }
 
+// FullSuffix ends the ID of a full snapshot. So a log alone tells what is to be gone on with after a crash.
+const FullSuffix = ".full"
+
+// PartSuffix ends the ID of a snapshot of chosen objects: nothing follows from it for all others.
+const PartSuffix = ".part"
+
 // UnderWay says whether it is to be gone on with.
 func (c Comparison) UnderWay() bool { return c.ID != "" && !c.Over || c.Lost }
 
@@ -216,6 +222,7 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 		places.Begin(i)
 	case End:
 		places.End(i.Comparison.ID)
+		places.endUnbegun(i)
 	case Over:
 		places.Leave(i.Scope)
 		return nil
@@ -400,6 +407,24 @@ func (p Places) End(id string) {
 			p[namespace] = place
 		}
 	}
+}
+
+// endUnbegun notes the end of a comparison whose begin is in another partition of the log, and is folded later.
+func (p Places) endUnbegun(i *Item) {
+	if strings.HasSuffix(i.Comparison.ID, PartSuffix) {
+		return
+	}
+	end := func(namespace string, place Place) {
+		if i.Comparison.Number() > place.Comparison.Number() && !place.Left {
+			place.Comparison = i.Comparison
+			place.Comparison.Over = true
+			p[namespace] = place
+		}
+	}
+	if _, found := p.Of(string(i.Scope)); !found {
+		end(string(i.Scope), Place{})
+	}
+	p.Each(i.Scope, end)
 }
 
 // Give moves the scope on.

@@ -27,3 +27,23 @@ func TestI3ALogThatIsNotInOrderIsFoldedAsTheNewest(t *testing.T) {
 		}
 	}
 }
+
+// TestI3AnEndThatIsReadBeforeItsBeginEndsIt: they are in different partitions of a topic.
+func TestI3AnEndThatIsReadBeforeItsBeginEndsIt(t *testing.T) {
+	frames := []Item{
+		{Kind: Begin, Resource: "pods", Scope: Others, At: Point{1, "7"}, Comparison: Comparison{ID: "7.2", Namespace: Others}},
+		{Kind: End, Resource: "pods", Scope: Others, At: Point{1, "8"}, Comparison: Comparison{ID: "7.2", Namespace: Others}},
+	}
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		for _, had := range []Places{{}, {Others: {At: Point{1, "5"}, Comparison: Comparison{ID: "5.1", Namespace: Others}}}} {
+			s := Saved{Places: map[string]Places{"pods": had}}
+			for _, at := range order {
+				must(t, s.Fold(&frames[at], rowsInMemory{}))
+			}
+			place, _ := s.Places["pods"].Of(Others)
+			if place.Comparison.UnderWay() || place.Comparison.ID != "7.2" || place.At != (Point{1, "7"}) {
+				t.Errorf("in order %v the place is %+v", order, place)
+			}
+		}
+	}
+}

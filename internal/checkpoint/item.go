@@ -6,12 +6,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// FullSuffix ends the ID of a full snapshot. So a log alone tells what is to be gone on with after a crash.
-const FullSuffix = ".full"
-
-// PartSuffix ends the ID of a snapshot of chosen objects: nothing follows from it for all others.
-const PartSuffix = ".part"
-
 // ItemOf is what the id of a message says. is is false for what says nothing of what its sink has: an actor.
 //
 // A gap that names an object is the note of one that the sink rejected: the sink was told as much as it will ever be.

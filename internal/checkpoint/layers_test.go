@@ -130,7 +130,9 @@ func (l *layered) save() {
 	}
 	for resource := range l.fold.Places {
 		must(l.t, l.fold.Settle(resource, l.rows))
-		l.state.layer.told[resource] = struct{}{}
+		for _, layer := range l.state.layers() {
+			layer.told[resource] = struct{}{}
+		}
 	}
 	l.fold.Mark = "m" + strconv.Itoa(l.life.version)
 	l.state.Mark = l.fold.Mark
