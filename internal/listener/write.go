@@ -159,7 +159,12 @@ func (l *Listener) wrote(todo []due, n int, mark sink.Mark, began time.Time) {
 	l.marked(batch)
 	l.Observer.Written(l.Name, batch, time.Since(began))
 	l.settle(upTo(todo, n), mark)
+	if slices.ContainsFunc(batch, isNote) { // it may have a hash in place of the name, of which the log says nothing
+		l.work(true)
+	}
 }
+
+func isNote(rec *change.Record) bool { return rec.Op == change.Gap && rec.Key.Name != "" }
 
 // upTo is the place in the batch up to which everything is done when the first n are.
 func upTo(todo []due, n int) int {
