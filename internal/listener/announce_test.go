@@ -2,11 +2,15 @@ package listener
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -64,4 +68,71 @@ func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 	if state.Mark != "3+place" || l.mark != "3+place" {
 		t.Errorf("saved is the mark %q, and the sink goes on from %q, want 3+place", state.Mark, l.mark)
 	}
+}
+
+// TestI5ADiskThatCannotBeReadLosesNothingOfASave: what was taken for it is saved by the next one.
+func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
+	var broken atomic.Bool
+	disk := vfs.NewMem()
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && (op.Kind == errorfs.OpFileRead || op.Kind == errorfs.OpFileReadAt) {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}))
+	life := func(work func(l *Listener, books *Books)) {
+		store, err := checkpoint.Open(t.Context(), "state", checkpoint.OnFS(fs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		books := NewBooks(store, NopObserver(), nil)
+		config := &Config{Store: store, Observer: NopObserver(), Work: func(bool) {}, Stops: NewStops(1)}
+		l, err := New(0, &Sink{Name: "bus", Target: announcer{}}, config, books)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Coalesce = true // so that what is saved of an object is looked up
+		work(l, books)
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	pod := func(n int) checkpoint.Object {
+		return checkpoint.Object{Resource: "pods", Key: change.Key{Name: fmt.Sprintf("pod-%05d", n)}}
+	}
+	const pods = 5000 // so that a start reads not all of them
+	of := pod(pods / 2)
+	at := func(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
+	tell := func(l *Listener, of checkpoint.Object, version string) {
+		item := checkpoint.Item{Kind: checkpoint.Told, Resource: of.Resource, Scope: checkpoint.Others, At: at(version), Key: of.Key, UID: "u"}
+		l.use(func(*fifo.Backlog) { l.ledger.add(entry{item, 0, acked}) })
+	}
+	life(func(l *Listener, books *Books) {
+		for n := range pods {
+			tell(l, pod(n), "1")
+		}
+		if err := books.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	life(func(l *Listener, books *Books) {
+		tell(l, of, "2")
+		broken.Store(true)
+		if err := books.save(); err == nil {
+			t.Fatal("nothing was read")
+		}
+		broken.Store(false)
+		l.use(func(*fifo.Backlog) { l.ledger.mark, l.ledger.marked = "3", true })
+		if err := books.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		state, err := l.Store.LoadSink("bus")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row, err := state.SavedRow(of); row.At != at("2") || state.Mark != "3" || err != nil {
+			t.Errorf("at the mark %q the object is saved at %v (%v), want 2 at 3", state.Mark, row.At, err)
+		}
+	})
 }

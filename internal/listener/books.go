@@ -25,7 +25,8 @@ type Books struct {
 	mu        sync.Mutex // held during one attempt to save; guards the following
 	listeners []*Intake
 	states    map[string]*checkpoint.SinkState
-	open      []*Saving // applied, and not saved yet: by listener, nil is none
+	open      []*Saving // taken, and not saved yet, by listener; nil is none
+	applied   int       // so many of them are part of the states
 	spools    checkpoint.Spools
 }
 
@@ -72,15 +73,21 @@ func (b *Books) save() error {
 			return err
 		}
 	}
-	if err := b.apply(); err != nil {
-		return err
+	for _, l := range b.listeners {
+		b.open = append(b.open, l.Take())
 	}
+	b.applied, b.spools = 0, checkpoint.Spools{Chunks: map[string][]fifo.Chunk{}, Extents: map[string]fifo.Spool{}}
 	return b.saveOpen()
 }
 
-// saveOpen saves what is applied; the caller holds mu.
+// saveOpen saves what is taken. After an error it goes on where it was; the caller holds mu.
 func (b *Books) saveOpen() error {
 	began := time.Now()
+	for ; b.applied < len(b.open); b.applied++ {
+		if err := b.apply(b.listeners[b.applied], b.open[b.applied]); err != nil {
+			return err
+		}
+	}
 	var states []*checkpoint.SinkState
 	for at, s := range b.open {
 		if state := b.states[b.listeners[at].Name]; !s.IsEmpty() || state.Merging() {
@@ -119,26 +126,16 @@ func (b *Books) write(states []*checkpoint.SinkState, spools checkpoint.Spools) 
 	return err
 }
 
-// apply takes from each listener what it has to save; the caller holds mu.
-func (b *Books) apply() error {
-	b.spools = checkpoint.Spools{Chunks: map[string][]fifo.Chunk{}, Extents: map[string]fifo.Spool{}}
-	open := make([]*Saving, len(b.listeners))
-	for at, l := range b.listeners {
-		s := l.Take()
-		chunks := s.Chunks()
-		var err error
-		for c := range chunks {
-			if chunks[c].Value, err = b.store.Encode(chunks[c].Records); err != nil {
-				return fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunks[c].Records), l.Name, err)
-			}
+// apply makes what was taken from the listener part of its sink's state; the caller holds mu.
+func (b *Books) apply(l *Intake, s *Saving) error {
+	chunks := s.Chunks()
+	var err error
+	for c := range chunks {
+		if chunks[c].Value, err = b.store.Encode(chunks[c].Records); err != nil {
+			return fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunks[c].Records), l.Name, err)
 		}
-		if err := l.Apply(s, b.states[l.Name], &b.spools); err != nil {
-			return err
-		}
-		open[at] = s
 	}
-	b.open = open
-	return nil
+	return l.Apply(s, b.states[l.Name], &b.spools)
 }
 
 // change changes the state of one sink, of which nothing is on its way, and saves that.

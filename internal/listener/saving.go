@@ -105,7 +105,8 @@ func (i *Intake) Take() *Saving {
 // above which Pebble makes it a table of its own.
 func maxSpooled() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: checkpoint.MaxRecords} }
 
-// Apply makes it part of the state, which is to be saved then, and says how the spool is to be. It is called once.
+// Apply makes it part of the state, which is to be saved then, and says how the spool is to be. After an error it
+// is called again: what is part of the state already changes nothing.
 func (i *Intake) Apply(s *Saving, state *checkpoint.SinkState, spools *checkpoint.Spools) error {
 	var kept []fifo.Chunk
 	i.use(func(b *fifo.Backlog) { s.extent, kept, s.spools = b.Saving(s.chunks) })
