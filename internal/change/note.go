@@ -35,7 +35,7 @@ func ShorterNote(note *Record) *Record {
 		return nil
 	}
 	hashed := *note
-	hashed.Key.Name = hashOf(note.Key.Name)
+	hashed.Key = note.Key.Hashed()
 	return &hashed
 }
 
@@ -44,10 +44,16 @@ func NotesOf(id ID) [2]ID {
 	id.Op, id.UID, id.ResourceVersion = Gap, bounded(id.UID, MaxNamed), bounded(id.ResourceVersion, MaxNamed)
 	id.Snapshot, id.Key = id.ResourceVersion, boundedKey(id.Key, MaxNamed)
 	hashed := id
-	if !isHash(id.Key.Name) {
-		hashed.Key.Name = hashOf(id.Key.Name)
-	}
+	hashed.Key = hashed.Key.Hashed()
 	return [2]ID{id, hashed}
+}
+
+// Hashed is the key that the shortest note of the object has.
+func (k Key) Hashed() Key {
+	if !isHash(k.Name) {
+		k.Name = hashOf(k.Name)
+	}
+	return k
 }
 
 func boundedKey(key Key, most int) Key {

@@ -136,3 +136,43 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 		}
 	})
 }
+
+// TestI3ANoteInTheLogIsNotWrittenAgain, also where it names its object by a hash: the exporter was killed before it had
+// saved that the note is written.
+func TestI3ANoteInTheLogIsNotWrittenAgain(t *testing.T) {
+	disk := vfs.NewMem()
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	store, err := checkpoint.Open(t.Context(), "state", checkpoint.OnFS(disk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	books := NewBooks(store, NopObserver(), nil)
+	config := &Config{Store: store, Observer: NopObserver(), Work: func(bool) {}, Stops: NewStops(1)}
+	l, err := New(0, &Sink{Name: "bus", Target: announcer{}}, config, books)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &change.Record{
+		Op: change.Added, Stream: &change.Stream{Resource: change.Resource{Name: "pods"}},
+		Key: change.Key{Namespace: "shop", Name: "no.subject"}, UID: "u", ResourceVersion: "7",
+	}
+	note := change.ShorterNote(change.NoteOf(rec, "no_place", ""))
+	id := note.ID("cluster")
+	fold := folding{books: books, name: "bus", ours: func(*change.ID) (bool, error) { return true, nil }}
+	if fold.take(id.String()); fold.end() != nil {
+		t.Fatal(fold.end())
+	}
+	l.use(func(*fifo.Backlog) { l.state = books.states["bus"] })
+	if err := books.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	row, err := l.Newest(checkpoint.Object{Resource: "pods", Key: rec.Key})
+	if err != nil || row.UID != "u" || row.At.Version != "7" {
+		t.Errorf("of the object the sink was told %+v (%v), want version 7", row, err)
+	}
+}

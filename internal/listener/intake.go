@@ -293,7 +293,8 @@ func (i *Intake) ids(version string, full bool) string {
 	return id
 }
 
-// Newest is what the sink was told last of the object, also by what is on its way.
+// Newest is what the sink was told last of the object, also by what is on its way. A note that was found in the log may
+// name its object by a hash only.
 func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
 	i.mu.Lock()
 	on, is := i.told[of]
@@ -302,6 +303,11 @@ func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
 	if is {
 		return on.row, nil
 	}
+	row, err := state.SavedRow(of)
+	if err != nil || row.Known() {
+		return row, err
+	}
+	of.Key = of.Key.Hashed()
 	return state.SavedRow(of)
 }
 

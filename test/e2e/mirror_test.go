@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,8 +32,10 @@ func TestI3ABucketIsTheCluster(t *testing.T) {
 	r.killAtRandom(kills(t, 8, 3))
 	r.writer.stop(t)
 	r.writer.disturb(t) // so that something of each kind is gone
-	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
+	uids := r.writer.finish(t)
+	r.file.awaitObjects(t, r.exporter, uids...)
 	mend()
+	m.awaitObjects(t, uids)
 	r.exporter.stop(t)
 	r.compareMirror(m)
 	if fresh := watchMirror(t, r.broker.open()); !maps.Equal(fresh.read(), m.read()) {
@@ -100,6 +103,19 @@ func (m *mirrored) await(t *testing.T) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return m.newest >= last
+	})
+}
+
+// awaitObjects returns when the bucket has all of the uids: the file sink does not wait for it.
+func (m *mirrored) awaitObjects(t *testing.T, uids []string) {
+	t.Helper()
+	eventually(t, deliveryLimit, "the bucket has the last objects", func() bool {
+		found := map[string]bool{}
+		for _, object := range m.read() {
+			uid, _, _ := strings.Cut(object, " ")
+			found[uid] = true
+		}
+		return !slices.ContainsFunc(uids, func(uid string) bool { return !found[uid] })
 	})
 }
 
