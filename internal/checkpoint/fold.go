@@ -182,6 +182,7 @@ type Item struct {
 	At       Point // of the object's state, or of a frame
 	// Given, where not zero, is up to where the sink was given everything in the scope, once it has the item.
 	Given Point
+	List  Point // of a Told that is a delete, where not zero: the list that lacks the object is as of this
 
 	Key  change.Key // of a Told and a Sync
 	UID  string
@@ -339,16 +340,18 @@ func (s *Saved) Recall(whole bool) {
 	}
 }
 
-// Raise notes the version of a state that is told.
+// Raise notes the version of a state that is told, or of the list that lacks it: an older list might still have it.
 func (p Places) Raise(i *Item) {
 	namespace := i.Key.Namespace
 	place, found := p[namespace]
 	if !found {
 		namespace, place = Others, p[Others]
 	}
-	if i.At.After(place.High) {
-		place.High = i.At
-		p[namespace] = place
+	for _, at := range []Point{i.At, i.List} {
+		if at.After(place.High) {
+			place.High = at
+			p[namespace] = place
+		}
 	}
 }
 

@@ -210,7 +210,7 @@ func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 			return p.emit(change.Sync, object, last)
 		}
 	case listener.Another:
-		if err := p.emitGone(of, last, listed.At.Below()); err != nil {
+		if err := p.emitGone(of, last, listed.At.Below(), checkpoint.Point{}); err != nil {
 			return err
 		}
 		last = checkpoint.Row{}
@@ -268,8 +268,8 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 	return nil
 }
 
-// emitGone tells the sink that its object is gone, as of the point.
-func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf checkpoint.Point) error {
+// emitGone tells the sink that its object is gone, as of the point. A list lacks it, or has another one of its name.
+func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf, lacks checkpoint.Point) error {
 	r := p.of
 	rec, err := r.endOf(p.Seat, missed{of, last, asOf, p.snapshot})
 	if err != nil {
@@ -280,7 +280,9 @@ func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf 
 		p.corrected(change.Correction{Op: change.Deleted, Key: of.Key, Had: last.UID, HadVersion: last.At.Version})
 	}
 	r.Observer.Received(rec)
-	p.hold(rec, listener.Deleted(of, r.way.Scope, last, asOf))
+	gone := listener.Deleted(of, r.way.Scope, last, asOf)
+	gone.List = lacks
+	p.hold(rec, gone)
 	return nil
 }
 
@@ -307,7 +309,7 @@ func (p *comparedSink) settleOne(s missing) (isOpen bool, err error) {
 	case !r.silent && s.newest.After(p.Passed(r.way.Resource, s.key.Namespace)):
 		return true, nil
 	}
-	return false, p.emitGone(of, last, listener.AsOf(s.newest, last))
+	return false, p.emitGone(of, last, listener.AsOf(s.newest, last), s.newest)
 }
 
 // tryEnd tells the sink of the end, where nothing is open. The caller has the turn.
