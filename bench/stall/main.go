@@ -49,22 +49,22 @@ func measure(ctx context.Context, in *cluster.Cluster, crowd *crowd) ([]harness.
 		return nil, err
 	}
 	defer server.Kill()
-	slow, err := newThrottle(server.URL, crowd.speed)
+	slow, err := harness.NewThrottle(server.URL, crowd.speed)
 	if err != nil {
 		return nil, err
 	}
-	defer slow.close()
-	other, err := newThrottle(server.URL, crowd.speed)
+	defer slow.Close()
+	other, err := harness.NewThrottle(server.URL, crowd.speed)
 	if err != nil {
 		return nil, err
 	}
-	defer other.close()
+	defer other.Close()
 	t := &trial{crowd: crowd, in: in, state: filepath.Join(in.Dir, "state")}
 	if t.binary, err = harness.Build(ctx); err != nil {
 		return nil, err
 	}
-	t.sinks = "sinks:\n" + fmt.Sprintf(sink, "first", server.URL, streams[0]) + fmt.Sprintf(sink, "second", slow.url(), streams[1])
-	t.third = fmt.Sprintf(sink, "third", other.url(), thirdStream)
+	t.sinks = "sinks:\n" + fmt.Sprintf(sink, "first", server.URL, streams[0]) + fmt.Sprintf(sink, "second", slow.URL(), streams[1])
+	t.third = fmt.Sprintf(sink, "third", other.URL(), thirdStream)
 	for i, name := range []string{streams[0], streams[1], thirdStream} {
 		if t.logs[i], err = harness.OpenStream(server.URL, name); err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ const heldBytes = 128 << 10
 // lateBy is how late a piece may be for the next to make up for it: on a busy machine everything sleeps too long.
 const lateBy = 20 * time.Millisecond
 
-// throttle passes connections on to a server, and no more bytes a second to it than speed.
-type throttle struct {
+// Throttle passes connections on to a server, and no more bytes a second to it than speed.
+type Throttle struct {
 	target   string
 	speed    int
 	listener *net.TCPListener
@@ -30,20 +30,21 @@ type throttle struct {
 	open []net.Conn
 }
 
-// newThrottle starts one in front of the server of the URL. close ends it.
-func newThrottle(url string, speed int) (*throttle, error) {
+// NewThrottle starts one in front of the NATS server of the URL. Close ends it.
+func NewThrottle(url string, speed int) (*Throttle, error) {
 	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return nil, fmt.Errorf("listen for the slow sink: %w", err)
 	}
-	t := &throttle{target: strings.TrimPrefix(url, "nats://"), speed: speed, listener: listener}
+	t := &Throttle{target: strings.TrimPrefix(url, "nats://"), speed: speed, listener: listener}
 	t.done.Go(t.accept)
 	return t, nil
 }
 
-func (t *throttle) url() string { return "nats://" + t.listener.Addr().String() }
+// URL is where it listens.
+func (t *Throttle) URL() string { return "nats://" + t.listener.Addr().String() }
 
-func (t *throttle) accept() {
+func (t *Throttle) accept() {
 	for {
 		client, err := t.listener.AcceptTCP()
 		if err != nil {
@@ -67,7 +68,7 @@ func (t *throttle) accept() {
 }
 
 // pass copies what the client sends, each piece when the one before has had its time.
-func (t *throttle) pass(server, client net.Conn) {
+func (t *Throttle) pass(server, client net.Conn) {
 	defer server.Close()
 	piece := make([]byte, pieceBytes)
 	free := time.Now()
@@ -87,7 +88,8 @@ func (t *throttle) pass(server, client net.Conn) {
 	}
 }
 
-func (t *throttle) close() {
+// Close ends it, and all connections.
+func (t *Throttle) Close() {
 	t.listener.Close()
 	t.mu.Lock()
 	for _, conn := range t.open {
