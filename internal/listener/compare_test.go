@@ -23,3 +23,15 @@ func TestI4NoOlderListBringsBackWhatIsGone(t *testing.T) {
 		t.Errorf("the next comparison is %+v, want a list of 120", frames)
 	}
 }
+
+// TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace: streams of namespaces become one of all. What was deleted in one
+// of them since the position of another is in no list.
+func TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace(t *testing.T) {
+	at := func(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
+	saved := &checkpoint.Saved{Places: map[string]checkpoint.Places{"events": {"a": {At: at("11"), High: at("20")}, "m": {At: at("33")}}}}
+	f := NewFollower(saved, func(version string, _ bool) string { return version })
+	frames := f.Begin(Way{Resource: "events", Scope: checkpoint.Others}, Standing{Now: at("59")})
+	if len(frames) != 1 || frames[0].At != at("11") || frames[0].Comparison.ID != "33" {
+		t.Errorf("the comparison is %+v, want one from 11 with a list of 33", frames)
+	}
+}

@@ -211,8 +211,10 @@ type compared struct {
 func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, how compared) []checkpoint.Item {
 	places, list := f.of(way.Resource), at
 	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
-		if place.High.After(list) {
-			list = place.High
+		for _, given := range []checkpoint.Point{place.At, place.High} {
+			if given.After(list) {
+				list = given
+			}
 		}
 		if place.Comparison.OfLost() {
 			how.reason = change.Lost

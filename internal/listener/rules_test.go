@@ -22,7 +22,7 @@ var rules = map[string]struct{ file, with, without string }{
 	"another":  {"compare.go", "case last.Exists() && last.UID != o.UID:", "case false:"},
 	"suspects": {"compare.go", "case list.After(position):", "case false:"},
 	"newer":    {"compare.go", "case !last.Exists(), last.At.After(list):", "case !last.Exists():"},
-	"high":     {"../checkpoint/fold.go", "if i.At.After(place.High) {", "if false {"},
+	"high":     {"../checkpoint/fold.go", "if at.After(place.High) {", "if false {"},
 	"tombs":    {"../checkpoint/fold.go", "\t\tif place.Comparison.UnderWay() {", "\t\tif false {"},
 }
 
