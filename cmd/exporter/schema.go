@@ -58,14 +58,11 @@ func newSchemaShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !cmd.Flags().Changed("as") {
-				o.As = ""
-			}
 			return schemas.Show(cmd.Context(), o, stdout(cmd))
 		},
 	}
 	d.register(cmd, schemas.Avro)
-	cmd.Flags().Lookup("as").Usage += "; of a sink with a registry, what that has"
+	cmd.Flags().Lookup("as").Usage += "; as avro, of a sink with a registry, what that has"
 	return cmd
 }
 
@@ -91,12 +88,11 @@ It fails where the registry would refuse the new version.`,
 			if err != nil {
 				return err
 			}
-			o.As = ""
 			return schemas.Diff(cmd.Context(), o, stdout(cmd))
 		},
 	}
 	d.registerSource(cmd)
-	d.as = schemas.Avro // which the registry's form takes the place of
+	d.as = schemas.Avro
 	return cmd
 }
 

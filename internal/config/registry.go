@@ -12,7 +12,7 @@ type Registry struct {
 	Password      Secret
 	Token         Secret // instead of the two above
 	TLS           TLS
-	As            string // one of forms
+	As            string // avro
 	Subject       string // one of subjects
 	Register      *bool  // versions that the registry does not have
 	Compatibility string // one of compatibilities, of new subjects; "" leaves it to the registry
@@ -27,24 +27,16 @@ func (r *Registry) keys() []key {
 		{"password", secret(&r.Password), "The user's password."},
 		{"token", secret(&r.Token), "A bearer token, instead of user and password."},
 		{"tls", section(&r.TLS), "How the registry and the client prove who they are."},
-		{"as", firstOf(&r.As, forms()),
-			"What schemas and values are: Avro in its binary encoding, or JSON Schema and JSON."},
+		{"as", firstOf(&r.As, []string{"avro"}), "What schemas and values are: Avro in its binary encoding."},
 		{"subject", firstOf(&r.Subject, subjects()),
 			"Names of subjects: `TOPIC-key` and `TOPIC-value`; the records' full names, such as " +
 				"`kubecdc.apps.Deployment.Envelope`; or both, `TOPIC-RECORD`."},
 		{"register", choice(&r.Register),
 			"Register schemas and new versions. Otherwise the newest registered version is used as it is."},
 		{"compatibility", word(&r.Compatibility, compatibilities()),
-			"Compatibility that a new subject gets. Versions of Avro have all of them, those of JSON Schema backward ones. " +
-				"Without it, the registry's own."},
+			"Compatibility that a new subject gets. Versions have all of them. Without it, the registry's own."},
 	}
 }
-
-// forms are the values of Registry.As; the first is the default.
-func forms() []string { return []string{"avro", formJSON} }
-
-// formJSON has values of JSON.
-const formJSON = "jsonschema"
 
 // subjects are the values of Registry.Subject; the first is the default.
 func subjects() []string { return []string{"topic", subjectRecord, "topic-record"} }
@@ -66,16 +58,8 @@ func (r *Registry) URLs() []string {
 	return all
 }
 
-// check checks how the registry is asked, and what of a subject it can be told.
+// check checks how the registry is asked.
 func (r *Registry) check(k *checker, path string) {
-	r.checkLogin(k, path)
-	if r.As == formJSON && (strings.HasPrefix(r.Compatibility, "forward") || strings.HasPrefix(r.Compatibility, "full")) {
-		k.problem(under(path, "compatibility"), "versions of JSON Schema are not %s: an older one allows no new fields; choose one of %s",
-			r.Compatibility, join([]string{"backward", "backward_transitive", "none"}))
-	}
-}
-
-func (r *Registry) checkLogin(k *checker, path string) {
 	if r.URL == "" {
 		k.problem(under(path, "url"), "missing; want an address such as http://registry:8081")
 	}

@@ -26,12 +26,7 @@ func recordName(resource *change.Resource, part string) string {
 }
 
 // KeySchema is the schema of the keys of format debezium.
-func KeySchema(form typed.Form, resource *change.Resource) []byte {
-	if form == typed.JSON {
-		return []byte(`{"$schema":"http://json-schema.org/draft-07/schema#","title":"` + recordName(resource, recordKey) +
-			`","type":"object","properties":{"namespace":{"oneOf":[{"type":"null"},{"type":"string"}]},"name":{"type":"string"}},` +
-			`"required":["name"],"additionalProperties":false}`)
-	}
+func KeySchema(resource *change.Resource) []byte {
 	return []byte(`{"type":"record","name":"` + recordName(resource, recordKey) +
 		`","fields":[{"name":"namespace","type":["null","string"],"default":null},{"name":"name","type":"string"}]}`)
 }

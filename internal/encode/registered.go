@@ -17,7 +17,6 @@ type Schema struct {
 	Key   uint32 // of the format debezium alone
 	Value uint32
 	Type  *typed.Type // of the value as JSON
-	Form  typed.Form
 }
 
 // Schemas know the schemas of resources.
@@ -33,7 +32,7 @@ var errNoSchema = errors.New("encode: the schema is not registered yet")
 // format).
 const magic = 0
 
-// registered puts an id of a registry before what another format makes, in the form of the schema with the id. What has
+// registered puts an id of a registry before what another format makes, in Avro by the schema with the id. What has
 // no schema is no value: payloads that speak of the stream are in the header kubecdc-data, so that readers of the topic
 // meet nothing else.
 type registered struct {
@@ -46,7 +45,7 @@ type registered struct {
 
 type typedEncoder struct {
 	of *typed.Type
-	typed.Appender
+	*typed.Encoder
 }
 
 func newRegistered(of format, schemas Schemas) *registered {
@@ -82,9 +81,7 @@ func (r *registered) fill(ctx context.Context, m *memory, msg *sink.Message, rec
 		return &sink.RejectedError{Reason: "invalid", Err: err}
 	}
 	msg.Value = m.take(value)
-	if schema.Form == typed.Avro {
-		setContentType(msg)
-	}
+	setContentType(msg)
 	return nil
 }
 
@@ -106,7 +103,7 @@ func (r *registered) encoder(rec *change.Record, schema *Schema) *typedEncoder {
 	name := rec.Stream.Resource.String()
 	made := r.encoders[name]
 	if made == nil || made.of != schema.Type {
-		made = &typedEncoder{schema.Type, schema.Form.Encoder(schema.Type)}
+		made = &typedEncoder{schema.Type, typed.NewEncoder(schema.Type)}
 		r.encoders[name] = made
 	}
 	return made
@@ -124,12 +121,9 @@ func appendTypedKey(dst []byte, schema *Schema, rec *change.Record) []byte {
 	if key.Name == "" {
 		key = change.Key{Name: string(appendKey(nil, rec))}
 	}
-	switch {
-	case schema.Form == typed.JSON:
-		return appendRowKey(dst, key)
-	case key.Namespace == "":
+	if key.Namespace == "" {
 		dst = append(dst, 0)
-	default:
+	} else {
 		dst = appendAvro(append(dst, 2), key.Namespace)
 	}
 	return appendAvro(dst, key.Name)
@@ -175,11 +169,8 @@ func SchemaID(message []byte) (id uint32, body []byte, err error) {
 	return words.BigEndian.Uint32(message[1:]), message[5:], nil
 }
 
-// ReadKey is a key of KeySchema as the format debezium has it in JSON. No key in Avro begins with a brace.
+// ReadKey is a key of KeySchema as the format debezium has it in JSON.
 func ReadKey(body []byte) ([]byte, error) {
-	if len(body) > 0 && body[0] == '{' {
-		return body, nil
-	}
 	key := struct {
 		Namespace *string `json:"namespace"`
 		Name      string  `json:"name"`

@@ -117,7 +117,7 @@ func TestI4TheGapOfAnObjectTakesNoKeyAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schemas := schemasStub{Schema{Key: 7, Value: 8, Type: &typed.Type{}, Form: typed.Avro}}
+	schemas := schemasStub{Schema{Key: 7, Value: 8, Type: &typed.Type{}}}
 	gap, row := "/gap/deployments.apps/shop/web", `{"namespace":null,"name":"/gap/deployments.apps/shop/web"}`
 	for name, test := range map[string]struct {
 		options Options

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
-
-	"github.com/kubecdc/kubecdc/internal/typed"
 )
 
 // Login is how a registry is reached.
@@ -90,16 +88,9 @@ type Version struct {
 }
 
 // sent is the text as it is sent. References are not used.
-func sent(schema []byte) sr.Schema {
-	made := sr.Schema{Schema: string(schema), Type: sr.TypeAvro}
-	if typed.FormOf(schema) == typed.JSON {
-		made.Type = sr.TypeJSON
-	}
-	return made
-}
+func sent(schema []byte) sr.Schema { return sr.Schema{Schema: string(schema), Type: sr.TypeAvro} }
 
-// Latest is the newest version of the subject, nil where there is none. What form it has its text says: not every
-// registry does.
+// Latest is the newest version of the subject, nil where there is none.
 func (c *Client) Latest(ctx context.Context, subject string) (*Version, error) {
 	found, err := c.sr.SchemaByVersion(ctx, subject, -1)
 	if isUnknown(err) {

@@ -23,8 +23,6 @@
 //     it does not answer would make each of its restarts a gap, when the API server's history ends.
 //   - The name of a record has no version of the API: an upgrade of the cluster would make all older records
 //     incompatible.
-//   - JSON Schemas are closed: nothing is allowed but what they have. In open ones, which plain objects would need, a
-//     new property is incompatible by the rules of registries. What is newer than a schema has its place in the rest,
-//     as with Avro. An older closed schema refuses a new property, so versions are compatible backward only.
-//   - What form a schema has is read from its text. Apicurio Registry does not tell it of JSON Schemas.
+//   - Values are Avro alone. JSON with a JSON Schema was refused: its versions are compatible backward only, and no
+//     converter of Kafka Connect reads it.
 package registry

@@ -49,14 +49,14 @@ func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, e
 		}
 		return &Plan{Key: key.id, Subject: subject, Adds: true}, nil
 	}
-	older, err := s.parse(subject, latest.Schema)
+	older, err := parse(subject, latest.Schema)
 	if err != nil {
 		return nil, err
 	}
-	text := s.form().Schema(typed.Merge(older, newer))
+	text := typed.Merge(older, newer).Avro()
 	plan := &Plan{
 		Key: key.id, Subject: subject, Version: latest.Number, Differences: typed.Diff(older, newer),
-		Adds: s.Register && !bytes.Equal(s.form().Schema(older), text),
+		Adds: s.Register && !bytes.Equal(older.Avro(), text),
 	}
 	if plan.Adds {
 		err = s.Client.Compatible(ctx, subject, text)

@@ -16,13 +16,13 @@ const mostDecoders = 1000
 type Reader struct {
 	sink.Reader
 	client   *Client
-	decoders map[uint32]typed.Appender
+	decoders map[uint32]*typed.Decoder
 	value    []byte
 }
 
 // NewReader reads the log of the reader.
 func NewReader(of sink.Reader, client *Client) *Reader {
-	return &Reader{Reader: of, client: client, decoders: map[uint32]typed.Appender{}}
+	return &Reader{Reader: of, client: client, decoders: map[uint32]*typed.Decoder{}}
 }
 
 // Read is as in sink.Reader. It fails where the registry does not have a schema.
@@ -56,7 +56,7 @@ func (r *Reader) plain(ctx context.Context, m *sink.Stored) error {
 }
 
 // decoder is the one of the schema with the id.
-func (r *Reader) decoder(ctx context.Context, id uint32) (typed.Appender, error) {
+func (r *Reader) decoder(ctx context.Context, id uint32) (*typed.Decoder, error) {
 	if known := r.decoders[id]; known != nil {
 		return known, nil
 	}
@@ -64,14 +64,13 @@ func (r *Reader) decoder(ctx context.Context, id uint32) (typed.Appender, error)
 	if err != nil {
 		return nil, err
 	}
-	form := typed.FormOf(text)
-	of, err := form.Parse(text)
+	of, err := typed.ParseAvro(text)
 	if err != nil {
 		return nil, fmt.Errorf("schema %d: %w", id, err)
 	}
 	if len(r.decoders) >= mostDecoders {
 		clear(r.decoders)
 	}
-	r.decoders[id] = form.Decoder(of)
+	r.decoders[id] = typed.NewDecoder(of)
 	return r.decoders[id], nil
 }

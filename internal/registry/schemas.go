@@ -22,7 +22,6 @@ type Types interface {
 type Options struct {
 	Client *Client
 	Types  Types
-	As     string // the form of schemas and values, one of package typed
 	Format string // of the values, one of package encode
 	// Subjects are those of the resource's keys and values; "" for keys is that they have no schema.
 	Subjects      func(resource *change.Resource) (key, value string)
@@ -73,9 +72,6 @@ type entry struct {
 	used     time.Time       // guarded
 	state
 }
-
-// form is that of schemas and values.
-func (o *Options) form() typed.Form { return typed.Form(o.As) }
 
 // NewSchemas knows none yet.
 func NewSchemas(o Options) *Schemas {

@@ -114,7 +114,7 @@ func (s *Schemas) compose(
 		}
 	}
 	e.key, e.value = key, value
-	return &encode.Schema{Key: key.id, Value: value.id, Type: valueType, Form: s.form()}, nil
+	return &encode.Schema{Key: key.id, Value: value.id, Type: valueType}, nil
 }
 
 // errOther says whose the newest version of a subject is not.
@@ -126,19 +126,16 @@ func (s *Schemas) registered(ctx context.Context, subject string) (registration,
 	if err != nil || latest == nil {
 		return registration{subject: subject}, nil, err
 	}
-	of, err := s.parse(subject, latest.Schema)
+	of, err := parse(subject, latest.Schema)
 	if err != nil {
 		return registration{}, nil, err
 	}
 	return registration{subject, latest.ID, latest.Schema}, of, nil
 }
 
-// parse is the type of a registered schema, if that is the exporter's, and of this form.
-func (s *Schemas) parse(subject string, schema []byte) (*typed.Type, error) {
-	of, err := s.form().Parse(schema)
-	if is := typed.FormOf(schema); is != s.form() {
-		err = fmt.Errorf("it is %s, and kafka.registry.as is %s", is, s.form())
-	}
+// parse is the type of a registered schema, if that is the exporter's.
+func parse(subject string, schema []byte) (*typed.Type, error) {
+	of, err := typed.ParseAvro(schema)
 	if err != nil {
 		return nil, &Error{Doing: "read subject " + subject, Err: fmt.Errorf("%w (%w)", errOther, err), Refused: true}
 	}
@@ -150,9 +147,9 @@ var errUnregistered = errors.New("it has no version: register what `exporter sch
 
 // newest is the registration of the merged type, which has the columns of the older one, if that is registered.
 func (s *Schemas) newest(ctx context.Context, present registration, older, merged *typed.Type) (registration, error) {
-	text := s.form().Schema(merged)
+	text := merged.Avro()
 	switch {
-	case older != nil && (!s.Register || bytes.Equal(s.form().Schema(older), text)):
+	case older != nil && (!s.Register || bytes.Equal(older.Avro(), text)):
 		return present, nil
 	case !s.Register:
 		return present, &Error{Doing: "read subject " + present.subject, Err: errUnregistered, Refused: true}
@@ -175,7 +172,7 @@ func (s *Schemas) keyOf(ctx context.Context, resource *change.Resource) (key reg
 	if key.subject, _ = s.Subjects(resource); key.subject == "" {
 		return key, nil
 	}
-	key.schema = encode.KeySchema(s.form(), resource)
+	key.schema = encode.KeySchema(resource)
 	found := false
 	key.id, found, err = s.Client.Find(ctx, key.subject, key.schema)
 	if err == nil && !found && !s.Register {

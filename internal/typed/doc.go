@@ -8,8 +8,6 @@
 //     may write null anywhere. What does not fit its type is null in its column, and whole in the rest. So a wrong or
 //     hostile schema costs columns and no value, and rules that hide a value hide it here, too: a typed field has
 //     nothing but what the object's bytes have (I9).
-//   - In JSON with a closed schema the same values are in their places, and in the rest, as in Avro. What a column of
-//     Avro has nearly is exact in its place.
 //   - One rest per object, the first field of its record, and not one in each record: columns within columns would have
 //     a field more each. It is an object of the same shape that has only what the types lack; of a list, the keys are
 //     indices. A field that is null in its column is whole in the rest, one that is not has a part there.

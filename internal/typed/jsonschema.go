@@ -5,42 +5,15 @@ import (
 	"fmt"
 )
 
-// The versions of JSON Schema that the schemas are written in: those of objects as those of package schema, and those
-// of a registry in one whose rules of compatibility registries know.
-const (
-	dialect       = "https://json-schema.org/draft/2020-12/schema"
-	closedDialect = "http://json-schema.org/draft-07/schema#"
-)
-
 // JSONSchema describes objects of the type, a record, as JSON. Further fields are allowed, and null is wherever a
 // server may write it.
 func (t *Type) JSONSchema(title string) ([]byte, error) {
-	w := schemaWriter{defs: map[string]any{}, at: "$defs"}
-	root := w.record(t, false)
+	w := schemaWriter{}
+	root := w.record(t)
 	root["type"] = "object"
-	root["$schema"], root["title"] = dialect, title
-	return w.end(root)
-}
-
-// closedSchema describes what a JSONEncoder makes of objects of the type, a record: nothing is allowed but what it has,
-// so that what comes later is compatible. The title is the type's name.
-func (t *Type) closedSchema() []byte {
-	w := schemaWriter{defs: map[string]any{}, at: "definitions", closed: true}
-	root := w.record(t, true)
-	root["$schema"], root["title"] = closedDialect, t.Name
-	text, _ := w.end(root) // maps of texts, which are always written
-	return text
-}
-
-type schemaWriter struct {
-	defs   map[string]any
-	at     string // where the records are
-	closed bool
-}
-
-func (w *schemaWriter) end(root map[string]any) ([]byte, error) {
-	if len(w.defs) > 0 {
-		root[w.at] = w.defs
+	root["$schema"], root["title"] = "https://json-schema.org/draft/2020-12/schema", title
+	if len(w) > 0 {
+		root["$defs"] = w
 	}
 	text, err := json.Marshal(root)
 	if err != nil {
@@ -49,81 +22,57 @@ func (w *schemaWriter) end(root map[string]any) ([]byte, error) {
 	return ascii(text), nil
 }
 
-func (w *schemaWriter) record(t *Type, rest bool) map[string]any {
+// schemaWriter has the records within the outermost one, by their names.
+type schemaWriter map[string]any
+
+func (w schemaWriter) record(t *Type) map[string]any {
 	properties := map[string]any{}
 	for i := range t.Fields {
-		if f := &t.Fields[i]; !w.closed || f.JSON != RestName {
-			properties[f.JSON] = w.value(f.Type)
-		}
+		properties[t.Fields[i].JSON] = w.value(t.Fields[i].Type)
 	}
-	made := map[string]any{"type": w.orNull("object"), "properties": properties}
-	if !w.closed {
-		return made
-	}
-	if made["additionalProperties"] = false; rest {
-		properties[RestName] = w.typed("object")
+	return orNull("properties", properties, "object")
+}
+
+// orNull is a schema of the types and of null, with a keyword more.
+func orNull(keyword string, says any, types ...string) map[string]any {
+	made := map[string]any{"type": append(types, "null")}
+	if keyword != "" {
+		made[keyword] = says
 	}
 	return made
 }
 
-// orNull are the types that a value may have. What is null is in the rest of closed objects.
-func (w *schemaWriter) orNull(types ...string) any {
-	switch {
-	case !w.closed:
-		return append(types, "null")
-	case len(types) == 1:
-		return types[0]
-	}
-	return types
-}
-
-func (w *schemaWriter) typed(types ...string) map[string]any {
-	return map[string]any{"type": w.orNull(types...)}
-}
-
-func (w *schemaWriter) value(t *Type) any {
+func (w schemaWriter) value(t *Type) any {
 	switch t.Kind {
+	case Bool:
+		return orNull("", nil, "boolean")
+	case Long:
+		return orNull("", nil, "integer")
+	case Double:
+		return orNull("", nil, "number")
+	case String:
+		return orNull("", nil, "string")
+	case Quantity:
+		return orNull("", nil, "string", "number")
+	case IntOrString:
+		return orNull("", nil, "integer", "string")
+	case Time:
+		return orNull("format", "date-time", "string")
 	case Record:
 		return w.ref(t)
 	case List:
-		made := w.typed("array")
-		made["items"] = w.element(t)
-		return made
+		return orNull("items", w.value(t.Elem), "array")
 	case Map:
-		made := w.typed("object")
-		made["additionalProperties"] = w.element(t)
-		return made
-	case Time:
-		made := w.typed("string")
-		made["format"] = "date-time"
-		return made
-	}
-	if types := schemaTypes()[t.Kind]; types != nil {
-		return w.typed(types...)
+		return orNull("additionalProperties", w.value(t.Elem), "object")
 	}
 	return true
 }
 
-// schemaTypes are the types of the kinds that have no more to say.
-func schemaTypes() map[Kind][]string {
-	return map[Kind][]string{
-		Bool: {"boolean"}, Long: {"integer"}, Double: {"number"}, String: {"string"}, Quantity: {"string", "number"},
-		IntOrString: {"integer", "string"},
-	}
-}
-
-func (w *schemaWriter) element(t *Type) any {
-	if w.closed && t.Nullable && t.Elem.Kind != Text {
-		return map[string]any{"oneOf": []any{map[string]any{"type": "null"}, w.value(t.Elem)}}
-	}
-	return w.value(t.Elem)
-}
-
 // ref refers to a record, which is written once.
-func (w *schemaWriter) ref(t *Type) any {
-	if _, written := w.defs[t.Name]; !written {
-		w.defs[t.Name] = true // while it is being written
-		w.defs[t.Name] = w.record(t, t.Rest)
+func (w schemaWriter) ref(t *Type) any {
+	if _, written := w[t.Name]; !written {
+		w[t.Name] = true // while it is being written
+		w[t.Name] = w.record(t)
 	}
-	return map[string]any{"$ref": "#/" + w.at + "/" + t.Name}
+	return map[string]any{"$ref": "#/$defs/" + t.Name}
 }

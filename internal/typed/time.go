@@ -1,9 +1,6 @@
 package typed
 
-import (
-	"bytes"
-	"time"
-)
+import "time"
 
 const (
 	layout  = "2006-01-02T15:04:05"
@@ -22,15 +19,6 @@ func microseconds(text []byte, digits int) (micros int64, exact, ok bool) {
 	}
 	year := at.UTC().Year()
 	return at.UnixMicro(), false, year >= 1 && year <= 9999
-}
-
-// isTime says whether the text is a time as RFC 3339 has it.
-func isTime(text []byte, digits int) bool {
-	if _, ok := canonical(text, digits); ok {
-		return true
-	}
-	var at time.Time
-	return at.UnmarshalText(text) == nil && bytes.IndexByte(text, ',') < 0 // which package time allows
 }
 
 // canonical reads a time in UTC with as many digits after the second, as servers write it.

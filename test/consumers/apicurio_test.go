@@ -114,11 +114,11 @@ func (l *typedLog) produce(t *testing.T, topic string, all []typedObject) {
 	}
 	defer client.Close()
 	for i, one := range all {
-		id, err := l.typedStage.schemas.RegisterSchema(t.Context(), fmt.Sprintf("%s-%d", topic, i), sr.Schema{Schema: string(typed.Avro.Schema(one.of)), Type: sr.TypeAvro}, -1, -1)
+		id, err := l.typedStage.schemas.RegisterSchema(t.Context(), fmt.Sprintf("%s-%d", topic, i), sr.Schema{Schema: string(one.of.Avro()), Type: sr.TypeAvro}, -1, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, err := typed.Avro.Encoder(one.of).Append(binary.BigEndian.AppendUint32([]byte{0}, uint32(id)), one.object)
+		value, err := typed.NewEncoder(one.of).Append(binary.BigEndian.AppendUint32([]byte{0}, uint32(id)), one.object)
 		if err != nil {
 			t.Fatal(err)
 		}

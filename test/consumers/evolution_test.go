@@ -20,7 +20,7 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// evolvingConfiguration is of one resource in each form, and without a schema.
+// evolvingConfiguration is of one resource with a schema, in two formats, and without one.
 const evolvingConfiguration = `
 cluster: typed
 resources: [widgets.example.com]
@@ -29,7 +29,7 @@ state: {dir: %[1]s/state}
 listen: 127.0.0.1:0
 sinks:
 - {name: avro, kafka: {brokers: [%[2]q], topic: "avro.{resource}", partitions: 3, registry: {url: %[3]q, compatibility: full_transitive}}, format: debezium}
-- {name: json, kafka: {brokers: [%[2]q], topic: "json.{resource}", partitions: 3, registry: {url: %[3]q, as: jsonschema, compatibility: backward_transitive}}, format: object}
+- {name: object, kafka: {brokers: [%[2]q], topic: "object.{resource}", partitions: 3, registry: {url: %[3]q, compatibility: backward_transitive}}, format: object}
 - {name: plain, kafka: {brokers: [%[2]q], topic: "plain.{resource}", partitions: 3}, format: object}
 `
 
@@ -163,10 +163,10 @@ func (e *evolution) given(t *testing.T, object *unstructured.Unstructured) {
 	e.states[object.GetResourceVersion()] = append(e.states[object.GetResourceVersion()], spelled(t, text))
 }
 
-// awaitField waits until the newest versions of both forms have the field.
+// awaitField waits until the newest versions of both formats have the field.
 func (e *evolution) awaitField(t *testing.T, name string) {
 	t.Helper()
-	for _, subject := range []string{"avro.widgets.example.com-value", "json.widgets.example.com-value"} {
+	for _, subject := range []string{"avro.widgets.example.com-value", "object.widgets.example.com-value"} {
 		eventually(t, func() error {
 			newest, err := e.schemas.SchemaByVersion(t.Context(), subject, -1)
 			if err == nil && !strings.Contains(newest.Schema.Schema, `"`+name+`"`) {
@@ -227,10 +227,10 @@ func TestEachRecordIsReadByItsSchemaWhileACRDChanges(t *testing.T) {
 		}
 	}
 	log := newTypedLog(t, e.typedStage)
-	for _, topic := range []string{"avro.", "json."} {
+	for _, topic := range []string{"avro.", "object."} {
 		t.Run(topic, func(t *testing.T) { e.judge(t, log, topic) })
 	}
-	for _, name := range []string{"avro.", "json."} {
+	for _, name := range []string{"avro.", "object."} {
 		versions, err := e.schemas.SubjectVersions(t.Context(), name+"widgets.example.com-value")
 		t.Logf("%d changes, %d answers, %d versions of %s, %v", changes, answers, len(versions), name, err)
 	}

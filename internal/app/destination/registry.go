@@ -43,7 +43,7 @@ func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer
 		return nil, err
 	}
 	return registry.NewSchemas(registry.Options{
-		Client: client, Types: objecttype.NewTypes(c, s, access, func(text string) { told.Noticed(s.Name, text) }), As: r.As, Format: s.Format, Subjects: subjects(s, d),
+		Client: client, Types: objecttype.NewTypes(c, s, access, func(text string) { told.Noticed(s.Name, text) }), Format: s.Format, Subjects: subjects(s, d),
 		Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: schemaObserver{s.Name, told},
 	}), nil
 }

@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +36,7 @@ type Options struct {
 	Config    *config.Config
 	Resources []string     // as --resources names them; none is all
 	Sink      *config.Sink // whose rules count, too; nil is none
-	As        string       // "" is what a registry of the sink has, or else Avro
+	As        string       // Avro or JSON
 }
 
 // Show writes the schema of the one resource, as the API server describes it now and the rules leave it.
@@ -135,12 +134,8 @@ func (o Options) writer(ctx context.Context) (*schemaWriter, error) {
 		if err != nil {
 			return nil, err
 		}
-		if d.Registry != nil && w.As == "" {
-			w.As = d.Registry.As
-		}
-		w.registered = d.Registry != nil && d.Registry.As == w.As
+		w.registered = d.Registry != nil && w.As == Avro
 	}
-	w.As = cmp.Or(w.As, Avro)
 	for _, s := range streams {
 		name := s.Stream.Resource.String()
 		w.resources[name] = append(w.resources[name], s)
@@ -155,8 +150,8 @@ func (w *schemaWriter) schema(ctx context.Context, name string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	text := typed.Form(w.As).Schema(of)
-	if w.As == JSON && !w.registered {
+	text := of.Avro()
+	if w.As == JSON {
 		if text, err = of.JSONSchema("objects of " + name); err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-"""Restores objects from Avro with fastavro, and from JSON that jsonschema checks, by nothing but their schema.
+"""Restores objects from Avro with fastavro, by nothing but their schema.
 
 Each line of the input is {"schema": PATH, "value": BASE64}; each line of the output is the object as JSON.
 """
@@ -10,7 +10,6 @@ import json
 import sys
 
 import fastavro
-import jsonschema
 
 REST = "kubecdc_rest"
 
@@ -134,47 +133,6 @@ def scalar(schema, value):
     return value
 
 
-class ClosedReader:
-    """Reads values with a JSON Schema."""
-
-    def __init__(self, schema):
-        jsonschema.Draft7Validator.check_schema(schema)
-        self.schema = schema
-        self.validator = jsonschema.Draft7Validator(schema)
-
-    def object(self, message):
-        self.validator.validate(json.loads(message))
-        return self.value(self.schema, plain(message), None)
-
-    def resolved(self, schema):
-        if schema is True:
-            return {}
-        if "$ref" in schema:
-            return self.schema["definitions"][schema["$ref"].removeprefix("#/definitions/")]
-        return schema
-
-    def value(self, schema, value, rest):
-        schema = self.resolved(schema)
-        if "oneOf" in schema:
-            return None if value is None else self.value(schema["oneOf"][1], value, rest)
-        if "properties" in schema:
-            if REST in schema["properties"]:
-                rest = value.pop(REST, None)
-            return self.members(schema["properties"], value, rest or {})
-        if "additionalProperties" in schema:
-            return self.members(dict.fromkeys(value, schema["additionalProperties"]), value, rest or {})
-        if "items" in schema:
-            return [self.value(schema["items"], one, (rest or {}).get(str(i))) for i, one in enumerate(value)]
-        return value
-
-    def members(self, schemas, value, rest):
-        return {**rest, **{key: self.value(schemas[key], one, rest.get(key)) for key, one in value.items()}}
-
-
-def reader(schema):
-    return ClosedReader(schema) if "$schema" in schema else Reader(schema)
-
-
 def main():
     readers = {}
     for line in sys.stdin:
@@ -182,7 +140,7 @@ def main():
         path = wanted["schema"]
         if path not in readers:
             with open(path, encoding="utf-8") as file:
-                readers[path] = reader(json.load(file))
+                readers[path] = Reader(json.load(file))
         print(dump(readers[path].object(base64.b64decode(wanted["value"]))))
 
 
