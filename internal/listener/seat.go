@@ -90,7 +90,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 		s.backlog.Cancel(rec.Size())
 		return Occupied, nil
 	}
-	if rec.Filtered || rec.Ignored && last.Exists() {
+	if rec.Filtered || rec.Ignored && Has(last, base) { // what is ignored is so beside what is kept
 		s.backlog.Cancel(rec.Size())
 		s.putSilent(rec, item)
 		return Accepted, nil

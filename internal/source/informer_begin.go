@@ -41,8 +41,8 @@ func (i *Informer) begin(ctx context.Context) (from string, err error) {
 		return "", errNobody
 	}
 	i.comparer.is = i.compares()
-	if i.from = from; change.CompareVersions(from, i.brought) > 0 {
-		i.brought = from
+	if i.from = from; change.CompareVersions(from, i.brought) > 0 { // what is between them nobody has brought
+		i.brought, i.proof = from, proof{}
 	}
 	return from, nil
 }
