@@ -2,31 +2,15 @@ package config
 
 // Audit is where the API server's audit webhook is received.
 type Audit struct {
-	Listen   string // address
-	TLS      ServerTLS
-	ClientCA string // file in PEM: who may send
+	Listen   string    `key:"listen"`
+	TLS      ServerTLS `key:"tls"`
+	ClientCA string    `key:"clientCA"`
 }
 
 // ServerTLS is what a server shows of itself. Both are files in PEM, and read for every connection.
 type ServerTLS struct {
-	Cert, Key string
-}
-
-func (a *Audit) keys() []key {
-	return []key{
-		{"listen", text(&a.Listen), "Needed. Address of the webhook, such as `:9443`."},
-		{"tls", section(&a.TLS), "The certificate that the API server is shown. Its files are read for every connection, and may be renewed."},
-		{"clientCA", text(&a.ClientCA),
-			"Needed. A file in PEM with the certificates that may have signed a sender's. Whoever has such a certificate " +
-				"can name any user, so it must sign nothing else."},
-	}
-}
-
-func (t *ServerTLS) keys() []key {
-	return []key{
-		{"cert", text(&t.Cert), "Needed. A file in PEM with the certificate, and what is between it and its root."},
-		{"key", text(&t.Key), "Needed. A file in PEM with the certificate's private key."},
-	}
+	Cert string `key:"cert"`
+	Key  string `key:"key"`
 }
 
 // check checks the address, which is not the one of listen, and the certificates.

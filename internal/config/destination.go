@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Kinds of Sink.
 const (
@@ -36,7 +39,7 @@ func (s *Sink) destinations() []destination {
 	all := []destination{
 		{kind: KindKafka, given: s.Kafka != nil, check: s.checkKafka, routes: s.Kafka.routes},
 		{kind: KindNATS, given: s.NATS != nil, check: s.NATS.check, routes: s.NATS.routes},
-		{kind: KindFile, given: s.File != nil, check: func(k *checker, path string) { s.File.check(k, path, s.Format) }, routes: s.File.routes},
+		{kind: KindFile, given: s.File != nil, check: s.checkFile, routes: s.File.routes},
 	}
 	return slices.DeleteFunc(all, func(d destination) bool { return !d.given })
 }
@@ -46,4 +49,12 @@ func (s *Sink) checkKafka(k *checker, path string) {
 	s.Kafka.check(k, path)
 	s.Kafka.checkFormat(k, path+".key", s.Format)
 	s.checkSchemas(k, path+".registry")
+}
+
+// checkFile checks the destination, and that its lines can have the sink's format.
+func (s *Sink) checkFile(k *checker, path string) {
+	s.File.check(k, path)
+	if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
+		k.problem(strings.TrimSuffix(path, "file")+"format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
+	}
 }

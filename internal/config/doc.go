@@ -13,7 +13,7 @@
 //
 // Each of the three errors is a *Problems. Without a file, start from new(Config).
 //
-// Each type has a method keys: the one declaration of each key, with its type, default, allowed values and sentence.
-// Keys and JSONSchema hand them on to the reference and to the chart. Struct tags were refused: a sentence and a
-// condition have no good place in one.
+// A field with the tag key is the one declaration of a key: its type, default, allowed values and bounds. One walk over
+// the fields reads, fills in, checks and shows them, and Keys and JSONSchema hand them on to the reference and to the
+// chart. What each means is in sentences.yaml: a sentence has no good place in a tag.
 package config

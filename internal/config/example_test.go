@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -12,10 +13,33 @@ func TestTheExampleHasEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range describe("", new(Config).keys()) {
+	for _, k := range Keys() {
 		name := k.Path[strings.LastIndexByte(k.Path, '.')+1:]
 		if name = strings.TrimSuffix(name, "[]"); !strings.Contains(string(example), name+":") {
 			t.Errorf("deploy/config.example.yaml lacks %s", k.Path)
+		}
+	}
+}
+
+// TestEachKeyHasASentence, and each sentence a key.
+func TestEachKeyHasASentence(t *testing.T) {
+	left := sentences()
+	var look func(of reflect.Type)
+	look = func(of reflect.Type) {
+		for _, f := range fieldsOf(of) {
+			if f.below() != nil {
+				look(f.below())
+			}
+			if sentences()[f.owner][f.name] == "" {
+				t.Errorf("sentences.yaml says nothing of %s.%s", f.owner, f.name)
+			}
+			delete(left[f.owner], f.name)
+		}
+	}
+	look(reflect.TypeFor[Config]())
+	for owner, keys := range left {
+		for name := range keys {
+			t.Errorf("sentences.yaml speaks of %s.%s, which is no key", owner, name)
 		}
 	}
 }

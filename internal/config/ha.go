@@ -8,8 +8,8 @@ import (
 
 // HA is how several exporters share one task: one leads, and the others stand by.
 type HA struct {
-	Lease    string   // "namespace/name"; "" is the pod's namespace, and a name made of the cluster's
-	Duration Duration // for which a leader that says nothing is waited for
+	Lease    string   `key:"lease"`
+	Duration Duration `key:"duration" default:"10s" min:"2s"`
 }
 
 // The bounds of HA.Duration. A shorter one would end with each slow answer of the API server.
@@ -17,16 +17,6 @@ const (
 	minLease = Duration(2 * time.Second)
 	maxLease = Duration(10 * time.Minute)
 )
-
-func (h *HA) keys() []key {
-	return []key{
-		{"lease", text(&h.Lease),
-			"The Lease that says who leads, as `namespace/name`. Without it, the namespace of the pod, or of the " +
-				"kubeconfig's context, and `kubecdc-` with the cluster's name. Each release needs its own."},
-		{"duration", or(&h.Duration, durations(minLease), "10s"),
-			"How long a leader that has died is waited for, from `2s` to `10m`, in whole seconds."},
-	}
-}
 
 // check checks what several exporters need that share a task.
 func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {

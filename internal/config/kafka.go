@@ -10,32 +10,32 @@ import (
 
 // Kafka is a destination in Apache Kafka.
 type Kafka struct {
-	Brokers []string // host:port of some; the others are found
-	Topic   string   // template of placeholders
+	Brokers []string `key:"brokers"`
+	Topic   string   `key:"topic" default:"k8s.{cluster}.{resource}"`
 	// Topics are templates of their own for some of the configuration's resources, by their spelling.
-	Topics      map[string]string
-	Key         string            // template of an object's key; "" is that of the format
-	Headers     map[string]string // templates by their names
-	Delivery    string            // one of deliveries
-	Compression string            // one of compressions
+	Topics      map[string]string `key:"topics"`
+	Key         string            `key:"key"`
+	Headers     map[string]string `key:"headers"`
+	Delivery    string            `key:"delivery" of:"idempotent transactional" default:"idempotent"`
+	Compression string            `key:"compression" of:"zstd snappy lz4 gzip none" default:"zstd"`
 	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
-	TransactionalID string
-	Tombstones      *bool     // a message without a value after each delete
-	TLS             *TLS      // nil is in the clear
-	SASL            *SASL     // nil is no login
-	Registry        *Registry // of schemas; nil writes JSON
-	Signals         *Signals  // by which others ask; nil is none
+	TransactionalID string    `key:"transactionalId"`
+	Tombstones      *bool     `key:"tombstones" default:"true"`
+	TLS             *TLS      `key:"tls"`
+	SASL            *SASL     `key:"sasl"`
+	Registry        *Registry `key:"registry"`
+	Signals         *Signals  `key:"signals"`
 
 	// The following are of topics that are created.
-	Create            *bool // create what is missing
-	LabelTopics       int   // how many at most, because a label says so
-	Partitions        int
-	Replication       int
-	MinInsyncReplicas int
-	Cleanup           string   // one of cleanups
-	Retention         Duration // with the three above: 0 leaves it to the broker
+	Create            *bool    `key:"create" default:"true"`
+	LabelTopics       int      `key:"labelTopics" default:"100" min:"1"`
+	Partitions        int      `key:"partitions" min:"1"`
+	Replication       int      `key:"replication" min:"1"`
+	MinInsyncReplicas int      `key:"minInsyncReplicas" min:"1"`
+	Cleanup           string   `key:"cleanup" of:"delete compact compact,delete" default:"delete"`
+	Retention         Duration `key:"retention"`
 	// TopicConfig is more of the topic's settings, by Kafka's names.
-	TopicConfig map[string]string
+	TopicConfig map[string]string `key:"topicConfig"`
 
 	// Reserved says of topics what they are for, so that there must be no records in them: signals and the log of the
 	// state. It is no key; the names may have {cluster} in them.
@@ -53,56 +53,6 @@ func (to *Kafka) TopicSettings() map[string]string {
 		settings["min.insync.replicas"] = strconv.Itoa(to.MinInsyncReplicas)
 	}
 	return settings
-}
-
-func (to *Kafka) keys() []key {
-	return []key{
-		{"brokers", list(&to.Brokers), "Needed. Some of the brokers, each `host:port`; the others are found."},
-		{"topic", textOr(&to.Topic, "k8s.{cluster}.{resource}"),
-			"Template of topics, with {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind} and " +
-				"{label:KEY}. A label and {version} are refused in a compacted topic, and so are resources that share one, " +
-				"unless the key has {resource} in it."},
-		{"topics", dictionary(&to.Topics),
-			"Other templates for some resources, spelled as in `resources`."},
-		{"key", text(&to.Key),
-			"Template of an object's key, with the placeholders of topics that never change for an object: no label and " +
-				"no {version}. Objects with one key share a partition. In a compacted topic, and in the format `object`, " +
-				"it has {namespace}/{name} in it. Without it, `namespace/name`. Not with the format `debezium`."},
-		{"headers", dictionary(&to.Headers),
-			"Headers of every message: templates by name, with the placeholders of topics, labels too."},
-		{"delivery", firstOf(&to.Delivery, deliveries()),
-			"How records become durable once: by the producer's sequence numbers, or by one transaction per batch " +
-				"(readers set `isolation.level=read_committed`)."},
-		{"compression", firstOf(&to.Compression, compressions()), "Codec of record batches."},
-		{"transactionalId", text(&to.TransactionalID),
-			"An exporter that starts with the same id fences the older one, with both values of `delivery`. Without " +
-				"it, `kubecdc-CLUSTER-SINK`, with `=2D` for each `-` in the cluster's name."},
-		{"tombstones", choice(&to.Tombstones),
-			"Write a record without a value after each delete, so that a compacted topic forgets the object."},
-		{"tls", optional(&to.TLS), "TLS. `tls: {}` trusts the system's authorities. Without it, no encryption."},
-		{"sasl", optional(&to.SASL), "A login. Without it, none."},
-		{"registry", optional(&to.Registry),
-			"A schema registry. Values are Avro then, with the schemas of the API server: [registry.md](registry.md)."},
-		{"signals", optional(&to.Signals),
-			"Others can ask for snapshots with Debezium's signals: [signals.md](signals.md). Whoever may write to the " +
-				"topic may ask. Without it, nobody can."},
-		{"create", choice(&to.Create), "Create missing topics. The keys below apply to them."},
-		{"labelTopics", or(&to.LabelTopics, counts(1, unlimited), "100"),
-			"How many topics {label:KEY} and {name} in `topic` or `topics` may create. Records for further topics " +
-				"become dead letters."},
-		{"partitions", counts(1, unlimited).into(&to.Partitions),
-			"Partitions of a created topic. Without it, the broker's default."},
-		{"replication", counts(1, unlimited).into(&to.Replication),
-			"Replicas of a created topic. Without it, the broker's default."},
-		{"minInsyncReplicas", counts(1, unlimited).into(&to.MinInsyncReplicas),
-			"How many replicas must have a record before it is acknowledged. Without it, the broker's default."},
-		{"cleanup", firstOf(&to.Cleanup, cleanups()),
-			"`cleanup.policy` of a created topic. A table is `compact`: with `compact,delete`, objects that do not change " +
-				"are gone after the retention, unless `resync` comes before that."},
-		{"retention", durations(0).into(&to.Retention),
-			"How long a created topic keeps records. Without it, the broker's default."},
-		{"topicConfig", dictionary(&to.TopicConfig), "More settings of a created topic, by Kafka's names."},
-	}
 }
 
 func (to *Kafka) check(k *checker, path string) {

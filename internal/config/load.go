@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"reflect"
 	"slices"
 )
 
@@ -39,7 +40,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 		return nil, problems
 	}
 	d := decoder{env: env, origin: c.origin, problems: problems, settled: make(map[string]bool)}
-	d.mapping("", root, c.keys())
+	d.section("", root, reflect.ValueOf(c).Elem())
 	c.Default()
 	problems.List = append(problems.List, d.withoutFollowUps(c.check())...)
 	if err := problems.err(); err != nil {

@@ -9,112 +9,56 @@ import (
 
 // NATS is a JetStream destination.
 type NATS struct {
-	URL     string // servers, comma separated; a login in it was moved to NATSLogin
-	Stream  string // created where missing, with {cluster} in it as in a subject; "" with KV
-	Subject string // template of placeholders; "" with KV
+	URL     string `key:"url"`
+	Stream  string `key:"stream" default:"K8S_{cluster}"`
+	Subject string `key:"subject" default:"k8s.{cluster}.{group}.{resource}.{namespace}.{name}"`
 	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
-	Subjects map[string]string
-	Headers  map[string]string // templates by their names
-	KV       string            // a bucket that holds the present state of each object, instead of a stream
-	Publish  string            // one of publishings
-	Shared   bool              // others write to the stream, too
-	Domain   string            // of JetStream; "" is the server's
-	TLS      NATSTLS
+	Subjects map[string]string `key:"subjects"`
+	Headers  map[string]string `key:"headers"`
+	KV       string            `key:"kv"`
+	Publish  string            `key:"publish" of:"auto fast atomic ordered" default:"auto"`
+	Shared   bool              `key:"shared"`
+	Domain   string            `key:"domain"`
+	TLS      NATSTLS           `key:"tls"`
 	NATSLogin
-	Service *NATSService // nil is none
+	Service *NATSService `key:"service"`
 
 	// The following are of a stream that is created.
-	Replicas int
-	Storage  string   // one of storages
-	MaxAge   Duration // of messages; 0 keeps them
-	MaxBytes Size     // 0 is without limit
-	Discard  string   // one of discards
-	History  int      // values that a key of a bucket keeps; 0 is 1
+	Replicas int      `key:"replicas" default:"1" min:"1" max:"5"`
+	Storage  string   `key:"storage" of:"file memory" default:"file"`
+	MaxAge   Duration `key:"maxAge"`
+	MaxBytes Size     `key:"maxBytes"`
+	Discard  string   `key:"discard" of:"old new" default:"old"`
+	History  int      `key:"history" min:"1" max:"64"`
 }
 
 // NATSLogin is at most one way to log in: Credentials, Nkey, both of them, User with Password, or Token.
 type NATSLogin struct {
-	Credentials string // path of a .creds file; of a JWT alone with Nkey
-	Nkey        string // path of a seed file
-	User        string
-	Password    Secret
-	Token       Secret
+	Credentials string `key:"credentials"`
+	Nkey        string `key:"nkey"`
+	User        string `key:"user"`
+	Password    Secret `key:"password"`
+	Token       Secret `key:"token"`
 }
 
 // defaultStream has the cluster's name in it, so that two clusters with default settings do not write to one stream.
 const defaultStream = "K8S_{cluster}"
 
-// JetStream's own limits.
-const (
-	maxReplicas = 5
-	maxHistory  = 64
-)
+// applies says whether the key has a default: a bucket has a stream of its own.
+func (n *NATS) applies(key string) bool { return n.KV == "" || key != "stream" && key != "subject" }
 
-func (n *NATS) keys() []key {
-	stream := n.KV == ""
-	return slices.Concat([]key{
-		{"url", text(&n.URL),
-			"Needed. Servers, separated by commas: `nats://`, `tls://`, `ws://` or `wss://`. It may contain a login."},
-		{"stream", orWhen(&n.Stream, texts(), defaultStream, stream),
-			"The stream, created if it is missing; `{cluster}` is the cluster's name. A stream `K8S`, the default of " +
-				"older versions, stays in use if it is this cluster's. Not with `kv`."},
-		{"subject", orWhen(&n.Subject, texts(), "k8s.{cluster}.{group}.{resource}.{namespace}.{name}", stream),
-			"Template of subjects, with the placeholders of Kafka's topics, each of which becomes one token. Not " +
-				"with `kv`."},
-		{"subjects", dictionary(&n.Subjects),
-			"Other templates for some resources, spelled as in `resources`."},
-		{"headers", dictionary(&n.Headers),
-			"Headers of every message: templates by name, with the placeholders of subjects, labels too."},
-		{"kv", text(&n.KV), "A bucket that holds the present state of each object, instead of stream and subject."},
-		{"publish", firstOf(&n.Publish, publishings()),
-			"How messages are sent: `auto` uses fast batches if server and stream support them, otherwise `ordered`. " +
-				"`atomic` is for servers that sync every message."},
-		{"shared", flag(&n.Shared),
-			"Others write to the stream, too. Then messages have ids, and a second exporter is not fenced."},
-		{"domain", text(&n.Domain), "JetStream domain. Without it, the server's."},
-		{"tls", section(&n.TLS), "How the server and the client prove who they are."},
-	}, n.NATSLogin.keys(), []key{
-		{"service", optional(&n.Service),
-			"Lets others ask over NATS for snapshots and for the state: [Asking from anywhere](signals.md). `{}` is enough. " +
-				"Who may ask is for the server's permissions to say. It logs in as the sink, or with the login that is given here. " +
-				"Without it, nobody."},
-		{"replicas", or(&n.Replicas, counts(1, maxReplicas), "1"), "Replicas of a created stream, 1 to 5."},
-		{"storage", firstOf(&n.Storage, storages()), "Storage of a created stream."},
-		{"maxAge", durations(0).into(&n.MaxAge),
-			"Maximum age of messages in a created stream. Without it they are kept. Not with `kv`."},
-		{"maxBytes", sizes(0).into(&n.MaxBytes), "Maximum size of a created stream. Without it, no limit."},
-		{"discard", firstOf(&n.Discard, discards()),
-			"What a stream at `maxBytes` does: drop the oldest messages, or refuse new ones, so that the sink waits."},
-		{"history", counts(1, maxHistory).into(&n.History),
-			"How many values of each key the bucket keeps, 1 to 64. Without it, 1. Only with `kv`."},
-	})
-}
-
-func (n *NATSLogin) keys() []key {
-	return []key{
-		{"credentials", text(&n.Credentials), "Path of a `.creds` file; with `nkey`, of a file with only a JWT."},
-		{"nkey", text(&n.Nkey), "Path of a file with the seed."},
-		{"user", text(&n.User), "User name; needs `password`."},
-		{"password", secret(&n.Password), "The user's password."},
-		{"token", secret(&n.Token), "A token to log in with."},
+// afterRead moves a login in the URL to the keys for it.
+func (n *NATS) afterRead(d *decoder, path string) {
+	if err := n.takeLogin(); err != nil {
+		d.problem(under(path, "url"), err.Error())
 	}
 }
 
 // NATSService is how others ask over NATS.
 type NATSService struct {
-	Subject   string   // with {cluster} in it as in a stream's name
-	Inboxes   []string // below which answers go; none is _INBOX
-	NATSLogin          // none is the sink's
-}
-
-func (s *NATSService) keys() []key {
-	return append([]key{
-		{"subject", textOr(&s.Subject, "kubecdc.{cluster}"),
-			"The questions are below this subject, such as `kubecdc.prod.snapshot`; `{cluster}` is the cluster's name. Two " +
-				"releases of one cluster need two."},
-		{"inboxes", list(&s.Inboxes),
-			"Subjects below which askers get their answers, and nowhere else. Without it, `_INBOX`."},
-	}, s.NATSLogin.keys()...)
+	Subject string   `key:"subject" default:"kubecdc.{cluster}"`
+	Inboxes []string `key:"inboxes"`
+	NATSLogin
 }
 
 // AnswersBelow are the subjects below which answers go.
@@ -127,29 +71,16 @@ func (s *NATSService) AnswersBelow() []string {
 
 // TLS is how a server is known and how the client shows itself. The paths are of PEM files.
 type TLS struct {
-	CA         string // "" trusts the system's authorities
-	Cert       string
-	Key        string
-	ServerName string // "" is the URL's host
+	CA         string `key:"ca"`
+	Cert       string `key:"cert"`
+	Key        string `key:"key"`
+	ServerName string `key:"serverName"`
 }
 
 // NATSTLS is TLS to a NATS server.
 type NATSTLS struct {
 	TLS
-	First bool // handshake before the server's greeting
-}
-
-func (t *TLS) keys() []key {
-	return []key{
-		{"ca", text(&t.CA), "Path of a PEM file. Without it, the system's authorities."},
-		{"cert", text(&t.Cert), "Path of the client's certificate; with `key`."},
-		{"key", text(&t.Key), "Path of the client's key; with `cert`."},
-		{"serverName", text(&t.ServerName), "Name in the servers' certificates. Without it, the server's host."},
-	}
-}
-
-func (t *NATSTLS) keys() []key {
-	return append(t.TLS.keys(), key{"first", flag(&t.First), "Begin with TLS before the server's greeting."})
+	First bool `key:"first"`
 }
 
 // isHalf says whether one of certificate and key is missing.

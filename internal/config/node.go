@@ -1,14 +1,40 @@
 package config
 
 import (
+	"fmt"
+
 	"go.yaml.in/yaml/v3"
 )
+
+// decoder turns nodes into a Config and collects what is wrong with them.
+type decoder struct {
+	env      func(string) (string, bool)
+	origin   origin
+	problems *Problems
+	settled  map[string]bool // paths that have a problem already
+	expanded int             // how often an alias or a merge was followed
+}
+
+func (d *decoder) mismatch(path string, n *yaml.Node, want string) {
+	line := d.origin.line(path) // that of the key: the value may begin below it
+	if line == 0 && n != nil {
+		line = n.Line
+	}
+	d.add(Problem{path, line, fmt.Sprintf("want %s, have %s", want, describeNode(n))})
+}
+
+func (d *decoder) problem(path, text string) { d.add(Problem{path, d.origin.line(path), text}) }
+
+func (d *decoder) add(p Problem) {
+	d.settled[p.Path] = true
+	d.problems.add(p)
+}
 
 // maxExpanded bounds how often aliases and merges are followed, since each may double what is read.
 const maxExpanded = 10000
 
-// field is one key of a mapping, with its value.
-type field struct{ key, value *yaml.Node }
+// pair is one key of a mapping, with its value.
+type pair struct{ key, value *yaml.Node }
 
 // present is the node, or that which an alias stands for; nil is null.
 func (d *decoder) present(path string, n *yaml.Node) *yaml.Node {
@@ -34,17 +60,17 @@ func (d *decoder) follow(path string, n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// fields are the keys of a mapping and, after them, those that it merges (<<) and does not have itself.
-func (d *decoder) fields(path string, n *yaml.Node) []field {
-	var own, merged []field
+// pairs are the keys of a mapping and, after them, those that it merges (<<) and does not have itself.
+func (d *decoder) pairs(path string, n *yaml.Node) []pair {
+	var own, merged []pair
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		f := field{n.Content[i], n.Content[i+1]}
+		f := pair{n.Content[i], n.Content[i+1]}
 		if f.key.ShortTag() != "!!merge" {
 			own = append(own, f)
 			continue
 		}
 		for _, from := range d.mergedFrom(path, f.value) {
-			merged = append(merged, d.fields(path, from)...)
+			merged = append(merged, d.pairs(path, from)...)
 		}
 	}
 	has := map[string]bool{}

@@ -1,14 +1,15 @@
 package config
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
 
 // keysOf are the names of a section's keys, as problems list them.
-func keysOf(of keyed) string {
+func keysOf(of any) string {
 	var names []string
-	for _, k := range of.keys() {
+	for _, k := range fieldsOf(reflect.TypeOf(of).Elem()) {
 		names = append(names, k.name)
 	}
 	return join(names)

@@ -7,46 +7,15 @@ import (
 
 // Registry is a registry of schemas with the API of Confluent's, which the sink's values have then.
 type Registry struct {
-	URL           string // addresses of one registry, comma separated
-	User          string
-	Password      Secret
-	Token         Secret // instead of the two above
-	TLS           TLS
-	As            string // avro
-	Subject       string // one of subjects
-	Register      *bool  // versions that the registry does not have
-	Compatibility string // one of compatibilities, of new subjects; "" leaves it to the registry
-}
-
-func (r *Registry) keys() []key {
-	return []key{
-		{"url", text(&r.URL),
-			"Needed. Address of the API of Confluent's registry, `http://` or `https://`; several of one registry are " +
-				"separated by commas. Apicurio's ends in `/apis/ccompat/v7`."},
-		{"user", text(&r.User), "User name; needs `password`."},
-		{"password", secret(&r.Password), "The user's password."},
-		{"token", secret(&r.Token), "A bearer token, instead of user and password."},
-		{"tls", section(&r.TLS), "How the registry and the client prove who they are."},
-		{"as", firstOf(&r.As, []string{"avro"}), "What schemas and values are: Avro in its binary encoding."},
-		{"subject", firstOf(&r.Subject, subjects()),
-			"Names of subjects: `TOPIC-key` and `TOPIC-value`; the records' full names, such as " +
-				"`kubecdc.apps.Deployment.Envelope`; or both, `TOPIC-RECORD`."},
-		{"register", choice(&r.Register),
-			"Register schemas and new versions. Otherwise the newest registered version is used as it is."},
-		{"compatibility", word(&r.Compatibility, compatibilities()),
-			"Compatibility that a new subject gets. Versions have all of them. Without it, the registry's own."},
-	}
-}
-
-// subjects are the values of Registry.Subject; the first is the default.
-func subjects() []string { return []string{"topic", subjectRecord, "topic-record"} }
-
-// subjectRecord is the same subject in all topics.
-const subjectRecord = "record"
-
-// compatibilities are the values of Registry.Compatibility.
-func compatibilities() []string {
-	return []string{"backward", "backward_transitive", "forward", "forward_transitive", "full", "full_transitive", "none"}
+	URL           string `key:"url"`
+	User          string `key:"user"`
+	Password      Secret `key:"password"`
+	Token         Secret `key:"token"`
+	TLS           TLS    `key:"tls"`
+	As            string `key:"as" of:"avro" default:"avro"`
+	Subject       string `key:"subject" of:"topic record topic-record" default:"topic"`
+	Register      *bool  `key:"register" default:"true"`
+	Compatibility string `key:"compatibility" of:"backward backward_transitive forward forward_transitive full full_transitive none"`
 }
 
 // URLs are the addresses.

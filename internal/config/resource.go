@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,105 +12,46 @@ import (
 
 // Resource chooses objects. In a file it is a string, the name alone, or a mapping.
 type Resource struct {
-	Name       string   // as kubectl writes it: "pods", "deployments.apps", "*.cert-manager.io", "*"
-	Namespaces []string // none is all
+	Name       string   `key:"resource"`
+	Namespaces []string `key:"namespaces"`
+	Required   bool     `key:"required"`
 	// What is left out: of all namespaces these, and of a wildcard's resources those of these names.
-	ExcludeNamespaces []string
-	Required          bool     // a custom resource must be installed when the exporter starts
-	Exclude           []string // as kubectl writes them in full: "events", "leases.coordination.k8s.io", "*.metrics.k8s.io"
+	ExcludeNamespaces []string `key:"excludeNamespaces"`
+	Exclude           []string `key:"exclude"`
 
-	LabelSelector string
-	FieldSelector string
+	LabelSelector string `key:"labelSelector"`
+	FieldSelector string `key:"fieldSelector"`
 
 	// What of the selected goes on. Paths are a subset of kubectl's JSONPath, and the filter is an expression in CEL;
 	// both are for others to parse.
-	Ops           []string  // of Ops; none is all
-	Filter        string    // "" is all
-	FilterFailure string    // one of filterFailures, what becomes of a record whose filter fails
-	Before        bool      // keep each object, so that the next record says how it was
-	Changes       bool      // records say what differs from that
-	Actor         bool      // records say who changed the object last
-	Involved      []string  // of involvables: what records of Events say of the object that they are about
-	Ignore        []string  // paths, and names of IgnoreLists: an update that differs in nothing else is not told
-	Keep          []string  // of keepables, what is left in although it is cut by default
-	Only          []string  // paths of what is left in; none is all
-	Drop          []string  // paths of what is left out
-	Redact        Redaction // what becomes keyed hashes
-	RedactEnv     []string  // patterns of environment variables whose values do
+	Ops           []string  `key:"ops" of:"added updated deleted"`
+	Filter        string    `key:"filter"`
+	FilterFailure string    `key:"filterFailure" of:"pass deadletter"`
+	Before        bool      `key:"before"`
+	Changes       bool      `key:"changes"`
+	Actor         bool      `key:"actor"`
+	Involved      []string  `key:"involved" of:"labels ownerReferences"`
+	Ignore        []string  `key:"ignore"`
+	Keep          []string  `key:"keep" of:"managedFields lastApplied"`
+	Only          []string  `key:"only"`
+	Drop          []string  `key:"drop"`
+	Redact        Redaction `key:"redact"`
+	RedactEnv     []string  `key:"redactEnv"`
 }
 
-func (r *Resource) keys() []key {
-	return []key{
-		{"resource", text(&r.Name),
-			"Needed. As kubectl names it: `pods`, `po`, `deployments.apps`; `*.cert-manager.io` is a group, `*` is " +
-				"everything except Secrets."},
-		{"namespaces", list(&r.Namespaces), "Namespaces to watch, each by a watch of its own. Without it, all."},
-		{"required", flag(&r.Required),
-			"Do not start while the API server does not serve the resource. Without it, a custom resource in its full " +
-				"name, `PLURAL.GROUP`, may be installed later; not for wildcards."},
-		{"excludeNamespaces", list(&r.ExcludeNamespaces),
-			"Namespaces to leave out of all; not together with `namespaces`."},
-		{"exclude", list(&r.Exclude),
-			"What a wildcard leaves out: full names, or `*.GROUP`. Only for `*` and `*.GROUP`."},
-		{"labelSelector", text(&r.LabelSelector),
-			"The API server's label selector. An object that stops matching is reported as deleted."},
-		{"fieldSelector", text(&r.FieldSelector),
-			"The API server's field selector. An object that stops matching is reported as deleted."},
-		{"ops", list(&r.Ops, operations()...),
-			"Operations to stream. Records of a snapshot pass with `added` or `updated`. Without it, all."},
-		{"filter", text(&r.Filter),
-			"A CEL expression over `object`, `op` and, with `before`, `oldObject`. Changes for which it is true are " +
-				"streamed. An object that stops matching is not reported as deleted. Without it, all changes are " +
-				"streamed."},
-		{"filterFailure", word(&r.FilterFailure, filterFailures()),
-			"What happens to a record whose filter fails: it passes, or a gap record stands in its place. Without " +
-				"it, `pass`."},
-		{"before", flag(&r.Before),
-			"Keep each object as it was delivered last, so that the next record includes it. The state grows by " +
-				"about half of the objects' JSON."},
-		{"changes", flag(&r.Changes),
-			"Records say by JSON Pointers what has changed ([what that means](resources.md#what-changed)). Needs `before`."},
-		{"actor", flag(&r.Actor),
-			"Records name the field managers that changed the object last ([what that means](resources.md#field-managers))."},
-		{"involved", list(&r.Involved, involvables()...),
-			"Only for Events: what records say of the object that the Event is about, as it was told last ([what that " +
-				"means](resources.md#events-with-labels)). Needs `before` in the resources of such objects."},
-		{"ignore", list(&r.Ignore),
-			"Paths, and the name `heartbeats`. An update that differs in nothing else from what was told last is not " +
-				"told ([what that means](resources.md#updates-that-do-not-matter)). Objects are kept for it as with `before`."},
-		{"keep", list(&r.Keep, keepables()...),
-			"What is kept although it is cut by default: `metadata.managedFields`, and kubectl's last-applied " +
-				"annotation."},
-		{"only", list(&r.Only),
-			"Paths, as in kubectl's JSONPath, to keep beside apiVersion, kind and identity. Without it, everything."},
-		{"drop", list(&r.Drop), "Paths to leave out."},
-		{"redact", redaction(&r.Redact),
-			"Paths whose values become keyed hashes. The values of Secrets and of their annotations always do, " +
-				"unless this is `none`."},
-		{"redactEnv", list(&r.RedactEnv),
-			"Patterns of environment variables, such as `*PASSWORD*`, whose values become keyed hashes, in each list " +
-				"or map that is called `env`. `*` is any text and `?` any character, slashes too."},
-	}
-}
-
-func readResource(d *decoder, path string, n *yaml.Node, r *Resource) {
+// read takes a name alone, too.
+func (r *Resource) read(d *decoder, path string, n *yaml.Node) {
 	switch {
 	case n == nil || n.Kind == yaml.ScalarNode:
-		d.required(path, n, text(&r.Name))
+		d.required(path, n, &r.Name)
 	case n.Kind == yaml.SequenceNode:
 		d.mismatch(path, n, "a resource such as pods or {resource: pods, namespaces: [shop]}")
 	default:
-		d.mapping(path, n, r.keys())
+		d.section(path, n, reflect.ValueOf(r).Elem())
 		if d.settled[under(path, "resource")] {
 			d.settled[path] = true // where check would miss the name
 		}
 	}
-}
-
-// orName says that an item of the list may be a name alone.
-func (v value) orName() value {
-	v.schema["items"] = Schema{"anyOf": []any{Schema{"type": "string", "minLength": 1}, v.schema["items"]}}
-	return v
 }
 
 // Redaction says which values become keyed hashes. In a file it is a list of paths, or the word none, which lets even
@@ -129,28 +71,20 @@ func (r Redaction) MarshalJSON() ([]byte, error) {
 	return json.Marshal(r.Paths)
 }
 
-func redaction(target *Redaction) value {
-	paths := list(&target.Paths)
-	return value{
-		kind:   "list of strings, or `none`",
-		schema: Schema{"anyOf": []any{Schema{"const": noRedaction}, paths.schema}},
-		read: func(d *decoder, path string, n *yaml.Node) {
-			if n == nil || n.Kind == yaml.SequenceNode {
-				paths.read(d, path, n)
-				return
-			}
-			var word string
-			text(&word).read(d, path, n)
-			if target.None = word == noRedaction; !target.None && !d.settled[path] {
-				d.problem(path, "want a list of paths such as [.spec.token], or none")
-			}
-		},
-		show: func() any {
-			if !target.None && len(target.Paths) == 0 {
-				return nil
-			}
-			return *target
-		},
+func (r Redaction) described() (kind string, of Schema) {
+	paths := Schema{"type": "array", "items": Schema{"type": "string"}}
+	return "list of strings, or `none`", Schema{"anyOf": []any{Schema{"const": noRedaction}, paths}}
+}
+
+func (r *Redaction) read(d *decoder, path string, n *yaml.Node) {
+	if n == nil || n.Kind == yaml.SequenceNode {
+		d.list(path, n, reflect.ValueOf(&r.Paths).Elem())
+		return
+	}
+	var word string
+	d.word(path, n, "a string", true, &word)
+	if r.None = word == noRedaction; !r.None && !d.settled[path] {
+		d.problem(path, "want a list of paths such as [.spec.token], or none")
 	}
 }
 
@@ -182,13 +116,13 @@ func (r *Resource) checkIgnore(k *checker, path string) {
 	for j, text := range r.Ignore {
 		if !isIgnoreList(text) && !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "$") {
 			k.problem(item(path, j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is %s, have %q",
-				strings.Join(ignoreLists(), " or "), shorten(text))
+				IgnoreHeartbeats, shorten(text))
 		}
 	}
 }
 
 // isIgnoreList says whether the text is the name of a list of paths.
-func isIgnoreList(text string) bool { return slices.Contains(ignoreLists(), text) }
+func isIgnoreList(text string) bool { return text == IgnoreHeartbeats }
 
 // checkExclusions finds what leaves nothing out, or cannot be known to.
 func (r *Resource) checkExclusions(k *checker, path string) {

@@ -2,58 +2,33 @@ package config
 
 // SASL is a login to Kafka.
 type SASL struct {
-	Mechanism    string // one of mechanisms
-	User         string
-	Password     Secret
-	PasswordFile string // read again when it changes
-	OAuth        *OAuth // of OAUTHBEARER
-	Region       string // of AWS_MSK_IAM
+	Mechanism    string `key:"mechanism" of:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM"`
+	User         string `key:"user"`
+	Password     Secret `key:"password"`
+	PasswordFile string `key:"passwordFile"`
+	OAuth        *OAuth `key:"oauth"`
+	Region       string `key:"region"`
 }
 
 // OAuth is where tokens come from, by the client credentials grant (RFC 6749, 4.4).
 type OAuth struct {
-	TokenURL         string
-	ClientID         string
-	ClientSecret     Secret
-	ClientSecretFile string // read again when it changes
-	Scopes           []string
-	Audience         string
-	CA               string            // of the token's server; "" trusts the system's authorities
-	Extensions       map[string]string // SASL extensions (KIP-342)
-}
-
-func (s *SASL) keys() []key {
-	return []key{
-		{"mechanism", word(&s.Mechanism, mechanisms()), "Needed."},
-		{"user", text(&s.User), "User name. Needed for PLAIN and SCRAM."},
-		{"password", secret(&s.Password), "Password. PLAIN and SCRAM need this or `passwordFile`."},
-		{"passwordFile", text(&s.PasswordFile), "A file with the password, read again when it changes."},
-		{"oauth", optional(&s.OAuth),
-			"Where tokens come from, by the client credentials grant. Needed for OAUTHBEARER."},
-		{"region", text(&s.Region), "AWS region, for AWS_MSK_IAM. Without it, that of the AWS configuration."},
-	}
-}
-
-func (o *OAuth) keys() []key {
-	return []key{
-		{"tokenUrl", text(&o.TokenURL), "Needed. Address of the token endpoint."},
-		{"clientId", text(&o.ClientID), "Needed."},
-		{"clientSecret", secret(&o.ClientSecret), "This or `clientSecretFile` is needed."},
-		{"clientSecretFile", text(&o.ClientSecretFile), "A file with the secret, read again when it changes."},
-		{"scopes", list(&o.Scopes), "Scopes to ask the token for."},
-		{"audience", text(&o.Audience), "Audience to ask the token for."},
-		{"ca", text(&o.CA),
-			"Path of a PEM file with the authorities of the token's server. Without it, the system's authorities."},
-		{"extensions", dictionary(&o.Extensions), "SASL extensions (KIP-342)."},
-	}
+	TokenURL         string            `key:"tokenUrl"`
+	ClientID         string            `key:"clientId"`
+	ClientSecret     Secret            `key:"clientSecret"`
+	ClientSecretFile string            `key:"clientSecretFile"`
+	Scopes           []string          `key:"scopes"`
+	Audience         string            `key:"audience"`
+	CA               string            `key:"ca"`
+	Extensions       map[string]string `key:"extensions"`
 }
 
 // check checks that the login has what its mechanism needs, and nothing that another one needs.
 func (s *SASL) check(k *checker, path string) {
+	mechanisms := allowedBy[SASL]("mechanism")
 	if s.Mechanism == "" {
-		k.oneOf(path+".mechanism", "", mechanisms())
+		k.oneOf(path+".mechanism", "", mechanisms)
 	}
-	if oneOf(s.Mechanism, mechanisms()) != nil {
+	if oneOf(s.Mechanism, mechanisms) != nil {
 		return
 	}
 	token, region := s.Mechanism == oauthBearer, s.Mechanism == mskIAM

@@ -4,17 +4,8 @@ import "strings"
 
 // Signals are the topics by which others ask, and are told what becomes of it. Both names may have {cluster} in them.
 type Signals struct {
-	Topic         string
-	Notifications string // "" is that nobody is told
-}
-
-func (s *Signals) keys() []key {
-	return []key{
-		{"topic", textOr(&s.Topic, "kubecdc-signals"),
-			"The topic that signals are read from. The key of a signal is the cluster's name, so several clusters can share one."},
-		{"notifications", text(&s.Notifications),
-			"A topic for Debezium's notifications of how the snapshots that were asked for go on. Without it, none are sent."},
-	}
+	Topic         string `key:"topic" default:"kubecdc-signals"`
+	Notifications string `key:"notifications"`
 }
 
 func (s *Signals) check(k *checker, path string) {

@@ -15,7 +15,7 @@ func (s *Sink) checkSchemas(k *checker, path string) {
 	if s.Format == Formats()[0] {
 		k.problem(path, "the format cloudevents is JSON as a whole, so that nothing can come before it; choose one of %s", join(Formats()[1:]))
 	}
-	if oneOf(r.Subject, subjects()) != nil || r.Subject == subjectRecord {
+	if oneOf(r.Subject, allowedBy[Registry]("subject")) != nil || r.Subject == subjectRecord {
 		return
 	}
 	at := under(path, "subject")
@@ -36,7 +36,7 @@ func (s *Sink) checkSubject(k *checker, path, key, template string) {
 	switch {
 	case hasVarying(template):
 		k.problem(path, "%q, and objects choose topics by kafka.%s %q; choose %s, or leave out {namespace}, {name} and labels there", chosen, key, shorten(template), subjectRecord)
-	case chosen == subjects()[0] && !one && !strings.Contains(template, "{resource}"):
+	case chosen == subjectTopic && !one && !strings.Contains(template, "{resource}"):
 		k.problem(path, "%q, and the objects of several resources share a topic by kafka.%s %q; choose %s or topic-record, or have {resource} in it", chosen, key, shorten(template), subjectRecord)
 	}
 }

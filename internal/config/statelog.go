@@ -7,18 +7,8 @@ import (
 
 // StateLog is where the saved state also goes.
 type StateLog struct {
-	Sink string // whose broker it is
-	Name string // of the topic or the bucket, with {cluster} in it
-}
-
-func (l *StateLog) keys() []key {
-	return []key{
-		{"sink", text(&l.Sink),
-			"Needed. The name of a sink in `kafka` or `nats`. Its broker has the log, with its login and its replicas."},
-		{"name", textOr(&l.Name, "kubecdc-state-{cluster}"),
-			"The compacted topic with one partition, or the bucket, created if it is missing; `{cluster}` is the " +
-				"cluster's name. Each release needs its own."},
-	}
+	Sink string `key:"sink"`
+	Name string `key:"name" default:"kubecdc-state-{cluster}"`
 }
 
 // check checks where the saved state is to go.
