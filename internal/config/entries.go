@@ -134,26 +134,17 @@ func (e *entriesChecker) beside(r, last *Resource) {
 			e.problem(last, ".excludeNamespaces", "of namespace %s is in %s; %sleave it out here", namespace, e.path(r), all)
 		}
 	}
-	const same = "all entries of a resource have the same; write it alike"
-	if r.FieldSelector != last.FieldSelector {
-		e.problem(last, ".fieldSelector", "has another one in %s; %s", e.path(r), same)
-	}
-	if r.Before != last.Before {
-		e.problem(last, ".before", "has another one in %s; %s", e.path(r), same)
-	}
-	if r.Changes != last.Changes {
-		e.problem(last, ".changes", "has another one in %s; %s", e.path(r), same)
-	}
-	if r.Actor != last.Actor {
-		e.problem(last, ".actor", "has another one in %s; %s", e.path(r), same)
-	}
-	if !slices.Equal(slices.Sorted(slices.Values(r.Involved)), slices.Sorted(slices.Values(last.Involved))) {
-		e.problem(last, ".involved", "has another one in %s; %s", e.path(r), same)
-	}
-	if !slices.Equal(slices.Sorted(slices.Values(r.Ignore)), slices.Sorted(slices.Values(last.Ignore))) {
-		e.problem(last, ".ignore", "has another one in %s; %s", e.path(r), same)
-	}
-	if !slices.Equal(slices.Sorted(slices.Values(r.Keep)), slices.Sorted(slices.Values(last.Keep))) {
-		e.problem(last, ".keep", "has another one in %s; %s", e.path(r), same)
+	sorted := func(names []string) []string { return slices.Sorted(slices.Values(names)) }
+	for _, f := range []struct {
+		key  string
+		same bool
+	}{
+		{".fieldSelector", r.FieldSelector == last.FieldSelector}, {".before", r.Before == last.Before}, {".changes", r.Changes == last.Changes},
+		{".actor", r.Actor == last.Actor}, {".involved", slices.Equal(sorted(r.Involved), sorted(last.Involved))},
+		{".ignore", slices.Equal(sorted(r.Ignore), sorted(last.Ignore))}, {".keep", slices.Equal(sorted(r.Keep), sorted(last.Keep))},
+	} {
+		if !f.same {
+			e.problem(last, f.key, "has another one in %s; all entries of a resource have the same; write it alike", e.path(r))
+		}
 	}
 }

@@ -70,9 +70,7 @@ func (to *Kafka) check(k *checker, path string) {
 	}
 	to.checkKey(k, path+".key")
 	checkHeaders(k, path+".headers", to.Headers)
-	if to.TLS != nil && to.TLS.isHalf() {
-		k.problem(path+".tls", "cert and key go together; give both or neither")
-	}
+	to.TLS.check(k, path+".tls")
 	if to.Replication > 0 && to.MinInsyncReplicas > to.Replication {
 		k.problem(path+".minInsyncReplicas", "%d of %d replicas can never be in sync; lower it, or raise replication", to.MinInsyncReplicas, to.Replication)
 	}

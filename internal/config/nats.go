@@ -83,8 +83,12 @@ type NATSTLS struct {
 	First bool `key:"first"`
 }
 
-// isHalf says whether one of certificate and key is missing.
-func (t *TLS) isHalf() bool { return (t.Cert == "") != (t.Key == "") }
+// check finds a certificate without a key, or a key without one. nil is none of both.
+func (t *TLS) check(k *checker, path string) {
+	if t != nil && (t.Cert == "") != (t.Key == "") {
+		k.problem(path, "cert and key go together; give both or neither")
+	}
+}
 
 // routes are the templates of subjects.
 func (n *NATS) routes() routes { return routes{key: "subjects", own: n.Subjects, common: n.Subject} }
@@ -115,9 +119,7 @@ func (n *NATS) check(k *checker, path string) {
 	if n.Service != nil {
 		n.Service.check(k, path+".service")
 	}
-	if n.TLS.isHalf() {
-		k.problem(path+".tls", "cert and key go together; give both or neither")
-	}
+	n.TLS.check(k, path+".tls")
 	n.checkLogin(k, path)
 }
 
@@ -163,14 +165,13 @@ func (n *NATS) checkBucket(k *checker, path string) {
 	if !consistsOf(n.KV, lower+upper+digits+"-_") {
 		k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
 	}
-	if n.Stream != "" {
-		k.problem(path+".stream", "a bucket has a stream of its own; leave out one of kv and stream")
-	}
-	if n.Subject != "" {
-		k.problem(path+".subject", "a bucket has subjects of its own; leave out one of kv and subject")
-	}
-	if len(n.Subjects) > 0 {
-		k.problem(path+".subjects", "a bucket has subjects of its own; leave out one of kv and subjects")
+	for _, f := range []struct {
+		key, what string
+		given     bool
+	}{{"stream", "a stream", n.Stream != ""}, {"subject", "subjects", n.Subject != ""}, {"subjects", "subjects", len(n.Subjects) > 0}} {
+		if f.given {
+			k.problem(under(path, f.key), "a bucket has %s of its own; leave out one of kv and %s", f.what, f.key)
+		}
 	}
 	if n.MaxAge != 0 {
 		k.problem(path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")

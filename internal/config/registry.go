@@ -48,7 +48,5 @@ func (r *Registry) check(k *checker, path string) {
 	case r.User != "" && r.Token != "":
 		k.problem(under(path, "token"), "a token here and a user; leave one out")
 	}
-	if r.TLS.isHalf() {
-		k.problem(under(path, "tls"), "cert and key go together; give both or neither")
-	}
+	r.TLS.check(k, under(path, "tls"))
 }

@@ -52,32 +52,20 @@ func newClient(base string) *Client {
 
 // Snapshot asks for a full snapshot. A *RefusedError names what could be asked.
 func (c *Client) Snapshot(ctx context.Context, request SnapshotRequest) (*Snapshot, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, err
-	}
 	answer := new(Snapshot)
-	return answer, c.ask(ctx, http.MethodPost, "/snapshot", body, answer)
+	return answer, c.ask(ctx, http.MethodPost, "/snapshot", request, answer)
 }
 
 // Steer stops, pauses or resumes snapshots. A *RefusedError names what could be.
 func (c *Client) Steer(ctx context.Context, request SteerRequest) error {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	return c.ask(ctx, http.MethodPost, "/snapshot/steer", body, new(SteerRequest))
+	return c.ask(ctx, http.MethodPost, "/snapshot/steer", request, new(SteerRequest))
 }
 
 // Replay asks for dead letters to be sent again, and waits for what becomes of them. A *RefusedError names what could
 // be asked.
 func (c *Client) Replay(ctx context.Context, request ReplayRequest) (*Replayed, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, err
-	}
 	answer := new(Replayed)
-	return answer, c.ask(ctx, http.MethodPost, "/deadletter/replay", body, answer)
+	return answer, c.ask(ctx, http.MethodPost, "/deadletter/replay", request, answer)
 }
 
 // Owed asks which snapshots are owed.
@@ -138,8 +126,15 @@ func readObject(decoder *json.Decoder) (Object, error) {
 	return line.Object, nil
 }
 
-// ask sends one request and reads the answer's document.
-func (c *Client) ask(ctx context.Context, method, path string, body []byte, into any) error {
+// ask sends one request, with a document where it is not nil, and reads the answer's.
+func (c *Client) ask(ctx context.Context, method, path string, request, into any) error {
+	var body []byte
+	if request != nil {
+		var err error
+		if body, err = json.Marshal(request); err != nil {
+			return err
+		}
+	}
 	response, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return err

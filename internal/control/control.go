@@ -15,10 +15,9 @@ import (
 type Functions struct {
 	// Snapshot sees to a full snapshot, and returns when it is certain to begin.
 	Snapshot func(ctx context.Context, request SnapshotRequest) (*Snapshot, error)
-	// Owed are the snapshots that are not delivered yet.
-	Owed func() ([]Owed, error)
-	// Stopped, where set, are those that were stopped in this life, the last ones at least.
-	Stopped func() []Stopped
+	// Owed are the snapshots that are not delivered yet, and those that were stopped in this life, the last ones at
+	// least.
+	Owed func() (*OwedList, error)
 	// Steer stops, pauses or resumes snapshots, and returns when that is durable.
 	Steer func(ctx context.Context, request SteerRequest) error
 	// Inventory finds what the query is of before the first object is read.

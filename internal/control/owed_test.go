@@ -46,14 +46,14 @@ func TestWhoWaitsForASnapshotThatIsStoppedIsTold(t *testing.T) {
 	mine := &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}, Time: time.Now()}
 	stopped := Stopped{Owed: Owed{ID: "7mare7x", Sink: "out", Stream: "pods", Reason: "requested"}, Time: mine.Time.Add(-time.Second)}
 	asked := 0
-	f := functionsOwing(func() []Owed {
+	f := functionsOwing(nil)
+	f.Owed = func() (*OwedList, error) {
 		if asked++; asked == 2 {
 			stopped.Time = mine.Time.Add(time.Second)
-			return nil
+			return &OwedList{Stopped: []Stopped{stopped}}, nil
 		}
-		return []Owed{stopped.Owed}
-	})
-	f.Stopped = func() []Stopped { return []Stopped{stopped} }
+		return &OwedList{Owed: []Owed{stopped.Owed}, Stopped: []Stopped{stopped}}, nil
+	}
 	server := httptest.NewServer(Handler(f, token))
 	defer server.Close()
 	client, err := NewClient(server.URL, token.text)

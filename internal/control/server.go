@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,12 +26,13 @@ const (
 // Handler serves the paths of the package, and nothing else, to who shows the token.
 func Handler(f Functions, token Token) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /snapshot", f.serveSnapshot)
-	mux.HandleFunc("GET /snapshot", f.serveOwed)
-	mux.HandleFunc("POST /snapshot/steer", f.serveSteer)
+	mux.Handle("POST /snapshot", asked(http.StatusAccepted, `{"resources":["pods"],"sink":"out"}, both optional`, f.Snapshot))
+	mux.Handle("GET /snapshot", shown(f.Owed))
+	mux.Handle("POST /snapshot/steer", asked(http.StatusOK, `{"do":"pause","ids":["7mare7x"]}, where do is stop, pause or resume`,
+		func(ctx context.Context, asked SteerRequest) (SteerRequest, error) { return asked, f.Steer(ctx, asked) }))
 	mux.HandleFunc("GET /inventory", f.serveInventory)
-	mux.HandleFunc("GET /checkpoint", f.serveCheckpoint)
-	mux.HandleFunc("POST /deadletter/replay", f.serveReplay)
+	mux.Handle("GET /checkpoint", shown(f.Checkpoint))
+	mux.Handle("POST /deadletter/replay", asked(http.StatusOK, `{"sink":"bus","ids":["00112233445566778899"],"force":false}, all optional`, f.Replay))
 	return guarded(mux, token)
 }
 
@@ -61,55 +63,31 @@ func Paths() []string {
 	return []string{"/snapshot", "/snapshot/steer", "/inventory", "/checkpoint", "/deadletter/replay"}
 }
 
-func (f *Functions) serveSnapshot(w http.ResponseWriter, r *http.Request) {
-	var request SnapshotRequest
-	if !readJSON(w, r, &request, `{"resources":["pods"],"sink":"out"}, both optional`) {
-		return
+// asked answers what changes something with what do makes of the request's body; such is what that could have been.
+func asked[Q, A any](status int, such string, do func(context.Context, Q) (A, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var request Q
+		if readJSON(w, r, &request, such) {
+			made, err := do(r.Context(), request)
+			reply(w, status, made, err)
+		}
 	}
-	snapshot, err := f.Snapshot(r.Context(), request)
+}
+
+// shown answers with a document.
+func shown[A any](document func() (A, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		made, err := document()
+		reply(w, http.StatusOK, made, err)
+	}
+}
+
+func reply(w http.ResponseWriter, status int, document any, err error) {
 	if err != nil {
 		failWith(w, err)
 		return
 	}
-	answer(w, http.StatusAccepted, snapshot)
-}
-
-func (f *Functions) serveOwed(w http.ResponseWriter, _ *http.Request) {
-	owed, err := f.Owed()
-	if err != nil {
-		failWith(w, err)
-		return
-	}
-	list := OwedList{Owed: owed}
-	if f.Stopped != nil {
-		list.Stopped = f.Stopped()
-	}
-	answer(w, http.StatusOK, list)
-}
-
-func (f *Functions) serveSteer(w http.ResponseWriter, r *http.Request) {
-	var request SteerRequest
-	if !readJSON(w, r, &request, `{"do":"pause","ids":["7mare7x"]}, where do is stop, pause or resume`) {
-		return
-	}
-	if err := f.Steer(r.Context(), request); err != nil {
-		failWith(w, err)
-		return
-	}
-	answer(w, http.StatusOK, request)
-}
-
-func (f *Functions) serveReplay(w http.ResponseWriter, r *http.Request) {
-	var request ReplayRequest
-	if !readJSON(w, r, &request, `{"sink":"bus","ids":["00112233445566778899"],"force":false}, all optional`) {
-		return
-	}
-	replayed, err := f.Replay(r.Context(), request)
-	if err != nil {
-		failWith(w, err)
-		return
-	}
-	answer(w, http.StatusOK, replayed)
+	answer(w, status, document)
 }
 
 // readJSON reads the body of a request that changes something. Where it is false the request is answered; such is what
@@ -148,22 +126,12 @@ func Decode(text io.Reader, into any, such string) error {
 	return nil
 }
 
-func (f *Functions) serveCheckpoint(w http.ResponseWriter, _ *http.Request) {
-	state, err := f.Checkpoint()
-	if err != nil {
-		failWith(w, err)
-		return
-	}
-	answer(w, http.StatusOK, state)
-}
-
 func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
+	var objects iter.Seq2[Object, error]
 	query, err := readQuery(r)
-	if err != nil {
-		failWith(w, err)
-		return
+	if err == nil {
+		objects, err = f.Inventory(query)
 	}
-	objects, err := f.Inventory(query)
 	if err != nil {
 		failWith(w, err)
 		return

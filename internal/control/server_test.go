@@ -34,7 +34,7 @@ func (f *fake) functions() Functions {
 			f.asked = append(f.asked, r)
 			return &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}}, f.err
 		},
-		Owed:       func() ([]Owed, error) { return f.owed, f.err },
+		Owed:       func() (*OwedList, error) { return &OwedList{Owed: f.owed}, f.err },
 		Inventory:  func(q Query) (iter.Seq2[Object, error], error) { f.query = q; return f.objects, f.err },
 		Checkpoint: func() (*State, error) { return &State{Cluster: "dev"}, f.err },
 	}
@@ -327,7 +327,7 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 
 func functionsOwing(owed func() []Owed) Functions {
 	f := (&fake{}).functions()
-	f.Owed = func() ([]Owed, error) { return owed(), nil }
+	f.Owed = func() (*OwedList, error) { return &OwedList{Owed: owed()}, nil }
 	return f
 }
 

@@ -80,8 +80,9 @@ func arrows() map[string][]string {
 			"internal/app/cluster", "internal/change", "internal/config", "internal/openapi", "internal/selection",
 			"internal/source", "internal/transform", "internal/typed",
 		},
+		"internal/app/beside": {},
 		"internal/app/destination": {
-			"internal/app/cluster", "internal/app/objecttype", "internal/change", "internal/config", "internal/control",
+			"internal/app/beside", "internal/app/cluster", "internal/app/objecttype", "internal/change", "internal/config", "internal/control",
 			"internal/listener", "internal/encode", "internal/fifo", "internal/registry", "internal/selection",
 			"internal/signal", "internal/sink", "internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats",
 			"internal/sink/nats/service", "internal/source", "internal/statelog", "internal/transform", "internal/usage",
@@ -93,18 +94,18 @@ func arrows() map[string][]string {
 			"internal/control",
 		},
 		"internal/app/task": {
-			"internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/checkpoint",
+			"internal/app/beside", "internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/checkpoint",
 			"internal/config", "internal/control", "internal/deadletter", "internal/listener", "internal/disk",
 			"internal/election", "internal/pipeline", "internal/sink", "internal/source", "internal/statelog",
 			"internal/telemetry", "internal/usage",
 		},
 		"internal/app/requests": {
-			"internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/change",
+			"internal/app/beside", "internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/change",
 			"internal/checkpoint", "internal/config", "internal/control", "internal/pipeline", "internal/signal",
 			"internal/telemetry",
 		},
 		"internal/app/actors": {
-			"internal/app/cluster", "internal/app/httpserver", "internal/audit", "internal/audit/webhook", "internal/change",
+			"internal/app/beside", "internal/app/cluster", "internal/app/httpserver", "internal/audit", "internal/audit/webhook", "internal/change",
 			"internal/checkpoint", "internal/config", "internal/pipeline", "internal/selection", "internal/source",
 			"internal/telemetry", "internal/usage",
 		},

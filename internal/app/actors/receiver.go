@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 
+	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/httpserver"
 	"github.com/kubecdc/kubecdc/internal/audit/webhook"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -37,16 +38,7 @@ func Listen(ctx context.Context, wanted *config.Audit, logger *slog.Logger) (*Re
 	}
 	logger.Info("receiving the audit webhook", "address", listener.Addr().String())
 	r := &Receiver{server: webhook.NewServer(httpserver.Bounded(listener), files)}
-	receiving, cancel := context.WithCancel(context.WithoutCancel(ctx)) // whoever takes what comes ends first
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.server.Run(receiving)
-	}()
-	r.stop = func() {
-		cancel()
-		<-done
-	}
+	r.stop = beside.Run(context.WithoutCancel(ctx), r.server.Run) // whoever takes what comes ends first
 	return r, nil
 }
 

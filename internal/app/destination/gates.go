@@ -2,8 +2,8 @@ package destination
 
 import (
 	"context"
-	"sync"
 
+	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
@@ -15,15 +15,11 @@ type runner interface {
 
 // RunGates runs the sinks' gates that have something to do until the returned stop, which waits.
 func RunGates(ctx context.Context, sinks []listener.Sink) (stop func()) {
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is queued at the end is delivered, too
-	var all sync.WaitGroup
+	var all []func(context.Context)
 	for i := range sinks {
 		if gate, runs := sinks[i].Gate.(runner); runs {
-			all.Go(func() { gate.Run(running) })
+			all = append(all, gate.Run)
 		}
 	}
-	return func() {
-		cancel()
-		all.Wait()
-	}
+	return beside.Run(context.WithoutCancel(ctx), all...) // what is queued at the end is delivered, too
 }

@@ -1,12 +1,10 @@
 package requests
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"testing"
 
-	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -121,22 +119,3 @@ func TestWhatIsHeardNoMoreIsForgotten(t *testing.T) {
 		t.Errorf("left are %q, %v", left, err)
 	}
 }
-
-// TestAStopWaitsForTheHearers.
-func TestAStopWaitsForTheHearers(t *testing.T) {
-	ended := 0
-	hear := hearing(func(ctx context.Context) {
-		<-ctx.Done()
-		ended++
-	})
-	runAll(t.Context(), []destination.Hearer{hear})()
-	if ended != 1 {
-		t.Errorf("%d have ended", ended)
-	}
-}
-
-type hearing func(context.Context)
-
-func (h hearing) Run(ctx context.Context) { h(ctx) }
-
-func (h hearing) Check(context.Context) error { return nil }

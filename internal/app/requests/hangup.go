@@ -5,16 +5,14 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
 // AnswerHangups asks for a full snapshot of everything at each hangup, until the returned function is called, which
 // waits for its goroutine.
 func (h *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	return beside.Run(ctx, func(ctx context.Context) {
 		for {
 			select {
 			case <-hangups:
@@ -23,11 +21,7 @@ func (h *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (
 				return
 			}
 		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+	})
 }
 
 func (h *Handler) answerHangup(ctx context.Context) {

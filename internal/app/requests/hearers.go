@@ -3,6 +3,7 @@ package requests
 import (
 	"context"
 
+	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
@@ -10,7 +11,7 @@ import (
 // Hear has others ask through the brokers of the sinks that let them, until the returned function is called, which
 // waits.
 func (h *Handler) Hear(ctx context.Context) (stop func(), err error) {
-	var hearers []destination.Hearer
+	var hearers []func(context.Context)
 	hearing := map[string]bool{}
 	for i := range h.Config.Sinks {
 		s := &h.Config.Sinks[i]
@@ -30,12 +31,12 @@ func (h *Handler) Hear(ctx context.Context) (stop func(), err error) {
 			return nil, err
 		}
 		hearing[s.Name] = true
-		hearers = append(hearers, hearer)
+		hearers = append(hearers, hearer.Run)
 	}
 	if err := h.forgetHeard(hearing); err != nil {
 		return nil, err
 	}
-	return runAll(ctx, hearers), nil
+	return beside.Run(ctx, hearers...), nil
 }
 
 // forgetHeard forgets what was heard through the brokers of other sinks. Were it kept, all that is asked until they are
@@ -52,22 +53,4 @@ func (h *Handler) forgetHeard(but map[string]bool) error {
 		}
 	}
 	return h.Store.Commit(checkpoint.Batch{Heard: forgotten})
-}
-
-// runAll runs the hearers until the returned function is called, which waits.
-func runAll(ctx context.Context, hearers []destination.Hearer) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	for _, h := range hearers {
-		go func() {
-			h.Run(ctx)
-			done <- struct{}{}
-		}()
-	}
-	return func() {
-		cancel()
-		for range hearers {
-			<-done
-		}
-	}
 }

@@ -37,10 +37,7 @@ func (h *brokerHandler) questions() map[string]question {
 			}
 			return h.snapshot(ctx, asked.ID, asked.SnapshotRequest)
 		},
-		"list": func(context.Context, []byte) (any, error) {
-			owed, err := h.Owing.owed()
-			return control.OwedList{Owed: owed, Stopped: h.Owing.stopped()}, err
-		},
+		"list":       func(context.Context, []byte) (any, error) { return h.Owing.list() },
 		"checkpoint": func(context.Context, []byte) (any, error) { return control.ReadState(h.Store) },
 		"status":     func(context.Context, []byte) (any, error) { return h.Status(), nil },
 	}

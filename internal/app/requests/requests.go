@@ -23,8 +23,7 @@ func (h *Handler) Functions(replay func(context.Context, control.ReplayRequest) 
 			defer cancel()
 			return h.owe(ctx, asked, nil)
 		},
-		Owed:    h.Owing.owed,
-		Stopped: h.Owing.stopped,
+		Owed: h.Owing.list,
 		Steer: func(ctx context.Context, asked control.SteerRequest) error {
 			ctx, cancel := context.WithTimeout(ctx, AskTime)
 			defer cancel()

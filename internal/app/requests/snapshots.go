@@ -34,11 +34,12 @@ func NewSnapshots(store *checkpoint.Store, t *telemetry.Telemetry) *Snapshots {
 // mostStopped is how many stopped snapshots are remembered for those who wait for them.
 const mostStopped = 1000
 
-// stopped are those that were stopped last.
-func (s *Snapshots) stopped() []control.Stopped {
+// list is what is owed, and what was stopped last.
+func (s *Snapshots) list() (*control.OwedList, error) {
+	owed, err := s.owed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.last)
+	return &control.OwedList{Owed: owed, Stopped: slices.Clone(s.last)}, err
 }
 
 // steer has the pipeline stop, pause or resume snapshots. What was heard through a sink's broker is saved with the

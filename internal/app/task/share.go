@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/election"
@@ -110,16 +111,7 @@ func join(ctx context.Context, o Options) (*Member, error) {
 // takePart takes part in the election until the returned function is called, which gives the Lease back. A second call
 // does nothing.
 func (m *Member) takePart(ctx context.Context) (leave func()) {
-	electing, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		m.elected.Run(electing)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+	return beside.Run(context.WithoutCancel(ctx), m.elected.Run)
 }
 
 // serveTerm stands by until this member leads, and leads until its term is over. The error is why it is.

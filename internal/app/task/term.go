@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -77,18 +78,11 @@ func (t *Term) Watch(ctx context.Context, log *StateLog, sinks func() time.Time)
 		return func() {}
 	}
 	t.cutOff.failing = func() time.Time { return earlier(sinks(), log.failing()) }
-	watching, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if why := t.cutOff.watch(watching); why != nil {
+	return beside.Run(ctx, func(ctx context.Context) {
+		if why := t.cutOff.watch(ctx); why != nil {
 			t.end(why)
 		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+	})
 }
 
 // earlier is the earlier of two times, of which zero is none.

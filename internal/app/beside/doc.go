@@ -1,0 +1,2 @@
+// Package beside runs what goes on beside a run.
+package beside
