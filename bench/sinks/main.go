@@ -141,7 +141,7 @@ func (c *course) trickle(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.end()) }()
-	const commits = `kubecdc_commit_seconds_count`
+	const commits = `kubecdc_commit_seconds_count{}`
 	before, err := l.Metric(ctx, commits)
 	if err != nil {
 		return err
@@ -153,6 +153,11 @@ func (c *course) trickle(ctx context.Context) (err error) {
 	began, err := l.release(ctx)
 	if err != nil {
 		return err
+	}
+	select { // who asks for metrics meanwhile is part of what it costs
+	case <-time.After(c.span):
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	for _, name := range []string{"file", "bus"} {
 		if err := l.await(ctx, name, events); err != nil {
