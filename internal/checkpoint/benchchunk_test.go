@@ -29,7 +29,7 @@ func BenchmarkEncode(b *testing.B) {
 			Object: []byte(object), Received: time.Now(),
 		})
 	}
-	c := newCodec(&zipper{})
+	c := &codec{}
 	b.SetBytes(4 << 20)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -15,7 +15,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	}
 	s := &Store{
 		database: d, identity: identity{d}, streams: streams{d}, images: images{d}, pendingSnapshots: pendingSnapshots{d},
-		spools: spools{database: d, codec: newCodec(&zipper{}), reclaimed: map[string]*reclaimed{}},
+		spools: spools{database: d, codec: &codec{}, reclaimed: map[string]*reclaimed{}},
 	}
 	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.convert, s.spools.load, d.record) }); err != nil {
 		return nil, err

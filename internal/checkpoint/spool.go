@@ -21,7 +21,7 @@ type reclaimed struct {
 // spools are the queues of sinks on disk.
 type spools struct {
 	*database
-	codec     codec
+	codec     *codec
 	reclaimed map[string]*reclaimed // by sink; the database's lock guards it
 }
 
@@ -73,7 +73,7 @@ func (s *spools) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records i
 			if err != nil {
 				return nil, err
 			}
-			raw, n, err := chunkSize(value)
+			raw, n, _, err := chunkSize(value)
 			if err != nil {
 				return nil, s.badValue("the spool of sink "+sinkName, err)
 			}
