@@ -23,8 +23,8 @@ func HistoryOf(epoch string) History {
 
 // Point is a version within a history. The zero value is before everything.
 type Point struct {
-	History History
-	Version string // a resourceVersion (KEP-5504), "" is before all
+	History History `cbor:"1,keyasint,omitzero"`
+	Version string  `cbor:"2,keyasint,omitzero"` // a resourceVersion (KEP-5504), "" is before all
 }
 
 // Compare is negative, zero or positive as p is before, at or after q.
@@ -76,28 +76,29 @@ const Others = "*"
 
 // Place is how far a sink was given one namespace of a resource.
 type Place struct {
-	At         Point      // everything up to here was given
-	High       Point      // nothing of the namespace was told that is after it
-	Comparison Comparison // the newest that was begun
+	At         Point      `cbor:"1,keyasint,omitzero"` // everything up to here was given
+	High       Point      `cbor:"2,keyasint,omitzero"` // nothing of the namespace was told that is after it
+	Comparison Comparison `cbor:"3,keyasint,omitzero"` // the newest that was begun
 	// Asked is why another comparison is asked for that was not begun; "" is none.
-	Asked change.Reason
+	Asked change.Reason `cbor:"4,keyasint,omitzero"`
 	// Selection is what of the namespace was given: as of source.Selection.
-	Selection string
+	Selection string `cbor:"5,keyasint,omitzero"`
 	// Left says that something on disk for the sink does not reach it: see Saved.LeaveOut.
-	Left bool
+	Left bool `cbor:"6,keyasint,omitzero"`
 }
 
 // Comparison is one with a list of the server.
 type Comparison struct {
-	ID   string // change.Snapshot's: after its first dot it has a number that rises with each comparison of the sink
-	Over bool   // it has come to its end
-	Full bool   // unchanged objects are sent, too
+	// ID is change.Snapshot's: after its first dot it has a number that rises with each comparison of the sink.
+	ID   string `cbor:"1,keyasint,omitzero"`
+	Over bool   `cbor:"2,keyasint,omitzero"` // it has come to its end
+	Full bool   `cbor:"3,keyasint,omitzero"` // unchanged objects are sent, too
 	// Reason is why it was begun; "" where only the log tells of it.
-	Reason change.Reason
+	Reason change.Reason `cbor:"4,keyasint,omitzero"`
 	// Namespace is what it is of, Others where it is of all.
-	Namespace string
+	Namespace string `cbor:"5,keyasint,omitzero"`
 	// Lost says that the sink's log has lost records, and that the gap was not told yet.
-	Lost bool
+	Lost bool `cbor:"6,keyasint,omitzero"`
 }
 
 // FullSuffix ends the ID of a full snapshot. So a log alone tells what is to be gone on with after a crash.

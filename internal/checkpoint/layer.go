@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -412,60 +413,14 @@ func parseDiskRow(value []byte) (row Row, err error) {
 	return row, err
 }
 
-// The flags of a place.
-const (
-	comparisonOver = 1 << iota
-	comparisonFull
-	comparisonLost
-	placeLeft
-)
-
-// appendPlace appends a place: flags, position, highest version, comparison.
+// appendPlace appends a place, in CBOR (RFC 8949).
 func appendPlace(dst []byte, p Place) []byte {
-	flags := byte(0)
-	for flag, is := range map[byte]bool{
-		comparisonOver: p.Comparison.Over, comparisonFull: p.Comparison.Full, comparisonLost: p.Comparison.Lost, placeLeft: p.Left,
-	} {
-		if is {
-			flags |= flag
-		}
-	}
-	dst = append(dst, flags)
-	for _, at := range []Point{p.At, p.High} {
-		dst = appendText(binary.AppendUvarint(dst, uint64(at.History)), at.Version)
-	}
-	for _, text := range []string{p.Comparison.ID, p.Comparison.Namespace, string(p.Comparison.Reason), string(p.Asked), p.Selection} {
-		dst = appendText(dst, text)
-	}
-	return dst
+	text, _ := cbor.Marshal(p) // of numbers and texts it cannot fail
+	return append(dst, text...)
 }
 
 // parsePlace is the inverse of appendPlace.
 func parsePlace(value []byte) (p Place, err error) {
-	if len(value) == 0 || value[0] >= placeLeft<<1 {
-		return Place{}, errValue
-	}
-	flags, rest := value[0], value[1:]
-	for _, at := range []*Point{&p.At, &p.High} {
-		history, width := binary.Uvarint(rest)
-		if width <= 0 {
-			return Place{}, errValue
-		}
-		at.History = History(history)
-		if at.Version, rest, err = cutText(rest[width:]); err != nil {
-			return Place{}, err
-		}
-	}
-	c := &p.Comparison
-	p.Left = flags&placeLeft != 0
-	c.Over, c.Full, c.Lost = flags&comparisonOver != 0, flags&comparisonFull != 0, flags&comparisonLost != 0
-	for _, text := range []*string{&c.ID, &c.Namespace, (*string)(&c.Reason), (*string)(&p.Asked), &p.Selection} {
-		if *text, rest, err = cutText(rest); err != nil {
-			return Place{}, err
-		}
-	}
-	if len(rest) > 0 {
-		err = errValue
-	}
+	err = cbor.Unmarshal(value, &p)
 	return p, err
 }
