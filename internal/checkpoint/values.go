@@ -2,9 +2,10 @@ package checkpoint
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"strconv"
+
+	"github.com/google/uuid"
 
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
@@ -46,7 +47,7 @@ func parseEntry(value []byte) (uid, version string, err error) {
 		if len(rest) < 16 {
 			return "", "", errValue
 		}
-		uid, rest = formatUUID([16]byte(rest)), rest[16:]
+		uid, rest = uuid.UUID(rest[:16]).String(), rest[16:]
 	} else if uid, rest, err = cutText(rest); err != nil {
 		return "", "", err
 	}
@@ -60,36 +61,10 @@ func parseEntry(value []byte) (uid, version string, err error) {
 	return uid, strconv.FormatUint(n, 10), nil
 }
 
-// parseUUID reads a UUID in its canonical form, lower-case with four dashes; nothing else would be written back alike.
-func parseUUID(text string) (id [16]byte, ok bool) {
-	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return id, false
-	}
-	var digits [32]byte
-	copy(digits[:8], text)
-	copy(digits[8:12], text[9:])
-	copy(digits[12:16], text[14:])
-	copy(digits[16:20], text[19:])
-	copy(digits[20:], text[24:])
-	lower := byte('a' - 'A') // the bit that of all hexadecimal digits A to F alone lack
-	for _, digit := range digits {
-		lower &= digit
-	}
-	if _, err := hex.Decode(id[:], digits[:]); err != nil || lower == 0 {
-		return [16]byte{}, false
-	}
-	return id, true
-}
-
-func formatUUID(id [16]byte) string {
-	var text [36]byte
-	hex.Encode(text[:], id[:4])
-	hex.Encode(text[9:], id[4:6])
-	hex.Encode(text[14:], id[6:8])
-	hex.Encode(text[19:], id[8:10])
-	hex.Encode(text[24:], id[10:])
-	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-	return string(text[:])
+// parseUUID reads a UUID in its canonical form; nothing else would be written back alike.
+func parseUUID(text string) (id uuid.UUID, ok bool) {
+	id, err := uuid.Parse(text)
+	return id, err == nil && id.String() == text
 }
 
 // parseVersion reads a decimal number that is written back alike: no sign, no leading zero, no overflow.
