@@ -1,24 +1,299 @@
 package nats
 
-// The values of Options.Publish.
-const (
-	PublishAuto    = "auto"    // fast where server and stream allow it, ordered elsewhere
-	PublishFast    = "fast"    // fast ingest (ADR-50); needs server 2.14 and a stream with allow_batched
-	PublishAtomic  = "atomic"  // atomic batches (ADR-50), for servers that sync always; needs 2.12 and allow_atomic
-	PublishOrdered = "ordered" // one acknowledgement a message; any server
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-// The levels of the JetStream API (ADR-44) from which on a server knows batches.
-const (
-	levelAtomic = 2 // server 2.12
-	levelFast   = 4 // server 2.14
-)
+// publisher writes one batch, in order, with many messages under way, each with an acknowledgement of its own, as
+// servers of every age understand it.
+//
+// Message i of what is left expects the stream to end at base+i, so the server stores it at base+i+1 or not at all.
+// From this follows all that I3 asks for:
+//
+//   - No gap. If message i is refused or lost, the stream does not reach base+i+1, and i+1 is refused.
+//   - No duplicate, however often a message is sent: for its second copy the stream does not end at base+i any more.
+//   - A copy that a broken connection left somewhere on its way does no harm, whenever it arrives. If it fits, the
+//     message is stored at its place, and the copy that is sent after it is refused; if it does not fit, it is refused.
+//
+// So after a failure nothing needs to settle: settle reads what is stored after the last acknowledged message and the
+// rest is sent. If a late copy overtakes the rest, the rest is refused, and the next settle finds it stored.
+//
+// A second writer breaks the first point: it stores something at base+i+1, message i is refused, and i+1 finds the end
+// that it expects. Two rules keep that harm away. The first message goes alone, so a writer that was replaced long ago
+// stores nothing; and of one object only one message is under way, so an object's change is never stored without the
+// one before it. Settle then finds the other's message, and the run ends (I10).
+//
+// On a stream that others write to, too, no message can say what it follows. There the second rule keeps the order of
+// each object, and ids keep the copies of a message apart, as long as the server knows them. An id that was stored
+// before what is known of its object is that of an earlier telling, which proves nothing: the message goes out again
+// under another id, which is the same one after a crash.
+type publisher struct {
+	*Sink
+	batch    []sink.Message
+	previous []int // the message before it of the same object, or -1
+	acked    int   // the messages before it are stored
+	unsure   bool  // something may be stored that was not acknowledged
+	envelope envelope
 
-// publishMode is how messages are sent.
-type publishMode int
+	// Of one attempt:
+	start  int    // the messages before it were stored already
+	base   uint64 // where the stream ended
+	during uint64 // the connection's generation
+	sent   int
+	bytes  int            // sent and not acknowledged
+	done   []bool         // those at and after acked may be true
+	first  uint64         // the number of the first reply
+	asked  []int          // the messages that the replies are for, from first on
+	before map[int]uint64 // where the server has the same message of an earlier telling
+}
 
-const (
-	modeOrdered publishMode = iota // one acknowledgement a message
-	modeFast                       // one for many, fast ingest
-	modeAtomic                     // one for a batch that is stored as a whole
-)
+// publish makes the batch durable (I1).
+func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
+	if err := ctx.Err(); err != nil {
+		return s.final(ctx, "write to", err)
+	}
+	p := &publisher{Sink: s, batch: batch, previous: predecessors(batch)}
+	defer func() { s.left.doubt = namesOf(batch[p.acked:]) }()
+	wait := newBackOff()
+	for {
+		before := p.acked
+		err := p.attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		if end := s.final(ctx, "write to", err); end != nil {
+			return end
+		}
+		var again *conn.EndedError
+		if errors.As(err, &again) {
+			return err
+		}
+		if p.acked > before {
+			wait.Reset()
+		}
+		s.options.Retry(reason(err), err)
+		pause(ctx, wait.NextBackOff(), s.conn.Changed)
+		if ctx.Err() != nil {
+			return s.final(ctx, "write to", err)
+		}
+	}
+}
+
+// namesOf are the messages by id and subject alone: the rest is not ours to keep.
+func namesOf(batch []sink.Message) []sink.Message {
+	names := make([]sink.Message, len(batch))
+	for i := range batch {
+		names[i] = sink.Message{ID: batch[i].ID, Destination: batch[i].Destination}
+	}
+	return names
+}
+
+// predecessors finds for each message the last one before it that speaks of the same object.
+func predecessors(batch []sink.Message) []int {
+	last := make(map[string]int, len(batch))
+	previous := make([]int, len(batch))
+	for i := range batch {
+		object := batch[i].Object()
+		previous[i] = -1
+		if j, found := last[object]; found {
+			previous[i] = j
+		}
+		last[object] = i
+	}
+	return previous
+}
+
+// attempt finds out what an earlier one left in doubt, and sends the rest.
+func (p *publisher) attempt(ctx context.Context) error {
+	c, err := p.alive(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.EndWith(ctx)()
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
+	if p.unsure || p.options.Shared && p.generation != c.Generation() {
+		n, err := p.settle(ctx, p.batch[p.acked:])
+		if errors.Is(err, conn.ErrSilent) { // the library would notice only after some pings
+			return errors.Join(err, c.NC.ForceReconnect())
+		}
+		if err != nil {
+			return err
+		}
+		p.acked += n
+	}
+	p.unsure = true
+	err = p.send(ctx)
+	p.unsure = err != nil
+	return p.classify(err)
+}
+
+// send publishes the batch from what is acknowledged on, and returns when all of it is or something is wrong.
+func (p *publisher) send(ctx context.Context) error {
+	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
+	p.sent, p.bytes, p.done = p.acked, 0, make([]bool, len(p.batch))
+	p.first, p.asked, p.before = p.conn.Number+1, nil, map[int]uint64{}
+	p.conn.Outbox.Reset(p.conn)
+	for p.acked < len(p.batch) {
+		for p.sent < len(p.batch) && p.admits(p.sent) {
+			if err := p.post(p.sent); err != nil {
+				return err
+			}
+		}
+		if err := p.receive(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admits says whether message i may follow what is under way.
+func (p *publisher) admits(i int) bool {
+	switch {
+	case i == p.acked:
+		return true // nothing is under way
+	case p.acked == p.start: // the first one goes alone
+		return false
+	case p.previous[i] >= p.acked: // one of an object at a time
+		return false
+	}
+	return i-p.acked < p.tuning.pending && p.bytes+p.batch[i].Size() <= p.tuning.bytes
+}
+
+// expected is where the stream ends before message i.
+func (p *publisher) expected(i int) uint64 { return p.base + uint64(i-p.start) }
+
+// post hands message i to the outbox.
+func (p *publisher) post(i int) error {
+	m := &p.batch[i]
+	_, reply := p.conn.Ask()
+	p.asked = append(p.asked, i)
+	p.envelope.fill(&p.stream, m, reply)
+	if p.options.Shared {
+		p.envelope.set(headerMessageID, again(messageID(p.stream.place.Writer, m.Destination, m.ID), p.before[i]))
+	} else {
+		p.envelope.set(headerExpected, strconv.FormatUint(p.expected(i), 10))
+	}
+	if err := p.conn.Outbox.Post(&p.envelope.Message); err != nil {
+		return &refusal{index: i, err: err}
+	}
+	p.bytes += m.Size()
+	p.sent++
+	return nil
+}
+
+// receive sends what is in the outbox, waits for a reply, and takes those that came with it.
+func (p *publisher) receive(ctx context.Context) error {
+	if err := p.conn.Outbox.Flush(); err != nil {
+		return err
+	}
+	m, err := p.conn.Next(ctx, p.during, p.conn.Reply)
+	for err == nil {
+		if err = p.take(m); err != nil {
+			return err
+		}
+		select {
+		case m = <-p.conn.Replies:
+		default:
+			return nil
+		}
+	}
+	return err
+}
+
+func (p *publisher) take(m *natsgo.Msg) error {
+	number, ok := p.conn.NumberOf(m)
+	if !ok || number < p.first || number-p.first >= uint64(len(p.asked)) {
+		return nil // the reply to an attempt that was given up
+	}
+	i := p.asked[number-p.first]
+	seq, err := parseAck(m)
+	if err != nil {
+		return &refusal{index: i, err: err}
+	}
+	duplicate := bytes.Contains(m.Data, []byte(`"duplicate"`))
+	if duplicate && p.options.Shared && seq <= *p.stream.told.of(&p.batch[i]) {
+		p.before[i] = seq
+		p.sent, p.bytes = p.sent-1, p.bytes-p.batch[i].Size() // it is under way once
+		return p.post(i)
+	}
+	if err := p.place(i, seq, duplicate); err != nil {
+		return err
+	}
+	for p.done[i] = true; p.acked < p.sent && p.done[p.acked]; p.acked++ {
+		p.bytes -= p.batch[p.acked].Size()
+		if p.stream.confirmed++; !p.options.Shared {
+			p.stream.place.Seq++
+		}
+	}
+	return nil
+}
+
+// place checks where message i was stored.
+func (p *publisher) place(i int, seq uint64, duplicate bool) error {
+	switch s := &p.stream; {
+	case !s.shared && seq != p.expected(i)+1:
+		return &refusal{index: i, err: errMisplaced}
+	case s.shared && seq <= p.base && !duplicate:
+		return conn.Ended("write to stream %s: it is shorter than it was: open the sink again", p.name)
+	case s.shared:
+		s.place.Seq = max(s.place.Seq, seq)
+		*s.told.of(&p.batch[i]) = seq
+	}
+	return nil
+}
+
+// parseAck returns the sequence of {"stream":"K8S","seq":7}. It reads what has no error in it by hand: a JSON decoder
+// would take as long as all the rest of a message's way through the client.
+func parseAck(m *natsgo.Msg) (uint64, error) {
+	if _, rest, found := bytes.Cut(m.Data, []byte(`"seq":`)); found && !bytes.Contains(m.Data, []byte(`"error"`)) {
+		digits := bytes.TrimLeft(rest, " ")
+		end := bytes.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' })
+		if seq, err := strconv.ParseUint(string(digits[:max(end, 0)]), 10, 64); err == nil {
+			return seq, nil
+		}
+	}
+	var ack struct {
+		Seq uint64 `json:"seq"`
+	}
+	err := conn.Parse(m, &ack)
+	return ack.Seq, err
+}
+
+// refusal is the server's answer, or the client library's, to one message.
+type refusal struct {
+	index int
+	err   error
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("publish message %d of the batch: %s", r.index, conn.Detail(r.err))
+}
+func (r *refusal) Unwrap() error { return r.err }
+
+// classify turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
+// of an attempt decides: the ones after it are refused because of it, and none of them is under way yet, to be stored
+// when the caller has gone on without the message.
+func (p *publisher) classify(err error) error {
+	var refused *refusal
+	if !errors.As(err, &refused) || refused.index != p.start {
+		return err
+	}
+	switch {
+	case tooLarge(err):
+		return &sink.RejectedError{Index: refused.index, Reason: "too_large", Err: conn.Terse{Err: refused.err}}
+	case codeOf(err) == codeSealed:
+		return permanent("write to stream %s: it was sealed: name another stream", p.name)
+	}
+	return err
+}
