@@ -68,7 +68,12 @@ func (m *match) round(ctx context.Context, i int) error {
 	if err := m.exporter(ctx, i); err != nil {
 		return fmt.Errorf("run the exporter: %w", err)
 	}
-	return m.send(ctx)
+	for _, role := range []string{outbox, library} {
+		if err := m.send(ctx, role); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *match) copy(ctx context.Context, name string, i int) error {
@@ -117,7 +122,9 @@ func (m *match) figures() []harness.Figure {
 		{Name: "nats.ratio_to_copy", Value: m.results.Ratio(exporter, reader), Unit: "ratio"},
 		{Name: "nats.ratio_to_copy_http1", Value: m.results.Ratio(exporter, reader1), Unit: "ratio"},
 		{Name: "nats.server_events_per_cpu_second", Value: m.served.Median(exporter, perSecond), Unit: "events/s"},
-		{Name: "nats.alone_messages_per_cpu_second", Value: m.results.Median(alone, perSecond), Unit: "messages/s"},
+		{Name: "nats.outbox_messages_per_cpu_second", Value: m.results.Median(outbox, perSecond), Unit: "messages/s"},
+		{Name: "nats.library_messages_per_cpu_second", Value: m.results.Median(library, perSecond), Unit: "messages/s"},
+		{Name: "nats.outbox_ratio_to_library", Value: m.results.Ratio(outbox, library), Unit: "ratio"},
 		{Name: "nats.rss_mib", Value: m.results.Median(exporter, harness.Measured.PeakMiB), Unit: "MiB"},
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
+	"net/textproto"
 	"strconv"
 	"strings"
 
-	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 // knownStream is the stream as this sink knows it.
@@ -138,32 +139,35 @@ func headerSize(m *sink.Message) int {
 	return size
 }
 
-// envelope is a message as it is sent, made again for each one in the same memory: the library has copied all of it
-// when it returns. Instead of line breaks in a header, after which another one would begin, the library writes spaces.
-type envelope struct{ natsgo.Msg }
+// envelope is a message as it is sent, made again for each one in the same memory: the outbox has copied all of it but
+// the value when it returns.
+type envelope struct{ conn.Message }
 
 // fill makes it the message, but for what says where it belongs.
 func (e *envelope) fill(s *knownStream, m *sink.Message, reply string) {
-	e.Subject, e.Reply, e.Data = m.Destination, reply, m.Value
-	if e.Header == nil {
-		e.Header = natsgo.Header{}
-	}
-	for name, values := range e.Header {
-		e.Header[name] = values[:0] // writes nothing
-	}
-	for _, h := range m.Headers {
-		e.set(h.Name, h.Value)
-	}
+	e.Subject, e.Reply, e.Value = m.Destination, reply, m.Value
+	e.Headers = append(e.Headers[:0], m.Headers...)
 	e.set(sink.HeaderID, m.ID)
 	e.set(sink.HeaderOp, m.Op)
 	e.set(sink.HeaderResourceVersion, m.ResourceVersion)
 	if s.deletes(m) {
 		e.set(headerOperation, operationDelete)
-		e.Data = nil
+		e.Value = nil
 	}
 }
 
-func (e *envelope) set(name, value string) { e.Header[name] = append(e.Header[name], value) }
+func (e *envelope) set(name, value string) {
+	e.Headers = append(e.Headers, sink.Header{Name: name, Value: oneLine(value)})
+}
+
+// oneLine is the value with spaces instead of line breaks, after which another header would begin. The client library
+// does the same.
+func oneLine(value string) string {
+	if strings.IndexByte(value, '\r') < 0 && strings.IndexByte(value, '\n') < 0 {
+		return value
+	}
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(textproto.TrimString(value))
+}
 
 // messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a
 // repetition, on whatever subject and by whomever.

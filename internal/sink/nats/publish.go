@@ -143,6 +143,7 @@ func (p *publisher) send(ctx context.Context) error {
 	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
 	p.sent, p.bytes, p.done = p.acked, 0, make([]bool, len(p.batch))
 	p.first, p.asked, p.before = p.conn.Number+1, nil, map[int]uint64{}
+	p.conn.Outbox.Reset(p.conn)
 	for p.acked < len(p.batch) {
 		for p.sent < len(p.batch) && p.admits(p.sent) {
 			if err := p.post(p.sent); err != nil {
@@ -172,7 +173,7 @@ func (p *publisher) admits(i int) bool {
 // expected is where the stream ends before message i.
 func (p *publisher) expected(i int) uint64 { return p.base + uint64(i-p.start) }
 
-// post hands message i to the client library.
+// post hands message i to the outbox.
 func (p *publisher) post(i int) error {
 	m := &p.batch[i]
 	_, reply := p.conn.Ask()
@@ -183,7 +184,7 @@ func (p *publisher) post(i int) error {
 	} else {
 		p.envelope.set(headerExpected, strconv.FormatUint(p.expected(i), 10))
 	}
-	if err := p.conn.NC.PublishMsg(&p.envelope.Msg); err != nil {
+	if err := p.conn.Outbox.Post(&p.envelope.Message); err != nil {
 		return &refusal{index: i, err: err}
 	}
 	p.bytes += m.Size()
@@ -191,8 +192,11 @@ func (p *publisher) post(i int) error {
 	return nil
 }
 
-// receive waits for a reply, and takes those that came with it.
+// receive sends what is in the outbox, waits for a reply, and takes those that came with it.
 func (p *publisher) receive(ctx context.Context) error {
+	if err := p.conn.Outbox.Flush(); err != nil {
+		return err
+	}
 	m, err := p.conn.Next(ctx, p.during, p.conn.Reply)
 	for err == nil {
 		if err = p.take(m); err != nil {

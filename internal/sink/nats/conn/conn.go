@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -56,11 +55,14 @@ type Conn struct {
 	Replies chan *natsgo.Msg // what Next waits for
 	Changed chan struct{}    // the connection came, went or ended since the last look
 	Reply   time.Duration    // as in Timing
+	Outbox  Outbox
 
 	servers string        // for error texts
 	closed  chan struct{} // the library is done with it
 	timer   *time.Timer
 	outage  time.Duration
+	flush   time.Duration
+	dialer  *dialer
 	fault   atomic.Pointer[error] // the last thing that went wrong with a server
 	wished  atomic.Pointer[wished]
 
@@ -82,11 +84,13 @@ func Dial(ctx context.Context, options *Options) (*Conn, error) {
 		closed:  make(chan struct{}),
 		timer:   time.NewTimer(time.Hour),
 		outage:  timing.Outage,
+		flush:   timing.Flush,
 	}
 	if options.Domain != "" {
 		c.API = "$JS." + options.Domain + ".API."
 	}
 	c.life, c.fail = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.dialer = &dialer{life: c.life, timeout: timing.Dial}
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
 	err := c.dial(options)
 	if !stop() {
@@ -123,6 +127,7 @@ func (c *Conn) dial(o *Options) error {
 		return ConnectError(c.servers, err)
 	}
 	c.Inbox = c.NC.NewInbox() + "."
+	c.Outbox.Reset(c)
 	if _, err := c.NC.ChanSubscribe(c.Inbox+">", c.Replies); err != nil {
 		return err
 	}
@@ -133,7 +138,7 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 	options := []natsgo.Option{
 		natsgo.Name(o.Name),
 		natsgo.Timeout(o.Timing.Dial),
-		natsgo.SetCustomDialer(&dialer{c.life, o.Timing.Dial}),
+		natsgo.SetCustomDialer(c.dialer),
 		natsgo.SkipHostLookup(), // the dialer does it, and ends with its context
 		natsgo.MaxReconnects(-1),
 		natsgo.CustomReconnectDelay(reconnectDelay),
@@ -146,31 +151,14 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 	return slices.Concat(options, o.Login.Options(), o.Extra, c.handlers(o))
 }
 
-// dialer makes sockets that end with life. Without it, a socket whose other end takes nothing would keep the library,
-// and with it Write and Close, for as long as it has patience.
-type dialer struct {
-	life    context.Context
-	timeout time.Duration
-}
-
-// Dial is what the client library calls.
-func (d *dialer) Dial(network, address string) (net.Conn, error) {
-	plain := net.Dialer{Timeout: d.timeout}
-	raw, err := plain.DialContext(d.life, network, address)
-	if err != nil {
-		return nil, err
+// plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol.
+// While the library connects it says so, and a socket that it has given up takes nothing any more.
+func (c *Conn) plain() *socket {
+	m := c.dialer.last.Load()
+	if m == nil || !c.NC.IsConnected() || !c.NC.HeadersSupported() || !m.plain.Load() {
+		return nil
 	}
-	return &socket{raw, context.AfterFunc(d.life, func() { _ = raw.Close() })}, nil
-}
-
-type socket struct {
-	net.Conn
-	stop func() bool
-}
-
-func (s *socket) Close() error {
-	s.stop()
-	return s.Conn.Close()
+	return m
 }
 
 // handlers are called by a goroutine of the library.

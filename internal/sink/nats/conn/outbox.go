@@ -1,0 +1,148 @@
+package conn
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// burst is how many bytes the outbox sends with one system call, or a message more.
+const burst = 256 << 10
+
+// Message is what the outbox sends. It has copied all of it but the value when Post returns.
+type Message struct {
+	Subject, Reply string
+	Headers        []sink.Header
+	Value          []byte
+}
+
+// Outbox sends messages, in their order. The client library would copy every value, and make the headers of a map,
+// which costs more than all else that this sink does but for the system calls. So the outbox writes into the
+// library's socket itself: many messages with one call, and the values from where they are. What the library writes
+// at once is whole operations of the protocol, too, and a socket takes one write after the other, so neither cuts
+// into the other's. Each keeps its own deadline (socket.SetWriteDeadline). A test holds what is assumed of the
+// library (TestLibraryWritesWholeOperations). Where the socket carries TLS or a websocket, the library sends.
+type Outbox struct {
+	nc      *natsgo.Conn
+	socket  *socket // nil: the library sends
+	payload int64   // bytes of headers and value that the server takes
+	within  time.Duration
+
+	parts net.Buffers // what is not sent yet, and of heads what is before rest
+	heads []byte
+	rest  int
+	bytes int // in parts
+
+	message natsgo.Msg // for the library, made again for each one: it has copied it when it returns
+	values  []string
+}
+
+// Reset makes it one for the connection as it is now. What was not sent is forgotten.
+func (o *Outbox) Reset(c *Conn) {
+	o.nc, o.socket, o.payload, o.within = c.NC, c.plain(), c.NC.MaxPayload(), c.flush
+	o.clear()
+}
+
+// Direct says whether messages go past the library.
+func (o *Outbox) Direct() bool { return o.socket != nil }
+
+// UseLibrary makes the library send, until the next Reset.
+func (o *Outbox) UseLibrary() { o.socket = nil }
+
+func (o *Outbox) clear() {
+	clear(o.parts)
+	o.parts, o.heads, o.rest, o.bytes = o.parts[:0], o.heads[:0], 0, 0
+}
+
+// Post sends the message or keeps it for Flush. Its value must stay as it is until then.
+func (o *Outbox) Post(m *Message) error {
+	if o.socket == nil {
+		return o.nc.PublishMsg(o.libraryMessage(m))
+	}
+	headers := m.sizeOfHeaders()
+	// what comes before it is to be stored, or nobody knows the one to blame
+	if int64(headers+len(m.Value)) > o.payload {
+		return cmp.Or(o.Flush(), natsgo.ErrMaxPayload)
+	}
+	o.heads = m.appendHead(o.heads, headers)
+	o.parts = append(o.parts, o.heads[o.rest:], m.Value)
+	o.bytes += len(o.heads) - o.rest + len(m.Value)
+	o.rest = len(o.heads)
+	o.heads = append(o.heads, lineBreak...)
+	if o.bytes < burst {
+		return nil
+	}
+	return o.Flush()
+}
+
+// Flush sends what is left. Before it, waiting for an answer is in vain.
+func (o *Outbox) Flush() error {
+	if len(o.parts) == 0 {
+		return nil
+	}
+	o.parts = append(o.parts, o.heads[o.rest:])
+	unsent := o.parts // is used up
+	err := o.socket.send(&unsent, o.within)
+	o.clear()
+	if err != nil {
+		return fmt.Errorf("send messages: %w", err)
+	}
+	return nil
+}
+
+const (
+	lineBreak   = "\r\n"
+	headerLine  = "NATS/1.0\r\n" // before the headers
+	headerColon = ": "
+)
+
+// sizeOfHeaders is what the headers take as they are sent, in bytes.
+func (m *Message) sizeOfHeaders() int {
+	size := len(headerLine) + len(lineBreak)
+	for _, h := range m.Headers {
+		size += len(h.Name) + len(headerColon) + len(h.Value) + len(lineBreak)
+	}
+	return size
+}
+
+// appendHead appends what comes before the value in the protocol: "HPUB subject reply size-of-headers size-of-all"
+// and the headers.
+func (m *Message) appendHead(dst []byte, headers int) []byte {
+	dst = append(append(append(dst, "HPUB "...), m.Subject...), ' ')
+	if m.Reply != "" {
+		dst = append(append(dst, m.Reply...), ' ')
+	}
+	dst = append(strconv.AppendInt(dst, int64(headers), 10), ' ')
+	dst = append(strconv.AppendInt(dst, int64(headers+len(m.Value)), 10), lineBreak...)
+	dst = append(dst, headerLine...)
+	for _, h := range m.Headers {
+		dst = append(append(append(append(dst, h.Name...), headerColon...), h.Value...), lineBreak...)
+	}
+	return append(dst, lineBreak...)
+}
+
+// libraryMessage is the message as the library wants it.
+func (o *Outbox) libraryMessage(m *Message) *natsgo.Msg {
+	if o.message.Header == nil {
+		o.message.Header = natsgo.Header{}
+	}
+	clear(o.message.Header)
+	o.values = o.values[:0]
+	for _, h := range m.Headers {
+		if old, twice := o.message.Header[h.Name]; twice {
+			o.message.Header[h.Name] = append(old, h.Value)
+			continue
+		}
+		o.values = append(o.values, h.Value)
+		end := len(o.values)
+		o.message.Header[h.Name] = o.values[end-1 : end : end]
+	}
+	o.message.Subject, o.message.Reply, o.message.Data = m.Subject, m.Reply, m.Value
+	return &o.message
+}
