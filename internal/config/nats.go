@@ -16,6 +16,7 @@ type NATS struct {
 	Subjects map[string]string `key:"subjects"`
 	Headers  map[string]string `key:"headers"`
 	KV       string            `key:"kv"`
+	Publish  string            `key:"publish" of:"auto fast atomic ordered" default:"auto"`
 	Shared   bool              `key:"shared"`
 	Domain   string            `key:"domain"`
 	TLS      NATSTLS           `key:"tls"`
@@ -112,8 +113,8 @@ func (n *NATS) check(k *checker, path string) {
 	if n.Discard == discardNew && n.MaxBytes == 0 {
 		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
 	}
-	if n.Shared && n.KV != "" {
-		k.problem(path+".shared", "a bucket has one writer; leave out one of kv and shared")
+	if n.Shared && (n.KV != "" || n.Publish == "fast" || n.Publish == "atomic") {
+		k.problem(path+".shared", "goes with a stream and publish ordered or auto only")
 	}
 	if n.Service != nil {
 		n.Service.check(k, path+".service")

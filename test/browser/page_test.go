@@ -52,7 +52,7 @@ func scene(records int) map[string]any {
 		"discovery": map[string]any{"leftOut": map[string]string{"gears.example.com": "the API server does not serve it yet"}},
 		"sinks": map[string]any{
 			"lake":    map[string]any{"kind": "kafka", "address": "kafka-0:9092,kafka-1:9092 topic k8s.{cluster}.{resource}", "format": "cloudevents", "failingSince": ago(3 * time.Minute), "spoolRecords": 41_000, "state": "failing", "records": records, "queueRecords": 5120, "queueBytes": 62 << 20, "spoolBytes": 400 << 20, "oldestUnackedSeconds": 73.0, "lastError": "produce to topic k8s.prod-eu1.pods partition 2: no broker answers: " + hostile},
-			"bus":     map[string]any{"state": "open", "records": records, "queueRecords": 12, "queueBytes": 140 << 10, "note": "go on in stream K8S, which was the default before; a new one would be K8S_dev"},
+			"bus":     map[string]any{"state": "open", "records": records, "queueRecords": 12, "queueBytes": 140 << 10, "note": "messages are sent fast"},
 			hostile:   map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0, "gaps": 2, "recentGaps": rejections(ago)},
 			"archive": map[string]any{"state": "open", "records": records, "queueRecords": 0, "queueBytes": 0},
 		},

@@ -213,7 +213,7 @@ func (p *Place) Disputed(other *Place) string {
 func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Options {
 	n := s.NATS
 	options := nats.Options{
-		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Shared: n.Shared,
+		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
 		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
 		DiscardNew: n.WaitsForRoom(),
 		Login:      natsLogin(n, &n.NATSLogin),

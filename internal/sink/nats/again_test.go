@@ -76,12 +76,12 @@ func TestI1WhatWasToldAgainIsFoundAfterACrash(t *testing.T) {
 // this one sends first: they are stored once, though the server has them from before this one's other messages.
 func TestI3LastWordsOnASharedStream(t *testing.T) {
 	s := startServer(t)
-	options := s.options()
+	options := s.options(PublishOrdered)
 	options.Shared = true
 	maker := newMaker()
 	first := idsOf(maker.Batch(1))
 	late, other := maker.Batch(20), maker.Batch(5)
-	mark, release := dying(t, s, options, late, 0)
+	mark, release := dying(t, s, options, late)
 	next := newSink(t, options)
 	if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) > 0 {
 		t.Fatalf("got %q and %v", ids, err)

@@ -37,7 +37,8 @@ func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
 		t.Errorf("got %q, %v", note, err)
 	}
 	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20}); err != nil {
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20,
+		AllowBatchPublish: true}); err != nil {
 		t.Fatal(err)
 	}
 	if note, err := check(t, s.options()); err != nil || note != smallNote {
@@ -104,7 +105,7 @@ func TestCheckTriesOnce(t *testing.T) {
 func TestI10CheckNotesAnotherWriter(t *testing.T) {
 	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
 	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}}); err != nil {
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, AllowBatchPublish: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := js.Publish(ctx, "k8s.audit", []byte("x")); err != nil {

@@ -12,19 +12,25 @@
 //
 //   - Expected sequences instead of message ids: a refused or lost message refuses all after it, and a second or late
 //     copy is refused. Order and uniqueness need no memory in the server.
-//   - One acknowledgement per message, on servers of every age. The first message of a Write goes alone, and one
-//     message per object is under way, so that a replaced writer stores nothing and no change overtakes another. The
-//     batches of newer servers (ADR-50) were tried and taken out: with fast ingest the whole line did 1.01 to 1.03
-//     times as many events per second of CPU time, and atomic batches are slower unless the server syncs always.
+//   - Fast ingest (ADR-50) where server and stream allow it, with the expected sequence on every message. ADR-50 asks
+//     for it on a batch's first message only; then another writer's messages slip in, and a new leader may skip one of
+//     ours. A batch ends with its Write.
+//   - A failed batch is waited for: the server tells how much of it is stored. Without that, a full stream that is
+//     being emptied would get the front of the batch again and again. If nothing comes, a ping asks.
+//   - On servers without fast ingest, one acknowledgement per message. The first message of a Write goes alone, and one
+//     message per object is under way, so that a replaced writer stores nothing and no change overtakes another.
+//   - Atomic batches only if asked for (publish: atomic): they are slower unless the server syncs always, which a
+//     client cannot see.
 //   - Open does not fence. Nothing moves the end of a stream but a message, and consumers would see that. So a killed
 //     exporter's last words are stored until a message of ours is acknowledged. They follow what Open has read without
 //     a hole, since each fits in one place only, and are no more than may be under way: more is another exporter's.
-//     Found in place of ours they are a sink.LateError, whenever that is; equal to ours they are as good. Of several
-//     that come directly behind our first message the server refuses the first alone: the others fit, and are a
-//     LateError, too. Those that come after more of ours are taken for another exporter's.
-//   - A shared stream has ids. The server knows a message by a hash of writer and subject before its id (messageID),
-//     because JetStream takes an equal id for a repetition on any subject, by anybody. The writer comes from a random
-//     key in the state; a random name in the mark would be lost with a crash before the first mark.
+//     Found in place of ours they are a sink.LateError, whenever that is; equal to ours they are as good. After a
+//     message of ours the server refuses them, but for servers without batches: there the second message under way may
+//     fit behind our first, and is taken for another exporter's.
+//   - A shared stream has ids and single acknowledgements: without expected sequences a batch's acknowledgement proves
+//     too little. The server knows a message by a hash of writer and subject before its id (messageID), because
+//     JetStream takes an equal id for a repetition on any subject, by anybody. The writer comes from a random key in
+//     the state; a random name in the mark would be lost with a crash before the first mark.
 //   - That the server has an id already is believed where what it has came after all that is known of the object
 //     (tellings). What is told again, such as an object that was left out and is selected again, has an id from before
 //     its delete (I8). Its message goes out once more, and the id for the server ends with where the earlier one is.

@@ -3,7 +3,6 @@ package nats
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -25,24 +24,18 @@ func wantLate(t *testing.T, err error, seq int) {
 }
 
 // dying leaves the batch on its way to the server, in a network that holds it until the returned function is called,
-// and is killed. So many messages of the batch arrive and are acknowledged before, none or the first one. That function
-// returns when the server has read all of it.
-func dying(t *testing.T, s *testServer, options Options, batch []sink.Message, acked int) (mark sink.Mark, release func()) {
+// and is killed. That function returns when the server has read all of it.
+func dying(t *testing.T, s *testServer, options Options, batch []sink.Message) (mark sink.Mark, release func()) {
 	t.Helper()
 	network := startProxy(t, s.Addr().String())
 	options.URL = network.url()
 	killed := openSink(t, options)
 	mark = write(t, killed, newMaker().Batch(1))
-	if acked == 0 {
-		network.hold()
-	} else {
-		network.holdBehind(batch[0].ID + "\r\n")
-	}
-	last := batch[underWay(batch, acked)-1].ID
+	network.hold()
+	last := batch[underWay(options.Publish, batch)-1].ID
 	ctx, kill := context.WithCancel(within(t))
 	go func() {
 		network.awaitHeld(last + "\r\n")
-		network.hold()
 		kill()
 	}()
 	if _, err := killed.Write(ctx, batch); !errors.Is(err, context.Canceled) {
@@ -51,20 +44,12 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message, a
 	return mark, func() { network.release(t) }
 }
 
-// underWay is how many messages of a batch were sent when so many of them are acknowledged.
-func underWay(batch []sink.Message, acked int) int {
-	sent := 1 // the first message goes alone
-	for previous := predecessors(batch); acked > 0 && sent < len(batch) && previous[sent] < acked; {
-		sent++
+// underWay is how many messages of a batch are sent before the first of them is acknowledged.
+func underWay(publish string, batch []sink.Message) int {
+	if publish == PublishOrdered { // the first message goes alone
+		return 1
 	}
-	return sent
-}
-
-// eachWindow is for a killed exporter's first message under way, and for those that follow on it.
-func eachWindow(t *testing.T, test func(t *testing.T, acked int)) {
-	for acked, name := range []string{"the first", "the others"} {
-		t.Run(name, func(t *testing.T) { test(t, acked) })
-	}
+	return len(batch)
 }
 
 // awaitStored returns when the stream has stored so many messages: it may have read them only.
@@ -80,23 +65,21 @@ func (s *testServer) awaitStored(n int) {
 // TestI3LastWordsOfAKilledExporter come when the next one has opened its log: before its first message, which is in
 // another order, they are told, and nothing is written after them. Who begins anew finds them.
 func TestI3LastWordsOfAKilledExporter(t *testing.T) {
-	eachWindow(t, func(t *testing.T, acked int) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t)
 		maker := newMaker()
 		first := idsOf(maker.Batch(1))
 		late, other := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(), late, acked)
-		next := newSink(t, s.options())
-		ids, err := sinktest.Open(within(t), next, mark)
-		if err != nil {
-			t.Fatal(err)
+		mark, release := dying(t, s, s.options(publish), late)
+		next := newSink(t, s.options(publish))
+		if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) > 0 {
+			t.Fatalf("got %q and %v", ids, err)
 		}
-		wantIDs(t, ids, idsOf(late[:acked]))
 		release()
-		_, err = next.Write(within(t), append(slices.Clone(other), late[acked:]...))
-		wantLate(t, err, 2+acked)
-		again := newSink(t, s.options())
-		ids, err = sinktest.Open(within(t), again, mark)
+		_, err := next.Write(within(t), append(slices.Clone(other), late...))
+		wantLate(t, err, 2)
+		again := newSink(t, s.options(publish))
+		ids, err := sinktest.Open(within(t), again, mark)
 		if err != nil || len(ids) == 0 {
 			t.Fatalf("got %q and %v", ids, err)
 		}
@@ -106,47 +89,35 @@ func TestI3LastWordsOfAKilledExporter(t *testing.T) {
 	})
 }
 
-// TestI3LastWordsBehindTheFirstMessage: the one that the next exporter's first message has taken the place of is
-// refused by the server. Those after it fit behind that one, none of an object whose older message was refused. They
-// are told, and no other exporter's.
-func TestI3LastWordsBehindTheFirstMessage(t *testing.T) {
-	eachWindow(t, func(t *testing.T, acked int) {
+// TestI3LastWordsBehindTheFirstMessageAreRefused by the server, whatever the next exporter has written.
+func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t)
 		maker := newMaker()
 		want := maker.Batch(1)
 		late, more := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(), late, acked)
-		next := newSink(t, s.options())
+		mark, release := dying(t, s, s.options(publish), late)
+		next := newSink(t, s.options(publish))
 		if _, err := sinktest.Open(within(t), next, mark); err != nil {
 			t.Fatal(err)
 		}
 		write(t, next, more[:1])
 		release()
-		want = append(append(want, late[:acked]...), more[0])
-		if sent := underWay(late, acked); sent > 1 {
-			s.awaitStored(len(want) + 1)
-			_, err := next.Write(within(t), more[1:])
-			wantLate(t, err, len(want)+1)
-			if _, err := sinktest.Open(within(t), next, mark); err != nil {
-				t.Fatal(err)
-			}
-			want = append(want, late[acked+1:sent]...)
-		}
 		write(t, next, more[1:])
-		wantIDs(t, s.ids(), idsOf(append(want, more[1:]...)))
+		wantIDs(t, s.ids(), idsOf(append(want, more...)))
 	})
 }
 
 // TestI3LastWordsWhileTheSinkIsAway: they come after a Write that failed for another reason. Who opens the same sink
 // again does not read its log as one that it knows nothing of, and is told.
 func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
-	eachWindow(t, func(t *testing.T, acked int) {
+	eachMode(t, []string{PublishFast, PublishOrdered, PublishAtomic}, func(t *testing.T, publish string) {
 		s := startServer(t)
 		maker := newMaker()
 		maker.Batch(1)
 		late, other := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(), late, acked)
-		next := newSink(t, s.options())
+		mark, release := dying(t, s, s.options(publish), late)
+		next := newSink(t, s.options(publish))
 		if _, err := sinktest.Open(within(t), next, mark); err != nil {
 			t.Fatal(err)
 		}
@@ -156,15 +127,15 @@ func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 			t.Fatal("a Write that was cancelled")
 		}
 		release()
-		s.awaitStored(1 + underWay(late, acked))
+		s.awaitStored(1 + underWay(publish, late))
 		again := sink.Opening{Mark: mark, Again: true, After: func() func(string) { return func(string) {} }}
 		err := next.Open(within(t), again)
 		var told *sink.LateError
 		if !errors.As(err, &told) {
 			t.Fatalf("got %v, want a LateError", err)
 		}
-		wantError(t, err, fmt.Sprintf("open stream K8S: message %d came after it was opened: "+
-			"an earlier exporter had sent it when it was killed, or another one writes to the stream", 2+acked))
+		wantError(t, err, "open stream K8S: message 2 came after it was opened: "+
+			"an earlier exporter had sent it when it was killed, or another one writes to the stream")
 		ids, err := sinktest.Open(within(t), next, mark)
 		if err != nil || len(ids) == 0 {
 			t.Fatalf("got %q and %v", ids, err)
@@ -183,18 +154,17 @@ func TestI3LastWordsThatAreOursToo(t *testing.T) {
 	maker := newMaker()
 	want := maker.Batch(1)
 	late, more := maker.Batch(50), maker.Batch(5)
-	mark, release := dying(t, s, s.options(), late, 1)
+	mark, release := dying(t, s, s.options(), late)
 	next := newSink(t, s.options())
 	if _, err := sinktest.Open(within(t), next, mark); err != nil {
 		t.Fatal(err)
 	}
 	release()
-	s.awaitStored(1 + underWay(late, 1))
-	write(t, next, late[1:underWay(late, 1)])
+	write(t, next, late)
 	s.publish("k8s.x", more[0].ID)
 	_, err := next.Write(within(t), more[1:])
-	wantLate(t, err, 2+underWay(late, 1))
-	wantIDs(t, s.ids(), idsOf(append(append(want, late[:underWay(late, 1)]...), more[0])))
+	wantLate(t, err, 52)
+	wantIDs(t, s.ids(), idsOf(append(append(want, late...), more[0])))
 }
 
 // TestI10LastWordsEnd: a killed exporter had only so many messages under way. Who writes more lives.

@@ -90,7 +90,7 @@ func TestI10AnotherClustersStreamIsRefused(t *testing.T) {
 // another writer. A stream of our own has none of another cluster's; of what is not ours nothing is returned.
 func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
 	s := startServer(t)
-	mine := judged(s.options(), true)
+	mine := judged(s.options(PublishOrdered), true)
 	first := openSink(t, mine)
 	before := write(t, first, nil)
 	batch := newMaker().Batch(4)
@@ -219,25 +219,28 @@ func TestI10DefaultStreamOfAnotherCluster(t *testing.T) {
 // TestI10ABucketThatAnotherClusterFillsMeanwhile: both opened it when it was empty, and what the other one wrote first
 // it has replaced already when ours comes.
 func TestI10ABucketThatAnotherClusterFillsMeanwhile(t *testing.T) {
-	s := startServer(t)
-	options := bucketOptions(s.URL())
-	other, ours := openSink(t, options), openSink(t, judged(options, false))
-	mark := write(t, ours, nil)
-	batch := theirs(12, "prod")
-	for i := range batch {
-		batch[i].Destination = fmt.Sprintf("$KV.%s.pods.%d", bucket, i%3) // so nine of them are replaced
-	}
-	write(t, other, batch)
-	mine := newMaker().Batch(2)
-	for i := range mine {
-		mine[i].Destination = fmt.Sprintf("$KV.%s.pods.%d", bucket, i)
-	}
-	if _, err := ours.Write(within(t), mine); err == nil {
-		t.Fatal("ours is written over theirs")
-	}
-	_, err := sinktest.Open(within(t), ours, mark)
-	var permanent *sink.PermanentError
-	if !errors.As(err, &permanent) || !strings.Contains(err.Error(), "the key cluster") {
-		t.Errorf("open after that: %v", err)
-	}
+	eachMode(t, []string{PublishFast, PublishOrdered}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		options := bucketOptions(s.URL())
+		options.Publish = publish
+		other, ours := openSink(t, options), openSink(t, judged(options, false))
+		mark := write(t, ours, nil)
+		batch := theirs(12, "prod")
+		for i := range batch {
+			batch[i].Destination = fmt.Sprintf("$KV.%s.pods.%d", bucket, i%3) // so nine of them are replaced
+		}
+		write(t, other, batch)
+		mine := newMaker().Batch(2)
+		for i := range mine {
+			mine[i].Destination = fmt.Sprintf("$KV.%s.pods.%d", bucket, i)
+		}
+		if _, err := ours.Write(within(t), mine); err == nil {
+			t.Fatal("ours is written over theirs")
+		}
+		_, err := sinktest.Open(within(t), ours, mark)
+		var permanent *sink.PermanentError
+		if !errors.As(err, &permanent) || !strings.Contains(err.Error(), "the key cluster") {
+			t.Errorf("open after that: %v", err)
+		}
+	})
 }

@@ -24,6 +24,19 @@ func (c *Conn) Ask() (uint64, string) {
 	return c.Number, string(strconv.AppendUint(text, c.Number, 10))
 }
 
+// Batch returns the prefix of the replies to a new batch. Their next token is the batch's id, which is unique among
+// all clients.
+func (c *Conn) Batch() string {
+	c.Number++
+	return c.Inbox + c.Unique() + "-" + strconv.FormatUint(c.Number, 10) + "."
+}
+
+// Unique is the part of the inbox that no other client has.
+func (c *Conn) Unique() string {
+	name := strings.TrimSuffix(c.Inbox, ".")
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
 // Next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
 func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration) (*natsgo.Msg, error) {
 	select { // the quick way while replies stream in
@@ -54,29 +67,16 @@ func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration
 // Request asks the JetStream API, subject without its prefix. The library's own requests do not notice that their
 // connection is gone.
 func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer any) error {
-	m, err := c.Exchange(ctx, subject, body)
+	generation := c.Generation()
+	number, reply := c.Ask()
+	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
+		return err
+	}
+	m, err := c.Await(ctx, generation, number)
 	if err != nil {
 		return err
 	}
 	return Parse(m, answer)
-}
-
-// Exchange is a Request whose answer is not read yet.
-func (c *Conn) Exchange(ctx context.Context, subject string, body []byte) (*natsgo.Msg, error) {
-	generation := c.Generation()
-	number, reply := c.Ask()
-	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
-		return nil, err
-	}
-	for {
-		m, err := c.Next(ctx, generation, c.Reply)
-		if err != nil {
-			return nil, err
-		}
-		if got, ok := c.NumberOf(m); ok && got == number {
-			return m, nil
-		}
-	}
 }
 
 // PublishRequest sends a request. Where nothing more can come of the connection, its error says why: the library's
@@ -86,6 +86,19 @@ func (c *Conn) PublishRequest(subject, reply string, body []byte) error {
 		return cmp.Or(c.Over(), err)
 	}
 	return nil
+}
+
+// Await waits for the reply with the number.
+func (c *Conn) Await(ctx context.Context, generation, number uint64) (*natsgo.Msg, error) {
+	for {
+		m, err := c.Next(ctx, generation, c.Reply)
+		if err != nil {
+			return nil, err
+		}
+		if got, ok := c.NumberOf(m); ok && got == number {
+			return m, nil
+		}
+	}
 }
 
 // Wish is a Request that the user may not be allowed to make: then it fails with a *DeniedError, and the connection

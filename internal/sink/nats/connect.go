@@ -1,0 +1,157 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
+)
+
+// session is the connection, and what is known of the stream behind it.
+type session struct {
+	options Options
+	tuning  tuning
+	conn    *conn.Conn // nil while the sink is not open
+	name    string     // of the stream
+	stream  knownStream
+	opened  bool // an Open succeeded: what is missing now was there once, and is worth waiting for
+	left    left
+	// of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
+	generation uint64
+}
+
+// left is how the last Open or Write left the stream.
+type left struct {
+	place mark           // after what is known to be stored
+	doubt []sink.Message // what may be stored after that
+}
+
+func (s *session) connect(ctx context.Context) (*conn.Conn, error) {
+	return conn.Dial(ctx, s.options.connection(&s.tuning))
+}
+
+// Connection is how the sink connects, for what else speaks to its servers, under another name.
+func (o *Options) Connection(name string) *conn.Options {
+	t := defaultTuning()
+	options := o.connection(&t)
+	options.Name, options.Replies = name, 1
+	return options
+}
+
+func (o *Options) connection(t *tuning) *conn.Options {
+	return &conn.Options{
+		URL: o.URL, Servers: o.servers(), Name: o.Name, Domain: o.Domain, Login: o.Login, Extra: o.Extra,
+		Timing:  conn.Timing{Reply: t.reply, Outage: t.outage, Dial: t.dial, Flush: t.flush, Ping: t.ping},
+		Replies: 4 * t.pending, // those of an attempt that was given up come, too
+	}
+}
+
+// alive is the connection, or a new one if the end of a context hit the last Write when all of it was stored already.
+func (s *session) alive(ctx context.Context) (*conn.Conn, error) {
+	if s.conn.Usable() {
+		return s.conn, nil
+	}
+	c, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.shut(ctx)
+	s.conn, s.generation = c, math.MaxUint64 // none
+	return c, nil
+}
+
+func (s *session) shut(ctx context.Context) {
+	if s.conn != nil {
+		s.conn.Close(ctx)
+		s.conn = nil
+	}
+}
+
+// final returns the error that ends a call of Open or Write, or nil if another attempt may go better.
+func (s *session) final(ctx context.Context, verb string, err error) error {
+	var permanent *sink.PermanentError
+	var rejected *sink.RejectedError
+	var late *sink.LateError
+	switch ended := ctx.Err(); {
+	case errors.As(err, &permanent), errors.As(err, &rejected), errors.As(err, &late):
+		return err
+	case ended == nil:
+		return nil
+	case errors.Is(err, ended):
+		return fmt.Errorf("%s stream %s: %w", verb, s.name, ended)
+	default:
+		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.name, ended, err)
+	}
+}
+
+func (s *session) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
+	var info jetstream.StreamInfo
+	if err := s.conn.Request(ctx, "STREAM.INFO."+s.name, nil, &info); err != nil {
+		return nil, s.judge("look up", err)
+	}
+	if !ofLeader(info.Cluster) {
+		return nil, fmt.Errorf("look up stream %s: %w", s.name, errLeaderless)
+	}
+	return &info, nil
+}
+
+// ofLeader says whether the stream's leader answered. While there is none, any replica answers, which may not have yet
+// what was acknowledged. A replica names the leader that it has just got among the others.
+func ofLeader(cluster *jetstream.ClusterInfo) bool {
+	if cluster == nil {
+		return true // a single server
+	}
+	return cluster.Leader != "" &&
+		!slices.ContainsFunc(cluster.Replicas, func(peer *jetstream.PeerInfo) bool { return peer.Name == cluster.Leader })
+}
+
+// lookupIfAllowed asks for a stream that may be none of ours.
+func (s *session) lookupIfAllowed(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
+	var info jetstream.StreamInfo
+	return &info, s.conn.Wish(ctx, "STREAM.INFO."+name, nil, &info)
+}
+
+// judge finds the failures of a request about the stream that only a person can mend.
+func (s *session) judge(verb string, err error) error {
+	switch codeOf(err) {
+	case codeNotEnabledAccount:
+		return permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
+			verb, s.name)
+	case codeMaxBytesRequired:
+		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.name, conn.Terse{Err: err})
+	case codeReplicas:
+		return permanent("%s stream %s: %w: use 1 replica", verb, s.name, conn.Terse{Err: err})
+	case codeMaxStreams, codeNoLimits, codeMaxBytesExceeded:
+		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.name, conn.Terse{Err: err})
+	case codeStreamConfig:
+		return permanent("%s stream %s: %w: create the stream by hand", verb, s.name, conn.Terse{Err: err})
+	}
+	if s.withoutJetStream(err) {
+		return permanent("%s stream %s: JetStream is not enabled on the server: "+
+			"start it with -js or with a jetstream {} block in its configuration", verb, s.name)
+	}
+	return err
+}
+
+// withoutJetStream says whether there is no JetStream to wait for. In a cluster it may be on the servers that are down,
+// and what was there once comes back.
+func (s *session) withoutJetStream(err error) bool {
+	missing := codeOf(err) == codeNotEnabled || errors.Is(err, natsgo.ErrNoResponders)
+	enabled, _ := s.conn.NC.ConnectedServerJetStream()
+	return missing && !enabled && !s.opened && s.conn.NC.IsConnected() && s.conn.NC.ConnectedClusterName() == ""
+}
+
+// stored moves the sink's place on after messages that were acknowledged.
+func (s *session) stored(n int) {
+	if !s.stream.shared {
+		s.stream.place.Seq += uint64(n)
+	}
+	s.stream.confirmed = true
+}

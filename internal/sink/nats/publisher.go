@@ -1,0 +1,124 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
+)
+
+// publisher writes one batch, in order, with many messages under way.
+//
+// Message i of what is left expects the stream to end at base+i, so the server stores it at base+i+1 or not at all.
+// From this follows all that I3 asks for, whichever way the messages are sent:
+//
+//   - No gap. If message i is refused or lost, the stream does not reach base+i+1, and i+1 is refused.
+//   - No duplicate, however often a message is sent: for its second copy the stream does not end at base+i any more.
+//   - A copy that a broken connection left somewhere on its way does no harm, whenever it arrives. If it fits, the
+//     message is stored at its place, and the copy that is sent after it is refused; if it does not fit, it is refused.
+//
+// So after a failure nothing needs to settle: settle reads what is stored after the last acknowledged message and the
+// rest is sent. If a late copy overtakes the rest, the rest is refused, and the next settle finds it stored.
+//
+// A second writer breaks the first point: it stores something at base+i+1, message i is refused, and i+1 finds the end
+// that it expects. Each publish mode keeps that damage away by a rule of its own. Settle then finds the other's
+// message, and the run ends (I10).
+type publisher struct {
+	session  *session
+	modes    *publishModes
+	batch    []sink.Message
+	envelope envelope
+
+	start      int // the messages before it are stored
+	base       uint64
+	generation uint64
+	sent       int
+	acked      int
+	bytes      int  // sent and not acknowledged
+	unsure     bool // something may be stored that was not acknowledged
+	single     bool // no batches any more
+}
+
+// expected is where the stream ends before message i.
+func (p *publisher) expected(i int) uint64 { return p.base + uint64(i-p.start) }
+
+// fits says whether the window has room for message i; it always has for one message.
+func (p *publisher) fits(i int) bool {
+	limits := &p.session.tuning
+	return i == p.acked || i-p.acked < limits.pending && p.bytes+p.batch[i].Size() <= limits.bytes
+}
+
+// post hands message i, which is in the envelope, to the outbox.
+func (p *publisher) post(i int) error {
+	if err := p.session.conn.Outbox.Post(&p.envelope.Message); err != nil {
+		return &refusal{index: i, err: err}
+	}
+	p.bytes += p.batch[i].Size()
+	p.sent++
+	return nil
+}
+
+// replies are those of a publish mode.
+type replies interface {
+	next(ctx context.Context) (*natsgo.Msg, error) // waits for one
+	take(m *natsgo.Msg) error
+}
+
+// receive sends what is in the outbox, waits for a reply, and takes those that came with it.
+func (p *publisher) receive(ctx context.Context, of replies) error {
+	if err := p.session.conn.Outbox.Flush(); err != nil {
+		return err
+	}
+	m, err := of.next(ctx)
+	for err == nil {
+		if err = of.take(m); err != nil {
+			return err
+		}
+		select {
+		case m = <-p.session.conn.Replies:
+		default:
+			return nil
+		}
+	}
+	return err
+}
+
+// advance takes the messages before end for stored.
+func (p *publisher) advance(end int) {
+	for ; p.acked < end; p.acked++ {
+		p.bytes -= p.batch[p.acked].Size()
+		p.session.stored(1)
+	}
+}
+
+// refusal is the server's answer, or the client library's, to one message.
+type refusal struct {
+	index int
+	err   error
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("publish message %d of the batch: %s", r.index, conn.Detail(r.err))
+}
+func (r *refusal) Unwrap() error { return r.err }
+
+// classify turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
+// of an attempt decides: the ones after it are refused because of it, and none of them is under way yet, to be stored
+// when the caller has gone on without the message.
+func (p *publisher) classify(err error) error {
+	var refused *refusal
+	if !errors.As(err, &refused) || refused.index != p.start {
+		return err
+	}
+	switch {
+	case tooLarge(err):
+		return &sink.RejectedError{Index: refused.index, Reason: "too_large", Err: conn.Terse{Err: refused.err}}
+	case codeOf(err) == codeSealed:
+		return permanent("write to stream %s: it was sealed: name another stream", p.session.stream.name)
+	}
+	return err
+}
