@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -63,8 +64,11 @@ func parseEntry(value []byte) (uid, version string, err error) {
 
 // parseUUID reads a UUID in its canonical form; nothing else would be written back alike.
 func parseUUID(text string) (id uuid.UUID, ok bool) {
+	if len(text) != 36 || strings.ToLower(text) != text {
+		return id, false
+	}
 	id, err := uuid.Parse(text)
-	return id, err == nil && id.String() == text
+	return id, err == nil
 }
 
 // parseVersion reads a decimal number that is written back alike: no sign, no leading zero, no overflow.
