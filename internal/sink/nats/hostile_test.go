@@ -281,7 +281,11 @@ func TestInboxesOfExportersAreTheirOwn(t *testing.T) {
 	s.createAs(jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"o"}})
 	options := s.options()
 	options.User, options.Password = "admin", "p"
-	all, err := s.connectAs("admin").SubscribeSync(fmt.Sprint("$JS.API.STREAM.INFO.", options.Stream))
+	admin := s.connectAs("admin")
+	all, err := admin.SubscribeSync(fmt.Sprint("$JS.API.STREAM.INFO.", options.Stream))
+	if err == nil {
+		err = admin.Flush() // the server knows of it before the reader asks
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
