@@ -32,6 +32,8 @@
 //     an open after a kill waits for one.
 //   - Kept objects are compressed with S2: it takes less than half the time of zstd, at four fifths of its ratio, and
 //     needs no state.
+//   - Places and the records of a spool are CBOR (fxamacker/cbor), which is as fast as a form of our own was. Rows have
+//     a form of their own, since there are millions.
 //   - The uids of all clusters that were ever behind the name are kept, each before anything is reported of it. Records
 //     of any other cluster in a sink's log are never taken for ours.
 //   - A state of format 1, which all sinks shared, is converted when it is opened, into rows beside the old ones and

@@ -23,27 +23,33 @@ func (announcer) Announce(context.Context, []sink.Message) (add func(sink.Mark) 
 	return func(at sink.Mark) (sink.Mark, error) { return at + "+place", nil }, nil
 }
 
+// newBus is a sink whose state is on the file system, until end.
+func newBus(t *testing.T, fs vfs.FS) (l *Listener, books *Books, end func()) {
+	t.Helper()
+	store, err := checkpoint.Open(t.Context(), "state", checkpoint.OnFS(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	books = NewBooks(store, NopObserver(), nil)
+	config := &Config{Store: store, Observer: NopObserver(), Work: func(bool) {}, Stops: NewStops(1)}
+	if l, err = New(0, &Sink{Name: "bus", Target: announcer{}}, config, books); err != nil {
+		t.Fatal(err)
+	}
+	return l, books, func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestI5APlaceIsInTheMarkOfWhatIsAcknowledged, also where a save failed before: the saved mark has the place before
 // something is written there, and goes on from what the sink had, not from before it.
 func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 	disk := vfs.NewMem()
 	room := func(free uint64) { disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: free, TotalBytes: 1 << 40}) }
 	room(1 << 40)
-	store, err := checkpoint.Open(t.Context(), "state", checkpoint.OnFS(disk))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	books := NewBooks(store, NopObserver(), nil)
-	config := &Config{Store: store, Observer: NopObserver(), Work: func(bool) {}, Stops: NewStops(1)}
-	l, err := New(0, &Sink{Name: "bus", Target: announcer{}}, config, books)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, books, end := newBus(t, disk)
+	defer end()
 	acked := func(mark sink.Mark) {
 		l.use(func(*fifo.Backlog) { l.mark, l.ledger.mark, l.ledger.marked = mark, string(mark), true })
 	}
@@ -61,7 +67,7 @@ func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 	if err := l.announce(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	state, err := store.LoadSink("bus")
+	state, err := l.Store.LoadSink("bus")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,21 +88,10 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 		return nil
 	}))
 	life := func(work func(l *Listener, books *Books)) {
-		store, err := checkpoint.Open(t.Context(), "state", checkpoint.OnFS(fs))
-		if err != nil {
-			t.Fatal(err)
-		}
-		books := NewBooks(store, NopObserver(), nil)
-		config := &Config{Store: store, Observer: NopObserver(), Work: func(bool) {}, Stops: NewStops(1)}
-		l, err := New(0, &Sink{Name: "bus", Target: announcer{}}, config, books)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l, books, end := newBus(t, fs)
 		l.Coalesce = true // so that what is saved of an object is looked up
 		work(l, books)
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		end()
 	}
 	pod := func(n int) checkpoint.Object {
 		return checkpoint.Object{Resource: "pods", Key: change.Key{Name: fmt.Sprintf("pod-%05d", n)}}
@@ -142,21 +137,8 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 func TestI3ANoteInTheLogIsNotWrittenAgain(t *testing.T) {
 	disk := vfs.NewMem()
 	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
-	store, err := checkpoint.Open(t.Context(), "state", checkpoint.OnFS(disk))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	books := NewBooks(store, NopObserver(), nil)
-	config := &Config{Store: store, Observer: NopObserver(), Work: func(bool) {}, Stops: NewStops(1)}
-	l, err := New(0, &Sink{Name: "bus", Target: announcer{}}, config, books)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, books, end := newBus(t, disk)
+	defer end()
 	rec := &change.Record{
 		Op: change.Added, Stream: &change.Stream{Resource: change.Resource{Name: "pods"}},
 		Key: change.Key{Namespace: "shop", Name: "no.subject"}, UID: "u", ResourceVersion: "7",
