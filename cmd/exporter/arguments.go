@@ -3,12 +3,22 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -65,4 +75,221 @@ func withoutLogin(text string) string {
 		return "…" + text[at:]
 	}
 	return text
+}
+
+// stopTimeout is how long a stop may take to deliver what is queued. Kubernetes kills a pod after 30 s.
+const stopTimeout = 20 * time.Second
+
+// flags are what run, dev and check have in common.
+type flags struct {
+	file   string
+	access cluster.Access
+	config config.Flags
+}
+
+func (f *flags) register(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVarP(&f.file, "config", "f", "", "configuration file (YAML)")
+	f.registerAccess(set, "kubeconfig file")
+	set.StringSliceVar(&f.config.Resources, "resources", nil, `resources as kubectl names them: pods,deployments.apps,"*.cert-manager.io"`)
+	set.StringArrayVar(&f.config.Sinks, "sink", nil, "destination, can be repeated: file:///path/out.ndjson, - (stdout), kafka://host:9092[,host:9092][?topic=NAME], nats://host:4222[?stream=NAME]; ?name=NAME after each names it")
+	set.StringVar(&f.config.Format, "format", "", "message format: "+strings.Join(config.Formats(), ", "))
+	set.StringVar(&f.config.StateDir, "state-dir", "", "directory of the saved state")
+	set.StringVar(&f.config.Listen, "listen", "", "address of /metrics, /healthz, /readyz and /statusz and, on this host only, of exporter snapshot and inventory")
+	set.StringVar(&f.config.LogLevel, "log-level", "", strings.Join(config.LogLevels(), ", "))
+	set.StringVar(&f.config.LogFormat, "log-format", "", strings.Join(config.LogFormats(), ", "))
+}
+
+// registerAccess adds what says which API server is meant.
+func (f *flags) registerAccess(set *pflag.FlagSet, kubeconfig string) {
+	f.access.Version = version
+	set.StringVar(&f.access.Kubeconfig, "kubeconfig", "", kubeconfig+" (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	set.StringVar(&f.access.Context, "context", "", "kubeconfig context (default: the current one)")
+	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
+}
+
+// load reads the file, puts the flags over it, and checks the result.
+func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
+	cfg := new(config.Config)
+	if f.file != "" {
+		var err error
+		if cfg, err = config.Load(f.file, os.LookupEnv); err != nil {
+			return nil, err
+		}
+	}
+	if err := config.Overlay(cfg, f.config); err != nil {
+		return nil, err
+	}
+	adjust(cfg)
+	return cfg, cfg.Validate()
+}
+
+// A filter for what nothing is called takes nothing, without a word. So what cannot be a name is refused.
+
+// checkResourceFilter wants resources as records name them.
+func checkResourceFilter(names []string) error {
+	for _, name := range names {
+		_, group, _ := strings.Cut(name, ".")
+		if strings.Contains(name, "*") || versioned(group) || config.CheckResource(name) != nil {
+			return usage.Errorf("--resources %q: want a resource without a namespace, a version and *: pods or deployments.apps", withoutLogin(name))
+		}
+	}
+	return nil
+}
+
+func opNames() []string {
+	var names []string
+	for op := change.Added; op <= change.Actor; op++ {
+		if op != change.Bookmark {
+			names = append(names, op.String())
+		}
+	}
+	return names
+}
+
+// versioned says whether a group begins with a version, as kubectl takes it: v1.apps.
+func versioned(group string) bool {
+	version, rest, found := strings.Cut(group, ".")
+	return found && rest != "" && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:2], "0123456789") == ""
+}
+
+// checkNamespaceFilter takes "" for all.
+func checkNamespaceFilter(namespace string) error {
+	if namespace == "" {
+		return nil
+	}
+	if err := config.CheckNamespace(namespace); err != nil {
+		return usage.Errorf("--namespace: %w", err)
+	}
+	return nil
+}
+
+// checkNamePattern takes "" for all.
+func checkNamePattern(pattern string) error {
+	if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "/") {
+		return usage.Errorf("--name %q: want an object's name, in which * stands for any text", pattern)
+	}
+	return nil
+}
+
+// checkOutput wants one of two.
+func checkOutput(output, usual string) error {
+	if output != usual && output != "json" {
+		return usage.Errorf("--output %q: want %s or json", output, usual)
+	}
+	return nil
+}
+
+func checkTimeout(timeout time.Duration) error {
+	if timeout < 0 {
+		return usage.Errorf("--timeout %s: want 0 or more", timeout)
+	}
+	return nil
+}
+
+func checkOps(ops []string) error {
+	for _, op := range ops {
+		if !slices.Contains(opNames(), op) {
+			return usage.Errorf("--op %q: want %s", op, strings.Join(opNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// tokenVariable is the environment's variable with the token of an exporter at --server, which is the third word of the
+// file address in its state directory. A flag would show it to everybody on the host.
+const tokenVariable = "KUBECDC_TOKEN"
+
+// defaultStateDir is the configuration's default.
+const defaultStateDir = "/var/lib/kubecdc"
+
+// target says which exporter a command is for.
+type target struct {
+	stateDir string
+	server   string
+}
+
+func (t *target) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.stateDir, "state-dir", defaultStateDir, "state directory of the exporter, which says where it listens")
+	cmd.Flags().StringVar(&t.server, "server", "", "address of the exporter, instead of --state-dir: http://127.0.0.1:8080; needs "+tokenVariable)
+}
+
+// check refuses a command line that names two exporters.
+func (t *target) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("server") && cmd.Flags().Changed("state-dir") {
+		return usage.Errorf("--server and --state-dir: give one of them")
+	}
+	return nil
+}
+
+// client finds the running exporter. It returns a *control.NotRunningError where the state is nobody's.
+func (t *target) client() (*control.Client, error) {
+	if t.server == "" {
+		return control.Locate(t.stateDir)
+	}
+	client, err := control.NewClient(t.server, os.Getenv(tokenVariable))
+	if err != nil {
+		return nil, usage.Errorf("--server %q: %w", withoutLogin(t.server), err)
+	}
+	return client, nil
+}
+
+// newManCommand is for who packages the program.
+func newManCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write a man page for each command into a directory",
+		Long:    "man writes a man page for each command into the directory, which is created if it is missing. The pages have the date of SOURCE_DATE_EPOCH, if it is set.",
+		Example: "  exporter man dist/man && man -l dist/man/exporter-run.1",
+		Hidden:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage.Errorf("the directory is missing: see %s --help", cmd.CommandPath())
+			}
+			if len(args) > 1 {
+				return noArguments(cmd, args[1:])
+			}
+			return writeMan(cmd.Root(), args[0])
+		},
+	}
+}
+
+func writeMan(root *cobra.Command, dir string) error {
+	date, err := buildDate(os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return usage.Wrap(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make directory %s: %w", dir, err)
+	}
+	root.DisableAutoGenTag = true // the same source makes the same pages
+	header := &doc.GenManHeader{Title: "EXPORTER", Section: "1", Date: &date, Source: "kubecdc " + version, Manual: "kubecdc"}
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		return fmt.Errorf("write man pages into %s: %w", dir, err)
+	}
+	return nil
+}
+
+// buildDate is the time in the pages (reproducible-builds.org, SOURCE_DATE_EPOCH).
+func buildDate(epoch string) (time.Time, error) {
+	if epoch == "" {
+		return time.Now(), nil
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH %q: want seconds since 1970", epoch)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  exporter version",
+		Args:    noArguments,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintf(stdout(cmd), "exporter %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		},
+	}
 }

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/app/saved"
+	"github.com/kubecdc/kubecdc/internal/app/task"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/usage"
@@ -138,4 +141,96 @@ func newResetCommand(dir *string) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "confirm the removal")
 	return cmd
+}
+
+// logged says which log of the state is meant.
+type logged struct {
+	flags
+	log bool
+}
+
+func (l *logged) register(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&l.file, "config", "f", "", "configuration file (YAML) with state.log")
+	l.registerAccess(cmd.Flags(), "kubeconfig file, for the cluster's name")
+}
+
+// configured is the configuration, in which the directory of the command line wins.
+func (l *logged) configured(cmd *cobra.Command) (*config.Config, error) {
+	if l.file == "" {
+		return nil, usage.Errorf("-f is missing: give the configuration file that has state.log")
+	}
+	if flag := cmd.Flags().Lookup("state-dir"); flag != nil && flag.Changed {
+		l.config.StateDir = flag.Value.String()
+	}
+	return l.load(func(*config.Config) {})
+}
+
+func (l *logged) show(cmd *cobra.Command, output string) error {
+	if !l.log {
+		return usage.Errorf("-f is for --log: a state is found with --state-dir")
+	}
+	cfg, err := l.configured(cmd)
+	if err != nil {
+		return err
+	}
+	state, err := task.ReadLog(cmd.Context(), l.access, cfg)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		return printJSON(state, stdout(cmd))
+	}
+	fmt.Fprintf(stdout(cmd), "LOG  %s, saved %s, %d bytes in %d messages\n\n", state.Log.Place, state.Log.Saved.Format(time.RFC3339), state.Log.Bytes, state.Log.Messages)
+	return console.PrintState(state.State, stdout(cmd))
+}
+
+func newRestoreCommand() *cobra.Command {
+	var l logged
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Fill an empty state directory from the log of the state",
+		Long: `restore reads the log that the configuration names with state.log, and makes a state of it in the state directory,
+with the dead letters. A directory that holds a state is refused. exporter run does the same by itself when its
+directory is empty; restore is for looking at the state, or for preparing a volume. It does not stop an exporter that
+writes the log: that happens when an exporter starts with the directory.`,
+		Example: "  exporter checkpoint restore -f config.yaml --state-dir ./state",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := l.configured(cmd)
+			if err != nil {
+				return err
+			}
+			from, err := task.Restore(cmd.Context(), l.access, cfg)
+			if err == nil {
+				fmt.Fprintf(stdout(cmd), "the state in %s is that of %s, saved %s\n", cfg.State.Dir, from.Place, from.Saved.Format(time.RFC3339))
+			}
+			return err
+		},
+	}
+	l.register(cmd)
+	return cmd
+}
+
+func newForgetSinkCommand(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget-sink NAME",
+		Short: "Forget a sink and everything kept for it; if it returns, it is new",
+		Long: `forget-sink forgets a sink of a stopped exporter: its mark, what it has and how far it is, and what waits for it on
+disk. If a sink of the name is configured later, it is new: it gets everything, and
+is not told which of its objects are gone.`,
+		Example: "  exporter checkpoint forget-sink archive --state-dir ./state",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage.Errorf("give the name of one sink, as exporter checkpoint show prints it")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := saved.ForgetSink(cmd.Context(), *dir, args[0])
+			if err == nil {
+				fmt.Fprintf(stdout(cmd), "sink %s is forgotten\n", args[0])
+			}
+			return err
+		},
+	}
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/app"
+	"github.com/kubecdc/kubecdc/internal/app/check"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
@@ -49,4 +52,123 @@ once, in order, and never silently lost.`,
 	onlyCommands(root)
 	root.SetGlobalNormalizationFunc(formerName)
 	return root
+}
+
+func newCheckCommand() *cobra.Command {
+	f := new(flags)
+	var output string
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check configuration, API server, permissions and brokers, and change nothing",
+		Long: `check reports every problem at once: mistakes in the configuration, an API server that does not answer, resources
+that may not be listed and watched, paths of drop, only and redact that no object has, a state of another cluster, an
+address that is in use, sinks that write to one place, and sinks that cannot be written to. It changes nothing anywhere.
+
+Beside an exporter that runs with the same state, what that exporter has open is no problem.
+
+The exit code is 0 where nothing is wrong, 2 where the command line or the configuration must be changed, and 1 where
+only something else is wrong, such as a broker that does not answer.`,
+		Example: `  exporter check -f config.yaml
+  exporter check -f config.yaml -o json | jq -r '.findings[] | select(.result == "problem") | .text'`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output, "text"); err != nil {
+				return err
+			}
+			cfg, err := f.load(func(*config.Config) {})
+			if err != nil {
+				return err
+			}
+			return check.Run(cmd.Context(), f.access, cfg, &console.Findings{Out: stdout(cmd), JSON: output == "json"})
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, or json: one document with every finding")
+	return cmd
+}
+
+// devResources are watched where nothing else is asked for: what a person changes, and nothing that ticks by itself.
+const devResources = "namespaces,pods,services,configmaps,deployments.apps,replicasets.apps,jobs.batch"
+
+func newDevCommand() *cobra.Command {
+	f := new(flags)
+	var natsAddress string
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Stream into an embedded JetStream and print each change as it comes back out",
+		Long: `dev runs the whole line on one machine: it starts a NATS server with JetStream, streams the changes into it, and
+prints each one as it comes back out of the stream. Any NATS client can subscribe beside it.`,
+		Example: `  exporter dev
+  exporter dev --resources pods,events --state-dir ./state
+  nats subscribe 'k8s.>' --server nats://127.0.0.1:4222`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return app.Dev(cmd.Context(), app.DevOptions{
+				Access: f.access, StateDir: f.config.StateDir, Address: natsAddress, Out: stdout(cmd), ErrOut: stderr(cmd), StopTimeout: stopTimeout,
+				Configure: func(dir string, embedded config.Sink) (*config.Config, error) { return devConfig(f, dir, embedded) },
+			})
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVar(&natsAddress, "nats-listen", "127.0.0.1:4222", "address of the embedded NATS server")
+	return cmd
+}
+
+// devConfig is the user's configuration with the embedded server as its first sink.
+func devConfig(f *flags, dir string, embedded config.Sink) (*config.Config, error) {
+	f.config.StateDir = filepath.Join(dir, "state")
+	if f.file == "" && len(f.config.Resources) == 0 {
+		f.config.Resources = []string{devResources}
+	}
+	if f.config.Listen == "" {
+		f.config.Listen = "127.0.0.1:0"
+	}
+	return f.load(func(cfg *config.Config) {
+		cfg.Sinks = append([]config.Sink{embedded}, cfg.Sinks...)
+		cfg.Default()
+	})
+}
+
+func newRunCommand() *cobra.Command {
+	f, acceptNewKeys := new(flags), false
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Stream changes until stopped",
+		Long: `run streams the changes of the configured resources to the configured sinks until it is stopped by SIGINT or
+SIGTERM. It continues where it stopped the last time, as the state directory says.
+
+SIGHUP makes it give every sink a full snapshot of all that it takes; see also exporter snapshot.`,
+		Example: `  exporter run -f config.yaml
+  exporter run --resources pods,deployments.apps --sink nats://localhost:4222 --state-dir /var/lib/kubecdc
+  exporter run --resources pods --sink kafka://kafka-0:9092,kafka-1:9092 --state-dir /var/lib/kubecdc
+  exporter run --resources configmaps --sink - --state-dir ./state | jq .type`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.load(func(*config.Config) {})
+			if err != nil {
+				return err
+			}
+			hangups, ignore := notifyHangups()
+			defer ignore()
+			return app.Run(cmd.Context(), app.RunOptions{
+				Access: f.access, Config: cfg, Out: stdout(cmd).Records(), ErrOut: stderr(cmd), Hangups: hangups, StopTimeout: stopTimeout,
+				AcceptNewKeys: acceptNewKeys,
+			})
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVar(&acceptNewKeys, "accept-new-keys", false,
+		"where the keys or topics of a compacted topic have changed, end the old keys with tombstones and send everything again")
+	return cmd
+}
+
+// notifyHangups tells of each SIGHUP until the returned function is called. Where SIGHUP is ignored, as nohup has it,
+// it stays ignored.
+func notifyHangups() (hangups <-chan os.Signal, ignore func()) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return nil, func() {}
+	}
+	notified := make(chan os.Signal, 1)
+	signal.Notify(notified, syscall.SIGHUP)
+	return notified, func() { signal.Stop(notified) }
 }

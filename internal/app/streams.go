@@ -1,14 +1,28 @@
 package app
 
 import (
+	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/httpserver"
+	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/selection"
@@ -132,5 +146,99 @@ func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
 			t.Left(stream)
 			nudge() // it may be back
 		},
+	}
+}
+
+// RunOptions are what a run is to do, and how it and those who started it speak to each other.
+type RunOptions struct {
+	Access  cluster.Access
+	Config  *config.Config
+	Out     io.Writer        // records for standard output
+	ErrOut  io.Writer        // log lines
+	Hangups <-chan os.Signal // each asks for a full snapshot; nil is none
+	// AcceptNewKeys ends the old keys of tables whose keys have changed since the last run.
+	AcceptNewKeys bool
+	StopTimeout   time.Duration // how long a stop may take to deliver what is queued
+}
+
+// draws says whether the progress has a terminal for itself.
+func (o *RunOptions) draws() bool {
+	toStdout := slices.ContainsFunc(o.Config.Sinks, func(s config.Sink) bool { return s.Kind() == config.KindStdout })
+	return console.IsTerminal(o.ErrOut) && os.Getenv("TERM") != "dumb" && !toStdout
+}
+
+// process is what outlives the single runs of an exporter.
+type process struct {
+	cfg      *config.Config
+	options  RunOptions
+	logger   *slog.Logger
+	progress *console.Progress
+	token    control.Token // that an operator's questions have to show
+	server   *httpserver.Server
+	audit    *actors.Receiver // nil is none
+	memory   *memory
+}
+
+// assembly is everything that a run is made of.
+type assembly struct {
+	*process
+	cluster  *cluster.Cluster
+	catalog  *source.Catalog // what the server served when it was asked last
+	store    *checkpoint.Store
+	stateLog *task.StateLog // nil is none
+	term     *task.Term     // nil is an exporter alone
+}
+
+const (
+	// besideQueues is what the process needs beside full queues, in bytes, with room for the collector to be lazy in.
+	besideQueues = 80 << 20
+	// perStream is what a stream needs beside that, in bytes: a watch with its buffers, the Reflector, a decoder, its
+	// position. Each of 2,500 quiet ones had 83 KiB (go run ./bench/idle -resources 2500, compared with 100). Twice as
+	// many leave the collector its room.
+	perStream = 160 << 10
+)
+
+// memory is the soft limit at which the garbage collector works harder, for when queues are full (I6). They hold as
+// many bytes, and streams come and go, so the limit is never below what is in use: a collector that cannot get below
+// its limit takes half of the processors for nothing.
+type memory struct {
+	set    func(limit int64) // nil is no limit of ours
+	queues int64             // bytes that all of them hold
+
+	mu      sync.Mutex // guards the following, and is held while the limit is set
+	streams int
+}
+
+// limitMemory sets the limit of a process without streams. GOMEMLIMIT in the environment wins.
+func limitMemory(cfg *config.Config) *memory {
+	m := &memory{}
+	for i := range cfg.Sinks {
+		m.queues += int64(cfg.Sinks[i].Queue.Bytes)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		m.set = func(limit int64) { debug.SetMemoryLimit(limit) }
+	}
+	m.add(0)
+	return m
+}
+
+// of makes room for a stream while its source runs.
+func (m *memory) of(source pipeline.Source) pipeline.Source {
+	run := source.Run
+	source.Run = func(ctx context.Context, sinks []*listener.Intake) (over bool) {
+		m.add(1)
+		defer m.add(-1)
+		return run(ctx, sinks)
+	}
+	return source
+}
+
+// add is told of streams that have come, or gone. Its cost does not depend on how many there are.
+func (m *memory) add(streams int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.streams += streams
+	if m.set != nil {
+		m.set(besideQueues + m.queues + int64(m.streams)*perStream)
 	}
 }

@@ -1,6 +1,9 @@
 package change
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Resource names one kind of object as the API server serves it. It is comparable and never changes once resolved.
 type Resource struct {
@@ -117,4 +120,270 @@ type Image struct {
 	UID     string
 	Version string // "" where an earlier version has kept it
 	Object  []byte
+}
+
+// Actors is the stream of the records that say who asked for a change. No source reads it, and it has no position: an
+// API server's audit sends a batch again until it is taken, and never after that. No resource can have its name: the
+// core group has no custom resources.
+//
+// The records' keys are those of the objects. UID is a hash of what is told, ResourceVersion that of the state, ""
+// of a delete, and Object has the attributes and the data of the CloudEvent. Each is for one Sink.
+func Actors() Stream { return Stream{Resource: Resource{Version: "v1", Name: "actors", Kind: "Actor"}} }
+
+// IsActors says whether the stream is that one.
+func (s *Stream) IsActors() bool { return s.Resource.Name == "actors" && s.Resource.Group == "" }
+
+// Reason says why a reconcile ran, or, of Policy, why a gap stands alone.
+type Reason string
+
+// The reasons; Gone, Redefined, Removed, Stale, Epoch, Lost and Absent come with a gap.
+const (
+	Initial   Reason = "initial"   // a fresh state
+	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)
+	Redefined Reason = "redefined" // as Gone, because the definition of the custom resource was changed
+	Removed   Reason = "removed"   // the definition of the custom resource was deleted: the stream ends
+	Stale     Reason = "stale"     // the watch cannot be continued from the position, or the selection changed
+	Resync    Reason = "resync"    // the period that a sink asked for is over
+	Requested Reason = "requested" // somebody asked for it
+	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
+	NewSink   Reason = "newsink"   // a sink is new, or takes the stream for the first time
+	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
+	Absent    Reason = "absent"    // a sink failed for good, was not configured, did not take the stream, or had no schema of it, for a while
+	Drift     Reason = "drift"     // another sink's full snapshot found what no watch had told
+	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
+)
+
+// Reasons are all of them.
+func Reasons() []Reason {
+	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Drift, Policy}
+}
+
+// Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
+func (r Reason) Gap() bool {
+	return r.Forgotten() || r == Removed || r == Stale || r == Epoch || r == Lost || r == Absent
+}
+
+// Forgotten says whether the API server lacks what was between two versions of one history.
+func (r Reason) Forgotten() bool { return r == Gone || r == Redefined }
+
+// Full says whether a reconcile of this reason is a full snapshot for the sinks that it names: it is read beside the
+// watch, and gives them the unchanged objects, too.
+func (r Reason) Full() bool {
+	return r == Resync || r == Requested || r == NewSink || r == Lost || r == Absent
+}
+
+// Beside says whether a reconcile of this reason is read beside the watch, which goes on. One of another history is
+// not: its versions say nothing of what was told before. Nor is one of a resource that is no more: there is no watch.
+func (r Reason) Beside() bool { return r != Epoch && r != Removed }
+
+// Owed is a full snapshot of one stream that one sink is to be given.
+type Owed struct {
+	Sink   string
+	Reason Reason
+	// Limits say which objects it is of, where it is not of all.
+	Limits Limits
+	// Generation tells a pending snapshot from the same one that was noted again: the snapshot of an older generation
+	// does not pay it, because what is owed now may concern what that snapshot has passed.
+	Generation uint64
+}
+
+// Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
+// SnapshotEnd record is made, and are read from that record only.
+type Snapshot struct {
+	// ID tells the runs of one stream apart. It is the resourceVersion of the list and, after a dot, the time of the
+	// run in milliseconds since 1970, both decimal.
+	ID     string
+	Reason Reason
+	// From is the stream's position before the run, "" for a fresh state and its initial snapshot.
+	From string
+	// Since is when the exporter last heard of the stream before the run; zero where that was in an earlier life.
+	Since time.Time
+	// ResourceVersion of the list.
+	ResourceVersion string
+	// Epoch is the uid of the cluster that was listed.
+	Epoch string
+	// Sinks are the ones that a full snapshot is for; nil is all.
+	Sinks []string
+	// Limits say which objects it is of, where it is not of all.
+	Limits Limits `json:",omitzero"`
+	Counts Counts
+}
+
+// Counts says what a reconcile emitted.
+type Counts struct {
+	Replaced int `json:"replaced"`
+	Deleted  int `json:"deleted"`
+	Synced   int `json:"synced"`
+}
+
+// GapError is what cannot be proven to be delivered (I4): states of objects between two versions of a stream. The
+// reconcile that follows it brings the sinks to the later version; only what was between may be missing.
+type GapError struct {
+	Reason Reason
+	// Sinks are the ones that may have missed something; nil is all.
+	Sinks []string
+	// Delivered is the resourceVersion that was delivered last, "" where nothing was.
+	Delivered string
+	// Proven is the resourceVersion from which on everything is delivered again.
+	Proven string
+	// Since is when the stream was last known to be whole; zero is not known.
+	Since time.Time
+}
+
+func (g *GapError) Error() string {
+	return "changes between resourceVersions " + g.Delivered + " and " + g.Proven + " may be missing: " + string(g.Reason)
+}
+
+// Gap is the one that the reconcile mends, nil where nothing can be missing: between two equal versions of one history
+// nothing happened.
+func (s *Snapshot) Gap() *GapError {
+	if !s.Reason.Gap() || s.Reason.Forgotten() && s.From == s.ResourceVersion {
+		return nil
+	}
+	return &GapError{Reason: s.Reason, Sinks: s.Sinks, Delivered: s.From, Proven: s.ResourceVersion, Since: s.Since}
+}
+
+// Correction is one difference that a full snapshot found although the watch had passed it: no watch told of it
+// (drift).
+type Correction struct {
+	Op  Op // Replaced or Deleted
+	Key Key
+	// UID and Version of the object as the server has it, "" where it has none.
+	UID, Version string
+	// Had and HadVersion are uid and version that were delivered last, "" where none was.
+	Had, HadVersion string
+	Reason          Reason
+}
+
+// Limits say which objects a requested snapshot is of; the zero value is all. It lists no others, and tells of no other
+// that it is gone.
+type Limits struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Selector  string `json:"selector,omitempty"` // of labels
+}
+
+// String says it in words, "" for all.
+func (l Limits) String() string {
+	var parts []string
+	for _, part := range [][2]string{{"namespace ", l.Namespace}, {"name ", l.Name}, {"labels ", l.Selector}} {
+		if part[1] != "" {
+			parts = append(parts, part[0]+part[1])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Reach says whether the stream may have objects within the limits.
+func (l Limits) Reach(s *Stream) bool {
+	return l.Namespace == "" || !s.Resource.ClusterScoped && (s.Namespace == "" || s.Namespace == l.Namespace)
+}
+
+// Op is what happened. The first six keep the names that client-go's tools/cache gives its delta types.
+type Op uint8
+
+const (
+	Added         Op = iota + 1 // the watch said ADDED
+	Updated                     // the watch said MODIFIED
+	Deleted                     // the watch said DELETED, or a reconcile found the object gone
+	Replaced                    // a reconcile found the object new or changed
+	Sync                        // the object as it is, sent again because a full snapshot was asked for
+	Bookmark                    // the stream's position moved; never written to a sink
+	SnapshotBegin               // a reconcile starts
+	SnapshotEnd                 // a reconcile is complete
+	Gap                         // changes between two positions cannot be proven to be delivered
+	Actor                       // who asked for a change, as the API server's audit says
+)
+
+// String is the operation's name on the wire: "added", "snapshot.begin".
+func (o Op) String() string {
+	switch o {
+	case Added:
+		return "added"
+	case Updated:
+		return "updated"
+	case Deleted:
+		return "deleted"
+	case Replaced:
+		return "replaced"
+	case Sync:
+		return "sync"
+	case Bookmark:
+		return "bookmark"
+	case SnapshotBegin:
+		return "snapshot.begin"
+	case SnapshotEnd:
+		return "snapshot.end"
+	case Gap:
+		return "gap"
+	case Actor:
+		return "actor"
+	}
+	return "unknown"
+}
+
+// ParseOp is the inverse of Op.String; it returns 0 for a name that is none.
+func ParseOp(name string) Op {
+	for op := Added; op <= Actor; op++ {
+		if op.String() == name {
+			return op
+		}
+	}
+	return 0
+}
+
+// OfObject says whether a record of this operation speaks of one object.
+func (o Op) OfObject() bool { return o >= Added && o <= Sync }
+
+// CompareVersions orders two resourceVersions of one stream: negative, zero or positive as a is older than, the same
+// as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are
+// compared as text, so that no width overflows.
+func CompareVersions(a, b string) int {
+	switch {
+	case len(a) != len(b):
+		return len(a) - len(b)
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// IsVersion says whether v can be ordered: a positive decimal number of any length, without leading zeros (KEP-5504).
+func IsVersion(v string) bool {
+	for i := range len(v) {
+		if v[i] < '0' || v[i] > '9' {
+			return false
+		}
+	}
+	return v != "" && v[0] != '0'
+}
+
+// VersionBelow is the resourceVersion directly before v, from which a watch sees everything at v again. It returns
+// v itself where v is no such version, or 1: a watch from 0 is a list.
+func VersionBelow(v string) string {
+	if !IsVersion(v) || v == "1" {
+		return v
+	}
+	below := []byte(v)
+	last := len(below) - 1
+	for ; below[last] == '0'; last-- {
+		below[last] = '9'
+	}
+	below[last]--
+	return strings.TrimPrefix(string(below), "0")
+}
+
+// VersionAbove is the one above a resourceVersion.
+func VersionAbove(v string) string {
+	above := []byte(v)
+	for at := len(above) - 1; at >= 0; at-- {
+		if above[at] != '9' {
+			above[at]++
+			return string(above)
+		}
+		above[at] = '0'
+	}
+	return "1" + string(above)
 }

@@ -1,15 +1,166 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 )
+
+// Led is how a state directory stands to the log of the state.
+type Led struct {
+	Claim  []byte // of the log, with which the state was led last; nil is not known
+	Logged []byte // the place that had all of the state when it was closed; nil where the log may lack something
+}
+
+// LedAt is how a directory stands to the log of the state. It is false where the directory holds no state, or one that
+// is being restored.
+func LedAt(ctx context.Context, dir string, opts Options) (led Led, found bool, err error) {
+	opts.ReadOnly, opts.Journal = true, nil
+	d, err := newDatabase(ctx, dir, opts.withDefaults())
+	if err == nil {
+		err = d.open(ctx, d.checkFormat)
+	}
+	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
+		return led, false, nil
+	}
+	if err != nil {
+		return led, false, err
+	}
+	if led.Claim, _, err = d.get(claimedKey()); err == nil {
+		led.Logged, _, err = d.get(loggedKey())
+	}
+	return led, err == nil, errors.Join(err, d.Close())
+}
+
+// checkFormat reads the format, and writes it into a new database.
+func (d *database) checkFormat() error {
+	value, found, err := d.get(formatKey())
+	if err != nil {
+		return err
+	}
+	if !found {
+		if cut, err := d.holds(restoringKey()); cut || err != nil {
+			return errors.Join(err, ErrRestoring)
+		}
+		return d.startFormat()
+	}
+	format, err := strconv.Atoi(string(value))
+	if err != nil {
+		return d.badValue("the format", err)
+	}
+	if d.format = format; format > formatVersion {
+		return &NewerError{Dir: d.dir, Format: format, Known: formatVersion}
+	}
+	return nil
+}
+
+// startFormat writes the format into an empty database: a new one, or one whose first start was cut short.
+func (d *database) startFormat() error {
+	iterator, err := d.db.NewIter(nil)
+	if err != nil {
+		return d.failed("open", err)
+	}
+	empty := !iterator.First()
+	if err := iterator.Close(); err != nil {
+		return d.failed("open", err)
+	}
+	if !empty {
+		return fmt.Errorf("open state %s: it holds another program's database: choose another state.dir", d.dir)
+	}
+	if d.opts.ReadOnly {
+		return fmt.Errorf("open state %s: %w", d.dir, ErrNoState)
+	}
+	if err := d.db.Set(formatKey(), []byte(strconv.Itoa(formatVersion)), pebble.Sync); err != nil {
+		return d.failed("open", err)
+	}
+	d.format = formatVersion
+	return nil
+}
+
+// TakeLogged returns the place in a log of the state that had all of the state when it was closed, and forgets it: what
+// is written next may not be there. It is nil where the log may lack something. It notes the claim of the log with
+// which the state is led from now on.
+func (d *database) TakeLogged(claim []byte) ([]byte, error) {
+	place, _, err := d.get(loggedKey())
+	if err != nil {
+		return nil, err
+	}
+	return place, d.write(func(b *rows) error {
+		b.remove(loggedKey())
+		b.set(claimedKey(), claim)
+		return nil
+	})
+}
+
+// forgetLogged forgets the place in a log of the state that has all of it.
+func (d *database) forgetLogged() error {
+	_, found, err := d.get(loggedKey())
+	if err != nil || !found || d.opts.ReadOnly {
+		return err
+	}
+	return d.write(func(b *rows) error {
+		b.remove(loggedKey())
+		return nil
+	})
+}
+
+// SetLogged notes that the log of the state has all of it at the place.
+func (d *database) SetLogged(place []byte) error { return d.set(loggedKey(), place) }
+
+// Page reads about so many bytes of the state from the key on, as changes that make another state have the same
+// between the key and the next one, and returns that, nil at the end. It is the state as of one moment, at which begin
+// is called: no write comes in between. Where begin says no, nothing is read. A page that begins nowhere is the first.
+func (d *database) Page(from []byte, size int, begin func() bool) (page Changes, next []byte, err error) {
+	if len(from) == 0 {
+		from = []byte{tableRestoring + 1}
+	}
+	end := []byte{tableFile}
+	iterator, err := d.iterate(from, end, begin)
+	if err != nil || iterator == nil {
+		return nil, from, err
+	}
+	var rows Changes
+	for valid := iterator.First(); valid; {
+		if !isLogged(iterator.Key()) {
+			valid = iterator.SeekGE([]byte{iterator.Key()[0] + 1})
+			continue
+		}
+		if len(rows) >= size {
+			next = bytes.Clone(iterator.Key())
+			break
+		}
+		rows = rows.Set(iterator.Key(), iterator.Value())
+		valid = iterator.Next()
+	}
+	if err := iterator.Close(); err != nil {
+		return nil, nil, d.failed("read", err)
+	}
+	if next != nil {
+		end = next
+	}
+	return append(Changes(nil).Clear(from, end), rows...), next, nil
+}
+
+// iterate begins to read a range while nobody writes.
+func (d *database) iterate(from, to []byte, begin func() bool) (*pebble.Iterator, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed || !begin() {
+		return nil, nil
+	}
+	iterator, err := d.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return nil, d.failed("read", err)
+	}
+	return iterator, nil
+}
 
 // database is Pebble's database in a directory that this process owns (I10): keys and values, which it reads, and
 // changes by whole batches (I5). It knows none of the tables.
@@ -248,4 +399,35 @@ func (d *database) failed(op string, err error) error {
 
 func (d *database) badValue(what string, err error) error {
 	return &DamagedError{Op: "read", Dir: d.dir, Err: fmt.Errorf("%s: %w", what, err)}
+}
+
+// rows are what one write makes durable, all or none. They remember the first error, with which nothing is written.
+type rows struct {
+	of  *pebble.Batch
+	err error
+
+	key, value []byte // for who fills them, to be used again: they are copied
+}
+
+func (r *rows) set(key, value []byte) { r.note(r.of.Set(key, value, nil)) }
+
+func (r *rows) remove(key []byte) { r.note(r.of.Delete(key, nil)) }
+
+// removeAll removes the keys with the prefix.
+func (r *rows) removeAll(prefix []byte) { r.note(r.of.DeleteRange(prefix, after(prefix), nil)) }
+
+func (r *rows) note(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// inOrder takes the steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

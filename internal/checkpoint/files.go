@@ -1,9 +1,207 @@
 package checkpoint
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kubecdc/kubecdc/internal/disk"
 )
+
+// Discard removes the state's files, also where they are damaged or of a newer version and Open refuses them. The
+// directory and files of others in it stay. It returns an *InUseError while the state is open.
+//
+// A Discard that is cut short leaves a state that Open refuses, never a part of one.
+func Discard(dir string) error {
+	lock, err := lockDir(dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(removeFiles(vfs.Default, dir), lock.Close()); err != nil {
+		return fmt.Errorf("reset state %s: %w", dir, err)
+	}
+	return nil
+}
+
+// removeFiles removes the marker files first, so that what is left is never taken for a state.
+func removeFiles(fs vfs.FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, markers := range []bool{true, false} {
+		for _, name := range names {
+			if strings.HasPrefix(name, "marker.") != markers || !ofDatabase(name) {
+				continue
+			}
+			if err := fs.Remove(fs.PathJoin(dir, name)); err != nil {
+				return err
+			}
+		}
+		if err := syncDir(fs, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	opened, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(opened.Sync(), opened.Close())
+}
+
+// lockDir makes this process the directory's owner until the file is closed or the process ends, however it ends (I10).
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, privateFile)
+	if err != nil {
+		return nil, prepareError(dir, err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		pid := readPID(f)
+		return nil, errors.Join(&InUseError{Dir: dir, PID: pid}, f.Close())
+	}
+	if err == nil {
+		err = writePID(f)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open state %s: lock %s: %w", dir, lockName, err), f.Close())
+	}
+	return f, nil
+}
+
+// Reserve makes the directory, if it is missing, and this process its owner until the closer is closed.
+func Reserve(dir string) (io.Closer, error) {
+	if err := disk.MakeDir(dir); err != nil {
+		return nil, prepareError(dir, err)
+	}
+	return lockDir(dir)
+}
+
+// Owner is the process that has the state in the directory open, false where there is none. It makes nothing, and
+// changes nothing. The process id is 0 where it is not known.
+func Owner(dir string) (pid int, running bool, err error) {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, prepareError(dir, err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return readPID(f), true, f.Close()
+	}
+	if err != nil {
+		err = fmt.Errorf("open state %s: lock %s: %w", dir, lockName, err)
+	}
+	return 0, false, errors.Join(err, f.Close())
+}
+
+// readPID is the owner's process id, 0 where it has not written it yet.
+func readPID(f *os.File) int {
+	text, err := io.ReadAll(io.LimitReader(f, 32))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// privateFS makes files that nobody but their owner may read. Pebble's own are everybody's, and a umask would be the
+// whole process's.
+type privateFS struct{ vfs.FS }
+
+// Create is vfs.FS's.
+func (f privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := makePrivate(name); err != nil {
+		return nil, err
+	}
+	return f.FS.OpenReadWrite(name, category)
+}
+
+// OpenReadWrite is vfs.FS's.
+func (f privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := makePrivate(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return f.FS.OpenReadWrite(name, category, opts...)
+}
+
+// Lock is vfs.FS's. A file that is there is not opened before: to close it would end this process's lock (POSIX fcntl).
+func (f privateFS) Lock(name string) (io.Closer, error) {
+	if err := makePrivate(name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return f.FS.Lock(name)
+}
+
+// MkdirAll is vfs.FS's.
+func (f privateFS) MkdirAll(dir string, _ os.FileMode) error { return f.FS.MkdirAll(dir, privateDir) }
+
+// Unwrap is vfs.FS's.
+func (f privateFS) Unwrap() vfs.FS { return f.FS }
+
+// makePrivate makes an empty file; one that is there is fs.ErrExist.
+func makePrivate(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, privateFile)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// mendModes takes from others what an earlier version, a copy or a mount let them do with the state's files. Files that
+// are not the state's stay as they are: a sink's log may lie beside it. What may not be changed is told, and stops
+// nothing.
+func mendModes(dir string, logger *slog.Logger) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return openError(dir, err)
+	}
+	var failed []error
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() || !isOurs(entry.Name()) || info.Mode().Perm()&^privateFile == 0 {
+			continue
+		}
+		if err := os.Chmod(filepath.Join(dir, entry.Name()), privateFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) > 0 {
+		logger.Warn("other users can read files of the state: let the exporter's user own them, or make the directory private with chmod 700",
+			"dir", dir, "files", len(failed), "error", failed[0])
+	}
+	return nil
+}
 
 // The modes of what the state is made of: it holds objects, whoever may read the directory (I9).
 const (
@@ -45,4 +243,81 @@ func ofDatabase(name string) bool {
 		}
 	}
 	return isTable(name) || isLog(name)
+}
+
+// ErrNoState says that a directory which was opened read-only holds no state.
+var ErrNoState = errors.New("there is no state: check the path, or start the exporter once")
+
+// ErrRestoring says that a directory holds what was read from a log: the beginning of a state, or a standby's copy.
+var ErrRestoring = errors.New("it holds what was read from a log, which is no state of its own: start the exporter again, show the log with exporter checkpoint show --log, or restore it with exporter checkpoint restore")
+
+// InUseError says that another process has the state open (I10).
+type InUseError struct {
+	Dir string
+	PID int // 0 where it is not known
+}
+
+func (e *InUseError) Error() string {
+	process := "another process"
+	if e.PID != 0 {
+		process = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("open state %s: in use by %s: stop it, or choose another state.dir", e.Dir, process)
+}
+
+// NewerError says that the state was written in a format that this version does not know.
+type NewerError struct {
+	Dir    string
+	Format int // 0 where not even that can be read
+	Known  int
+}
+
+func (e *NewerError) Error() string {
+	format := "an unknown format"
+	if e.Format != 0 {
+		format = fmt.Sprintf("format %d", e.Format)
+	}
+	return fmt.Sprintf("open state %s: written by a newer version of exporter (%s, this one knows %d): use that version, or another state.dir",
+		e.Dir, format, e.Known)
+}
+
+// DamagedError says that the state's files are not as they were written. They are left as they are.
+type DamagedError struct {
+	Op  string // "open", "read", "commit"
+	Dir string
+	Err error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s state %s: damaged: %v: restore the directory from a copy, or give it up with: exporter checkpoint reset --state-dir %s",
+		e.Op, e.Dir, e.Err, e.Dir)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// prepareError explains why the directory or its lock file could not be made.
+func prepareError(dir string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("open state %s: not a directory: choose another state.dir", dir)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("open state %s: not writable by user %d: change its owner or mount (in Kubernetes securityContext.fsGroup), or choose another state.dir: %w",
+			dir, os.Getuid(), err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open state %s: %w", dir, ErrNoState)
+	}
+	return fmt.Errorf("open state %s: %w", dir, err)
+}
+
+// openError explains why the database in the directory could not be opened. An error of the operating system is one of
+// the machine, and everything else means that the files are not what they should be; so does a file that is missing.
+func openError(dir string, err error) error {
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return prepareError(dir, err)
+	case pebble.IsCorruptionError(err), !errors.As(err, &errno), errno == syscall.ENOENT:
+		return &DamagedError{Op: "open", Dir: dir, Err: err}
+	}
+	return fmt.Errorf("open state %s: %w", dir, err)
 }

@@ -2,9 +2,181 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/google/uuid"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
+
+// Journal is told what is written, in order, when it is durable. It returns at once and calls nothing back.
+type Journal interface {
+	// Record is called with what one write has changed, which is the journal's from then on.
+	Record(changes Changes)
+}
+
+// recorder tells a journal what is written. The database's lock guards it. A nil recorder does nothing.
+type recorder struct{ to Journal }
+
+// changes are those of a batch that the journal is to be told of.
+func (r *recorder) changes(b *pebble.Batch) (Changes, error) {
+	if r == nil {
+		return nil, nil
+	}
+	return changesOf(b)
+}
+
+// tell tells what is durable.
+func (r *recorder) tell(c Changes) {
+	if r != nil {
+		r.to.Record(c)
+	}
+}
+
+// Changes are what writes have changed, in their order, as a log of the state has it: for each a kind, the key, and a
+// value or where a range ends, each with its length in front. The zero value is none.
+type Changes []byte
+
+// The kinds of changes.
+const (
+	changeSet    = 1
+	changeRemove = 2
+	changeClear  = 3 // of a range
+)
+
+// Set appends that the key has the value.
+func (c Changes) Set(key, value []byte) Changes {
+	return Changes(appendText(appendText(append(c, changeSet), key), value))
+}
+
+// Remove appends that the key is gone.
+func (c Changes) Remove(key []byte) Changes { return Changes(appendText(append(c, changeRemove), key)) }
+
+// Clear appends that all keys from one on are gone that are below the other.
+func (c Changes) Clear(from, to []byte) Changes {
+	return Changes(appendText(appendText(append(c, changeClear), from), to))
+}
+
+// one is one of the changes. Its key and value are parts of them.
+type one struct {
+	kind       byte
+	key, value []byte
+}
+
+// next cuts the first change off.
+func (c Changes) next() (first one, rest Changes, err error) {
+	first.kind, rest = c[0], c[1:]
+	if first.kind < changeSet || first.kind > changeClear {
+		return first, nil, fmt.Errorf("a change of kind %d: %w", first.kind, errValue)
+	}
+	if first.key, rest, err = cutBytes(rest); err == nil && first.kind != changeRemove {
+		first.value, rest, err = cutBytes(rest)
+	}
+	return first, rest, err
+}
+
+// each visits the changes in their order.
+func (c Changes) each(visit func(*one) error) error {
+	for len(c) > 0 {
+		first, rest, err := c.next()
+		if err == nil {
+			err = visit(&first)
+		}
+		if err != nil {
+			return err
+		}
+		c = rest
+	}
+	return nil
+}
+
+// Fold applies the changes to a map, as a test or a tool has it.
+func (c Changes) Fold(into map[string]string) error {
+	return c.each(func(o *one) error {
+		switch o.kind {
+		case changeSet:
+			into[string(o.key)] = string(o.value)
+		case changeRemove:
+			delete(into, string(o.key))
+		default:
+			for key := range into {
+				if key >= string(o.key) && key < string(o.value) {
+					delete(into, key)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func cutBytes(from []byte) (part, rest []byte, err error) {
+	n, width := binary.Uvarint(from)
+	if width <= 0 || n > uint64(len(from)-width) {
+		return nil, nil, errValue
+	}
+	from = from[width:]
+	return from[:n:n], from[n:], nil
+}
+
+// changesOf are those of a batch that others may know: nothing of what is on this disk alone for a sink, and
+// of what the state notes about its log.
+func changesOf(b *pebble.Batch) (c Changes, err error) {
+	err = eachOf(b, func(kind pebble.InternalKeyKind, key, value []byte) error {
+		switch {
+		case !isLogged(key):
+		case kind == pebble.InternalKeyKindSet:
+			c = c.Set(key, value)
+		case kind == pebble.InternalKeyKindDelete:
+			c = c.Remove(key)
+		case kind == pebble.InternalKeyKindRangeDelete:
+			c = c.Clear(key, value)
+		default:
+			return fmt.Errorf("a change of kind %s: %w", kind, errValue)
+		}
+		return nil
+	})
+	return c, err
+}
+
+// isLogged says whether the log of the state has the key.
+func isLogged(key []byte) bool {
+	switch key[0] {
+	case tableSpool, tableSpooled, tableDiskRow, tableDiskPlace, tableLogged, tableFormat, tableRestoring:
+		return false
+	}
+	return true
+}
+
+// FileKey is the key of a file that belongs to the state beside the database: a dead letter. Its value is the file.
+func FileKey(name string) []byte { return append([]byte{tableFile}, name...) }
+
+// FileRange is where the keys of files begin and end.
+func FileRange() (from, to []byte) { return []byte{tableFile}, []byte{tableFile + 1} }
+
+// isFile says whether the key is that of a file, and which.
+func isFile(key []byte) (name string, is bool) {
+	rest, is := bytes.CutPrefix(key, []byte{tableFile})
+	return string(rest), is
+}
+
+// eachOf visits what the batch changes. What the visit adds to it is not visited.
+func eachOf(b *pebble.Batch, visit func(kind pebble.InternalKeyKind, key, value []byte) error) error {
+	for r := b.Reader(); ; {
+		kind, key, value, more, err := r.Next()
+		if err != nil || !more {
+			return err
+		}
+		if err := visit(kind, key, value); err != nil {
+			return err
+		}
+	}
+}
 
 // formatVersion is the form of keys and values that this version writes.
 const formatVersion = 2
@@ -92,4 +264,117 @@ func after(prefix []byte) []byte {
 	end := bytes.Clone(prefix)
 	end[len(end)-1]++
 	return end
+}
+
+// The flags of a row's value. A million objects are kept, so the common shapes are: a uid is 16 bytes, a
+// resourceVersion a varint. Anything else is kept as text, so that what is read is exactly what was written.
+const (
+	uidBinary     = 1 << 0
+	versionBinary = 1 << 1
+)
+
+// errValue is a value that no version of the exporter wrote.
+var errValue = errors.New("a value has an unknown format")
+
+// appendEntry appends the value of an object: flags, uid, resourceVersion.
+func appendEntry(dst []byte, uid, version string) []byte {
+	at := len(dst)
+	dst = append(dst, 0)
+	if id, ok := parseUUID(uid); ok {
+		dst[at] |= uidBinary
+		dst = append(dst, id[:]...)
+	} else {
+		dst = appendText(dst, uid)
+	}
+	if n, ok := parseVersion(version); ok {
+		dst[at] |= versionBinary
+		return binary.AppendUvarint(dst, n)
+	}
+	return append(dst, version...)
+}
+
+// parseEntry is the inverse of appendEntry.
+func parseEntry(value []byte) (uid, version string, err error) {
+	if len(value) == 0 || value[0]&^(uidBinary|versionBinary) != 0 {
+		return "", "", errValue
+	}
+	flags, rest := value[0], value[1:]
+	if flags&uidBinary != 0 {
+		if len(rest) < 16 {
+			return "", "", errValue
+		}
+		uid, rest = uuid.UUID(rest[:16]).String(), rest[16:]
+	} else if uid, rest, err = cutText(rest); err != nil {
+		return "", "", err
+	}
+	if flags&versionBinary == 0 {
+		return uid, string(rest), nil
+	}
+	n, width := binary.Uvarint(rest)
+	if width <= 0 || width != len(rest) {
+		return "", "", errValue
+	}
+	return uid, strconv.FormatUint(n, 10), nil
+}
+
+// parseUUID reads a UUID in its canonical form; nothing else would be written back alike.
+func parseUUID(text string) (id uuid.UUID, ok bool) {
+	if len(text) != 36 || strings.ToLower(text) != text {
+		return id, false
+	}
+	id, err := uuid.Parse(text)
+	return id, err == nil
+}
+
+// parseVersion reads a decimal number that is written back alike: no sign, no leading zero, no overflow.
+func parseVersion(text string) (uint64, bool) {
+	if text == "" || (text[0] == '0' && len(text) > 1) || text[0] == '+' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil
+}
+
+// appendText appends a text with its length in front.
+func appendText[T string | []byte](dst []byte, text T) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+}
+
+func cutText(value []byte) (text string, rest []byte, err error) {
+	n, width := binary.Uvarint(value)
+	if width <= 0 || n > uint64(len(value)-width) {
+		return "", nil, errValue
+	}
+	value = value[width:]
+	return string(value[:n]), value[n:], nil
+}
+
+// appendSpool appends an extent of a spool.
+func appendSpool(dst []byte, spool *fifo.Spool) []byte {
+	for _, e := range spool {
+		for _, n := range []uint64{e.First, e.Next, uint64(e.Bytes), uint64(e.Records)} {
+			dst = binary.AppendUvarint(dst, n)
+		}
+	}
+	return dst
+}
+
+// parseSpool is the inverse of appendSpool.
+func parseSpool(value []byte) (fifo.Spool, error) {
+	var spool fifo.Spool
+	for part := range spool {
+		var n [4]uint64
+		for i := range n {
+			width := 0
+			if n[i], width = binary.Uvarint(value); width <= 0 {
+				return fifo.Spool{}, errValue
+			}
+			value = value[width:]
+		}
+		spool[part] = fifo.Extent{First: n[0], Next: n[1], Bytes: int64(n[2]), Records: int64(n[3])}
+	}
+	if len(value) > 0 {
+		return fifo.Spool{}, errors.Join(errValue, errors.New("an extent has trailing bytes"))
+	}
+	return spool, nil
 }

@@ -1,8 +1,14 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -156,4 +162,183 @@ func spooledKey(sinkName string) []byte { return append([]byte{tableSpooled}, si
 // spoolKey is the key of a chunk, and the end of all before it.
 func spoolKey(sinkName string, part fifo.Part, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(sinkPrefix(tableSpool, sinkName), byte(part)), number)
+}
+
+// A chunk is a version, the number of its records and the length of their text in bytes, both varints, and one zstd
+// frame (RFC 8878) with the text: CBOR (RFC 8949).
+const chunkVersion = 2
+
+// maxFrame is the longest text that is believed of a frame, in bytes: one record passes whatever its size, and etcd
+// takes none above a few megabytes.
+const maxFrame = 1 << 30
+
+// window is how far back a frame may point. An encoder that is told to take less memory moves all of it with every
+// block of 128 KiB, which takes as long as all else that it does.
+const window = 1 << 20
+
+// chunkText is what a chunk has. The records name streams and snapshots by their places.
+type chunkText struct {
+	_         struct{} `cbor:",toarray"`
+	Streams   []change.Stream
+	Forms     []string // of the streams' records; none where nobody told them
+	Snapshots []change.Snapshot
+	Records   []chunkRecord
+}
+
+// chunkRecord is a record in a chunk.
+type chunkRecord struct {
+	_                                                struct{} `cbor:",toarray"`
+	Op                                               change.Op
+	Stream, Snapshot                                 int // Snapshot is -1 for none
+	Namespace, Name, UID, Version, Sink, Epoch, Held string
+	Received                                         time.Time
+	Object, Before, Actor, Involved                  []byte
+	FinalStateUnknown, Last, Beside                  bool
+}
+
+// codec makes and reads chunks, by several goroutines.
+type codec struct {
+	forms func(*change.Stream) string // nil where nobody asks for them; set before the first use
+	texts sync.Pool                   // of *bytes.Buffer: a chunk's text may be megabytes
+
+	once  sync.Once // makes the rest when the first is needed: the tables of zstd take a few megabytes
+	cbor  cbor.UserBufferEncMode
+	zip   *zstd.Encoder
+	unzip *zstd.Decoder
+	err   error
+}
+
+func (c *codec) start() error {
+	c.once.Do(func() {
+		if c.cbor, c.err = (cbor.EncOptions{Time: cbor.TimeRFC3339Nano}).UserBufferEncMode(); c.err != nil {
+			return
+		}
+		c.zip, c.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(false))
+		if c.err == nil {
+			c.unzip, c.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFrame))
+		}
+	})
+	return c.err
+}
+
+// encode makes the value of a chunk.
+func (c *codec) encode(records []*change.Record) ([]byte, error) {
+	if err := c.start(); err != nil {
+		return nil, err
+	}
+	text, used := c.texts.Get().(*bytes.Buffer)
+	if !used {
+		text = &bytes.Buffer{}
+	}
+	text.Reset()
+	if err := c.cbor.MarshalToBuffer(c.textOf(records), text); err != nil {
+		return nil, fmt.Errorf("encode a chunk of %d records: %w", len(records), err)
+	}
+	value := binary.AppendUvarint([]byte{chunkVersion}, uint64(len(records)))
+	value = c.zip.EncodeAll(text.Bytes(), binary.AppendUvarint(value, uint64(text.Len())))
+	const most = 16 << 20 // few chunks need more
+	if text.Cap() <= most {
+		c.texts.Put(text)
+	}
+	return value, nil
+}
+
+func (c *codec) textOf(records []*change.Record) *chunkText {
+	text := &chunkText{Records: make([]chunkRecord, len(records))}
+	streams, snapshots := map[change.Stream]int{}, map[*change.Snapshot]int{}
+	for at, rec := range records {
+		stream, found := streams[*rec.Stream]
+		if !found {
+			stream = len(text.Streams)
+			streams[*rec.Stream] = stream
+			if text.Streams = append(text.Streams, *rec.Stream); c.forms != nil {
+				text.Forms = append(text.Forms, c.forms(rec.Stream))
+			}
+		}
+		snapshot := -1
+		if s := rec.Snapshot; s != nil {
+			if snapshot, found = snapshots[s]; !found || rec.Op == change.SnapshotEnd {
+				snapshot = len(text.Snapshots)
+				snapshots[s] = snapshot
+				text.Snapshots = append(text.Snapshots, keptSnapshot(rec))
+			}
+		}
+		text.Records[at] = chunkRecord{
+			Op: rec.Op, Stream: stream, Snapshot: snapshot, Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID,
+			Version: rec.ResourceVersion, Sink: rec.Sink, Epoch: rec.Epoch, Held: rec.Withheld, Received: rec.Received,
+			Object: rec.Object, Before: rec.Before, Actor: rec.Actor, Involved: rec.Involved,
+			FinalStateUnknown: rec.FinalStateUnknown, Last: rec.Last, Beside: rec.Beside,
+		}
+	}
+	return text
+}
+
+// keptSnapshot is the record's snapshot. The counts are final, and may be read, in the record of the end alone, which
+// has a place of its own therefore.
+func keptSnapshot(rec *change.Record) change.Snapshot {
+	s := rec.Snapshot
+	kept := change.Snapshot{
+		ID: s.ID, Reason: s.Reason, From: s.From, Since: s.Since, ResourceVersion: s.ResourceVersion, Epoch: s.Epoch,
+		Sinks: s.Sinks, Limits: s.Limits,
+	}
+	if rec.Op == change.SnapshotEnd {
+		kept.Counts = s.Counts
+	}
+	return kept
+}
+
+// chunkSize is the length in bytes and the number of the records in a chunk, and its frame.
+func chunkSize(value []byte) (raw, records int, frame []byte, err error) {
+	if len(value) == 0 || value[0] != chunkVersion {
+		return 0, 0, nil, fmt.Errorf("a chunk: %w", errValue)
+	}
+	n, first := binary.Uvarint(value[1:])
+	size, second := binary.Uvarint(value[1+max(first, 0):])
+	if first <= 0 || second <= 0 || size > maxFrame || n > size {
+		return 0, 0, nil, fmt.Errorf("a chunk: %w", errValue)
+	}
+	return int(size), int(n), value[1+first+second:], nil
+}
+
+// decode appends the chunk's records to dst.
+func (c *codec) decode(dst []*change.Record, value []byte) ([]*change.Record, error) {
+	size, n, frame, err := chunkSize(value)
+	if err == nil {
+		err = c.start()
+	}
+	if err != nil {
+		return dst, err
+	}
+	raw, err := c.unzip.DecodeAll(frame, make([]byte, 0, size))
+	var text chunkText
+	if err == nil {
+		err = cbor.Unmarshal(raw, &text)
+	}
+	if err == nil && len(text.Records) != n {
+		err = errValue
+	}
+	if err != nil {
+		return dst, fmt.Errorf("a chunk of %d records: %w", n, err)
+	}
+	for at := range text.Records {
+		r := &text.Records[at]
+		if r.Stream < 0 || r.Stream >= len(text.Streams) || r.Snapshot >= len(text.Snapshots) {
+			return dst, fmt.Errorf("a chunk of %d records: %w", n, errValue)
+		}
+		rec := &change.Record{
+			Op: r.Op, Stream: &text.Streams[r.Stream], Key: change.Key{Namespace: r.Namespace, Name: r.Name}, UID: r.UID,
+			ResourceVersion: r.Version, Sink: r.Sink, Epoch: r.Epoch, Withheld: r.Held, Received: r.Received,
+			Object: r.Object, Before: r.Before, Actor: r.Actor, Involved: r.Involved,
+			FinalStateUnknown: r.FinalStateUnknown, Last: r.Last, Beside: r.Beside,
+		}
+		if r.Snapshot >= 0 {
+			rec.Snapshot = &text.Snapshots[r.Snapshot]
+		}
+		if r.Stream < len(text.Forms) {
+			rec.Form = text.Forms[r.Stream]
+		}
+		dst = append(dst, rec)
+	}
+	return dst, nil
 }

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"embed"
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Config is a whole configuration. The zero value is an empty one. Its JSON form has the file's keys, so that it can
@@ -126,4 +129,166 @@ func (c *Config) Validate() error {
 		problems.add(Problem{"sinks", 0, "none; say where changes go here or with --sink, such as --sink -"})
 	}
 	return problems.err()
+}
+
+// conditional has keys whose defaults do not always apply.
+type conditional interface{ applies(key string) bool }
+
+// fillIn puts the default of each key where nothing is set.
+func fillIn(v reflect.Value) {
+	for _, f := range fieldsOf(v.Type()) {
+		into := v.FieldByIndex(f.Index)
+		for _, inner := range f.inside("", into) {
+			fillIn(inner)
+		}
+		fallback := f.Tag.Get("default")
+		if some, is := v.Addr().Interface().(conditional); fallback == "" || !into.IsZero() || is && !some.applies(f.name) {
+			continue
+		}
+		if value, err := f.scalar().parse(fallback); err == nil { // a test parses all of them
+			into.Set(reflect.ValueOf(value))
+		}
+	}
+}
+
+// values checks that values are among those that are allowed, and within their bounds.
+func (c *checker) values(path string, v reflect.Value) {
+	for _, f := range fieldsOf(v.Type()) {
+		at, value := under(path, f.name), v.FieldByIndex(f.Index)
+		for p, inner := range f.inside(at, value) {
+			c.values(p, inner)
+		}
+		s := f.scalar()
+		switch {
+		case value.IsZero():
+		case len(f.allowed) > 0 && s != nil:
+			c.oneOf(at, value.String(), f.allowed)
+		case len(f.allowed) > 0:
+			for i := range value.Len() {
+				c.oneOf(item(at, i), value.Index(i).String(), f.allowed)
+			}
+		case s != nil && s.within != nil && !s.within(value.Interface()):
+			c.problem(at, "want %s, have %v", s.bound, value.Interface())
+		}
+	}
+}
+
+// show is what is set, by its keys.
+func show(v reflect.Value) map[string]any {
+	shown := map[string]any{}
+	for _, f := range fieldsOf(v.Type()) {
+		value := v.FieldByIndex(f.Index)
+		var inner []map[string]any
+		for _, one := range f.inside("", value) {
+			inner = append(inner, show(one))
+		}
+		switch kind := value.Kind(); {
+		case value.IsZero(), (kind == reflect.Slice || kind == reflect.Map) && value.Len() == 0:
+		case inner == nil:
+			shown[f.name] = value.Interface()
+		case kind == reflect.Slice:
+			shown[f.name] = inner
+		case kind == reflect.Pointer || len(inner[0]) > 0:
+			shown[f.name] = inner[0]
+		}
+	}
+	return shown
+}
+
+//go:embed sentences.yaml
+var assets embed.FS
+
+// sentences is one of each key, in Markdown, by the type that has it. A test looks for them all.
+func sentences() map[string]map[string]string {
+	var all map[string]map[string]string
+	if text, err := assets.ReadFile("sentences.yaml"); err == nil {
+		_ = yaml.Unmarshal(text, &all)
+	}
+	return all
+}
+
+// Key is one key of a configuration, as the reference has it.
+type Key struct {
+	Path    string // "sinks[].kafka.topic"
+	Type    string
+	Default string // "" is none, for which Text says what it means that the key is not there
+	Allowed []string
+	Text    string // Markdown
+	Section bool   // has keys below it
+}
+
+// describer describes the keys to people and to tools.
+type describer struct{ sentences map[string]map[string]string }
+
+func (d describer) keys(section string, t reflect.Type) []Key {
+	var rows, sections []Key
+	for _, f := range fieldsOf(t) {
+		kind, _ := d.value(&f)
+		row := Key{
+			Path: under(section, f.name), Type: kind, Default: f.Tag.Get("default"), Allowed: f.allowed,
+			Text: d.sentences[f.owner][f.name], Section: f.below() != nil,
+		}
+		if f.Type.Kind() == reflect.Bool {
+			row.Default = "false"
+		}
+		if row.Section && f.Type.Kind() == reflect.Slice {
+			row.Path += "[]"
+		}
+		rows = append(rows, row)
+		if row.Section {
+			sections = append(sections, d.keys(row.Path, f.below())...)
+		}
+	}
+	return append(rows, sections...)
+}
+
+func (d describer) schema(t reflect.Type) Schema {
+	properties := Schema{}
+	for _, f := range fieldsOf(t) {
+		_, property := d.value(&f)
+		property["description"] = d.sentences[f.owner][f.name]
+		properties[f.name] = property
+	}
+	return Schema{"type": "object", "additionalProperties": false, "properties": properties}
+}
+
+// described is a value that has a form of its own.
+type described interface {
+	described() (kind string, of Schema)
+}
+
+// value is what a user writes after the key, and its schema.
+func (d describer) value(f *field) (kind string, of Schema) {
+	if own, is := reflect.Zero(f.Type).Interface().(described); is {
+		return own.described()
+	}
+	text := Schema{"type": "string"}
+	if len(f.allowed) > 0 { // a variable may stand for any of them
+		text["pattern"] = "^(" + strings.Join(f.allowed, "|") + `|.*\$\{.*)$`
+	}
+	s, below, shape := f.scalar(), f.below(), f.Type.Kind()
+	switch {
+	case s != nil && s.kind == "string":
+		return s.kind, text
+	case s != nil:
+		of = Schema{"type": s.types}
+		for name, value := range s.form {
+			of[name] = value
+		}
+		return s.kind, of
+	case below != nil && shape == reflect.Slice:
+		of = d.schema(below)
+		if reflect.PointerTo(below).Implements(reflect.TypeFor[reader]()) { // an item may be a name alone
+			of = Schema{"anyOf": []any{Schema{"type": "string", "minLength": 1}, of}}
+		}
+		return "list", Schema{"type": "array", "items": of}
+	case below != nil:
+		if of = d.schema(below); shape == reflect.Pointer {
+			of["type"] = []string{"object", "null"}
+		}
+		return "mapping", of
+	case shape == reflect.Slice:
+		return "list of strings", Schema{"type": "array", "items": text}
+	}
+	return "mapping of strings", Schema{"type": "object", "additionalProperties": Schema{"type": []string{"string", "number", "boolean"}}}
 }

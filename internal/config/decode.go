@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -199,4 +201,200 @@ func (d *decoder) word(path string, n *yaml.Node, want string, plain bool, into 
 	}
 	*into = text
 	return true
+}
+
+// decoder turns nodes into a Config and collects what is wrong with them.
+type decoder struct {
+	env      func(string) (string, bool)
+	origin   origin
+	problems *Problems
+	settled  map[string]bool // paths that have a problem already
+	expanded int             // how often an alias or a merge was followed
+}
+
+func (d *decoder) mismatch(path string, n *yaml.Node, want string) {
+	line := d.origin.line(path) // that of the key: the value may begin below it
+	if line == 0 && n != nil {
+		line = n.Line
+	}
+	d.add(Problem{path, line, fmt.Sprintf("want %s, have %s", want, describeNode(n))})
+}
+
+func (d *decoder) problem(path, text string) { d.add(Problem{path, d.origin.line(path), text}) }
+
+func (d *decoder) add(p Problem) {
+	d.settled[p.Path] = true
+	d.problems.add(p)
+}
+
+// maxExpanded bounds how often aliases and merges are followed, since each may double what is read.
+const maxExpanded = 10000
+
+// pair is one key of a mapping, with its value.
+type pair struct{ key, value *yaml.Node }
+
+// present is the node, or that which an alias stands for; nil is null.
+func (d *decoder) present(path string, n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		if n = d.follow(path, n.Alias); n == nil {
+			return nil
+		}
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		return nil
+	}
+	return n
+}
+
+// follow counts, so that a few lines cannot stand for more than memory holds, nor an alias for itself.
+func (d *decoder) follow(path string, n *yaml.Node) *yaml.Node {
+	if d.expanded++; d.expanded <= maxExpanded {
+		return n
+	}
+	if d.expanded == maxExpanded+1 {
+		d.problem(path, "too many aliases; an anchor may stand for itself")
+	}
+	return nil
+}
+
+// pairs are the keys of a mapping and, after them, those that it merges (<<) and does not have itself.
+func (d *decoder) pairs(path string, n *yaml.Node) []pair {
+	var own, merged []pair
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		f := pair{n.Content[i], n.Content[i+1]}
+		if f.key.ShortTag() != "!!merge" {
+			own = append(own, f)
+			continue
+		}
+		for _, from := range d.mergedFrom(path, f.value) {
+			merged = append(merged, d.pairs(path, from)...)
+		}
+	}
+	has := map[string]bool{}
+	for _, f := range own {
+		has[nameOf(f.key)] = true
+	}
+	for _, f := range merged {
+		if name := nameOf(f.key); !has[name] {
+			own, has[name] = append(own, f), true
+		}
+	}
+	return own
+}
+
+// mergedFrom are the mappings that a merge key names: one, or a list of them.
+func (d *decoder) mergedFrom(path string, n *yaml.Node) []*yaml.Node {
+	var all []*yaml.Node
+	n = d.follow(path, n)
+	if n = d.presentOrNil(path, n); n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
+	}
+	for _, one := range n.Content {
+		one = d.presentOrNil(path, d.follow(path, one))
+		if one == nil || one.Kind != yaml.MappingNode {
+			d.add(Problem{path, n.Line, "<< wants a mapping, or a list of mappings"})
+			return nil
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (d *decoder) presentOrNil(path string, n *yaml.Node) *yaml.Node {
+	if n == nil {
+		return nil
+	}
+	return d.present(path, n)
+}
+
+// nameOf is the node as a key.
+func nameOf(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.AliasNode && n.Alias.Kind == yaml.ScalarNode:
+		return n.Alias.Value
+	case n.Kind != yaml.ScalarNode:
+		return describeNode(n)
+	case n.ShortTag() == "!!null":
+		return "null"
+	}
+	return n.Value
+}
+
+// origin is where a configuration's values were written.
+type origin struct {
+	file  string
+	lines map[string]int // by path
+}
+
+func (o origin) source() string {
+	if o.file == "" {
+		return "configuration"
+	}
+	return "configuration " + o.file
+}
+
+// line finds the line of a path, or of the nearest thing around it: what is missing has no line of its own.
+func (o origin) line(path string) int {
+	for path != "" {
+		if line := o.lines[path]; line != 0 {
+			return line
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return 0
+}
+
+// forget is for a value that no longer is the file's.
+func (o origin) forget(path string) {
+	maps.DeleteFunc(o.lines, func(p string, _ int) bool {
+		rest, under := strings.CutPrefix(p, path)
+		return under && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// expand replaces each ${NAME} in text by what env says, and $${ by ${. What it puts in is not looked at again.
+func expand(text string, env func(string) (string, bool)) (string, error) {
+	var b strings.Builder
+	for {
+		start := strings.Index(text, "${")
+		if start < 0 {
+			b.WriteString(text)
+			return b.String(), nil
+		}
+		if start > 0 && text[start-1] == '$' {
+			b.WriteString(text[:start-1] + "${")
+			text = text[start+2:]
+			continue
+		}
+		value, rest, err := lookUp(text[start+2:], env)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text[:start] + value)
+		text = rest
+	}
+}
+
+// lookUp takes text that begins after "${" and returns the variable's value and what follows the closing brace. Its
+// errors show no more of text than a variable's name: the rest may be a secret.
+func lookUp(text string, env func(string) (string, bool)) (value, rest string, err error) {
+	name, rest, closed := strings.Cut(text, "}")
+	switch {
+	case !closed:
+		return "", "", fmt.Errorf("${ without a closing }; write $${ for a plain ${")
+	case !isVariable(name):
+		return "", "", fmt.Errorf("${...} holds more than the name of a variable; write $${ for a plain ${")
+	}
+	value, found := env(name)
+	if !found {
+		return "", "", fmt.Errorf("environment variable %s is not set; set it, or write $${%s} for the plain text", name, name)
+	}
+	return value, rest, nil
+}
+
+func isVariable(name string) bool {
+	return consistsOf(name, lower+upper+digits+"_") && !strings.Contains(digits, name[:1])
 }

@@ -1,10 +1,76 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 )
+
+// role is a topic that is for something else than records.
+type role struct {
+	name, what, path string
+	kind             string // those of one kind may be one
+}
+
+// roles are the topics of signals, and of the log of the state.
+func roles(sinks []Sink, log *StateLog) (all []role) {
+	for i := range sinks {
+		s := &sinks[i]
+		if s.Kafka == nil {
+			continue
+		}
+		path := item("sinks", i) + ".kafka.signals"
+		if signals := s.Kafka.Signals; signals != nil {
+			all = append(all, role{signals.Topic, "the topic of the signals of sink " + s.Name, path + ".topic", "signals"})
+			if signals.Notifications != "" {
+				all = append(all, role{signals.Notifications, "the topic of the notifications of sink " + s.Name, path + ".notifications", "notifications"})
+			}
+		}
+		if log != nil && s.Name == log.Sink {
+			all = append(all, role{log.Name, "the log of the state", "state.log.name", ""})
+		}
+	}
+	return all
+}
+
+// reserve tells each sink in Kafka which topics are for something else.
+func reserve(sinks []Sink, log *StateLog) {
+	reserved := map[string]string{}
+	for _, r := range roles(sinks, log) {
+		reserved[r.name] = r.what
+	}
+	for i := range sinks {
+		if to := sinks[i].Kafka; to != nil {
+			to.Reserved = reserved
+		}
+	}
+}
+
+// checkApart keeps signals, notifications and the log of the state apart, whichever sinks they go with: brokers are
+// rarely named in one way.
+func checkApart(k *checker, sinks []Sink, log *StateLog, cluster string) {
+	var before []role
+	for _, r := range roles(sinks, log) {
+		name := strings.ReplaceAll(r.name, "{cluster}", cmp.Or(cluster, "{cluster}"))
+		for _, other := range before {
+			if other.name == name && (r.kind == "" || r.kind != other.kind) && r.path != other.path {
+				k.problem(r.path, "%q is %s; choose another name", shorten(r.name), other.what)
+				break
+			}
+		}
+		r.name = name
+		before = append(before, r)
+	}
+	if log == nil {
+		return
+	}
+	for i := range sinks {
+		if to := sinks[i].NATS; to != nil && (to.KV == log.Name || to.Stream == "KV_"+log.Name) {
+			k.problem("state.log.name", "%q is where the records of %s go; choose another name", shorten(log.Name), item("sinks", i))
+		}
+	}
+}
 
 // HA is how several exporters share one task: one leads, and the others stand by.
 type HA struct {
@@ -54,4 +120,26 @@ func isSubdomain(name string) bool {
 		return !consistsOf(label, lower+digits+"-") || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-")
 	}
 	return len(name) <= 253 && !slices.ContainsFunc(strings.Split(name, "."), wrong)
+}
+
+// StateLog is where the saved state also goes.
+type StateLog struct {
+	Sink string `key:"sink"`
+	Name string `key:"name" default:"kubecdc-state-{cluster}"`
+}
+
+// check checks where the saved state is to go.
+func (l *StateLog) check(k *checker, sinks []Sink) {
+	at := slices.IndexFunc(sinks, func(s Sink) bool { return s.Name != "" && s.Name == l.Sink })
+	switch {
+	case l.Sink == "":
+		k.problem("state.log.sink", "missing; want the name of a sink in kafka or nats")
+	case at < 0:
+		k.problem("state.log.sink", "there is no sink %q; name one of the sinks in kafka or nats", shorten(l.Sink))
+	case sinks[at].File != nil:
+		k.problem("state.log.sink", "sink %q writes to a file, which is lost with the directory, and which keeps no second exporter out; name a sink in kafka or nats", l.Sink)
+	}
+	if name := strings.ReplaceAll(l.Name, "{cluster}", "x"); !consistsOf(name, lower+upper+digits+"-_") {
+		k.problem("state.log.name", "%q cannot be a name; want letters, digits, {cluster} and any of -_", shorten(l.Name))
+	}
 }

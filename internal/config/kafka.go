@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,4 +154,122 @@ func isBroker(text string) bool {
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	return err == nil && number > 0
+}
+
+// Registry is a registry of schemas with the API of Confluent's, which the sink's values have then.
+type Registry struct {
+	URL           string `key:"url"`
+	User          string `key:"user"`
+	Password      Secret `key:"password"`
+	Token         Secret `key:"token"`
+	TLS           TLS    `key:"tls"`
+	As            string `key:"as" of:"avro" default:"avro"`
+	Subject       string `key:"subject" of:"topic record topic-record" default:"topic"`
+	Register      *bool  `key:"register" default:"true"`
+	Compatibility string `key:"compatibility" of:"backward backward_transitive forward forward_transitive full full_transitive none"`
+}
+
+// URLs are the addresses.
+func (r *Registry) URLs() []string {
+	var all []string
+	for address := range strings.SplitSeq(r.URL, ",") {
+		all = append(all, strings.TrimRight(strings.TrimSpace(address), "/"))
+	}
+	return all
+}
+
+// check checks how the registry is asked.
+func (r *Registry) check(k *checker, path string) {
+	if r.URL == "" {
+		k.problem(under(path, "url"), "missing; want an address such as http://registry:8081")
+	}
+	for _, address := range r.URLs() {
+		at, err := url.Parse(address)
+		switch {
+		case r.URL == "":
+		case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.RawQuery != "" || at.Fragment != "":
+			k.problem(under(path, "url"), "want http://HOST:PORT or https://HOST:PORT, perhaps with a path, have %q", shorten(withoutLogin(address)))
+		case at.User != nil:
+			k.problem(under(path, "url"), "a login is not part of it; write it as user and password")
+		}
+	}
+	switch {
+	case (r.User == "") != (r.Password == ""):
+		k.problem(path, "user and password go together; give both or neither")
+	case r.User != "" && r.Token != "":
+		k.problem(under(path, "token"), "a token here and a user; leave one out")
+	}
+	r.TLS.check(k, under(path, "tls"))
+}
+
+// SASL is a login to Kafka.
+type SASL struct {
+	Mechanism    string `key:"mechanism" of:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM"`
+	User         string `key:"user"`
+	Password     Secret `key:"password"`
+	PasswordFile string `key:"passwordFile"`
+	OAuth        *OAuth `key:"oauth"`
+	Region       string `key:"region"`
+}
+
+// OAuth is where tokens come from, by the client credentials grant (RFC 6749, 4.4).
+type OAuth struct {
+	TokenURL         string            `key:"tokenUrl"`
+	ClientID         string            `key:"clientId"`
+	ClientSecret     Secret            `key:"clientSecret"`
+	ClientSecretFile string            `key:"clientSecretFile"`
+	Scopes           []string          `key:"scopes"`
+	Audience         string            `key:"audience"`
+	CA               string            `key:"ca"`
+	Extensions       map[string]string `key:"extensions"`
+}
+
+// check checks that the login has what its mechanism needs, and nothing that another one needs.
+func (s *SASL) check(k *checker, path string) {
+	mechanisms := allowedBy[SASL]("mechanism")
+	if s.Mechanism == "" {
+		k.oneOf(path+".mechanism", "", mechanisms)
+	}
+	if oneOf(s.Mechanism, mechanisms) != nil {
+		return
+	}
+	token, region := s.Mechanism == oauthBearer, s.Mechanism == mskIAM
+	for _, f := range []struct {
+		key                    string
+		given, known, optional bool
+	}{
+		{"user", s.User != "", !token && !region, false},
+		{"password", s.Password != "" || s.PasswordFile != "", !token && !region, false},
+		{"oauth", s.OAuth != nil, token, false},
+		{"region", s.Region != "", region, true},
+	} {
+		switch {
+		case f.given && !f.known:
+			k.problem(path+"."+f.key, "mechanism %s has no %s; leave it out", s.Mechanism, f.key)
+		case !f.given && f.known && !f.optional:
+			k.problem(path+"."+f.key, "missing; mechanism %s needs it", s.Mechanism)
+		}
+	}
+	if s.Password != "" && s.PasswordFile != "" {
+		k.problem(path+".passwordFile", "a password here and in password; leave one out")
+	}
+	if s.OAuth != nil && token {
+		s.OAuth.check(k, path+".oauth")
+	}
+}
+
+func (o *OAuth) check(k *checker, path string) {
+	for _, f := range []struct {
+		key   string
+		given bool
+	}{
+		{"tokenUrl", o.TokenURL != ""}, {"clientId", o.ClientID != ""}, {"clientSecret", o.ClientSecret != "" || o.ClientSecretFile != ""},
+	} {
+		if !f.given {
+			k.problem(path+"."+f.key, "missing; a token cannot be requested without it")
+		}
+	}
+	if o.ClientSecret != "" && o.ClientSecretFile != "" {
+		k.problem(path+".clientSecretFile", "a secret here and in clientSecret; leave one out")
+	}
 }

@@ -2,11 +2,116 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 )
+
+// Flags is what the command line says about the configuration. What is empty says nothing.
+type Flags struct {
+	Cluster   string
+	Resources []string // kubectl's names, each possibly several with commas between
+	Sinks     []string // each file:///path, - or nats://host:4222?stream=NAME
+	Format    string   // of every sink
+	StateDir  string
+	Listen    string
+	LogLevel  string
+	LogFormat string
+}
+
+// Overlay puts the flags over what a file says: a flag wins. Resources and Sinks replace the file's whole list, with
+// the selectors, queues and names that are in it, so that what is given on the command line is all there is. Format
+// goes to every sink. Default is called on the result.
+func Overlay(c *Config, f Flags) error {
+	problems := &Problems{Source: "command line"}
+	c.replace("cluster", &c.Cluster, f.Cluster)
+	c.replace("state.dir", &c.State.Dir, f.StateDir)
+	c.replace("listen", &c.Listen, f.Listen)
+	c.replace("log.level", &c.Log.Level, f.LogLevel)
+	c.replace("log.format", &c.Log.Format, f.LogFormat)
+	c.replaceResources(f.Resources)
+	c.replaceSinks(f.Sinks, problems)
+	for i := range c.Sinks {
+		c.replace(item("sinks", i)+".format", &c.Sinks[i].Format, f.Format)
+	}
+	c.Default()
+	problems.List = append(problems.List, f.check()...)
+	return problems.err()
+}
+
+// check names the flag where Validate could name only the key that the flag replaced.
+func (f Flags) check() []Problem {
+	k := &checker{}
+	if f.Format != "" {
+		k.oneOf("--format", f.Format, Formats())
+	}
+	if f.LogLevel != "" {
+		k.oneOf("--log-level", f.LogLevel, LogLevels())
+	}
+	if f.LogFormat != "" {
+		k.oneOf("--log-format", f.LogFormat, LogFormats())
+	}
+	if f.Listen != "" && !isListenAddress(f.Listen) {
+		k.problem("--listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(f.Listen))
+	}
+	for _, name := range splitNames(f.Resources) {
+		if err := CheckResource(name); err != nil {
+			k.problem("--resources", "%v", err)
+		}
+	}
+	return k.found
+}
+
+func (c *Config) replace(path string, into *string, value string) {
+	if value != "" {
+		*into = value
+		c.origin.forget(path)
+	}
+}
+
+func (c *Config) replaceResources(flags []string) {
+	names := splitNames(flags)
+	if len(names) == 0 {
+		return
+	}
+	c.origin.forget("resources")
+	c.Resources = make([]Resource, len(names))
+	for i, name := range names {
+		c.Resources[i].Name = name
+	}
+}
+
+func splitNames(flags []string) []string {
+	var names []string
+	for _, flag := range flags {
+		for name := range strings.SplitSeq(flag, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (c *Config) replaceSinks(flags []string, problems *Problems) {
+	if len(flags) == 0 {
+		return
+	}
+	c.origin.forget("sinks")
+	c.Sinks = nil
+	for _, flag := range flags {
+		sink, err := parseSink(flag)
+		if err != nil {
+			problems.add(Problem{"--sink " + withoutLogin(flag), 0, err.Error()})
+			continue
+		}
+		c.Sinks = append(c.Sinks, sink)
+	}
+}
 
 // Load reads the file at path. env looks up the variables that its values name; os.LookupEnv is one.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
@@ -52,4 +157,98 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 // withoutFollowUps leaves out what is wrong only because a value could not be read.
 func (d *decoder) withoutFollowUps(found []Problem) []Problem {
 	return slices.DeleteFunc(found, func(p Problem) bool { return d.settled[p.Path] })
+}
+
+const sinkForms = "file:///path/out.ndjson, - (standard output), kafka://host:9092,host:9092, nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
+
+// parseSink reads a sink from its short form. Each may say ?name=, for two sinks of one kind; standard output is
+// -?name=out.
+func parseSink(text string) (Sink, error) {
+	if query, isStdout := strings.CutPrefix(text, stdout); isStdout && (query == "" || query[0] == '?') {
+		return parseStdoutSink(strings.TrimPrefix(query, "?"))
+	}
+	scheme, rest, found := strings.Cut(text, "://")
+	switch {
+	case !found:
+		return Sink{}, errors.New("want " + sinkForms)
+	case scheme == "file":
+		return parseFileSink(rest)
+	case scheme == "kafka":
+		return parseKafkaSink(rest)
+	case slices.Contains(schemes(), scheme):
+		return parseNATSSink(text)
+	}
+	return Sink{}, fmt.Errorf("this build has no sink of kind %q; want %s", shorten(scheme), sinkForms)
+}
+
+func parseStdoutSink(query string) (Sink, error) {
+	values, err := parseQuery(query, "name")
+	return Sink{Name: values.Get("name"), File: &File{Path: stdout}}, err
+}
+
+func parseFileSink(rest string) (Sink, error) {
+	path, query, _ := strings.Cut(rest, "?")
+	values, err := parseQuery(query, "name")
+	if err != nil {
+		return Sink{}, err
+	}
+	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
+		return Sink{}, errors.New("want the whole path of a file after three slashes, as in file:///path/out.ndjson")
+	}
+	if path, err = url.PathUnescape(path); err != nil {
+		return Sink{}, errors.New("want %25 for a % in a path")
+	}
+	return Sink{Name: values.Get("name"), File: &File{Path: path}}, nil
+}
+
+// parseKafkaSink reads brokers and perhaps a topic. A login has no place in a command line: it is in a file.
+func parseKafkaSink(rest string) (Sink, error) {
+	brokers, query, _ := strings.Cut(rest, "?")
+	values, err := parseQuery(query, "name", "topic", "delivery")
+	if err != nil {
+		return Sink{}, err
+	}
+	k := &Kafka{Topic: values.Get("topic"), Delivery: values.Get("delivery")}
+	for broker := range strings.SplitSeq(brokers, ",") {
+		broker = strings.TrimSpace(broker)
+		if !isBroker(broker) {
+			return Sink{}, errors.New("want brokers such as kafka://host:9092,host:9092; put a login into a configuration file")
+		}
+		k.Brokers = append(k.Brokers, broker)
+	}
+	return Sink{Name: values.Get("name"), Kafka: k}, nil
+}
+
+func parseNATSSink(text string) (Sink, error) {
+	servers, query, _ := strings.Cut(text, "?")
+	values, err := parseQuery(query, "name", "stream")
+	if err != nil {
+		return Sink{}, err
+	}
+	if _, err := parseServers(servers); err != nil {
+		return Sink{}, err
+	}
+	stream := values.Get("stream")
+	if stream != "" && !isStream(stream) {
+		return Sink{}, fmt.Errorf("%q cannot be a stream; leave out white space and any of .*>/\\", shorten(stream))
+	}
+	n := &NATS{URL: servers, Stream: stream}
+	return Sink{Name: values.Get("name"), NATS: n}, n.takeLogin()
+}
+
+func parseQuery(query string, allowed ...string) (url.Values, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		// The text may hold a password with a ? in it.
+		return nil, errors.New("want special characters as %XX after the ?")
+	}
+	for key, given := range values {
+		if !slices.Contains(allowed, key) {
+			return nil, fmt.Errorf("unknown parameter after the ?; allowed: %s", join(allowed))
+		}
+		if len(given) > 1 {
+			return nil, fmt.Errorf("%s is given %d times after the ?; leave one", key, len(given))
+		}
+	}
+	return values, nil
 }

@@ -1,12 +1,97 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
+
+// readTree reads the one YAML document that data has to be, or says what keeps it from being one.
+func readTree(data []byte) (*yaml.Node, *Problem) {
+	if line := firstLineNotUTF8(data); line != 0 {
+		return nil, &Problem{Line: line, Text: "not UTF-8; save the file as UTF-8"}
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var root, more yaml.Node
+	if err := decoder.Decode(&root); err != nil && err != io.EOF {
+		return nil, syntaxProblem(data, err)
+	}
+	if len(root.Content) == 0 || root.Content[0].ShortTag() == "!!null" {
+		return nil, &Problem{Text: "empty; want at least resources and sinks"}
+	}
+	switch err := decoder.Decode(&more); {
+	case err == nil:
+		return nil, &Problem{Line: more.Content[0].Line, Text: "a second document; a configuration is one document, without ---"}
+	case err != io.EOF:
+		return nil, syntaxProblem(data, err)
+	}
+	return root.Content[0], nil
+}
+
+func firstLineNotUTF8(data []byte) int {
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if !utf8.Valid(line) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// syntaxProblem puts the YAML library's error into our form. A tab is looked for first: the library calls it a
+// character that cannot start a token, and it cannot be seen.
+func syntaxProblem(data []byte, err error) *Problem {
+	if line := firstTabbedLine(data); line != 0 {
+		return &Problem{Line: line, Text: "indented with a tab; YAML wants spaces"}
+	}
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := leadingLine(text)
+	text = strings.TrimPrefix(text, fmt.Sprintf("line %d: ", line))
+	if isGrammatical(text) {
+		line++
+	}
+	return &Problem{Line: line, Text: "not YAML: " + text + "; look at the indentation, brackets and quotes of this line and of the one before"}
+}
+
+// isGrammatical knows the errors of the YAML library whose lines count from 0: those of its parser. Those of its
+// scanner, which has other words, count from 1.
+func isGrammatical(text string) bool {
+	expected, found := strings.CutPrefix(text, "did not find expected ")
+	if !found {
+		return false
+	}
+	for _, what := range []string{"<", "node content", "'-' indicator", "key", "',' or"} {
+		if strings.HasPrefix(expected, what) {
+			return true
+		}
+	}
+	return false
+}
+
+func firstTabbedLine(data []byte) int {
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+		if bytes.ContainsRune(indent, '\t') && len(indent) < len(line) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// leadingLine reads the number out of "line 3: did not find expected key", 0 where there is none.
+func leadingLine(text string) int {
+	var line int
+	if _, err := fmt.Sscanf(text, "line %d:", &line); err != nil {
+		return 0
+	}
+	return line
+}
 
 // Problem is one thing that is wrong.
 type Problem struct {

@@ -1,5 +1,150 @@
 package config
 
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// check checks a sink by itself and beside the resources, of which flags may still bring some.
+func (s *Sink) check(k *checker, path string, resources []Resource) {
+	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
+		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
+	}
+	if s.Name != "" && strings.Trim(s.Name, ".") == "" {
+		k.problem(path+".name", "%q cannot be a name, because the sink's directory has the same name; want a letter or a digit in it", shorten(s.Name))
+	}
+	var kinds []string
+	for _, d := range s.destinations() {
+		d.check(k, under(path, d.kind))
+		kinds = append(kinds, d.kind)
+	}
+	slices.Sort(kinds)
+	switch len(kinds) {
+	case 0:
+		k.problem(path, "no destination; give it one of file, kafka, nats")
+	case 1:
+	default:
+		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
+	}
+	if s.Queue.Spool != 0 && !s.Queue.spools() {
+		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", fullSpool, fullCoalesce)
+	}
+	if len(s.Ops) > 0 && s.Queue.Coalesces() {
+		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", fullCoalesce, fullBlock, fullSpool)
+	}
+	s.checkRejected(k, path)
+	s.checkWanted(k, path+".resources", resources)
+	s.checkRouted(k, path, resources)
+	s.checkUpdates(k, path+".updates", resources)
+	s.checkTable(k, path+".kafka", resources)
+}
+
+// checkTable checks that resources that a wildcard may yet stand for have topics or keys of their own, where the key
+// alone says which object a message is of. What is served now proves nothing of what comes later.
+func (s *Sink) checkTable(k *checker, path string, resources []Resource) {
+	if s.Kafka == nil || !s.Kafka.Compacts() && s.Format != formatObject || tellsResource("", s.Kafka.Key) {
+		return
+	}
+	var named, wildcards []Resource
+	for _, r := range resources {
+		switch {
+		case len(s.Resources) > 0 && !slices.Contains(s.Resources, r.Name):
+		case isWildcard(r.Name):
+			wildcards = append(wildcards, r)
+		default:
+			named = append(named, r)
+		}
+	}
+	for _, w := range wildcards {
+		template, at := s.Kafka.topicOf(w.Name, path)
+		if !tellsResource(template, s.Kafka.Key) {
+			k.problem(at, "resources of %q would share topics and keys, and delete each other's objects; have {resource} in it, or in key", w.Name)
+			return
+		}
+		later := laterTopics(template)
+		for _, r := range named {
+			if own, at := s.Kafka.topicOf(r.Name, path); own != template && later.MatchString(own) {
+				k.problem(at, "resources that %q may yet stand for would go there, too, and delete objects of %s; choose another topic, or have {resource} in key", w.Name, r.Name)
+				return
+			}
+		}
+	}
+}
+
+// topicOf is the template of the resource's topics, and its path.
+func (to *Kafka) topicOf(resource, path string) (template, at string) {
+	if own, given := to.Topics[resource]; given {
+		return own, under(path+".topics", resource)
+	}
+	return to.Topic, path + ".topic"
+}
+
+// tellsResource says whether what is made of the template and the key is of one resource: a kind has hyphens and
+// letters, as a group has, so that something else stands between the two.
+func tellsResource(template, key string) bool {
+	both := template + "\n" + key
+	group, kind := strings.Index(both, "{group}"), strings.Index(both, "{kind}")
+	if group < 0 || kind < 0 {
+		return strings.Contains(both, "{resource}")
+	}
+	between, _ := withoutPlaceholders(both[min(group+len("{group}"), kind+len("{kind}")):max(group, kind)]) // the key's own check tells
+	return strings.Contains(both, "{resource}") || strings.Trim(between, lower+upper+digits+"-") != ""
+}
+
+// laterTopics match the topics, but for the cluster's name, that the template makes of resources which are installed
+// later: their groups have a dot.
+func laterTopics(template string) *regexp.Regexp {
+	const group, any = `[a-z0-9-]+(\.[a-z0-9-]+)+`, `[-._a-zA-Z0-9]+`
+	values := map[string]string{"cluster": `\{cluster\}`, "resource": `[a-z0-9-]+\.` + group, "group": group, "kind": `[a-zA-Z0-9-]+`}
+	pattern := regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllStringFunc(regexp.QuoteMeta(template), func(quoted string) string {
+		return cmp.Or(values[strings.Trim(quoted, `\{}`)], any)
+	})
+	return regexp.MustCompile("^" + pattern + "$") // of quoted parts
+}
+
+// checkRejected checks what becomes of records that the sink will never take.
+func (s *Sink) checkRejected(k *checker, path string) {
+	if len(s.Trim) > 0 && !s.Trims() {
+		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
+	}
+	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
+		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")
+	}
+}
+
+// checkWanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what
+// is.
+func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
+	if len(resources) == 0 {
+		return
+	}
+	watched := make(map[string]bool)
+	for _, r := range resources {
+		watched[r.Name] = true
+	}
+	for i, name := range s.Resources {
+		if !watched[name] {
+			k.problem(item(path, i), "%q is not watched; write it as in resources: %s", shorten(name), join(slices.Collect(maps.Keys(watched))))
+		}
+	}
+}
+
+// checkRouted checks that templates are for what is watched.
+func (s *Sink) checkRouted(k *checker, path string, resources []Resource) {
+	for _, d := range s.destinations() {
+		r := d.routes()
+		for _, name := range slices.Sorted(maps.Keys(r.own)) {
+			watched := func(r Resource) bool { return r.Name == name }
+			if len(resources) > 0 && !slices.ContainsFunc(resources, watched) {
+				k.problem(under(path+"."+d.kind+"."+r.key, name), "%q is not watched; write it as in resources", shorten(name))
+			}
+		}
+	}
+}
+
 // Sink is one destination. Exactly one of Kafka, NATS and File is set in a valid one.
 type Sink struct {
 	Name      string   `key:"name"`
@@ -58,3 +203,187 @@ func (s *Sink) Rejects() bool { return s.Oversize == oversizeReject }
 
 // Trims says whether a record that is too large is cut until it fits.
 func (s *Sink) Trims() bool { return s.Oversize == oversizeTrim }
+
+// nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have
+// to take its place in the list as its name, and then lose its saved position when the list is reordered.
+func nameSinks(sinks []Sink) {
+	nameless := namelessKinds(sinks)
+	for i := range sinks {
+		s := &sinks[i]
+		if s.Name == "" && nameless[s.Kind()] == 1 {
+			s.Name = s.Kind()
+		}
+	}
+}
+
+func namelessKinds(sinks []Sink) map[string]int {
+	count := make(map[string]int)
+	for i := range sinks {
+		if sinks[i].Name == "" {
+			count[sinks[i].Kind()]++
+		}
+	}
+	return count
+}
+
+// checkNames checks that each sink has a name of its own: positions and metrics are kept by it.
+func checkNames(k *checker, sinks []Sink) {
+	nameless := namelessKinds(sinks)
+	first := make(map[string]string)
+	for i := range sinks {
+		s, path := &sinks[i], item("sinks", i)
+		switch before := first[s.Name]; {
+		case s.Name == "" && s.Kind() != "":
+			k.problem(path+".name", "missing; %d sinks of kind %s have none, give each a name", nameless[s.Kind()], s.Kind())
+		case s.Name == "":
+			// It has no destination either, and gets a name with one.
+		case before != "":
+			k.problem(path+".name", "%q is the name of %s already; give each sink its own", shorten(s.Name), before)
+		default:
+			first[s.Name] = path
+		}
+	}
+}
+
+// checkSchemas checks that the sink's values can have schemas, each in a subject of its own.
+func (s *Sink) checkSchemas(k *checker, path string) {
+	r := s.Kafka.Registry
+	if r == nil {
+		return
+	}
+	if s.Format == Formats()[0] {
+		k.problem(path, "the format cloudevents is JSON as a whole, so that nothing can come before it; choose one of %s", join(Formats()[1:]))
+	}
+	if oneOf(r.Subject, allowedBy[Registry]("subject")) != nil || r.Subject == subjectRecord {
+		return
+	}
+	at := under(path, "subject")
+	s.checkSubject(k, at, "topic", s.Kafka.Topic)
+	for _, name := range slices.Sorted(maps.Keys(s.Kafka.Topics)) {
+		if isWildcard(name) || hasVarying(s.Kafka.Topics[name]) {
+			s.checkSubject(k, at, under("topics", name), s.Kafka.Topics[name])
+		}
+	}
+}
+
+// checkSubject checks that a subject named after a topic has one schema, and that data do not make subjects.
+func (s *Sink) checkSubject(k *checker, path, key, template string) {
+	if checkTopic(template) != nil {
+		return // which is a problem already
+	}
+	chosen, one := s.Kafka.Registry.Subject, len(s.Resources) == 1 && !isWildcard(s.Resources[0])
+	switch {
+	case hasVarying(template):
+		k.problem(path, "%q, and objects choose topics by kafka.%s %q; choose %s, or leave out {namespace}, {name} and labels there", chosen, key, shorten(template), subjectRecord)
+	case chosen == subjectTopic && !one && !strings.Contains(template, "{resource}"):
+		k.problem(path, "%q, and the objects of several resources share a topic by kafka.%s %q; choose %s or topic-record, or have {resource} in it", chosen, key, shorten(template), subjectRecord)
+	}
+}
+
+// hasVarying says whether objects of one resource may go to several topics.
+func hasVarying(template string) bool {
+	return hasLabel(template) || strings.Contains(template, "{namespace}") || strings.Contains(template, "{name}")
+}
+
+// checkUpdates checks that patches can be made, and that who reads them can fold them.
+func (s *Sink) checkUpdates(k *checker, path string, resources []Resource) {
+	if !s.Patched() {
+		return
+	}
+	s.checkFoldable(k, path)
+	for i := range resources {
+		r := &resources[i]
+		taken := len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name) || slices.ContainsFunc(s.Resources, isWildcard)
+		if taken && !r.Before {
+			k.problem(path, "a patch is made of the object before, which is not kept of %s (%s); add before: true there, or choose updates: %s",
+				shorten(r.Name), item("resources", i), updatesWhole)
+		}
+	}
+}
+
+// checkFoldable finds where a patch would be of no use: who reads it could not know the object that it changes.
+func (s *Sink) checkFoldable(k *checker, path string) {
+	switch {
+	case s.Format == formatDebezium:
+		k.problem(path, "readers of the format debezium fold no patches; choose the format cloudevents or cloudevents-binary, or updates: %s", updatesWhole)
+	case s.Format == formatObject:
+		k.problem(path, "nothing in the format object would tell a patch from an object; choose the format cloudevents or cloudevents-binary, or updates: %s", updatesWhole)
+	case s.NATS != nil && s.NATS.KV != "":
+		k.problem(path, "a bucket keeps the last value of each object, which would be a patch of what is gone; use a stream, or updates: %s", updatesWhole)
+	case s.Kafka != nil && s.Kafka.Registry != nil:
+		k.problem(path, "a value with a schema is a whole object, and no patch; leave kafka.registry out, or choose updates: %s", updatesWhole)
+	case s.Kafka != nil && s.Kafka.Compacts():
+		k.problem(path, "a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: %s", updatesWhole)
+	case slices.ContainsFunc(s.templates(), hasLabel):
+		k.problem(path, "a label can change, and a patch would be in another place than the object that it changes; leave the label out of topics and subjects, or choose updates: %s", updatesWhole)
+	}
+}
+
+// templates are those of the sink's topics or subjects.
+func (s *Sink) templates() (all []string) {
+	for _, d := range s.destinations() {
+		r := d.routes()
+		all = slices.AppendSeq(all, maps.Values(r.own))
+		if r.common != "" {
+			all = append(all, r.common)
+		}
+	}
+	return all
+}
+
+// Patched says whether updates go out as patches.
+func (s *Sink) Patched() bool { return s.Updates == updatesPatch }
+
+// Kinds of Sink.
+const (
+	KindKafka  = "kafka"
+	KindNATS   = "nats"
+	KindFile   = "file"
+	KindStdout = "stdout"
+)
+
+// Kind says where the sink leads: KindKafka, KindNATS, KindFile or KindStdout, and "" where no destination is set.
+func (s *Sink) Kind() string {
+	switch given := s.destinations(); {
+	case len(given) == 0:
+		return ""
+	case given[0].kind == KindFile && s.File.Path == stdout:
+		return KindStdout
+	default:
+		return given[0].kind
+	}
+}
+
+// destination is one that a sink has.
+type destination struct {
+	kind   string // its key
+	given  bool
+	check  func(k *checker, path string)
+	routes func() routes
+}
+
+// destinations are those that are given. Beside it only keys, parseSink and the texts of
+// errors list them.
+func (s *Sink) destinations() []destination {
+	all := []destination{
+		{kind: KindKafka, given: s.Kafka != nil, check: s.checkKafka, routes: s.Kafka.routes},
+		{kind: KindNATS, given: s.NATS != nil, check: s.NATS.check, routes: s.NATS.routes},
+		{kind: KindFile, given: s.File != nil, check: s.checkFile, routes: s.File.routes},
+	}
+	return slices.DeleteFunc(all, func(d destination) bool { return !d.given })
+}
+
+// checkKafka checks the destination, and what of the sink has to go with it.
+func (s *Sink) checkKafka(k *checker, path string) {
+	s.Kafka.check(k, path)
+	s.Kafka.checkFormat(k, path+".key", s.Format)
+	s.checkSchemas(k, path+".registry")
+}
+
+// checkFile checks the destination, and that its lines can have the sink's format.
+func (s *Sink) checkFile(k *checker, path string) {
+	s.File.check(k, path)
+	if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
+		k.problem(strings.TrimSuffix(path, "file")+"format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
+	}
+}

@@ -1,10 +1,27 @@
 package config
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+
+	"go.yaml.in/yaml/v3"
 )
+
+// under is the path of a key, quoted where it is no plain word.
+func under(path, key string) string {
+	if !isWord(key) {
+		key = fmt.Sprintf("%q", shorten(key))
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func item(path string, index int) string { return fmt.Sprintf("%s[%d]", path, index) }
 
 const (
 	lower  = "abcdefghijklmnopqrstuvwxyz"
@@ -68,4 +85,92 @@ func step(rows [][]int, a, b string) int {
 // join is the names as a sentence has them, in alphabetical order.
 func join(names []string) string {
 	return strings.Join(slices.Sorted(slices.Values(names)), ", ")
+}
+
+// LineFormats are those that can be told apart in a file, which has values alone.
+func LineFormats() []string { return []string{"cloudevents", "debezium"} }
+
+// What is cut out of each object unless it is kept.
+const (
+	KeepManagedFields = "managedFields" // metadata.managedFields
+	KeepLastApplied   = "lastApplied"   // the annotation of kubectl apply
+)
+
+// IgnoreHeartbeats is a name that Resource.Ignore may have beside paths. It stands for what changes although nothing
+// happens.
+const IgnoreHeartbeats = "heartbeats"
+
+// Some of the values that tags allow.
+const (
+	formatDebezium = "debezium" // has keys of its own
+	formatObject   = "object"   // has deletes of which the key alone says whose they are
+
+	updatesWhole = "whole" // an update says the object
+	updatesPatch = "patch" // what changed since a version that the sink has, where that is certain
+
+	comparableHashes = "comparable" // of the value alone
+	discardNew       = "new"        // a full stream takes nothing, so that the sink waits for room
+	withholdFailed   = "deadletter" // a record whose filter fails is kept aside, and a gap record stands for it
+
+	oauthBearer = "OAUTHBEARER" // logs in without a user and a password
+	mskIAM      = "AWS_MSK_IAM" // likewise
+
+	fullBlock = "block" // reading waits for the sink
+	fullSpool = "spool" // what a full queue does not hold goes to disk, up to Queue.Spool
+	// it holds the newest record of each object alone, full or not, and those go to disk, up to Queue.Spool
+	fullCoalesce = "coalesce"
+
+	oversizeTrim   = "trim"   // it is cut until it fits; where it does not, it is kept aside
+	oversizeReject = "reject" // the sink stops
+
+	subjectTopic  = "topic"  // a subject for each topic
+	subjectRecord = "record" // the same subject in all topics
+)
+
+// placeholders are the names that a template of topics or subjects may hold in braces, beside label:KEY.
+func placeholders() []string {
+	return []string{"cluster", "group", "resource", "namespace", "name", "version", "kind"}
+}
+
+// schemes are the kinds of NATS URL: in the clear until the server asks for TLS, TLS from the client's side, and the
+// same over websockets.
+func schemes() []string { return []string{"nats", "tls", "ws", "wss"} }
+
+// isString says whether the scalar is one. What YAML 1.1 took for a boolean is none: a reader may still mean that.
+func isString(n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		return false
+	}
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 {
+		return true
+	}
+	switch n.Value {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		return false
+	}
+	return true
+}
+
+// describeNode shows the node as it was written, before any variable in it was replaced, so that no secret comes out.
+func describeNode(n *yaml.Node) string {
+	switch {
+	case n == nil:
+		return "nothing"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case isString(n):
+		return strconv.Quote(shorten(n.Value))
+	}
+	return shorten(n.Value)
+}
+
+func shorten(text string) string {
+	const enough = 60
+	runes := []rune(text)
+	if len(runes) <= enough {
+		return text
+	}
+	return string(runes[:enough]) + "..."
 }

@@ -1,9 +1,17 @@
 package console
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -13,6 +21,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/verify"
 )
 
 // Screen is what everything goes through that a terminal may show. Names, versions and messages come from whoever may
@@ -139,3 +149,269 @@ func (g grid) row(cells ...any) {
 
 // gap leaves a line free, after which columns are measured anew.
 func (g grid) gap() { fmt.Fprintln(g) }
+
+// Finding is what a check says of one thing.
+type Finding struct {
+	Result string `json:"result"` // OK, Note or Problem
+	Text   string `json:"text"`
+}
+
+// The results of a check.
+const (
+	OK      = "ok"
+	Note    = "note"
+	Problem = "problem"
+)
+
+// Findings shows them: each as a line at once, or all as one document at the end.
+type Findings struct {
+	Out  io.Writer
+	JSON bool
+
+	all      []Finding
+	problems int
+}
+
+// Show adds a finding.
+func (f *Findings) Show(result, text string) {
+	if result == Problem {
+		f.problems++
+	}
+	text = readable(text)
+	if f.JSON {
+		f.all = append(f.all, Finding{result, text})
+		return
+	}
+	if result != Problem { // whose error is fit to be shown
+		text = plain(text)
+	}
+	fmt.Fprintf(f.Out, "%-8s %s\n", result, text)
+}
+
+// End shows the document.
+func (f *Findings) End() error {
+	if !f.JSON {
+		return nil
+	}
+	encoder := json.NewEncoder(f.Out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(struct {
+		Problems int       `json:"problems"`
+		Findings []Finding `json:"findings"`
+	}{f.problems, f.all})
+}
+
+func EncodeObjects(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
+	encoder := json.NewEncoder(out)
+	for object, err := range objects {
+		if err != nil {
+			return n, err
+		}
+		if err := encoder.Encode(object); err != nil {
+			return n, fmt.Errorf("write the inventory: %w", err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// alignEvery is how many lines of a table are held to find how wide its columns are (I6).
+const alignEvery = 1000
+
+func PrintObjects(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
+	table := newGrid(out)
+	for object, err := range objects {
+		if err != nil {
+			return n, errors.Join(err, table.Flush())
+		}
+		if n == 0 {
+			table.row("STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION", "SINKS")
+		}
+		table.row(object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion, strings.Join(object.Sinks, ","))
+		if n++; n%alignEvery == 0 {
+			if err := table.Flush(); err != nil {
+				return n, fmt.Errorf("write the inventory: %w", err)
+			}
+		}
+	}
+	return n, table.Flush()
+}
+
+// parseObject keeps numbers as they are written.
+func parseObject(text []byte) any {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var object any
+	if decoder.Decode(&object) != nil {
+		return nil
+	}
+	return object
+}
+
+// Reports prints them.
+type Reports struct {
+	Out  io.Writer
+	JSON bool
+}
+
+func (r *Reports) Note(format string, args ...any) {
+	if !r.JSON {
+		fmt.Fprintf(r.Out, format+"\n", args...)
+	}
+}
+
+// mostShown is how many differences of a sink a person is shown.
+const mostShown = 200
+
+func (r *Reports) Show(d *verify.Report) (err error) {
+	if r.JSON {
+		return json.NewEncoder(r.Out).Encode(d)
+	}
+	out := bufio.NewWriter(r.Out)
+	defer func() { err = errors.Join(err, out.Flush()) }()
+	fmt.Fprintf(out, "sink %s (%s): %d records read\n", d.Sink, d.Kind, d.Records-d.Foreign)
+	if err := printStreams(d, out); err != nil {
+		return err
+	}
+	if err := printDifferences(d, out); err != nil {
+		return err
+	}
+	if d.Note != "" && !d.Undecided {
+		fmt.Fprintf(out, "note: %s\n", d.Note)
+	}
+	if d.Equal {
+		fmt.Fprintf(out, "equal: %d objects\n", d.EqualObjects())
+	}
+	return nil
+}
+
+func printStreams(d *verify.Report, out io.Writer) error {
+	table := newGrid(out)
+	changing, unjudged := 0, 0
+	for _, row := range d.Streams {
+		changing, unjudged = changing+row.Changing, unjudged+row.Unjudged
+	}
+	show := func(cells []any, ofChanging, ofUnjudged any) {
+		if changing > 0 {
+			cells = append(cells, ofChanging)
+		}
+		if unjudged > 0 {
+			cells = append(cells, ofUnjudged)
+		}
+		table.row(cells...)
+	}
+	show([]any{"STREAM", "RESOURCEVERSION", "OBJECTS", "EQUAL", "MISSING", "STALE", "EXTRA"}, "CHANGING", "UNJUDGED")
+	for _, row := range d.Streams {
+		show([]any{row.Stream, row.ResourceVersion, row.Objects, row.Equal, row.Missing, row.Stale, row.Extra}, row.Changing, row.Unjudged)
+	}
+	return table.Flush()
+}
+
+func printDifferences(d *verify.Report, out io.Writer) error {
+	table := newGrid(out)
+	shown := 0
+	for _, row := range d.Streams {
+		for _, one := range row.Differences {
+			if shown++; shown > mostShown {
+				continue
+			}
+			key, has := change.Key{Namespace: one.Namespace, Name: one.Name}, "sink "+cmp.Or(one.SinkVersion, "-")
+			if one.Place != "" {
+				has += " in " + one.Place
+			}
+			table.row(one.Kind, one.Stream, key, "cluster "+cmp.Or(one.ClusterVersion, "-"), has)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if shown > mostShown {
+		fmt.Fprintf(out, "and %d more: -o json has all of them\n", shown-mostShown)
+	}
+	return nil
+}
+
+func PrintState(s *control.State, out io.Writer) error {
+	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
+	table := newGrid(out)
+	table.row("STREAM", "SINK", "RESOURCEVERSION", "OBJECTS", "COMPARING", "SELECTOR")
+	for _, name := range slices.Sorted(maps.Keys(s.Streams)) {
+		sinks := s.Streams[name].Sinks
+		for _, sink := range slices.Sorted(maps.Keys(sinks)) {
+			p := sinks[sink]
+			table.row(name, sink, p.ResourceVersion, p.Objects, p.Comparing, p.Selector)
+		}
+	}
+	table.gap()
+	table.row("SINK", "MARK")
+	for _, name := range slices.Sorted(maps.Keys(s.Marks)) {
+		table.row(name, s.Marks[name])
+	}
+	if len(s.Owed) > 0 {
+		table.gap()
+		table.row("SINK", "OWED SNAPSHOT OF", "REASON")
+	}
+	for i := range s.Owed {
+		table.row(s.Owed[i].Sink, whatOf(&s.Owed[i]), reasonOf(&s.Owed[i]))
+	}
+	return table.Flush()
+}
+
+func PrintReconciles(found map[string]control.Reconcile, out io.Writer) error {
+	table := newGrid(out)
+	table.row("STREAM", "REASON", "RESOURCEVERSION", "SYNCED", "REPLACED", "DELETED")
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		r := found[name]
+		table.row(name, r.Reason, r.ResourceVersion, r.Synced, r.Replaced, r.Deleted)
+	}
+	return table.Flush()
+}
+
+// PrintOwed writes a table of the snapshots that are owed.
+func PrintOwed(owed []control.Owed, out io.Writer) error {
+	table := newGrid(out)
+	table.row("ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS")
+	for i := range owed {
+		o := &owed[i]
+		table.row(o.ID, whatOf(o), o.Sink, o.Reason, o.State, progressOf(o))
+	}
+	return table.Flush()
+}
+
+// EncodeOwed writes one JSON object per line.
+func EncodeOwed(owed []control.Owed, out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	for i := range owed {
+		if err := encoder.Encode(&owed[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whatOf is the resource, and which objects of it, where that is not all.
+func whatOf(o *control.Owed) string {
+	if limits := o.Limits.String(); limits != "" {
+		return o.Stream + ", " + limits
+	}
+	return o.Stream
+}
+
+// reasonOf says also that it is paused.
+func reasonOf(o *control.Owed) string {
+	if o.State == control.Paused {
+		return o.Reason + ", " + o.State
+	}
+	return o.Reason
+}
+
+// progressOf is in percent, where that is known.
+func progressOf(o *control.Owed) string {
+	switch {
+	case o.Percent != nil:
+		return fmt.Sprintf("%d%%", *o.Percent)
+	case o.State == control.Reads || o.State == control.Delivers:
+		return fmt.Sprintf("%d objects", o.Objects)
+	}
+	return "-"
+}

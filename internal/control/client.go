@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,11 +11,243 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
+
+// addressName is the file in the state directory that says where the exporter listens: address, process id and token,
+// with spaces between. One that an exporter left behind which was killed does no harm: it has another process's id, or
+// nobody owns the directory. Only its owner may read it.
+const addressName = "address"
+
+// Announce writes where this process listens into its state directory, and returns what removes it.
+func Announce(dir string, listening net.Addr, token Token) (withdraw func() error, err error) {
+	path := filepath.Join(dir, addressName)
+	text := fmt.Sprintf("%s %d %s\n", listening, os.Getpid(), token.text)
+	// Renamed into place: a reader finds all of it or nothing.
+	if err := writePrivate(path+".new", text); err != nil {
+		return nil, fmt.Errorf("write the address into the state directory: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return nil, fmt.Errorf("write the address into the state directory: %w", err)
+	}
+	return func() error {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove the address from the state directory: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// NotRunningError says that nobody owns the state directory.
+type NotRunningError struct{ Dir string }
+
+func (e *NotRunningError) Error() string {
+	return fmt.Sprintf("no exporter runs with the state in %s: start it, or name its directory with --state-dir or its address with --server", e.Dir)
+}
+
+// Locate finds the exporter that owns the state directory. It returns a *NotRunningError where there is none.
+func Locate(dir string) (*Client, error) {
+	pid, running, err := checkpoint.Owner(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !running {
+		return nil, &NotRunningError{dir}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, addressName))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read where the exporter listens: %w", err)
+	}
+	part := strings.Fields(string(text)) // of an exporter of an earlier version two
+	if len(part) < 2 || part[1] != strconv.Itoa(pid) {
+		return nil, fmt.Errorf("process %d uses the state in %s but does not listen yet, or no longer: try again, or give its address with --server", pid, dir)
+	}
+	client := newClient("http://" + dialable(part[0]))
+	client.token = Token{strings.Join(part[2:], "")}
+	return client, nil
+}
+
+// writePrivate makes the file anew, whatever mode one had that was there.
+func writePrivate(path, text string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+// dialable turns the address of a listener into one that can be connected to, over the loopback interface where the
+// listener takes it.
+func dialable(address string) string {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil || !parsed.Addr().IsUnspecified() {
+		return address
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(parsed.Port())))
+}
+
+// maxEvent is the longest line of an event, in bytes: the status of many streams is one.
+const maxEvent = 64 << 20
+
+// Event is a server-sent event (HTML standard, 9.2).
+type Event struct {
+	Name string
+	Data []byte // valid until the next event
+}
+
+// Events yields what the exporter tells at /events, until ctx ends or the exporter does; that is the last error.
+func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		response, err := c.send(ctx, http.MethodGet, "/events", nil)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer response.Body.Close()
+		lines := bufio.NewScanner(response.Body)
+		lines.Buffer(nil, maxEvent)
+		var event Event
+		for lines.Scan() {
+			name, value, _ := bytes.Cut(lines.Bytes(), []byte(": "))
+			switch string(name) {
+			case "event":
+				event.Name = string(value)
+			case "data":
+				event.Data = append(event.Data[:0], value...)
+			case "":
+				if !yield(event, nil) {
+					return
+				}
+				event.Name = ""
+			}
+		}
+		err = lines.Err()
+		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it ended the connection")
+		}
+		yield(Event{}, fmt.Errorf("follow the exporter at %s: %w", c.base, err))
+	}
+}
+
+// Running is what a running exporter says of itself on /statusz, as far as others need it.
+type Running struct {
+	Sinks map[string]RunningSink `json:"sinks"`
+}
+
+// RunningSink is one of its sinks.
+type RunningSink struct {
+	State   string `json:"state"`
+	Address string `json:"address"` // "" of an earlier version
+}
+
+// Running asks what the exporter does.
+func (c *Client) Running(ctx context.Context) (*Running, error) {
+	answer := new(Running)
+	return answer, c.ask(ctx, http.MethodGet, "/statusz", nil, answer)
+}
+
+// pollTime is how often Wait asks.
+const pollTime = 200 * time.Millisecond
+
+// maxLate is how often Wait looks for a reconcile that /statusz does not show yet. It may never do: an exporter that
+// was started again tells only of this life.
+const maxLate = 10
+
+// Reconcile is what /statusz tells of a stream's last complete reconcile.
+type Reconcile struct {
+	Reason          change.Reason `json:"reason"`
+	ResourceVersion string        `json:"resourceVersion"`
+	change.Counts
+	Time time.Time `json:"time"`
+}
+
+// Wait returns when every sink of the snapshot has acknowledged it to its end, with what /statusz tells of each stream
+// then. A sink that is not there is waited for as long as ctx lives. tell is told now and then of what is still owed.
+func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]Reconcile, error) {
+	ticker := time.NewTicker(pollTime)
+	defer ticker.Stop()
+	for late := 0; ; {
+		found, err := c.look(ctx, snapshot, tell)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			if late++; snapshot.newer(found) || late > maxLate {
+				return found, nil
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// StoppedError says that a part of the snapshot was stopped.
+type StoppedError struct{ Stopped }
+
+func (e *StoppedError) Error() string {
+	return "the snapshot " + e.ID + " of " + e.Stream + " for sink " + e.Sink + " was stopped: its sink may have a part of it"
+}
+
+// look returns the streams' last reconciles, nil while some of the snapshot is owed.
+func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]Reconcile, error) {
+	list, err := c.Owed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Stopped {
+		if stopped := &list.Stopped[i]; snapshot.has(stopped.Owed) && !stopped.Time.Before(snapshot.Time) {
+			return nil, &StoppedError{*stopped}
+		}
+	}
+	if open := slices.DeleteFunc(list.Owed, func(o Owed) bool { return !snapshot.has(o) }); len(open) > 0 {
+		tell(open)
+		return nil, nil
+	}
+	return c.reconciles(ctx, snapshot.Streams)
+}
+
+func (s *Snapshot) has(owed Owed) bool {
+	return owed.Reason == string(change.Requested) && owed.Limits == s.Limits && slices.Contains(s.Streams, owed.Stream) && slices.Contains(s.Sinks, owed.Sink)
+}
+
+// newer says whether all of the reconciles ended after the snapshot was asked for.
+func (s *Snapshot) newer(found map[string]Reconcile) bool {
+	for _, r := range found {
+		if r.Time.Before(s.Time) {
+			return false
+		}
+	}
+	return true
+}
+
+// reconciles reads the last reconcile of each of the streams.
+func (c *Client) reconciles(ctx context.Context, streams []string) (map[string]Reconcile, error) {
+	var status struct {
+		Streams map[string]struct {
+			LastReconcile Reconcile `json:"lastReconcile"`
+		} `json:"streams"`
+	}
+	if err := c.ask(ctx, http.MethodGet, "/statusz", nil, &status); err != nil {
+		return nil, err
+	}
+	last := map[string]Reconcile{}
+	for _, name := range streams {
+		last[name] = status.Streams[name].LastReconcile
+	}
+	return last, nil
+}
 
 // connectTime is how long a connection may take: the exporter is on this host, or behind a tunnel.
 const connectTime = 5 * time.Second

@@ -126,3 +126,6 @@ func lookUp(store Inventory, sinks []string, resource string, query Query) iter.
 		}
 	}
 }
+
+// resourceOf is the resource of a stream: that of "shop/secrets" is "secrets".
+func resourceOf(stream string) string { return stream[strings.LastIndex(stream, "/")+1:] }

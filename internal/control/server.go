@@ -2,13 +2,21 @@ package control
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"mime"
+	"net"
 	"net/http"
+	"net/netip"
+	"strings"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 const (
@@ -210,4 +218,210 @@ func answer(w http.ResponseWriter, status int, document any) {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.Encode(document) // a reader that went away is no error of ours
+}
+
+// Functions are what the server asks of the exporter. Each may be called from several goroutines. An error that is a
+// *RefusedError is the asker's mistake.
+type Functions struct {
+	// Snapshot sees to a full snapshot, and returns when it is certain to begin.
+	Snapshot func(ctx context.Context, request SnapshotRequest) (*Snapshot, error)
+	// Owed are the snapshots that are not delivered yet, and those that were stopped in this life, the last ones at
+	// least.
+	Owed func() (*OwedList, error)
+	// Steer stops, pauses or resumes snapshots, and returns when that is durable.
+	Steer func(ctx context.Context, request SteerRequest) error
+	// Inventory finds what the query is of before the first object is read.
+	Inventory func(query Query) (iter.Seq2[Object, error], error)
+	// Checkpoint reads the saved state.
+	Checkpoint func() (*State, error)
+	// Replay sends dead letters again, and returns what became of each.
+	Replay func(ctx context.Context, request ReplayRequest) (*Replayed, error)
+}
+
+// SnapshotRequest is the body of POST /snapshot.
+type SnapshotRequest struct {
+	// Resources as kubectl writes them, or as they are configured; none is all.
+	Resources []string `json:"resources,omitempty"`
+	// Sink that the snapshot is for; "" is all.
+	Sink string `json:"sink,omitempty"`
+	// Namespace, Name and Selector, of labels, say which objects it is of; "" is all.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Selector  string `json:"selector,omitempty"`
+}
+
+// Snapshot is the answer to a SnapshotRequest: the snapshots are owed from now on, also over a restart.
+type Snapshot struct {
+	Streams []string `json:"streams"`
+	Sinks   []string `json:"sinks"`
+	// Limits say which objects it is of, where it is not of all.
+	Limits change.Limits `json:"limits,omitzero"`
+	// Time is when it was asked for, by the exporter's clock.
+	Time time.Time `json:"time"`
+}
+
+// OwedList is the answer to GET /snapshot.
+type OwedList struct {
+	Owed    []Owed    `json:"owed"`
+	Stopped []Stopped `json:"stopped,omitempty"`
+}
+
+// SteerRequest is the body of POST /snapshot/steer. What it asks for is done for all of the snapshots, or for none.
+type SteerRequest struct {
+	Do  string   `json:"do"` // stop, pause or resume
+	IDs []string `json:"ids"`
+}
+
+// ReplayRequest is the body of POST /deadletter/replay.
+type ReplayRequest struct {
+	// Sink whose letters are meant; "" is every sink.
+	Sink string `json:"sink,omitempty"`
+	// IDs of the letters; none is all.
+	IDs []string `json:"ids,omitempty"`
+	// Force sends also what is history.
+	Force bool `json:"force,omitempty"`
+}
+
+// Replayed is the answer to a ReplayRequest: what became of each letter, the oldest first.
+type Replayed struct {
+	Letters []ReplayedLetter `json:"letters"`
+}
+
+// ReplayedLetter is what became of one letter.
+type ReplayedLetter struct {
+	Sink            string `json:"sink"`
+	ID              string `json:"id"`
+	Stream          string `json:"stream,omitempty"`
+	Object          string `json:"object,omitempty"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Delivered says that the sink holds it, and that the letter is removed. Otherwise Kept says why the letter is
+	// kept.
+	Delivered bool   `json:"delivered"`
+	Kept      string `json:"kept,omitempty"`
+	// LeftOut is what it was sent without, since it did not fit: paths, and before.
+	LeftOut string `json:"leftOut,omitempty"`
+}
+
+// What can be done with a snapshot that is owed.
+const (
+	Stop   = "stop"
+	Pause  = "pause"
+	Resume = "resume"
+)
+
+// ErrNotStreaming says that the exporter cannot take a request yet, or no more.
+var ErrNotStreaming = errors.New("the exporter does not stream yet, because a sink or the state is not open, or it is about to stop: see /statusz, and ask again")
+
+// RefusedError is a question that cannot be answered as it was asked. Its text names what could be asked.
+type RefusedError struct{ Text string }
+
+func (e *RefusedError) Error() string { return e.Text }
+
+// RepeatedError is a question that was followed before.
+type RepeatedError struct{ ID string }
+
+func (e *RepeatedError) Error() string {
+	return fmt.Sprintf("id %.100q was followed before, and nothing is done twice: give another question an id of its own", e.ID)
+}
+
+// problem is the body of every answer that is an error, and the last line of an inventory that was cut short.
+type problem struct {
+	Error string `json:"error"`
+}
+
+// Token is what a question shows beside coming from this host: that who asks may read the exporter's state directory.
+// Neither a web page nor a proxy in front of the port has it. Each start of the exporter has one of its own.
+type Token struct{ text string }
+
+// NewToken makes a token of 130 random bits.
+func NewToken() Token { return Token{rand.Text()} }
+
+// withoutToken says what to do.
+const withoutToken = "this is answered to the exporter's own user alone: run the command with --state-dir on the exporter's host or in its pod, " +
+	"or give it with --server the token, which is the third word of the file address in the state directory, in the environment as KUBECDC_TOKEN"
+
+// scheme is of the header Authorization (RFC 6750).
+const scheme = "Bearer "
+
+func (t Token) show(r *http.Request) {
+	if t.text != "" {
+		r.Header.Set("Authorization", scheme+t.text)
+	}
+}
+
+// shown says whether the request has the token.
+func (t Token) shown(r *http.Request) bool {
+	text, found := strings.CutPrefix(r.Header.Get("Authorization"), scheme)
+	return found && t.text != "" && subtle.ConstantTimeCompare([]byte(text), []byte(t.text)) == 1
+}
+
+// Refusal says why the request is not told what names objects, "" where it is: it is for the exporter's own host, as
+// the questions of this package are.
+func Refusal(r *http.Request) string { return refusal(r) }
+
+// refusal says why the request is not answered, "" where it is.
+//
+// The port also serves metrics, and so is open to others. Who reaches it over the loopback interface is on the
+// exporter's host, or in its pod, or was let in by kubectl port-forward. What is left are programs on this host that
+// carry the wish of somebody else: a proxy, which says so, and a browser, which names the page it asks for (Origin, RFC
+// 6454), and the name under which it found us (Host): with a name that is no loopback address, that is DNS rebinding.
+// The proxy of a service mesh hands connections of other hosts on from a loopback address, without a word and to the
+// pod's own address.
+//
+// A proxy on this host that says nothing of itself cannot be told from a program here. So what may be asked for, and
+// changed, wants a Token beside; the page does not, since a browser behind kubectl port-forward has none.
+func refusal(r *http.Request) string {
+	switch {
+	case !isLoopback(r.RemoteAddr) || isToOtherAddress(r):
+		return "this is answered on the loopback interface only: run the command on the exporter's host, in its pod, or through kubectl port-forward"
+	case isProxied(r.Header):
+		return "this is not answered through a proxy: run the command on the exporter's host, in its pod, or through kubectl port-forward"
+	case r.Header.Get("Origin") != "":
+		return "this is not answered to web pages: use the exporter's own commands"
+	case !isLocalName(r.Host):
+		return "this is answered under a loopback address only: use 127.0.0.1 or localhost, not " + r.Host
+	}
+	return ""
+}
+
+// isToOtherAddress says whether the connection was made to an address that other hosts know, too.
+func isToOtherAddress(r *http.Request) bool {
+	local, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return known && !isLoopback(local.String())
+}
+
+// isLoopback takes host and port.
+func isLoopback(address string) bool {
+	peer, err := netip.ParseAddrPort(address)
+	return err == nil && peer.Addr().IsLoopback()
+}
+
+// isLocalName takes a Host header, with or without a port.
+func isLocalName(name string) bool {
+	host, _, err := net.SplitHostPort(name)
+	if err != nil {
+		host = strings.Trim(name, "[]")
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback()
+}
+
+// isProxied finds the headers of RFC 7239 and of those before it.
+func isProxied(header http.Header) bool {
+	for name := range header {
+		if name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-") {
+			return true
+		}
+	}
+	return false
+}
+
+// isJSON says whether the body is declared as JSON: no form of a web page can do that without being asked first (CORS
+// preflight, Fetch standard).
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }

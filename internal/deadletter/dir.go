@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,170 @@ import (
 	"github.com/kubecdc/kubecdc/internal/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
+
+// Query says which letters of a directory with one of each sink in it are meant.
+type Query struct {
+	Dir  string
+	Sink string   // "" is all
+	IDs  []string // none is all
+}
+
+// Heads yields the letters without value and object, those of each sink from the oldest on.
+func (q *Query) Heads() iter.Seq2[*Letter, error] {
+	return func(yield func(*Letter, error) bool) {
+		for letter, err := range q.all() {
+			if !yield(letter.Letter, err) {
+				return
+			}
+		}
+	}
+}
+
+// Whole yields the letters as Heads does, with all that is in their files. One that is sent again meanwhile is left
+// out.
+func (q *Query) Whole() iter.Seq2[*Letter, error] {
+	return func(yield func(*Letter, error) bool) {
+		for head, err := range q.all() {
+			letter := head.Letter
+			if err == nil {
+				letter, err = head.dir.Get(head.ID)
+			}
+			if !errors.Is(err, errNoLetter) && !yield(letter, err) {
+				return
+			}
+		}
+	}
+}
+
+// found is a letter's head, and where it is.
+type found struct {
+	*Letter
+	dir *Dir
+}
+
+func (q *Query) all() iter.Seq2[found, error] {
+	return func(yield func(found, error) bool) {
+		sinks, err := Sinks(q.Dir)
+		if err != nil {
+			yield(found{}, err)
+			return
+		}
+		for _, name := range sinks {
+			if q.Sink != "" && q.Sink != name {
+				continue
+			}
+			dir := New(Options{Dir: filepath.Join(q.Dir, name), Sink: name})
+			for letter, err := range dir.All() {
+				if err == nil && len(q.IDs) > 0 && !slices.Contains(q.IDs, letter.ID) {
+					continue
+				}
+				if !yield(found{letter, dir}, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// DirOf is where the dead letters of all sinks are, unless the configuration says otherwise.
+func DirOf(stateDir string) string { return filepath.Join(stateDir, "deadletters") }
+
+// Quoted lists ids for a message.
+func Quoted(ids []string) string {
+	all := make([]string, len(ids))
+	for i, name := range ids {
+		all[i] = strconv.Quote(name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// Files are the names of the letters' files below the directory, for who keeps a copy.
+func (d *Dir) Files() ([]string, error) {
+	names, err := letterNames(d.Dir)
+	claimed, claimedErr := letterNames(filepath.Join(d.Dir, claimedName))
+	for _, name := range claimed {
+		names = append(names, filepath.Join(claimedName, name))
+	}
+	return names, errors.Join(err, claimedErr)
+}
+
+// Read is the file of the name, nil where it is gone.
+func (d *Dir) Read(name string) ([]byte, error) {
+	content, err := os.ReadFile(filepath.Join(d.Dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return content, err
+}
+
+// Remove removes a file. Its durability is that of what is put back there.
+func (d *Dir) Remove(name string) error {
+	if err := remove(filepath.Join(d.Dir, name)); err != nil {
+		return fmt.Errorf("remove dead letter %s in %s: %w", name, d.Dir, err)
+	}
+	return nil
+}
+
+// PutBack makes a file durable that was copied. One that is there already stays as it is.
+func (d *Dir) PutBack(name string, content []byte) error {
+	path := filepath.Join(d.Dir, name)
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("restore dead letter %q: its name leads out of %s", name, d.Dir)
+	}
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	err := disk.MakeDir(filepath.Dir(path))
+	if err == nil {
+		err = writeFile(path+unfinished, [][]byte{content})
+	}
+	if err == nil {
+		err = os.Rename(path+unfinished, path)
+	}
+	if err == nil {
+		err = disk.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("restore dead letter %s in %s: %w", name, d.Dir, err)
+	}
+	return nil
+}
+
+// Mend writes the letters anew of which due says by their heads that they may not stay as they are, after mend has
+// changed each, which has value and object then. A crash leaves a letter as it was, or as it is to be. What cannot be
+// mended is in the error, and the rest is mended. It is called before anything is kept, or sent again.
+func (d *Dir) Mend(due func(head *Letter) bool, mend func(*Letter) error) error {
+	var errs []error
+	for _, dir := range []string{d.Dir, filepath.Join(d.Dir, claimedName)} {
+		names, err := letterNames(dir)
+		errs = append(errs, err)
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			if err := d.mend(path, due, mend); err != nil {
+				errs = append(errs, fmt.Errorf("mend dead letter %s: %w", path, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Dir) mend(path string, due func(*Letter) bool, mend func(*Letter) error) error {
+	head, err := readFile(path, false)
+	if err != nil || !due(head) {
+		return err
+	}
+	l, err := readFile(path, true)
+	if err == nil {
+		err = mend(l)
+	}
+	if err == nil {
+		err = d.write(l, path)
+	}
+	if name, inside := filepath.Rel(d.Dir, path); err == nil && inside == nil {
+		d.changed(name)
+	}
+	return err
+}
 
 // unfinished is the end of the name of a letter that is being written.
 const unfinished = ".new"
@@ -300,4 +465,26 @@ func (d *Dir) write(l *Letter, path string) error {
 		return errors.Join(err, remove(temporary))
 	}
 	return disk.SyncDir(filepath.Dir(path))
+}
+
+// writeFile makes a file of the parts durable. Others cannot read it: it holds an object's body.
+func writeFile(path string, parts [][]byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	for i := 0; err == nil && i < len(parts); i++ {
+		_, err = f.Write(parts[i])
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

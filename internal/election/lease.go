@@ -2,16 +2,100 @@ package election
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
+
+// client is the leases of an API server.
+type client struct {
+	rest  *rest.RESTClient
+	place Place
+}
+
+// longestRequest is how long a request may take whose context says nothing else.
+const longestRequest = 30 * time.Second
+
+func newClient(config *rest.Config, place Place) (*client, error) {
+	scheme := runtime.NewScheme()
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.APIPath, config.QPS, config.Timeout = "/apis", -1, longestRequest
+	config.GroupVersion = &coordinationv1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.NextProtos = []string{"http/1.1"}
+	c, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("build a client for the Lease %s: %w", place, err)
+	}
+	return &client{c, place}, nil
+}
+
+// at completes a request.
+func (c *client) at(r *rest.Request) *rest.Request {
+	return r.Namespace(c.place.Namespace).Resource("leases").MaxRetries(0)
+}
+
+func (c *client) get(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease := new(coordinationv1.Lease)
+	return lease, c.at(c.rest.Get()).Name(c.place.Name).Do(ctx).Into(lease)
+}
+
+func (c *client) create(ctx context.Context, of *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	lease := new(coordinationv1.Lease)
+	return lease, c.at(c.rest.Post()).Body(of).Do(ctx).Into(lease)
+}
+
+func (c *client) update(ctx context.Context, to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	lease := new(coordinationv1.Lease)
+	return lease, c.at(c.rest.Put()).Name(c.place.Name).Body(to).Do(ctx).Into(lease)
+}
+
+// CheckHolder says why another one's Lease is not to be shared: a *ForeignError of what judge says of its mark.
+func CheckHolder(ctx context.Context, config *rest.Config, place Place, judge func(theirs string) error) error {
+	c, err := newClient(config, place)
+	if err != nil {
+		return err
+	}
+	lease, err := c.get(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return judged(lease, place, judge)
+}
+
+// IsHeld asks whether anybody holds the Lease who may be alive.
+func IsHeld(ctx context.Context, config *rest.Config, place Place) (bool, error) {
+	c, err := newClient(config, place)
+	if err != nil {
+		return false, err
+	}
+	lease, err := c.get(ctx)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && holderOf(lease) != "" && isFresh(lease, time.Now()), err
+}
 
 // marked is the annotation that says what the members of a Lease share.
 const marked = "kubecdc/sinks"
@@ -169,4 +253,143 @@ func isFresh(lease *coordinationv1.Lease, now time.Time) bool {
 		return true
 	}
 	return now.Sub(lease.Spec.RenewTime.Time) < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second+skew
+}
+
+// The annotations with which a holder that reaches no broker asks whether another member does: an id, and the same id
+// with the name of the one that does. They are hints, as the Lease is.
+const (
+	asks    = "kubecdc/who-can-write"
+	answers = "kubecdc/can-write"
+)
+
+// put writes the holder's question into the annotations of its Lease, "" is none, and keeps an answer to that alone.
+func put(annotations map[string]string, question string) {
+	if id, _, _ := strings.Cut(annotations[answers], " "); id != question || question == "" {
+		delete(annotations, answers)
+	}
+	if delete(annotations, asks); question != "" {
+		annotations[asks] = question
+	}
+}
+
+// talk is what the members ask each other.
+type talk struct {
+	ours   string // the question of this member, which holds the Lease; "" is none
+	by     string // who answered it; "" is nobody yet
+	theirs string // the question of the holder, which nobody has answered; "" is none
+}
+
+// read takes what the Lease says. isOurs says whether this member holds it.
+func (t *talk) read(annotations map[string]string, isOurs bool, self string) {
+	id, by, _ := strings.Cut(annotations[answers], " ")
+	switch question := annotations[asks]; {
+	case isOurs:
+		t.theirs = ""
+		if t.ours != "" && id == t.ours && by != self {
+			t.by = by
+		}
+	case id == question:
+		t.theirs = ""
+	default:
+		t.theirs = question
+	}
+}
+
+// OtherLeadsError is the cause with which a term ends.
+type OtherLeadsError struct {
+	Place  Place
+	Holder string
+}
+
+func (e *OtherLeadsError) Error() string {
+	return fmt.Sprintf("%s leads now, as the Lease %s says", Host(e.Holder), e.Place)
+}
+
+// RightsError says that the member may not use the Lease.
+type RightsError struct {
+	Place Place
+	Err   error
+}
+
+func (e *RightsError) Error() string {
+	if apierrors.IsNotFound(e.Err) {
+		return fmt.Sprintf("ha.lease: make the Lease %s: %v: create the namespace, or name another one", e.Place, e.Err)
+	}
+	return fmt.Sprintf("ha.lease: use the Lease %s: %v: bind a role with the verbs get, create and update on leases of group coordination.k8s.io "+
+		"in namespace %s to the exporter's user, or name another Lease", e.Place, e.Err, e.Place.Namespace)
+}
+func (e *RightsError) Unwrap() error { return e.Err }
+
+// missingRights is the error if only a person can mend it.
+func missingRights(place Place, err error) error {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return &RightsError{place, err}
+	case apierrors.IsNotFound(err) && isOf(err, "namespaces"):
+		return &RightsError{place, err}
+	}
+	return nil
+}
+
+// isOf says whether the error is about an object of the resource.
+func isOf(err error, resource string) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == resource
+}
+
+// ForeignError says that exporters of another release hold the Lease.
+type ForeignError struct {
+	Place  Place
+	Holder string
+	Err    error
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("ha.lease: %s holds the Lease %s for other sinks: %v: give each release a Lease of its own with ha.lease, and a log of its own "+
+		"with state.log.name; if it is the same release, with other sinks altogether, stop its exporters first", Host(e.Holder), e.Place, e.Err)
+}
+func (e *ForeignError) Unwrap() error { return e.Err }
+
+// Self is a member's name in the Lease: its host, for people, and what tells it from other members there.
+func Self(host, member string) string { return host + "_" + member }
+
+// Host is the host in a member's name.
+func Host(self string) string {
+	if at := strings.LastIndexByte(self, '_'); at > 0 {
+		return self[:at]
+	}
+	return self
+}
+
+// Place is which Lease it is.
+type Place struct{ Namespace, Name string }
+
+// String is "namespace/name".
+func (p Place) String() string { return p.Namespace + "/" + p.Name }
+
+// ParsePlace is the inverse of String.
+func ParsePlace(text string) Place {
+	namespace, name, _ := strings.Cut(text, "/")
+	return Place{namespace, name}
+}
+
+// maxLabel is how long a part of our names for Leases may be.
+const maxLabel = 63
+
+// NameFor is the name of the Lease of a cluster's exporters. A cluster's name that cannot be a part of it as it is gets
+// a hash after it, so that no two have the same one.
+func NameFor(cluster string) string {
+	name := "kubecdc-" + strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(cluster)), "-")
+	if name == "kubecdc-"+cluster && len(name) <= maxLabel {
+		return name
+	}
+	hash := sha256.Sum256([]byte(cluster))
+	const digits = 8
+	short := strings.TrimRight(name[:min(len(name), maxLabel-digits-1)], "-")
+	return fmt.Sprintf("%s-%s", short, hex.EncodeToString(hash[:digits/2]))
 }

@@ -180,3 +180,275 @@ func percentEncoded(c byte) bool { return c <= ' ' || c >= 0x7f || c == '"' || c
 
 // headerText is a value that every transport takes: percent-encoded where it is not printable ASCII.
 func headerText(value string) string { return (&binary{encoded: true}).text(value) }
+
+// debezium is the change event envelope of Debezium, as its JSON converter writes it without schemas:
+//
+//	{"before":..,"after":..,"source":{..},"op":"c|u|d|r","ts_ms":..,"id":..}
+//
+// id is ours, and so are changed, actor and involved: readers pass over fields that they do not know. A file's tail is
+// read back by the id.
+//
+// Readers of changelogs want a before with every u and d. Of an update it is the object as it was delivered last, of a
+// delete the final state that the watch sent, or else the object as it was delivered last. Where that is not kept,
+// before is a stand-in with the object's identity alone.
+//
+// source.snapshot is "true" of what a snapshot tells, "last" of the last such record of one, and "false" of what a
+// watch tells. Of the other values that Debezium knows (io.debezium.connector.SnapshotRecord) first,
+// first_in_data_collection and last_in_data_collection are of snapshots of several tables, and incremental of those
+// that run beside the changes.
+//
+// What speaks of the stream and not of an object has no place in the envelope, and readers stop at an operation that
+// they do not know. It goes out without a value, which they skip, and says what it has to say in the header
+// kubecdc-data. A file has no headers; there it is a line with Debezium's operation "m", message.
+type debezium struct {
+	cluster, version string
+	transport        Transport
+}
+
+// headerData carries the payload of a message that has no value.
+const headerData = "kubecdc-data"
+
+func (d debezium) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
+	if d.transport == Kafka {
+		m.key(msg, rec, d.appendKey, d.appendKey)
+	}
+	if rec.Op.OfObject() || d.transport == File {
+		msg.Value = m.take(d.append(m.buffer, m.texts.ID(), rec))
+		return nil
+	}
+	start := len(m.headers)
+	m.headers = append(m.headers, sink.Header{Name: headerData, Value: string(payload(rec))})
+	msg.Headers = m.headers[start:len(m.headers):len(m.headers)]
+	if d.transport == NATS {
+		msg.Value = []byte{}
+	}
+	return nil
+}
+
+func (d debezium) append(dst, id []byte, rec *change.Record) []byte {
+	dst = d.appendBefore(append(dst, `{"before":`...), rec)
+	dst = append(dst, `,"after":`...)
+	if rec.Op == change.Deleted || rec.Object == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(dst, rec.Object...)
+	}
+	if !rec.Op.OfObject() {
+		dst = append(append(dst, `,"message":`...), payload(rec)...)
+	}
+	millis := rec.Received.UnixMilli()
+	dst = d.appendSource(append(dst, `,"source":`...), rec, millis)
+	dst = append(append(append(dst, `,"op":"`...), debeziumOp(rec.Op)...), `","ts_ms":`...)
+	dst = strconv.AppendInt(dst, millis, 10)
+	if rec.Changed != nil {
+		dst = append(append(dst, `,"changed":`...), rec.Changed...)
+	}
+	if rec.ChangedCut {
+		dst = append(dst, `,"changedcut":true`...)
+	}
+	if rec.Actor != nil {
+		dst = append(append(dst, `,"actor":`...), rec.Actor...)
+	}
+	if rec.Involved != nil {
+		dst = append(append(dst, `,"involved":`...), rec.Involved...)
+	}
+	return append(append(append(dst, `,"id":"`...), id...), `"}`...)
+}
+
+func (d debezium) appendBefore(dst []byte, rec *change.Record) []byte {
+	switch {
+	case rec.Op == change.Deleted && rec.Object != nil:
+		return append(dst, rec.Object...)
+	case needsBefore(rec.Op) && rec.Before != nil:
+		return append(dst, rec.Before...)
+	case rec.Op == change.Deleted:
+		return appendIdentity(dst, rec, rec.ResourceVersion)
+	case rec.Op == change.Updated:
+		return appendIdentity(dst, rec, "")
+	}
+	return append(dst, "null"...)
+}
+
+func needsBefore(op change.Op) bool { return op == change.Updated || op == change.Deleted }
+
+// snapshotOf is the value of source.snapshot.
+func snapshotOf(rec *change.Record) string {
+	switch {
+	case rec.Snapshot == nil:
+		return "false"
+	case rec.Last:
+		return "last"
+	}
+	return "true"
+}
+
+// appendIdentity stands in for an object of which no more is known, with its version where that is known.
+func appendIdentity(dst []byte, rec *change.Record, version string) []byte {
+	res := &rec.Stream.Resource
+	dst = appendString(append(dst, `{"apiVersion":`...), res.APIVersion())
+	dst = appendString(append(dst, `,"kind":`...), res.Kind)
+	dst = appendString(append(dst, `,"metadata":{"name":`...), rec.Key.Name)
+	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
+	dst = appendOptional(dst, `,"uid":`, rec.UID)
+	dst = appendOptional(dst, `,"resourceVersion":`, version)
+	return append(dst, "}}"...)
+}
+
+// appendSource says where the change comes from. name is the cluster, as Debezium's is the logical server.
+func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []byte {
+	dst = appendString(append(dst, `{"version":`...), d.version)
+	dst = appendString(append(dst, `,"connector":"kubecdc","name":`...), d.cluster)
+	dst = strconv.AppendInt(append(dst, `,"ts_ms":`...), millis, 10)
+	dst = append(append(append(dst, `,"snapshot":"`...), snapshotOf(rec)...), '"')
+	dst = appendResourceString(append(dst, `,"resource":`...), rec)
+	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
+	dst = appendOptional(dst, `,"object":`, rec.Key.Name)
+	dst = appendOptional(dst, `,"uid":`, rec.UID)
+	dst = appendString(append(dst, `,"resourceVersion":`...), rec.ResourceVersion)
+	return append(appendMarks(dst, rec), '}')
+}
+
+// appendResourceString appends the resource in kubectl's form as a JSON string.
+func appendResourceString(dst []byte, rec *change.Record) []byte {
+	start := len(dst)
+	return endString(rec.Stream.Resource.AppendString(append(dst, '"')), start)
+}
+
+// appendKey is the object's key as a row's; a record that speaks of its stream has its own.
+func (d debezium) appendKey(dst []byte, rec *change.Record) []byte {
+	if rec.Key.Name == "" {
+		return appendKey(dst, rec)
+	}
+	return appendRowKey(dst, rec.Key)
+}
+
+func appendRowKey(dst []byte, key change.Key) []byte {
+	dst = append(dst, `{"namespace":`...)
+	if key.Namespace == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendString(dst, key.Namespace)
+	}
+	return append(appendString(append(dst, `,"name":`...), key.Name), '}')
+}
+
+// debeziumOp is c for create, u for update, d for delete, r for what a snapshot read, and m for what is no object.
+func debeziumOp(op change.Op) string {
+	if !op.OfObject() {
+		return "m"
+	}
+	switch op {
+	case change.Added:
+		return "c"
+	case change.Updated:
+		return "u"
+	case change.Deleted:
+		return "d"
+	}
+	return "r"
+}
+
+// object is the bare object. Where it is gone there is no value: a tombstone on Kafka, and elsewhere an empty message
+// whose header kubecdc-op tells of the delete.
+type object struct{ transport Transport }
+
+func (o object) fill(_ context.Context, _ *memory, msg *sink.Message, rec *change.Record) error {
+	switch {
+	case rec.Op != change.Deleted:
+		msg.Value = present(payload(rec))
+	case o.transport != Kafka:
+		msg.Value = []byte{}
+	}
+	return nil
+}
+
+// memory is what the messages of a batch share.
+type memory struct {
+	buffer  []byte
+	headers []sink.Header
+	texts   texts // of the message that is being made
+}
+
+// maxKept is the largest buffer, in bytes, that an encoder keeps for the next batch.
+const maxKept = 8 << 20
+
+// take returns what was appended to the buffer.
+func (m *memory) take(buffer []byte) []byte {
+	start := len(m.buffer)
+	m.buffer = buffer
+	return buffer[start:len(buffer):len(buffer)]
+}
+
+// key sets the message's key to what is appended for the record. The gap of an object is no state of it, and must not
+// take the place of one in a compacted topic: it has a key of its own, in the object's partition.
+func (m *memory) key(msg *sink.Message, rec *change.Record, ofObject, ofGap func([]byte, *change.Record) []byte) {
+	msg.Key = m.take(ofObject(m.buffer, rec))
+	if rec.Op == change.Gap && rec.Key.Name != "" {
+		msg.Partition, msg.Key = msg.Key, m.take(ofGap(m.buffer, gapOf(rec)))
+	}
+}
+
+// Transport is what carries the messages. It decides how attributes stand beside a value.
+type Transport uint8
+
+const (
+	File  Transport = iota // values alone, a line each
+	NATS                   // headers; no keys
+	Kafka                  // headers, keys and messages without a value
+)
+
+// appendKey appends the key of the record's message: "namespace/name", or "name" where the object is cluster-scoped.
+// All messages of an object have one key, so they share a partition, in which their order is kept.
+//
+// A record that speaks of its stream has a key that no object can have, "/snapshot.begin" or "shop//gap": a compacted
+// topic takes no message without one, and keeps the last of each. So has the gap of an object,
+// "/gap/configmaps/shop/web".
+func appendKey(dst []byte, rec *change.Record) []byte {
+	if rec.Op == change.Actor {
+		return appendActorKey(dst, rec)
+	}
+	if rec.Key.Name != "" {
+		return appendJoined(dst, rec.Key.Namespace, rec.Key.Name)
+	}
+	dst = append(dst, rec.Stream.Namespace...)
+	if rec.Stream.Namespace != "" {
+		dst = append(dst, '/')
+	}
+	return append(append(dst, '/'), rec.Op.String()...)
+}
+
+func appendJoined(dst []byte, namespace, name string) []byte {
+	if namespace != "" {
+		dst = append(append(dst, namespace...), '/')
+	}
+	return append(dst, name...)
+}
+
+// gapOf stands for the gap of an object, with a name that no object can have.
+func gapOf(rec *change.Record) *change.Record {
+	name := rec.Stream.Resource.AppendString([]byte("/gap/"))
+	name = appendJoined(append(name, '/'), rec.Key.Namespace, rec.Key.Name)
+	return &change.Record{Stream: rec.Stream, Op: rec.Op, Key: change.Key{Name: string(name)}}
+}
+
+// appendActorKey appends the key of the actor's message. Each has its own: a compacted topic keeps them all.
+func appendActorKey(dst []byte, rec *change.Record) []byte {
+	return appendJoined(append(append(dst, rec.UID...), '/'), rec.Key.Namespace, rec.Key.Name)
+}
+
+// The formats, as the configuration names them.
+const (
+	FormatCloudEvents = "cloudevents" // CloudEvents 1.0, structured mode, JSON
+	// CloudEvents 1.0, binary mode: attributes are headers, the object is the value
+	FormatCloudEventsBinary = "cloudevents-binary"
+	FormatDebezium          = "debezium" // Debezium's change event envelope, JSON without schema
+	FormatObject            = "object"   // the bare object
+)
+
+// format makes a record's message.
+type format interface {
+	// fill sets the value, and what of the headers and the key is the format's own. The id is in m.texts. A
+	// *sink.RejectedError is about the record, which then never arrives; after any other error the record is tried
+	// again. It returns soon after ctx ends.
+	fill(ctx context.Context, m *memory, msg *sink.Message, rec *change.Record) error
+}

@@ -2,6 +2,9 @@ package encode
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -113,4 +116,156 @@ func (e *Encoder) appendHeaders(msg *sink.Message, rec *change.Record) {
 		headers = append(headers, sink.Header{Name: h.Name, Value: text})
 	}
 	msg.Headers = headers
+}
+
+// Routes is a Destination of which some streams have their own.
+type Routes struct {
+	Others Destination
+	// Own is where the stream's records go, nil where that is Others.
+	Own func(*change.Stream) Destination
+}
+
+// Of is the record's place.
+func (r Routes) Of(rec *change.Record) string { return string(r.Append(nil, rec)) }
+
+// Append appends the record's place to dst.
+func (r Routes) Append(dst []byte, rec *change.Record) []byte {
+	return r.To(rec.Stream).Append(dst, rec)
+}
+
+// To is where the stream's records go.
+func (r Routes) To(stream *change.Stream) Destination {
+	if own := r.Own(stream); own != nil {
+		return own
+	}
+	return r.Others
+}
+
+// Options says how a sink's messages look.
+type Options struct {
+	Cluster     string // the name, for people
+	ClusterUID  string // the uid of namespace kube-system, for ids
+	Version     string // of the exporter
+	Format      string // one of the formats; "" is FormatCloudEvents
+	Transport   Transport
+	Destination Destination // nil where the sink has one place only
+	// Tombstones puts a message without a value after each delete, so that a compacted log forgets the object. It
+	// has the delete's id and key.
+	Tombstones bool
+	Key        *Text    // of the messages of objects, on Kafka; nil is the format's
+	Headers    []Header // beside those of the format, where the transport has any
+	Schemas    Schemas  // of a registry; nil writes JSON
+}
+
+// Destination is where a record's message goes: a *Subject or a *Topic.
+type Destination interface {
+	// Append appends the place of the record's message to dst.
+	Append(dst []byte, rec *change.Record) []byte
+}
+
+func newFormat(o *Options) format {
+	if o.Schemas != nil {
+		return newRegistered(newPlain(o), o.Schemas)
+	}
+	return newPlain(o)
+}
+
+// newPlain is a format whose values are JSON.
+func newPlain(o *Options) format {
+	events := CloudEvents{Cluster: o.Cluster}
+	switch o.Format {
+	case FormatCloudEventsBinary:
+		return newBinary(events, o.Transport)
+	case FormatDebezium:
+		return debezium{cluster: o.Cluster, version: o.Version, transport: o.Transport}
+	case FormatObject:
+		return object{transport: o.Transport}
+	}
+	return newStructured(events, o.Transport)
+}
+
+// Text is a parsed template of a key or a header such as "{namespace}/{name}", in which the resource is in kubectl's
+// form. What the record does not have is nothing.
+type Text struct {
+	parts   template
+	cluster string
+}
+
+// NewText parses a template for the cluster.
+func NewText(text, cluster string) (*Text, error) {
+	parts, err := parseTemplate(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Text{parts, cluster}, nil
+}
+
+// NewKey parses a template of keys. All records of an object must have one key: so it has nothing that may change.
+func NewKey(text, cluster string) (*Text, error) {
+	t, err := NewText(text, cluster)
+	if err != nil {
+		return nil, err
+	}
+	if placeholder := t.parts.changing(); placeholder != "" {
+		return nil, fmt.Errorf("parse key template %q: {%s} can change, and an object's records would be in two partitions, in no order", text, placeholder)
+	}
+	return t, nil
+}
+
+// Append appends the record's text to dst.
+func (t *Text) Append(dst []byte, rec *change.Record) []byte {
+	for _, p := range t.parts {
+		switch p.placeholder {
+		case "":
+			dst = append(dst, p.literal...)
+		case "resource":
+			dst = rec.Stream.Resource.AppendString(dst)
+		default:
+			dst = append(dst, value(p.placeholder, t.cluster, rec)...)
+		}
+	}
+	return dst
+}
+
+// NamesObject says whether keys of the template tell the objects of a resource apart, so that a compacted topic keeps
+// each. "" is the key of the format.
+func NamesObject(template string) bool {
+	return template == "" || strings.Contains(template, "{namespace}/{name}") // no name has a slash in it
+}
+
+// Header is a header that every message has, but where its text is empty.
+type Header struct {
+	Name string
+	Text *Text
+}
+
+// structured is CloudEvents in structured mode.
+type structured struct {
+	events  CloudEvents
+	headers []sink.Header // of every message
+}
+
+// newStructured follows the Kafka protocol binding (CloudEvents 1.0.2, 3.3.1): the media type is a header. On NATS the
+// mode is told by the absence of attributes' headers.
+func newStructured(events CloudEvents, transport Transport) structured {
+	s := structured{events: events}
+	if transport == Kafka {
+		s.headers = []sink.Header{{Name: "content-type", Value: "application/cloudevents+json; charset=UTF-8"}}
+	}
+	return s
+}
+
+func (s structured) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
+	msg.Headers = s.headers
+	msg.Value = m.take(s.events.Append(m.buffer, m.texts.ID(), rec))
+	return nil
+}
+
+// takesActors is an error where the format has no place for who asked for a change: the formats of other projects say
+// what an object was and is.
+func takesActors(of format, rec *change.Record) error {
+	if _, events := of.(structured); events || rec.Op != change.Actor {
+		return nil
+	}
+	return &sink.RejectedError{Reason: "invalid", Err: errors.New("only format cloudevents has actors: choose it, or leave actors out")}
 }

@@ -7,7 +7,126 @@ import (
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
+
+// Subject is a parsed template of NATS subjects such as "k8s.{cluster}.{group}.{resource}.{namespace}.{name}".
+//
+// In each value '.' becomes '_', and any other byte outside [-a-zA-Z0-9] becomes "=XX" in upper-case hex, so that the
+// mapping is one to one and a value never spans tokens. The core group is "core"; a value that the record does not have
+// is "-"; an object that is really named so is "=2D". A label is that of the object as it is written; when it changes,
+// the object goes on under another subject.
+type Subject struct {
+	parts   template
+	cluster string
+}
+
+// NewSubject parses a template for the cluster. It returns an error for an unknown placeholder, an unclosed brace, and
+// text that no NATS subject can hold.
+func NewSubject(template, cluster string) (*Subject, error) {
+	parts, err := parseTemplate(template)
+	if err != nil {
+		return nil, err
+	}
+	s := &Subject{parts: parts, cluster: cluster}
+	for token := range strings.SplitSeq(s.Filter(), ".") {
+		if token == "" || strings.ContainsAny(token, " \t\r\n>") {
+			return nil, fmt.Errorf("parse subject template %q: token %q is empty or holds space or '>'", template, token)
+		}
+	}
+	return s, nil
+}
+
+// Of is the subject of the record.
+func (s *Subject) Of(rec *change.Record) string { return string(s.Append(make([]byte, 0, 96), rec)) }
+
+// Append appends the subject of the record to b.
+func (s *Subject) Append(b []byte, rec *change.Record) []byte {
+	for _, p := range s.parts {
+		if p.placeholder == "" {
+			b = append(b, p.literal...)
+			continue
+		}
+		b = appendToken(b, value(p.placeholder, s.cluster, rec))
+	}
+	return b
+}
+
+// StreamName is the template with the cluster's name in the place of "{cluster}", written as in a subject: no stream's
+// name has a dot.
+func StreamName(template, cluster string) string {
+	return strings.ReplaceAll(template, "{cluster}", string(appendToken(nil, cluster)))
+}
+
+// Misfit says why the newest message of each subject may not be what there is of an object; "" is that each object has
+// one subject, and no other has it. In later, resources may come that the template is for, too.
+func (s *Subject) Misfit(later bool) string {
+	if placeholder := s.parts.changing(); placeholder != "" {
+		return fmt.Sprintf("{%s} can change, so that an object would stay under its old subject as it was: leave it out", placeholder)
+	}
+	before, has := "", map[string]bool{}
+	for _, p := range s.parts {
+		switch {
+		case p.placeholder == "cluster":
+		case p.placeholder == "" && strings.Trim(p.literal, tokenText) != "":
+			before = ""
+		case p.placeholder != "" && before != "":
+			return fmt.Sprintf("{%s} and {%s} are in one token, so that objects may have the same: put a dot between them", before, p.placeholder)
+		case p.placeholder != "":
+			before, has[p.placeholder] = p.placeholder, true
+		}
+	}
+	if later && (!has["group"] || !has["resource"] && !has["kind"]) {
+		return "a resource that comes later may have the same subjects: have {group} and {resource} in them, or name the resources"
+	}
+	return ""
+}
+
+// tokenText is all that a value's token is made of.
+const tokenText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_="
+
+// Filter is the narrowest wildcard subject that covers every subject of the template.
+func (s *Subject) Filter() string {
+	var b strings.Builder
+	for _, p := range s.parts {
+		switch p.placeholder {
+		case "":
+			b.WriteString(p.literal)
+		case "cluster":
+			b.Write(appendToken(nil, s.cluster))
+		default:
+			b.WriteByte('*')
+		}
+	}
+	tokens := strings.Split(b.String(), ".")
+	for i, token := range tokens {
+		if strings.Contains(token, "*") { // a wildcard is a whole token
+			tokens[i] = "*"
+		}
+	}
+	return strings.Join(tokens, ".")
+}
+
+func appendToken(dst []byte, value string) []byte {
+	const hex = "0123456789ABCDEF"
+	switch value {
+	case "":
+		return append(dst, '-')
+	case "-": // a name that RBAC allows
+		return append(dst, "=2D"...)
+	}
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-':
+			dst = append(dst, c)
+		case c == '.':
+			dst = append(dst, '_')
+		default:
+			dst = append(dst, '=', hex[c>>4], hex[c&15])
+		}
+	}
+	return dst
+}
 
 // maxTopic is the length of the longest name of a topic (Kafka, org.apache.kafka.common.internals.Topic).
 const maxTopic = 249
@@ -159,4 +278,100 @@ func appendResource(dst []byte, res *change.Resource) []byte {
 		return dst
 	}
 	return appendTopic(append(dst, '.'), res.Group)
+}
+
+// placeholders are the names that a destination template may hold in braces, beside label:KEY.
+const placeholders = "cluster, group, version, kind, resource, namespace, name"
+
+// template is a parsed text with placeholders in braces.
+type template []part
+
+// part is literal text, or a placeholder.
+type part struct {
+	literal     string
+	placeholder string
+}
+
+func parseTemplate(text string) (template, error) {
+	var parts template
+	for rest := text; rest != ""; {
+		literal, after, found := strings.Cut(rest, "{")
+		if literal != "" {
+			parts = append(parts, part{literal: literal})
+		}
+		if !found {
+			break
+		}
+		name, next, closed := strings.Cut(after, "}")
+		if !closed {
+			return nil, fmt.Errorf("parse template %q: '{' without '}'", text)
+		}
+		if _, isLabel := labelKey(name); !isLabel && !strings.Contains(", "+placeholders+",", ", "+name+",") {
+			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s and label:KEY", text, name, placeholders)
+		}
+		parts = append(parts, part{placeholder: name})
+		rest = next
+	}
+	return parts, nil
+}
+
+// changing is a placeholder whose value may change for an object; "" is that there is none.
+func (t template) changing() string {
+	for _, p := range t {
+		if _, isLabel := labelKey(p.placeholder); isLabel || p.placeholder == "version" {
+			return p.placeholder
+		}
+	}
+	return ""
+}
+
+// value is what the record puts in a placeholder's place; "" is nothing.
+func value(placeholder, cluster string, rec *change.Record) string {
+	if key, found := labelKey(placeholder); found {
+		return label(key, rec)
+	}
+	res := &rec.Stream.Resource
+	switch placeholder {
+	case "cluster":
+		return cluster
+	case "group":
+		if res.Group == "" {
+			return "core"
+		}
+		return res.Group
+	case "version":
+		return res.Version
+	case "kind":
+		return res.Kind
+	case "resource":
+		return res.Name
+	case "namespace":
+		return namespace(rec)
+	}
+	return rec.Key.Name
+}
+
+// labelPrefix begins a placeholder of a label: {label:app.kubernetes.io/name}.
+const labelPrefix = "label:"
+
+// labelKey is the label that the placeholder names, false where it names none.
+func labelKey(placeholder string) (string, bool) {
+	key, found := strings.CutPrefix(placeholder, labelPrefix)
+	return key, found && key != ""
+}
+
+// label is the value of the object's label, "" where it has none. A delete whose last state nobody saw has the labels
+// of the last one that was delivered.
+func label(key string, rec *change.Record) string {
+	text := finalState(rec)
+	if !rec.Op.OfObject() || text == nil {
+		return ""
+	}
+	var proof scan.Proof
+	proof.Prove(text, "")
+	token := proof.Find("metadata", "labels", key)
+	if len(token) == 0 || token[0] != '"' {
+		return "" // of another form it is none that a selector would find
+	}
+	return string(scan.Text(token))
 }

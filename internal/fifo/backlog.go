@@ -7,6 +7,31 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
+// OldestOf is by the name of the stream when its oldest record was received that is neither delivered nor on disk.
+func (b *Backlog) OldestOf() map[string]time.Time {
+	oldest := map[string]time.Time{}
+	var last *change.Stream
+	note := func(rec *change.Record) {
+		if rec == nil || rec.Stream == nil || rec.Stream == last {
+			return
+		}
+		last = rec.Stream
+		name := last.String()
+		if known, is := oldest[name]; !is || rec.Received.Before(known) {
+			oldest[name] = rec.Received
+		}
+	}
+	for _, rec := range b.flight.records {
+		if b.flight.read == nil && !b.flight.onDisk(rec) {
+			note(rec)
+		}
+	}
+	for at := range b.queue.length {
+		note(b.queue.at(at).rec)
+	}
+	return oldest
+}
+
 // Backlog is everything that was pushed for one sink and that the sink does not have, as one state machine: a queue in
 // memory, a spool on disk before it, and before both what the sink is being given.
 //
@@ -365,3 +390,38 @@ func (b *Backlog) SpillNext(most Limit) (taken, back []*change.Record) {
 
 // Last is the record that was queued last, where it waits in its own place; nil where there is none.
 func (b *Backlog) Last() *change.Record { return b.queue.last() }
+
+// trigger is when what is in memory goes to disk: when there is no room, or the oldest record is too old. A queue that
+// keeps everything goes there until the disk is empty again.
+//
+// One that coalesces keeps in memory what waits, where it merges. On a trigger what is in it then goes to disk, in the
+// batches that save its positions, and what comes later merges in memory again, after it. A record that has left for
+// disk is one that the sink may have (I3): what comes later of its object supersedes nothing, and a delete of it is
+// told. What was merged away before is acknowledged, and its successor is on disk, or in line with its position not
+// saved.
+type trigger struct {
+	limit  int64  // bytes on disk; 0 is a backlog that never goes there
+	merges bool   // the queue coalesces
+	active bool   // what is queued goes to disk
+	newest uint64 // the Seq pushed last
+	until  uint64 // of a queue that coalesces: what was pushed up to it goes to disk
+}
+
+// pull begins to take what is queued to disk. It says whether that may be.
+func (t *trigger) pull() bool {
+	t.active = t.limit > 0
+	t.until = t.newest
+	return t.active
+}
+
+// release ends that.
+func (t *trigger) release() { t.active = false }
+
+// Levels are how much was pushed to a backlog and is not acknowledged.
+type Levels struct {
+	Records                  int   // in memory
+	Bytes                    int   // of the queue alone
+	SpoolRecords, SpoolBytes int64 // on disk; the bytes are those of the disk
+	// when the oldest record was received, about where it is on disk; zero where there is none
+	Oldest time.Time
+}

@@ -1,6 +1,12 @@
 package fifo
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+)
 
 // spool is the part of a backlog that is on disk, or on its way there. It comes before what is in memory: the listener
 // takes from memory only when everything on disk is delivered (I3).
@@ -101,3 +107,143 @@ func (s *spool) save(extent Spool) {
 	}
 	s.saved = extent
 }
+
+// flight is what the sink is being given: what was taken and is not acknowledged.
+type flight struct {
+	records []*change.Record
+	read    *reading            // nil where the records are from memory
+	ahead   map[uint64]struct{} // Seqs of records that were taken from memory and are on disk, or on their way there
+	unsaved int                 // of the records are not
+}
+
+// reading is what was read from disk.
+type reading struct {
+	cursor [2]uint64 // after it
+	amount amount    // of Main
+}
+
+// take begins to give the sink the records.
+func (f *flight) take(records []*change.Record, read *reading) {
+	f.records, f.read, f.unsaved = append(f.records[:0], records...), read, len(records)
+	if read != nil {
+		f.unsaved = 0
+	}
+}
+
+// onDisk says whether the record is not the tracker's any more, because it was read from disk or has gone there.
+func (f *flight) onDisk(rec *change.Record) bool {
+	_, ahead := f.ahead[rec.Seq]
+	return ahead || rec.Seq == 0
+}
+
+// isSaved says whether some of what was taken is on disk.
+func (f *flight) isSaved() bool { return f.read != nil || len(f.ahead) > 0 }
+
+// spill notes that the record goes to disk, too, and says where among those that were taken it is.
+func (f *flight) spill(rec *change.Record) (order uint64) {
+	f.ahead[rec.Seq] = struct{}{}
+	f.unsaved--
+	return uint64(slices.Index(f.records, rec))
+}
+
+// ack notes that the sink has the records. What a listener put in aside was never taken. What was cut or replaced on
+// its way has the Seq of what it was, and what is from disk has none.
+func (f *flight) ack(batch []*change.Record) {
+	for _, rec := range batch {
+		at := slices.IndexFunc(f.records, func(taken *change.Record) bool { return taken.Seq == rec.Seq })
+		switch {
+		case rec.Aside || at < 0:
+			continue
+		case at == 0: // as a rule
+			f.records = f.records[1:]
+		default:
+			f.records = slices.Delete(f.records, at, at+1)
+		}
+		if !f.onDisk(rec) {
+			f.unsaved--
+		}
+	}
+}
+
+// end forgets what was taken.
+func (f *flight) end() {
+	f.records, f.read, f.unsaved = f.records[:0], nil, 0
+	clear(f.ahead)
+}
+
+// Chunk is records that go to disk together, and are read as one batch.
+type Chunk struct {
+	Part    Part
+	Number  uint64
+	Records []*change.Record
+	Value   []byte // what the store makes of them
+	bytes   int    // of the records
+}
+
+// full says whether the chunk takes no further record.
+func (c *Chunk) full(most Limit) bool {
+	return c.bytes >= most.Bytes || len(c.Records) >= most.Records
+}
+
+// chunking are records that are to be in chunks.
+type chunking []chunked
+
+type chunked struct {
+	rec   *change.Record
+	part  Part
+	order uint64 // of its place among those of the part
+}
+
+// sort puts the records in the order of their places: what has taken the place of a snapshot's record stays within the
+// snapshot's frames.
+func (c chunking) sort() {
+	slices.SortStableFunc(c, func(a, b chunked) int { return cmp.Compare(a.order, b.order) })
+}
+
+// chunks puts the records in chunks of the part, each of which is one batch at most, with numbers from the next one on.
+func (c chunking) chunks(part Part, next uint64, most Limit) (chunks []Chunk) {
+	for _, one := range c {
+		if one.part != part {
+			continue
+		}
+		if len(chunks) == 0 || chunks[len(chunks)-1].full(most) {
+			chunks = append(chunks, Chunk{Part: part, Number: next + uint64(len(chunks))})
+		}
+		last := &chunks[len(chunks)-1]
+		last.Records = append(last.Records, one.rec)
+		last.bytes += one.rec.Size()
+	}
+	return chunks
+}
+
+// Part is one of the two queues that a spool is made of.
+type Part byte
+
+const (
+	// Ahead holds records that the sink was being given when they were spooled: it may have some of them. They come
+	// before all others, and are never more than one batch.
+	Ahead Part = iota
+	// Main holds the others.
+	Main
+)
+
+// Spool is the extent of what is on disk for one sink, by part. The zero value is an empty one.
+type Spool [2]Extent
+
+// Extent is one part of a spool.
+type Extent struct {
+	First, Next    uint64 // numbers of the oldest chunk, and of the one that comes
+	Bytes, Records int64  // on disk, after compression
+}
+
+// Bytes on disk, of both parts.
+func (s *Spool) Bytes() int64 { return s[Ahead].Bytes + s[Main].Bytes }
+
+// Records of both parts.
+func (s *Spool) Records() int64 { return s[Ahead].Records + s[Main].Records }
+
+// Empty says whether nothing is spooled.
+func (s *Spool) Empty() bool { return s[Ahead].First == s[Ahead].Next && s[Main].First == s[Main].Next }
+
+// amount is bytes on disk and records.
+type amount struct{ bytes, records int64 }

@@ -1,8 +1,16 @@
 package filter
 
 import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -62,4 +70,157 @@ func before(rec *change.Record) any {
 		return types.NewErr("%s: %v", unreadable, err)
 	}
 	return object
+}
+
+// part is an object in JSON, as a map of CEL's. Where an expression selects one of its fields, only that one is read.
+// For every other question all of it is decoded into the map that CEL makes itself. It is for one evaluation.
+type part struct {
+	proof *scan.Proof
+	place int           // of the object, in the proof
+	found []member      // what was asked for
+	steps int           // taken to find members
+	all   traits.Mapper // nil until it is needed
+}
+
+// member is a field of a part.
+type member struct {
+	name  types.String
+	value ref.Val // nil where there is none
+}
+
+// Find is how an expression gets at a field.
+func (p *part) Find(key ref.Val) (ref.Val, bool) {
+	name, named := key.(types.String)
+	if !named || p.all != nil || p.tired() {
+		return p.decoded().Find(key)
+	}
+	for i := range p.found {
+		if m := &p.found[i]; m.name == name {
+			return m.value, m.value != nil
+		}
+	}
+	value := p.read(name)
+	p.found = append(p.found, member{name, value})
+	return value, value != nil
+}
+
+// tired says that so much was looked for that a Go map is cheaper, in an expression that looks up each key of a list.
+func (p *part) tired() bool {
+	const steps = 4096
+	return p.steps > steps
+}
+
+// read is what an expression sees of a field; nil where there is none.
+func (p *part) read(name types.String) ref.Val {
+	found, there, steps := p.proof.At(p.place).Field(string(name))
+	if p.steps += steps + len(p.found); !there {
+		return nil
+	}
+	switch place := found.Place(); found.Byte() {
+	case '"':
+		return types.String(scan.Text(found.Skip()))
+	case '{':
+		return &part{proof: p.proof, place: place}
+	}
+	return types.DefaultTypeAdapter.NativeToValue(decode(found.Skip()))
+}
+
+// decode is the value of a proven text.
+func decode(text []byte) (value any) {
+	if err := json.Unmarshal(text, &value); err != nil {
+		panic(fmt.Sprintf("decode a part of an object that was found to be JSON: %T", err)) // CEL makes it an error
+	}
+	return value
+}
+
+func (p *part) decoded() traits.Mapper {
+	if p.all == nil {
+		whole := p.proof.At(p.place)
+		p.all = types.DefaultTypeAdapter.NativeToValue(decode(whole.Skip())).(traits.Mapper)
+	}
+	return p.all
+}
+
+// Contains, and all methods below, are those of the map that CEL makes itself.
+func (p *part) Contains(key ref.Val) ref.Val {
+	_, found := p.Find(key)
+	return types.Bool(found)
+}
+
+// Get returns an error for a key that is not there.
+func (p *part) Get(key ref.Val) ref.Val { return p.decoded().Get(key) }
+
+// Iterator walks over the keys.
+func (p *part) Iterator() traits.Iterator { return p.decoded().Iterator() }
+
+// Fold calls the folder for each key and value.
+func (p *part) Fold(f traits.Folder) { types.ToFoldableMap(p.decoded()).Fold(f) }
+
+// Size is the number of keys.
+func (p *part) Size() ref.Val { return p.decoded().Size() }
+
+// IsZeroValue says whether there is no key.
+func (p *part) IsZeroValue() bool { return p.decoded().Size() == types.IntZero }
+
+// Equal compares keys and values.
+func (p *part) Equal(other ref.Val) ref.Val { return p.decoded().Equal(other) }
+
+// ConvertToType is a type conversion of CEL.
+func (p *part) ConvertToType(t ref.Type) ref.Val { return p.decoded().ConvertToType(t) }
+
+// ConvertToNative makes a Go value.
+func (p *part) ConvertToNative(t reflect.Type) (any, error) { return p.decoded().ConvertToNative(t) }
+
+// Type is that of maps.
+func (p *part) Type() ref.Type { return types.MapType }
+
+// Value is the map in Go.
+func (p *part) Value() any { return p.decoded().Value() }
+
+// errQuoting stands for an error whose text may have values of the object in it.
+var errQuoting = errors.New("a function does not accept a value of this object; its message is left out, since it may quote the object")
+
+// constants are the texts of CEL's errors, or their beginnings, that quote nothing of an object.
+func constants() []string {
+	return []string{
+		"no such overload", "division by zero", "modulus by zero", "integer overflow", "unsigned integer overflow", "duration overflow",
+		"timestamp overflow", "index out of bounds", "index out of range", unreadable,
+	}
+}
+
+const (
+	noKey      = "no such key"
+	unreadable = "read the object as it was"
+)
+
+// withoutValues is the error of an evaluation without what it quotes of the object: it is logged, and a filter sees
+// values that are redacted later (I9). int("secret") would quote them, as most functions do.
+func withoutValues(err error, expression string) error {
+	var cancelled interpreter.EvalCancelledError
+	if errors.As(err, &cancelled) {
+		return err // CEL's own text
+	}
+	text := err.Error()
+	if key, found := strings.CutPrefix(text, noKey+": "); found {
+		if names(expression, key) {
+			return err
+		}
+		return errors.New(noKey)
+	}
+	for _, constant := range constants() {
+		if strings.HasPrefix(text, constant) {
+			return errors.New(constant)
+		}
+	}
+	return errQuoting
+}
+
+// names says whether the expression itself has the key, as a field or as a text; it may also come from the object.
+func names(expression, key string) bool {
+	for _, around := range []string{`"` + key + `"`, `'` + key + `'`, "." + key, "?" + key} {
+		if strings.Contains(expression, around) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,12 +2,323 @@ package listener
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/kubecdc/kubecdc/internal/chain"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
+
+// due is a record on its way into the sink, in the form that this sink is given, and its place in the batch.
+type due struct {
+	*change.Record
+	at int
+}
+
+// outgoing is a batch as it goes to the sink: its messages, which record each of them is of, and which are patches. One
+// goroutine uses it.
+type outgoing struct {
+	clusterUID string
+	encoder    Encoder
+	chain      *chain.Chain // nil where updates are whole objects
+	messages   []sink.Message
+	ends       []int // by record of the batch: how many messages it ends after
+}
+
+func newOutgoing(s *Sink, clusterUID string) *outgoing {
+	o := &outgoing{clusterUID: clusterUID, encoder: s.Encoder}
+	if s.Patches {
+		o.chain = chain.New()
+	}
+	return o
+}
+
+// encode makes the messages of the batch, up to the record whose format fails; a record may have several. The chain
+// says which of them are patches.
+func (o *outgoing) encode(ctx context.Context, todo []due) (messages []sink.Message, err error) {
+	batch := make([]*change.Record, len(todo))
+	for i := range batch {
+		batch[i] = todo[i].Record
+	}
+	if o.chain == nil {
+		return o.encodeAs(ctx, batch, asItIs)
+	}
+	o.chain.Begin()
+	return o.encodeAs(ctx, batch, o.chain.Next)
+}
+
+func asItIs(rec *change.Record) *change.Record { return rec }
+
+func (o *outgoing) encodeAs(ctx context.Context, batch []*change.Record, form func(*change.Record) *change.Record) (messages []sink.Message, err error) {
+	o.encoder.Reset()
+	o.messages, o.ends = o.messages[:0], o.ends[:0]
+	for _, rec := range batch {
+		if o.messages, err = o.encoder.Encode(ctx, o.messages, form(rec)); err != nil {
+			break
+		}
+		o.ends = append(o.ends, len(o.messages))
+	}
+	return o.messages, err
+}
+
+// messageOf is what the sink would be given of the record, never as a patch. Of one that cannot be encoded it is the id
+// alone.
+func (o *outgoing) messageOf(ctx context.Context, rec *change.Record) (*sink.Message, error) {
+	messages, err := o.encodeAs(ctx, []*change.Record{rec}, asItIs)
+	var rejected *sink.RejectedError
+	switch {
+	case err == nil:
+		return &messages[0], nil
+	case errors.As(err, &rejected):
+		return &sink.Message{ID: rec.ID(o.clusterUID).String()}, nil
+	}
+	return nil, err
+}
+
+// written tells the chain that the first n records of the batch are in the log, and no other.
+func (o *outgoing) written(n int) {
+	if o.chain != nil {
+		o.chain.Wrote(n)
+	}
+}
+
+// doubted tells the chain that nobody knows what is in the log.
+func (o *outgoing) doubted() {
+	if o.chain != nil {
+		o.chain.Break()
+	}
+}
+
+// encoded is how many records of the last batch have messages.
+func (o *outgoing) encoded() int { return len(o.ends) }
+
+// recordOf is the record that the message was made of, both as places in the last batch.
+func (o *outgoing) recordOf(message int) int {
+	return sort.Search(len(o.ends), func(i int) bool { return o.ends[i] > message })
+}
+
+// trimming takes from one record after the other what makes it too large for the sink, and remembers how far it has
+// come with the present one. One goroutine uses it.
+type trimming struct {
+	out      *outgoing
+	trims    []Trim
+	original *change.Record // as it came; nil is none
+	next     int            // in trims
+}
+
+// smaller takes the next thing away from a record that is too large. It returns nil where there is none.
+func (t *trimming) smaller(ctx context.Context, rec *change.Record) *change.Record {
+	t.begin(rec)
+	if bare := t.withoutBefore(ctx, rec); bare != nil {
+		return bare
+	}
+	if smaller := t.trim(rec); smaller != nil {
+		return smaller
+	}
+	return t.withoutState(rec)
+}
+
+func (t *trimming) begin(rec *change.Record) {
+	if !t.isOf(rec) {
+		t.original, t.next = rec, 0
+	}
+}
+
+// withoutState lets a delete go without the last state of its object, whatever speaks against that: it says all that
+// readers need of it, and else the object would be there for them for ever. It returns nil for any other record.
+func (t *trimming) withoutState(rec *change.Record) *change.Record {
+	if rec.Op != change.Deleted || rec.Object == nil && rec.Before == nil || rec.Remarks != nil && rec.Remarks.BeforeOmitted {
+		return nil
+	}
+	t.begin(rec)
+	return withRemarks(rec, func(m *change.Remarks) { m.BeforeOmitted = true })
+}
+
+// withoutBefore takes the state before away, where the message has one beside the object. Of a delete it may be all
+// that there is.
+func (t *trimming) withoutBefore(ctx context.Context, rec *change.Record) *change.Record {
+	if rec.Before == nil || rec.Op == change.Deleted {
+		return nil
+	}
+	whole, err := t.out.messageOf(ctx, rec)
+	if err != nil {
+		return nil
+	}
+	size := whole.Size()
+	bare := withRemarks(rec, func(m *change.Remarks) { m.BeforeOmitted = true })
+	bare.Before = nil
+	if message, err := t.out.messageOf(ctx, bare); err != nil || message.Size() >= size {
+		return nil // the format has no place for it
+	}
+	return bare
+}
+
+// withRemarks is a copy of the record with other remarks.
+func withRemarks(rec *change.Record, set func(*change.Remarks)) *change.Record {
+	remarked, remarks := *rec, change.Remarks{}
+	if rec.Remarks != nil {
+		remarks = *rec.Remarks
+	}
+	set(&remarks)
+	remarked.Remarks = &remarks
+	return &remarked
+}
+
+// trim makes the object smaller by the next cut that takes something away. It returns nil where there is none.
+func (t *trimming) trim(rec *change.Record) *change.Record {
+	for t.next < len(t.trims) {
+		cut := t.trims[t.next]
+		t.next++
+		object, err := cut.Cut(rec.Object)
+		if err != nil || len(object) >= len(rec.Object) {
+			continue // nothing is there, or it is no JSON: what does not fit is kept whole
+		}
+		smaller := withRemarks(rec, func(m *change.Remarks) { m.Trimmed = strings.TrimPrefix(m.Trimmed+","+cut.Path, ",") })
+		smaller.Object = object
+		return smaller
+	}
+	return nil
+}
+
+// whole is the record as it came, and forgets the cuts.
+func (t *trimming) whole(rec *change.Record) *change.Record {
+	if t.isOf(rec) {
+		rec = t.original
+	}
+	t.original, t.next = nil, 0
+	return rec
+}
+
+// isOf says whether the cuts are of the record. Those that were spooled all have a Seq of 0.
+func (t *trimming) isOf(rec *change.Record) bool {
+	original := t.original
+	return original != nil && original.Seq == rec.Seq && original.ID(t.out.clusterUID) == rec.ID(t.out.clusterUID)
+}
+
+// deadLetters are those of one sink, as its listener keeps them and gives them up. One goroutine uses them.
+type deadLetters struct {
+	sink     string
+	to       DeadLetters // nil keeps none
+	out      *outgoing
+	observer Observer
+}
+
+// keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
+// itself when there is space.
+func (d *deadLetters) keep(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
+	if d.to == nil {
+		return "", nil
+	}
+	attempt := func() error {
+		message, err := d.out.messageOf(ctx, rec) // whole, whatever was cut from it
+		if err == nil {
+			id, err = d.to.Keep(rec, message, rejected)
+		}
+		if err != nil {
+			d.observer.NotKept(d.sink, err)
+		}
+		return err
+	}
+	err = backoff.Retry(attempt, backoff.WithContext(RetryForever(), ctx))
+	if err == nil && id == "" {
+		d.observer.Dropped(d.sink)
+	}
+	return id, err
+}
+
+// settle finds out what became of letters that were on their way; the sink holds the events.
+func (d *deadLetters) settle(events ...string) error {
+	if d.to == nil {
+		return nil
+	}
+	held, end, err := d.to.Settle()
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		held(event)
+	}
+	return end()
+}
+
+// delivered gives up the letters of states that the sink has got whole.
+func (d *deadLetters) delivered(batch []*change.Record) {
+	letters, gives := d.to.(Obsolete)
+	if !gives {
+		return
+	}
+	for _, rec := range batch {
+		if !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
+			continue
+		}
+		id, err := letters.Delivered(rec)
+		if err != nil {
+			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
+		}
+		if id != "" || err != nil {
+			replayed := *rec
+			replayed.Replay = &change.Replay{Letter: id}
+			d.observer.Replayed(d.sink, &replayed, err)
+		}
+	}
+}
+
+// Observer is told what becomes of the records for a sink. Every field must be set; NopObserver has them all. The
+// callbacks are called from the pipeline's goroutines, sometimes under its locks: they return at once and call nothing
+// back.
+type Observer struct {
+	// Queued is told what a listener holds after that changed.
+	Queued func(sink string, backlog fifo.Levels)
+	// Opened is told that a sink is open, and how many records after its mark were found in its log.
+	Opened func(sink string, found int)
+	// Written is told of a batch that is durable, and how long Write took.
+	Written func(sink string, batch []*change.Record, took time.Duration)
+	// Failed is told of a sink's error; the listener opens the sink again.
+	Failed func(sink string, err error)
+	// Stopped is told of a sink's error that only a person can mend. The sink is opened again now and then; the others
+	// go on.
+	Stopped func(sink string, err error)
+	// Rejected is told of a record that the sink will never take, and why.
+	Rejected func(sink string, rec *change.Record, reason string, err error)
+	// Coalesced is told of records that newer ones of the same object have made superfluous.
+	Coalesced func(sink string, records int)
+	// NotKept is told why a dead letter could not be kept. It is tried again, and the sink waits for it.
+	NotKept func(sink string, err error)
+	// Dropped is told that a rejected record was not kept, since the sink's dead letters have reached their bound.
+	Dropped func(sink string)
+	// Trimmed is told of a durable record of which something was cut to make it fit; rec.Remarks say what.
+	Trimmed func(sink string, rec *change.Record)
+	// Committed is told that something is part of the saved state, and how long that took.
+	Committed func(took time.Duration)
+	// CommitFailed is told of a failed commit, which is tried again.
+	CommitFailed func(err error)
+	// Replayed is told of a dead letter that was sent again, nil, or why it was not.
+	Replayed func(sink string, rec *change.Record, err error)
+}
+
+// NopObserver is an Observer that ignores everything.
+func NopObserver() Observer {
+	return Observer{
+		Queued:    func(string, fifo.Levels) {},
+		Opened:    func(string, int) {},
+		Written:   func(string, []*change.Record, time.Duration) {},
+		Failed:    func(string, error) {},
+		Stopped:   func(string, error) {},
+		Rejected:  func(string, *change.Record, string, error) {},
+		Coalesced: func(string, int) {}, Committed: func(time.Duration) {}, CommitFailed: func(error) {},
+		NotKept:  func(string, error) {},
+		Dropped:  func(string) {},
+		Trimmed:  func(string, *change.Record) {},
+		Replayed: func(string, *change.Record, error) {},
+	}
+}
 
 // Sink is one destination and what it wants.
 type Sink struct {

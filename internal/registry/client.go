@@ -7,11 +7,83 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
+
+	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/typed"
 )
+
+// mostDecoders bounds how many schemas a reader keeps.
+const mostDecoders = 1000
+
+// Reader gives the messages of a log as they would be without a registry. What has no schema stays as it is.
+type Reader struct {
+	sink.Reader
+	client   *Client
+	decoders map[uint32]*typed.Decoder
+	value    []byte
+}
+
+// NewReader reads the log of the reader.
+func NewReader(of sink.Reader, client *Client) *Reader {
+	return &Reader{Reader: of, client: client, decoders: map[uint32]*typed.Decoder{}}
+}
+
+// Read is as in sink.Reader. It fails where the registry does not have a schema.
+func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error {
+	return r.Reader.Read(ctx, func(m *sink.Stored) error {
+		if err := r.plain(ctx, m); err != nil {
+			return fmt.Errorf("read %s: %w", m.Place, err)
+		}
+		return each(m)
+	})
+}
+
+// plain makes the message JSON.
+func (r *Reader) plain(ctx context.Context, m *sink.Stored) error {
+	if _, body, err := encode.SchemaID(m.Key); err == nil {
+		if m.Key, err = encode.ReadKey(body); err != nil {
+			return err
+		}
+	}
+	id, body, err := encode.SchemaID(m.Value)
+	if err != nil {
+		return nil
+	}
+	decoder, err := r.decoder(ctx, id)
+	if err != nil {
+		return err
+	}
+	r.value, err = decoder.Append(r.value[:0], body)
+	m.Value = r.value
+	return err
+}
+
+// decoder is the one of the schema with the id.
+func (r *Reader) decoder(ctx context.Context, id uint32) (*typed.Decoder, error) {
+	if known := r.decoders[id]; known != nil {
+		return known, nil
+	}
+	text, err := r.client.Schema(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	of, err := typed.ParseAvro(text)
+	if err != nil {
+		return nil, fmt.Errorf("schema %d: %w", id, err)
+	}
+	if len(r.decoders) >= mostDecoders {
+		clear(r.decoders)
+	}
+	r.decoders[id] = typed.NewDecoder(of)
+	return r.decoders[id], nil
+}
 
 // Login is how a registry is reached.
 type Login struct {
@@ -150,4 +222,67 @@ func (c *Client) SetCompatibility(ctx context.Context, subject, level string) er
 func isUnknown(err error) bool {
 	var response *sr.ResponseError
 	return errors.As(err, &response) && response.StatusCode == http.StatusNotFound && response.ErrorCode/100 == http.StatusNotFound
+}
+
+// Error is what a registry said, or that it said nothing.
+type Error struct {
+	Doing   string // with the subject
+	Err     error  // with the registry's words
+	Refused bool   // only a person can mend it
+	Away    bool   // whatever is asked, the answer would be the same
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("schema registry: %s: %v", e.Doing, e.Err) }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// maxWords bounds what is told of an answer.
+const maxWords = 500
+
+// explain makes an error of the client one that says what to do.
+func explain(doing string, err error) error {
+	var response *sr.ResponseError
+	if !errors.As(err, &response) {
+		var to *url.Error // with the address and, perhaps, a login in it
+		if errors.As(err, &to) {
+			err = to.Err
+		}
+		return &Error{Doing: doing, Err: fmt.Errorf("it does not answer: %w", err), Away: true}
+	}
+	words := response.Message
+	if words == "" {
+		words = strings.ToValidUTF8(string(response.Raw), "?")
+	}
+	if len(words) > maxWords {
+		words = strings.ToValidUTF8(words[:maxWords], "") + "..."
+	}
+	e := &Error{Doing: doing, Err: fmt.Errorf("status %d: %s", response.StatusCode, words)}
+	switch code := response.StatusCode; {
+	case code == http.StatusUnauthorized:
+		e.say("correct user, password or token in kafka.registry")
+	case code == http.StatusForbidden:
+		e.say("allow the exporter's user to read and to write the subject, or set register: false")
+	case code == http.StatusConflict:
+		e.say("the subject has versions that ours does not go with: give the topic another subject, or lower the subject's compatibility")
+	case code == http.StatusUnprocessableEntity:
+		e.say("look into the registry's log")
+	case code == http.StatusNotFound:
+		e.say("is kafka.registry.url the path of the API of Confluent's registry?")
+	default:
+		e.Away = code >= 500 || code == http.StatusTooManyRequests
+	}
+	return e
+}
+
+// say adds what a person can do.
+func (e *Error) say(remedy string) { e.Err, e.Refused = fmt.Errorf("%w: %s", e.Err, remedy), true }
+
+func isRefused(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Refused
+}
+
+func isAway(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Away
 }

@@ -1,6 +1,9 @@
 package schema
 
-import "github.com/kubecdc/kubecdc/internal/change"
+import (
+	"github.com/kubecdc/kubecdc/internal/audit"
+	"github.com/kubecdc/kubecdc/internal/change"
+)
 
 // cloudEvent is an event of CloudEvents 1.0 in its JSON format.
 func (b book) cloudEvent() definition {
@@ -137,4 +140,72 @@ func (b book) data() []any {
 
 func ofType(wanted func(change.Op) bool) definition {
 	return definition{"properties": definition{"type": types(wanted)}, "required": []string{"type"}}
+}
+
+// told is what an actor says: who sent a request that was answered with a state of the object.
+func (b book) told() definition {
+	user := func(what string) definition {
+		return described(b.fields("a user", definition{
+			"username": name(), "uid": name(), "groups": listOf(name()),
+		}, "username", "uid", "groups"), what)
+	}
+	return b.fields("who sent a request that was answered with a state of the object", definition{
+		"certainty":    described(definition{"enum": []audit.Certainty{audit.Proven, audit.Likely, audit.Possible}}, "that the request made the state"),
+		"op":           described(definition{"enum": []string{change.Added.String(), change.Updated.String(), change.Deleted.String()}}, "what the request did; a deletecollection deletes also what finalizers keep for now"),
+		"verb":         described(name(), "of the request: create, update, patch, delete or deletecollection"),
+		"subresource":  name(),
+		"auditID":      described(name(), "of the request; its sender may choose it"),
+		"user":         user("who is authenticated"),
+		"impersonated": user("as whom the user acts, if it is another one"),
+		"userAgent":    name(),
+		"sourceIPs":    described(listOf(name()), "as the API server has them: the last one is of the connection, and what comes before it the client may have made up (X-Forwarded-For)"),
+		"decision":     described(name(), "of the authorization"),
+		"reason":       described(name(), "of the decision"),
+		"code":         described(count(), "of the answer"),
+		"requested":    timestamp(),
+		"completed":    timestamp(),
+		"cut":          described(listOf(name()), "fields that were left out, since they are too large"),
+	}, "subresource", "impersonated", "auditID", "userAgent", "sourceIPs", "decision", "reason", "cut")
+}
+
+// begin is what a snapshot is about to do.
+func (b book) begin() definition {
+	return b.fields("a list is about to be compared with the inventory", definition{
+		"resourceVersion": described(version(), "of the list"),
+		"reason":          reasons(func(change.Reason) bool { return true }),
+		"limits":          b.limits(),
+	}, "limits")
+}
+
+// end is what a snapshot did.
+func (b book) end() definition {
+	return b.fields("a list was compared with the inventory", definition{
+		"resourceVersion": described(version(), "of the list"),
+		"reason":          reasons(func(change.Reason) bool { return true }),
+		"replaced":        described(count(), "objects that were new or changed"),
+		"deleted":         described(count(), "objects that were gone"),
+		"synced":          described(count(), "objects that were unchanged and sent again"),
+		"limits":          b.limits(),
+	}, "limits")
+}
+
+// limits say which objects a snapshot is of.
+func (b book) limits() definition {
+	return b.fields("a requested snapshot is of these objects only; missing if it is of all", definition{
+		"namespace": name(),
+		"name":      name(),
+		"selector":  described(name(), "of labels"),
+	}, "namespace", "name", "selector")
+}
+
+// gap is what a gap says: states of objects between two versions may be missing, or one object was refused by the sink.
+func (b book) gap() definition {
+	return b.fields("changes between two versions may be missing", definition{
+		"reason":          reasons(func(r change.Reason) bool { return r.Gap() || r == change.Policy }),
+		"lastDelivered":   described(definition{"type": "string"}, "the version that was delivered last; empty if nothing was delivered"),
+		"resourceVersion": described(version(), "the version from which on everything is delivered again"),
+		"since":           described(timestamp(), "when the stream was last known to be whole"),
+		"rejected":        described(name(), "why the record is not in the sink: too_large, invalid, filter, unreadable or redaction"),
+		"deadLetter":      described(name(), "the id of the dead letter that keeps the record"),
+	}, "since", "rejected", "deadLetter")
 }

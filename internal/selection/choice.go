@@ -1,19 +1,145 @@
 package selection
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
+
+// answers are what is said of the streams of one choice.
+type answers[T any] struct {
+	of       *Choice
+	byStream map[change.Stream]T
+}
+
+// Following answers of each stream what say does of the selected one, and follows the streams that come and go. It may
+// be asked from any goroutine. A stream that is over, and of which something is still on disk, has the names that its
+// resource can be configured by.
+func Following[T any](c *Current, say func(*Selected) T) func(*change.Stream) T {
+	var known atomic.Pointer[answers[T]]
+	return func(stream *change.Stream) T {
+		now, a := c.Chosen.Load(), known.Load()
+		if a == nil || a.of != now {
+			a = answersOf(now, say)
+			known.Store(a)
+		}
+		if answer, found := a.byStream[*stream]; found {
+			return answer
+		}
+		return say(&Selected{Stream: *stream, Names: PossibleNames(stream.Resource)})
+	}
+}
+
+func answersOf[T any](chosen *Choice, say func(*Selected) T) *answers[T] {
+	a := &answers[T]{of: chosen, byStream: map[change.Stream]T{}}
+	if chosen == nil {
+		return a
+	}
+	for i := range chosen.Streams {
+		a.byStream[chosen.Streams[i].Stream] = say(&chosen.Streams[i])
+	}
+	return a
+}
+
+// PossibleNames are those that a configuration can have for the resource, the narrowest first.
+func PossibleNames(resource change.Resource) []string {
+	names := []string{resource.String(), "*"}
+	if resource.Group != "" {
+		names = []string{resource.String(), "*." + resource.Group, "*"}
+	}
+	return names
+}
+
+// ByResource finds the streams of a resource, as kubectl names it, and follows those that come and go. It may be asked
+// from any goroutine.
+func ByResource(c *Current) func(resource string) []*Selected {
+	return by(c, func(s *Selected) string { return s.Stream.Resource.String() })
+}
+
+// by finds the streams of which the key is true, and follows those that come and go.
+func by[K comparable](c *Current, keyOf func(*Selected) K) func(K) []*Selected {
+	type streams struct {
+		of    *Choice
+		byKey map[K][]*Selected
+	}
+	var known atomic.Pointer[streams]
+	return func(key K) []*Selected {
+		now, a := c.Chosen.Load(), known.Load()
+		if a == nil || a.of != now {
+			a = &streams{now, map[K][]*Selected{}}
+			if now == nil {
+				return nil
+			}
+			for i := range now.Streams {
+				s := &now.Streams[i]
+				a.byKey[keyOf(s)] = append(a.byKey[keyOf(s)], s)
+			}
+			known.Store(a)
+		}
+		return a.byKey[key]
+	}
+}
+
+// Current is what is streamed of a cluster now. It may be asked from any goroutine.
+type Current struct {
+	discovery *source.Discovery
+	// Chosen is replaced as a whole when streams come and go.
+	Chosen atomic.Pointer[Choice]
+}
+
+// Streams are those that are streamed now.
+func (c *Current) Streams() []Selected {
+	if chosen := c.Chosen.Load(); chosen != nil {
+		return chosen.Streams
+	}
+	return nil
+}
+
+// Resolve finds the streams that the configured resources stand for now. Every name that fails is in the error, and
+// what can be found is found all the same.
+func (c *Current) Resolve(ctx context.Context, server *rest.Config, resources []config.Resource) (*source.Catalog, error) {
+	var err error
+	if c.discovery, err = source.NewDiscovery(server); err != nil {
+		return nil, err
+	}
+	catalog, err := c.discovery.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen, errs := Choose(catalog, resources)
+	c.Chosen.Store(chosen)
+	for i := range errs {
+		errs[i] = explain(server.Host, errs[i])
+	}
+	return catalog, usage.Several("resources", errs...)
+}
+
+// explain tells a wrong name, which is the user's, from a server that does not answer.
+func explain(host string, err error) error {
+	var unknown *source.UnknownResourceError
+	var unwatchable *source.UnwatchableError
+	switch {
+	case err == nil, usage.Is(err):
+		return err
+	case errors.As(err, &unknown) && unknown.Cause != nil:
+		return source.ExplainServerError(host, err)
+	case errors.As(err, &unknown), errors.As(err, &unwatchable):
+		return usage.Wrap(err)
+	}
+	return source.ExplainServerError(host, err)
+}
 
 // Choice is what the configuration chooses of what an API server serves at one moment.
 type Choice struct {

@@ -1,13 +1,18 @@
 package shape
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/filter"
+	"github.com/kubecdc/kubecdc/internal/involved"
 	"github.com/kubecdc/kubecdc/internal/scan"
 	"github.com/kubecdc/kubecdc/internal/transform"
 )
@@ -183,4 +188,286 @@ func identity(rec *change.Record) []byte {
 		panic(fmt.Sprintf("write the identity of an object: %v", err))
 	}
 	return text
+}
+
+// Part is the Shape of some of a stream's objects.
+type Part struct {
+	Takes   func(namespace string) bool
+	Matches func(Labels) bool // nil is any labels
+	Shape   *Shape            // nil leaves records as they are
+}
+
+// Labels is one label of an object, by its key.
+type Labels func(key string) (value string, found bool)
+
+// Of is the Shape that gives each record that of the first part which takes its object. The last part takes all that no
+// other does.
+func Of(parts ...Part) *Shape {
+	s := &Shape{parts: parts}
+	for i := range parts {
+		if made := parts[i].Shape; made != nil && made.rules != nil {
+			made.again = made.rules.Again()
+		}
+	}
+	return s
+}
+
+// applyPart finds the part of the record's object. An object whose labels nobody knows goes on if it may be of a part
+// that lets it.
+func (s *Shape) applyPart(rec *change.Record) {
+	possible := s.possible(rec.Key.Namespace)
+	if rec.Object == nil || rec.Withheld != "" {
+		for _, part := range possible {
+			if part.Shape == nil || part.Shape.wants(rec) {
+				return
+			}
+		}
+		possible[0].Shape.Apply(rec)
+		return
+	}
+	if part := partOf(possible, rec.Object); part.Shape != nil {
+		part.Shape.Apply(rec)
+		part.Shape.cutBefore(rec)
+	}
+}
+
+// possible are the parts that the objects of a namespace may be of, at least one.
+func (s *Shape) possible(namespace string) (possible []Part) {
+	last := len(s.parts) - 1
+	for _, part := range s.parts[:last] {
+		if part.Takes(namespace) {
+			if possible = append(possible, part); part.Matches == nil {
+				return possible
+			}
+		}
+	}
+	return append(possible, s.parts[last])
+}
+
+// partOf is that of the object. What cannot be read has no labels, and goes through rules, which leave its identity
+// alone (I9).
+func partOf(possible []Part, object []byte) *Part {
+	last := &possible[len(possible)-1]
+	if len(possible) == 1 {
+		return last
+	}
+	var proof scan.Proof
+	proof.Prove(object, "")
+	labels := func(key string) (string, bool) {
+		token := proof.Find("metadata", "labels", key)
+		if len(token) == 0 || token[0] != '"' {
+			return "", false
+		}
+		return string(scan.Text(token)), true
+	}
+	for i := range possible {
+		part := &possible[i]
+		if proof.Whole() && (part.Matches == nil || part.Matches(labels)) || !proof.Whole() && part.Shape != nil && part.Shape.rules != nil {
+			return part
+		}
+	}
+	return last
+}
+
+// cutBefore cuts the object as it was, since it may have been of another part then.
+func (s *Shape) cutBefore(rec *change.Record) {
+	if rec.Before == nil || s.again == nil {
+		return
+	}
+	cut, err := s.again.Apply(nil, rec.Before, owner(rec))
+	if err != nil {
+		s.failed(rec, fmt.Errorf("the object as it was: %w", err))
+	}
+	rec.Before = cut
+}
+
+// Entry has rules of some of a stream's objects.
+type Entry struct {
+	Rules transform.Rules
+	For   string                      // tells apart what it is for; "" is everything
+	Takes func(namespace string) bool // nil takes all
+}
+
+// Narrowed is the record as the Options of one sink leave it, which see only what those of its resource have left. The
+// record, which other sinks share, stays as it is. Its id, key and version are those of the change, whatever the sink
+// leaves out (I8).
+func (s *Shape) Narrowed(rec *change.Record) *change.Record {
+	if !rec.Op.OfObject() {
+		return rec
+	}
+	narrowed := *rec
+	if s.Apply(&narrowed); narrowed.Filtered || s.rules == nil {
+		return &narrowed
+	}
+	if rec.Withheld != "" && rec.Object != nil { // a person looks at it
+		narrowed.Object = s.cut(rec, rec.Object, identity(rec))
+	}
+	if rec.Before != nil {
+		narrowed.Before = s.cut(rec, rec.Before, nil)
+	}
+	narrowed.Involved = involved.Narrow(&rec.Stream.Resource, narrowed.Object, rec.Involved, func(of involved.Kind, key change.Key, object []byte) ([]byte, error) {
+		return s.rules.Apply(nil, object, transform.Owner{Group: of.Group, Kind: of.Kind, Namespace: key.Namespace, Name: key.Name})
+	})
+	return &narrowed
+}
+
+// cut is one object of the record by the rules alone; or the other one, where that fails.
+func (s *Shape) cut(rec *change.Record, object, otherwise []byte) []byte {
+	w := s.prove(object)
+	defer s.release(w)
+	cut, err := w.rules.Apply(object, &w.proof, owner(rec))
+	if err != nil {
+		s.failed(rec, fmt.Errorf("what a sink leaves out: %w", err))
+		return otherwise
+	}
+	return cut
+}
+
+// Today is how the objects of a stream are cut and redacted now. What was put on disk by other rules goes through it
+// before it goes out or is shown (I9).
+type Today struct {
+	// Form tells the rules apart, and the key of the hashes, which cannot be read out of it.
+	Form string
+	// Changes says that records may say what changed.
+	Changes bool
+	// Actors says that records may name who changed the object.
+	Actors bool
+	// Involved says that records of Events may tell of the object that they are about.
+	Involved bool
+	rules    []part // one after the other
+}
+
+// part are rules of some of the objects.
+type part struct {
+	*transform.Transform
+	takes func(namespace string) bool // nil takes all
+}
+
+// NewToday is for rules with everything in them that is cut, also that which is cut from every object unless it is
+// kept. A sink's own rules come after those of the resource.
+func NewToday(rules transform.Rules, key transform.Key, sinks ...transform.Rules) (*Today, error) {
+	return NewTodayOf([]Entry{{Rules: rules}}, key, sinks...)
+}
+
+// NewTodayOf is for rules that depend on the object. Those count of all entries of its namespace: which labels it had
+// before other rules cut them, nobody knows.
+func NewTodayOf(entries []Entry, key transform.Key, sinks ...transform.Rules) (*Today, error) {
+	t := &Today{}
+	var all []byte
+	var rules []transform.Rules
+	for _, rules := range sinks {
+		entries = append(entries[:len(entries):len(entries)], Entry{Rules: rules})
+	}
+	for _, e := range entries {
+		text, err := json.Marshal(e.Rules)
+		if err != nil {
+			return nil, fmt.Errorf("describe what is cut and redacted: %w", err)
+		}
+		all, rules = append(append(all, e.For...), text...), append(rules, e.Rules)
+		if e.Rules.Empty() {
+			continue
+		}
+		made, err := transform.New(e.Rules, key)
+		if err != nil {
+			return nil, err
+		}
+		t.rules = append(t.rules, part{made, e.Takes})
+	}
+	t.Form = digest(all) + "." + digest(key.Form(rules...))
+	return t, nil
+}
+
+// Involving adds to the form by which rules Events tell of the objects that they are about.
+func (t *Today) Involving(rules []byte) {
+	_, key, _ := strings.Cut(t.Form, ".")
+	t.Involved, t.Form = true, digest(append(rules, t.Form...))+"."+key
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}
+
+// Reshape brings the record's objects, which were shaped by the rules of the form, into today's; "" is a form that is
+// not known. Hashes that were made with today's key stay. After an error the objects are as they were.
+func (t *Today) Reshape(rec *change.Record, form string) error {
+	if !t.Actors {
+		rec.Actor = nil
+	}
+	if !t.Involved || form != t.Form {
+		rec.Involved = nil
+	}
+	if !t.Changes || form != t.Form { // a pointer may name what is cut now (I9)
+		rec.Changed, rec.ChangedCut = nil, false
+	}
+	if form == t.Form {
+		return nil
+	}
+	_, key, known := strings.Cut(form, ".")
+	again := known && strings.HasSuffix(t.Form, "."+key)
+	shaped := [2][]byte{rec.Object, rec.Before}
+	for _, rules := range t.rulesOf(rec.Key.Namespace) {
+		if again {
+			rules = rules.Again()
+		}
+		for i, object := range shaped {
+			if object == nil {
+				continue
+			}
+			var err error
+			if shaped[i], err = rules.Apply(nil, object, owner(rec)); err != nil {
+				return err
+			}
+		}
+	}
+	rec.Object, rec.Before = shaped[0], shaped[1]
+	return nil
+}
+
+// rulesOf are those of the namespace's objects: all, where it is of none of the entries now.
+func (t *Today) rulesOf(namespace string) (rules []*transform.Transform) {
+	takes := func(p part) bool { return p.takes != nil && p.takes(namespace) }
+	some := slices.ContainsFunc(t.rules, takes)
+	for _, p := range t.rules {
+		if p.takes == nil || !some || takes(p) {
+			rules = append(rules, p.Transform)
+		}
+	}
+	return rules
+}
+
+// Ignored are the parts of an object whose changes alone are not worth telling. It is for one goroutine at a time.
+type Ignored struct {
+	worker *transform.Worker
+	proof  scan.Proof
+}
+
+// NewIgnored parses the paths. What changes with every update is always among them.
+func NewIgnored(paths []string) (*Ignored, error) {
+	for _, path := range paths {
+		if _, err := transform.Steps(path); err != nil {
+			return nil, err
+		}
+	}
+	always := []string{".metadata.resourceVersion", ".metadata.managedFields"}
+	made, err := transform.New(transform.Rules{Drop: append(always, paths...)}, transform.Key{Secret: []byte("nothing is hashed")})
+	if err != nil {
+		return nil, err
+	}
+	return &Ignored{worker: made.Pruned().Worker()}, nil
+}
+
+// Hide says whether the record's object differs from that before in ignored parts alone. What cannot be compared
+// differs.
+func (i *Ignored) Hide(rec *change.Record) bool {
+	defer i.proof.Forget()
+	var left [2][]byte
+	for at, object := range [2][]byte{rec.Before, rec.Object} {
+		i.proof.Prove(object, "")
+		var err error
+		if left[at], err = i.worker.Apply(object, &i.proof, transform.Owner{}); err != nil {
+			return false
+		}
+	}
+	return bytes.Equal(left[0], left[1])
 }

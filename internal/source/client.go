@@ -4,20 +4,60 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
+
+// knocks is how often all streams together try a server that nobody reaches: once it answers, each of them goes on at
+// once. Were it left to the Reflector's backoff, which grows for as long as the outage lasts, each would wait as long
+// again.
+const knocks = 250 * time.Millisecond
+
+// outageTime is how long an outage lasts until it is told again.
+const outageTime = 10 * time.Second
+
+// isUnreachable says that the server has not answered at all.
+func isUnreachable(err error) bool {
+	var op *net.OpError
+	var late interface{ Timeout() bool }
+	return errors.As(err, &op) || errors.As(err, &late) && late.Timeout() || utilnet.IsProbableEOF(err)
+}
+
+// awaitAnswer returns once the server answers anything, or with an error after outageTime. All streams wait for the
+// same answer.
+func (c *Client) awaitAnswer(ctx context.Context) error {
+	_, err := c.reached.get(ctx, freshness{}, func(ctx context.Context) (struct{}, error) {
+		ctx, cancel := context.WithTimeout(ctx, outageTime)
+		defer cancel()
+		return struct{}{}, backoff.Retry(func() error {
+			err := c.rest.Get().AbsPath("/livez").MaxRetries(0).Do(ctx).Error()
+			if isUnreachable(err) {
+				return err
+			}
+			return nil // it may well say that it is not well, or that this is forbidden
+		}, backoff.WithContext(backoff.NewConstantBackOff(knocks), ctx))
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the API server to answer: %w", err)
+	}
+	return nil
+}
 
 // Selection is what of a resource is wanted. The API server does the selecting.
 type Selection struct {
@@ -213,4 +253,140 @@ type definition struct {
 func (d *Definitions) Generation(resource change.Resource) (generation int64, found bool) {
 	one, found := d.byName[resource.String()]
 	return one.generation, found
+}
+
+// maxAge is how old an answer of the server may be that serves again: thousands of streams that begin together would
+// ask the same question thousands of times.
+const maxAge = time.Second
+
+// shared is a question that all streams ask the server. One request at a time is under way, and serves everybody who
+// waits for it or comes soon after.
+type shared[T any] struct {
+	mu     sync.Mutex
+	flight *flight[T] // the newest request; nil before the first one
+}
+
+// freshness says which requests' answers are wanted.
+type freshness struct {
+	since  time.Time // they began later
+	maxAge time.Duration
+}
+
+// has says whether a request that began then is one of them now.
+func (f freshness) has(began time.Time) bool {
+	return began.After(f.since) && time.Since(began) <= f.maxAge
+}
+
+// flight is one request and its answer.
+type flight[T any] struct {
+	began  time.Time
+	done   chan struct{} // closed when the following are known
+	answer T
+	err    error
+	called bool // off, with who asked
+}
+
+// get returns an answer that is fresh. ask is the request.
+func (q *shared[T]) get(ctx context.Context, fresh freshness, ask func(context.Context) (T, error)) (answer T, err error) {
+	for {
+		f, mine := q.join(fresh)
+		if mine {
+			f.answer, f.err = ask(ctx)
+			f.called = f.err != nil && ctx.Err() != nil
+			close(f.done)
+			return f.answer, f.err
+		}
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return answer, context.Cause(ctx)
+		}
+		if !f.called && f.began.After(fresh.since) {
+			return f.answer, f.err
+		}
+	}
+}
+
+// join returns the request to wait for, or a new one, which is the caller's to make.
+func (q *shared[T]) join(fresh freshness) (f *flight[T], mine bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.flight != nil && q.flight.serves(fresh) {
+		return q.flight, false
+	}
+	q.flight = &flight[T]{began: time.Now(), done: make(chan struct{})}
+	return q.flight, true
+}
+
+// serves says whether the request is worth waiting for. A failure serves those alone who waited for it.
+func (f *flight[T]) serves(fresh freshness) bool {
+	select {
+	case <-f.done:
+		return f.err == nil && fresh.has(f.began)
+	default:
+		return true
+	}
+}
+
+const (
+	// minAhead is what a quiet connection costs.
+	minAhead = 8 << 10
+	// maxAhead is the most that is asked of a connection at once, and that is in memory of a watch that stands still.
+	// TLS asks for 32 KiB; the kernel's work for each answer, and waiting for the next, cost more than to copy the
+	// bytes once more.
+	maxAhead = 512 << 10
+)
+
+// dialFunc opens connections, as rest.Config.Dial.
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// aheadDialer returns one whose connections are read ahead. dial opens them; nil is client-go's own way.
+func aheadDialer(dial dialFunc) dialFunc {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &aheadConn{Conn: conn, buf: make([]byte, minAhead)}, nil
+	}
+}
+
+// aheadConn is a connection that takes all that is there, as far as it has room, and hands it out piece by piece. Its
+// room grows while it is filled, and shrinks while little comes. Read is for one goroutine at a time.
+type aheadConn struct {
+	net.Conn
+	buf  []byte // for the next read
+	held []byte // what was read and is not handed out yet
+	err  error  // of the last read, due when held is used up
+}
+
+// Read is net.Conn's. As of a bare connection, it blocks only while nothing is there.
+func (c *aheadConn) Read(p []byte) (int, error) {
+	if len(c.held) == 0 && c.err == nil {
+		c.fill()
+	}
+	if len(c.held) == 0 {
+		err := c.err
+		c.err = nil // a deadline may be set anew
+		return 0, err
+	}
+	n := copy(p, c.held)
+	c.held = c.held[n:]
+	return n, nil
+}
+
+// fill reads once, and makes the room for the next time. It may block for hours, so nothing else stays in memory.
+func (c *aheadConn) fill() {
+	c.held = nil
+	n, err := c.Conn.Read(c.buf)
+	c.held, c.err = c.buf[:n], err
+	switch size := len(c.buf); {
+	case n == size && size < maxAhead:
+		c.buf = make([]byte, 2*size)
+	case n < size/32 && size > minAhead:
+		c.buf = make([]byte, size/2)
+	}
 }

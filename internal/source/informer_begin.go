@@ -1,15 +1,146 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
+
+// Watches of core Events get no bookmarks, since the API server does not cache them, so the position of a quiet stream
+// would stay until the server has forgotten it. It moves by two proofs together: a watch was silent from its begin to
+// its orderly end, and a list after it is what the sinks were told. The silence alone might be that of an API server
+// that is cut off from etcd, the list alone does not show what was made and deleted. Then it is the version that the
+// server had when the watch began.
+
+// moveQuiet moves the positions of a stream that was silent, where it is proven that it is quiet.
+func (i *Informer) moveQuiet(ctx context.Context) error {
+	version := i.silence.take()
+	if version == "" || change.CompareVersions(version, i.brought) <= 0 {
+		return nil
+	}
+	i.turns.take()
+	compares := i.compares()
+	i.turns.give()
+	if compares || !i.isUnchanged(ctx, version) {
+		return ctx.Err()
+	}
+	i.turns.take()
+	defer i.turns.give()
+	i.brings(version)
+	i.bookmark(strings.Clone(version))
+	return nil
+}
+
+// isUnchanged says whether a list of now, which is at least of the version, is what each sink was told. What fails
+// proves nothing, and the next watch tells of it.
+func (i *Informer) isUnchanged(ctx context.Context, version string) bool {
+	p, start, last := page{limit: pageSize}, "", ""
+	keys := map[string]struct{}{}
+	for {
+		meta, err := i.origin.collection.list(ctx, p, func(object frame.Object) error {
+			key := change.Key{Namespace: object.Namespace, Name: object.Name}
+			if last = key.String(); last <= start {
+				return errUnsorted
+			}
+			keys[last] = struct{}{}
+			for _, seat := range i.seats {
+				row, err := seat.Newest(checkpoint.Object{Resource: i.way.Resource, Key: key})
+				if err != nil || !row.Exists() || row.UID != object.UID || row.At.Version != object.ResourceVersion {
+					return errChanged
+				}
+			}
+			return nil
+		})
+		if err != nil || change.CompareVersions(meta.ResourceVersion, version) < 0 {
+			return false
+		}
+		upTo := last
+		if meta.Continue == "" {
+			upTo = ""
+		}
+		for _, seat := range i.seats {
+			for key, err := range seat.Has(i.way.Resource, string(i.way.Scope), start, upTo) {
+				if err != nil {
+					return false
+				}
+				if _, listed := keys[key.String()]; listed {
+					continue
+				}
+				if row, err := seat.Newest(checkpoint.Object{Resource: i.way.Resource, Key: key}); err != nil || row.Exists() {
+					return false
+				}
+			}
+		}
+		p.exactly, p.token = meta.ResourceVersion, meta.Continue
+		if start = last; p.token == "" {
+			return true
+		}
+		clear(keys)
+	}
+}
+
+// retireFor tells the sink that nothing of the stream exists.
+func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version string) error {
+	is := seat.Known(&i.way)
+	at, newest := is.From, is.History
+	if newest == 0 {
+		return nil
+	}
+	var err error
+	if i.epoch, err = i.Histories.EpochOf(newest); err != nil { // which is that of what was delivered (I8)
+		return err
+	}
+	version = cmp.Or(version, at.Version, "0")
+	asOf := checkpoint.Point{History: newest, Version: version}
+	snapshot := &change.Snapshot{
+		ID: seat.PartID(version), Reason: change.Removed, From: at.Version,
+		ResourceVersion: version, Epoch: change.ClusterOf(i.epoch), Sinks: []string{seat.Name},
+	}
+	frame := func(op change.Op) {
+		i.tellBeside(seat, i.framing(op, snapshot, i.way.Scope))
+	}
+	begun := false
+	for key, err := range seat.Has(i.way.Resource, string(i.way.Scope), "", "") {
+		if err != nil {
+			return err
+		}
+		of := checkpoint.Object{Resource: i.way.Resource, Key: key}
+		last, err := seat.Newest(of)
+		if err != nil {
+			return err
+		}
+		if !last.Exists() {
+			continue
+		}
+		if _, err := seat.Below(ctx, mostAhead); err != nil {
+			return err
+		}
+		if !begun {
+			begun = true
+			i.Observer.Reconciling(*i.stream, snapshot)
+			frame(change.Gap)
+			frame(change.SnapshotBegin)
+		}
+		gone, err := i.endOf(seat, missed{of, last, asOf, snapshot})
+		if err != nil {
+			return err
+		}
+		snapshot.Counts.Deleted++
+		seat.Tell(gone, listener.Deleted(of, i.way.Scope, last, asOf))
+	}
+	frame(change.SnapshotEnd)
+	i.Observer.Reconciled(*i.stream, snapshot)
+	seat.Over(&i.way, i.stream)
+	return nil
+}
 
 // begin has the sinks go on with the watch that is about to be opened, and returns where that begins, which is the
 // lowest of their positions (rule lowest).

@@ -3,7 +3,20 @@ package source
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -76,4 +89,363 @@ func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record)
 			return meta.ResourceVersion, nil
 		}
 	}
+}
+
+// origin is what one stream knows of the API server: whose history it speaks of, where it stands, and what its answers
+// are worth.
+type origin struct {
+	collection collection
+	trust      trust
+	versions   versions
+	unsorted   atomic.Bool // its lists are not in the inventory's order
+
+	version string // where it stood when it was asked last
+	asked   time.Time
+	watched string // where it stood when the last watch began that worked
+}
+
+// cluster is the uid of the cluster that the server serves, as of a question after since.
+func (o *origin) cluster(ctx context.Context, since time.Time) (string, error) {
+	uid, err := o.collection.client.clusterUID(ctx, since)
+	if err != nil {
+		return "", fmt.Errorf("ask the server which cluster it serves: %w", err)
+	}
+	return uid, nil
+}
+
+// refutes asks for the one object that is known best at exactly the position. An etcd that was restored and has
+// overtaken the position since has it at an older version, or at one that was never delivered. It never says so of the
+// same history; where the server no longer has the version, or the object was not touched since the restored one, it
+// cannot tell, and the next resync finds what differs.
+func (o *origin) refutes(ctx context.Context, position string, p proof) bool {
+	if p.version == "" {
+		return false
+	}
+	object, found, version, err := o.collection.look(ctx, p.key, position)
+	if err != nil {
+		return false // whatever follows fails, too, or is gone
+	}
+	o.trust.suspect.Store(false)
+	return version == position && !p.holds(&object, found) // a server that does not list at exactly the version proves nothing
+}
+
+// present is where the server stands, by a list of one object.
+func (o *origin) present(ctx context.Context) (string, error) {
+	if fresh := (freshness{o.trust.asked(), o.collection.client.maxAge}); fresh.has(o.asked) {
+		return o.version, nil
+	}
+	return o.ask(ctx, o.collection)
+}
+
+// watchable is where the server stands, once it serves watches from there. It builds the cache that does so when it is
+// first asked for a custom resource, and a watch from an earlier version is refused: a first start would begin with a
+// gap. It says that it is at it (429, KEP-4568) where the list has a field selector; without one etcd answers.
+func (o *origin) watchable(ctx context.Context) (version string, err error) {
+	cached := o.collection
+	cached.selection = cached.selection.cached()
+	err = backoff.Retry(func() error {
+		if version, err = o.ask(ctx, cached); err == nil || apierrors.IsTooManyRequests(err) {
+			return err
+		}
+		return backoff.Permanent(err)
+	}, backoff.WithContext(cacheBackoff(), ctx))
+	if apierrors.IsBadRequest(err) { // an aggregated API server that has no such selector
+		return o.present(ctx)
+	}
+	return version, err
+}
+
+// cacheBackoff is for a server that builds a cache: some 100 ms. Where it takes much longer, others have their turn.
+func cacheBackoff() backoff.BackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxElapsedTime(2*time.Second))
+}
+
+// ask asks where the server stands, and remembers it.
+func (o *origin) ask(ctx context.Context, of collection) (string, error) {
+	asked := time.Now()
+	version, err := o.askVersion(ctx, of)
+	if version != "" {
+		o.version, o.asked = version, asked
+	}
+	return version, err
+}
+
+// askVersion asks the server, whatever it said before.
+func (o *origin) askVersion(ctx context.Context, of collection) (string, error) {
+	var first *frame.Object
+	meta, err := of.list(ctx, page{limit: 1}, func(object frame.Object) error { first = &object; return nil })
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("ask the server for the version of %s: %w", o.collection.stream, err)
+	case !change.IsVersion(meta.ResourceVersion):
+		return "", o.versions.unordered("its list has the resourceVersion %.40q", meta.ResourceVersion)
+	case first != nil:
+		err = o.versions.check(first, meta.ResourceVersion)
+	}
+	return meta.ResourceVersion, err
+}
+
+// trust is what a server's answers are worth after the end of a watch, and after a failure: another one may answer
+// from then on. It is for any goroutine. The zero value trusts.
+type trust struct {
+	suspect atomic.Bool               // something failed since the proof was asked for
+	since   atomic.Pointer[time.Time] // answers to earlier questions say nothing; nil before the first
+}
+
+// doubt notes that something failed: what the server said before may be that of another one.
+func (t *trust) doubt() {
+	t.suspect.Store(true)
+	t.forgetAnswers()
+}
+
+// forgetAnswers makes the stream ask the server anew.
+func (t *trust) forgetAnswers() {
+	now := time.Now()
+	t.since.Store(&now)
+}
+
+// asked is since when questions to the server must have been asked to say something about the next watch: the end of
+// the last one, and of the last failure.
+func (t *trust) asked() time.Time {
+	if since := t.since.Load(); since != nil {
+		return *since
+	}
+	return time.Time{}
+}
+
+// proof is the newest record of the stream that went in line: at the position the server has the object so, and in no
+// other state, for as long as it is the history that the position was reached in. It is pure. The zero value proves
+// nothing.
+type proof struct {
+	key          change.Key
+	uid, version string
+	deleted      bool
+}
+
+// proofOf is the proof that a record of the watch gives.
+func proofOf(rec *change.Record) proof {
+	return proof{key: rec.Key, uid: rec.UID, version: rec.ResourceVersion, deleted: rec.Op == change.Deleted}
+}
+
+// holds says whether the server has the object as it was told, where found is whether it has any.
+func (p proof) holds(object *frame.Object, found bool) bool {
+	if p.deleted || !found {
+		return p.deleted && !found
+	}
+	return object.UID == p.uid && object.ResourceVersion == p.version
+}
+
+// collection is what one stream reads at the server: the objects of a resource that the selection chooses.
+type collection struct {
+	client    *Client
+	stream    change.Stream
+	selection Selection
+	keep      Keep
+}
+
+// within is the part of the collection within the limits: a limited one may be of another namespace than all.
+func (c collection) within(l change.Limits) collection {
+	if c.selection = c.selection.within(l); l.Namespace != "" {
+		c.stream.Namespace = l.Namespace
+	}
+	return c
+}
+
+// options say how the objects are cut from the wire.
+func (c *collection) options() frame.Options {
+	return frame.Options{
+		Kind: c.stream.Resource.Kind, APIVersion: c.stream.Resource.APIVersion(),
+		KeepManagedFields: c.keep.ManagedFields, KeepLastApplied: c.keep.LastApplied, Actor: c.keep.Actor,
+	}
+}
+
+func (c *collection) request() *rest.Request { return c.client.request(&c.stream, c.selection) }
+
+// pageSize is how many objects one page of a list holds at most; client-go's pager asks for as many.
+const pageSize = 500
+
+// page says which page of which list is wanted.
+type page struct {
+	limit   int
+	exactly string // a resourceVersion; "" is the newest
+	token   string // the continue token of the page before
+}
+
+// list reads one page and hands its objects to each, in the server's order, without holding the page.
+func (c *collection) list(ctx context.Context, p page, each func(frame.Object) error) (frame.ListMeta, error) {
+	request := c.request().Param("limit", strconv.Itoa(p.limit))
+	switch {
+	case p.token != "":
+		request = request.Param("continue", p.token)
+	case p.exactly != "":
+		request = request.Param("resourceVersion", p.exactly).
+			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
+	}
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return frame.ListMeta{}, err
+	}
+	defer body.Close()
+	meta, err := frame.ScanList(body, c.options(), each)
+	if err == nil && p.exactly != "" && meta.ResourceVersion != p.exactly {
+		err = &inexactError{p.exactly, meta.ResourceVersion}
+	}
+	return meta, err
+}
+
+// look asks for one object at exactly the version, and returns the version of the answer.
+func (c *collection) look(ctx context.Context, key change.Key, exactly string) (object frame.Object, found bool, version string, err error) {
+	one := c.within(change.Limits{Namespace: key.Namespace, Name: key.Name})
+	meta, err := one.list(ctx, page{limit: 1, exactly: exactly}, func(listed frame.Object) error {
+		object, found = listed, true
+		return listed.Err
+	})
+	return object, found, meta.ResourceVersion, err
+}
+
+// watch opens a watch from the version.
+func (c *collection) watch(ctx context.Context, version string, timeoutSeconds *int64) (io.ReadCloser, error) {
+	request := c.request().
+		Param("watch", "true").
+		Param("allowWatchBookmarks", "true").
+		Param("resourceVersion", version)
+	if timeoutSeconds != nil {
+		request = request.Param("timeoutSeconds", strconv.FormatInt(c.client.guard.watchSeconds(*timeoutSeconds), 10))
+	}
+	return request.Stream(ctx)
+}
+
+var errUnsorted = errors.New("the list is not sorted")
+
+var errChanged = errors.New("the list differs from what the sinks have")
+
+// errWatchEnded ends a page.
+var errWatchEnded = errors.New("the watch has ended that the page was read beside")
+
+var errOtherCluster = errors.New("another cluster answers at the server's address")
+
+// isRange says whether the list goes on at a key after the last one, as a server says that reads a range of etcd's
+// keys (k8s.io/apiserver, pkg/storage/continue.go). A token of another form proves nothing.
+func isRange(token, namespace string, last []byte) bool {
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	var next struct {
+		Version string `json:"v"`
+		Start   string `json:"start"`
+	}
+	if err != nil || json.Unmarshal(text, &next) != nil || next.Version != "meta.k8s.io/v1" || len(last) == 0 {
+		return false
+	}
+	start := strings.TrimPrefix(next.Start, "/")
+	if namespace != "" {
+		start = namespace + "/" + start
+	}
+	return start > string(last)
+}
+
+// snapshotBackoff is reflectorBackoff for what is read beside a watch.
+func snapshotBackoff() backoff.BackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0),
+	)
+}
+
+// maxPassed bounds what the list has not and waits for the watch to pass the list (I6). Where there is more, the reader
+// waits.
+const maxPassed = 1 << 13
+
+// slowPage is how long a page may take before the next ones become smaller: an API server ends a list after a minute.
+const slowPage = 15 * time.Second
+
+// firstPage is the limit of the smallest page, and of the first one of a full snapshot, whose progress shows after it.
+const firstPage = 16
+
+// nextLimit is the limit of the page after one that took so long. It grows where a page of four times the size would
+// not be slow either.
+func nextLimit(limit int, took time.Duration) int {
+	switch {
+	case took > slowPage:
+		return max(limit/2, firstPage)
+	case took < slowPage/4:
+		return min(4*limit, pageSize)
+	}
+	return limit
+}
+
+// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its
+// turn.
+const maxRestarts = 5
+
+// UnorderedError says that the resourceVersions of a stream cannot be ordered (KEP-5504).
+type UnorderedError struct {
+	Stream change.Stream
+	Why    string
+}
+
+func (e *UnorderedError) Error() string {
+	return fmt.Sprintf("read %s: %s: nobody can tell what is new (KEP-5504), so the stream is refused: take the resource out of the configuration, or have its server fixed, and start again",
+		e.Stream, e.Why)
+}
+
+// inexactError says that a server answered a list at exactly one version with another.
+type inexactError struct{ asked, got string }
+
+func (e *inexactError) Error() string {
+	return fmt.Sprintf("the server listed resourceVersion %.40q where exactly %.40q was asked for", e.got, e.asked)
+}
+
+// versions judges the resourceVersions that a server gives a stream. It is pure.
+type versions struct {
+	stream  *change.Stream
+	inexact int // so many lists in a row were not of the version that was asked for
+}
+
+// unordered is an *UnorderedError.
+func (v *versions) unordered(format string, args ...any) error {
+	return &UnorderedError{*v.stream, fmt.Sprintf(format, args...)}
+}
+
+// check refuses what cannot be ordered, and an object that is newer than the list that it is in, whose version is list;
+// "" is none.
+func (v *versions) check(object *frame.Object, list string) error {
+	version := object.ResourceVersion
+	switch {
+	case object.Err != nil && version == "":
+		return nil // it may have one
+	case !change.IsVersion(version):
+		return v.unordered("%s/%s has the resourceVersion %.40q", object.Namespace, object.Name, version)
+	case list != "" && change.CompareVersions(version, list) > 0:
+		return v.unordered("%s/%s has the resourceVersion %.40q in a list of %.40q", object.Namespace, object.Name, version, list)
+	}
+	return nil
+}
+
+// ended takes what a list at exactly one version ended with, and returns it. A server that answers with another one
+// again and again is refused: its lists may lack what was changed in between.
+func (v *versions) ended(err error) error {
+	inexact, found := errors.AsType[*inexactError](err)
+	switch {
+	case err == nil:
+		v.inexact = 0
+	case found:
+		if v.inexact++; v.inexact >= maxRestarts {
+			return v.unordered("%v", inexact)
+		}
+	}
+	return err
+}
+
+// An object that cannot be read ends no stream: a gap stands in its place, where its key is known for the key (I4).
+// Where nobody knows whose it is, a watch is opened again, since it may have been broken on its way, and the second
+// time at the same position a reconcile is due; in a list it is a gap of the stream.
+
+// errNoName is why an item is nobody's that can be read.
+var errNoName = errors.New("an item of the list has no name")
+
+// markUnreadable withholds the record of an object that cannot be read. A delete needs no object.
+func markUnreadable(rec *change.Record) {
+	if rec.Op == change.Deleted {
+		rec.FinalStateUnknown = true
+		return
+	}
+	rec.Withheld = change.Unreadable
 }

@@ -2,7 +2,10 @@ package source
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,4 +80,194 @@ func decodeStatus(text []byte) (*metav1.Status, error) {
 		return nil, fmt.Errorf("decode the server's error %.200q: %w", text, err)
 	}
 	return status, nil
+}
+
+// maxSeen bounds the records of one version that are remembered (I6); 1,000 Events expire together where the API
+// server's flags are the default ones. What is not remembered may be told twice, and is never dropped.
+const maxSeen = 1 << 16
+
+// sightings are the records of one resourceVersion that went into the line in this process, maxSeen at most.
+//
+// Nearly always it is one, and nobody asks for it: so its content is held, and is summed up only when another record
+// comes at its version, or another watch begins. To hold it costs nothing, since its key is a part of it.
+type sightings struct {
+	settled map[seenRecord]sighting
+	lone    lone // the only one, while settled is empty
+}
+
+// lone is a record whose content is not summed up yet.
+type lone struct {
+	is     bool
+	key    seenRecord
+	object []byte
+	watch  int
+}
+
+// sighting is the content of a record, and the watch that brought it last.
+type sighting struct {
+	size  int
+	sum   uint32 // CRC-32C
+	watch int
+}
+
+func newSighting(object []byte, watch int) sighting {
+	return sighting{len(object), crc32.Checksum(object, crc32.MakeTable(crc32.Castagnoli)), watch}
+}
+
+// seenRecord tells the records of one resourceVersion apart.
+type seenRecord struct {
+	key change.Key
+	uid string
+	op  change.Op
+}
+
+func newSeenRecord(rec *change.Record) seenRecord { return seenRecord{rec.Key, rec.UID, rec.Op} }
+
+// errSameVersion says that the server changes objects and leaves their resourceVersion as it was.
+var errSameVersion = errors.New("the watch sent two states of the object at one resourceVersion")
+
+// forget is for another version.
+func (s *sightings) forget() {
+	s.lone = lone{}
+	if len(s.settled) > 0 {
+		clear(s.settled)
+	}
+}
+
+// settle sums the lone one up.
+func (s *sightings) settle() {
+	if !s.lone.is {
+		return
+	}
+	if s.settled == nil {
+		s.settled = map[seenRecord]sighting{}
+	}
+	s.settled[s.lone.key] = newSighting(s.lone.object, s.lone.watch)
+	s.lone = lone{}
+}
+
+// has says whether the record is in line already. One with other content is not, unless it was written by an API server
+// of another version, which nobody can tell: so it is told rather than lost.
+func (s *sightings) has(rec *change.Record) bool {
+	s.settle()
+	seen, found := s.settled[newSeenRecord(rec)]
+	return found && seen == newSighting(rec.Object, seen.watch)
+}
+
+// add remembers the record, which the watch of that number brought.
+func (s *sightings) add(rec *change.Record, watch int) error {
+	key := newSeenRecord(rec)
+	if !s.lone.is && len(s.settled) == 0 {
+		s.lone = lone{true, key, rec.Object, watch}
+		return nil
+	}
+	s.settle()
+	now := newSighting(rec.Object, watch)
+	before, found := s.settled[key]
+	switch {
+	case found && before.watch == now.watch && before != now:
+		return errSameVersion
+	case found || len(s.settled) < maxSeen:
+		s.settled[key] = now
+	}
+	return nil
+}
+
+// isLike says whether both are of the same records.
+func (s *sightings) isLike(other *sightings) bool {
+	s.settle()
+	other.settle()
+	if len(s.settled) != len(other.settled) {
+		return false
+	}
+	for key := range s.settled {
+		if _, found := other.settled[key]; !found {
+			return false
+		}
+	}
+	return true
+}
+
+// maxEmpty is how many watches may end at once with nothing before the position is held to be stale: a server without
+// a watch cache can answer a version that it does not have with an empty stream.
+const maxEmpty = 5
+
+// endings is what the ends of watches, one after the other, say of the position. It is pure. The zero value is ready
+// for use.
+type endings struct {
+	empty    int    // watches in a row that the server ended at once with nothing
+	brokenAt string // the position at which the last watch brought what cannot be read, "" where it did not
+
+	goneAgain atomic.Bool // a position was gone, and no watch has worked since; a watch may end while it is told so
+}
+
+// isFirstGone says whether no other position was gone since a watch worked. The others are left to the Reflector's
+// backoff.
+func (e *endings) isFirstGone() bool { return !e.goneAgain.Swap(true) }
+
+// ended takes a watch that ended, and says whether the position is stale. One that was cut off tells nothing of it: it
+// neither counts nor begins the count anew.
+func (e *endings) ended(frames int, orderly bool, took time.Duration) (stale bool) {
+	if took >= time.Second {
+		e.goneAgain.Store(false)
+	}
+	switch {
+	case frames > 0 || took >= time.Second:
+		e.empty = 0
+	case orderly:
+		e.empty++
+	}
+	if stale = e.empty >= maxEmpty; stale {
+		e.empty = 0
+	}
+	return stale
+}
+
+// broke takes a watch that failed at the position, and says whether what cannot be read stands there for the second
+// time: a watch may have been broken on its way.
+func (e *endings) broke(at string, unreadable bool) (again bool) {
+	again = unreadable && e.brokenAt == at
+	if e.brokenAt = at; !unreadable || again {
+		e.brokenAt = ""
+	}
+	return again
+}
+
+// unmarkedShare is which part of the Reflector's 5 to 10 minutes a watch takes that may have no bookmarks: an API
+// server keeps at least 5 minutes of Events (--etcd-compaction-interval), and the position of a quiet one is as old as
+// the watch.
+const unmarkedShare = 3
+
+// minSilence is how long a watch must have been silent: whatever was under way when it began has come by then. It is
+// less than a watch may take (guard.watchSeconds).
+const minSilence = 30 * time.Second
+
+// silence is what watches prove that had nothing to tell. It is pure.
+type silence struct {
+	least      time.Duration // of a watch that proves something
+	upTo       string        // the version that the last watch proved silence up to, "" for none
+	bookmarked bool          // a watch of this life had a bookmark
+}
+
+// limit is the time limit of the next watch in seconds.
+func (s *silence) limit(asked *int64) *int64 {
+	if asked == nil || s.bookmarked {
+		return asked
+	}
+	short := max(1, *asked/unmarkedShare)
+	return &short
+}
+
+// note remembers up to where a watch proved silence that began when the server stood at the version.
+func (s *silence) note(silent bool, took time.Duration, version string) {
+	s.upTo = ""
+	if silent && took >= s.least {
+		s.upTo = version
+	}
+}
+
+// take returns what the last watch proved, which serves once.
+func (s *silence) take() (version string) {
+	version, s.upTo = s.upTo, ""
+	return version
 }

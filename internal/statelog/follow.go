@@ -166,3 +166,123 @@ func (f *Follower) hear(ctx context.Context, by chain) error {
 
 // errOther says that what was read is not what was claimed.
 var errOther = fmt.Errorf("it was made anew while it was read: try again")
+
+// ErrNothing says that a log holds no state: nothing was written to it, or no whole state yet.
+var ErrNothing = errors.New("it holds no whole state: nothing has written one yet")
+
+// errMoved says that the writer has taken away what was to be read.
+var errMoved = errors.New("it was written to faster than it could be read: try again, or stop the exporter that writes it")
+
+// Target takes the state that a log holds.
+type Target interface {
+	Apply(changes checkpoint.Changes) error
+}
+
+// Found is what the log of a state holds.
+type Found struct {
+	Range
+	place Place
+}
+
+// End is the place of one who has all of it.
+func (f *Found) End() []byte { return f.end() }
+
+// Place is where the log is, for people.
+func (f *Found) Place() string { return f.place.Name }
+
+// Found is what the log holds. It returns ErrNothing where that is no state.
+func (c *Claimed) Found() (*Found, error) { return found(c.seen, c.place, nil) }
+
+// Look finds the newest state that the log holds, and fences nobody. It returns ErrNothing where there is none, and why
+// the log would be refused to the bid.
+func Look(ctx context.Context, place Place, bid Bid) (*Found, error) {
+	seen, err := look(ctx, &place, nil)
+	if err != nil {
+		return nil, err
+	}
+	return found(&seen.Survey, place, errors.Join((&claim{Bid: bid}).judge(seen), seen.Close()))
+}
+
+func found(seen *Survey, place Place, err error) (*Found, error) {
+	at, whole := seen.Range()
+	if err == nil && !whole {
+		err = ErrNothing
+	}
+	if err != nil {
+		return nil, reading(&place, err)
+	}
+	return &Found{Range: at, place: place}, nil
+}
+
+// Into gives the state to the target, and returns the place in the log that it is of.
+func (f *Found) Into(ctx context.Context, to Target) (place []byte, err error) {
+	folded := &fold{of: f.chain, next: f.from, before: f.to + 1, apply: func(changes checkpoint.Changes, _ []byte) error { return to.Apply(changes) }}
+	return f.through(ctx, folded)
+}
+
+// through reads the log from its beginning into the fold, and returns the place up to which that has all.
+func (f *Found) through(ctx context.Context, folded *fold) (place []byte, err error) {
+	reader, err := f.place.Reader()
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(read(ctx, reader, folded.add), reader.Close())
+	if err == nil && folded.next <= f.to {
+		err = errMoved
+	}
+	if err != nil {
+		return nil, reading(&f.place, err)
+	}
+	return placeOf(f.chain, folded.next), nil
+}
+
+// fold puts the units of a chain together, in their order, and applies each when it is whole. It is pure, and keeps one
+// unit in memory.
+type fold struct {
+	of     chain
+	next   uint64 // the unit to come, or to be completed
+	torn   torn
+	apply  func(changes checkpoint.Changes, place []byte) error
+	before uint64 // units from here on are not applied; 0 is that all are
+}
+
+// torn is a unit of which parts are missing.
+type torn struct {
+	number   int // of the part to come
+	parts    int
+	saved    time.Time
+	contents []byte
+}
+
+// add takes the next message of the log.
+func (f *fold) add(p *part) error {
+	switch {
+	case p.flags&claims != 0:
+		f.torn.number = 0 // whoever writes from here on begins units anew
+		return nil
+	case p.chain != f.of || p.unit != f.next || f.before != 0 && p.unit >= f.before || !f.torn.add(p):
+		return nil
+	}
+	changes, err := join(f.torn.contents)
+	if err == nil {
+		err = f.apply(changes, placeOf(f.of, f.next+1))
+	}
+	f.next, f.torn.number = f.next+1, 0
+	return err
+}
+
+// add takes a part of the unit, and says whether that was the last one.
+func (t *torn) add(p *part) (whole bool) {
+	switch {
+	case p.number == 0:
+		*t = torn{parts: p.parts, saved: p.saved, contents: t.contents[:0]}
+	case p.number < t.number:
+		return false // it was read before
+	case p.number != t.number || p.parts != t.parts || !p.saved.Equal(t.saved):
+		t.number = 0 // what is left of one that was begun and never finished
+		return false
+	}
+	t.contents = append(t.contents, p.contents...)
+	t.number++
+	return t.number == t.parts
+}

@@ -1,6 +1,138 @@
 package telemetry
 
-import "time"
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Describe is prometheus.Collector's. It describes nothing, since to collect reads the whole inventory once, which a
+// takeover need not wait for.
+func (t shown) Describe(chan<- *prometheus.Desc) {}
+
+// Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
+func (t shown) Collect(out chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	for _, name := range t.Options.Sinks {
+		if t.CountLetters == nil {
+			break
+		}
+		if n, err := t.CountLetters(name); err == nil {
+			gauge(t.gauges.deadLetters, float64(n), name)
+		}
+	}
+	if t.StateLog != nil {
+		gauge(t.gauges.stateLogLag, t.StateLog().LagSeconds)
+	}
+	if t.Leadership != nil {
+		leads := t.Leadership()
+		gauge(t.gauges.leader, oneIf(leads.Leads))
+		if leads.Standby != nil {
+			gauge(t.gauges.standbyLag, leads.Standby.LagSeconds)
+		}
+		out <- prometheus.MustNewConstMetric(t.gauges.takeovers, prometheus.CounterValue, float64(leads.Takeovers))
+	}
+	t.look()
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, s := range t.states.streams {
+		gauge(t.gauges.history, s.history(now, s.oldest()).Seconds(), name)
+		gauge(t.gauges.historyLeft, s.historyLeft(now, s.oldest()).Seconds(), name)
+		for _, state := range streamStates() {
+			gauge(t.gauges.streamState, oneIf(s.standing() == state), name, state)
+		}
+		for sinkName, taker := range s.Sinks {
+			if taker.ResourceVersion != "" {
+				gauge(t.gauges.positionAge, age(now, taker.moved), name, sinkName)
+			}
+			if n, err := t.countObjects(s, sinkName); err == nil {
+				gauge(t.gauges.inventory, float64(n), name, sinkName)
+			}
+		}
+	}
+	for name, s := range t.states.sinks {
+		for _, state := range sinkStates() {
+			gauge(t.gauges.sinkState, oneIf(s.State == state), name, state)
+		}
+		gauge(t.gauges.queueBytes, float64(s.QueueBytes), name)
+		gauge(t.gauges.queueRecords, float64(s.QueueRecords), name)
+		gauge(t.gauges.spoolBytes, float64(s.SpoolBytes), name)
+		gauge(t.gauges.oldestUnacked, age(now, s.oldest), name)
+		gauge(t.gauges.sinkStopped, oneIf(s.State == stopped), name)
+		if s.Asking != nil {
+			gauge(t.gauges.signalsUp, oneIf(s.Asking.isUp()), name)
+		}
+	}
+}
+
+// Handler serves /metrics, /healthz, /readyz and /statusz.
+func (t shown) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", t.serveHealth)
+	mux.HandleFunc("GET /readyz", t.serveReady)
+	mux.HandleFunc("GET /statusz", t.serveStatus)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return // the reader is gone
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// answerTime is how long a reader may take for an answer: one that stands still would keep it in memory.
+const answerTime = 30 * time.Second
+
+func (t shown) serveHealth(w http.ResponseWriter, _ *http.Request) {
+	t.mu.Lock()
+	problems := t.states.unhealthy(time.Now())
+	t.mu.Unlock()
+	answer(w, problems)
+}
+
+func (t shown) serveReady(w http.ResponseWriter, r *http.Request) {
+	t.mu.Lock()
+	checks := t.checks()
+	t.mu.Unlock()
+	waiting := unready(checks)
+	if !r.URL.Query().Has("verbose") {
+		answer(w, waiting)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if len(waiting) > 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	w.Write([]byte(verbose(checks)))
+}
+
+// answer says ok, or 503 and one problem a line.
+func answer(w http.ResponseWriter, problems []string) {
+	if len(problems) > 0 {
+		http.Error(w, strings.Join(problems, "\n"), http.StatusServiceUnavailable)
+		return
+	}
+	w.Write([]byte("ok\n"))
+}
+
+func (t shown) serveStatus(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.Encode(t.Status()) // a reader that went away is no error of ours
+}
 
 // Status is the document at /statusz.
 type Status struct {
@@ -91,4 +223,77 @@ func (t shown) Settled() bool {
 		}
 	}
 	return len(unready(t.checks())) == 0
+}
+
+// checks are those of what is known, and of a standby. One that still reads the log of the state for the first time is
+// not ready: an update that waits for it can stop the leader, and the takeover reads little. One that cannot read the
+// log takes over all the same.
+func (t shown) checks() []check {
+	checks := t.states.checks()
+	if t.Leadership == nil {
+		return checks
+	}
+	b := t.Leadership().Standby
+	if b == nil {
+		return checks
+	}
+	c := check{name: "standby", state: "follows the log of the state"}
+	switch {
+	case b.LastError != "":
+		c.state = "cannot follow the log of the state: " + b.LastError
+	case !b.Whole:
+		c.problem = "this standby reads the log of the state for the first time"
+	}
+	return append(checks, c)
+}
+
+// holders are the sinks that lag by more than half of the stream's history, nil where none does.
+func (s *streamState) holders(now time.Time) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.Sinks)) {
+		if since := s.Sinks[name].Since; !since.IsZero() && now.Sub(since) > s.history(now, s.oldest())/2 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// CheckHistory tells once of sinks that lag by more than half of the API server's history: a gap follows, unless they
+// come back. A sink that fails is told of once until it takes records again, and has told what was lost,
+// however many streams follow; the line that says that it still fails counts them.
+func (t shown) CheckHistory() {
+	t.look()
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held, soonest, first := 0, mostHistory, ""
+	var sinks []string
+	holds := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(t.states.streams)) {
+		s, told := t.states.streams[name], len(sinks)
+		for _, sink := range s.holders(now) {
+			if holds[sink]++; !t.states.sinks[sink].holding && t.states.sinks[sink].back == nil {
+				sinks = append(sinks, sink)
+			}
+		}
+		if len(sinks) == told {
+			continue
+		}
+		held++
+		if left := s.historyLeft(now, s.oldest()); first == "" || left < soonest {
+			soonest, first = left, name
+		}
+	}
+	for name, s := range t.states.sinks {
+		s.holds = holds[name]
+		s.holding = s.holds > 0 && (s.holding || s.back == nil) || s.holding && !s.outage.began.IsZero()
+	}
+	if held == 0 {
+		return
+	}
+	slices.Sort(sinks)
+	for _, name := range sinks {
+		t.states.sinks[name].outage.heard(now)
+	}
+	t.Logger.Warn("sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool",
+		"sinks", strings.Join(slices.Compact(sinks), ","), "streams", held, "resource", first, "historyLeft", soonest.Round(time.Second).String())
 }

@@ -1,9 +1,12 @@
 package telemetry
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -138,3 +141,241 @@ func (t shown) TellAll() {
 		t.tellMisshapen(s, time.Now(), true)
 	}
 }
+
+// Joined is told of a stream that comes while the process runs, before anything else of it.
+func (t ofStreams) Joined(stream change.Stream) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states.streams[stream.String()] = t.newStream(stream, true)
+	t.Logger.Info("stream added", "resource", stream.String(), "version", stream.Resource.Version)
+}
+
+// Left is told of a stream that is over. Its series are removed where no other stream has the resource.
+func (t ofStreams) Left(stream change.Stream) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.breakOffAll(stream)
+	delete(t.states.streams, stream.String())
+	t.Logger.Info("stream ended: the definition of its resource was deleted", "resource", stream.String())
+	resource := stream.Resource.String()
+	for _, s := range t.states.streams {
+		if s.resource == resource {
+			return
+		}
+	}
+	t.metrics.forget(resource)
+}
+
+// Waiting is told that a stream cannot be read, and why.
+func (t ofStreams) Waiting(stream change.Stream, reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	if s.State == waiting && s.LastError == reason {
+		return
+	}
+	s.State, s.LastError, s.LastErrorTime, s.sign = waiting, reason, time.Now(), time.Now()
+	s.failed, s.expired = s.sign, ""
+	t.breakOffAll(stream)
+	s.Snapshot = nil // it begins anew when the stream is read again
+	t.Logger.Warn("stream waits", "resource", stream.String(), "reason", reason)
+}
+
+// Discovered is told what became of an attempt to read what the server serves: what is left out and why, and an error
+// of all or of a part. The same error is logged once, until it is another one.
+func (t ofStreams) Discovered(leftOut map[string]string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d := &t.states.discovery
+	if leftOut != nil {
+		d.LastRead, d.LeftOut = time.Now(), leftOut
+	}
+	if err == nil {
+		if d.LastError != "" {
+			t.Logger.Info("API discovery is complete again")
+		}
+		d.LastError, d.LastErrorTime = "", time.Time{}
+		return
+	}
+	if d.LastError == shownError(err) {
+		return
+	}
+	d.LastError, d.LastErrorTime = shownError(err), time.Now()
+	t.Logger.Warn("API discovery is incomplete; retrying; streams of resources that are missing from it continue", "error", err)
+}
+
+// forget removes the resource's series.
+func (m *metrics) forget(resource string) {
+	of := prometheus.Labels{"resource": resource}
+	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures, m.sourceIgnored} {
+		vec.DeletePartialMatch(of)
+	}
+}
+
+// maxCorrections is how many corrections of one reconcile are logged, each with its object.
+const maxCorrections = 20
+
+// Reconciling is told that a reconcile starts, and of the gap that made it necessary.
+func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	s.sign, s.corrections = time.Now(), 0
+	s.beginSnapshot(snapshot)
+	if !snapshot.Reason.Full() {
+		s.State, s.comparing = snapshotting, true
+	}
+	if snapshot.Reason == change.Epoch {
+		t.ClusterUID = snapshot.Epoch
+	}
+	tell := t.Logger.Info
+	if gap := snapshot.Gap(); gap != nil {
+		tell = t.Logger.Debug // the gap's line says more
+		_, state := gapOf(stream, gap)
+		t.noteGap(stream, state)
+		t.beginStory(stream, snapshot, state)
+	}
+	tell("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
+		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
+}
+
+// Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each
+// reconcile are logged; Reconciled says how many there were.
+func (t ofStreams) Corrected(stream change.Stream, c change.Correction) {
+	t.metrics.corrections.WithLabelValues(stream.Resource.String(), c.Op.String()).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	if s.corrections++; s.corrections > maxCorrections {
+		return
+	}
+	t.Logger.Warn("drift: the server has a change that no watch reported; it is corrected", "resource", stream.String(), "reason", c.Reason,
+		"op", c.Op.String(), "object", c.Key.Shown(), "uid", c.UID, "resourceVersion", c.Version, "deliveredUid", c.Had, "deliveredResourceVersion", c.HadVersion)
+}
+
+// Reconciled is told that a reconcile is complete.
+func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
+	t.metrics.reconciles.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	s.sign = time.Now()
+	objects := s.endSnapshot(snapshot.Sinks)
+	watched := s.compared(snapshot.Reason)
+	s.LastReconcile = &reconcileState{
+		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
+	}
+	if s.corrections > 0 {
+		t.Logger.Warn("drift was found and corrected", "resource", stream.String(), "reason", snapshot.Reason, "corrections", s.corrections)
+	}
+	if g := t.states.gaps.find(stream, snapshot); g != nil {
+		t.endStory(g, snapshot, objects)
+		return
+	}
+	tell := t.Logger.Info
+	if snapshot.Reason == change.Removed {
+		tell = t.Logger.Debug // Left says it
+	}
+	tell("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
+		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)
+	if watched {
+		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", snapshot.ResourceVersion)
+	}
+}
+
+// Listed is told of a page of a snapshot's list: its objects, and how many remain, below 0 where that is not known.
+func (t ofStreams) Listed(stream change.Stream, n int, remaining int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	s.sign = time.Now()
+	if s.Snapshot != nil {
+		s.Snapshot = s.Snapshot.listed(n, remaining)
+	}
+}
+
+// Abandoned is told that a full snapshot is read no more, although it is not complete.
+func (t ofStreams) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.stream(stream)
+	s.sign = time.Now()
+	given := s.given
+	s.endSnapshot(snapshot.Sinks)
+	s.given = given
+	if g := t.states.gaps.find(stream, snapshot); g != nil {
+		t.breakOff(g)
+	}
+	t.Logger.Info("snapshot ended before it was complete", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks)
+}
+
+// Progress is how far a snapshot for one sink is.
+type Progress struct {
+	Read    bool // to its end: the sink may still be given the rest
+	Objects int
+	Percent *int // nil is not known
+}
+
+// Progress of the snapshot that the stream is read for, or was read for last, false where that is another one.
+func (t shown) Progress(stream string, owed change.Owed) (p Progress, found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.streams[stream]
+	if s == nil {
+		return p, false
+	}
+	for _, of := range []*snapshotState{s.Snapshot, s.given} {
+		if of != nil && of.Reason == owed.Reason && of.Limits == owed.Limits && (of.Sinks == nil || slices.Contains(of.Sinks, owed.Sink)) {
+			return Progress{Read: of == s.given, Objects: of.Objects, Percent: of.Percent}, true
+		}
+	}
+	return p, false
+}
+
+// breakOff tells of a gap whose reconcile goes on no more, and forgets it.
+func (t *known) breakOff(g *gapStory) {
+	if g.told.IsZero() {
+		t.tellTogether([]*gapStory{g}, time.Now())
+	}
+	t.states.gaps.drop(g)
+}
+
+// breakOffAll does so with all gaps of the stream.
+func (t *known) breakOffAll(stream change.Stream) {
+	for _, g := range slices.Clone(t.states.gaps.all) {
+		if g.gap.Stream == stream.String() {
+			t.breakOff(g)
+		}
+	}
+}
+
+// tellGaps tells the log of gaps, if it is time; the caller holds mu.
+func (t *known) tellGaps(now time.Time) {
+	if !t.states.gaps.due(now) {
+		return
+	}
+	mended, open := t.states.gaps.untold()
+	t.tellTogether(mended, now)
+	t.tellTogether(open, now)
+	for _, g := range mended { // of the others the end is told, too
+		t.states.gaps.drop(g)
+	}
+}
+
+// tellTogether tells of gaps in as few lines as name all of them.
+func (t *known) tellTogether(gaps []*gapStory, now time.Time) {
+	const text = "gap: intermediate changes may be missing"
+	for some := range slices.Chunk(gaps, mostTold) {
+		for _, g := range some {
+			g.told = now
+		}
+		if len(some) == 1 {
+			t.Logger.Warn(text, some[0].attributes()...)
+			continue
+		}
+		t.Logger.Warn(text, "streams", len(some), "gaps", fmt.Sprint(some))
+	}
+}
+
+// mostTold is how many gaps one line names.
+const mostTold = 20

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -150,4 +151,138 @@ func (t ofStreams) Unreadable(rec *change.Record, err error) {
 	defer t.mu.Unlock()
 	gap := &change.GapError{Reason: rec.Snapshot.Reason, Delivered: rec.Snapshot.From, Proven: rec.ResourceVersion, Since: rec.Received}
 	t.noteGap(gapOf(*rec.Stream, gap))
+}
+
+// Rejected is told of a record that a sink will never take: a gap of that sink. The log names one a minute, and how
+// many there were: who may make objects must not fill it.
+func (t ofSinks) Rejected(name string, rec *change.Record, reason string, err error) {
+	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	s.rejected.note(append(ofObject(name, rec), "reason", reason, "error", err)...)
+	t.tellRejected(s, time.Now(), false)
+	t.noteGap(*rec.Stream, &gapState{
+		Reason: change.Policy, Stream: rec.Stream.String(), Sinks: []string{name}, Object: rec.Key.Shown(), Rejected: reason,
+		From: rec.ResourceVersion, To: rec.ResourceVersion, Since: rec.Received, Time: time.Now(),
+	})
+}
+
+// NotKept is told why a dead letter could not be kept: the sink waits for it. The same error is logged once, until a
+// batch is written.
+func (t ofSinks) NotKept(name string, err error) {
+	t.metrics.sinkRetries.WithLabelValues(name, "dead_letter").Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	if s.LastError != shownError(err) {
+		t.Logger.Error("dead letter cannot be kept; the sink waits and retries", "sink", name, "error", err)
+	}
+	s.State, s.LastError, s.LastErrorTime = failing, shownError(err), time.Now()
+}
+
+// Dropped is told that a rejected record was not kept. It is logged once.
+func (t ofSinks) Dropped(name string) {
+	t.metrics.lettersDropped.WithLabelValues(name).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.states.sinks[name]; !s.lettersFull {
+		s.lettersFull = true
+		t.Logger.Error("dead letters have reached their limit; rejected records are not kept any more, and their gap records say so: "+
+			"send or delete letters, or raise deadLetter.bytes of the sink", "sink", name)
+	}
+}
+
+// Trimmed is told of a durable record of which something was cut. The log names one a minute, and how many there were.
+func (t ofSinks) Trimmed(name string, rec *change.Record) {
+	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states.sinks[name]
+	s.trimmed.note(append(ofObject(name, rec), "trimmed", rec.Remarks.LeftOut())...)
+	t.tellTrimmed(s, time.Now(), false)
+}
+
+// Replayed is told of a dead letter that was sent again, or why it was not.
+func (t ofSinks) Replayed(name string, rec *change.Record, err error) {
+	if err != nil {
+		t.Logger.Warn("dead letter not sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter, "error", err)...)
+		return
+	}
+	t.metrics.replayed.WithLabelValues(name).Inc()
+	t.mu.Lock()
+	t.resolve(name, rec)
+	t.mu.Unlock()
+	t.Logger.Info("dead letter sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter)...)
+}
+
+// tellMisshapen tells the log of the objects of a stream that a filter or a redaction failed for; the caller holds mu.
+func (t *known) tellMisshapen(s *streamState, now time.Time, last bool) {
+	if n, example := s.misshapen.take(now, last); n > 0 {
+		t.Logger.Warn("objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest",
+			slices.Concat([]any{"objects", n}, example)...)
+	}
+}
+
+// tellTrimmed tells the log of the records that were cut for the sink; the caller holds mu.
+func (t *known) tellTrimmed(s *sinkState, now time.Time, last bool) {
+	if line := s.trimmed.records(now, last); line != nil {
+		t.Logger.Warn("record trimmed to fit into the sink", line...)
+	}
+}
+
+// tellRejected tells the log of the records that the sink will never take; the caller holds mu.
+func (t *known) tellRejected(s *sinkState, now time.Time, last bool) {
+	if line := s.rejected.records(now, last); line != nil {
+		t.Logger.Error("record rejected; a gap record stands in its place", line...)
+	}
+}
+
+// ofObject names a record of a sink in the log.
+func ofObject(sinkName string, rec *change.Record) []any {
+	return []any{"sink", sinkName, "resource", rec.Stream.String(), "object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion}
+}
+
+// mostGaps is how many gaps of a sink are shown.
+const mostGaps = 5
+
+func gapOf(stream change.Stream, gap *change.GapError) (change.Stream, *gapState) {
+	return stream, &gapState{
+		Reason: gap.Reason, Stream: stream.String(), Sinks: gap.Sinks,
+		From: gap.Delivered, To: gap.Proven, Since: gap.Since, Time: time.Now(),
+	}
+}
+
+// noteGap counts a gap and shows it: with the stream, and with the sinks where it is theirs alone. The caller holds mu.
+func (t *known) noteGap(stream change.Stream, gap *gapState) {
+	t.metrics.sourceGaps.WithLabelValues(stream.Resource.String(), string(gap.Reason)).Inc()
+	s := t.states.stream(stream)
+	s.Gaps++
+	s.LastGap = gap
+	for _, name := range gap.Sinks {
+		of := t.states.sinks[name]
+		of.Gaps++
+		of.LastGap = gap
+		of.RecentGaps = slices.Concat([]*gapState{gap}, of.RecentGaps[:min(len(of.RecentGaps), mostGaps-1)])
+	}
+}
+
+// resolve shows that what a gap stood for was delivered after all. A gap that somebody may read just now is replaced,
+// not changed. The caller holds mu.
+func (t *known) resolve(name string, rec *change.Record) {
+	sink, stream := t.states.sinks[name], t.states.stream(*rec.Stream)
+	sink.RecentGaps = slices.Clone(sink.RecentGaps)
+	for i, gap := range sink.RecentGaps {
+		if gap.Stream != rec.Stream.String() || gap.Object != rec.Key.Shown() || gap.To != rec.ResourceVersion {
+			continue
+		}
+		resolved := *gap
+		resolved.Resolved = time.Now()
+		sink.RecentGaps[i] = &resolved
+		for _, last := range []**gapState{&sink.LastGap, &stream.LastGap} {
+			if *last == gap {
+				*last = &resolved
+			}
+		}
+	}
 }

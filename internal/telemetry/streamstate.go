@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -286,3 +287,113 @@ func (s *streamState) mostObjects() int {
 	}
 	return most
 }
+
+// snapshotState is how far a snapshot is that is being read. It is replaced, never changed.
+type snapshotState struct {
+	Reason  change.Reason `json:"reason"`
+	Sinks   []string      `json:"sinks,omitempty"` // none is all
+	Limits  change.Limits `json:"limits,omitzero"`
+	Since   time.Time     `json:"since"`
+	Objects int           `json:"objects"`           // that were listed
+	Percent *int          `json:"percent,omitempty"` // of all; nil is not known
+
+	expected int // objects in the inventory when it began, unknownCount where nobody had counted them
+}
+
+// listed is the state after another page. A server that has selectors does not say how many objects remain: then they
+// are expected to be as many as there were.
+func (s *snapshotState) listed(n int, remaining int64) *snapshotState {
+	next := *s
+	next.Objects += n
+	switch all := int64(next.Objects) + remaining; {
+	case remaining == 0:
+		next.Percent = percent(1, 1)
+	case remaining > 0:
+		next.Percent = percent(int64(next.Objects), all)
+	case next.expected > 0:
+		next.Percent = percent(int64(min(next.Objects, next.expected)), int64(next.expected)+1)
+	}
+	return &next
+}
+
+// percent rounds down: only all is a hundred.
+func percent(part, of int64) *int {
+	n := int(part * 100 / of)
+	return &n
+}
+
+// takerState is how one sink stands with a stream, on /statusz.
+type takerState struct {
+	ResourceVersion string         `json:"resourceVersion"` // the saved position
+	AgeSeconds      float64        `json:"positionAgeSeconds"`
+	Comparing       change.Reason  `json:"comparing,omitempty"` // with the cluster, and why
+	Waits           listener.Waits `json:"waits,omitempty"`     // why it is not given the stream as others are
+	Since           time.Time      `json:"since,omitzero"`      // its position stands still
+
+	moved time.Time
+}
+
+// objectCount is how many objects of a stream a sink has: as they were counted, and what was written since.
+type objectCount struct {
+	n       int
+	counted time.Time
+	took    time.Duration // to count them
+	written time.Time     // something was written last, which may not have been saved when they were counted
+	vague   bool          // something was written that may not be in n, or that does not say whether it was new
+}
+
+// The API server answers a watch out of a ring of each resource's newest events, which begins with smallestRing of them
+// and doubles, up to largestRing, while its oldest event is younger than leastHistory (k8s.io/apiserver,
+// pkg/storage/cacher/watch_cache.go). Events are not in a ring but read from etcd, which kube-apiserver compacts every
+// five minutes (--etcd-compaction-interval). After a restart of the API server its rings are empty, which nobody can
+// foresee: so all that is made of this is an estimate.
+const (
+	smallestRing = 100
+	largestRing  = 102400
+	leastHistory = 75 * time.Second
+	mostHistory  = 5 * time.Minute // where it is quiet
+)
+
+// historyOf is how far back an API server can tell at least what changed of a resource that changes so often a second.
+func historyOf(perSecond float64) time.Duration {
+	size := float64(smallestRing)
+	for size < largestRing && size < perSecond*leastHistory.Seconds() {
+		size *= 2
+	}
+	if size >= perSecond*mostHistory.Seconds() {
+		return mostHistory
+	}
+	return time.Duration(size / perSecond * float64(time.Second))
+}
+
+// paceSpan is how long changes are counted, so that the changes that a watch brings at once after a restart, a ring at
+// most, are not taken for a pace. In as much time without changes the pace is taken for half of what it was.
+const paceSpan = time.Minute
+
+// pace is how often a resource changes, by the changes that were read.
+type pace struct {
+	began time.Time // of the span that is counted
+	count float64
+	last  float64 // a second, in the spans before
+}
+
+// note counts a change.
+func (p *pace) note(at time.Time) {
+	if p.began.IsZero() {
+		p.began = at
+	}
+	if at.Sub(p.began) >= paceSpan {
+		*p = pace{began: at, last: p.perSecond(at)}
+	}
+	p.count++
+}
+
+// perSecond is the pace at a time.
+func (p *pace) perSecond(at time.Time) float64 {
+	took := max(at.Sub(p.began), paceSpan)
+	faded := p.last * math.Exp2(-float64(took-paceSpan)/float64(paceSpan))
+	return max(p.count/took.Seconds(), faded)
+}
+
+// shownError is the error's text, which may name an object.
+func shownError(err error) string { return change.Shown(err.Error(), change.MaxShown) }

@@ -2,12 +2,56 @@ package transform
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
+	"github.com/kubecdc/kubecdc/internal/slab"
 )
+
+// Worker applies the rules to one object after the other, with the same memory. It is for one goroutine at a time.
+type Worker struct {
+	rewriter rewriter
+	slab     slab.Slab
+}
+
+// Apply appends the owner's object as the rules leave it to dst. It returns an error, and nothing, for what is no JSON
+// object.
+func (t *Transform) Apply(dst, object []byte, owner Owner) ([]byte, error) {
+	var proof scan.Proof
+	proof.Prove(object, t.Watched())
+	left, err := t.Worker().Apply(object, &proof, owner)
+	if err != nil {
+		return nil, err
+	}
+	return append(dst, left...), nil
+}
+
+// Worker makes one more.
+func (t *Transform) Worker() *Worker {
+	return &Worker{rewriter: rewriter{Transform: t, field: field{mac: hmac.New(sha256.New, t.key), bound: t.binds}}}
+}
+
+// Apply is that of the Transform, with a proof of the object that is made already. It returns the object itself where
+// all of it stays, and otherwise memory of its own.
+func (w *Worker) Apply(object []byte, proof *scan.Proof, owner Owner) ([]byte, error) {
+	r := &w.rewriter
+	defer r.forget()
+	r.start(owner)
+	r.out = w.slab.Room(len(object))
+	if !r.run(proof, object) {
+		return nil, errors.New("transform an object: it is not valid JSON")
+	}
+	if r.copied == 0 {
+		return object, nil
+	}
+	return w.slab.Keep(r.out), nil
+}
 
 // rewriter goes through an object once and writes what is left of it. What stays as it is, is copied in pieces, each up
 // to where something goes. It is used again for the next object.
@@ -307,4 +351,122 @@ const (
 func isHash(token []byte) bool {
 	digits, found := bytes.CutPrefix(token, []byte(`"`+hashPrefix))
 	return found && len(digits) == 2*hashSize+1 && len(bytes.Trim(digits[:2*hashSize], "0123456789abcdef")) == 0
+}
+
+// variable is an object in a list of environment variables.
+type variable struct {
+	at     int // in the text
+	hidden bool
+}
+
+// isBare steps ahead through an outermost env, to note its variables, and says whether there is nothing in it for any
+// rule.
+func (r *rewriter) isBare(s scope) bool {
+	if !s.env || r.At() < r.foreseen {
+		return false
+	}
+	ahead := r.Cursor
+	r.variables, r.next = r.variables[:0], 0
+	hides := r.foresee(&ahead, s)
+	r.foreseen = ahead.At()
+	return !hides && s.kept && !s.hashed && !s.names && s.from == s.to
+}
+
+// isHidden says whether the object at the cursor is an environment variable whose value nobody may see.
+func (r *rewriter) isHidden() bool {
+	at := r.At()
+	for r.variables[r.next].at < at { // in what was left out
+		r.next++
+	}
+	return r.variables[r.next].hidden
+}
+
+// foresee notes the variables of a value, and of every env within: once for the outermost, since to look ahead in each
+// would cost the square of their depth. It says whether one of them may hide a value.
+func (r *rewriter) foresee(c *scan.Cursor, s scope) (hides bool) {
+	switch c.Byte() {
+	case '[':
+		s.listed = true
+		c.Enter()
+		for c.Next(']') {
+			hides = r.foresee(c, s) || hides
+		}
+	case '{':
+		hides = r.foreseeObject(c, s)
+	default:
+		c.Skip()
+	}
+	return hides
+}
+
+func (r *rewriter) foreseeObject(c *scan.Cursor, s scope) (hides bool) {
+	place := len(r.variables)
+	if s.env {
+		r.variables = append(r.variables, variable{at: c.At()})
+	}
+	c.Enter()
+	for c.Next('}') {
+		key := scan.Text(c.Key())
+		hides = hides || s.env && !s.listed && r.matches(key)
+		if !s.env || string(key) != "name" || c.Byte() != '"' {
+			hides = r.foresee(c, scope{env: string(key) == envKey}) || hides
+			continue
+		}
+		if name := scan.Text(c.Skip()); r.matches(name) {
+			r.variables[place].hidden, hides = true, true
+		}
+	}
+	return hides
+}
+
+func (r *rewriter) matches(name []byte) bool {
+	upper := r.upper(name)
+	for i := range r.env {
+		if r.env[i].matches(upper) {
+			return true
+		}
+	}
+	return false
+}
+
+// upper is the name in capitals, in memory that the next name gets.
+func (r *rewriter) upper(name []byte) []byte {
+	r.text = r.text[:0]
+	for _, c := range name {
+		if c >= utf8.RuneSelf {
+			return bytes.ToUpper(name)
+		}
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		r.text = append(r.text, c)
+	}
+	return r.text
+}
+
+// scope is what the rules say of a value.
+type scope struct {
+	from, to int  // where its nodes are in the rewriter's, whence paths go on
+	leads    rule // of these paths
+	ends     rule // of the paths that end at the value
+	kept     bool // a path of keep ended at it or above, or there is none
+	hashed   bool // a path of redact did
+	env      bool // there are rules of variables, and the value is a list or map called env, or in such a list
+	listed   bool // it is in such a list
+	names    bool // a path of fields ended at it or above
+}
+
+// looked says whether a rule needs to look into the value.
+func (s *scope) looked() bool {
+	return !s.kept || s.hashed || s.env || s.names || s.leads&(drop|redact|inside|fields) != 0
+}
+
+// left says whether the value is left in, if it is no scalar where a path of keep looks for something within.
+func (s *scope) left() bool { return s.ends&drop == 0 && (s.kept || s.leads&keep != 0) }
+
+func (s scope) decided() scope {
+	s.kept = s.kept || s.ends&keep != 0
+	s.hashed = s.hashed || s.ends&redact != 0
+	s.names = s.names || s.ends&fields != 0
+	return s
 }

@@ -1,6 +1,36 @@
 package transform
 
-import "errors"
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Step is one part of a path: a field's name, one element of a list, or whatever there is.
+type Step struct {
+	Field string // "" in the other two
+	Any   bool
+}
+
+// Steps are the parts of one path.
+func Steps(path string) ([]Step, error) {
+	parts, err := parsePath(path)
+	if err != nil {
+		return nil, fmt.Errorf("path %q: %w", path, err)
+	}
+	var steps []Step
+	for _, p := range parts {
+		steps = append(steps, Step{Field: p.field, Any: p.kind == anything})
+	}
+	return steps, nil
+}
 
 // envKey is what lists of environment variables are called.
 const envKey = "env"
@@ -80,4 +110,316 @@ func (t *Transform) Watched() string {
 		return ""
 	}
 	return envKey
+}
+
+// rule is a set of kinds of rules.
+type rule uint8
+
+const (
+	drop rule = 1 << iota
+	keep
+	redact
+	inside // the value is the text of an object
+	fields // the value names fields, and values
+)
+
+// node is a place in the tree of all paths.
+type node struct {
+	fields   map[string]*node
+	names    []named // the fields again
+	elements map[int]*node
+	any      *node
+	ends     rule // of the paths that end here
+	leads    rule // of the paths that go on
+}
+
+// named is a field with its name.
+type named struct {
+	name string
+	node *node
+}
+
+// add enters paths of a rule, which an error names.
+func (n *node) add(r rule, name string, paths []string) error {
+	for _, text := range paths {
+		parts, err := parsePath(text)
+		if err != nil {
+			return fmt.Errorf("%s path %q: %w", name, text, err)
+		}
+		at := n
+		for _, p := range parts {
+			at.leads |= r
+			at = at.child(p)
+		}
+		at.ends |= r
+	}
+	return nil
+}
+
+// few is how many fields are compared one after the other, which for short names is faster than a map.
+const few = 8
+
+// field is where the field's name leads, nil for nowhere.
+func (n *node) field(name []byte) *node {
+	if len(n.names) > few {
+		return n.fields[string(name)]
+	}
+	for i := range n.names {
+		if one := &n.names[i]; one.name == string(name) {
+			return one.node
+		}
+	}
+	return nil
+}
+
+// child is where a part leads.
+func (n *node) child(p part) *node {
+	switch p.kind {
+	case anElement:
+		if n.elements == nil {
+			n.elements = map[int]*node{}
+		}
+		return child(n.elements, p.element)
+	case anything:
+		if n.any == nil {
+			n.any = &node{}
+		}
+		return n.any
+	}
+	if n.fields == nil {
+		n.fields = map[string]*node{}
+	}
+	found := child(n.fields, p.field)
+	if len(n.names) < len(n.fields) {
+		n.names = append(n.names, named{p.field, found})
+	}
+	return found
+}
+
+func child[K comparable](of map[K]*node, key K) *node {
+	if of[key] == nil {
+		of[key] = &node{}
+	}
+	return of[key]
+}
+
+// part is one step of a path: a field, an element of a list, or all of either.
+type part struct {
+	field   string
+	element int
+	kind    partKind
+}
+
+type partKind uint8
+
+const (
+	aField partKind = iota
+	anElement
+	anything // [*] and .*
+)
+
+// parsePath takes a path apart.
+func parsePath(text string) (parts []part, err error) {
+	rest := text
+	if inner, braced := strings.CutPrefix(text, "{"); braced {
+		var closed bool
+		if rest, closed = strings.CutSuffix(inner, "}"); !closed {
+			return nil, fmt.Errorf("a { without its }")
+		}
+	}
+	rest = strings.TrimPrefix(rest, "$")
+	if rest == "" || rest == "." {
+		return nil, fmt.Errorf("it names the whole object; want a field, such as .spec.replicas")
+	}
+	for rest != "" {
+		var p part
+		if p, rest, err = parsePart(rest); err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// parsePart takes the path's next part.
+func parsePart(text string) (p part, rest string, err error) {
+	if text[0] == '[' {
+		return parseBracket(text[1:])
+	}
+	text = strings.TrimPrefix(text, ".")
+	end := strings.IndexAny(text, ".[")
+	if end < 0 {
+		end = len(text)
+	}
+	name, rest := text[:end], text[end:]
+	switch {
+	case name == "":
+		return p, "", fmt.Errorf("a part is empty; .. is not supported")
+	case name == "*":
+		return part{kind: anything}, rest, nil
+	case strings.ContainsAny(name, " ]{}()'\"?@"):
+		return p, "", fmt.Errorf("%q is not a field; write a name with special characters as ['name']", name)
+	}
+	return part{field: name}, rest, nil
+}
+
+// parseBracket takes what stands after a [.
+func parseBracket(text string) (p part, rest string, err error) {
+	if quote := text[:min(1, len(text))]; quote == "'" || quote == `"` {
+		name, rest, closed := strings.Cut(text[1:], quote+"]")
+		if !closed || name == "" {
+			return p, "", fmt.Errorf("a [%s without its %s], or nothing between", quote, quote)
+		}
+		return part{field: name}, rest, nil
+	}
+	inner, rest, closed := strings.Cut(text, "]")
+	if !closed {
+		return p, "", fmt.Errorf("a [ without its ]")
+	}
+	if inner == "*" {
+		return part{kind: anything}, rest, nil
+	}
+	index, err := strconv.Atoi(inner)
+	if err != nil || index < 0 {
+		return p, "", fmt.Errorf("[%s] is not supported; allowed: [*], an index such as [0], a field such as ['a.b/c']", inner)
+	}
+	return part{element: index, kind: anElement}, rest, nil
+}
+
+// Key makes hashes.
+type Key struct {
+	Secret []byte // whoever has it can test guesses of what is behind a hash
+	// Comparable hashes are of the value alone: equal ones stand for equal values, wherever they are. Others are of the
+	// cluster, the object and the field, too: whoever may write one object learns nothing from its hashes of another.
+	Comparable bool
+	Cluster    string
+}
+
+// Form tells the keys apart that hashes of the rules are made with. Whoever reads it has the key.
+func (k Key) Form(all ...Rules) []byte {
+	if !slices.ContainsFunc(all, Rules.hashes) {
+		return k.Secret
+	}
+	return k.bytes()
+}
+
+func (k Key) bytes() []byte {
+	if k.Comparable {
+		return k.Secret
+	}
+	mac := hmac.New(sha256.New, k.Secret)
+	mac.Write([]byte("of a field in the cluster " + k.Cluster))
+	return mac.Sum(nil)
+}
+
+// Rules says what of an object goes. The paths are a subset of kubectl's JSONPath: .spec.containers[*].image,
+// .metadata.annotations['a.b/c'], .status.conditions[0], with or without braces around.
+//
+// Drop and Keep come first, then Redact and Env.
+type Rules struct {
+	Drop []string // what is left out
+	// Keep, where it is not empty, is all that is left in, with apiVersion, kind and the object's identity.
+	Keep []string
+	// Redact are values that become keyed hashes, so that a change of them is still seen. Of an object or a list all
+	// values within do, and its keys stay.
+	Redact []string
+	// Env are patterns of environment variables, * for any text, without regard to case: in every list that is called
+	// env the value of a variable with such a name is redacted, and in every map the value under such a key.
+	Env []string
+	// Applied says that kubectl's last-applied annotation is left in, which has an object in it as a text: the rules
+	// are those of that object, too.
+	Applied bool `json:",omitempty"`
+	// Managed says that managedFields are left in. They have values in the names of members of lists and sets, which
+	// are left out.
+	Managed bool `json:",omitempty"`
+}
+
+// LastApplied is the path of the annotation in which kubectl apply keeps the object that it was given.
+const LastApplied = ".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']"
+
+// Empty says whether the rules leave every object as it is.
+func (r Rules) Empty() bool {
+	return len(r.Drop) == 0 && len(r.Keep) == 0 && len(r.Redact) == 0 && len(r.Env) == 0
+}
+
+// Secrets are the rules of core/v1 Secrets, unless somebody wants them bare: neither their values nor what tools keep
+// in annotations, which may be a copy of them. kubectl's copy is long, and changes with every value: it is cut.
+func Secrets() Rules {
+	return Rules{
+		Drop:   []string{LastApplied},
+		Redact: []string{".data", ".stringData", ".metadata.annotations"},
+	}
+}
+
+// Join is both rules together.
+func (r Rules) Join(other Rules) Rules {
+	return Rules{
+		Drop: append(r.Drop[:len(r.Drop):len(r.Drop)], other.Drop...), Keep: append(r.Keep[:len(r.Keep):len(r.Keep)], other.Keep...),
+		Redact: append(r.Redact[:len(r.Redact):len(r.Redact)], other.Redact...), Env: append(r.Env[:len(r.Env):len(r.Env)], other.Env...),
+		Applied: r.Applied || other.Applied, Managed: r.Managed || other.Managed,
+	}
+}
+
+func (r Rules) hashes() bool { return len(r.Redact) > 0 || len(r.Env) > 0 || r.Applied }
+
+// pattern is of names of environment variables, in capitals. It is written as those of paths are, but a slash is a
+// letter like any other: names may have some.
+type pattern struct {
+	part []byte         // of *PART*, as most are; else nil
+	all  *regexp.Regexp // of others
+}
+
+func parsePattern(text string) (p pattern, err error) {
+	upper := strings.ToUpper(text)
+	if _, err := path.Match(upper, ""); err != nil || text == "" {
+		return p, fmt.Errorf("pattern %q of an environment variable: want a name, with * for any text, such as *PASSWORD*", text)
+	}
+	inner, open := strings.CutPrefix(upper, "*")
+	if inner, closed := strings.CutSuffix(inner, "*"); open && closed && !strings.ContainsAny(inner, `*?[\`) {
+		p.part = []byte(inner)
+		return p, nil
+	}
+	if p.all, err = regexp.Compile(expression(upper)); err != nil {
+		return p, fmt.Errorf("pattern %q of an environment variable: %w", text, err)
+	}
+	return p, nil
+}
+
+// expression is the pattern, which path.Match can read, as package regexp writes it.
+func expression(pattern string) string {
+	var b strings.Builder
+	class, start := false, false // in one; at its first character, where a ] cannot be
+	for rest := []rune(pattern); len(rest) > 0; rest = rest[1:] {
+		first := start
+		start = false
+		switch c := rest[0]; {
+		case c == '\\':
+			rest = rest[1:]
+			fmt.Fprintf(&b, `\x{%x}`, rest[0])
+		case class && c == ']':
+			class = false
+			b.WriteRune(c)
+		case class && (c == '-' || first && c == '^'):
+			start = first && c == '^'
+			b.WriteRune(c)
+		case !class && c == '[':
+			class, start = true, true
+			b.WriteRune(c)
+		case !class && c == '*':
+			b.WriteString(".*")
+		case !class && c == '?':
+			b.WriteString(".")
+		default:
+			fmt.Fprintf(&b, `\x{%x}`, c)
+		}
+	}
+	return "^(?s:" + b.String() + ")$"
+}
+
+// matches says whether the name in capitals is one of the pattern's.
+func (p *pattern) matches(upper []byte) bool {
+	if p.all == nil {
+		return bytes.Contains(upper, p.part)
+	}
+	return p.all.Match(upper)
 }

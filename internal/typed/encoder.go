@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strconv"
@@ -11,6 +12,93 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/scan"
 )
+
+// list writes a list, unless an element does not fit.
+func (e *Encoder) list(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool) {
+	if c.Byte() != '[' {
+		return dst, false
+	}
+	n := 0
+	for count := inside(c); count.Next(']'); n++ {
+		count.Skip()
+	}
+	if n == 0 {
+		return append(dst, 0), true
+	}
+	dst = appendLong(dst, int64(n))
+	c = inside(c)
+	for i := 0; c.Next(']'); i++ {
+		if dst, ok = e.element(dst, t, step{index: i}, c); !ok {
+			return dst, false
+		}
+		c.Skip()
+	}
+	return append(dst, 0), true
+}
+
+// element writes one of a list or of a map, unless it does not fit.
+func (e *Encoder) element(dst []byte, t *Type, at step, c scan.Cursor) (all []byte, ok bool) {
+	switch {
+	case len(dst) > e.limit:
+		return dst, false
+	case t.Nullable && c.Byte() == 'n':
+		return append(dst, first), true
+	case t.Nullable:
+		dst = append(dst, second)
+	}
+	return e.value(dst, t.Elem, at, c)
+}
+
+// mapped writes a map. Entries that do not fit and keys that come more than once are in the rest.
+func (e *Encoder) mapped(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool) {
+	if c.Byte() != '{' {
+		return dst, false
+	}
+	total, twice := e.count(c)
+	start := len(dst)
+	dst = appendLong(dst, int64(total))
+	head, n := len(dst), 0
+	for c = inside(c); c.Next('}'); {
+		key := c.Key()
+		fits := false
+		if dst, fits = e.entry(dst, t, entry{key, c, twice}); fits {
+			n++
+		}
+		if len(dst) > e.limit {
+			return dst, false
+		}
+		c.Skip()
+	}
+	if n < total { // whose count is not shorter
+		entries := dst[head:]
+		dst = append(appendLong(dst[:start], int64(n)), entries...)
+	}
+	if n == 0 {
+		return dst, true // the end of the blocks
+	}
+	return append(dst, 0), true
+}
+
+// entry is one of a map, some of whose keys come twice.
+type entry struct {
+	key   []byte
+	at    scan.Cursor
+	twice map[uint64]bool
+}
+
+// entry writes one, or puts it into the rest.
+func (e *Encoder) entry(dst []byte, t *Type, one entry) (all []byte, fits bool) {
+	mark, before := len(dst), e.rest.state()
+	text := scan.Text(one.key)
+	if !lossy(text) && !e.isTwice(one.twice, text) {
+		if dst, fits = e.element(appendText(dst, text), t, step{key: one.key}, one.at); fits || len(dst) > e.limit {
+			return dst, fits
+		}
+	}
+	e.rest.back(before)
+	e.rest.add(step{key: one.key}, one.at.Skip())
+	return dst[:mark], false
+}
 
 // Encoder makes Avro of objects of one type, one after the other in the same memory. It is for one goroutine.
 type Encoder struct {
@@ -233,4 +321,116 @@ func timestamp(dst []byte, t *Type, raw []byte) (all []byte, exact, ok bool) {
 	}
 	micros, exact, ok := microseconds(scan.Text(raw), t.Digits)
 	return appendLong(dst, micros), exact, ok
+}
+
+// sorter finds what an object has of each field of its type, and puts what the type lacks into the rest.
+type sorter struct {
+	t     *Type
+	proof scan.Proof
+	rest  rest
+	spare rest // of an object within
+	slots []slot
+	seed  maphash.Seed
+	keys  []uint64 // of one map, hashed
+}
+
+func newSorter(t *Type) sorter { return sorter{t: t, seed: maphash.MakeSeed()} }
+
+// slot is what an object has of one field.
+type slot struct {
+	at    scan.Cursor
+	times uint8 // none, one, or more
+}
+
+const more = 2
+
+// begin starts with another object. It is none where ok is false.
+func (e *sorter) begin(object []byte) (c scan.Cursor, ok bool) {
+	e.rest.reset()
+	e.slots = e.slots[:0]
+	if e.proof.Prove(object, ""); !e.proof.Whole() {
+		return c, false
+	}
+	c = e.proof.Cursor()
+	return c, c.Byte() == '{'
+}
+
+// look finds the fields of an object. Its slots begin at base, and whoever asked takes them away.
+func (e *sorter) look(t *Type, c scan.Cursor) (base int) {
+	base = len(e.slots)
+	e.slots = slices.Grow(e.slots, len(t.Fields))[:base+len(t.Fields)]
+	clear(e.slots[base:])
+	if e.find(t, c, base) {
+		e.repeated(t, c, base)
+	}
+	return base
+}
+
+// find looks up an object's members, and says whether a field comes more than once. Other members are in the rest.
+func (e *sorter) find(t *Type, c scan.Cursor, base int) (repeated bool) {
+	for c = inside(c); c.Next('}'); {
+		key := c.Key()
+		i, known := t.field(key)
+		if !known {
+			e.rest.add(step{key: key}, c.Skip())
+			continue
+		}
+		s := &e.slots[base+i]
+		if s.times++; s.times > 1 {
+			s.times, repeated = more, true
+		}
+		s.at = c
+		c.Skip()
+	}
+	return repeated
+}
+
+// field finds the field that is written so, with its quotes.
+func (t *Type) field(key []byte) (i int, known bool) {
+	if inner := key[1 : len(key)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		i, known = t.index[string(inner)]
+		return i, known
+	}
+	i, known = t.index[string(scan.Text(key))]
+	return i, known
+}
+
+// repeated puts fields that come more than once into the rest, each time.
+func (e *sorter) repeated(t *Type, c scan.Cursor, base int) {
+	for c = inside(c); c.Next('}'); {
+		key := c.Key()
+		i, known := t.field(key)
+		if value := c.Skip(); known && e.slots[base+i].times == more {
+			e.rest.add(step{key: key}, value)
+		}
+	}
+}
+
+// count says how many members an object has, and which keys come more than once; nil is none.
+func (e *sorter) count(c scan.Cursor) (n int, twice map[uint64]bool) {
+	e.keys = e.keys[:0]
+	for c = inside(c); c.Next('}'); c.Skip() {
+		e.keys = append(e.keys, maphash.Bytes(e.seed, scan.Text(c.Key())))
+	}
+	slices.Sort(e.keys)
+	for i := 1; i < len(e.keys); i++ {
+		if e.keys[i] == e.keys[i-1] {
+			if twice == nil {
+				twice = map[uint64]bool{}
+			}
+			twice[e.keys[i]] = true
+		}
+	}
+	return len(e.keys), twice
+}
+
+// isTwice says whether the key is among those that count found.
+func (e *sorter) isTwice(twice map[uint64]bool, key []byte) bool {
+	return twice != nil && twice[maphash.Bytes(e.seed, key)]
+}
+
+// inside steps into an object or a list.
+func inside(c scan.Cursor) scan.Cursor {
+	c.Enter()
+	return c
 }

@@ -12,7 +12,7 @@ import (
 // TestTheTableOfReasonsHasAll, and so has the list that the schemas are made of.
 func TestTheTableOfReasonsHasAll(t *testing.T) {
 	table := string(contentOf(t, "docs/formats.md"))
-	declared := regexp.MustCompile(`\bReason += "(\w+)"`).FindAllSubmatch(contentOf(t, "internal/change/snapshot.go"), -1)
+	declared := regexp.MustCompile(`\bReason += "(\w+)"`).FindAllSubmatch(contentOf(t, "internal/change/resource.go"), -1)
 	if len(declared) != len(change.Reasons()) {
 		t.Errorf("%d reasons are declared, and change.Reasons has %d", len(declared), len(change.Reasons()))
 	}

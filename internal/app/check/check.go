@@ -7,12 +7,22 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/app/objecttype"
+	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // Run prints what was found of each thing that is checked, as lines or as a document.
@@ -109,4 +119,180 @@ func checkStream(ctx context.Context, access *source.Access, s *selection.Select
 	if s.Stream.Namespace != "" && access.NamespaceMissing(ctx, s.Stream.Namespace) {
 		r.note("namespace " + s.Stream.Namespace + " does not exist: nothing will come from " + s.Stream.String() + " until somebody creates it")
 	}
+}
+
+// checkAudit looks at the files of the audit webhook, and whether its address is free.
+func checkAudit(ctx context.Context, cfg *config.Config, running *control.Running, r *report) {
+	if cfg.Audit == nil {
+		return
+	}
+	if err := actors.Files(cfg.Audit).Load(); err != nil {
+		r.problem(usage.Wrap(err))
+		return
+	}
+	r.ok("files of audit")
+	if running == nil {
+		checkListen(ctx, cfg.Audit.Listen, "audit.listen in the configuration", r)
+	}
+}
+
+// rules are paths by key, the streams whose objects they are of, and who has them, as it is told.
+type rules struct {
+	who     string
+	paths   map[string][]string
+	streams []selection.Selected
+	open    bool // more streams may come, some day
+}
+
+// allRules are those of the resources and of the sinks.
+func allRules(c *cluster.Cluster, cfg *config.Config) []rules {
+	var all []rules
+	for i := range cfg.Resources {
+		entry := &cfg.Resources[i]
+		all = append(all, rules{
+			who:     fmt.Sprintf("resource %q", entry.Name),
+			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths, "ignore": selection.IgnoredPaths(entry)},
+			streams: c.StreamsThat(func(s *selection.Selected) bool { return slices.Contains(s.Entries(), entry) }),
+			open:    source.IsWildcard(entry.Name),
+		})
+	}
+	wildcards := slices.ContainsFunc(cfg.Resources, func(r config.Resource) bool { return source.IsWildcard(r.Name) })
+	for i := range cfg.Sinks {
+		s := &cfg.Sinks[i]
+		wants := c.WantedBy(s)
+		all = append(all, rules{
+			who:     fmt.Sprintf("sink %q", s.Name),
+			paths:   map[string][]string{"drop": s.Drop, "only": s.Only, "redact": s.Redact},
+			streams: c.StreamsThat(func(s *selection.Selected) bool { return wants == nil || wants(&s.Stream) }),
+			open:    wildcards,
+		})
+	}
+	return all
+}
+
+// checkPaths finds paths that no object can have of any resource that they are for. A wildcard may stand for more, some
+// day.
+func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, cfg *config.Config, r *report) {
+	known := objecttype.NewSchemas(access)
+	for _, of := range allRules(c, cfg) {
+		for _, key := range []string{"drop", "only", "redact", "ignore"} {
+			for _, path := range of.paths[key] {
+				if lacks(ctx, known, of.streams, path) {
+					reportPath(r, &of, key, path)
+				}
+			}
+		}
+	}
+	if len(known.Silent()) > 0 {
+		r.note("paths of " + strings.Join(known.Silent(), ", ") + " are not looked up: the API server does not tell the schemas, or more than are read")
+	}
+}
+
+func reportPath(r *report, of *rules, key, path string) {
+	said := fmt.Sprintf("%s: %s path %q: the API server's schemas have no such field", of.who, key, path)
+	if of.open {
+		r.note(said + ": correct it, unless it is for resources that are installed later")
+		return
+	}
+	r.problem(usage.Errorf("%s: correct it, or leave it out", said))
+}
+
+// lacks says whether the path is known to lead nowhere in all objects of the streams.
+func lacks(ctx context.Context, known *objecttype.Schemas, streams []selection.Selected, path string) bool {
+	steps, err := transform.Steps(path)
+	if err != nil {
+		return false // which is a problem already
+	}
+	for i := range streams {
+		resource := streams[i].Stream.Resource
+		document := known.Of(ctx, resource)
+		if document == nil {
+			return false
+		}
+		if has, certain := document.Has(resource.Group, resource.Version, resource.Kind, steps); has || !certain {
+			return false
+		}
+	}
+	return len(streams) > 0
+}
+
+// checkPlaces finds sinks that would write into each other's logs: each would take the other for a second writer,
+// or tell twice.
+func checkPlaces(cfg *config.Config, c *cluster.Cluster, r *report) {
+	var before []territory
+	for i := range cfg.Sinks {
+		mine := territory{name: cfg.Sinks[i].Name}
+		if d, err := destination.Of(&cfg.Sinks[i], c); err == nil { // what is wrong with it is told by those who build it
+			mine.places = d.Places
+		}
+		for _, theirs := range before {
+			theirs.checkBeside(&mine, r)
+		}
+		before = append(before, mine)
+	}
+}
+
+// territory is a sink with what it alone writes to.
+type territory struct {
+	name   string
+	places []destination.Place
+}
+
+func (a *territory) checkBeside(other *territory, r *report) {
+	for _, p := range other.places {
+		if slices.ContainsFunc(a.places, func(theirs destination.Place) bool { return p.Meets(&theirs) }) {
+			r.problem(usage.Errorf("sinks %s and %s write to the same %s: give each its own with the key %s, or leave one out",
+				a.name, other.name, p.What, p.Key))
+		}
+		for _, theirs := range a.places {
+			if subject := p.Disputed(&theirs); subject != "" {
+				r.problem(usage.Errorf("sinks %s and %s have two streams for the subject %s, which can be of one only: give each its own with the key nats.subject, or leave one out",
+					a.name, other.name, subject))
+			}
+		}
+	}
+}
+
+// checkStateLog looks at the log of the state, and changes nothing.
+func checkStateLog(ctx context.Context, of *checkedTask, r *report) {
+	c, cfg := of.cluster, of.cfg
+	if cfg.State.Log == nil {
+		return
+	}
+	place, err := task.LogPlace(cfg, c, func(string, error) {})
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	if target, ok := place.Sink.(checker); ok {
+		if _, err := target.Check(ctx); err != nil {
+			for _, one := range joined(err) {
+				r.problem(fmt.Errorf("log of the state, %s: %w", place.Name, one))
+			}
+			return
+		}
+	}
+	found, err := statelog.Look(ctx, place, of.bid(ctx))
+	switch {
+	case errors.Is(err, statelog.ErrNothing):
+		r.ok("log of the state, " + place.Name + ", which the first start fills")
+	case err != nil && !task.IsForGood(err):
+		r.note(err.Error())
+	case err != nil:
+		r.problem(err)
+	default:
+		r.ok(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.UTC().Format(time.RFC3339)))
+	}
+}
+
+// bid is the wish to write the log. Whose Lease it is says the API server.
+func (of *checkedTask) bid(ctx context.Context) statelog.Bid {
+	bid := statelog.Bid{Of: statelog.Identity{Cluster: of.cluster.Name, UID: of.cluster.UID, Instance: of.cluster.Instance}}
+	if of.cfg.HA == nil || of.cluster.UID == "" {
+		return bid
+	}
+	if lease, err := task.Lease(of.to, of.cfg, of.cluster.Name); err == nil { // what is wrong with it was said
+		bid.Judge = task.JudgeOf(ctx, of.cluster, lease)
+	}
+	return bid
 }

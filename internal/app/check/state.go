@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/httpserver"
+	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/source"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
@@ -134,3 +138,73 @@ func holds(running *control.Running, name, address string) bool {
 	at, known := running.Sinks[name]
 	return known && at.State != "stopped" && at.Address == address
 }
+
+// checkedTask is what exporters would share that have the configuration.
+type checkedTask struct {
+	to      cluster.Access
+	cfg     *config.Config
+	cluster *cluster.Cluster
+}
+
+// checkLease says whether the exporter may use its Lease, and changes nothing.
+func checkLease(ctx context.Context, access *source.Access, of *checkedTask, r *report) {
+	if of.cfg.HA == nil {
+		return
+	}
+	place, err := task.Lease(of.to, of.cfg, of.cluster.Name)
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	missing, err := access.Leases(ctx, place.Namespace)
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("ha.lease: the API server forbids to %s leases of group coordination.k8s.io in namespace %s: "+
+			"bind a role with these verbs to the exporter's user, or name another Lease", strings.Join(missing, ", "), place.Namespace)
+	}
+	if err == nil {
+		err = task.CheckHolder(ctx, of.cfg, of.cluster, place)
+	}
+	if err != nil {
+		r.problem(err)
+		return
+	}
+	r.ok("lease " + place.String())
+}
+
+// report shows what was found and remembers what is wrong.
+type report struct {
+	out      *console.Findings
+	problems []error
+}
+
+func (r *report) ok(what string) { r.out.Show(console.OK, what) }
+
+func (r *report) note(text string) { r.out.Show(console.Note, text) }
+
+// problem shows each of several problems by itself.
+func (r *report) problem(err error) {
+	for _, one := range usage.Each(err) {
+		r.out.Show(console.Problem, one.Error())
+		r.problems = append(r.problems, one)
+	}
+}
+
+// err is nil where nothing is wrong. What is wrong has been shown.
+func (r *report) err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	return &problemsError{r.problems}
+}
+
+// problemsError counts what is wrong, which has been shown. It wraps all of it, for the exit code.
+type problemsError struct{ problems []error }
+
+func (e *problemsError) Error() string {
+	if len(e.problems) == 1 {
+		return "check found 1 problem"
+	}
+	return fmt.Sprintf("check found %d problems", len(e.problems))
+}
+
+func (e *problemsError) Unwrap() []error { return e.problems }

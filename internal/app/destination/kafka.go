@@ -1,7 +1,9 @@
 package destination
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -17,7 +19,54 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
+
+// kafkaHearer hears signals, nil where none are configured.
+func kafkaHearer(of *table) (func(*RequestHandler) (Hearer, error), error) {
+	s, c, routes, configured := of.sink, of.cluster, of.routes, of.sink.Kafka.Signals
+	if configured == nil {
+		return nil, nil
+	}
+	hearing := kafka.SignalOptions{Cluster: []byte(c.Name)}
+	var err error
+	if hearing.Topic, err = signalTopic(configured.Topic, c, s, routes); err != nil {
+		return nil, usage.Errorf("kafka.signals.topic: %v", err)
+	}
+	if configured.Notifications != "" {
+		if hearing.Notifications, err = signalTopic(configured.Notifications, c, s, routes); err != nil {
+			return nil, usage.Errorf("kafka.signals.notifications: %v", err)
+		}
+	}
+	return func(d *RequestHandler) (Hearer, error) {
+		hearing := hearing
+		hearing.Sink = kafkaOptions(of, Nop{})
+		hearing.Group = hearing.Sink.TransactionalID
+		if d.Signals != nil {
+			hearing.Handler, hearing.Place = d.Signals(hearing.Notifications != "")
+			hearing.Heard, hearing.Sink.Notice = d.Hears, d.Noticed
+			hearing.Sink.Retry = func(_ string, err error) { d.Hears(err) }
+		}
+		return kafka.NewSignals(hearing)
+	}, nil
+}
+
+// signalTopic is the topic of the template, in which there must be no records of the sink. Those of what a wildcard
+// found are refused when they come, since the topic is reserved.
+func signalTopic(template string, c *cluster.Cluster, s *config.Sink, routes encode.Routes) (string, error) {
+	made, err := encode.NewTopic(template, c.Name)
+	if err != nil {
+		return "", err
+	}
+	name := made.OfFrames(&change.Stream{})
+	_, found := topicsOf(c, s, routes)
+	for stream, topic := range routed(c, s, routes) {
+		if leadsTo(topic, stream, name) && !slices.Contains(found, topic.OfFrames(stream)) {
+			return "", fmt.Errorf("records of %s go to topic %s: choose another topic", stream, name)
+		}
+	}
+	return name, nil
+}
 
 // kafkaDestination is one of topics.
 func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
@@ -192,4 +241,72 @@ func kafkaSASL(s *config.SASL) *wire.SASL {
 		}
 	}
 	return sasl
+}
+
+// kafkaTail reads the topics that the templates may lead to, as the brokers have them, whatever an API server serves:
+// of a resource that is gone, too. Of these it hands on what belongs there, since other topics may look alike.
+type kafkaTail struct {
+	sink.Reader
+	templates []*encode.Topic
+	known     map[string]bool // by a topic and a resource: whether the resource's records may be in the topic
+}
+
+func newKafkaTail(of *table, options kafka.Options, start sink.Start) (sink.Reader, error) {
+	t := &kafkaTail{templates: templatesOf(of.sink.Kafka, of.cluster.Name), known: map[string]bool{}}
+	options.Topics, options.Found, options.Others = nil, nil, t.matching("")
+	var err error
+	t.Reader, err = kafka.NewReader(options, start)
+	return t, err
+}
+
+// matching are the topics that records of the resource can be in; "" is any.
+func (t *kafkaTail) matching(resource string) *regexp.Regexp {
+	patterns := make([]string, len(t.templates))
+	for i, template := range t.templates {
+		patterns[i] = template.PatternOf(resource)
+	}
+	return regexp.MustCompile("^(" + strings.Join(patterns, "|") + ")$") // of quoted parts
+}
+
+// Read is as in sink.Reader.
+func (t *kafkaTail) Read(ctx context.Context, each func(*sink.Stored) error) error {
+	return t.Reader.Read(ctx, func(m *sink.Stored) error {
+		id, err := change.ParseAnyID(m.Header(sink.HeaderID))
+		if err != nil || !t.holds(m.Destination, id.Resource) {
+			return nil // nobody's of us, or not here
+		}
+		return each(m)
+	})
+}
+
+func (t *kafkaTail) holds(topic, resource string) bool {
+	at := topic + "/" + resource
+	holds, known := t.known[at]
+	if !known {
+		holds = t.matching(resource).MatchString(topic)
+		t.known[at] = holds
+	}
+	return holds
+}
+
+// kafkaNeeds is the name of the cluster where it is in a topic. Where nothing is in all topics of a template, only the
+// streams tell which of the brokers' topics are meant.
+func kafkaNeeds(s *config.Sink) need {
+	if slices.ContainsFunc(templatesOf(s.Kafka, ""), func(t *encode.Topic) bool { return !t.IsDistinct() }) {
+		return streams
+	}
+	if strings.Contains(strings.Join(slices.AppendSeq([]string{s.Kafka.Topic}, maps.Values(s.Kafka.Topics)), ""), "{cluster}") {
+		return clusterName
+	}
+	return nothing
+}
+
+// templatesOf are all templates of the sink's topics that are any.
+func templatesOf(k *config.Kafka, cluster string) (all []*encode.Topic) {
+	for _, text := range append(slices.Sorted(maps.Values(k.Topics)), k.Topic) {
+		if template, err := encode.NewTopic(text, cluster); err == nil {
+			all = append(all, template)
+		}
+	}
+	return all
 }

@@ -1,17 +1,76 @@
 package destination
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/registry"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/transform"
 	"github.com/kubecdc/kubecdc/internal/usage"
 )
+
+// Plan says what a run would do about the schemas of a stream's records, and changes nothing. There may be one beside
+// an error: of a version that the registry would refuse, or of keys that do not go on with those that the sink has at
+// the mark.
+type Plan func(ctx context.Context, stream *change.Stream, at sink.Mark) (*registry.Plan, error)
+
+// NewPlan is nil where the sink has no registry.
+func NewPlan(s *config.Sink, c *cluster.Cluster) (Plan, error) {
+	d, err := Of(s, c)
+	if err != nil || d.Registry == nil {
+		return nil, err
+	}
+	schemas, err := schemasOf(s, c, d, Nop{})
+	return func(ctx context.Context, stream *change.Stream, at sink.Mark) (*registry.Plan, error) {
+		plan, err := schemas.Plan(ctx, &stream.Resource)
+		if err == nil {
+			err = d.goesOn(at, stream, plan.Key)
+		}
+		return plan, err
+	}, err
+}
+
+// Open makes what reads the log of one of the configuration's sinks, as it comes. The API server is asked only for what
+// the sink needs of it.
+func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.Sink, start sink.Start) (sink.Reader, error) {
+	cluster.NewLogger(io.Discard, cfg.Log)
+	c := &cluster.Cluster{Name: cfg.Cluster}
+	k, err := kinds().kindOf(s)
+	if err != nil {
+		return nil, err
+	}
+	needs := k.needs(s)
+	if needs == streams || needs == clusterName && c.Name == "" {
+		if c, err = cluster.Find(to, cfg); err != nil {
+			return nil, err
+		}
+	}
+	if needs == streams {
+		if _, err := c.Resolve(ctx, c.Rest, cfg.Resources); err != nil {
+			return nil, err
+		}
+	}
+	return kinds().reader(s, c, func(d *Destination) (sink.Reader, error) {
+		if d.tail == nil || needs == streams {
+			return d.read(start)
+		}
+		return d.tail(start)
+	})
+}
+
+// NeedsStreams says whether only the streams tell which places the sink writes to.
+func NeedsStreams(s *config.Sink) bool { return kinds()[s.Kind()].needs(s) == streams }
 
 // registered are kinds of sinks, by config.Sink.Kind.
 type registered map[string]kind
@@ -136,4 +195,38 @@ func (r registered) reader(s *config.Sink, c *cluster.Cluster, read func(*Destin
 		return nil, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	return registry.NewReader(reader, client), nil
+}
+
+// oversizeOf is what becomes of a record that is too large for the sink.
+func oversizeOf(s *config.Sink) (listener.Oversize, error) {
+	o := listener.Oversize{Reject: s.Rejects()}
+	if !s.Trims() {
+		return o, nil
+	}
+	paths := append([]string{".metadata.managedFields", transform.LastApplied}, s.Trim...)
+	for _, path := range paths {
+		cut, err := transform.New(transform.Rules{Drop: []string{path}}, transform.Key{Secret: []byte("no hash is made")})
+		if err != nil {
+			return o, fmt.Errorf("trim %s", strings.TrimPrefix(err.Error(), "drop "))
+		}
+		o.Trims = append(o.Trims, listener.Trim{Path: path, Cut: func(object []byte) ([]byte, error) { return cut.Apply(nil, object, transform.Owner{}) }})
+	}
+	return o, nil
+}
+
+// runner is a sink's gate that has to do something for its answers.
+type runner interface {
+	// Run does it until ctx ends.
+	Run(ctx context.Context)
+}
+
+// RunGates runs the sinks' gates that have something to do until the returned stop, which waits.
+func RunGates(ctx context.Context, sinks []listener.Sink) (stop func()) {
+	var all []func(context.Context)
+	for i := range sinks {
+		if gate, runs := sinks[i].Gate.(runner); runs {
+			all = append(all, gate.Run)
+		}
+	}
+	return beside.Run(context.WithoutCancel(ctx), all...) // what is queued at the end is delivered, too
 }

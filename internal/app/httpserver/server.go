@@ -6,12 +6,112 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/netip"
 	"os"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/control"
 )
+
+// Beside serves others, and at the paths what is there.
+func Beside(others, there http.Handler, paths []string) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", others)
+	for _, path := range paths {
+		mux.Handle(path, there)
+	}
+	return mux
+}
+
+// Serve answers at the address until the returned function is called, which waits for the server's goroutine and for
+// all answers. The state directory says where, for the commands.
+func (s *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
+	first := s.listener == nil
+	listener, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx)) // also while the queues are emptied
+	open := &gate{handler: handler}
+	server := newServer(open, answering)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(newPlaces(listener)); !errors.Is(err, http.ErrServerClosed) {
+			s.Logger.Error("status server ended", "address", s.Address, "error", err)
+		}
+	}()
+	if first {
+		s.Logger.Info("serving metrics and status", "address", listener.Addr().String())
+	}
+	withdraw := s.announce(listener.Addr())
+	return func() {
+		withdraw()
+		stopAnswering()
+		server.Close() // nobody is owed the end of an answer
+		open.shut()
+		<-done
+	}, nil
+}
+
+// newServer bounds what a connection may take: the port is open to whoever may reach the exporter.
+func newServer(handler http.Handler, answering context.Context) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return answering },
+	}
+}
+
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute // metrics are asked for every minute or more often
+	maxHeader  = 16 << 10        // bytes
+)
+
+// announce writes the address into the state directory, with what its questions have to show, and returns what removes
+// it. Without it the exporter works, and the commands cannot ask it.
+func (s *Server) announce(address net.Addr) (withdraw func()) {
+	warn := func(err error) {
+		if err != nil {
+			s.Logger.Warn("commands cannot reach this exporter", "error", err)
+		}
+	}
+	remove, err := control.Announce(s.StateDir, address, s.Token)
+	if err != nil {
+		warn(err)
+		return func() {}
+	}
+	return func() { warn(remove()) }
+}
+
+// gate lets requests in until it is shut. http.Server.Close does not wait for handlers, and the state that they read is
+// closed after it.
+type gate struct {
+	handler http.Handler
+	inside  sync.RWMutex // read-locked by each request
+	closed  bool         // guarded by inside
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.inside.RLock()
+	defer g.inside.RUnlock()
+	if g.closed {
+		http.Error(w, "the exporter is stopping", http.StatusServiceUnavailable)
+		return
+	}
+	g.handler.ServeHTTP(w, r)
+}
+
+// shut returns when nobody is inside, and lets nobody in any more.
+func (g *gate) shut() {
+	g.inside.Lock()
+	defer g.inside.Unlock()
+	g.closed = true
+}
 
 // Options are those of a Server. All are needed.
 type Options struct {
@@ -81,4 +181,113 @@ func Cause(err error) error {
 		return system.Err
 	}
 	return err
+}
+
+// The places for connections: of this host, of all others together, and of one of these. A connection costs some 20
+// KiB.
+const (
+	placesHere  = 128
+	placesAway  = 256
+	placesOfOne = 64
+)
+
+// places is a listener that holds so many connections and no more (I6). A new one always comes in: the oldest of
+// whoever has the most goes for it. So who opens thousands takes places from himself, and neither from probes nor from
+// metrics; and the places of this host are its own.
+type places struct {
+	net.Listener
+	mu   sync.Mutex // guards the following
+	here seats
+	away seats
+}
+
+// seats are the open connections by address, the oldest first.
+type seats struct {
+	of    map[netip.Addr][]*placed
+	taken int
+}
+
+// Bounded is the listener with places for so many connections and no more.
+func Bounded(l net.Listener) net.Listener { return newPlaces(l) }
+
+func newPlaces(l net.Listener) *places {
+	return &places{Listener: l, here: seats{of: map[netip.Addr][]*placed{}}, away: seats{of: map[netip.Addr][]*placed{}}}
+}
+
+// placed is a connection that has a place until it is closed.
+type placed struct {
+	net.Conn
+	at    *places
+	from  netip.Addr
+	given sync.Once
+}
+
+// Accept is net.Listener's.
+func (p *places) Accept() (net.Conn, error) {
+	conn, err := p.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &placed{Conn: conn, at: p, from: hostOf(conn.RemoteAddr().String())}
+	if victim := p.admit(c); victim != nil {
+		victim.Close() // whoever it is has others
+	}
+	return c, nil
+}
+
+// Close is net.Conn's.
+func (c *placed) Close() error {
+	c.given.Do(func() { c.at.leave(c) })
+	return c.Conn.Close()
+}
+
+// admit gives the connection a place, and returns the one that has to go for it, nil for none.
+func (p *places) admit(c *placed) (victim *placed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, all, one := &p.away, placesAway, placesOfOne
+	if c.from.IsLoopback() {
+		s, all, one = &p.here, placesHere, placesHere
+	}
+	switch {
+	case len(s.of[c.from]) >= one:
+		victim = s.of[c.from][0]
+	case s.taken >= all:
+		victim = s.of[s.greediest()][0]
+	}
+	s.of[c.from] = append(s.of[c.from], c)
+	s.taken++
+	return victim
+}
+
+func (p *places) leave(c *placed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := &p.away
+	if c.from.IsLoopback() {
+		s = &p.here
+	}
+	s.taken--
+	if s.of[c.from] = slices.DeleteFunc(s.of[c.from], func(o *placed) bool { return o == c }); len(s.of[c.from]) == 0 {
+		delete(s.of, c.from)
+	}
+}
+
+// greediest is the address with the most connections.
+func (s *seats) greediest() (most netip.Addr) {
+	for from, conns := range s.of {
+		if len(conns) > len(s.of[most]) {
+			most = from
+		}
+	}
+	return most
+}
+
+// hostOf is the zero Addr for what is no address and port.
+func hostOf(address string) netip.Addr {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return parsed.Addr().Unmap().WithZone("")
 }

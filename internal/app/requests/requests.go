@@ -2,15 +2,53 @@ package requests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
+	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/saved"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
+
+// AnswerHangups asks for a full snapshot of everything at each hangup, until the returned function is called, which
+// waits for its goroutine.
+func (h *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (stop func()) {
+	return beside.Run(ctx, func(ctx context.Context) {
+		for {
+			select {
+			case <-hangups:
+				h.answerHangup(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+func (h *Handler) answerHangup(ctx context.Context) {
+	snapshot, err := h.owe(ctx, control.SnapshotRequest{}, nil)
+	if err != nil {
+		h.Logger.Warn("SIGHUP requested a full snapshot, which could not start", "error", err)
+		return
+	}
+	h.Logger.Info("SIGHUP requested a full snapshot", "resources", strings.Join(snapshot.Streams, ","), "sinks", strings.Join(snapshot.Sinks, ","))
+}
 
 // AskTime is how long a request waits for a pipeline that is still opening its sinks.
 const AskTime = 10 * time.Second
@@ -86,3 +124,152 @@ func ask(ctx context.Context, requests chan<- pipeline.Request, request pipeline
 	request.Answer = answer
 	return handOver(ctx, requests, request, answer)
 }
+
+// Handler does what is asked of one run, whoever asks. All fields are needed.
+type Handler struct {
+	Config   *config.Config
+	Cluster  *cluster.Cluster
+	Store    *checkpoint.Store
+	Logger   *slog.Logger
+	Requests chan pipeline.Request // which the pipeline takes
+	Owing    *Snapshots
+	Status   func() any // the status document
+	Told     Observer
+}
+
+// Observer is told what is asked through the brokers of sinks.
+type Observer interface {
+	Hears(sinkName string, err error)
+	Asked(sinkName, what string, err error)
+	Noticed(sinkName, text string)
+}
+
+// Snapshots are the full snapshots of this run, as people are told of them.
+type Snapshots struct {
+	store     *checkpoint.Store
+	telemetry *telemetry.Telemetry
+	Orders    chan pipeline.Order
+
+	mu   sync.Mutex // guards the following
+	last []control.Stopped
+}
+
+// NewSnapshots are those of a run.
+func NewSnapshots(store *checkpoint.Store, t *telemetry.Telemetry) *Snapshots {
+	return &Snapshots{store: store, telemetry: t, Orders: make(chan pipeline.Order)}
+}
+
+// mostStopped is how many stopped snapshots are remembered for those who wait for them.
+const mostStopped = 1000
+
+// list is what is owed, and what was stopped last.
+func (s *Snapshots) list() (*control.OwedList, error) {
+	owed, err := s.owed()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &control.OwedList{Owed: owed, Stopped: slices.Clone(s.last)}, err
+}
+
+// steer has the pipeline stop, pause or resume snapshots. What was heard through a sink's broker is saved with the
+// order.
+func (s *Snapshots) steer(ctx context.Context, asked control.SteerRequest, heard map[string][]byte) error {
+	do, known := map[string]checkpoint.Steering{
+		control.Stop: checkpoint.Stop, control.Pause: checkpoint.Pause, control.Resume: checkpoint.Resume,
+	}[asked.Do]
+	if !known || len(asked.IDs) == 0 {
+		return &control.RefusedError{Text: fmt.Sprintf("%q of %d snapshots: want stop, pause or resume of one at least", asked.Do, len(asked.IDs))}
+	}
+	before, err := s.owed()
+	if err != nil {
+		return err
+	}
+	answer := make(chan error, 1)
+	err = handOver(ctx, s.Orders, pipeline.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
+	var refused *pipeline.OrderError
+	if errors.As(err, &refused) {
+		return &control.RefusedError{Text: refused.Text}
+	}
+	if err == nil && do == checkpoint.Stop {
+		s.noteStopped(before, asked.IDs)
+	}
+	return err
+}
+
+func (s *Snapshots) noteStopped(before []control.Owed, ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range before {
+		if slices.ContainsFunc(ids, func(id string) bool { return strings.EqualFold(id, o.ID) }) {
+			s.last = append(s.last, control.Stopped{Owed: o, Time: time.Now()})
+		}
+	}
+	s.last = s.last[max(0, len(s.last)-mostStopped):]
+}
+
+// handOver gives the pipeline what it is asked, and waits for the answer, which comes for all that was taken: who gave
+// up before would not know what is done.
+func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan error) error {
+	select {
+	case to <- asked:
+	case <-ctx.Done():
+		return control.ErrNotStreaming
+	}
+	return <-answer
+}
+
+// owed are those that are owed, with how far each is.
+func (s *Snapshots) owed() ([]control.Owed, error) {
+	owed, err := control.ReadOwed(s.store)
+	if err != nil {
+		return nil, err
+	}
+	for i := range owed {
+		s.measure(&owed[i])
+	}
+	return owed, nil
+}
+
+func (s *Snapshots) measure(o *control.Owed) {
+	progress, found := s.telemetry.Progress(o.Stream, change.Owed{Sink: o.Sink, Reason: change.Reason(o.Reason), Limits: o.Limits})
+	switch {
+	case o.State == control.Paused:
+		return
+	case !found:
+		o.State = control.Waits
+		return
+	case progress.Read:
+		o.State = control.Delivers
+	default:
+		o.State = control.Reads
+	}
+	o.Objects, o.Percent = progress.Objects, progress.Percent
+}
+
+// limitsOf are those that a request asks for. Of what no server would take the error is a *control.RefusedError.
+func limitsOf(asked *control.SnapshotRequest) (l change.Limits, err error) {
+	if l.Namespace = asked.Namespace; l.Namespace != "" {
+		if err := config.CheckNamespace(l.Namespace); err != nil || len(l.Namespace) > maxNamespace {
+			return l, &control.RefusedError{Text: fmt.Sprintf("namespace %.70q cannot be one: want lower case letters, digits and -, 63 at most", l.Namespace)}
+		}
+	}
+	if l.Name = asked.Name; l.Name != "" {
+		if wrong := path.IsValidPathSegmentName(l.Name); len(l.Name) > maxName || len(wrong) > 0 {
+			return l, &control.RefusedError{Text: fmt.Sprintf("name %.40q cannot be an object's: give a name as kubectl shows it", l.Name)}
+		}
+	}
+	if len(asked.Selector) > maxSelector {
+		return l, &control.RefusedError{Text: fmt.Sprintf("selector of %d bytes: want %d at most", len(asked.Selector), maxSelector)}
+	}
+	selector, err := labels.Parse(asked.Selector)
+	if err != nil {
+		return l, &control.RefusedError{Text: fmt.Sprintf("selector %.80q: %v: write it as kubectl does, such as app=web", asked.Selector, err)}
+	}
+	l.Selector = selector.String() // the same one for all ways to write it
+	return l, nil
+}
+
+const (
+	maxNamespace = 63   // that an API server takes
+	maxName      = 253  // that it takes
+	maxSelector  = 4096 // it is a part of a URL
+)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -14,7 +16,50 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/election"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
+
+// isOvertaken says whether other exporters explain all of the error: what ended the term, and what was left in the
+// queues since then.
+func isOvertaken(err error) bool {
+	overtaken := false
+	return all(err, func(part error) (explained bool) {
+		switch e := part.(type) {
+		default:
+			explained = part == errUnreachable
+		case *sink.PermanentError:
+			explained = e.Fenced
+		case *sink.LateError, *election.OtherLeadsError:
+			explained = true
+		case *pipeline.LeftError:
+			return true
+		}
+		overtaken = overtaken || explained
+		return explained
+	}) && overtaken
+}
+
+// all says whether each of the errors that are joined in err has a cause that holds.
+func all(err error, holds func(error) bool) bool {
+	if err == nil || holds(err) {
+		return err != nil
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return all(e.Unwrap(), holds)
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			if !all(part, holds) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
 
 // errUnreachable says that this leader reaches no broker that it needs, and another member does.
 var errUnreachable = errors.New("this exporter does not reach its brokers")
@@ -186,4 +231,35 @@ func (r *respondent) respond(ctx context.Context) {
 		return
 	}
 	r.logger.Info("the leader does not reach its brokers; this exporter does, and has said so")
+}
+
+// LogPlace is the place of the log of the state as it is configured.
+func LogPlace(cfg *config.Config, c *cluster.Cluster, retry sink.RetryFunc) (statelog.Place, error) {
+	at := slices.IndexFunc(cfg.Sinks, func(s config.Sink) bool { return s.Name == cfg.State.Log.Sink })
+	if at < 0 {
+		return statelog.Place{}, usage.Errorf("state.log.sink: there is no sink %q: name one of the sinks", cfg.State.Log.Sink)
+	}
+	d, err := destination.Of(&cfg.Sinks[at], c)
+	if err != nil {
+		return statelog.Place{}, err
+	}
+	if d.StateLog == nil {
+		return statelog.Place{}, usage.Errorf("state.log.sink: sink %q cannot keep a log of the state: name a sink in kafka or nats", cfg.Sinks[at].Name)
+	}
+	place, err := d.StateLog(stateLogName(cfg.State.Log.Name, c.Name), retry)
+	if err != nil {
+		return place, usage.Errorf("state.log: %w", err)
+	}
+	place.Name += " (state.log)"
+	return place, nil
+}
+
+// stateLogName is the template with the cluster's name in it, as topics and buckets may be named.
+func stateLogName(template, cluster string) string {
+	return strings.ReplaceAll(template, "{cluster}", strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, cluster))
 }

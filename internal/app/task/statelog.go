@@ -4,18 +4,92 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"log/slog"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/deadletter"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/statelog"
 	"github.com/kubecdc/kubecdc/internal/telemetry"
+	"github.com/kubecdc/kubecdc/internal/usage"
 )
+
+// LoggedState is what the log of the state holds.
+type LoggedState struct {
+	*control.State
+	Log LogSummary `json:"log"`
+}
+
+// LogSummary is the log itself.
+type LogSummary struct {
+	Place    string    `json:"place"`
+	Saved    time.Time `json:"saved"` // when the newest of its changes were saved
+	Bytes    int       `json:"bytes"` // that are needed, compressed
+	Messages int       `json:"messages"`
+}
+
+// ReadLog reads the log of the state that is configured, and changes nothing.
+func ReadLog(ctx context.Context, to cluster.Access, cfg *config.Config) (state *LoggedState, err error) {
+	found, err := findLogged(ctx, to, cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "kubecdc-state-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := fill(ctx, dir, found, &letterFiles{dir: dir + "/deadletters"}, slog.New(slog.DiscardHandler)); err != nil {
+		return nil, err
+	}
+	read, err := saved.ReadDir(ctx, dir)
+	return &LoggedState{State: read, Log: LogSummary{found.Place(), found.Saved.UTC(), found.Bytes, found.Messages}}, err
+}
+
+// Restore fills an empty state directory from the log of the state. Whoever writes the log goes on.
+func Restore(ctx context.Context, to cluster.Access, cfg *config.Config) (*LogSummary, error) {
+	found, err := findLogged(ctx, to, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(ctx, cfg.State.Dir, found, lettersOf(cfg), slog.New(slog.DiscardHandler)); err != nil {
+		return nil, saved.Explain(err)
+	}
+	return &LogSummary{found.Place(), found.Saved.UTC(), found.Bytes, found.Messages}, nil
+}
+
+// findLogged looks for the state in the log. The cluster is not asked for anything.
+func findLogged(ctx context.Context, to cluster.Access, cfg *config.Config) (*statelog.Found, error) {
+	cluster.NewLogger(io.Discard, cfg.Log)
+	if cfg.State.Log == nil {
+		return nil, usage.Errorf("state.log is missing: the configuration names no log of the state")
+	}
+	c := &cluster.Cluster{Name: cfg.Cluster}
+	if c.Name == "" {
+		var err error
+		if c, err = cluster.Find(to, cfg); err != nil {
+			return nil, err
+		}
+	}
+	place, err := LogPlace(cfg, c, func(string, error) {})
+	if err != nil {
+		return nil, err
+	}
+	return statelog.Look(ctx, place, statelog.Bid{Of: statelog.Identity{Cluster: c.Name}})
+}
 
 // StateLog is the log of the state of one run.
 type StateLog struct {
@@ -247,4 +321,81 @@ func (l *StateLog) Changed(sinkName string) func(string) {
 		}
 		l.queue.Note(checkpoint.Changes{}.Set(key, content))
 	}
+}
+
+// letterFiles are the files of all dead letters, by names that begin with the sink's.
+type letterFiles struct {
+	dir  string            // of the sinks that have none of their own
+	dirs map[string]string // by sink
+}
+
+func lettersOf(cfg *config.Config) *letterFiles {
+	f := &letterFiles{dir: deadletter.DirOf(cfg.State.Dir), dirs: map[string]string{}}
+	for _, s := range cfg.Sinks {
+		if s.DeadLetter.Dir != "" {
+			f.dirs[s.Name] = s.DeadLetter.Dir
+		}
+	}
+	return f
+}
+
+// of is the sink's directory.
+func (f *letterFiles) of(sinkName string) *deadletter.Dir {
+	dir := f.dir
+	if own, found := f.dirs[sinkName]; found {
+		dir = own
+	}
+	return deadletter.New(deadletter.Options{Dir: filepath.Join(dir, sinkName), Sink: sinkName})
+}
+
+// names are those of all files.
+func (f *letterFiles) names() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var sinks []string
+		for _, dir := range append([]string{f.dir}, slices.Sorted(maps.Values(f.dirs))...) {
+			some, err := deadletter.Sinks(dir)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			sinks = append(sinks, some...)
+		}
+		slices.Sort(sinks)
+		for _, name := range slices.Compact(sinks) {
+			files, err := f.of(name).Files()
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, file := range files {
+				if !yield(name+"/"+filepath.ToSlash(file), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// clear removes all files: those that count are put back.
+func (f *letterFiles) clear() error {
+	for name, err := range f.names() {
+		if err != nil {
+			return err
+		}
+		sinkName, file, _ := strings.Cut(name, "/")
+		if err := f.of(sinkName).Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *letterFiles) read(name string) ([]byte, error) {
+	sinkName, file, _ := strings.Cut(name, "/")
+	return f.of(sinkName).Read(file)
+}
+
+func (f *letterFiles) putBack(name string, content []byte) error {
+	sinkName, file, _ := strings.Cut(name, "/")
+	return f.of(sinkName).PutBack(file, content)
 }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
+	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/shape"
@@ -18,6 +23,67 @@ import (
 	"github.com/kubecdc/kubecdc/internal/usage"
 	"github.com/kubecdc/kubecdc/internal/verify"
 )
+
+// Run compares one sink after the other. It returns a *differsError where it has found differences.
+func Run(ctx context.Context, o Options, out *console.Reports) error {
+	cfg := o.Config
+	cluster.NewLogger(io.Discard, cfg.Log)
+	c, err := cluster.Find(o.Access, cfg)
+	if err != nil {
+		return err
+	}
+	if err := c.Identify(ctx); err != nil {
+		return err
+	}
+	if _, err := c.Resolve(ctx, c.Rest, cfg.Resources); err != nil {
+		return err
+	}
+	for _, left := range c.Chosen.Load().Waiting() {
+		out.Note("resource %s is left out: %s", left.Name, left.Reason)
+	}
+	streams, err := c.Called(o.Resources)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	differences := 0
+	for i := range cfg.Sinks {
+		s := &cfg.Sinks[i]
+		if s.Kind() == config.KindStdout && len(cfg.Sinks) > 1 && o.AllSinks {
+			out.Note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
+			continue
+		}
+		found, err := (&verification{Options: o, sink: s, uid: c.UID}).compareSink(ctx, c, streams)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err := out.Show(found); err != nil {
+			return err
+		}
+		if found.Undecided {
+			errs = append(errs, fmt.Errorf("sink %s: %s", s.Name, found.Note))
+		}
+		differences += found.Differences()
+	}
+	switch {
+	case len(errs) > 0:
+		return usage.Several("verify", errs...)
+	case differences > 0:
+		return &DiffersError{differences}
+	}
+	return nil
+}
+
+// DiffersError is what was found, and no failure of ours.
+type DiffersError struct{ n int }
+
+func (e *DiffersError) Error() string {
+	if e.n == 1 {
+		return "verify found 1 difference"
+	}
+	return fmt.Sprintf("verify found %d differences", e.n)
+}
 
 // Options are what is to be compared, and whose saved position proves what.
 type Options struct {
@@ -273,4 +339,51 @@ func (s *compared) keepsBack(rec *change.Record) bool {
 func (s *compared) tellsDeletes() bool {
 	last := &change.Record{Stream: &s.Stream, Op: change.Deleted}
 	return s.TellsDeletes() && !s.open && !s.keepsBack(last)
+}
+
+// exporterProgress is how far the exporter has come, as its saved state says.
+type exporterProgress struct {
+	known     bool // the rest is
+	running   bool
+	positions map[string]map[string]string // by sink and stream
+	owed      []control.Owed
+}
+
+// of is how far it has come with one stream of a sink.
+func (s *exporterProgress) of(sink, stream string) verify.Progress {
+	owed := slices.ContainsFunc(s.owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
+	return verify.Progress{Known: s.known, Position: s.positions[sink][stream], Owed: owed}
+}
+
+// exporterProgressOf asks the running exporter, or reads what a stopped one left. It is not known where there is no
+// state, or one of another cluster.
+func exporterProgressOf(ctx context.Context, find func() (*control.Client, error), stateDir, uid string) (*exporterProgress, error) {
+	running := false
+	state, err := saved.Read(ctx, func() (*control.Client, error) {
+		client, err := find()
+		running = err == nil
+		return client, err
+	}, stateDir)
+	if errors.Is(err, checkpoint.ErrNoState) {
+		return &exporterProgress{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if state.ClusterUID != uid {
+		return &exporterProgress{}, nil
+	}
+	found := &exporterProgress{known: true, running: running, positions: map[string]map[string]string{}, owed: state.Owed}
+	for name, stream := range state.Streams {
+		for sink, at := range stream.Sinks {
+			if at.Comparing != "" { // it proves nothing
+				continue
+			}
+			if found.positions[sink] == nil {
+				found.positions[sink] = map[string]string{}
+			}
+			found.positions[sink][name] = at.ResourceVersion
+		}
+	}
+	return found, nil
 }

@@ -1,17 +1,25 @@
 package file
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sys/unix"
 
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/scan"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -149,4 +157,235 @@ func putChunk(fd int, p []byte) (int, error) {
 		return 0, nil
 	}
 	return max(n, 0), err
+}
+
+// longestWait is how soon, at the latest, a disk that has room again is noticed.
+const longestWait = 5 * time.Second
+
+// attempts is how operations on one file are repeated.
+type attempts struct {
+	options   Options
+	firstWait time.Duration // the pause before the first repetition
+}
+
+func (a attempts) run(ctx context.Context, verb string, operation func() error) error {
+	var last error
+	once := func() error {
+		if last = operation(); last == nil || passes(last) {
+			return last
+		}
+		return backoff.Permanent(last)
+	}
+	told := func(err error, _ time.Duration) { a.options.Retry(reason(err), err) }
+	err := backoff.RetryNotify(once, backoff.WithContext(a.policy(), ctx), told)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(last, ctx.Err()):
+		return fmt.Errorf("%s %s: %w", verb, a.options.noun(), last)
+	case passes(last):
+		return fmt.Errorf("%s %s: %w, after: %w", verb, a.options.noun(), ctx.Err(), last)
+	}
+	return a.explain(verb, err)
+}
+
+func (a attempts) policy() backoff.BackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(a.firstWait),
+		backoff.WithMaxInterval(longestWait),
+		backoff.WithMaxElapsedTime(0),
+	)
+}
+
+// advice is what a person can do about an error that does not pass by itself.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return "let the exporter's user read and write the file and its directory"
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		return "create the directory"
+	case errors.Is(err, unix.EISDIR):
+		return "name a file in the directory"
+	case errors.Is(err, unix.EROFS):
+		return "mount the file system writable, or choose another path"
+	case errors.Is(err, unix.ENAMETOOLONG), errors.Is(err, unix.ELOOP):
+		return "choose another path"
+	case errors.Is(err, unix.EFBIG):
+		return "set a size to rotate at, or raise the process's file size limit"
+	case errors.Is(err, unix.EPIPE):
+		return "restart the reader of the exporter's output, then the exporter"
+	}
+	return ""
+}
+
+// passes says whether an error may end without anybody's help. Unknown ones may: to stop for them loses more.
+func passes(err error) bool {
+	var classified *sink.PermanentError
+	return !errors.As(err, &classified) && advice(err) == ""
+}
+
+// explain makes a PermanentError with an advice in it, if it is not one already.
+func (a attempts) explain(verb string, err error) error {
+	var classified *sink.PermanentError
+	if errors.As(err, &classified) {
+		return classified
+	}
+	return permanent("%s %s: %w: %s", verb, a.options.noun(), cause(err), advice(err))
+}
+
+// cause is the error without the path and the system call, which the message has already.
+func cause(err error) error {
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+func reason(err error) string {
+	if disk.IsFull(err) {
+		return "disk_full"
+	}
+	return "io_error"
+}
+
+// Stdout is the path that stands for standard output.
+const Stdout = "-"
+
+// Options configures a sink. Its zero value lacks a path.
+type Options struct {
+	// Path of the file that is appended to, or Stdout. Its directory must exist.
+	Path string
+	// MaxBytes is the size at which a new file is begun; a line that is longer has a file of its own. 0 is never.
+	// "dir/changes.ndjson" is then renamed to "dir/changes-20261121T023314.123456789Z.ndjson".
+	MaxBytes int64
+	// Keep is how many renamed files are left, 0 for all. A file younger than a minute stays in any case, and so does
+	// what lies after the saved mark (see sink.Keeper).
+	Keep int
+	// Stdout is written to if Path is Stdout; nil is os.Stdout.
+	Stdout io.Writer
+	// Retry, if set, is told of each attempt that is repeated: "disk_full", "io_error", and "retention" for a file that
+	// could not be deleted and will be at the next rotation.
+	Retry sink.RetryFunc
+}
+
+func (o *Options) validate() error {
+	var problems []error
+	report := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if o.Path == "" {
+		report("configure file: no path: name a file, or %q for standard output", Stdout)
+	}
+	if strings.HasSuffix(o.Path, string(filepath.Separator)) {
+		report("configure file %s: the path is a directory: name a file in it", o.Path)
+	}
+	if o.MaxBytes < 0 || o.Keep < 0 {
+		report("configure file %s: negative size or number of files: use 0 for no limit", o.Path)
+	}
+	if o.Keep > 0 && o.MaxBytes == 0 {
+		report("configure file %s: a number of files to keep, but no size to rotate at: set both or none", o.Path)
+	}
+	if o.Path == Stdout && (o.MaxBytes > 0 || o.Keep > 0) {
+		report("configure file %s: standard output cannot be rotated: remove the limits", o.Path)
+	}
+	return errors.Join(problems...)
+}
+
+// noun is what errors call the sink's place.
+func (o *Options) noun() string {
+	if o.Path == Stdout {
+		return "standard output"
+	}
+	return "file " + o.Path
+}
+
+// InUseError says that another process writes to the file (I10).
+type InUseError struct{ Path string }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("open file %s: in use by another process: stop it, or give each its own file", e.Path)
+}
+
+func permanent(format string, args ...any) error {
+	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
+}
+
+// appendLine appends a value as one line; a tombstone leaves none. JSON has no newline within a string, so one that is
+// there stands between two tokens, where a space says the same.
+func appendLine(dst, value []byte) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	start := len(dst)
+	dst = append(dst, value...)
+	for rest := dst[start:]; ; {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			return append(dst, '\n')
+		}
+		rest[i] = ' '
+		rest = rest[i+1:]
+	}
+}
+
+// idOf is the string "id" on the top level of the line, or "" if it has none that kubecdc wrote.
+func idOf(line []byte) (id string) {
+	whole := scan.Members(line, func(name string, value []byte) {
+		if name == "id" && id == "" {
+			id = ourID(value)
+		}
+	})
+	if !whole {
+		return ""
+	}
+	return id
+}
+
+func ourID(value []byte) string {
+	var id string
+	if json.Unmarshal(value, &id) != nil {
+		return ""
+	}
+	if _, err := change.ParseID(id); err != nil {
+		return ""
+	}
+	return id
+}
+
+// readLines gives the ids of the whole lines to found, and returns how many bytes these lines have.
+func readLines(r io.Reader, found func(id string)) (length int64, err error) {
+	err = eachLine(r, func(line []byte) error {
+		if id := idOf(line); id != "" {
+			found(id)
+		}
+		length += int64(len(line))
+		return nil
+	})
+	return length, err
+}
+
+// eachLine hands on the whole lines, each with its newline. It ends without error before a line that has no newline, or
+// a zero byte: file systems fill with those what a power failure took.
+func eachLine(r io.Reader, each func(line []byte) error) error {
+	b := bufio.NewReaderSize(r, 256<<10)
+	var line []byte
+	for {
+		part, err := b.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err == io.EOF || err == nil && bytes.IndexByte(line, 0) >= 0:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := each(line); err != nil {
+			return err
+		}
+		line = line[:0]
+	}
 }

@@ -2,11 +2,75 @@ package kafka
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"time"
 
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
+
+// claim takes the right to write when the sink is opened, also from whoever took it and is silent. It is only for Open,
+// which finds what others have written meanwhile.
+type claim struct {
+	*right
+	silent time.Time // since when whoever took the right has not signed
+}
+
+// attempt asks for the right once.
+func (c *claim) attempt(ctx context.Context) error {
+	err := c.acquire(ctx)
+	if !errors.Is(err, errUnsigned) {
+		return err
+	}
+	if c.silent.IsZero() {
+		c.silent = c.now()
+	}
+	if c.now().Sub(c.silent) < c.tuning.silence {
+		return err
+	}
+	return c.takeBack(ctx)
+}
+
+// takeBack takes the right from whoever is silent. Without an answer, the next attempt looks again who has it.
+func (c *claim) takeBack(ctx context.Context) error {
+	before := c.owner
+	c.owner = wire.NoProducer()
+	err := c.acquire(ctx)
+	if c.owner == wire.NoProducer() {
+		c.owner = before
+	} else {
+		c.silent = time.Time{}
+	}
+	return err
+}
+
+// enroll gets a producer id, and with it the right to write, which whoever had it before loses. In transactional
+// delivery that ends the transaction that a crash left open. In idempotent delivery the partitions have yet to hear of
+// it (fence). Where Kafka does not let idempotent delivery have the right, it goes on without.
+func (r *right) enroll(ctx context.Context) error {
+	if r.options.TransactionalID == "" {
+		return r.enrollAnonymous(ctx)
+	}
+	verb := "open transactional id " + r.options.TransactionalID
+	began, taking := r.now(), &claim{right: r}
+	err := r.persist(ctx, verb, func(ctx context.Context) error {
+		err := taking.attempt(ctx)
+		if wire.Code(err) == codeNoCoordinator && r.options.Delivery == Idempotent && r.now().Sub(began) > r.tuning.coordinator {
+			return &sink.PermanentError{Err: wire.Explain(err)}
+		}
+		return err
+	})
+	var permanent *sink.PermanentError
+	if !errors.As(err, &permanent) || r.options.Delivery == Transactional || wire.Classify(err) == wire.Fenced {
+		return err
+	}
+	r.withoutFence(err)
+	return r.enrollAnonymous(ctx)
+}
 
 // hold sees to it, before something is written, that nobody else can write: not to topics that are new here, and not
 // because the coordinator has forgotten who has the right.
@@ -87,6 +151,136 @@ func (r *right) raiseEpoch(ctx context.Context, topics []*topic, partitions map[
 	}
 	if err == nil {
 		err = r.persist(ctx, "fence the topics", r.keep)
+	}
+	return err
+}
+
+// keep asks for the right once, of which the sink may have been told that it has it.
+func (r *right) keep(ctx context.Context) error {
+	err := r.acquire(ctx)
+	if errors.Is(err, errUnsigned) {
+		return reopen("open transactional id %s: %w", r.options.TransactionalID, err)
+	}
+	return err
+}
+
+// acquire asks once for the right to write, as the one who had it, so that a newer owner is not fenced by us (KIP-360).
+// Who never had it takes it first, unsigned, from whoever has it.
+func (r *right) acquire(ctx context.Context) error {
+	if r.owner == wire.NoProducer() {
+		producer, err := r.cluster.InitProducer(ctx, r.options.TransactionalID, r.tuning.unsigned(), wire.NoProducer())
+		if err != nil {
+			return err
+		}
+		r.owner, r.sign = producer, r.tuning.sign()
+	}
+	producer, err := r.cluster.InitProducer(ctx, r.options.TransactionalID, r.sign, r.owner)
+	switch {
+	case err == nil:
+		r.owner, r.owned, r.renewed = producer, true, r.now()
+		r.begin(producer)
+	case wire.Classify(err) == wire.Fenced:
+		return r.taken(ctx, err)
+	}
+	return err
+}
+
+// taken says whether it was another exporter that took the right from this sink.
+func (r *right) taken(ctx context.Context, cause error) error {
+	found, err := r.cluster.TransactionTimeout(ctx, r.options.TransactionalID)
+	switch {
+	case err == nil && (found == r.sign || found == r.tuning.unsigned()):
+		return errUnsigned
+	case err == nil:
+		err = cause
+	case wire.Classify(err) == wire.Retriable:
+		return err
+	default:
+		err = fmt.Errorf("%w: who did is not known: %w: if there is no other exporter, a request came late: start this one again", cause, err)
+	}
+	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("open transactional id %s: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: %w",
+		r.options.TransactionalID, err)}
+}
+
+// unsigned is the transaction timeout of a request that takes the right from whoever has it.
+func (t *tuning) unsigned() time.Duration { return t.transaction - time.Millisecond }
+
+// sign draws a transaction timeout that hardly any other exporter has.
+func (t *tuning) sign() time.Duration {
+	return t.unsigned() - time.Duration(1+rand.Int64N(t.transaction.Milliseconds()/6))*time.Millisecond
+}
+
+// right is the right to write, which goes with the transactional id.
+type right struct {
+	*brokers
+	known    *known
+	producer wire.Producer
+	owner    wire.Producer // as which the sink had the transactional id last; NoProducer is that it never had
+	sign     time.Duration // the transaction timeout that says who it is
+	renewed  time.Time     // when it got it last
+	owned    bool          // the producer is the owner
+	inTx     bool          // a transaction may be open
+	unfenced bool          // it was told that there is no fence
+}
+
+func (r *right) enrollAnonymous(ctx context.Context) error {
+	return r.persist(ctx, "get a producer id", func(ctx context.Context) error {
+		producer, err := r.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
+		if err == nil {
+			r.owned = false
+			r.begin(producer)
+		}
+		return err
+	})
+}
+
+// begin counts sequences anew, as each epoch does.
+func (r *right) begin(producer wire.Producer) {
+	r.producer, r.inTx = producer, false
+	for p := range r.known.partitions() {
+		p.sequence, p.frozen = 0, nil
+	}
+}
+
+// withoutFence tells once that nobody is kept out.
+func (r *right) withoutFence(err error) {
+	if r.unfenced {
+		return
+	}
+	r.unfenced = true
+	r.tell("unfenced", fmt.Errorf("%w: until then a second exporter on the same topics is not kept out, and what a slow broker still holds of a killed one "+
+		"may come late, after newer states of the same objects", err))
+}
+
+// renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as
+// good as before.
+func (r *right) renew(ctx context.Context) error {
+	err := r.lingering(ctx, r.keep)
+	switch {
+	case err == nil, ctx.Err() != nil, decided(err):
+		return err
+	case wire.Classify(err) == wire.Fatal:
+		r.withoutFence(wire.Explain(err))
+	default:
+		r.again(err)
+	}
+	r.renewed = r.now().Add(time.Minute - r.tuning.renewal)
+	return nil
+}
+
+func (r *right) tx() wire.Tx {
+	return wire.Tx{TransactionalID: r.options.TransactionalID, Producer: r.producer}
+}
+
+// abort ends the transaction that a failed Write left open, so that readers do not wait for its timeout. If its commit
+// is decided already, the coordinator refuses that, which is as well.
+func (r *right) abort(ctx context.Context) error {
+	if !r.inTx {
+		return nil
+	}
+	err := r.cluster.EndTransaction(ctx, r.tx(), false)
+	if err != nil && wire.Classify(err) != wire.Retriable {
+		return nil
 	}
 	return err
 }

@@ -4,15 +4,233 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
+
+// encoders make batches, as many at once as there are processors, in memory that is used again.
+type encoders struct {
+	codec  batch.Codec
+	tuning *tuning
+	free   chan *batch.Encoder // nil is one that is not made yet
+
+	mu    sync.Mutex
+	spare [][]byte // memory of batches that nobody reads any more
+}
+
+func newEncoders(codec batch.Codec, tuning *tuning) *encoders {
+	e := &encoders{codec: codec, tuning: tuning, free: make(chan *batch.Encoder, runtime.GOMAXPROCS(0))}
+	for range cap(e.free) {
+		e.free <- nil
+	}
+	return e
+}
+
+// take waits for one that nobody uses.
+func (e *encoders) take() (*batch.Encoder, error) {
+	taken := <-e.free
+	if taken != nil {
+		return taken, nil
+	}
+	taken, err := batch.NewEncoder(e.codec)
+	if err != nil {
+		e.free <- nil
+	}
+	return taken, err
+}
+
+func (e *encoders) done(taken *batch.Encoder) {
+	taken.Reset()
+	e.free <- taken
+}
+
+// measure is the size of a batch with nothing but the atom.
+func (e *encoders) measure(atom []sink.Message) (int, error) {
+	taken, err := e.take()
+	if err != nil {
+		return 0, err
+	}
+	defer e.done(taken)
+	var r record
+	for i := range atom {
+		taken.Add(r.fill(&atom[i]))
+	}
+	b, err := taken.Finish(nil, batch.Producer{})
+	return len(b), err
+}
+
+// memory is for a batch.
+func (e *encoders) memory() []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := len(e.spare)
+	if n == 0 {
+		return nil
+	}
+	b := e.spare[n-1]
+	e.spare = e.spare[:n-1]
+	return b
+}
+
+// recycle takes the memory of a batch that was acknowledged, if a broker answered each attempt: a connection that was
+// given up may still read it.
+func (e *encoders) recycle(b []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.spare) < e.tuning.parallel/2 && cap(b) <= 2*e.tuning.bytes {
+		e.spare = append(e.spare, b[:0])
+	}
+}
+
+// record is a message as package batch wants it, made again for each one in the same memory.
+type record struct {
+	record  batch.Record
+	headers []batch.Header
+}
+
+// fill gives a message without a key an empty one: it belongs to the same partition, and a compacted topic takes no
+// record without a key.
+func (r *record) fill(m *sink.Message) *batch.Record {
+	r.headers = append(r.headers[:0],
+		batch.Header{Name: sink.HeaderID, Value: m.ID},
+		batch.Header{Name: sink.HeaderOp, Value: m.Op},
+		batch.Header{Name: sink.HeaderResourceVersion, Value: m.ResourceVersion},
+	)
+	for _, h := range m.Headers {
+		r.headers = append(r.headers, batch.Header(h))
+	}
+	key := m.Key
+	if key == nil {
+		key = []byte{}
+	}
+	r.record = batch.Record{Key: key, Value: m.Value, Headers: r.headers, Timestamp: max(0, m.Time.UnixMilli())}
+	return &r.record
+}
+
+// sizeBound is at least what the message takes in a batch.
+func sizeBound(m *sink.Message) int {
+	const numbers = 64 // of a record and its first three headers
+	n := numbers + len(sink.HeaderID) + len(sink.HeaderOp) + len(sink.HeaderResourceVersion) +
+		len(m.ID) + len(m.Op) + len(m.ResourceVersion) + len(m.Key) + len(m.Value)
+	for i := range m.Headers {
+		n += 10 + len(m.Headers[i].Name) + len(m.Headers[i].Value)
+	}
+	return n
+}
+
+func together(a, b *sink.Message) bool {
+	return a.ID == b.ID && a.Destination == b.Destination && string(a.Key) == string(b.Key)
+}
+
+// atomEnd is the end of the messages that belong together: those of one id, such as a delete and its tombstone. They
+// are stored in one batch, so the log has all of them or none.
+func atomEnd(messages []sink.Message, i int) int {
+	end := i + 1
+	for end < len(messages) && together(&messages[i], &messages[end]) {
+		end++
+	}
+	return end
+}
+
+// compacts says whether a topic with the cleanup.policy keeps the newest record of each key alone.
+func compacts(policy string) bool { return strings.Contains(policy, "compact") }
+
+// reserved refuses a topic that is for something else.
+func (o *Options) reserved(name string) error {
+	if what := o.Reserved(name); what != "" {
+		return topicPermanent("open topic %s: it is %s, and records would destroy that: choose another kafka.topic", name, what)
+	}
+	return nil
+}
+
+// keepsAll refuses a compacted topic for what must not be in one.
+func (o *Options) keepsAll(name, policy string) error {
+	if !compacts(policy) {
+		return nil
+	}
+	if why := o.Uncompacted(name); why != "" {
+		return topicPermanent("open topic %s: the topic is compacted, and %s, or name another topic", name, why)
+	}
+	return nil
+}
+
+// misfits says in what the topic differs from what is configured, and which objects it will forget.
+func (o *Options) misfits(known wire.Topic, settings wire.Settings) (all []string) {
+	if have := len(known.Partitions); o.Partitions > 0 && have != o.Partitions {
+		all = append(all, fmt.Sprintf("has %d partitions, and %d are configured", have, o.Partitions))
+	}
+	if len(known.Partitions) > 0 && o.Replication > 0 && len(known.Partitions[0].Replicas) != o.Replication {
+		all = append(all, fmt.Sprintf("has %d replicas, and %d are configured", len(known.Partitions[0].Replicas), o.Replication))
+	}
+	configured := o.spec(known.Name).Configs
+	for _, name := range slices.Sorted(maps.Keys(configured)) {
+		if have, given := settings.Values[name]; given && !sameSetting(have, configured[name]) {
+			all = append(all, fmt.Sprintf("has %s %s, and %s is configured", name, have, configured[name]))
+		}
+	}
+	if len(all) > 0 {
+		all = []string{strings.Join(all, ", ") + ": the topic stays as it is; change it, or the configuration"}
+	}
+	return append(all, o.forgets(settings.Values)...)
+}
+
+// sameSetting compares numbers by what they say, and lists in any order.
+func sameSetting(a, b string) bool {
+	x, err := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	if err == nil && err2 == nil {
+		return x == y
+	}
+	sorted := func(list string) []string {
+		return slices.Sorted(strings.SplitSeq(strings.ReplaceAll(list, " ", ""), ","))
+	}
+	return slices.Equal(sorted(a), sorted(b))
+}
+
+// forgets finds a table that loses the objects that do not change: one that is compacted, and deletes what is old all
+// the same, unless every object is written again before that.
+func (o *Options) forgets(values map[string]string) []string {
+	if policy := values[cleanupPolicy]; !compacts(policy) || !strings.Contains(policy, "delete") {
+		return nil
+	}
+	after, bytes := values["retention.ms"], values["retention.bytes"]
+	millis, err := strconv.ParseInt(after, 10, 64)
+	kept := time.Duration(millis) * time.Millisecond
+	switch {
+	case after == "" || err != nil:
+		after = "the broker's retention"
+	case millis >= 0 && (o.Resync == 0 || o.Resync > kept/2):
+		after = kept.String()
+	case bytes != "" && bytes != "-1":
+		after = "more than " + bytes + " bytes"
+	default:
+		return nil
+	}
+	return []string{fmt.Sprintf("forgets objects that do not change, after %s, since its cleanup.policy is %s: "+
+		"set it to compact, or resync to less than half of its retention", after, values[cleanupPolicy])}
+}
+
+// notes are said once each, however many topics they are about.
+type notes struct{ texts []string }
+
+func (n *notes) add(format, topic string, args ...any) {
+	text := fmt.Sprintf(format, append([]any{"topic " + topic}, args...)...)
+	if same := func(have string) bool { return strings.HasSuffix(have, strings.TrimPrefix(text, "topic "+topic)) }; !slices.ContainsFunc(n.texts, same) {
+		n.texts = append(n.texts, text)
+	}
+}
+
+func (n *notes) String() string { return strings.Join(n.texts, "; ") }
 
 // The values of Options.Delivery.
 const (

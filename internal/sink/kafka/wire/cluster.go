@@ -2,10 +2,15 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/apiversions"
 	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/segmentio/kafka-go/protocol/saslhandshake"
 )
 
 // Cluster is the way to the brokers of one cluster. Its methods can be called from many goroutines at once. Every
@@ -86,4 +91,113 @@ func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]in
 		}
 	}
 	return counts, nil
+}
+
+// diagnosis looks closer at a connection that was cut without a word, which is how brokers answer to the wrong
+// security, and how they die. Only what a broker then proves becomes Fatal.
+type diagnosis struct{ *dialer }
+
+// of is what the error is known as then.
+func (d diagnosis) of(ctx context.Context, err error) error {
+	var connect *ConnectError
+	switch {
+	case errors.As(err, &connect) && connect.Cause == cutHandshake:
+		return d.ofTLS(ctx, connect)
+	case errors.As(err, &connect) && connect.Cause == silent:
+		return d.ofSilence(ctx, connect)
+	case connect != nil, isTimeout(err):
+		return err
+	case Code(err) == codeUnsupportedSASLMechanism:
+		return d.nameMechanisms(ctx, err)
+	case Code(err) == 0 && d.options.SASL == nil:
+		return d.ofNoLogin(ctx, err)
+	}
+	return err
+}
+
+// ofTLS asks without TLS whether it is Kafka that cut the handshake: a plaintext listener takes it for a size
+// that is too large.
+func (d diagnosis) ofTLS(ctx context.Context, connect *ConnectError) error {
+	if _, err := d.probe(ctx, connect.Address, nil); err != nil {
+		return connect
+	}
+	return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener has no TLS",
+		Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
+}
+
+// ofSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka
+// broker takes it for a size that is too large.
+func (d diagnosis) ofSilence(ctx context.Context, connect *ConnectError) error {
+	conn, err := d.open(ctx, "tcp", connect.Address, d.options.TLS)
+	if err != nil {
+		return connect
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
+		return connect
+	}
+	_, err = conn.Read(make([]byte, 1))
+	if foreign := new(ConnectError); errors.As(err, &foreign) && foreign.Cause == speaksHTTP {
+		return foreign
+	}
+	return connect
+}
+
+// ofNoLogin asks for a login where none is configured: a listener without SASL says so (34), one with SASL names
+// what it has.
+func (d diagnosis) ofNoLogin(ctx context.Context, cut error) error {
+	for _, broker := range d.options.Brokers {
+		answer, err := d.probe(ctx, broker, d.options.TLS)
+		if err != nil || answer.ErrorCode == codeIllegalSASLState || len(answer.Mechanisms) == 0 {
+			continue
+		}
+		return &ConnectError{Address: broker, Class: Fatal, Err: cut,
+			Cause:  fmt.Sprintf("the listener wants a login with %s, and none is configured", offered(answer)),
+			Remedy: "set kafka.sasl, or use the port of a listener without SASL in kafka.brokers"}
+	}
+	return cut
+}
+
+// nameMechanisms adds to the refusal of a mechanism which ones there are.
+func (d diagnosis) nameMechanisms(ctx context.Context, refusal error) error {
+	var named *Error
+	if !errors.As(refusal, &named) {
+		return refusal
+	}
+	for _, broker := range d.options.Brokers {
+		if answer, err := d.probe(ctx, broker, d.options.TLS); err == nil && len(answer.Mechanisms) > 0 {
+			better := *named
+			better.Message = "it has " + offered(answer)
+			return &better
+		}
+	}
+	return refusal
+}
+
+func offered(answer *saslhandshake.Response) string {
+	slices.Sort(answer.Mechanisms)
+	return strings.Join(answer.Mechanisms, ", ")
+}
+
+// probe makes a connection of its own and begins a login on it.
+func (d diagnosis) probe(ctx context.Context, address string, security *TLS) (*saslhandshake.Response, error) {
+	conn, err := d.open(ctx, "tcp", address, security)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	client := protocol.NewConn(conn, d.options.ClientID)
+	if _, err := client.RoundTrip(new(apiversions.Request)); err != nil {
+		return nil, err
+	}
+	client.SetVersions(map[protocol.ApiKey]int16{protocol.SaslHandshake: 1})
+	answer, err := client.RoundTrip(&saslhandshake.Request{Mechanism: Plain})
+	if err != nil {
+		return nil, err
+	}
+	typed, fits := answer.(*saslhandshake.Response)
+	if !fits {
+		return nil, fmt.Errorf("the answer is a %T", answer)
+	}
+	return typed, nil
 }

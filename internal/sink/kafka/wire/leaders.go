@@ -4,11 +4,65 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/findcoordinator"
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
+
+// coordinator is the broker that keeps the transactions of an id.
+func (l *leaders) coordinator(ctx context.Context, transactionalID string) (int32, error) {
+	l.mu.Lock()
+	known, ok := l.coordinators[transactionalID]
+	l.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	answer, err := ask[*findcoordinator.Response](ctx, l.link, anyBroker, &findcoordinator.Request{Key: transactionalID, KeyType: 1})
+	if err != nil {
+		return 0, err
+	}
+	if answer.ErrorCode != 0 {
+		return 0, &Error{Code: answer.ErrorCode, Message: answer.ErrorMessage, Request: "find the coordinator of transactional id " + transactionalID,
+			Needs: writeOn(transactionalID)}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.coordinators[transactionalID] = answer.NodeID
+	return answer.NodeID, nil
+}
+
+func (l *leaders) forgetCoordinator(transactionalID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.coordinators, transactionalID)
+}
+
+func writeOn(transactionalID string) string { return "WRITE on transactional id " + transactionalID }
+
+func askCoordinator[Answer protocol.Message](ctx context.Context, l *leaders, transactionalID string, request protocol.Message) (Answer, error) {
+	broker, err := l.coordinator(ctx, transactionalID)
+	if err != nil {
+		var none Answer
+		return none, err
+	}
+	answer, err := ask[Answer](ctx, l.link, broker, request)
+	l.doubtCoordinator(transactionalID, err)
+	return answer, err
+}
+
+// doubtCoordinator forgets who the coordinator is after an error that may come from somebody else being it.
+func (l *leaders) doubtCoordinator(transactionalID string, err error) {
+	if err == nil {
+		return
+	}
+	switch Code(err) {
+	case 0, codeCoordinatorLoading, codeCoordinatorNotAvailable, codeNotCoordinator:
+		l.forgetCoordinator(transactionalID)
+	}
+}
 
 // leaders is what is known of who leads what. Whoever is told by a broker that it is not the one forgets the entry, and
 // the next request asks.
@@ -155,4 +209,47 @@ func (l *leaders) doubtLeader(who asked, err error) {
 		codeStorageError, codeListenerNotFound, codeFencedLeaderEpoch, codeUnknownLeaderEpoch:
 		l.forget(who.topic, who.number, who.leader)
 	}
+}
+
+// Topic is what the brokers know of a topic.
+type Topic struct {
+	Name       string
+	Partitions []Partition // by ID, which begins at 0 and has no holes
+}
+
+// Partition is one log of a topic.
+type Partition struct {
+	ID       int32
+	Leader   int32 // broker id; -1 while there is none
+	Replicas []int32
+}
+
+// partition names one log.
+type partition struct {
+	topic  string
+	number int32
+}
+
+func (t *Topic) leader(partition int32) int32 {
+	if partition < 0 || int(partition) >= len(t.Partitions) {
+		return -1
+	}
+	return t.Partitions[partition].Leader
+}
+
+func topicOf(answer *metadata.ResponseTopic) (Topic, error) {
+	topic := Topic{Name: answer.Name, Partitions: make([]Partition, len(answer.Partitions))}
+	for i := range topic.Partitions {
+		topic.Partitions[i].ID = -1
+	}
+	for _, p := range answer.Partitions {
+		if p.PartitionIndex < 0 || int(p.PartitionIndex) >= len(topic.Partitions) {
+			return Topic{}, fmt.Errorf("look up topic %s: partition %d of %d", answer.Name, p.PartitionIndex, len(topic.Partitions))
+		}
+		topic.Partitions[p.PartitionIndex] = Partition{ID: p.PartitionIndex, Leader: p.LeaderID, Replicas: p.ReplicaNodes}
+	}
+	if slices.ContainsFunc(topic.Partitions, func(p Partition) bool { return p.ID < 0 }) {
+		return Topic{}, fmt.Errorf("look up topic %s: a partition is named twice", answer.Name)
+	}
+	return topic, nil
 }

@@ -2,15 +2,24 @@ package wire
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/segmentio/kafka-go/protocol/addpartitionstotxn"
+	"github.com/segmentio/kafka-go/protocol/createtopics"
+	"github.com/segmentio/kafka-go/protocol/describeconfigs"
+	"github.com/segmentio/kafka-go/protocol/endtxn"
+	"github.com/segmentio/kafka-go/protocol/findcoordinator"
+	"github.com/segmentio/kafka-go/protocol/initproducerid"
+	"github.com/segmentio/kafka-go/protocol/listoffsets"
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
@@ -193,4 +202,172 @@ func (l *link) awaitQuota(ctx context.Context, broker int32) error {
 			return errClosed
 		}
 	}
+}
+
+// anyBroker is the destination of requests that every broker answers.
+const anyBroker int32 = -1
+
+var (
+	errNoBrokers     = errors.New("no broker has been reached yet")
+	errUnknownBroker = errors.New("the broker is not in the list of brokers yet")
+)
+
+// exchange is one request and its answer on a connection of the transport. It chooses the broker itself, where
+// the transport would look leaders up in a cache that nothing but time renews.
+type exchange struct {
+	api     protocol.ApiKey
+	broker  int32
+	version int16 // the newest that the broker and kafka-go have in common
+	known   bool  // to the broker
+	talk    func(rw io.ReadWriter, version int16) (protocol.Message, error)
+}
+
+func (e *exchange) ApiKey() protocol.ApiKey { return e.api }
+
+// Broker implements protocol.BrokerMessage.
+func (e *exchange) Broker(cluster protocol.Cluster) (protocol.Broker, error) {
+	if len(cluster.Brokers) == 0 {
+		return protocol.Broker{}, errNoBrokers
+	}
+	if e.broker == anyBroker {
+		return protocol.Broker{ID: anyBroker}, nil
+	}
+	broker, known := cluster.Brokers[e.broker]
+	if !known {
+		return protocol.Broker{}, fmt.Errorf("broker %d: %w", e.broker, errUnknownBroker)
+	}
+	return broker, nil
+}
+
+// Required implements protocol.RawExchanger.
+func (e *exchange) Required(versions map[protocol.ApiKey]int16) bool {
+	e.version, e.known = versions[e.api]
+	return true
+}
+
+// RawExchange implements protocol.RawExchanger.
+func (e *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
+	if !e.known {
+		return nil, &Error{Code: codeUnsupportedVersion, Request: "send " + e.api.String(), Message: "the broker does not know this request"}
+	}
+	answer, err := e.talk(rw, e.version)
+	if err != nil {
+		return nil, err
+	}
+	return &reply{e.api, answer}, nil
+}
+
+// reply hides an answer from the transport, which looks into some of those that it knows: it would wait until a topic
+// that was created comes up in its own list, which has none.
+type reply struct {
+	api    protocol.ApiKey
+	answer protocol.Message
+}
+
+func (r *reply) ApiKey() protocol.ApiKey { return r.api }
+
+// talkFlexible sends a request of a flexible version (KIP-482) that kafka-go does not know. Where the broker does not
+// know it either, it returns the answer to ApiVersions instead.
+func (l *link) talkFlexible(rw io.ReadWriter, api protocol.ApiKey, version int16, question output) (protocol.Message, error) {
+	serial := l.serial.Add(1)
+	out := header(protocol.ApiVersions, 0, serial, l.options.ClientID)
+	out.finish(0)
+	if _, err := rw.Write(out); err != nil {
+		return nil, err
+	}
+	versions, err := readFrame(rw, protocol.ApiVersions, serial)
+	if err != nil || !knows(versions.(*frame).body, api, version) {
+		return versions, err
+	}
+	serial = l.serial.Add(1)
+	out = append(header(api, version, serial, l.options.ClientID).int8(0), question...) // no tags
+	out.finish(0)
+	if _, err := rw.Write(out); err != nil {
+		return nil, err
+	}
+	return readFrame(rw, api, serial)
+}
+
+// knows reads an answer to ApiVersions, version 0.
+func knows(body []byte, wanted protocol.ApiKey, version int16) bool {
+	in := &input{rest: body}
+	in.int16() // error
+	for range in.count(6) {
+		api, _, most := in.int16(), in.int16(), in.int16()
+		if api == int16(wanted) {
+			return in.err == nil && most >= version
+		}
+	}
+	return false
+}
+
+// throttles are until when brokers read nothing from this client, because it has used up a quota (KIP-219). A broker
+// says so in an answer, and leaves the connection unread for that time. A request that is sent all the same lies there,
+// also when the process that sent it is dead, and is done long after requests of its successor. So nothing is sent
+// meanwhile, on none of the connections to the broker.
+type throttles struct {
+	any atomic.Bool // false is that no broker has ever asked to wait
+
+	mu    sync.Mutex
+	until map[int32]time.Time // by broker
+}
+
+// note keeps what an answer asks for.
+func (t *throttles) note(broker, millis int32) {
+	if millis <= 0 {
+		return
+	}
+	until := time.Now().Add(time.Duration(millis) * time.Millisecond)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.until == nil {
+		t.until = map[int32]time.Time{}
+	}
+	if t.until[broker].Before(until) {
+		t.until[broker] = until
+	}
+	t.any.Store(true)
+}
+
+func (t *throttles) left(broker int32) time.Duration {
+	if !t.any.Load() {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Until(t.until[broker])
+}
+
+// throttleOf is how long an answer that kafka-go has read asks to wait, in milliseconds.
+func throttleOf(answer protocol.Message) int32 {
+	switch a := answer.(type) {
+	case *metadata.Response:
+		return a.ThrottleTimeMs
+	case *listoffsets.Response:
+		return a.ThrottleTimeMs
+	case *findcoordinator.Response:
+		return a.ThrottleTimeMs
+	case *initproducerid.Response:
+		return a.ThrottleTimeMs
+	case *addpartitionstotxn.Response:
+		return a.ThrottleTimeMs
+	case *endtxn.Response:
+		return a.ThrottleTimeMs
+	case *createtopics.Response:
+		return a.ThrottleTimeMs
+	case *describeconfigs.Response:
+		return a.ThrottleTimeMs
+	}
+	return 0
+}
+
+// firstOf is throttleOf an answer that begins with it.
+func firstOf(body []byte) int32 { return (&input{rest: body}).int32() }
+
+// lastOf is throttleOf an answer that ends with it.
+func lastOf(body []byte) int32 {
+	if len(body) < 4 {
+		return 0
+	}
+	return int32(binary.BigEndian.Uint32(body[len(body)-4:]))
 }

@@ -2,13 +2,29 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/aws_msk_iam_v2"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
 )
 
 // saslLogin is a sasl.Mechanism that looks its secret up for every connection.
@@ -87,4 +103,327 @@ func loginError(options *SASL, err error) error {
 	}
 	message := strings.TrimPrefix(err.Error(), code.Error())
 	return &Error{Code: int16(code), Message: strings.TrimPrefix(message, ": "), Request: options.request(), Needs: options.needs()}
+}
+
+// tokenMargin is how long a token must still be good for a connection to be made with it.
+const tokenMargin = 30 * time.Second
+
+// bearer is OAUTHBEARER (RFC 7628, KIP-255).
+type bearer struct {
+	options *OAuth
+
+	mu     sync.Mutex               // held while a token is asked for: one request for all connections
+	config clientcredentials.Config // knows how the server wants the secret, once it was asked
+	token  *oauth2.Token
+}
+
+func newBearer(options *OAuth) *bearer {
+	b := &bearer{options: options}
+	b.config = clientcredentials.Config{TokenURL: options.TokenURL, ClientID: options.ClientID, Scopes: options.Scopes}
+	if options.Audience != "" {
+		b.config.EndpointParams = url.Values{"audience": {options.Audience}}
+	}
+	return b
+}
+
+func (b *bearer) start(ctx context.Context) (sasl.StateMachine, []byte, error) {
+	token, err := b.fresh(ctx)
+	if err != nil {
+		return nil, nil, b.tokenError(err)
+	}
+	return bearerSession{b}, b.options.message(token), nil
+}
+
+// message is the client's first of RFC 7628 section 3.1, with the extensions of KIP-342.
+func (o *OAuth) message(token string) []byte {
+	var text strings.Builder
+	text.WriteString("n,,\x01auth=Bearer " + token + "\x01")
+	for _, name := range slices.Sorted(maps.Keys(o.Extensions)) {
+		text.WriteString(name + "=" + o.Extensions[name] + "\x01")
+	}
+	text.WriteString("\x01")
+	return []byte(text.String())
+}
+
+type bearerSession struct{ of *bearer }
+
+// Next sees the broker's judgement: nothing is yes, and everything else is JSON with the reason.
+func (s bearerSession) Next(_ context.Context, challenge []byte) (bool, []byte, error) {
+	if len(challenge) == 0 {
+		return true, nil, nil
+	}
+	s.of.forget() // the next connection asks for another one
+	return false, nil, &Error{Code: codeSASLAuthenticationFailed, Message: "the broker refuses the token: " + string(challenge),
+		Request: "log in to Kafka with " + OAuthBearer,
+		Needs:   "kafka.sasl.oauth.scopes and kafka.sasl.oauth.audience against the broker's sasl.oauthbearer.expected.audience and sasl.oauthbearer.expected.issuer, and its sasl.oauthbearer.jwks.endpoint.url"}
+}
+
+func (b *bearer) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.token = nil
+}
+
+// fresh is a token that is good for a while, from memory if possible.
+func (b *bearer) fresh(ctx context.Context) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.token != nil && (b.token.Expiry.IsZero() || time.Until(b.token.Expiry) > tokenMargin) {
+		return b.token.AccessToken, nil
+	}
+	token, err := b.grant(ctx)
+	if err != nil {
+		return "", err
+	}
+	b.token = token
+	return token.AccessToken, nil
+}
+
+func (b *bearer) grant(ctx context.Context) (*oauth2.Token, error) {
+	password, err := secret(b.options.ClientSecret, b.options.ClientSecretFile)
+	if err != nil {
+		return nil, err
+	}
+	client, err := b.options.client()
+	if err != nil {
+		return nil, err
+	}
+	b.config.ClientSecret = password
+	return b.config.Token(context.WithValue(ctx, oauth2.HTTPClient, client))
+}
+
+// client keeps no connection: tokens are asked for once in a while.
+func (o *OAuth) client() (*http.Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		pool, err := readCA(o.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = pool
+	}
+	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true,
+		ForceAttemptHTTP2: true}}, nil
+}
+
+// tokenError says whether the token server is not there or does not want us.
+func (b *bearer) tokenError(err error) error {
+	failure := &loginFailure{Class: Retriable, Remedy: "check kafka.sasl.oauth.tokenUrl, and that the server is up",
+		Err: fmt.Errorf("get a token from %s: %w", b.options.TokenURL, err)}
+	var refused *oauth2.RetrieveError
+	var authority x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	switch {
+	case errors.As(err, &refused) && refused.Response.StatusCode >= 400 && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests:
+		failure.Class = Fatal
+		failure.Remedy = "check kafka.sasl.oauth.clientId, kafka.sasl.oauth.clientSecret, kafka.sasl.oauth.scopes and kafka.sasl.oauth.tokenUrl"
+	case errors.As(err, &authority):
+		failure.Class, failure.Remedy = Fatal, "set kafka.sasl.oauth.ca to a file with the authority of the token server's certificate"
+	case errors.As(err, &hostname):
+		failure.Class, failure.Remedy = Fatal, "use a name that is in the certificate in kafka.sasl.oauth.tokenUrl"
+	}
+	return failure
+}
+
+func (o *OAuth) check() error {
+	var problems []error
+	if u, err := url.Parse(o.TokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		problems = append(problems, errors.New(`option SASL.OAuth.TokenURL (kafka.sasl.oauth.tokenUrl) is no URL: write it as "https://host/token"`))
+	}
+	problems = append(problems, checkSecret("SASL.OAuth.ClientSecret (kafka.sasl.oauth.clientSecret)", o.ClientSecret, o.ClientSecretFile))
+	if o.CAFile != "" {
+		if _, err := readCA(o.CAFile); err != nil {
+			problems = append(problems, fmt.Errorf("option SASL.OAuth.CAFile (kafka.sasl.oauth.ca): %w", err))
+		}
+	}
+	for name, value := range o.Extensions {
+		if name == "" || name == "auth" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || strings.Contains(value, "\x01") {
+			problems = append(problems, fmt.Errorf("option SASL.OAuth.Extensions (kafka.sasl.oauth.extensions): %q is not a name of letters other than \"auth\", with a printable value", name))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// msk is AWS_MSK_IAM, with the credentials that AWS's SDK finds: environment, shared files, web identity, instance.
+type msk struct {
+	region string
+
+	mu        sync.Mutex
+	mechanism *aws_msk_iam_v2.Mechanism
+}
+
+func newMSK(region string) *msk { return &msk{region: region} }
+
+func (m *msk) start(ctx context.Context) (sasl.StateMachine, []byte, error) {
+	mechanism, err := m.load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	session, first, err := mechanism.Start(ctx)
+	if err != nil {
+		return nil, nil, &loginFailure{Class: Retriable, Err: err,
+			Remedy: "check that the pod has AWS credentials: a service account with a role, an instance profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"}
+	}
+	return session, first, nil
+}
+
+// load reads AWS's configuration at the first connection; its credentials renew themselves after that.
+func (m *msk) load(ctx context.Context) (*aws_msk_iam_v2.Mechanism, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mechanism != nil {
+		return m.mechanism, nil
+	}
+	// no goroutine stays
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
+	loaded, err := config.LoadDefaultConfig(ctx, config.WithRegion(m.region), config.WithHTTPClient(client))
+	if err != nil {
+		return nil, &loginFailure{Class: Retriable, Remedy: "check the AWS configuration: AWS_PROFILE, AWS_CONFIG_FILE", Err: err}
+	}
+	if loaded.Region == "" {
+		return nil, &loginFailure{Class: Fatal, Remedy: "set kafka.sasl.region, or AWS_REGION", Err: errors.New("the AWS region is not known")}
+	}
+	m.mechanism = aws_msk_iam_v2.NewMechanism(loaded)
+	return m.mechanism, nil
+}
+
+// SASL says who the client is.
+type SASL struct {
+	Mechanism      string // one of the following
+	User, Password string // for PLAIN and SCRAM
+	PasswordFile   string // instead of Password; read again for every connection, a newline at its end is cut off
+	OAuth          *OAuth // for OAUTHBEARER
+	Region         string // for AWS_MSK_IAM; "" is that of the AWS configuration (AWS_REGION, profile)
+}
+
+// The values of SASL.Mechanism.
+const (
+	Plain       = "PLAIN"
+	ScramSHA256 = "SCRAM-SHA-256"
+	ScramSHA512 = "SCRAM-SHA-512"
+	OAuthBearer = "OAUTHBEARER"
+	AWSMSKIAM   = "AWS_MSK_IAM"
+)
+
+// OAuth is where tokens come from: the client credentials grant of RFC 6749 section 4.4. A token is used for all
+// connections until shortly before it expires.
+type OAuth struct {
+	TokenURL               string
+	ClientID, ClientSecret string
+	ClientSecretFile       string // instead of ClientSecret; read again for every token
+	Scopes                 []string
+	Audience               string            // sent as "audience", which some servers ask for
+	CAFile                 string            // of TokenURL; "" is the system's authorities
+	Extensions             map[string]string // SASL extensions (KIP-342), such as Confluent Cloud's logicalCluster
+}
+
+func (s *SASL) request() string {
+	switch {
+	case s == nil:
+		return "connect to Kafka"
+	case s.User == "":
+		return "log in to Kafka with " + s.Mechanism
+	}
+	return fmt.Sprintf("log in to Kafka as %s with %s", s.User, s.Mechanism)
+}
+
+// needs names the settings that a wrong login comes from.
+func (s *SASL) needs() string {
+	switch {
+	case s == nil:
+		return "kafka.sasl"
+	case s.Mechanism == OAuthBearer:
+		return "kafka.sasl.oauth.clientId, kafka.sasl.oauth.scopes"
+	case s.Mechanism == AWSMSKIAM:
+		return "the AWS credentials and their policy (kafka-cluster:Connect), kafka.sasl.region"
+	case s.PasswordFile != "":
+		return "kafka.sasl.user, kafka.sasl.passwordFile"
+	}
+	return "kafka.sasl.user, kafka.sasl.password"
+}
+
+// secret is the value itself, or the content of a file.
+func secret(value, file string) (string, error) {
+	if file == "" {
+		return value, nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(content), "\r\n"), nil
+}
+
+func checkSecret(name, value, file string) error {
+	content, err := secret(value, file)
+	if err != nil {
+		return fmt.Errorf("option %s: %w", name, err)
+	}
+	if content == "" {
+		return fmt.Errorf("option %s: %s is empty", name, file)
+	}
+	return nil
+}
+
+// TLS configures verified connections; there is no way to leave the verification out. The files hold PEM and are read
+// again for every connection, so they can be renewed.
+type TLS struct {
+	CAFile            string // "" is the system's authorities
+	CertFile, KeyFile string // of the client; both or none
+	ServerName        string // what the broker's certificate must name; "" is the host that is dialled
+}
+
+// handshake encrypts a connection to a broker at an address.
+func (t *TLS) handshake(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", address, err)
+	}
+	config, err := t.config(host)
+	if err != nil {
+		return nil, fileError(address, err)
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, handshakeError(address, config.ServerName, err)
+	}
+	return conn, nil
+}
+
+// config reads the files. host is whom the broker's certificate must name, if the options do not say.
+func (t *TLS) config(host string) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	var problems []error
+	if t.CAFile != "" {
+		pool, err := readCA(t.CAFile)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("option TLS.CAFile (kafka.tls.ca): %w", err))
+		}
+		config.RootCAs = pool
+	}
+	if (t.CertFile == "") != (t.KeyFile == "") {
+		problems = append(problems, errors.New("options TLS.CertFile and TLS.KeyFile (kafka.tls.cert, kafka.tls.key) belong together: set both or none"))
+	} else if t.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("options TLS.CertFile and TLS.KeyFile (kafka.tls.cert, kafka.tls.key): %w", err))
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, errors.Join(problems...)
+}
+
+func readCA(path string) (*x509.CertPool, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", path)
+	}
+	return pool, nil
 }

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// checkSubject says what is wrong with the template of a subject. A placeholder becomes one token, never an empty one
+// and never one with a dot, so a template has the tokens of every subject made of it.
+func checkSubject(template string) error {
+	literal, err := withoutPlaceholders(template)
+	if err != nil {
+		return err
+	}
+	if strings.ContainsFunc(literal, isBlank) || strings.ContainsAny(literal, "*>") {
+		return errors.New("white space, * and > cannot be part of a subject that is published to")
+	}
+	if slices.Contains(strings.Split(literal, "."), "") {
+		return errors.New("a token is empty; leave no dot at either end, and not two in a row")
+	}
+	return nil
+}
+
+// checkTopic says what is wrong with the template of a topic.
+func checkTopic(template string) error {
+	literal, err := withoutPlaceholders(template)
+	if err != nil {
+		return err
+	}
+	if !consistsOf(literal, lower+upper+digits+"-_.") {
+		return errors.New("a topic has letters, digits and any of -_. only")
+	}
+	if literal == "." || literal == ".." {
+		return errors.New("dots alone are no topic")
+	}
+	return nil
+}
+
+// withoutPlaceholders puts a letter in the place of each {placeholder}.
+func withoutPlaceholders(template string) (string, error) {
+	var b strings.Builder
+	for template != "" {
+		text, rest, found := strings.Cut(template, "{")
+		if strings.Contains(text, "}") {
+			return "", errors.New("a } without its {")
+		}
+		b.WriteString(text)
+		if !found {
+			break
+		}
+		name, rest, closed := strings.Cut(rest, "}")
+		if !closed {
+			return "", errors.New("a { without its }")
+		}
+		if !slices.Contains(placeholders(), name) && !isLabel(name) {
+			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}, {label:KEY}", shorten(name), strings.Join(placeholders(), "}, {"))
+		}
+		b.WriteString("x")
+		template = rest
+	}
+	return b.String(), nil
+}
+
+// labelPrefix begins a placeholder that is a label of the object, such as {label:app.kubernetes.io/name}.
+const labelPrefix = "label:"
+
+func isLabel(placeholder string) bool {
+	key, found := strings.CutPrefix(placeholder, labelPrefix)
+	return found && consistsOf(key, lower+upper+digits+"-_./")
+}
+
+// hasLabel says whether a template has a label in it, so that one object's records go to several places over time.
+func hasLabel(template string) bool { return strings.Contains(template, "{"+labelPrefix) }
+
+// routes are the templates of the places that a destination writes to. The zero value is one place without a template.
+type routes struct {
+	key    string            // of own
+	own    map[string]string // of resources, by their spelling
+	common string            // of all others
+}
+
+// ourHeaders are what names of the exporter's own headers, and of the servers', begin with.
+func ourHeaders() []string { return []string{"kubecdc-", "ce_", "ce-", "nats-", "kv-", "content-type"} }
+
+// checkHeaders checks templates of headers by their names.
+func checkHeaders(k *checker, path string, headers map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		at := under(path, name)
+		if !consistsOf(name, lower+upper+digits+"-_.") {
+			k.problem(at, "%q cannot be a header; want letters, digits and any of -_.", shorten(name))
+		}
+		if slices.ContainsFunc(ourHeaders(), func(ours string) bool { return strings.HasPrefix(strings.ToLower(name), ours) }) {
+			k.problem(at, "the exporter or the server has headers of such names; do not begin with any of %s", strings.Join(ourHeaders(), ", "))
+		}
+		literal, err := withoutPlaceholders(headers[name])
+		if err != nil {
+			k.problem(at, "%v", err)
+		} else if strings.ContainsFunc(literal, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			k.problem(at, "control characters cannot be part of a header; leave them out")
+		}
+	}
+}
+
+// Signals are the topics by which others ask, and are told what becomes of it. Both names may have {cluster} in them.
+type Signals struct {
+	Topic         string `key:"topic" default:"kubecdc-signals"`
+	Notifications string `key:"notifications"`
+}
+
+func (s *Signals) check(k *checker, path string) {
+	checkFixedTopic(k, under(path, "topic"), s.Topic)
+	if s.Notifications == "" {
+		return
+	}
+	checkFixedTopic(k, under(path, "notifications"), s.Notifications)
+}
+
+// checkFixedTopic checks the name of a topic that no record chooses.
+func checkFixedTopic(k *checker, path, name string) {
+	literal := strings.ReplaceAll(name, "{cluster}", "x")
+	if strings.ContainsAny(literal, "{}") {
+		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(name))
+	} else if err := checkTopic(literal); err != nil {
+		k.problem(path, "%v", err)
+	}
+}
+
+// parseServers reads a comma separated list of NATS servers. A server without a scheme has the first one's. Errors do
+// not quote the text, and not the cause either: both may hold a password.
+func parseServers(text string) ([]*url.URL, error) {
+	scheme, _, found := strings.Cut(text, "://")
+	if !found || !slices.Contains(schemes(), scheme) {
+		return nil, fmt.Errorf("want a URL that begins with one of %s://", strings.Join(schemes(), "://, "))
+	}
+	var servers []*url.URL
+	for one := range strings.SplitSeq(text, ",") {
+		one = strings.TrimSpace(one)
+		if !strings.Contains(one, "://") {
+			one = scheme + "://" + one
+		}
+		server, err := parseServer(one)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, server)
+	}
+	return servers, nil
+}
+
+func parseServer(text string) (*url.URL, error) {
+	server, err := url.Parse(text)
+	switch {
+	case err != nil || server.Hostname() == "":
+		return nil, errors.New("want servers such as nats://host:4222, in user and password special characters as %XX")
+	case !slices.Contains(schemes(), server.Scheme):
+		return nil, fmt.Errorf("want each server to begin with one of %s://", strings.Join(schemes(), "://, "))
+	case strings.Trim(server.Path, "/") != "" || server.RawQuery != "" || server.Fragment != "":
+		return nil, errors.New("want nothing after a server's port; stream and name have keys of their own")
+	}
+	return server, nil
+}
+
+// cutLogin takes the login out of the servers, of which any number may hold it; nil where none does.
+func cutLogin(servers []*url.URL) (*url.Userinfo, error) {
+	var login *url.Userinfo
+	for _, server := range servers {
+		if server.User == nil {
+			continue
+		}
+		if login != nil && *login != *server.User {
+			return nil, errors.New("servers have different logins; one sink logs in one way")
+		}
+		login, server.User = server.User, nil
+	}
+	return login, nil
+}
+
+func joinServers(servers []*url.URL) string {
+	texts := make([]string, len(servers))
+	for i, server := range servers {
+		texts[i] = server.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+// withoutLogin hides what stands between a URL's scheme and its last @, also where that is no valid login.
+func withoutLogin(text string) string {
+	start, end := 0, strings.LastIndex(text, "@")
+	if scheme := strings.Index(text, "://"); scheme >= 0 {
+		start = scheme + len("://")
+	}
+	if end < start {
+		return text
+	}
+	return text[:start] + masked + text[end:]
+}
+
+// checker collects what is wrong with values that are there.
+type checker struct {
+	origin origin
+	found  []Problem
+}
+
+func (c *checker) problem(path, format string, args ...any) {
+	c.found = append(c.found, Problem{path, c.origin.line(path), fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) oneOf(path, value string, allowed []string) {
+	if err := oneOf(value, allowed); err != nil {
+		c.problem(path, "%v", err)
+	}
+}
+
+func oneOf(value string, allowed []string) error {
+	for _, a := range allowed {
+		if a == value {
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown value %q; allowed: %s", shorten(value), strings.Join(allowed, ", "))
+}
