@@ -67,10 +67,6 @@ lint: ## gofmt, go vet, staticcheck
 	go tool staticcheck ./...
 	@check=$$(go tool -n staticcheck) && for module in test/consumers/sdk test/deploy; do (cd $$module && go vet ./... && "$$check" ./...) || exit 1; done
 
-.PHONY: schema
-schema: ## the JSON Schemas of what the exporter writes, in directory schema
-	go run ./internal/schema/generate schema
-
 .PHONY: docs
 docs: ## the reference of the configuration, docs/configuration.md, from its keys
 	go run ./internal/reference/generate docs/configuration.md

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubecdc/kubecdc/internal/schema"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/test/validate"
 )
@@ -13,14 +12,12 @@ import (
 // validators are those of the schemas for others, and of the closed ones for this version.
 func validators(t *testing.T) []*validate.Validator {
 	t.Helper()
-	open, err1 := schema.Files()
-	closed, err2 := schema.ClosedFiles()
-	one, err3 := validate.New(open)
-	two, err4 := validate.New(closed)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	open, err1 := validate.New()
+	closed, err2 := validate.NewClosed()
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	return []*validate.Validator{one, two}
+	return []*validate.Validator{open, closed}
 }
 
 func consumed(o outlet, msg sink.Message) validate.Message {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/schema"
+	"github.com/kubecdc/kubecdc/schema"
 	"github.com/kubecdc/kubecdc/test/validate"
 )
 
@@ -50,12 +50,12 @@ func TestTheSchemaIsOfTheStatus(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	files, err := schema.Files()
+	text, err := schema.Files.ReadFile("statusz.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var node fields
-	if err := json.Unmarshal(files[schema.Status], &node); err != nil {
+	if err := json.Unmarshal(text, &node); err != nil {
 		t.Fatal(err)
 	}
 	node.compare(t, reflect.TypeFor[Status](), "")

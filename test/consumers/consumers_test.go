@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kubecdc/kubecdc/internal/schema"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
 	"github.com/kubecdc/kubecdc/test/testcluster"
@@ -166,11 +165,7 @@ func (s *stage) objects(t *testing.T) table {
 
 // validate holds every message of every log against the schemas.
 func (s *stage) validate(t *testing.T) {
-	files, err := schema.ClosedFiles()
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := validate.New(files)
+	v, err := validate.NewClosed()
 	if err != nil {
 		t.Fatal(err)
 	}

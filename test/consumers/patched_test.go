@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	ours "github.com/kubecdc/kubecdc/internal/schema"
 	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
@@ -340,11 +339,7 @@ type folded struct {
 // judge lets Python fold the streams, and compares what is left with the cluster.
 func (f *folding) judge(fold *exec.Cmd) {
 	f.t.Helper()
-	files, err := ours.ClosedFiles()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	v, err := validate.New(files)
+	v, err := validate.NewClosed()
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -6,13 +6,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/kubecdc/kubecdc/internal/schema"
+	"github.com/kubecdc/kubecdc/schema"
 )
 
 // Message is one, as a consumer gets it.
@@ -28,27 +29,70 @@ type Message struct {
 // Validator is the compiled schemas.
 type Validator struct{ schemas map[string]*jsonschema.Schema }
 
-// New compiles schemas, as package schema makes them. It asks no network.
-func New(files map[string][]byte) (*Validator, error) {
+// The names of the schemas.
+const (
+	CloudEvent        = "cloudevent"         // an event in structured mode
+	CloudEventHeaders = "cloudevent-headers" // the attributes of an event in binary mode, without their prefix, as text
+	Debezium          = "debezium"           // a value in Debezium's envelope
+	DebeziumKey       = "debezium-key"       // the key of such a message on Kafka
+	Object            = "object"             // the value of format object, and the data of events in binary mode
+	Patch             = "patch"              // in the place of an object: what has changed since a version
+	SnapshotBegin     = "snapshot.begin"     // what a frame or a gap says of itself
+	SnapshotEnd       = "snapshot.end"
+	Gap               = "gap"
+	statusDocument    = "statusz" // the document at /statusz
+)
+
+// New compiles the schemas as readers have them. It asks no network.
+func New() (*Validator, error) { return compiled(func(string, any) {}) }
+
+// NewClosed compiles the schemas without further fields: what this very version writes.
+func NewClosed() (*Validator, error) { return compiled(closeFields) }
+
+// closeFields allows no field in an object of ours but those that are named. What has a title is such an object, but
+// for an object of Kubernetes.
+func closeFields(name string, node any) {
+	switch node := node.(type) {
+	case map[string]any:
+		if node["title"] != nil && node["properties"] != nil && name != Object {
+			node["additionalProperties"] = false
+		}
+		for key, below := range node {
+			closeFields(key, below)
+		}
+	case []any:
+		for _, below := range node {
+			closeFields("", below)
+		}
+	}
+}
+
+func compiled(change func(name string, document any)) (*Validator, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	compiler.UseLoader(noLoader{})
+	files, err := fs.Glob(schema.Files, "*.json")
+	if err != nil {
+		return nil, err
+	}
 	v := &Validator{schemas: map[string]*jsonschema.Schema{}}
-	for name, text := range files {
+	for _, file := range files {
+		name := strings.TrimSuffix(file, ".json")
+		text, err := schema.Files.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
 		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			return nil, fmt.Errorf("read schema %s: %w", name, err)
 		}
+		change(name, document)
 		if err := compiler.AddResource("urn:kubecdc:schema:"+name, document); err != nil {
 			return nil, fmt.Errorf("read schema %s: %w", name, err)
 		}
-	}
-	for name := range files {
-		one, err := compiler.Compile("urn:kubecdc:schema:" + name)
-		if err != nil {
+		if v.schemas[name], err = compiler.Compile("urn:kubecdc:schema:" + name); err != nil {
 			return nil, fmt.Errorf("compile schema %s: %w", name, err)
 		}
-		v.schemas[name] = one
 	}
 	return v, nil
 }
@@ -75,13 +119,7 @@ func (v *Validator) Text(name string, text []byte) error {
 }
 
 // closed are the schemas of this very version.
-var closed = sync.OnceValues(func() (*Validator, error) {
-	files, err := schema.ClosedFiles()
-	if err != nil {
-		return nil, err
-	}
-	return New(files)
-})
+var closed = sync.OnceValues(NewClosed)
 
 // Status holds what /statusz says against its schema. Whatever test reads the document asks it.
 func Status(text []byte) error {
@@ -89,7 +127,7 @@ func Status(text []byte) error {
 	if err != nil {
 		return err
 	}
-	return v.Text(schema.Status, text)
+	return v.Text(statusDocument, text)
 }
 
 // Message says what of the message is not as the schemas of its format want it.
@@ -99,7 +137,7 @@ func (v *Validator) Message(m Message) error {
 		if m.Value == nil {
 			return m.tombstone()
 		}
-		return v.Text(schema.CloudEvent, m.Value)
+		return v.Text(CloudEvent, m.Value)
 	case "cloudevents-binary":
 		return v.binary(m)
 	case "debezium":
@@ -124,10 +162,10 @@ func (m Message) tombstone() error {
 // payload is the schema of what a record of the operation carries.
 func payload(op string) string {
 	switch op {
-	case schema.SnapshotBegin, schema.SnapshotEnd, schema.Gap:
+	case SnapshotBegin, SnapshotEnd, Gap:
 		return op
 	}
-	return schema.Object
+	return Object
 }
 
 func (v *Validator) binary(m Message) error {
@@ -151,14 +189,14 @@ func (v *Validator) binary(m Message) error {
 			attributes["datacontenttype"] = value
 		}
 	}
-	if err := v.schemas[schema.CloudEventHeaders].Validate(attributes); err != nil {
+	if err := v.schemas[CloudEventHeaders].Validate(attributes); err != nil {
 		return fmt.Errorf("headers %v: %w", m.Headers, err)
 	}
 	if len(m.Value) == 0 {
 		return m.tombstone()
 	}
 	if attributes["base"] != nil {
-		return v.Text(schema.Patch, m.Value)
+		return v.Text(Patch, m.Value)
 	}
 	return v.Text(payload(m.Op), m.Value)
 }
@@ -166,7 +204,7 @@ func (v *Validator) binary(m Message) error {
 func (v *Validator) debezium(m Message) error {
 	var err error
 	if bytes.HasPrefix(m.Key, []byte("{")) {
-		err = v.Text(schema.DebeziumKey, m.Key)
+		err = v.Text(DebeziumKey, m.Key)
 	}
 	if data, found := m.Headers["kubecdc-data"]; found {
 		return errors.Join(err, v.Text(payload(m.Op), []byte(data)))
@@ -174,5 +212,5 @@ func (v *Validator) debezium(m Message) error {
 	if len(m.Value) == 0 {
 		return errors.Join(err, m.tombstone())
 	}
-	return errors.Join(err, v.Text(schema.Debezium, m.Value))
+	return errors.Join(err, v.Text(Debezium, m.Value))
 }
