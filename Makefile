@@ -69,7 +69,7 @@ lint: ## gofmt, go vet, staticcheck
 
 .PHONY: docs
 docs: ## the reference of the configuration, docs/configuration.md, from its keys
-	go run ./internal/reference/generate docs/configuration.md
+	go run ./test/reference/generate docs/configuration.md
 
 .PHONY: manifests
 manifests: ## make deploy/manifests and a part of the values' schema from the chart and the configuration's keys

@@ -55,7 +55,6 @@ func arrows() map[string][]string {
 		"internal/statelog":       {"internal/checkpoint", "internal/sink"},
 		"internal/page":           {"internal/change"},
 		"internal/telemetry":      {"internal/change", "internal/fifo", "internal/listener", "internal/sink"},
-		"internal/sink/sinktest":  {"internal/change", "internal/sink"},
 		"internal/sink/file":      {"internal/change", "internal/disk", "internal/scan", "internal/sink"},
 		"internal/sink/nats":      {"internal/change", "internal/sink", "internal/sink/nats/conn"},
 		"internal/sink/nats/conn": {"internal/sink"},
@@ -136,8 +135,6 @@ func arrows() map[string][]string {
 			"internal/app/schemas", "internal/app/task", "internal/app/verification", "internal/change", "internal/config",
 			"internal/console", "internal/control", "internal/deadletter", "internal/sink", "internal/usage",
 		},
-		"internal/reference":          {"internal/config"},
-		"internal/reference/generate": {"internal/reference"},
 	}
 }
 

@@ -17,7 +17,7 @@ const (
 
 // ofProduct says whether the file is of the program, and not of what tests it.
 func (s source) ofProduct() bool {
-	return (strings.HasPrefix(s.dir, "internal/") || strings.HasPrefix(s.dir, "cmd/")) && s.dir != "internal/sink/sinktest"
+	return strings.HasPrefix(s.dir, "internal/") || strings.HasPrefix(s.dir, "cmd/")
 }
 
 // at is a name of the file.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func check(t *testing.T, o Options) error {

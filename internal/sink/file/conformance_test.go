@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func TestConformance(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // childEnv makes the test binary a child of the named kind.

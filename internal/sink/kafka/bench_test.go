@@ -11,8 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // batchSize is the number of messages in one operation of the benchmarks.

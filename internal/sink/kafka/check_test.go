@@ -12,8 +12,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestCheckNamesTheCause has a user who may do nothing at first.

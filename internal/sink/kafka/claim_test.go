@@ -14,8 +14,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestI3I10ALateRequestOfADeadExporterTakesNothing: an exporter is killed while a broker has its request for a producer

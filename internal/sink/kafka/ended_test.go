@@ -7,8 +7,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // living is what compaction leaves of the topic: the newest value of each key in each partition.

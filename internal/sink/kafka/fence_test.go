@@ -17,8 +17,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestI3NothingOfADeadExporterComesLate: a request lies in a socket, as that of a stopped or throttled broker, while

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestI4TopicMadeAgainWhileProducing: Kafka takes the next batch as if nothing had happened (measured).

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestI10ATopicOfAnotherClusterIsRefused by Check and by Open, before anybody is fenced.

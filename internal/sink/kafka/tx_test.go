@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func transactional(t *testing.T, cluster *kafkatest.Cluster, topics int) Options {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // batchSize is the number of messages in one operation of the benchmarks.

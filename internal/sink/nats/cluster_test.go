@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	"github.com/kubecdc/kubecdc/test/natsserver"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // startCluster does not wait until the servers found each other: that is for the sink to bear.

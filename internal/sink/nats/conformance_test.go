@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestConformance tries every publish mode, each on the servers that it is for.

@@ -13,7 +13,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 const bucket = "CLUSTER"

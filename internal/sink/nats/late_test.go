@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // wantLate wants what Write says of the last words of an earlier exporter.

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // openError is the PermanentError that the first Open ends with.

@@ -13,7 +13,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // FuzzOutbox: what the outbox writes itself and what the client library writes of the same message arrive as the same.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/service"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // permitted is a user's permissions of docs/nats.md, for stream K8S.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestModeSaysWhichAndWhy, once, and switches batches on only in a stream that kubecdc made.

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
 	"github.com/kubecdc/kubecdc/test/natsserver"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestMain leaves out what a server leaves behind of a mirror whose origin does not exist.

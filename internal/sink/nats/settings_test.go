@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // setting is a value of one field of a stream's configuration, and what becomes of a sink with such a stream.

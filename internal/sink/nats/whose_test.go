@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/decode"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 const otherUID = "99999999-0000-4000-8000-000000000000"

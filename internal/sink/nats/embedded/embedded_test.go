@@ -10,7 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
-	"github.com/kubecdc/kubecdc/internal/sink/sinktest"
+	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

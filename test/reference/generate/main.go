@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/kubecdc/kubecdc/internal/reference"
+	"github.com/kubecdc/kubecdc/test/reference"
 )
 
 func main() {
