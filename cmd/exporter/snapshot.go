@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -163,9 +162,8 @@ func (s *snapshotCommand) show(ctx context.Context, client *control.Client, out,
 
 // await shows how far the snapshot is until it is delivered.
 func await(ctx context.Context, client *control.Client, snapshot *control.Snapshot, out, errOut *console.Screen) error {
-	waiting := console.NewWaiting(errOut, console.IsTerminal(errOut) && os.Getenv("TERM") != "dumb")
+	waiting := console.Waiting{Out: errOut}
 	found, err := client.Wait(ctx, snapshot, waiting.Show)
-	waiting.End()
 	if ctx.Err() != nil {
 		return errors.New("wait for the snapshot: stopped: it goes on without this command")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -119,8 +118,7 @@ func (o *DevOptions) streamAndPrint(ctx context.Context, cfg *config.Config) err
 		err := task.IgnoreStop(readCtx, log.Follow(readCtx, reader))
 		return errors.Join(err, reader.Close())
 	})
-	// The changes are printed to the terminal, so its last line is not free for the progress.
-	err = Run(ctx, RunOptions{Access: o.Access, Config: cfg, Out: o.Out, ErrOut: struct{ io.Writer }{o.ErrOut}, StopTimeout: o.StopTimeout})
+	err = Run(ctx, RunOptions{Access: o.Access, Config: cfg, Out: o.Out, ErrOut: o.ErrOut, StopTimeout: o.StopTimeout})
 	stopReading()
 	return errors.Join(err, reading.Wait())
 }

@@ -29,9 +29,8 @@ import (
 
 // Run runs the whole line until ctx ends, or for as long as this exporter leads.
 func Run(ctx context.Context, o RunOptions) (err error) {
-	p := &process{cfg: o.Config, options: o, progress: console.NewProgress(o.ErrOut, o.draws()), token: control.NewToken(), memory: limitMemory(o.Config)}
-	p.logger = cluster.NewLogger(p.progress, o.Config.Log)
-	p.progress.Logger = p.logger
+	p := &process{cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(o.Config)}
+	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
 	p.server = httpserver.New(httpserver.Options{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger})
 	defer func() { err = errors.Join(err, p.server.Close()) }()
 	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)

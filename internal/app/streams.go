@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/console"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -91,7 +89,7 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	}
 	informer := source.NewSharedInformer(source.Config{
 		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
-		Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: a.progress.Observe(sourceObserver(f)), Gate: m.gate, Rate: m.rate, Kept: selection.KeptOf(wanted, m.images),
+		Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: sourceObserver(f), Gate: m.gate, Rate: m.rate, Kept: selection.KeptOf(wanted, m.images),
 		Ignore: ignore, BeforeHidden: !wanted.Configured.Before, Involve: selection.InvolveOf(wanted, &a.cluster.Current, m.images),
 	})
 	return a.memory.of(selection.SourceOf(wanted.Stream, informer)), informer, nil
@@ -161,22 +159,15 @@ type RunOptions struct {
 	StopTimeout   time.Duration // how long a stop may take to deliver what is queued
 }
 
-// draws says whether the progress has a terminal for itself.
-func (o *RunOptions) draws() bool {
-	toStdout := slices.ContainsFunc(o.Config.Sinks, func(s config.Sink) bool { return s.Kind() == config.KindStdout })
-	return console.IsTerminal(o.ErrOut) && os.Getenv("TERM") != "dumb" && !toStdout
-}
-
 // process is what outlives the single runs of an exporter.
 type process struct {
-	cfg      *config.Config
-	options  RunOptions
-	logger   *slog.Logger
-	progress *console.Progress
-	token    control.Token // that an operator's questions have to show
-	server   *httpserver.Server
-	audit    *actors.Receiver // nil is none
-	memory   *memory
+	cfg     *config.Config
+	options RunOptions
+	logger  *slog.Logger
+	token   control.Token // that an operator's questions have to show
+	server  *httpserver.Server
+	audit   *actors.Receiver // nil is none
+	memory  *memory
 }
 
 // assembly is everything that a run is made of.

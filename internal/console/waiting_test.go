@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -21,43 +22,24 @@ func waited(done int) []control.Owed {
 	}
 }
 
-// TestASnapshotThatIsWaitedForIsABarOnATerminal, which is gone at the end.
-func TestASnapshotThatIsWaitedForIsABarOnATerminal(t *testing.T) {
-	out := new(bytes.Buffer)
-	w := NewWaiting(out, true)
-	for _, done := range []int{0, 42} {
-		w.Show(waited(done))
-	}
-	if got := shownBy(out.String()); got[0] != "pods [########------------] reads, 42%, for bus (+2)" {
-		t.Errorf("the terminal shows %q", got)
-	}
-	w.Show([]control.Owed{{Sink: strings.Repeat("long", 30), Stream: strings.Repeat("resource", 30), State: control.Delivers, Objects: 1}})
-	if got := shownBy(out.String())[0]; len([]rune(got)) > 79 || !strings.Contains(got, "… [---") {
-		t.Errorf("the terminal shows %q", got)
-	}
-	w.Show([]control.Owed{{Sink: "bus", Stream: "\x1b[2Jpods", State: control.Waits}})
-	if got := shownBy(out.String())[0]; !strings.HasPrefix(got, `\u001b[2Jpods [-`) {
-		t.Errorf("the terminal shows %q", got)
-	}
-	w.End()
-	if got := shownBy(out.String())[0]; got != "" {
-		t.Errorf("at the end the terminal shows %q", got)
-	}
-}
-
-// TestASnapshotThatIsWaitedForIsALineNowAndThen where there is no terminal, and none that says the same again.
+// TestASnapshotThatIsWaitedForIsALineNowAndThen, and none that says the same again.
 func TestASnapshotThatIsWaitedForIsALineNowAndThen(t *testing.T) {
-	out, now := new(bytes.Buffer), time.UnixMilli(0)
-	w := NewWaiting(out, false)
-	w.progress.now = func() time.Time { return now }
-	for second := range 21 {
-		now = time.Unix(int64(1000+second), 0)
-		w.Show(waited(min(second, 11)))
-	}
-	w.Show(nil)
-	w.End()
-	if want := "pods for bus: reads, 5% (+2)\npods for bus: reads, 10% (+2)\npods for bus: reads, 11% (+2)\n"; out.String() != want {
-		t.Errorf("told\n%s\nwant\n%s", out, want)
+	synctest.Test(t, func(t *testing.T) {
+		out := new(bytes.Buffer)
+		w := Waiting{Out: out}
+		for second := range 21 {
+			w.Show(waited(min(second, 11)))
+			time.Sleep(time.Second)
+		}
+		w.Show(nil)
+		if want := "pods for bus: reads, 5% (+2)\npods for bus: reads, 10% (+2)\npods for bus: reads, 11% (+2)\n"; out.String() != want {
+			t.Errorf("told\n%s\nwant\n%s", out, want)
+		}
+	})
+	out := new(bytes.Buffer)
+	w := Waiting{Out: out, told: time.Now().Add(-time.Minute)}
+	if w.Show([]control.Owed{{Sink: "bus", Stream: "\x1b[2Jpods", State: control.Waits}}); out.String() != `\u001b[2Jpods for bus: waits`+"\n" {
+		t.Errorf("told %q", out)
 	}
 }
 

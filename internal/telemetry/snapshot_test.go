@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,6 +47,39 @@ func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
 	if got := percentOf(tel, pods()); got != -2 {
 		t.Errorf("behind its end it shows %d%%", got)
 	}
+}
+
+// TestALongSnapshotIsALineNowAndThen: with what remains where that is known.
+func TestALongSnapshotIsALineNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		tel := newTelemetry(&log)
+		tel.Reconciling(pods(), snapshot(change.Initial))
+		log.Reset()
+		for range 25 {
+			time.Sleep(time.Second)
+			tel.Listed(pods(), 500, 100)
+		}
+		tel.Reconciling(pods(), snapshot(change.Initial))
+		time.Sleep(9 * time.Second)
+		tel.Listed(pods(), 1, 1)
+		time.Sleep(time.Second)
+		tel.Listed(pods(), 6, -1)
+		var lines []string
+		for line := range strings.Lines(log.String()) {
+			if _, said, is := strings.Cut(line, `msg="snapshot goes on" `); is {
+				lines = append(lines, strings.TrimSpace(said))
+			}
+		}
+		want := []string{
+			"resource=pods reason=initial objects=5000 remaining=100 perSecond=500",
+			"resource=pods reason=initial objects=10000 remaining=100 perSecond=500",
+			"resource=pods reason=initial objects=7 perSecond=0",
+		}
+		if !slices.Equal(lines, want) {
+			t.Errorf("the log has\n%q\nwant\n%q", lines, want)
+		}
+	})
 }
 
 // TestAStreamIsWatchedBehindTheSnapshotForAllSinks: a watch is open beside it, and what failed recovers.

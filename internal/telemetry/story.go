@@ -289,10 +289,22 @@ func (t ofStreams) Listed(stream change.Stream, n int, remaining int64) {
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign = time.Now()
-	if s.Snapshot != nil {
-		s.Snapshot = s.Snapshot.listed(n, remaining)
+	if s.Snapshot == nil {
+		return
+	}
+	s.Snapshot = s.Snapshot.listed(n, remaining)
+	if now := time.Now(); remaining != 0 && now.Sub(s.Snapshot.told) >= goesOnEvery {
+		s.Snapshot.told = now
+		line := []any{"resource", stream.String(), "reason", s.Snapshot.Reason, "objects", s.Snapshot.Objects}
+		if remaining >= 0 {
+			line = append(line, "remaining", remaining)
+		}
+		t.Logger.Info("snapshot goes on", append(line, "perSecond", int(float64(s.Snapshot.Objects)/now.Sub(s.Snapshot.Since).Seconds()))...)
 	}
 }
+
+// goesOnEvery is how often the log is told of a snapshot that is being read.
+const goesOnEvery = 10 * time.Second
 
 // Abandoned is told that a full snapshot is read no more, although it is not complete.
 func (t ofStreams) Abandoned(stream change.Stream, snapshot *change.Snapshot) {

@@ -88,6 +88,7 @@ type reconcileState struct {
 // beginSnapshot shows the snapshot; the caller holds mu. Those that begin together are read from one list.
 func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
 	is := snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.mostObjects()}
+	is.told = is.Since
 	if last := s.Snapshot; last != nil && last.Objects == 0 && last.Reason == is.Reason && last.Limits == is.Limits {
 		is.Sinks = append(slices.Clip(without(last.Sinks, is.Sinks)), is.Sinks...)
 	}
@@ -297,7 +298,8 @@ type snapshotState struct {
 	Objects int           `json:"objects"`           // that were listed
 	Percent *int          `json:"percent,omitempty"` // of all; nil is not known
 
-	expected int // objects in the inventory when it began, unknownCount where nobody had counted them
+	expected int       // objects in the inventory when it began, unknownCount where nobody had counted them
+	told     time.Time // when the log was, or when it began
 }
 
 // listed is the state after another page. A server that has selectors does not say how many objects remain: then they
