@@ -36,7 +36,7 @@ func (p *publisher) whole() int {
 	end, size := p.acked, 0
 	for ; end < len(p.batch) && end-p.acked < mostAtomic; end++ {
 		size += p.batch[end].Size()
-		if size > p.session.tuning.bytes && end > p.acked {
+		if size > p.tuning.bytes && end > p.acked {
 			break
 		}
 	}
@@ -44,11 +44,11 @@ func (p *publisher) whole() int {
 }
 
 func (p *publisher) sendWhole(ctx context.Context, end int) error {
-	c := p.session.conn
+	c := p.conn
 	number, reply := c.Ask()
 	id := c.Unique() + "-" + strconv.FormatUint(number, 10)
 	for first := p.acked; p.sent < end; {
-		p.envelope.fill(&p.session.stream, &p.batch[p.sent], "")
+		p.envelope.fill(&p.stream, &p.batch[p.sent], "")
 		p.envelope.set(headerBatchID, id)
 		p.envelope.set(headerBatchSequence, strconv.Itoa(p.sent-first+1))
 		if p.sent == first {
@@ -67,10 +67,10 @@ func (p *publisher) sendWhole(ctx context.Context, end int) error {
 
 // committed waits for the acknowledgement of the batch that ends at end.
 func (p *publisher) committed(ctx context.Context, number uint64, end int) error {
-	if err := p.session.conn.Outbox.Flush(); err != nil {
+	if err := p.conn.Outbox.Flush(); err != nil {
 		return err
 	}
-	m, err := p.session.conn.Await(ctx, p.generation, number)
+	m, err := p.conn.Await(ctx, p.during, number)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (s *Sink) checkPatiently(ctx context.Context) (config *jetstream.StreamConf
 func (s *Sink) checkOnce(ctx context.Context) (*jetstream.StreamConfig, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	if err := s.inspector.locate(ctx, nil); err != nil {
+	if err := s.locate(ctx, nil); err != nil {
 		return nil, err
 	}
 	return s.checkStream(ctx)
@@ -75,8 +75,8 @@ func (s *Sink) checkOnce(ctx context.Context) (*jetstream.StreamConfig, error) {
 func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error) {
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
-		config := s.manager.config()
-		return &config, errors.Join(s.creatable(ctx), s.modes.allowed(&config))
+		config := s.newStream()
+		return config, errors.Join(s.creatable(ctx), s.allowed(config))
 	}
 	if err != nil {
 		return nil, err
@@ -84,24 +84,21 @@ func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error)
 	if err := s.options.suitable(&info.Config); err != nil {
 		return nil, err
 	}
-	if err := s.inspector.inspect(ctx, info); err != nil {
-		return nil, err
+	if err := s.inspect(ctx, info); err != nil || s.changes(&info.Config) { // Open changes it
+		return &info.Config, err
 	}
-	if s.modes.wants(&info.Config) {
-		return &info.Config, nil // Open changes it
-	}
-	return &info.Config, s.modes.allowed(&info.Config)
+	return &info.Config, s.allowed(&info.Config)
 }
 
 // creatable finds what would keep the stream from being made. Whether the user may make it, only making it tells.
 func (s *Sink) creatable(ctx context.Context) error {
 	for _, subject := range s.options.Subjects {
-		owner, err := s.manager.owner(ctx, subject)
+		owner, err := s.owner(ctx, subject)
 		if err != nil {
 			return s.judge("look for the subjects of", err)
 		}
 		if owner != "" {
-			return s.manager.overlap(ctx)
+			return s.overlap(ctx)
 		}
 	}
 	if s.options.Replicas > 1 && s.conn.NC.ConnectedClusterName() == "" {
@@ -139,8 +136,8 @@ func (s *Sink) notes(config *jetstream.StreamConfig) []string {
 	if config.Storage == jetstream.MemoryStorage {
 		notes = append(notes, fmt.Sprintf("stream %s is in memory: a restart of its servers loses it, and all objects are sent again", config.Name))
 	}
-	if s.options.Publish == PublishAuto && !s.options.Shared && s.options.modeOf(config) == modeOrdered && !s.modes.wants(config) {
-		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.modes.obstacle(config))
+	if s.options.Publish == PublishAuto && !s.options.Shared && s.options.modeOf(config) == PublishOrdered && !s.changes(config) {
+		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.obstacle(config))
 	}
 	return notes
 }
@@ -165,7 +162,7 @@ func (s *Sink) strangers(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	last, err := s.inspector.fetch(ctx, s.name, map[string]any{"last_by_subj": ">"})
+	last, err := s.fetch(ctx, s.name, map[string]any{"last_by_subj": ">"})
 	if err != nil || last == nil {
 		return nil // what keeps the sink from reading it is told already
 	}

@@ -60,7 +60,7 @@ func (p *publisher) sendFast(ctx context.Context) error {
 
 func newFastBatch(p *publisher) *fastBatch {
 	f := &fastBatch{publisher: p, flow: p.flow()}
-	f.prefix = p.session.conn.Batch() + strconv.Itoa(f.flow) + ".fail."
+	f.prefix = p.conn.Batch() + strconv.Itoa(f.flow) + ".fail."
 	return f
 }
 
@@ -70,8 +70,7 @@ func (p *publisher) flow() int {
 	for i := p.start; i < len(p.batch); i++ {
 		largest = max(largest, p.batch[i].Size())
 	}
-	limits := &p.session.tuning
-	return max(1, min(mostFlow, limits.pending/2, limits.bytes/2/largest))
+	return max(1, min(mostFlow, p.tuning.pending/2, p.tuning.bytes/2/largest))
 }
 
 func (f *fastBatch) publish(i int) error {
@@ -82,7 +81,7 @@ func (f *fastBatch) publish(i int) error {
 	case len(f.batch) - 1:
 		op = opCommit
 	}
-	f.envelope.fill(&f.session.stream, &f.batch[i], f.reply(i-f.start+1, op))
+	f.envelope.fill(&f.stream, &f.batch[i], f.reply(i-f.start+1, op))
 	f.envelope.expect(f.expected(i))
 	return f.post(i)
 }
@@ -99,9 +98,9 @@ func (f *fastBatch) reply(seq, op int) string {
 // sent: a new leader may not, and would wait for the rest without a word.
 func (f *fastBatch) next(ctx context.Context) (*natsgo.Msg, error) {
 	const pings = 4
-	c := f.session.conn
+	c := f.conn
 	for {
-		m, err := c.Next(ctx, f.generation, c.Reply/(pings+1))
+		m, err := c.Next(ctx, f.during, c.Reply/(pings+1))
 		if !errors.Is(err, conn.ErrSilent) {
 			return m, err
 		}
@@ -115,7 +114,7 @@ func (f *fastBatch) next(ctx context.Context) (*natsgo.Msg, error) {
 }
 
 func (f *fastBatch) ping() error {
-	return f.session.conn.NC.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
+	return f.conn.NC.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
 }
 
 // answer is any of the server's answers to a batch: BatchFlowAck, BatchFlowGap, BatchFlowErr, and a PubAck that ends

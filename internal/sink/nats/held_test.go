@@ -61,7 +61,7 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, running, messages(0, 20))
-			running.watch.looked = time.Time{}
+			running.looked = time.Time{}
 			write(t, running, nil)
 			if err := opened(running.stream.place.text()); err != nil {
 				t.Fatalf("before the purge: %v", err)
@@ -77,7 +77,7 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 			if err := opened(mark); errors.As(err, &lost) != test.lost || err != nil && !test.lost {
 				t.Fatalf("open: got %v, want lost: %t", err, test.lost)
 			}
-			running.watch.looked = time.Time{}
+			running.looked = time.Time{}
 			_, err := running.Write(within(t), messages(200, 1))
 			if (err != nil) != test.lost {
 				t.Fatalf("a running sink: got %v, want lost: %t", err, test.lost)

@@ -182,7 +182,7 @@ func TestBucketIsOneThatClientsKnow(t *testing.T) {
 	if len(history) != 3 || history[2].Operation() != jetstream.KeyValueDelete || len(history[2].Value()) != 0 {
 		t.Fatalf("got %v", history)
 	}
-	if status := must(kv.Status(ctx)); status.History() != 3 || status.Config().MaxBytes != 1<<20 || publisher.stream.mode != modeFast {
+	if status := must(kv.Status(ctx)); status.History() != 3 || status.Config().MaxBytes != 1<<20 || publisher.stream.mode != PublishFast {
 		t.Fatalf("got %+v", status.Config())
 	}
 }
@@ -260,7 +260,7 @@ func TestI4RejectionAfterASweep(t *testing.T) {
 	write(t, openSink(t, options), []sink.Message{c.message(change.Added, "", "old")})
 	publisher := openSink(t, options)
 	js, ctx := s.admin()
-	config := publisher.manager.config()
+	config := *publisher.newStream()
 	config.MaxMsgSize = 5000
 	if _, err := js.UpdateStream(ctx, config); err != nil {
 		t.Fatal(err)

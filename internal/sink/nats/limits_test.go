@@ -77,7 +77,7 @@ func TestI4LimitLoweredMeanwhile(t *testing.T) {
 		s := startServer(t)
 		publisher := openSink(t, s.options(publish))
 		js, ctx := s.admin()
-		config := publisher.manager.config()
+		config := *publisher.newStream()
 		config.MaxMsgSize = 5000
 		if _, err := js.UpdateStream(ctx, config); err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 			options := s.options(PublishAuto)
 			options.Shared = shared
 			publisher := openSink(t, options)
-			config := publisher.manager.config()
+			config := *publisher.newStream()
 			resize := func(limit int32) {
 				config.MaxMsgSize = limit
 				if _, err := js.UpdateStream(ctx, config); err != nil {

@@ -63,8 +63,8 @@ func TestI10SharedStreamNeedsAWindow(t *testing.T) {
 	wantError(t, openError(t, options, ""), "open stream K8S: it knows ids for 100ms, and a shared stream needs 2m0s: raise its duplicate_window")
 	s.deleteStream()
 	publisher := openSink(t, options)
-	if want := "ordered: on a shared stream only a message's own acknowledgement proves that it is stored"; publisher.modes.text() != want {
-		t.Fatalf("got %s, want %s", publisher.modes.text(), want)
+	if want := "ordered: on a shared stream only a message's own acknowledgement proves that it is stored"; publisher.how != want {
+		t.Fatalf("got %s, want %s", publisher.how, want)
 	}
 }
 

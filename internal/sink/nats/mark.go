@@ -72,3 +72,98 @@ func (m mark) endsBefore(info *jetstream.StreamInfo) error {
 	}
 	return &sink.LostError{Log: "stream " + have.Stream, Want: m.String(), Have: have.String()}
 }
+
+// held is what a stream held when it was looked at. A purge after which something was written shows in nothing else:
+// the sequences go on.
+type held struct {
+	Gone uint64    `json:"gone"`           // messages that were stored once, and were not there any more
+	Keys uint64    `json:"keys,omitempty"` // of a bucket: its keys, those with a delete marker among them
+	Last uint64    `json:"last"`           // the message that was stored last, a while ago
+	Time time.Time `json:"time"`           // when that was
+}
+
+// hold is what the stream holds. Of what it held before, it keeps the message that limits will leave there for long.
+func hold(info *jetstream.StreamInfo, before *held) *held {
+	h := &held{Gone: gone(info)}
+	if info.State.Msgs > 0 {
+		h.Last, h.Time = info.State.LastSeq, info.State.LastTime
+	}
+	if info.Config.MaxMsgsPerSubject > 0 {
+		h.Keys = info.State.NumSubjects
+	}
+	if before != nil && before.Last > 0 && !before.agesIn(info) {
+		h.Last, h.Time = before.Last, before.Time
+	}
+	return h
+}
+
+// gone counts the messages that were stored once and are not there any more.
+func gone(info *jetstream.StreamInfo) uint64 {
+	first := max(info.Config.FirstSeq, 1)
+	return info.State.LastSeq + 1 - min(first, info.State.LastSeq+1) - info.State.Msgs
+}
+
+// agesIn says whether half of the way to a limit of the stream is behind the message.
+func (h *held) agesIn(info *jetstream.StreamInfo) bool {
+	config := &info.Config
+	return config.MaxAge > 0 && info.TimeStamp.Sub(h.Time) > config.MaxAge/2 ||
+		config.MaxMsgs > 0 && info.State.LastSeq-h.Last > uint64(config.MaxMsgs)/2
+}
+
+// view is how a stream is now, to be compared with what it held.
+type view struct {
+	info   *jetstream.StreamInfo
+	unread uint64 // messages after the mark that are gone: nothing says that they were delivered
+	shared bool   // others may take away what is theirs
+}
+
+// missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit
+// in bytes, and lives of single messages, can explain whatever is missing.
+func (h *held) missing(v view) string {
+	info, config, state := v.info, &v.info.Config, &v.info.State
+	bounded := config.MaxBytes > 0 && config.Discard == jetstream.DiscardOld
+	switch {
+	case h == nil, bounded, config.AllowMsgTTL:
+		return ""
+	case config.MaxMsgsPerSubject > 0:
+		return h.missingKeys(info)
+	case config.MaxBytes > 0: // whoever makes room takes messages away
+		return ""
+	case config.MaxAge == 0 && config.MaxMsgs <= 0 && !v.shared:
+		if now := gone(info); now > h.Gone+v.unread {
+			return fmt.Sprintf("%d messages were taken away", now-h.Gone-v.unread)
+		}
+		return ""
+	}
+	aged := config.MaxAge > 0 && info.TimeStamp.Sub(h.Time) >= config.MaxAge
+	pushed := config.MaxMsgs > 0 && state.LastSeq-h.Last >= uint64(config.MaxMsgs)
+	if h.Last > 0 && state.FirstSeq > h.Last && !aged && !pushed {
+		return fmt.Sprintf("message %d is gone, and no limit has taken it", h.Last)
+	}
+	return ""
+}
+
+// missingKeys compares the number of keys: a key stays, with its value or with the marker of its delete, until somebody
+// purges it.
+func (h *held) missingKeys(info *jetstream.StreamInfo) string {
+	if info.Config.MaxAge > 0 || info.State.NumSubjects >= h.Keys {
+		return ""
+	}
+	return fmt.Sprintf("it has %d keys, and had %d", info.State.NumSubjects, h.Keys)
+}
+
+// purged says whether somebody took away messages up to the sequence that no limit would have taken.
+func purged(info *jetstream.StreamInfo, seq uint64) bool {
+	state, config := &info.State, &info.Config
+	switch {
+	case seq < max(config.FirstSeq, 1): // the stream began there, and nothing was acknowledged yet
+		return false
+	case state.FirstSeq <= seq && state.Msgs > 0:
+		return false
+	case config.MaxAge > 0:
+		return state.Msgs == 0 && info.TimeStamp.Sub(state.LastTime) < config.MaxAge
+	case config.MaxBytes > 0 || config.MaxMsgs > 0 || config.MaxMsgsPerSubject > 0 || config.AllowMsgTTL:
+		return state.Msgs == 0 && !config.AllowMsgTTL
+	}
+	return true
+}

@@ -2,23 +2,77 @@ package nats
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"hash/fnv"
 	"net/textproto"
 	"strconv"
 	"strings"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-// headerExpected makes the server refuse a message unless the stream ends at the sequence.
-const headerExpected = "Nats-Expected-Last-Sequence"
+// knownStream is the stream as this sink knows it.
+type knownStream struct {
+	name       string
+	place      mark // after the last message that is known to be stored
+	subjects   []string
+	keys       string   // of a bucket: what its subjects start with
+	shared     bool     // others write to it, too
+	told       tellings // of one that is shared
+	maxMessage int      // bytes of headers and value; negative is no limit
+	maxSubject int      // characters
+	mode       string   // how messages are sent: PublishOrdered, PublishFast or PublishAtomic
+	confirmed  bool     // a message was acknowledged since the sink was opened
+}
 
-// headerMessageID makes the server drop a message that it has already, for as long as it remembers.
-const headerMessageID = "Nats-Msg-Id"
+// renew takes what a person can change meanwhile.
+func (s *knownStream) renew(config *jetstream.StreamConfig) {
+	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
+}
 
-const maxHeaders = 64<<10 - 1 // the server's limit
+// A bucket is a stream whose subjects are keys (ADR-8). It is the only log of its sink, so its sequence is the mark;
+// what a newer value of the same key replaced is gone from the log's tail, and the newer one proves it.
+const (
+	bucketStream  = "KV_"
+	bucketSubject = "$KV."
+
+	headerOperation = "KV-Operation"
+	operationDelete = "DEL"
+)
+
+// validKey says whether clients accept the key, which is what follows the bucket's name in a subject.
+func validKey(key string) bool {
+	return key != "" && !strings.ContainsFunc(key, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_/=.", r))
+	})
+}
+
+// objectionToKey finds what clients of a bucket would not accept.
+func (s *knownStream) objectionToKey(m *sink.Message) error {
+	if key, found := strings.CutPrefix(m.Destination, s.keys); s.keys != "" && (!found || !validKey(key)) {
+		return fmt.Errorf("publish to subject %q: it is not a key of the bucket: a key has letters, digits, and -/_=. as in a path", m.Destination)
+	}
+	return nil
+}
+
+// deletes says whether the message takes its key out of the bucket.
+func (s *knownStream) deletes(m *sink.Message) bool {
+	return s.keys != "" && m.Op == change.Deleted.String()
+}
+
+// What tells the server to refuse a message unless the stream ends at the sequence, and to drop one that it has
+// already, for as long as it remembers.
+const (
+	headerExpected  = "Nats-Expected-Last-Sequence"
+	headerMessageID = "Nats-Msg-Id"
+	maxHeaders      = 64<<10 - 1 // the server's limit
+)
 
 func (s *knownStream) objection(m *sink.Message, payload int64) (reason string, err error) {
 	switch {
@@ -86,11 +140,11 @@ func headerSize(m *sink.Message) int {
 	return size
 }
 
-// envelope is a message with what the publish mode adds, made again for each one in the same memory: the outbox has
-// copied all of it but the value when it returns.
+// envelope is a message as it is sent, made again for each one in the same memory: the outbox has copied all of it but
+// the value when it returns.
 type envelope struct{ conn.Message }
 
-// fill makes it the message, without what the publish mode adds.
+// fill makes it the message, but for what says where it belongs.
 func (e *envelope) fill(s *knownStream, m *sink.Message, reply string) {
 	e.Subject, e.Reply, e.Value = m.Destination, reply, m.Value
 	e.Headers = append(e.Headers[:0], m.Headers...)
@@ -118,3 +172,59 @@ func oneLine(value string) string {
 	}
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(textproto.TrimString(value))
 }
+
+// messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a
+// repetition, on whatever subject and by whomever.
+func messageID(author, subject, id string) string { return shortHash(author, subject) + "/" + id }
+
+// again is the id under which a message goes out that the server has at the sequence already, as of an earlier telling.
+func again(id string, earlier uint64) string {
+	if earlier == 0 {
+		return id
+	}
+	return id + tellingAgain + strconv.FormatUint(earlier, 10)
+}
+
+const (
+	tellingAgain  = "#" // no id ends with it and a number
+	longestNumber = len("18446744073709551615")
+)
+
+// isMessageID says whether the server knows a message by the id, told for the first time or again.
+func isMessageID(have, id string) bool {
+	rest, found := strings.CutPrefix(have, id)
+	return found && (rest == "" || strings.HasPrefix(rest, tellingAgain))
+}
+
+// tellings are where a shared stream has what was told last since it was opened, for the objects of each of some hash.
+// What else has the hash of an object makes a late copy of it, from before a crash, be sent again: it does no harm.
+type tellings []uint64
+
+const hashes = 4096
+
+// newTellings begins at the end of the stream. What is before that was told by those whose mark is known.
+func newTellings(end uint64) tellings {
+	t := make(tellings, hashes)
+	for i := range t {
+		t[i] = end
+	}
+	return t
+}
+
+func (t tellings) of(m *sink.Message) *uint64 {
+	hash := fnv.New32a()
+	hash.Write([]byte(m.Object()))
+	return &t[hash.Sum32()%hashes]
+}
+
+func shortHash(parts ...string) string {
+	hash := sha256.New()
+	for _, part := range parts {
+		hash.Write([]byte(part))
+		hash.Write([]byte{0})
+	}
+	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:hashedBytes])
+}
+
+// hashedBytes of a hash tell writers and subjects apart; in base64 they are a third more.
+const hashedBytes = 12

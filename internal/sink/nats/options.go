@@ -59,6 +59,14 @@ type Options struct {
 	Extra  []natsgo.Option   // for what has no field here
 }
 
+// The values of Options.Publish.
+const (
+	PublishAuto    = "auto"    // fast where server and stream allow it, ordered elsewhere
+	PublishFast    = "fast"    // fast ingest (ADR-50); needs server 2.14 and a stream with allow_batched
+	PublishAtomic  = "atomic"  // atomic batches (ADR-50), for servers that sync always; needs 2.12 and allow_atomic
+	PublishOrdered = "ordered" // one acknowledgement a message; any server
+)
+
 // Login and TLS are those of the connection.
 type (
 	Login = conn.Login
@@ -170,4 +178,43 @@ func (o *Options) author(life string) string {
 		return ""
 	}
 	return shortHash(o.Writer, life)
+}
+
+// tuning is what tests turn down.
+type tuning struct {
+	reply   time.Duration // without any answer for so long, an attempt has failed
+	outage  time.Duration // how often Retry is told that there is still no connection
+	dial    time.Duration
+	flush   time.Duration // a socket that takes nothing for so long is dead
+	ping    time.Duration
+	look    time.Duration // how often a stream is compared with what it held, while something is written
+	quiet   time.Duration // a stream that stays as it is for so long has taken all that was on its way
+	pending int           // messages that may wait for their acknowledgement
+	bytes   int           // and their bytes; the server's own queue of a stream takes 128 MiB
+}
+
+// mostUnderWay is how many messages wait for their acknowledgement at most.
+const mostUnderWay = 1024
+
+func defaultTuning() tuning {
+	return tuning{
+		reply: 5 * time.Second, outage: 5 * time.Second, dial: 5 * time.Second, flush: 10 * time.Second,
+		ping: 15 * time.Second, look: 10 * time.Second, quiet: time.Second, pending: mostUnderWay, bytes: 8 << 20,
+	}
+}
+
+// Connection is how the sink connects, for what else speaks to its servers, under another name.
+func (o *Options) Connection(name string) *conn.Options {
+	t := defaultTuning()
+	options := o.connection(&t)
+	options.Name, options.Replies = name, 1
+	return options
+}
+
+func (o *Options) connection(t *tuning) *conn.Options {
+	return &conn.Options{
+		URL: o.URL, Servers: o.servers(), Name: o.Name, Domain: o.Domain, Login: o.Login, Extra: o.Extra,
+		Timing:  conn.Timing{Reply: t.reply, Outage: t.outage, Dial: t.dial, Flush: t.flush, Ping: t.ping},
+		Replies: 4 * t.pending, // those of an attempt that was given up come, too
+	}
 }

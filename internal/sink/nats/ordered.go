@@ -31,7 +31,7 @@ type orderedWindow struct {
 }
 
 func (p *publisher) sendOrdered(ctx context.Context) error {
-	o := &orderedWindow{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.session.conn.Number + 1, earlier: map[int]uint64{}}
+	o := &orderedWindow{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.conn.Number + 1, earlier: map[int]uint64{}}
 	for p.acked < len(p.batch) {
 		for p.sent < len(p.batch) && o.admits(p.sent) {
 			if err := o.publish(p.sent); err != nil {
@@ -59,11 +59,11 @@ func (o *orderedWindow) admits(i int) bool {
 }
 
 func (o *orderedWindow) publish(i int) error {
-	_, reply := o.session.conn.Ask()
+	_, reply := o.conn.Ask()
 	o.asked = append(o.asked, i)
-	o.envelope.fill(&o.session.stream, &o.batch[i], reply)
-	if o.session.stream.shared {
-		id := messageID(o.session.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID)
+	o.envelope.fill(&o.stream, &o.batch[i], reply)
+	if o.stream.shared {
+		id := messageID(o.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID)
 		o.envelope.set(headerMessageID, again(id, o.earlier[i]))
 	} else {
 		o.envelope.expect(o.expected(i))
@@ -72,12 +72,12 @@ func (o *orderedWindow) publish(i int) error {
 }
 
 func (o *orderedWindow) next(ctx context.Context) (*natsgo.Msg, error) {
-	c := o.session.conn
-	return c.Next(ctx, o.generation, c.Reply)
+	c := o.conn
+	return c.Next(ctx, o.during, c.Reply)
 }
 
 func (o *orderedWindow) take(m *natsgo.Msg) error {
-	number, ok := o.session.conn.NumberOf(m)
+	number, ok := o.conn.NumberOf(m)
 	if !ok || number < o.first || number-o.first >= uint64(len(o.asked)) {
 		return nil // the reply to an attempt that was given up
 	}
@@ -87,7 +87,7 @@ func (o *orderedWindow) take(m *natsgo.Msg) error {
 		return &refusal{index: i, err: err}
 	}
 	duplicate := bytes.Contains(m.Data, []byte(`"duplicate"`))
-	if duplicate && o.session.stream.shared && seq <= *o.session.stream.told.of(&o.batch[i]) {
+	if duplicate && o.stream.shared && seq <= *o.stream.told.of(&o.batch[i]) {
 		o.earlier[i] = seq
 		o.sent, o.bytes = o.sent-1, o.bytes-o.batch[i].Size() // it is under way once
 		return o.publish(i)
@@ -106,7 +106,7 @@ func (o *orderedWindow) take(m *natsgo.Msg) error {
 
 // place checks where message i was stored.
 func (o *orderedWindow) place(i int, seq uint64, duplicate bool) error {
-	switch s := &o.session.stream; {
+	switch s := &o.stream; {
 	case !s.shared && seq != o.expected(i)+1:
 		return &refusal{index: i, err: errMisplaced}
 	case s.shared && seq <= o.base && !duplicate:

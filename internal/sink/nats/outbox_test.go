@@ -191,7 +191,7 @@ func TestI4TooLargeBehindOthers(t *testing.T) {
 		batch := newMaker().Batch(5)
 		batch[3].Value = make([]byte, 1<<20+1)
 		var rejected *sink.RejectedError
-		err := open.writer.publish(within(t), batch)
+		err := open.publish(within(t), batch)
 		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" {
 			t.Fatalf("got %v", err)
 		}

@@ -1,24 +1,109 @@
 package nats
 
-// The values of Options.Publish.
-const (
-	PublishAuto    = "auto"    // fast where server and stream allow it, ordered elsewhere
-	PublishFast    = "fast"    // fast ingest (ADR-50); needs server 2.14 and a stream with allow_batched
-	PublishAtomic  = "atomic"  // atomic batches (ADR-50), for servers that sync always; needs 2.12 and allow_atomic
-	PublishOrdered = "ordered" // one acknowledgement a message; any server
+import (
+	"context"
+	"errors"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-// The levels of the JetStream API (ADR-44) from which on a server knows batches.
-const (
-	levelAtomic = 2 // server 2.12
-	levelFast   = 4 // server 2.14
-)
+// publish makes the batch durable (I1).
+func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
+	if err := ctx.Err(); err != nil {
+		return s.final(ctx, "write to", err)
+	}
+	p := &publisher{Sink: s, batch: batch}
+	defer func() { s.left.doubt = namesOf(batch[p.acked:]) }()
+	wait := newBackOff()
+	for {
+		before := p.acked
+		err := p.attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		if end := s.final(ctx, "write to", err); end != nil {
+			return end
+		}
+		var again *conn.EndedError
+		if errors.As(err, &again) {
+			return err
+		}
+		if p.acked > before {
+			wait.Reset()
+		}
+		s.options.Retry(reason(err), err)
+		pause(ctx, wait.NextBackOff(), s.conn.Changed)
+		if ctx.Err() != nil {
+			return s.final(ctx, "write to", err)
+		}
+	}
+}
 
-// publishMode is how messages are sent.
-type publishMode int
+// namesOf are the messages by id and subject alone: the rest is not ours to keep.
+func namesOf(batch []sink.Message) []sink.Message {
+	names := make([]sink.Message, len(batch))
+	for i := range batch {
+		names[i] = sink.Message{ID: batch[i].ID, Destination: batch[i].Destination}
+	}
+	return names
+}
 
-const (
-	modeOrdered publishMode = iota // one acknowledgement a message
-	modeFast                       // one for many, fast ingest
-	modeAtomic                     // one for a batch that is stored as a whole
-)
+// attempt finds out what an earlier one left in doubt, and sends the rest.
+func (p *publisher) attempt(ctx context.Context) error {
+	c, err := p.alive(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.EndWith(ctx)()
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
+	if p.unsure || p.options.Shared && p.generation != c.Generation() {
+		n, err := p.settle(ctx, p.batch[p.acked:])
+		if errors.Is(err, conn.ErrSilent) { // the library would notice only after some pings
+			return errors.Join(err, c.NC.ForceReconnect())
+		}
+		if err != nil {
+			return err
+		}
+		p.acked += n
+	}
+	p.unsure = true
+	err = p.send(ctx)
+	p.unsure = err != nil
+	return p.classify(err)
+}
+
+// send publishes the batch from what is acknowledged on, and returns when all of it is or something is wrong.
+func (p *publisher) send(ctx context.Context) error {
+	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
+	p.sent, p.bytes = p.acked, 0
+	p.conn.Outbox.Reset(p.conn)
+	if len(p.batch)-p.start > 1 && !p.single { // one message needs no batch
+		switch p.stream.mode {
+		case PublishFast:
+			return p.sendFast(ctx)
+		case PublishAtomic:
+			return p.sendAtomic(ctx)
+		}
+	}
+	return p.sendOrdered(ctx)
+}
+
+// classify turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
+// of an attempt decides: the ones after it are refused because of it, and none of them is under way yet, to be stored
+// when the caller has gone on without the message.
+func (p *publisher) classify(err error) error {
+	var refused *refusal
+	if !errors.As(err, &refused) || refused.index != p.start {
+		return err
+	}
+	switch {
+	case tooLarge(err):
+		return &sink.RejectedError{Index: refused.index, Reason: "too_large", Err: conn.Terse{Err: refused.err}}
+	case codeOf(err) == codeSealed:
+		return permanent("write to stream %s: it was sealed: name another stream", p.name)
+	}
+	return err
+}

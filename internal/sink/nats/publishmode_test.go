@@ -52,8 +52,8 @@ func TestModeSaysWhichAndWhy(t *testing.T) {
 			if _, err := sinktest.Open(within(t), publisher, mark); err != nil {
 				t.Fatal(err)
 			}
-			if publisher.modes.text() != test.want || len(told) != 1 || told[0] != "messages are sent "+test.want {
-				t.Fatalf("got  %s, told %q\nwant %s", publisher.modes.text(), told, test.want)
+			if publisher.how != test.want || len(told) != 1 || told[0] != "messages are sent "+test.want {
+				t.Fatalf("got  %s, told %q\nwant %s", publisher.how, told, test.want)
 			}
 			info, err := js.Stream(ctx, testStream)
 			if err != nil || test.stream != nil && test.stream.Metadata["team"] != info.CachedInfo().Config.Metadata["team"] {
@@ -69,7 +69,7 @@ func TestStreamOfAnOlderLeaderIsLeftAlone(t *testing.T) {
 	publisher := openSink(t, s.options())
 	for level, want := range map[string]bool{"4": true, "5": true, "3": false, "": false, "x": false} {
 		config := jetstream.StreamConfig{Description: description, Metadata: map[string]string{"_nats.level": level}}
-		if got := publisher.modes.wants(&config); got != want {
+		if got := publisher.changes(&config); got != want {
 			t.Errorf("level %q: got %t", level, got)
 		}
 	}
@@ -101,7 +101,7 @@ func TestBatchesSwitchedOffMeanwhile(t *testing.T) {
 	batch := maker.Batch(10)
 	write(t, publisher, batch)
 	js, ctx := s.admin()
-	config := publisher.manager.config()
+	config := *publisher.newStream()
 	config.AllowBatchPublish = false
 	if _, err := js.UpdateStream(ctx, config); err != nil {
 		t.Fatal(err)
@@ -109,8 +109,8 @@ func TestBatchesSwitchedOffMeanwhile(t *testing.T) {
 	more := maker.Batch(10)
 	write(t, publisher, more)
 	wantIDs(t, s.ids(), idsOf(append(batch, more...)))
-	if !strings.HasPrefix(publisher.modes.text(), "ordered: ") {
-		t.Fatalf("got %s", publisher.modes.text())
+	if !strings.HasPrefix(publisher.how, "ordered: ") {
+		t.Fatalf("got %s", publisher.how)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestI3AnswersOfABatch(t *testing.T) {
 		{"no batch", []string{unknown}, 0, &refusal{index: 3}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := &publisher{session: &session{tuning: defaultTuning()}, batch: newMaker().Batch(5), base: 100, sent: 5}
+			p := &publisher{Sink: &Sink{tuning: defaultTuning()}, batch: newMaker().Batch(5), base: 100, sent: 5}
 			f := fastBatch{publisher: p, prefix: "i.b.500.fail."}
 			var err error
 			for _, text := range test.answers {
@@ -166,7 +166,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 	open := openSink(t, s.options())
 	open.tuning.pending = 2 // an acknowledgement for every message
 	batch := newMaker().Batch(4)
-	f := newFastBatch(&publisher{session: open.session, modes: open.modes, batch: batch})
+	f := newFastBatch(&publisher{Sink: open, batch: batch})
 	ctx := within(t)
 	for i := range 2 {
 		if err := f.publish(i); err != nil {
@@ -200,7 +200,7 @@ func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
 	s := startServer(t)
 	open := openSink(t, s.options())
 	open.conn.Reply = 500 * time.Millisecond
-	f := newFastBatch(&publisher{session: open.session, modes: open.modes, batch: newMaker().Batch(2)})
+	f := newFastBatch(&publisher{Sink: open, batch: newMaker().Batch(2)})
 	if err := f.publish(0); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestI3ForgottenBatch(t *testing.T) {
 	open := openSink(t, s.options())
 	open.tuning.pending = 2
 	batch := newMaker().Batch(4)
-	p := &publisher{session: open.session, modes: open.modes, batch: batch, unsure: true}
+	p := &publisher{Sink: open, batch: batch, unsure: true}
 	f := newFastBatch(p)
 	for i := range 2 {
 		if err := f.publish(i); err != nil {
@@ -251,7 +251,7 @@ func TestI3ForgottenBatch(t *testing.T) {
 func TestI6FlowBringsAnAcknowledgementBeforeTheWindowIsFull(t *testing.T) {
 	for _, test := range []struct{ size, want int }{{100, 500}, {8 << 10, 500}, {1 << 20, 4}, {5 << 20, 1}, {20 << 20, 1}} {
 		batch := []sink.Message{{Value: make([]byte, 10)}, {Value: make([]byte, test.size)}}
-		p := &publisher{session: &session{tuning: defaultTuning()}, batch: batch}
+		p := &publisher{Sink: &Sink{tuning: defaultTuning()}, batch: batch}
 		if got := p.flow(); got != test.want {
 			t.Errorf("of %d bytes: got %d, want %d", test.size, got, test.want)
 		}

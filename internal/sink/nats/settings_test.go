@@ -177,7 +177,7 @@ func (one *setting) try(t *testing.T, s *testServer, name string) {
 			t.Errorf("check says %v", err)
 		}
 		if one.after {
-			opened.watch.looked = time.Time{}
+			opened.looked = time.Time{}
 			maker := &sinktest.Maker{Destination: func(int) string { return name + ".k8s.x" }}
 			_, err := opened.Write(within(t), maker.Batch(1))
 			if err == nil || !strings.Contains(err.Error(), one.refused) {

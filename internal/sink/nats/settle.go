@@ -15,50 +15,48 @@ import (
 // hearing is for how many quiet times the last words of a killed exporter are waited for.
 const hearing = 30
 
-// settle finds out which messages after the acknowledged ones are stored.
-func (p *publisher) settle(ctx context.Context) error {
-	s := p.session
-	info, err := p.lookup(ctx)
+// settle finds out how many messages of rest, the ones that follow on those that are known to be stored, are stored.
+func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
+	info, err := s.lookupSame(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.stream.renew(&info.Config)
-	p.modes.choose(&info.Config)
-	if s.stream.shared { // what was stored is known by its id
+	s.choose(&info.Config)
+	if s.options.Shared { // what was stored is known by its id
 		s.generation = s.conn.Generation()
-		return nil
+		return 0, nil
 	}
-	rest := p.batch[p.acked:]
-	entries, err := s.tail(ctx, info.State.LastSeq, len(rest)+1)
+	place := s.stream.place.Seq
+	entries, err := s.between(ctx, place, min(info.State.LastSeq, place+uint64(len(rest)+1)))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if n := len(entries); n > 0 && entries[n-1].gone {
-		if err := p.quiet(ctx, info.State.LastSeq); err != nil {
-			return err
+		if err := s.quiet(ctx, info.State.LastSeq); err != nil {
+			return 0, err
 		}
 	}
 	n, err := prefix(entries, rest)
 	if err != nil {
-		return p.verdict(ctx, info.State.LastSeq, err)
+		return 0, s.verdict(ctx, info.State.LastSeq, err)
 	}
-	p.acked += n // an earlier exporter may have written them: only an acknowledgement confirms that it was us
+	// an earlier exporter may have written them: only an acknowledgement confirms that it was us
 	s.stream.place.Seq = info.State.LastSeq
-	return nil
+	return n, nil
 }
 
-// lookup asks how the stream is, which must be the one that was opened.
-func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
-	s := p.session
+// lookupSame asks how the stream is, which must be the one that was opened.
+func (s *Sink) lookupSame(ctx context.Context) (*jetstream.StreamInfo, error) {
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
-		return nil, conn.Ended("write to stream %s: it is gone: open the sink again", s.stream.name)
+		return nil, conn.Ended("write to stream %s: it is gone: open the sink again", s.name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := s.stream.place.endsBefore(info); err != nil {
-		return nil, conn.Ended("write to stream %s: %s: open the sink again", s.stream.name, err)
+		return nil, conn.Ended("write to stream %s: %s: open the sink again", s.name, err)
 	}
 	return info, s.options.fit("write to", &info.Config)
 }
@@ -66,10 +64,10 @@ func (p *publisher) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 // quiet fails unless the stream's end stays where it is. Where the last message is gone, a later one may have replaced
 // it, which proves everything; and if none did, what is not proven is sent again after the end, where a copy that is
 // still on its way would be taken for somebody else's.
-func (p *publisher) quiet(ctx context.Context, last uint64) error {
-	for _, after := range [...]time.Duration{0, p.session.tuning.quiet} {
+func (s *Sink) quiet(ctx context.Context, last uint64) error {
+	for _, after := range [...]time.Duration{0, s.tuning.quiet} {
 		pause(ctx, after, nil)
-		info, err := p.lookup(ctx)
+		info, err := s.lookupSame(ctx)
 		if err != nil {
 			return err
 		}
@@ -107,50 +105,49 @@ func (e *strangerError) Error() string {
 
 // verdict says whose the stranger is (I10). A killed exporter's last words come before the first message of ours that
 // is acknowledged, or are refused, since each fits in one place only. They are no more than it may have had under way.
-func (p *publisher) verdict(ctx context.Context, last uint64, err error) error {
-	s := p.session
+func (s *Sink) verdict(ctx context.Context, last uint64, err error) error {
 	var stranger *strangerError
 	switch {
 	case !errors.As(err, &stranger):
 		return err
 	case s.stream.confirmed && stranger.gone:
-		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.stream.name)
+		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.name)
 	case s.stream.confirmed:
-	case p.hearOut(ctx, last)-s.stream.place.Seq <= mostUnderWay:
+	case s.hearOut(ctx, last)-s.stream.place.Seq <= mostUnderWay:
 		return s.late("write to", stranger)
 	}
 	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("write to stream %s: %w: "+
-		"another exporter writes to the stream: stop it, or give each its own stream", s.stream.name, err)}
+		"another exporter writes to the stream: stop it, or give each its own stream", s.name, err)}
 }
 
-func (s *session) late(verb string, stranger *strangerError) error {
+func (s *Sink) late(verb string, stranger *strangerError) error {
 	return &sink.LateError{Err: fmt.Errorf("%s stream %s: message %d came after it was opened: "+
-		"an earlier exporter had sent it when it was killed, or another one writes to the stream", verb, s.stream.name, stranger.seq)}
+		"an earlier exporter had sent it when it was killed, or another one writes to the stream", verb, s.name, stranger.seq)}
 }
 
 // onlyOurs fails where anything else came into the stream, since it was left, than was in doubt.
-func (i *inspector) onlyOurs(ctx context.Context, since *left) error {
-	now := i.stream.place
+func (s *Sink) onlyOurs(ctx context.Context, since *left) error {
+	now := s.stream.place
 	if since.place.Stream != now.Stream || !since.place.Created.Equal(now.Created) || since.place.Seq > now.Seq {
 		return nil // another life of the stream, of which nothing was known
 	}
-	entries, err := i.between(ctx, since.place.Seq, min(now.Seq, since.place.Seq+uint64(len(since.doubt))+1))
+	entries, err := s.between(ctx, since.place.Seq, min(now.Seq, since.place.Seq+uint64(len(since.doubt))+1))
 	if err != nil {
 		return err
 	}
 	var stranger *strangerError
 	if _, err := prefix(entries, since.doubt); errors.As(err, &stranger) {
-		return i.late("open", stranger)
+		return s.late("open", stranger)
 	}
 	return nil
 }
 
 // hearOut returns where the stream ends when nothing more comes into it: a slow network brings last words bit by bit,
 // and each that came after the next Open would be late again. It waits only so long.
-func (p *publisher) hearOut(ctx context.Context, last uint64) uint64 {
+func (s *Sink) hearOut(ctx context.Context, last uint64) uint64 {
 	for range hearing {
-		pause(ctx, p.session.tuning.quiet, nil)
-		info, err := p.lookup(ctx)
+		pause(ctx, s.tuning.quiet, nil)
+		info, err := s.lookupSame(ctx)
 		if err != nil || info.State.LastSeq == last {
 			break
 		}

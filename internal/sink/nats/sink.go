@@ -1,28 +1,44 @@
 package nats
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"math"
+	"slices"
+	"sync"
 	"time"
 
+	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
 var _ sink.Sink = (*Sink)(nil)
 
 // Sink writes into one stream. See sink.Sink for what its methods promise.
 type Sink struct {
-	*session
-	modes     *publishModes
-	manager   *manager
-	inspector *inspector
-	watch     *watch
-	writer    *writer
+	options Options
+	tuning  tuning
+	conn    *conn.Conn // nil while the sink is not open
+	name    string     // of the stream
+	goesOn  sync.Once  // says that the stream is one of the former default name
+	stream  knownStream
+	opened  bool      // an Open succeeded: what is missing now was there once, and is worth waiting for
+	looked  time.Time // when the stream was compared with what it held
+	left    left
+	how     string // messages are sent, and why; "" before the first Open
+	refused error  // why the stream could not be changed to take batches
+	// of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
+	generation uint64
+}
+
+// left is how the last Open or Write left the stream.
+type left struct {
+	place mark           // after what is known to be stored
+	doubt []sink.Message // what may be stored after that
 }
 
 // New checks the options and returns a sink that is not open.
@@ -30,138 +46,123 @@ func New(options Options) (*Sink, error) {
 	if err := options.complete(); err != nil {
 		return nil, fmt.Errorf("configure nats sink: %w", err)
 	}
-	s := &session{options: options, name: options.Stream, tuning: defaultTuning()}
-	w, i := &publishModes{session: s}, &inspector{session: s}
-	return &Sink{session: s, modes: w, inspector: i, manager: &manager{s, w}, watch: &watch{session: s, inspector: i}, writer: &writer{s, w}}, nil
+	return &Sink{options: options, name: options.Stream, tuning: defaultTuning()}, nil
 }
 
-// Open is as in sink.Sink.
-func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
-	want, err := parseMark(at.Mark)
-	if err != nil {
-		return err
-	}
-	s.shut(ctx)
-	wait := newBackOff()
-	for {
-		err := s.attempt(ctx, want, &at)
-		var lost *sink.LostError
-		if err == nil || errors.As(err, &lost) {
-			s.opened, s.left = true, left{place: s.stream.place}
-			return err
-		}
-		s.shut(ctx)
-		if end := s.final(ctx, "open", err); end != nil {
-			return end
-		}
-		s.options.Retry(reason(err), err)
-		pause(ctx, wait.NextBackOff(), nil)
-		if ctx.Err() != nil {
-			return s.final(ctx, "open", err)
-		}
-	}
+func (s *Sink) connect(ctx context.Context) (*conn.Conn, error) {
+	return conn.Dial(ctx, s.options.connection(&s.tuning))
 }
 
-// attempt opens once. The sink is open after a LostError, too.
-func (s *Sink) attempt(ctx context.Context, want *mark, at *sink.Opening) error {
+// alive is the connection, or a new one if the end of a context hit the last Write when all of it was stored already.
+func (s *Sink) alive(ctx context.Context) (*conn.Conn, error) {
+	if s.conn.Usable() {
+		return s.conn, nil
+	}
 	c, err := s.connect(ctx)
 	if err != nil {
-		return err
-	}
-	s.conn, s.generation = c, c.Generation()
-	if err := s.inspector.locate(ctx, want); err != nil {
-		return err
-	}
-	info, err := s.manager.ensure(ctx)
-	if err != nil {
-		return err
-	}
-	s.stream = newStream(info)
-	s.modes.choose(&info.Config)
-	s.stream.shared, s.stream.maxSubject = s.options.Shared, maxSubject(c.Inbox)
-	if s.options.KV != "" {
-		s.stream.keys = bucketSubject + s.options.KV + "."
-	}
-	s.stream.place.Held, s.watch.looked = hold(info, nil), time.Now()
-	if want == nil || s.options.Shared {
-		if err := s.inspector.inspect(ctx, info); err != nil {
-			return err
-		}
-	}
-	if want == nil {
-		s.stream.told = newTellings(0) // what is there of ours was told before a crash, and for the first time
-		s.begin("")
-		return nil
-	}
-	s.stream.told = newTellings(s.stream.place.Seq)
-	if err := s.resume(ctx, info, want, at.After()); err != nil || !at.Again || s.options.Shared {
-		return err
-	}
-	return s.inspector.onlyOurs(ctx, &s.left)
-}
-
-// resume finds what the stream holds after the mark. Where it lost what was before that, the sink begins anew.
-func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mark, found func(id string)) error {
-	place := &s.stream.place
-	lost := func(err error) error {
-		// what took the place of what is lost may be another cluster's
-		if foreign := s.inspector.inspect(ctx, info); foreign != nil {
-			return foreign
-		}
-		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))
-		return err
-	}
-	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.options.author(""))
-	if err := want.lostIn(info); err != nil {
-		return lost(err)
-	}
-	unread, err := s.inspector.delivered(ctx, want, found)
-	if err != nil {
-		return err
-	}
-	if missing := want.Held.missing(view{info, unread, s.options.Shared}); missing != "" {
-		return lost(&sink.LostError{Log: "stream " + s.name, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
-	}
-	place.Held = hold(info, want.Held)
-	return nil
-}
-
-// begin notes that nothing of what is there is known, neither of what a bucket has. The server may remember ids of
-// messages that it has lost: ours are others from now on.
-func (s *Sink) begin(life string) {
-	s.stream.place.Writer = s.options.author(life)
-	if s.options.KV != "" {
-		s.stream.place.Floor = s.stream.place.Seq
-	}
-}
-
-// Write is as in sink.Sink. Any error but a rejection closes the sink.
-func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
-	if s.conn == nil {
-		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.name)
-	}
-	err := s.watch.look(ctx, len(batch) > 0)
-	if err != nil {
-		s.shut(ctx)
-		return "", err
-	}
-	good, rejected := s.writer.screen(ctx, batch)
-	err = s.writer.deliver(ctx, batch[:good])
-	s.left.place = s.stream.place
-	if err == nil {
-		err = rejected
-	}
-	var final *sink.RejectedError
-	if err == nil || errors.As(err, &final) {
-		s.watch.count(ctx)
-		return s.stream.place.text(), err
+		return nil, err
 	}
 	s.shut(ctx)
-	return "", err
+	s.conn, s.generation = c, math.MaxUint64 // none
+	return c, nil
+}
+
+func (s *Sink) shut(ctx context.Context) {
+	if s.conn != nil {
+		s.conn.Close(ctx)
+		s.conn = nil
+	}
 }
 
 // Close is as in sink.Sink. Nothing is under way between two calls of Write, so there is nothing to flush.
 func (s *Sink) Close(ctx context.Context) error {
 	s.shut(ctx)
 	return nil
+}
+
+// final returns the error that ends a call of Open or Write, or nil if another attempt may go better.
+func (s *Sink) final(ctx context.Context, verb string, err error) error {
+	var permanent *sink.PermanentError
+	var rejected *sink.RejectedError
+	var late *sink.LateError
+	switch ended := ctx.Err(); {
+	case errors.As(err, &permanent), errors.As(err, &rejected), errors.As(err, &late):
+		return err
+	case ended == nil:
+		return nil
+	case errors.Is(err, ended):
+		return fmt.Errorf("%s stream %s: %w", verb, s.name, ended)
+	default:
+		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.name, ended, err)
+	}
+}
+
+func (s *Sink) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
+	var info jetstream.StreamInfo
+	if err := s.conn.Request(ctx, "STREAM.INFO."+s.name, nil, &info); err != nil {
+		return nil, s.judge("look up", err)
+	}
+	if !ofLeader(info.Cluster) {
+		return nil, fmt.Errorf("look up stream %s: %w", s.name, errLeaderless)
+	}
+	return &info, nil
+}
+
+// ofLeader says whether the stream's leader answered. While there is none, any replica answers, which may not have yet
+// what was acknowledged. A replica names the leader that it has just got among the others.
+func ofLeader(cluster *jetstream.ClusterInfo) bool {
+	if cluster == nil {
+		return true // a single server
+	}
+	return cluster.Leader != "" &&
+		!slices.ContainsFunc(cluster.Replicas, func(peer *jetstream.PeerInfo) bool { return peer.Name == cluster.Leader })
+}
+
+// lookupIfAllowed asks for a stream that may be none of ours.
+func (s *Sink) lookupIfAllowed(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
+	var info jetstream.StreamInfo
+	return &info, s.conn.Wish(ctx, "STREAM.INFO."+name, nil, &info)
+}
+
+// glance is how the stream is, nil where nobody says so or it is another one: what follows finds out.
+func (s *Sink) glance(ctx context.Context) *jetstream.StreamInfo {
+	if !s.conn.NC.IsConnected() || ctx.Err() != nil {
+		return nil
+	}
+	defer s.conn.EndWith(ctx)()
+	info, err := s.lookup(ctx)
+	if err != nil || s.stream.place.endsBefore(info) != nil {
+		return nil
+	}
+	return info
+}
+
+// judge finds the failures of a request about the stream that only a person can mend.
+func (s *Sink) judge(verb string, err error) error {
+	switch codeOf(err) {
+	case codeNotEnabledAccount:
+		return permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
+			verb, s.name)
+	case codeMaxBytesRequired:
+		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.name, conn.Terse{Err: err})
+	case codeReplicas:
+		return permanent("%s stream %s: %w: use 1 replica", verb, s.name, conn.Terse{Err: err})
+	case codeMaxStreams, codeNoLimits, codeMaxBytesExceeded:
+		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.name, conn.Terse{Err: err})
+	case codeStreamConfig:
+		return permanent("%s stream %s: %w: create the stream by hand", verb, s.name, conn.Terse{Err: err})
+	}
+	if s.withoutJetStream(err) {
+		return permanent("%s stream %s: JetStream is not enabled on the server: "+
+			"start it with -js or with a jetstream {} block in its configuration", verb, s.name)
+	}
+	return err
+}
+
+// withoutJetStream says whether there is no JetStream to wait for. In a cluster it may be on the servers that are down,
+// and what was there once comes back.
+func (s *Sink) withoutJetStream(err error) bool {
+	missing := codeOf(err) == codeNotEnabled || errors.Is(err, natsgo.ErrNoResponders)
+	enabled, _ := s.conn.NC.ConnectedServerJetStream()
+	return missing && !enabled && !s.opened && s.conn.NC.IsConnected() && s.conn.NC.ConnectedClusterName() == ""
 }

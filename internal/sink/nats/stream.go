@@ -1,28 +1,189 @@
 package nats
 
-import "github.com/nats-io/nats.go/jetstream"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 
-// knownStream is the stream as this sink knows it.
-type knownStream struct {
-	name       string
-	place      mark // after the last message that is known to be stored
-	subjects   []string
-	keys       string   // of a bucket: what its subjects start with
-	shared     bool     // others write to it, too
-	told       tellings // of one that is shared
-	maxMessage int      // bytes of headers and value; negative is no limit
-	maxSubject int      // characters
-	mode       publishMode
-	confirmed  bool // a message was acknowledged since the sink was opened
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ensure returns the stream, which it makes if there is none, if it can be a log of ours.
+func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := s.lookup(ctx)
+	if codeOf(err) == codeNotFound {
+		info, err = s.create(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.options.suitable(&info.Config); err != nil {
+		return nil, err
+	}
+	if info, err = s.upgrade(ctx, info); err != nil {
+		return nil, err
+	}
+	return info, s.allowed(&info.Config)
 }
 
-func newStream(info *jetstream.StreamInfo) knownStream {
-	s := knownStream{name: info.Config.Name, place: markOf(info)}
-	s.renew(&info.Config)
-	return s
+func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
+	config, err := json.Marshal(s.newStream())
+	if err != nil {
+		return nil, err
+	}
+	var info jetstream.StreamInfo
+	err = s.conn.Request(ctx, "STREAM.CREATE."+s.name, config, &info)
+	switch codeOf(err) {
+	case codeNameInUse: // somebody was quicker
+		return s.lookup(ctx)
+	case codeOverlap:
+		return nil, s.overlap(ctx)
+	}
+	if err != nil {
+		return nil, s.judge("create", err)
+	}
+	return &info, nil
 }
 
-// renew takes what a person can change meanwhile.
-func (s *knownStream) renew(config *jetstream.StreamConfig) {
-	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
+// newStream is the stream that we make. Its limits are retention, as Kafka's are: at the limit the oldest messages go,
+// unless the user prefers that we wait, which stops every change until somebody makes room. A bucket is as clients make
+// it, and waits for room: a state that lacks its oldest objects would be none. No message has an id, unless others
+// write to the stream, too, so the window for duplicates is as short as the server allows.
+func (s *Sink) newStream() *jetstream.StreamConfig {
+	o := &s.options
+	config := &jetstream.StreamConfig{
+		Name:        s.name,
+		Description: description,
+		Subjects:    o.Subjects,
+		Storage:     o.storage(),
+		Replicas:    o.Replicas,
+		MaxAge:      o.MaxAge,
+		MaxBytes:    o.MaxBytes,
+		Duplicates:  o.window(),
+		AllowDirect: true,
+	}
+	if o.DiscardNew || o.KV != "" {
+		config.Discard = jetstream.DiscardNew
+	}
+	if o.KV != "" {
+		config.MaxMsgsPerSubject, config.AllowRollup, config.DenyDelete = int64(o.History), true, true
+	}
+	if s.wants(config) {
+		config.AllowAtomicPublish = o.Publish == PublishAtomic
+		config.AllowBatchPublish = !config.AllowAtomicPublish
+	}
+	return config
+}
+
+// overlap names the stream that has our subjects.
+func (s *Sink) overlap(ctx context.Context) error {
+	owner := "another stream"
+	for _, subject := range s.options.Subjects {
+		if name, err := s.owner(ctx, subject); err == nil && name != "" {
+			owner = "stream " + name
+			break
+		}
+	}
+	return permanent("create stream %s: %s takes subjects of %q already: name other subjects, or write to that stream",
+		s.name, owner, s.options.Subjects)
+}
+
+// owner is the name of a stream that takes the subject, "" if there is none.
+func (s *Sink) owner(ctx context.Context, subject string) (string, error) {
+	query, err := json.Marshal(map[string]string{"subject": subject})
+	if err != nil {
+		return "", err
+	}
+	var names struct {
+		Streams []string `json:"streams"`
+	}
+	if err := s.conn.Request(ctx, "STREAM.NAMES", query, &names); err != nil || len(names.Streams) == 0 {
+		return "", err
+	}
+	return names.Streams[0], nil
+}
+
+// suitable refuses streams that would never be a log of ours.
+func (o *Options) suitable(config *jetstream.StreamConfig) error {
+	if err := o.fit("open", config); err != nil {
+		return err
+	}
+	if o.Whole && len(bucketNotes(config)) > 0 {
+		return permanent("open stream %s: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new", config.Name)
+	}
+	if o.Uncompacted != "" && config.MaxMsgsPerSubject > 0 {
+		return permanent("open stream %s: it keeps %d messages of each subject, and %s, or name another stream", config.Name, config.MaxMsgsPerSubject, o.Uncompacted)
+	}
+	if o.Shared && config.Duplicates < window {
+		return permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
+			config.Name, config.Duplicates, window)
+	}
+	for _, subject := range o.Subjects {
+		if !coveredByAny(config.Subjects, subject) {
+			return permanent("open stream %s: it takes %q, which does not cover %q: give each cluster a stream of its own with the key stream, "+
+				"or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects",
+				config.Name, config.Subjects, subject)
+		}
+	}
+	return nil
+}
+
+// fit refuses settings with which no stream is a log of ours, also where a person changes them while we write.
+func (o *Options) fit(verb string, config *jetstream.StreamConfig) error {
+	if what, remedy := o.unfit(config); what != "" {
+		return permanent("%s stream %s: %s: %s", verb, config.Name, what, remedy)
+	}
+	return nil
+}
+
+// unfit says what keeps the stream from being a log, and what a person can do. What it does not name of a stream's
+// settings does no harm: a test holds it for each.
+func (o *Options) unfit(config *jetstream.StreamConfig) (what, remedy string) {
+	switch {
+	case config.SubjectTransform != nil && slices.ContainsFunc(o.Subjects, func(ours string) bool {
+		return config.SubjectTransform.Source == "" || Overlap(config.SubjectTransform.Source, ours)
+	}):
+		return "it keeps messages under other subjects than they have (subject_transform), so that nobody can find there what a crash left undone",
+			"remove its subject_transform, and let another stream take it in as a source with one"
+	case config.SubjectDeleteMarkerTTL > 0:
+		return "its server writes markers into it (subject_delete_marker_ttl), which say of objects that they are gone", "set its subject_delete_marker_ttl to 0"
+	case config.Mirror != nil:
+		return "it mirrors stream " + config.Mirror.Name, "name the origin, or another stream"
+	case len(config.Sources) > 0:
+		return "it takes in stream " + config.Sources[0].Name, "give the exporter a stream of its own"
+	case config.Sealed:
+		return "it is sealed", "name another stream"
+	case config.NoAck:
+		return "it acknowledges nothing", "set no_ack to false"
+	case config.AllowMsgCounter:
+		return "it takes counters only", "name another stream"
+	case config.Retention == jetstream.WorkQueuePolicy:
+		return "it forgets what a consumer took (work-queue retention), so that nobody can find there what a crash left undone",
+			"name a stream with limits retention, and let the work queue take it in as a source"
+	case config.Retention == jetstream.InterestPolicy:
+		return "it forgets what no consumer waits for (interest retention), so that nobody can find there what a crash left undone",
+			"name a stream with limits retention"
+	case config.DiscardNewPerSubject:
+		return "it takes no change of an object that has its share of messages (discard_new_per_subject)",
+			"set discard_new_per_subject to false"
+	case config.PersistMode == jetstream.AsyncPersistMode:
+		return "it acknowledges what it has not stored yet (persist_mode async)", "set persist_mode to default"
+	}
+	return "", ""
+}
+
+// bucketNotes are what a person may want to know of a bucket that is there already.
+func bucketNotes(config *jetstream.StreamConfig) []string {
+	var notes []string
+	if config.MaxAge > 0 {
+		notes = append(notes, fmt.Sprintf("bucket %s lets values expire after %s: it will lack objects that did not change for so long",
+			strings.TrimPrefix(config.Name, bucketStream), config.MaxAge))
+	}
+	if config.Discard == jetstream.DiscardOld && (config.MaxBytes > 0 || config.MaxMsgs > 0) {
+		notes = append(notes, fmt.Sprintf("bucket %s drops its oldest values at its limits (discard old): it will lack objects",
+			strings.TrimPrefix(config.Name, bucketStream)))
+	}
+	return notes
 }

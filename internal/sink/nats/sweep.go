@@ -16,31 +16,31 @@ const swept = 500
 // deliver publishes the batch. Before the end of a full snapshot it takes the keys of the same stream of changes out of
 // the bucket that the snapshot did not write: they are from an earlier life of the exporter, or from before the bucket
 // lost what it had, and nobody remembers to delete them. Where that begins is the mark's floor.
-func (w *writer) deliver(ctx context.Context, batch []sink.Message) error {
+func (s *Sink) deliver(ctx context.Context, batch []sink.Message) error {
 	done := 0
-	for w.stream.place.Floor > 0 {
+	for s.stream.place.Floor > 0 {
 		n := slices.IndexFunc(batch[done:], endsFull)
 		if n < 0 {
 			break
 		}
-		if err := w.publishPart(ctx, batch, done, done+n); err != nil {
+		if err := s.publishPart(ctx, batch, done, done+n); err != nil {
 			return err
 		}
 		done += n
-		if err := w.sweep(ctx, &batch[done]); err != nil {
-			return fmt.Errorf("sweep bucket %s: %w", w.options.KV, err)
+		if err := s.sweep(ctx, &batch[done]); err != nil {
+			return fmt.Errorf("sweep bucket %s: %w", s.options.KV, err)
 		}
-		if err := w.publishPart(ctx, batch, done, done+1); err != nil {
+		if err := s.publishPart(ctx, batch, done, done+1); err != nil {
 			return err
 		}
 		done++
 	}
-	return w.publishPart(ctx, batch, done, len(batch))
+	return s.publishPart(ctx, batch, done, len(batch))
 }
 
 // publishPart publishes a part of the batch, and names a message that is rejected by its place in the whole.
-func (w *writer) publishPart(ctx context.Context, batch []sink.Message, from, to int) error {
-	err := w.publish(ctx, batch[from:to])
+func (s *Sink) publishPart(ctx context.Context, batch []sink.Message, from, to int) error {
+	err := s.publish(ctx, batch[from:to])
 	if rejected, ok := err.(*sink.RejectedError); ok {
 		rejected.Index += from
 	}
@@ -58,20 +58,20 @@ func endsFull(m sink.Message) bool {
 }
 
 // sweep puts delete markers on the keys that the snapshot did not write.
-func (w *writer) sweep(ctx context.Context, end *sink.Message) error {
+func (s *Sink) sweep(ctx context.Context, end *sink.Message) error {
 	var markers []sink.Message
 	filter := keysOf(end.Destination)
 	for seq := uint64(1); ; {
-		e, err := w.following(ctx, seq, filter)
+		e, err := s.following(ctx, seq, filter)
 		if err != nil {
 			return err
 		}
-		beyond := e.gone || e.seq > w.stream.place.Floor
+		beyond := e.gone || e.seq > s.stream.place.Floor
 		if !beyond && e.subject != end.Destination && e.operation == "" {
 			markers = append(markers, marker(&e, end))
 		}
 		if beyond || len(markers) == swept {
-			if err := w.publish(ctx, markers); err != nil || beyond {
+			if err := s.publish(ctx, markers); err != nil || beyond {
 				return err
 			}
 			markers = markers[:0]
@@ -104,14 +104,14 @@ func marker(e *entry, end *sink.Message) sink.Message {
 
 // following is the first entry at the sequence or after it whose subject the filter covers, and that is the last of its
 // subject. It is gone if there is none.
-func (w *writer) following(ctx context.Context, seq uint64, filter string) (entry, error) {
+func (s *Sink) following(ctx context.Context, seq uint64, filter string) (entry, error) {
 	for {
-		e, err := w.get(ctx, map[string]any{"seq": seq, "next_by_subj": filter})
+		e, err := s.get(ctx, map[string]any{"seq": seq, "next_by_subj": filter})
 		if err != nil || e.gone {
 			return e, err
 		}
-		last, err := w.get(ctx, map[string]any{"last_by_subj": e.subject})
-		if err != nil || last.seq == e.seq || e.seq > w.stream.place.Floor {
+		last, err := s.get(ctx, map[string]any{"last_by_subj": e.subject})
+		if err != nil || last.seq == e.seq || e.seq > s.stream.place.Floor {
 			return e, err
 		}
 		seq = e.seq + 1 // a bucket with history has a newer value

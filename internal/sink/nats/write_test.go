@@ -120,7 +120,7 @@ func TestI3OneOfAnObjectAtATime(t *testing.T) {
 	if want := []int{-1, -1, 0, 2, -1, -1, 1}; !slices.Equal(previous, want) {
 		t.Fatalf("got %v, want %v", previous, want)
 	}
-	p := orderedWindow{publisher: &publisher{session: &session{tuning: defaultTuning()}, batch: batch}, previous: previous}
+	p := orderedWindow{publisher: &publisher{Sink: &Sink{tuning: defaultTuning()}, batch: batch}, previous: previous}
 	for _, step := range []struct{ acked, sent int }{{0, 0}, {1, 3}, {2, 3}, {3, 7}} {
 		for p.acked = step.acked; p.sent < len(batch) && p.admits(p.sent); {
 			p.sent++

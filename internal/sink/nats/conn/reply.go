@@ -67,16 +67,21 @@ func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration
 // Request asks the JetStream API, subject without its prefix. The library's own requests do not notice that their
 // connection is gone.
 func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer any) error {
-	generation := c.Generation()
-	number, reply := c.Ask()
-	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
-		return err
-	}
-	m, err := c.Await(ctx, generation, number)
+	m, err := c.Exchange(ctx, subject, body)
 	if err != nil {
 		return err
 	}
 	return Parse(m, answer)
+}
+
+// Exchange is a Request whose answer is not read yet.
+func (c *Conn) Exchange(ctx context.Context, subject string, body []byte) (*natsgo.Msg, error) {
+	generation := c.Generation()
+	number, reply := c.Ask()
+	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
+		return nil, err
+	}
+	return c.Await(ctx, generation, number)
 }
 
 // PublishRequest sends a request. Where nothing more can come of the connection, its error says why: the library's

@@ -31,10 +31,10 @@ const concurrency = 32
 
 // read returns the entries at n sequences. It asks the stream's leader: the replicas that answer direct gets may not
 // have yet what was acknowledged, and what they do not have would be written twice.
-func (s *session) read(ctx context.Context, first uint64, n int) ([]entry, error) {
+func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
 	c := s.conn
 	generation, base := c.Generation(), c.Number+1
-	subject := c.API + "STREAM.MSG.GET." + s.stream.name
+	subject := c.API + "STREAM.MSG.GET." + s.name
 	for i := range n {
 		_, reply := c.Ask()
 		request := strconv.AppendUint([]byte(`{"seq":`), first+uint64(i), 10)
@@ -54,7 +54,7 @@ func (s *session) read(ctx context.Context, first uint64, n int) ([]entry, error
 		}
 		i := number - base
 		if entries[i], err = parseEntry(m); err != nil {
-			return nil, fmt.Errorf("read message %d of stream %s: %w", first+i, s.stream.name, conn.Terse{Err: err})
+			return nil, fmt.Errorf("read message %d of stream %s: %w", first+i, s.name, conn.Terse{Err: err})
 		}
 		entries[i].seq = first + i // also if it is gone
 		missing--
@@ -62,14 +62,8 @@ func (s *session) read(ctx context.Context, first uint64, n int) ([]entry, error
 	return entries, nil
 }
 
-// tail reads what is stored between the sink's place and last, but no more than limit.
-func (s *session) tail(ctx context.Context, last uint64, limit int) ([]entry, error) {
-	place := s.stream.place.Seq
-	return s.between(ctx, place, min(last, place+uint64(limit)))
-}
-
 // between reads what is stored after one sequence up to another.
-func (s *session) between(ctx context.Context, place, last uint64) ([]entry, error) {
+func (s *Sink) between(ctx context.Context, place, last uint64) ([]entry, error) {
 	var entries []entry
 	total := int(last - place)
 	for len(entries) < total {
@@ -84,18 +78,12 @@ func (s *session) between(ctx context.Context, place, last uint64) ([]entry, err
 }
 
 // get asks the stream's leader for one message.
-func (s *session) get(ctx context.Context, query map[string]any) (entry, error) {
+func (s *Sink) get(ctx context.Context, query map[string]any) (entry, error) {
 	body, err := json.Marshal(query)
 	if err != nil {
 		return entry{}, err
 	}
-	c := s.conn
-	generation := c.Generation()
-	number, reply := c.Ask()
-	if err := c.PublishRequest(c.API+"STREAM.MSG.GET."+s.stream.name, reply, body); err != nil {
-		return entry{}, err
-	}
-	m, err := c.Await(ctx, generation, number)
+	m, err := s.conn.Exchange(ctx, "STREAM.MSG.GET."+s.name, body)
 	if err != nil {
 		return entry{}, err
 	}
@@ -148,7 +136,7 @@ func placeIn(stream string, seq uint64) string {
 }
 
 // fetch reads one message whole, nil where there is none. A user who may not do that gets a *conn.DeniedError.
-func (s *session) fetch(ctx context.Context, stream string, query map[string]any) (*sink.Stored, error) {
+func (s *Sink) fetch(ctx context.Context, stream string, query map[string]any) (*sink.Stored, error) {
 	body, err := json.Marshal(query)
 	if err != nil {
 		return nil, err
