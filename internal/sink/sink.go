@@ -226,10 +226,10 @@ type RejectedError struct {
 func (e *RejectedError) Error() string { return fmt.Sprintf("message %d rejected: %v", e.Index, e.Err) }
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// LateError says that something came into the log after Open and before the first message of this writer: what an
-// earlier exporter had sent when it was killed, and a slow network has brought late, or what another one writes. What
-// Open gave was not all, so whatever was concluded from it counts for nothing: the caller begins anew, as after a
-// crash.
+// LateError says that something came into the log after Open and before the first message of this writer, or directly
+// behind that one: what an earlier exporter had sent when it was killed, and a slow network has brought late, or what
+// another one writes. What Open gave was not all, so whatever was concluded from it counts for nothing: the caller
+// begins anew, as after a crash.
 type LateError struct{ Err error }
 
 func (e *LateError) Error() string { return e.Err.Error() }

@@ -81,7 +81,7 @@ func TestI3LastWordsOnASharedStream(t *testing.T) {
 	maker := newMaker()
 	first := idsOf(maker.Batch(1))
 	late, other := maker.Batch(20), maker.Batch(5)
-	mark, release := dying(t, s, options, late)
+	mark, release := dying(t, s, options, late, 0)
 	next := newSink(t, options)
 	if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) > 0 {
 		t.Fatalf("got %q and %v", ids, err)

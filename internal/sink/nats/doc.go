@@ -25,8 +25,11 @@
 //     exporter's last words are stored until a message of ours is acknowledged. They follow what Open has read without
 //     a hole, since each fits in one place only, and are no more than may be under way: more is another exporter's.
 //     Found in place of ours they are a sink.LateError, whenever that is; equal to ours they are as good. After a
-//     message of ours the server refuses them, but for servers without batches: there the second message under way may
-//     fit behind our first, and is taken for another exporter's.
+//     message of ours the server refuses them, but for those that are no batch: there the second message under way may
+//     fit behind our first. Directly behind it they are a LateError, too; behind more of ours, another exporter's.
+//   - Nats-Expected-Last-Msg-Id would refuse those as well, and must not be used. Every replica checks it against an id
+//     that catching up does not renew (nats-server up to 2.15.2): one that was away for long refuses the first message
+//     after that, and stops for good.
 //   - A shared stream has ids and single acknowledgements: without expected sequences a batch's acknowledgement proves
 //     too little. The server knows a message by a hash of writer and subject before its id (messageID), because
 //     JetStream takes an equal id for a repetition on any subject, by anybody. The writer comes from a random key in

@@ -24,18 +24,24 @@ func wantLate(t *testing.T, err error, seq int) {
 }
 
 // dying leaves the batch on its way to the server, in a network that holds it until the returned function is called,
-// and is killed. That function returns when the server has read all of it.
-func dying(t *testing.T, s *testServer, options Options, batch []sink.Message) (mark sink.Mark, release func()) {
+// and is killed. So many messages of the batch arrive and are acknowledged before, none or the first one. That function
+// returns when the server has read all of it.
+func dying(t *testing.T, s *testServer, options Options, batch []sink.Message, acked int) (mark sink.Mark, release func()) {
 	t.Helper()
 	network := startProxy(t, s.Addr().String())
 	options.URL = network.url()
 	killed := openSink(t, options)
 	mark = write(t, killed, newMaker().Batch(1))
-	network.hold()
-	last := batch[underWay(options.Publish, batch)-1].ID
+	if acked == 0 {
+		network.hold()
+	} else {
+		network.holdBehind(batch[0].ID + "\r\n")
+	}
+	last := batch[underWay(options.Publish, batch, acked)-1].ID
 	ctx, kill := context.WithCancel(within(t))
 	go func() {
 		network.awaitHeld(last + "\r\n")
+		network.hold()
 		kill()
 	}()
 	if _, err := killed.Write(ctx, batch); !errors.Is(err, context.Canceled) {
@@ -44,12 +50,16 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message) (
 	return mark, func() { network.release(t) }
 }
 
-// underWay is how many messages of a batch are sent before the first of them is acknowledged.
-func underWay(publish string, batch []sink.Message) int {
-	if publish == PublishOrdered { // the first message goes alone
-		return 1
+// underWay is how many messages of a batch were sent when so many of them are acknowledged.
+func underWay(publish string, batch []sink.Message, acked int) int {
+	if publish != PublishOrdered {
+		return len(batch)
 	}
-	return len(batch)
+	sent := 1 // the first message goes alone
+	for previous := predecessors(batch); acked > 0 && sent < len(batch) && previous[sent] < acked; {
+		sent++
+	}
+	return sent
 }
 
 // awaitStored returns when the stream has stored so many messages: it may have read them only.
@@ -70,7 +80,7 @@ func TestI3LastWordsOfAKilledExporter(t *testing.T) {
 		maker := newMaker()
 		first := idsOf(maker.Batch(1))
 		late, other := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(publish), late)
+		mark, release := dying(t, s, s.options(publish), late, 0)
 		next := newSink(t, s.options(publish))
 		if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) > 0 {
 			t.Fatalf("got %q and %v", ids, err)
@@ -96,7 +106,7 @@ func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
 		maker := newMaker()
 		want := maker.Batch(1)
 		late, more := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(publish), late)
+		mark, release := dying(t, s, s.options(publish), late, 0)
 		next := newSink(t, s.options(publish))
 		if _, err := sinktest.Open(within(t), next, mark); err != nil {
 			t.Fatal(err)
@@ -108,6 +118,33 @@ func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
 	})
 }
 
+// TestI3LastWordsBehindTheFirstMessageAreTold where many are under way one by one. The one that the next exporter's
+// first message has taken the place of is refused by the server. Those after it fit behind that one, none of an object
+// whose older message was refused. They are no other exporter's.
+func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
+	s := startServer(t)
+	maker := newMaker()
+	want := maker.Batch(1)
+	late, more := maker.Batch(50), maker.Batch(5)
+	mark, release := dying(t, s, s.options(PublishOrdered), late, 1)
+	next := newSink(t, s.options(PublishOrdered))
+	if _, err := sinktest.Open(within(t), next, mark); err != nil {
+		t.Fatal(err)
+	}
+	write(t, next, more[:1])
+	release()
+	want = append(want, late[0], more[0])
+	s.awaitStored(len(want) + 1)
+	_, err := next.Write(within(t), more[1:])
+	wantLate(t, err, len(want)+1)
+	if _, err := sinktest.Open(within(t), next, mark); err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, late[2:underWay(PublishOrdered, late, 1)]...)
+	write(t, next, more[1:])
+	wantIDs(t, s.ids(), idsOf(append(want, more[1:]...)))
+}
+
 // TestI3LastWordsWhileTheSinkIsAway: they come after a Write that failed for another reason. Who opens the same sink
 // again does not read its log as one that it knows nothing of, and is told.
 func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
@@ -116,7 +153,7 @@ func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 		maker := newMaker()
 		maker.Batch(1)
 		late, other := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(publish), late)
+		mark, release := dying(t, s, s.options(publish), late, 0)
 		next := newSink(t, s.options(publish))
 		if _, err := sinktest.Open(within(t), next, mark); err != nil {
 			t.Fatal(err)
@@ -127,7 +164,7 @@ func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 			t.Fatal("a Write that was cancelled")
 		}
 		release()
-		s.awaitStored(1 + underWay(publish, late))
+		s.awaitStored(1 + underWay(publish, late, 0))
 		again := sink.Opening{Mark: mark, Again: true, After: func() func(string) { return func(string) {} }}
 		err := next.Open(within(t), again)
 		var told *sink.LateError
@@ -154,7 +191,7 @@ func TestI3LastWordsThatAreOursToo(t *testing.T) {
 	maker := newMaker()
 	want := maker.Batch(1)
 	late, more := maker.Batch(50), maker.Batch(5)
-	mark, release := dying(t, s, s.options(), late)
+	mark, release := dying(t, s, s.options(), late, 0)
 	next := newSink(t, s.options())
 	if _, err := sinktest.Open(within(t), next, mark); err != nil {
 		t.Fatal(err)

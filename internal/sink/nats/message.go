@@ -28,7 +28,7 @@ type knownStream struct {
 	maxMessage int      // bytes of headers and value; negative is no limit
 	maxSubject int      // characters
 	mode       string   // how messages are sent: PublishOrdered, PublishFast or PublishAtomic
-	confirmed  bool     // a message was acknowledged since the sink was opened
+	confirmed  int      // messages that were acknowledged since the sink was opened
 }
 
 // renew takes what a person can change meanwhile.

@@ -25,6 +25,7 @@ type proxy struct {
 	gate    chan struct{}           // closed when what is on hold may go
 	letGo   func()                  // closes gate, once
 	held    map[*net.TCPConn][]byte // what came on connections on hold, which they are until their end
+	behind  string                  // whoever sends it is on hold from then on
 }
 
 func startProxy(t testing.TB, target string) *proxy {
@@ -102,8 +103,17 @@ func (p *proxy) hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.open {
-		p.held[conn.(*net.TCPConn)] = []byte{}
+		if tcp := conn.(*net.TCPConn); p.held[tcp] == nil {
+			p.held[tcp] = []byte{}
+		}
 	}
+}
+
+// holdBehind lets the text pass, with what is sent together with it, and keeps what its sender sends after that.
+func (p *proxy) holdBehind(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.behind = text
 }
 
 // keep is the gate of what was sent, nil if it is not on hold.
@@ -111,6 +121,9 @@ func (p *proxy) keep(from *net.TCPConn, sent []byte) chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.held[from] == nil {
+		if p.behind != "" && bytes.Contains(sent, []byte(p.behind)) {
+			p.held[from], p.behind = []byte{}, ""
+		}
 		return nil
 	}
 	p.held[from] = append(p.held[from], sent...)

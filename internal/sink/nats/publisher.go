@@ -91,7 +91,7 @@ func (p *publisher) receive(ctx context.Context, of replies) error {
 func (p *publisher) advance(end int) {
 	for ; p.acked < end; p.acked++ {
 		p.bytes -= p.batch[p.acked].Size()
-		if p.stream.confirmed = true; !p.stream.shared {
+		if p.stream.confirmed++; !p.stream.shared {
 			p.stream.place.Seq++
 		}
 	}

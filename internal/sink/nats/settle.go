@@ -104,15 +104,16 @@ func (e *strangerError) Error() string {
 }
 
 // verdict says whose the stranger is (I10). A killed exporter's last words come before the first message of ours that
-// is acknowledged, or are refused, since each fits in one place only. They are no more than it may have had under way.
+// is acknowledged, or directly behind it where they are no batch: each fits in one place only, and of several under way
+// that place goes on behind ours. They are no more than it may have had under way.
 func (s *Sink) verdict(ctx context.Context, last uint64, err error) error {
 	var stranger *strangerError
 	switch {
 	case !errors.As(err, &stranger):
 		return err
-	case s.stream.confirmed && stranger.gone:
+	case s.stream.confirmed > 0 && stranger.gone:
 		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.name)
-	case s.stream.confirmed:
+	case s.stream.confirmed > 1:
 	case s.hearOut(ctx, last)-s.stream.place.Seq <= mostUnderWay:
 		return s.late("write to", stranger)
 	}

@@ -43,7 +43,7 @@ func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, erro
 // new keys would stand for the ones that somebody took away, and a shared stream also before the first write, since
 // another cluster's exporter may have begun at the same time.
 func (s *Sink) look(ctx context.Context, writes bool) error {
-	due := time.Since(s.looked) >= s.tuning.look || writes && (s.options.KV != "" || s.options.Shared && !s.stream.confirmed)
+	due := time.Since(s.looked) >= s.tuning.look || writes && (s.options.KV != "" || s.options.Shared && s.stream.confirmed == 0)
 	if !due || !s.conn.NC.IsConnected() {
 		return nil
 	}
