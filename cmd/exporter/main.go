@@ -158,7 +158,7 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVar(&acceptNewKeys, "accept-new-keys", false,
-		"where the keys or topics of a compacted topic have changed, end the old keys with tombstones and send everything again")
+		"where the keys or topics of a compacted topic have changed, or no state knows it, end its keys with tombstones and send everything again")
 	return cmd
 }
 

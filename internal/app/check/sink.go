@@ -19,9 +19,9 @@ type checker interface {
 	Check(ctx context.Context) (note string, err error)
 }
 
-// resumer is a sink that can say what stands against going on at a saved mark. It changes nothing.
+// resumer is a sink that can say what stands against going on at a saved mark, "" is none. It changes nothing.
 type resumer interface {
-	CheckMark(ctx context.Context, saved sink.Mark) error
+	CheckMark(ctx context.Context, saved sink.Mark) (note string, err error)
 }
 
 // checked is a sink that is looked at, with what is saved, and what the exporter does that may have it open.
@@ -36,12 +36,12 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 		r.problem(err)
 		return
 	}
-	note := ""
+	note, resumed := "", ""
 	if target, ok := built.Target.(checker); ok {
 		note, err = target.Check(ctx)
 	}
-	if target, ok := built.Target.(resumer); ok && err == nil && s.marks[s.Name] != "" {
-		err = target.CheckMark(ctx, sink.Mark(s.marks[s.Name]))
+	if target, ok := built.Target.(resumer); ok && err == nil {
+		resumed, err = target.CheckMark(ctx, sink.Mark(s.marks[s.Name]))
 	}
 	if d, known := destination.Of(s.Sink, c); known == nil && d.InUse != nil && d.InUse(err) && holds(s.running, s.Name, d.Address) {
 		note, err = "the running exporter has it open", nil
@@ -55,8 +55,10 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	r.ok("sink " + s.Name)
 	checkHearer(ctx, s.Sink, c, r)
 	checkSchemas(ctx, s.Sink, sink.Mark(s.marks[s.Name]), c, r)
-	if note != "" {
-		r.note("sink " + s.Name + ": " + note)
+	for _, text := range []string{note, resumed} {
+		if text != "" {
+			r.note("sink " + s.Name + ": " + text)
+		}
 	}
 }
 

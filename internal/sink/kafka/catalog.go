@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -23,7 +24,9 @@ type catalog struct {
 	told      map[string]int // by topic: how many partitions it was told to have
 	looked    time.Time      // when partitions were counted
 	warned    string         // of topics that are not as configured
-	replaced  []string       // topics whose keys have another schema's id now
+	replaced  []string       // topics whose keys are to end when the sink is opened: they have another schema's id now, or nobody knows them
+	// unfamiliar is that it was told of a table that no mark has
+	unfamiliar bool
 }
 
 // defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
@@ -108,6 +111,15 @@ func (c *catalog) find(ctx context.Context, name string) (t *topic, err error) {
 	if err == nil {
 		err = c.inspector.inspectAll(ctx, t)
 	}
+	if err != nil || !t.compacted || c.options.Changed == nil {
+		return t, err
+	}
+	old, err := c.unknown(ctx, []string{name})
+	if len(old) > 0 {
+		c.known.learn(t)
+		c.replaced = append(c.replaced, name)
+		err = reopen("write to topic %s: no state knows what is in it: open the sink again, to end its keys", name)
+	}
 	return t, err
 }
 
@@ -147,6 +159,34 @@ func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
 	}
 	t.made = c.chosen.isMade(name)
 	return t, nil
+}
+
+// unknown are the tables in which something of ours is alive although no mark has them: after a lost volume, or of a
+// sink of another name. Another exporter may keep it there, so nothing of it ends unless new keys are accepted.
+func (c *catalog) unknown(ctx context.Context, tables []string) ([]string, error) {
+	alive, found := []string(nil), errors.New("something is alive")
+	f := &fetcher{brokers: c.brokers, decoder: batch.NewDecoder(c.tuning.contents), next: map[slot]*progress{}}
+	for _, name := range tables {
+		partitions, err := f.stretches(ctx, name)
+		for i := 0; i < len(partitions) && err == nil; i++ {
+			err = f.living(ctx, partitions[i], func([]string) error { return found })
+		}
+		switch {
+		case errors.Is(err, found):
+			alive = append(alive, name)
+		case err != nil && wire.Code(err) != codeTopicForbidden:
+			return nil, err
+		}
+	}
+	if len(alive) == 0 || c.options.AcceptNewKeys {
+		return alive, nil
+	}
+	if !c.unfamiliar {
+		c.unfamiliar = true
+		c.options.Warn(fmt.Sprintf("topic %s is a table, and no state knows what is in it: objects that were deleted meanwhile, or have other keys now, stay there for ever: "+
+			"name another topic, or start once with --accept-new-keys, which ends all keys that are in it and sends everything again", alive[0]))
+	}
+	return nil, nil
 }
 
 // create makes a topic, where that is allowed.

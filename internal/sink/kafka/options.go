@@ -261,7 +261,8 @@ type Options struct {
 	// another one than that of before, of topics that there were; "" is nothing.
 	Form    []byte
 	Changed func(before []byte, had func(topic string) bool) string
-	// AcceptNewKeys ends the keys in compacted topics whose form has changed. Otherwise that is an error.
+	// AcceptNewKeys ends the keys in compacted topics whose form has changed, or that no mark has. Otherwise the first
+	// is an error, and the second is told of.
 	AcceptNewKeys bool
 	// Resync is how often every object is written again; 0 is never.
 	Resync time.Duration

@@ -75,10 +75,10 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	s.catalog.warn(found)
 	s.options.Made(s.made())
 	switch {
-	case want == nil:
-		return nil
 	case len(old) > 0:
 		return s.endKeys(ctx, old)
+	case want == nil:
+		return nil
 	case lost != nil:
 		return lost
 	}
@@ -158,18 +158,30 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 	return err
 }
 
-// outdated are the compacted topics whose records are in another form than what is to be written: objects would live
-// under their old keys, or in topics that they have left, for ever. Unless somebody accepts new keys, that is an error.
-// It changes nothing.
+// outdated are the compacted topics whose records are in another form than what is to be written, or of which nobody
+// knows: objects would live under their old keys, or in topics that they have left, for ever. Of another form, that is
+// an error unless somebody accepts new keys. It changes nothing.
 func (c *catalog) outdated(ctx context.Context, want *mark) ([]string, error) {
-	if want == nil || len(want.Form) == 0 || c.options.Changed == nil {
+	if c.options.Changed == nil {
 		return nil, nil
 	}
-	changed := c.options.Changed(want.Form, func(topic string) bool { _, had := want.Topics[topic]; return had })
+	if want == nil {
+		want = &mark{}
+	}
+	had := func(topic string) bool { _, had := want.Topics[topic]; return had }
+	tables, err := c.tables(ctx, slices.DeleteFunc(slices.Clone(c.options.Topics), had), want)
+	if err != nil {
+		return nil, err
+	}
+	old, err := c.unknown(ctx, tables)
+	if err != nil || len(want.Form) == 0 {
+		return old, err
+	}
+	changed := c.options.Changed(want.Form, had)
 	if changed == "" {
-		return nil, nil
+		return old, nil
 	}
-	tables, err := c.tables(ctx, want)
+	tables, err = c.tables(ctx, slices.AppendSeq(slices.Clone(c.options.Topics), maps.Keys(want.Topics)), want)
 	switch {
 	case err != nil:
 		return nil, err
@@ -182,9 +194,8 @@ func (c *catalog) outdated(ctx context.Context, want *mark) ([]string, error) {
 	return tables, nil
 }
 
-// tables are those topics that are compacted of what the mark has, as far as they are there, and of what is configured.
-func (c *catalog) tables(ctx context.Context, want *mark) (tables []string, err error) {
-	names := slices.AppendSeq(slices.Clone(c.options.Topics), maps.Keys(want.Topics))
+// tables are those topics that are compacted: of what the mark has, as far as they are there.
+func (c *catalog) tables(ctx context.Context, names []string, want *mark) (tables []string, err error) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		policy := ""
@@ -224,20 +235,24 @@ func (c *catalog) policy(ctx context.Context, name, marked string) (string, erro
 	return cmp.Or(settings.CleanupPolicy, configured), err
 }
 
-// CheckMark says what stands against going on at the mark, and changes nothing. It is for a sink that is not open.
-func (s *Sink) CheckMark(ctx context.Context, at sink.Mark) error {
+// CheckMark says what stands against going on at the mark, and notes of what Open would warn. It changes nothing. It is
+// for a sink that is not open.
+func (s *Sink) CheckMark(ctx context.Context, at sink.Mark) (note string, err error) {
 	want, err := parseMark(at)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := s.connect(); err != nil {
-		return err
+		return "", err
 	}
 	defer s.disconnect()
 	bounded, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
+	warn := s.options.Warn
+	s.options.Warn = func(text string) { note = text }
+	defer func() { s.options.Warn, s.catalog.unfamiliar = warn, false }()
 	_, err = s.catalog.outdated(bounded, want)
-	return checkError("compare the keys of topics with those of before", err)
+	return note, checkError("compare the keys of topics with those of before", err)
 }
 
 // endKeys gives each key of ours in the topics a message without a value, in the partition that has it, so that
@@ -252,7 +267,8 @@ func (s *Sink) endKeys(ctx context.Context, topics []string) error {
 			continue // it is gone
 		}
 		for _, p := range t.partitions {
-			if err := s.endKeysOf(ctx, p, f.stretch(slot{name, p.number}, wire.Bounds{First: p.first, End: p.next}), f); err != nil {
+			from := f.stretch(slot{name, p.number}, wire.Bounds{First: p.first, End: p.next})
+			if err := f.living(ctx, from, func(keys []string) error { return s.end(ctx, p, keys) }); err != nil {
 				return err
 			}
 		}
@@ -260,33 +276,6 @@ func (s *Sink) endKeys(ctx context.Context, topics []string) error {
 	}
 	s.catalog.replaced = nil
 	return &sink.LostError{Log: "topic " + topics[0], Want: "in another form", Have: "the end of its old keys, after --accept-new-keys"}
-}
-
-// endKeysOf reads the partition once. It remembers a bounded number of keys, so one may be ended more than once (I6).
-func (s *Sink) endKeysOf(ctx context.Context, p *partition, from *stretch, f *fetcher) error {
-	living := map[string]struct{}{}
-	end := func() error {
-		defer clear(living)
-		return s.end(ctx, p, slices.Sorted(maps.Keys(living)))
-	}
-	for from.offset < from.end {
-		err := f.step(ctx, from, func(m *sink.Stored) error {
-			switch {
-			case m.Value == nil:
-				delete(living, string(m.Key))
-			case m.Header(sink.HeaderID) != "":
-				living[string(m.Key)] = struct{}{}
-			}
-			return nil
-		})
-		if err == nil && len(living) >= s.tuning.records {
-			err = end()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return end()
 }
 
 // end makes it durable that the keys are over in the partition.
