@@ -16,10 +16,10 @@ import (
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/shape"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/transform"
 )
 
 const (

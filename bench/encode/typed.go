@@ -13,8 +13,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/encode"
-	"github.com/kubecdc/kubecdc/internal/openapi"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/format/openapi"
 	"github.com/kubecdc/kubecdc/test/objects"
 )
 

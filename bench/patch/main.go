@@ -16,9 +16,9 @@ import (
 
 	"github.com/kubecdc/kubecdc/bench"
 	"github.com/kubecdc/kubecdc/bench/harness"
-	"github.com/kubecdc/kubecdc/internal/chain"
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/listener/chain"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 )

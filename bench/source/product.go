@@ -10,12 +10,12 @@ import (
 
 	"github.com/kubecdc/kubecdc/bench/client"
 	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
-	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )

@@ -2,5 +2,5 @@
 // order, and never silently lost.
 //
 // Each command has a file of its own, with its flags and its words. What it does is in internal/app and below,
-// and what it prints in internal/console.
+// and what it prints in internal/observe/console.
 package main

@@ -12,8 +12,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app"
 	"github.com/kubecdc/kubecdc/internal/app/check"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/console"
-	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 )
 
 func main() {

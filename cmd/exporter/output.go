@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 )
 
 // stdout and stderr are where a command writes.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/schemas"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 )
 
 func newSchemaCommand() *cobra.Command {

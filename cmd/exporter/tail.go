@@ -11,9 +11,9 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // tailPoll is how often a sink's log is read on.

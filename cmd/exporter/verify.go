@@ -11,8 +11,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/verification"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/console"
-	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 )
 
 // verifier is what the flags of exporter verify say.

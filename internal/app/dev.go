@@ -14,13 +14,13 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
-	"github.com/kubecdc/kubecdc/internal/app/httpserver"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/control/httpserver"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // devPoll is how often the stream is read on.

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/statelog"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 var errTest = errors.New("cause")

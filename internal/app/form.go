@@ -11,20 +11,20 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/deadletter"
-	"github.com/kubecdc/kubecdc/internal/delta"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
-	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/scan/delta"
 	"github.com/kubecdc/kubecdc/internal/shape"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/transform"
-	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/sink/deadletter"
 )
 
 // deadLetters are the dead letters of this run's sinks.

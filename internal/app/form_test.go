@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/deadletter"
-	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/sink/deadletter"
 )
 
 // TestI9FormsAreFoundByNames: a record on disk may be of another version than the one that is streamed now, of a

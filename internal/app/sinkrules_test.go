@@ -6,7 +6,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/shape"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 // TestI9ChangesNameNothingThatTheSinkDoesNotSee: neither a key that its rules drop nor a value that they hash.

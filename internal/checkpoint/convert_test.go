@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 )
 
 // The manifest is made of LevelDB's chunks: a checksum, a length, a type and data, none across a block's border.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/kubecdc/kubecdc/internal/chain"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/listener/chain"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 

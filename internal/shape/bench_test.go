@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 // BenchmarkApply filters, cuts and redacts the Pod of the benchmarks, less what the decoder cuts.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 // told is a record of an Event that tells of a Pod.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 // TestI9ASinkSeesLess: neither its object nor its before, nor what is withheld, has what its sink leaves out.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 // parted is the Shape of three parts: namespace bank has hashes, objects with the label team=a have no data, and the

@@ -11,10 +11,10 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/filter"
-	"github.com/kubecdc/kubecdc/internal/involved"
 	"github.com/kubecdc/kubecdc/internal/scan"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/filter"
+	"github.com/kubecdc/kubecdc/internal/shape/involved"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 // Options says what of a resource's records goes on.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 func record(op change.Op, object string) *change.Record {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 func today(t *testing.T, rules transform.Rules, key string) *Today {

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/page"
+	"github.com/kubecdc/kubecdc/internal/observe/page"
 )
 
 // hostile is a text that would be an element, if it were put in as one.

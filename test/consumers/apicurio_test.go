@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sr"
 
-	"github.com/kubecdc/kubecdc/internal/typed"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/registry/serde"
 )

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubecdc/kubecdc/internal/openapi"
-	"github.com/kubecdc/kubecdc/internal/typed"
+	"github.com/kubecdc/kubecdc/internal/format/openapi"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/objects"
 )

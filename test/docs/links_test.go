@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubecdc/kubecdc/internal/typed"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
 )
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
@@ -92,7 +92,7 @@ func TestEveryAlertHasItsSection(t *testing.T) {
 // TestMetricsOfThePagesExist looks for each metric that a page names in the code that makes them. One such name is a
 // field of Avro records.
 func TestMetricsOfThePagesExist(t *testing.T) {
-	code := string(contentOf(t, "internal/telemetry/metrics.go")) + string(contentOf(t, "internal/telemetry/telemetry.go"))
+	code := string(contentOf(t, "internal/observe/telemetry/metrics.go")) + string(contentOf(t, "internal/observe/telemetry/telemetry.go"))
 	for page, text := range pages(t) {
 		for _, name := range regexp.MustCompile(`kubecdc_[a-z_]+[a-z]`).FindAllString(text, -1) {
 			if name != typed.RestName && !strings.Contains(code, `"`+strings.TrimPrefix(name, "kubecdc_")+`"`) && !strings.Contains(code, `"`+name+`"`) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
 )
 
 // standIn is a module kafka whose consumer has the messages of a file. What a broker does to them, its own tests hold.

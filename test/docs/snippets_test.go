@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/shape"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 // TestSnippetsAreWhatTheyLookLike holds every block that is no command.
@@ -57,7 +57,7 @@ var continued = regexp.MustCompile(`\n +`)
 
 // notTheGolden says whether a message is another one than the encoder's tests have.
 func notTheGolden(b *block) string {
-	want, err := os.ReadFile(filepath.Join(root, "internal/encode/testdata", b.notes["golden"]))
+	want, err := os.ReadFile(filepath.Join(root, "internal/format/encode/testdata", b.notes["golden"]))
 	if err != nil {
 		return err.Error()
 	}

@@ -20,122 +20,132 @@ const module = "github.com/kubecdc/kubecdc/"
 // it.
 func arrows() map[string][]string {
 	return map[string][]string{
-		"internal/change":         {},
-		"internal/fifo":           {"internal/change"},
-		"internal/sink":           {},
-		"internal/encode":         {"internal/change", "internal/involved", "internal/scan", "internal/sink", "internal/typed"},
-		"internal/registry":       {"internal/change", "internal/encode", "internal/sink", "internal/typed"},
-		"internal/decode":         {"internal/change", "internal/scan", "internal/sink"},
-		"internal/verify":         {"internal/change", "internal/decode", "internal/sink"},
-		"internal/console":        {"internal/change", "internal/control", "internal/deadletter", "internal/decode", "internal/page", "internal/sink", "internal/source", "internal/verify"},
-		"internal/config":         {},
-		"internal/usage":          {},
-		"internal/signal":         {"internal/change"},
-		"internal/audit":          {"internal/change"},
-		"internal/audit/webhook":  {"internal/audit", "internal/change", "internal/scan"},
-		"internal/scan":           {},
-		"internal/slab":           {},
-		"internal/transform":      {"internal/scan", "internal/slab"},
-		"internal/delta":          {"internal/scan"},
-		"internal/involved":       {"internal/change", "internal/scan"},
-		"internal/chain":          {"internal/change", "internal/delta"},
-		"internal/filter":         {"internal/change", "internal/scan"},
-		"internal/typed":          {"internal/scan", "internal/transform"},
-		"internal/openapi":        {"internal/transform", "internal/typed"},
-		"internal/shape":          {"internal/change", "internal/filter", "internal/involved", "internal/scan", "internal/transform"},
-		"internal/disk":           {},
-		"internal/checkpoint":     {"internal/change", "internal/disk", "internal/fifo", "internal/sink"},
-		"internal/source/frame":   {"internal/change", "internal/scan", "internal/slab"},
-		"internal/source":         {"internal/change", "internal/checkpoint", "internal/listener", "internal/source/frame"},
-		"internal/deadletter":     {"internal/change", "internal/disk", "internal/sink"},
-		"internal/listener":       {"internal/chain", "internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
-		"internal/pipeline":       {"internal/change", "internal/checkpoint", "internal/listener"},
-		"internal/control":        {"internal/change", "internal/checkpoint"},
-		"internal/election":       {},
-		"internal/statelog":       {"internal/checkpoint", "internal/sink"},
-		"internal/page":           {"internal/change"},
-		"internal/telemetry":      {"internal/change", "internal/fifo", "internal/listener", "internal/sink"},
-		"internal/sink/file":      {"internal/change", "internal/disk", "internal/scan", "internal/sink"},
-		"internal/sink/nats":      {"internal/change", "internal/sink", "internal/sink/nats/conn"},
-		"internal/sink/nats/conn": {"internal/sink"},
+		"internal/change":            {},
+		"internal/fifo":              {"internal/change"},
+		"internal/sink":              {},
+		"internal/format/encode":     {"internal/change", "internal/shape/involved", "internal/scan", "internal/sink", "internal/format/typed"},
+		"internal/format/registry":   {"internal/change", "internal/format/encode", "internal/sink", "internal/format/typed"},
+		"internal/format/decode":     {"internal/change", "internal/scan", "internal/sink"},
+		"internal/observe/verify":    {"internal/change", "internal/format/decode", "internal/sink"},
+		"internal/observe/console":   {"internal/change", "internal/control", "internal/sink/deadletter", "internal/format/decode", "internal/observe/page", "internal/sink", "internal/source", "internal/observe/verify"},
+		"internal/config":            {},
+		"internal/config/usage":      {},
+		"internal/sink/signal":       {"internal/change"},
+		"internal/audit":             {"internal/change"},
+		"internal/audit/webhook":     {"internal/audit", "internal/change", "internal/scan"},
+		"internal/scan":              {},
+		"internal/scan/slab":         {},
+		"internal/shape/transform":   {"internal/scan", "internal/scan/slab"},
+		"internal/scan/delta":        {"internal/scan"},
+		"internal/shape/involved":    {"internal/change", "internal/scan"},
+		"internal/listener/chain":    {"internal/change", "internal/scan/delta"},
+		"internal/shape/filter":      {"internal/change", "internal/scan"},
+		"internal/format/typed":      {"internal/scan", "internal/shape/transform"},
+		"internal/format/openapi":    {"internal/shape/transform", "internal/format/typed"},
+		"internal/shape":             {"internal/change", "internal/shape/filter", "internal/shape/involved", "internal/scan", "internal/shape/transform"},
+		"internal/checkpoint/disk":   {},
+		"internal/checkpoint":        {"internal/change", "internal/checkpoint/disk", "internal/fifo", "internal/sink"},
+		"internal/source/frame":      {"internal/change", "internal/scan", "internal/scan/slab"},
+		"internal/source":            {"internal/change", "internal/checkpoint", "internal/listener", "internal/source/frame"},
+		"internal/sink/deadletter":   {"internal/change", "internal/checkpoint/disk", "internal/sink"},
+		"internal/listener":          {"internal/listener/chain", "internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
+		"internal/pipeline":          {"internal/change", "internal/checkpoint", "internal/listener"},
+		"internal/control":           {"internal/change", "internal/checkpoint"},
+		"internal/ha/election":       {},
+		"internal/ha/statelog":       {"internal/checkpoint", "internal/sink"},
+		"internal/observe/page":      {"internal/change"},
+		"internal/observe/telemetry": {"internal/change", "internal/fifo", "internal/listener", "internal/sink"},
+		"internal/sink/file":         {"internal/change", "internal/checkpoint/disk", "internal/scan", "internal/sink"},
+		"internal/sink/nats":         {"internal/change", "internal/sink", "internal/sink/nats/conn"},
+		"internal/sink/nats/conn":    {"internal/sink"},
 
 		"internal/sink/nats/service": {"internal/sink/nats/conn"},
 
-		"internal/sink/kafka":       {"internal/signal", "internal/sink", "internal/sink/kafka/batch", "internal/sink/kafka/wire"},
+		"internal/sink/kafka":       {"internal/sink/signal", "internal/sink", "internal/sink/kafka/batch", "internal/sink/kafka/wire"},
 		"internal/sink/kafka/batch": {},
 		"internal/sink/kafka/wire":  {"internal/sink"},
 
-		"internal/selection": {
-			"internal/change", "internal/checkpoint", "internal/config", "internal/involved", "internal/listener", "internal/pipeline", "internal/shape", "internal/source",
-			"internal/telemetry", "internal/transform", "internal/usage",
+		"internal/app/selection": {
+			"internal/change", "internal/checkpoint", "internal/config", "internal/shape/involved", "internal/listener", "internal/pipeline", "internal/shape", "internal/source",
+			"internal/observe/telemetry", "internal/shape/transform", "internal/config/usage",
 		},
 		"internal/app/cluster": {
-			"internal/change", "internal/checkpoint", "internal/config", "internal/control", "internal/decode",
-			"internal/selection", "internal/sink", "internal/source", "internal/usage",
+			"internal/change", "internal/checkpoint", "internal/config", "internal/control", "internal/format/decode",
+			"internal/app/selection", "internal/sink", "internal/source", "internal/config/usage",
 		},
 		"internal/app/objecttype": {
-			"internal/app/cluster", "internal/change", "internal/config", "internal/openapi", "internal/selection",
-			"internal/source", "internal/transform", "internal/typed",
+			"internal/app/cluster", "internal/change", "internal/config", "internal/format/openapi", "internal/app/selection",
+			"internal/source", "internal/shape/transform", "internal/format/typed",
 		},
 		"internal/app/beside": {},
 		"internal/app/destination": {
 			"internal/app/beside", "internal/app/cluster", "internal/app/objecttype", "internal/change", "internal/config", "internal/control",
-			"internal/listener", "internal/encode", "internal/fifo", "internal/registry", "internal/selection",
-			"internal/signal", "internal/sink", "internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats",
-			"internal/sink/nats/service", "internal/source", "internal/statelog", "internal/transform", "internal/usage",
+			"internal/listener", "internal/format/encode", "internal/fifo", "internal/format/registry", "internal/app/selection",
+			"internal/sink/signal", "internal/sink", "internal/sink/file", "internal/sink/kafka", "internal/sink/kafka/wire", "internal/sink/nats",
+			"internal/sink/nats/service", "internal/source", "internal/ha/statelog", "internal/shape/transform", "internal/config/usage",
 		},
 		"internal/app/saved": {
-			"internal/change", "internal/checkpoint", "internal/control", "internal/usage",
+			"internal/change", "internal/checkpoint", "internal/control", "internal/config/usage",
 		},
-		"internal/app/httpserver": {
+		"internal/control/httpserver": {
 			"internal/control",
 		},
 		"internal/app/task": {
 			"internal/app/beside", "internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/checkpoint",
-			"internal/config", "internal/control", "internal/deadletter", "internal/listener", "internal/disk",
-			"internal/election", "internal/pipeline", "internal/sink", "internal/source", "internal/statelog",
-			"internal/telemetry", "internal/usage",
+			"internal/config", "internal/control", "internal/sink/deadletter", "internal/listener", "internal/checkpoint/disk",
+			"internal/ha/election", "internal/pipeline", "internal/sink", "internal/source", "internal/ha/statelog",
+			"internal/observe/telemetry", "internal/config/usage",
 		},
 		"internal/app/requests": {
 			"internal/app/beside", "internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/change",
-			"internal/checkpoint", "internal/config", "internal/control", "internal/pipeline", "internal/signal",
-			"internal/telemetry",
+			"internal/checkpoint", "internal/config", "internal/control", "internal/pipeline", "internal/sink/signal",
+			"internal/observe/telemetry",
 		},
 		"internal/app/actors": {
-			"internal/app/beside", "internal/app/cluster", "internal/app/httpserver", "internal/audit", "internal/audit/webhook", "internal/change",
-			"internal/checkpoint", "internal/config", "internal/pipeline", "internal/selection", "internal/source",
-			"internal/telemetry", "internal/usage",
+			"internal/app/beside", "internal/app/cluster", "internal/control/httpserver", "internal/audit", "internal/audit/webhook", "internal/change",
+			"internal/checkpoint", "internal/config", "internal/pipeline", "internal/app/selection", "internal/source",
+			"internal/observe/telemetry", "internal/config/usage",
 		},
 		"internal/app/check": {
-			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/app/httpserver",
+			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/control/httpserver",
 			"internal/app/objecttype",
-			"internal/app/task", "internal/checkpoint", "internal/config", "internal/console", "internal/control",
-			"internal/disk", "internal/selection", "internal/sink", "internal/source", "internal/statelog", "internal/transform",
-			"internal/usage",
+			"internal/app/task", "internal/checkpoint", "internal/config", "internal/observe/console", "internal/control",
+			"internal/checkpoint/disk", "internal/app/selection", "internal/sink", "internal/source", "internal/ha/statelog", "internal/shape/transform",
+			"internal/config/usage",
 		},
 		"internal/app/verification": {
 			"internal/app/cluster", "internal/app/destination", "internal/app/saved", "internal/change",
-			"internal/checkpoint", "internal/config", "internal/console", "internal/control", "internal/selection",
-			"internal/shape", "internal/sink", "internal/source", "internal/usage", "internal/verify",
+			"internal/checkpoint", "internal/config", "internal/observe/console", "internal/control", "internal/app/selection",
+			"internal/shape", "internal/sink", "internal/source", "internal/config/usage", "internal/observe/verify",
 		},
 		"internal/app/schemas": {
 			"internal/app/cluster", "internal/app/destination", "internal/app/objecttype", "internal/config",
-			"internal/encode", "internal/selection", "internal/source", "internal/typed", "internal/usage",
+			"internal/format/encode", "internal/app/selection", "internal/source", "internal/format/typed", "internal/config/usage",
 		},
 		"internal/app": {
-			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/app/httpserver",
+			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/control/httpserver",
 			"internal/app/saved", "internal/app/task", "internal/change", "internal/checkpoint", "internal/config",
-			"internal/console", "internal/control", "internal/deadletter", "internal/listener", "internal/delta",
-			"internal/listener", "internal/page", "internal/pipeline", "internal/selection", "internal/shape", "internal/sink",
-			"internal/sink/nats/embedded", "internal/source", "internal/statelog", "internal/telemetry", "internal/transform",
-			"internal/usage",
+			"internal/observe/console", "internal/control", "internal/sink/deadletter", "internal/listener", "internal/scan/delta",
+			"internal/listener", "internal/observe/page", "internal/pipeline", "internal/app/selection", "internal/shape", "internal/sink",
+			"internal/sink/nats/embedded", "internal/source", "internal/ha/statelog", "internal/observe/telemetry", "internal/shape/transform",
+			"internal/config/usage",
 		},
 		"cmd/exporter": {
 			"internal/app", "internal/app/check", "internal/app/cluster", "internal/app/destination", "internal/app/saved",
 			"internal/app/schemas", "internal/app/task", "internal/app/verification", "internal/change", "internal/config",
-			"internal/console", "internal/control", "internal/deadletter", "internal/sink", "internal/usage",
+			"internal/observe/console", "internal/control", "internal/sink/deadletter", "internal/sink", "internal/config/usage",
 		},
 	}
+}
+
+// core are the rooms that a record goes through, each with what is below it.
+func core() []string {
+	return []string{"change", "scan", "source", "fifo", "listener", "checkpoint", "pipeline", "sink"}
+}
+
+// wings are all other rooms.
+func wings() []string {
+	return []string{"shape", "format", "ha", "audit", "control", "observe", "config", "app"}
 }
 
 // brands are libraries that only their own packages may know.
@@ -145,23 +155,23 @@ func brands() map[string][]string {
 		"k8s.io/client-go/kubernetes":           {"test/", "bench"}, // with the code of every type of Kubernetes
 		"k8s.io/client-go/discovery":            {"test/", "bench"}, // the same
 		"k8s.io/client-go/restmapper":           {"test/", "bench"}, // the same
-		"k8s.io/client-go/tools/leaderelection": {"internal/election"},
-		"k8s.io/":                               {"internal/source", "internal/election", "internal/filter", "internal/selection", "internal/app", "test/", "bench"},
-		"github.com/google/cel-go/":             {"internal/filter"},
-		"github.com/prometheus/":                {"internal/telemetry", "test/", "bench"},
+		"k8s.io/client-go/tools/leaderelection": {"internal/ha/election"},
+		"k8s.io/":                               {"internal/source", "internal/ha/election", "internal/shape/filter", "internal/app/selection", "internal/app", "test/", "bench"},
+		"github.com/google/cel-go/":             {"internal/shape/filter"},
+		"github.com/prometheus/":                {"internal/observe/telemetry", "test/", "bench"},
 		"github.com/segmentio/kafka-go":         {"internal/sink/kafka", "test/", "bench"},
 		"github.com/nats-io/":                   {"internal/sink/nats", "test/", "bench"},
-		"github.com/twmb/":                      {"internal/registry", "test/", "bench"},
+		"github.com/twmb/":                      {"internal/format/registry", "test/", "bench"},
 		"github.com/cockroachdb/pebble/":        {"internal/checkpoint"},
-		"github.com/evanphx/":                   {"internal/console"},
+		"github.com/evanphx/":                   {"internal/observe/console"},
 		"github.com/spf13/cobra":                {"cmd/"},
 	}
 }
 
 // pure packages have no clock, no goroutine and no I/O.
 func pure() []string {
-	return []string{"internal/change", "internal/fifo", "internal/redo", "internal/encode", "internal/decode", "internal/verify", "internal/openapi", "internal/scan", "internal/slab", "internal/transform", "internal/typed",
-		"internal/delta", "internal/chain", "internal/involved", "internal/audit", "internal/sink/kafka/batch", "internal/signal", "internal/usage"}
+	return []string{"internal/change", "internal/fifo", "internal/format/encode", "internal/format/decode", "internal/observe/verify", "internal/format/openapi", "internal/scan", "internal/scan/slab", "internal/shape/transform", "internal/format/typed",
+		"internal/scan/delta", "internal/listener/chain", "internal/shape/involved", "internal/audit", "internal/sink/kafka/batch", "internal/sink/signal", "internal/config/usage"}
 }
 
 // source is one parsed Go file, tests left out.
@@ -229,6 +239,28 @@ func TestArrowsPointAtChange(t *testing.T) {
 	}
 }
 
+// TestTheCoreImportsNoWing: and there is no other room.
+func TestTheCoreImportsNoWing(t *testing.T) {
+	roomOf := func(dir string) string {
+		room, _, _ := strings.Cut(strings.TrimPrefix(dir, "internal/"), "/")
+		return room
+	}
+	for _, s := range sources(t) {
+		if !strings.HasPrefix(s.dir, "internal/") {
+			continue
+		}
+		isCore := slices.Contains(core(), roomOf(s.dir))
+		if !isCore && !slices.Contains(wings(), roomOf(s.dir)) {
+			t.Errorf("%s is in no room of the house", s.dir)
+		}
+		for _, path := range s.imports() {
+			if dir, ours := strings.CutPrefix(path, module); ours && isCore && !slices.Contains(core(), roomOf(dir)) {
+				t.Errorf("%s is of the core, and imports %s", s.name, dir)
+			}
+		}
+	}
+}
+
 func TestOnlyTheirPackagesKnowBrands(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, path := range s.imports() {
@@ -249,7 +281,7 @@ func TestPureCoreHasNoClockAndNoGoroutine(t *testing.T) {
 			continue
 		}
 		for _, path := range s.imports() {
-			if slices.Contains(forbidden, path) && (s.dir != "internal/encode" || path != "context") { // of a format's I/O
+			if slices.Contains(forbidden, path) && (s.dir != "internal/format/encode" || path != "context") { // of a format's I/O
 				t.Errorf("%s imports %s; the package is pure", s.name, path)
 			}
 		}
@@ -298,7 +330,7 @@ func isApp(dir string) bool { return strings.HasPrefix(dir+"/", "internal/app/")
 // TestCommandsWriteThroughTheScreen: whatever a command prints may hold names that others chose.
 func TestCommandsWriteThroughTheScreen(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.dir != "cmd/exporter" && !isApp(s.dir) && s.dir != "internal/console" || filepath.Base(s.name) == "output.go" {
+		if s.dir != "cmd/exporter" && !isApp(s.dir) && s.dir != "internal/observe/console" || filepath.Base(s.name) == "output.go" {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -332,8 +364,10 @@ func TestOneFileKnowsWhichSinksThereAre(t *testing.T) {
 			return true
 		})
 		for _, path := range s.imports() {
-			if strings.HasPrefix(path, module+"internal/sink/") {
-				t.Errorf("%s imports %s", s.name, path)
+			for _, kind := range []string{"kafka", "nats", "file"} {
+				if strings.HasPrefix(path, module+"internal/sink/"+kind) {
+					t.Errorf("%s imports %s", s.name, path)
+				}
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (s source) at(name string) string { return s.dir + "/" + filepath.Base(s.na
 func TestFewParameters(t *testing.T) {
 	tolerated := map[string]bool{
 		"internal/audit/actor.go answer": true, "internal/config/decode.go word": true,
-		"internal/config/section.go readList": true, "internal/verify/compare.go judgeListed": true,
+		"internal/config/section.go readList": true, "internal/observe/verify/compare.go judgeListed": true,
 	}
 	for _, s := range sources(t) {
 		if !s.ofProduct() {
@@ -83,7 +83,7 @@ func isConstant(name string) bool {
 func TestSmallInterfaces(t *testing.T) {
 	tolerated := map[string]bool{
 		"internal/app/destination/destination.go Observer": true, "internal/app/destination/destination.go schemasObserver": true,
-		"internal/registry/schemas.go Observer": true, "internal/sink/file/log.go handle": true,
+		"internal/format/registry/schemas.go Observer": true, "internal/sink/file/log.go handle": true,
 	}
 	for _, s := range sources(t) {
 		if !s.ofProduct() {

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/avro"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubecdc/kubecdc/internal/openapi"
-	"github.com/kubecdc/kubecdc/internal/typed"
+	"github.com/kubecdc/kubecdc/internal/format/openapi"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/test/objects"
 )
 

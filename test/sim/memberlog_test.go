@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
 // memberLog is the log of the state, as one member reads and writes it. nil is none.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/shape"
-	"github.com/kubecdc/kubecdc/internal/transform"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 )
 
 // rules are what a life leaves out of objects.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/audit"
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/involved"
+	"github.com/kubecdc/kubecdc/internal/shape/involved"
 	"github.com/kubecdc/kubecdc/schema"
 )
 

@@ -8,17 +8,17 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/httpserver"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/audit"
 	"github.com/kubecdc/kubecdc/internal/audit/webhook"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/control/httpserver"
+	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
-	"github.com/kubecdc/kubecdc/internal/selection"
 	"github.com/kubecdc/kubecdc/internal/source"
-	"github.com/kubecdc/kubecdc/internal/telemetry"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // Task is a run, whose sinks are told who asked for the changes of its streams.

@@ -14,15 +14,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/app/objecttype"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/source"
-	"github.com/kubecdc/kubecdc/internal/statelog"
-	"github.com/kubecdc/kubecdc/internal/transform"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // Run prints what was found of each thing that is checked, as lines or as a document.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/console"
-	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 )
 
 // Two sinks of one configuration that write to the same place are found, whatever their names for it.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/kubecdc/kubecdc/internal/console"
-	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 )
 
 var errTest = errors.New("cause")

@@ -9,15 +9,15 @@ import (
 	"syscall"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/httpserver"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/console"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/control/httpserver"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/source"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // saved is what a state says. The zero value is that there is none.

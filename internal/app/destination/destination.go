@@ -11,9 +11,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
 // Destination is one configured sink as its kind understands it: all that the rest of the exporter asks of a kind.

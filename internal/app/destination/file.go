@@ -6,7 +6,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 )

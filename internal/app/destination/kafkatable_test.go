@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/selection"
-	"github.com/kubecdc/kubecdc/internal/usage"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 )
 
 // TestI4ResourcesOfOneTableHaveKeysOfTheirOwn: ConfigMap x/x's tombstone would delete ServiceAccount x/x.

@@ -11,13 +11,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/format/registry"
 	"github.com/kubecdc/kubecdc/internal/listener"
-	"github.com/kubecdc/kubecdc/internal/registry"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/transform"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // Plan says what a run would do about the schemas of a stream's records, and changes nothing. There may be one beside

@@ -12,13 +12,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/service"
-	"github.com/kubecdc/kubecdc/internal/statelog"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // natsSubject is the configured one, or that of a bucket's keys.

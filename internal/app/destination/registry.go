@@ -7,8 +7,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/objecttype"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/encode"
-	"github.com/kubecdc/kubecdc/internal/registry"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/format/registry"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )

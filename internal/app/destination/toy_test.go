@@ -12,8 +12,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/decode"
-	"github.com/kubecdc/kubecdc/internal/encode"
+	"github.com/kubecdc/kubecdc/internal/format/decode"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 

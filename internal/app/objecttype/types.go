@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/openapi"
-	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/format/openapi"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/source"
-	"github.com/kubecdc/kubecdc/internal/transform"
-	"github.com/kubecdc/kubecdc/internal/typed"
 )
 
 // Types are those of the API server's objects as the rules of one sink leave them.

@@ -12,7 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/signal"
+	"github.com/kubecdc/kubecdc/internal/sink/signal"
 )
 
 // Hear has others ask through the brokers of the sinks that let them, until the returned function is called, which

@@ -14,7 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
-	"github.com/kubecdc/kubecdc/internal/signal"
+	"github.com/kubecdc/kubecdc/internal/sink/signal"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
-	"github.com/kubecdc/kubecdc/internal/signal"
-	"github.com/kubecdc/kubecdc/internal/telemetry"
+	"github.com/kubecdc/kubecdc/internal/sink/signal"
 )
 
 // signalRig is a handler at a topic of signals, and what it has told.

@@ -16,12 +16,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/app/objecttype"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/encode"
-	"github.com/kubecdc/kubecdc/internal/selection"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/internal/source"
-	"github.com/kubecdc/kubecdc/internal/typed"
-	"github.com/kubecdc/kubecdc/internal/usage"
 )
 
 // The kinds of schemas.

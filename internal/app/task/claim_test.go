@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kubecdc/kubecdc/internal/election"
-	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/ha/election"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 )
 
 // leaseServer answers for a Lease that somebody holds, or for which nobody answers.

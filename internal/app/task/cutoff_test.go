@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/election"
+	"github.com/kubecdc/kubecdc/internal/ha/election"
 )
 
 var errAway = errors.New("no route to host")

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/telemetry"
+	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 )
 
 // TestAStandbyNamesNoCommandThatTheLeaseMadeUp: the name of the leader comes from the Lease, and people copy the line.

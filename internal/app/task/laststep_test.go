@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/statelog"
 )
 
 // slowLog is a log of the state whose messages come one a second, for as long as it goes on. Its writer takes one

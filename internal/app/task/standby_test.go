@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 )
 
 // awaitCopy reads the log until it goes on behind the place, and the standby has what it has, and returns that place.

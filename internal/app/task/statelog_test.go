@@ -17,9 +17,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/election"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/statelog"
+	"github.com/kubecdc/kubecdc/internal/ha/election"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
 )

@@ -13,12 +13,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/ha/statelog"
+	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/statelog"
-	"github.com/kubecdc/kubecdc/internal/telemetry"
 )
 
 // errCutOff says that the broker of the log did not answer, so that others should try to lead.

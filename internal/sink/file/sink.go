@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/disk"
+	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 

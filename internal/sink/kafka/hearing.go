@@ -7,7 +7,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
-	"github.com/kubecdc/kubecdc/internal/signal"
+	"github.com/kubecdc/kubecdc/internal/sink/signal"
 )
 
 const (

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/signal"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/signal"
 )
 
 // SignalHandler does what signals ask for. One goroutine calls it.

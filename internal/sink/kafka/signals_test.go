@@ -12,9 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/kubecdc/kubecdc/internal/signal"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
+	"github.com/kubecdc/kubecdc/internal/sink/signal"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/kubecdc/kubecdc/internal/slab"
+	"github.com/kubecdc/kubecdc/internal/scan/slab"
 )
 
 // The two annotations that matter here.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/kubecdc/kubecdc/internal/slab"
+	"github.com/kubecdc/kubecdc/internal/scan/slab"
 )
 
 // Reader splits a watch into its frames, one on a line, and scans each. It is for one goroutine.

@@ -1,0 +1,493 @@
+package selection
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// Adopt adds the unserved streams to what is chosen.
+func (f *Follower) Adopt() error {
+	unserved, err := f.unserved()
+	if err != nil {
+		return err
+	}
+	chosen := f.Current.Chosen.Load()
+	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, unserved), Left: chosen.Left})
+	return nil
+}
+
+// unserved are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
+// come back, or the sinks must be told that its objects are gone.
+func (f *Follower) unserved() ([]Selected, error) {
+	known, err := f.Store.KnownStreams()
+	if err != nil {
+		return nil, err
+	}
+	var unserved []Selected
+	for _, stream := range known {
+		if f.Catalog.Serves(stream.Resource) {
+			continue
+		}
+		for _, s := range f.chooseSaved(stream) {
+			if !slices.ContainsFunc(unserved, func(other Selected) bool { return other.Stream == s.Stream }) {
+				unserved = append(unserved, s)
+			}
+		}
+	}
+	return unserved, nil
+}
+
+// chooseSaved finds what the configuration chooses of a stream which is not served: its name first, then a wildcard.
+// Where other namespaces are configured now, it is the streams that have a part of it.
+func (f *Follower) chooseSaved(stream change.Stream) []Selected {
+	for _, wildcards := range []bool{false, true} {
+		for i := range f.Config.Resources {
+			configured := &f.Config.Resources[i]
+			named := strings.EqualFold(configured.Name, stream.Resource.String())
+			covered := source.Covers(configured.Name, stream.Resource) && !configured.Excludes(stream.Resource.String())
+			if !wildcards && !named || wildcards && !covered {
+				continue
+			}
+			apart := func(s Selected) bool { return !overlap(s.Stream.Namespace, stream.Namespace) }
+			entries := config.EntriesOf(f.Config.Resources, configured.Name)
+			if chosen := slices.DeleteFunc(streamsOf(stream.Resource, entries), apart); len(chosen) > 0 {
+				return chosen
+			}
+		}
+	}
+	return nil
+}
+
+// pause is the shortest time between two questions what the server serves, whoever asks for one.
+const pause = time.Second
+
+// lacking is how many catalogs in a row, a second apart, lack a resource before its definition is looked for. A server
+// that is some seconds behind etcd still has to tell what its watches know.
+const lacking = 5
+
+// Setting is what a follower works with.
+type Setting struct {
+	Config  *config.Config
+	Current *Current
+	Catalog *source.Catalog // what the server served when it was asked last
+	Store   *checkpoint.Store
+	Logger  *slog.Logger
+}
+
+// Follower keeps the streams what the configuration chooses of what the server serves. One goroutine uses it, but for
+// nudge.
+type Follower struct {
+	Setting
+	Telemetry *telemetry.Telemetry
+	Build     func(Selected) (pipeline.Source, *source.SharedInformer, error)
+	following []*followed   // in the order in which they came
+	nudged    chan struct{} // buffered 1: something may have come or gone
+	warned    map[string]bool
+	chosen    *Choice // of the catalog
+	over      []change.Stream
+	stale     bool // what sinks and operators see is not what is followed
+	gaveBack  bool // what the start needed
+
+	defined   *source.Catalog // the one whose definitions are known
+	undefined error           // why they are not
+}
+
+// followed is one stream of the lines.
+type followed struct {
+	Selected
+	informer   *source.SharedInformer
+	generation int64 // of its custom resource's definition; 0 is none that is known
+	missed     int   // catalogs in a row that told of its group and not of it
+	ended      bool  // its definition is gone, and the session sees to the rest
+}
+
+// NewFollower makes a follower of what is streamed now.
+func NewFollower(s Setting) *Follower {
+	return &Follower{Setting: s, nudged: make(chan struct{}, 1), warned: map[string]bool{}}
+}
+
+// Nudge makes the follower ask soon. It returns at once, and may be called from any goroutine.
+func (f *Follower) Nudge() {
+	select {
+	case f.nudged <- struct{}{}:
+	default:
+	}
+}
+
+// Start makes the sources that are there from the start: those that are served, and the unserved, which wait until it
+// is certain what became of their resources. From here on it tells the telemetry.
+func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
+	f.Telemetry = t
+	var sources []pipeline.Source
+	for _, s := range f.Current.Streams() {
+		made, informer, err := f.Build(s)
+		if err != nil {
+			return nil, err
+		}
+		if resource := s.Stream.Resource; f.Catalog.Serves(resource) {
+			informer.Serve(resource.Version)
+		} else {
+			f.Telemetry.Waiting(s.Stream, notServed(f.Catalog, resource))
+		}
+		known, err := f.recall(&followed{Selected: s, informer: informer})
+		if err != nil {
+			return nil, err
+		}
+		f.following = append(f.following, known)
+		sources = append(sources, made)
+	}
+	f.warnWaiting(f.Current.Chosen.Load())
+	return sources, f.know(f.following)
+}
+
+// warnWaiting says once which configured resources are not there. Those that the state knows have a stream that waits.
+func (f *Follower) warnWaiting(chosen *Choice) {
+	for _, left := range chosen.Waiting() {
+		streamed := slices.ContainsFunc(f.following, func(s *followed) bool { return slices.Contains(s.Names, left.Name) })
+		if streamed || f.warned[left.Name] {
+			continue
+		}
+		f.warned[left.Name] = true
+		f.Logger.Warn("resource waits; its stream begins as soon as it is served", "resource", left.Name, "reason", left.Reason)
+	}
+}
+
+// know notes in the state what the streams are of.
+func (f *Follower) know(all []*followed) error {
+	var streams []change.Stream
+	for _, s := range all {
+		streams = append(streams, s.Stream)
+	}
+	return f.Store.KnowStreams(streams)
+}
+
+func notServed(catalog *source.Catalog, resource change.Resource) string {
+	if !catalog.Tells(resource.Group) {
+		return "the API server cannot tell whether it serves " + resource.String()
+	}
+	return "the API server does not serve " + resource.String()
+}
+
+// RunWith is run for a pipeline that the telemetry looks into.
+func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeline.StreamSet) error {
+	return func(ctx context.Context, set *pipeline.StreamSet) error {
+		t.Follow(set.Views)
+		var watch sync.WaitGroup
+		defer watch.Wait()
+		watch.Go(func() { watchStory(ctx, t) })
+		return f.run(ctx, set)
+	}
+}
+
+// watchStory looks until ctx ends for what the log is to be told without a new event: sinks that hold streams up, and
+// gaps.
+func watchStory(ctx context.Context, t *telemetry.Telemetry) {
+	for sleep(ctx, pause, nil) {
+		t.CheckHistory()
+		t.CheckGaps()
+	}
+	t.TellAll()
+}
+
+// run asks what is served until ctx ends.
+func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
+	f.tell(f.Catalog)
+	f.define(ctx)
+	next := pause
+	for {
+		if !sleep(ctx, pause, nil) || !sleep(ctx, next-pause, f.nudged) {
+			return nil
+		}
+		next = f.look(ctx, set)
+		f.giveBack()
+	}
+}
+
+// giveBack returns memory to the system, once, when all streams are watching. The lists before that need more than
+// watches do, and the collector would keep it: it gives back only what is above its next goal, and quiet streams do not
+// reach one.
+func (f *Follower) giveBack() {
+	if !f.gaveBack && f.Telemetry.Settled() {
+		f.gaveBack = true
+		debug.FreeOSMemory()
+	}
+}
+
+// sleep is over after the time, or when somebody calls; it says whether ctx lives.
+func sleep(ctx context.Context, d time.Duration, called <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-called:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// look asks once, and returns when to ask again. What the server does not tell stays as it is.
+func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Duration {
+	interval := time.Duration(f.Config.Discovery.Interval)
+	catalog, err := f.Current.discovery.Read(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			f.Telemetry.Discovered(nil, err)
+		}
+		return interval
+	}
+	f.clear(set)
+	f.choose(catalog)
+	f.admit(f.see(f.chosen.Streams), set)
+	f.define(ctx)
+	f.tell(catalog)
+	if f.doubt(ctx) {
+		return min(pause, interval)
+	}
+	return interval
+}
+
+// choose chooses of the catalog, which is the same one while nothing has changed.
+func (f *Follower) choose(catalog *source.Catalog) {
+	if f.chosen != nil && f.Catalog == catalog {
+		return
+	}
+	f.Catalog, f.stale = catalog, true
+	var errs []error
+	f.chosen, errs = Choose(catalog, f.Config.Resources)
+	f.warn(errs)
+	f.warnWaiting(f.chosen)
+}
+
+// warn says once what is wrong with an entry of the configuration now that other resources are served. A name that
+// stands for nothing is on /statusz.
+func (f *Follower) warn(errs []error) {
+	for _, err := range errs {
+		var unknown *source.UnknownResourceError
+		if err == nil || errors.As(err, &unknown) || f.warned[err.Error()] {
+			continue
+		}
+		f.warned[err.Error()] = true
+		f.Logger.Warn("not streamed", "error", err)
+	}
+}
+
+// clear drops the streams that are over. What the state has of them goes when each sink knows.
+func (f *Follower) clear(set *pipeline.StreamSet) {
+	before := len(f.following)
+	f.following = slices.DeleteFunc(f.following, func(s *followed) bool {
+		over := s.ended && !set.Holds(s.Stream.String())
+		if over {
+			f.over = append(f.over, s.Stream)
+		}
+		return over
+	})
+	f.stale = f.stale || len(f.following) != before
+	f.over = slices.DeleteFunc(f.over, func(stream change.Stream) bool {
+		if set.Holds(stream.String()) { // it is back
+			return true
+		}
+		gone, err := f.Store.ForgetStream(&stream)
+		return gone || err != nil // who uses the state next says why
+	})
+}
+
+// byName are the streams that are followed.
+func (f *Follower) byName() map[string]*followed {
+	known := make(map[string]*followed, len(f.following))
+	for _, s := range f.following {
+		known[s.Stream.String()] = s
+	}
+	return known
+}
+
+// arrival is a stream on its way into the lines.
+type arrival struct {
+	*followed
+	source pipeline.Source
+}
+
+// see goes on with the streams that are followed, in the version that is preferred now, and makes those that are not.
+func (f *Follower) see(served []Selected) (arrived []arrival) {
+	known := f.byName()
+	for _, s := range served {
+		before := known[s.Stream.String()]
+		switch {
+		case before == nil:
+			a, err := f.make(s)
+			if err != nil {
+				f.notAdded(&s, err)
+				continue
+			}
+			arrived = append(arrived, a)
+		case !before.ended:
+			before.informer.Serve(s.Stream.Resource.Version)
+		}
+	}
+	return arrived
+}
+
+func (f *Follower) make(s Selected) (arrival, error) {
+	made, informer, err := f.Build(s)
+	if err != nil {
+		return arrival{}, err
+	}
+	informer.Serve(s.Stream.Resource.Version)
+	run := made.Run
+	made.Run = func(ctx context.Context, sinks []*listener.Intake) (over bool) {
+		f.Telemetry.Joined(s.Stream)
+		return run(ctx, sinks)
+	}
+	known, err := f.recall(&followed{Selected: s, informer: informer})
+	return arrival{known, made}, err
+}
+
+func (f *Follower) notAdded(s *Selected, err error) {
+	f.Logger.Warn("stream not added; retrying", "resource", s.Stream.String(), "error", err)
+}
+
+// admit publishes all that have arrived at once, since sinks are asked whether they want them, and lets each join.
+func (f *Follower) admit(arrived []arrival, set *pipeline.StreamSet) {
+	for _, a := range arrived {
+		f.following, f.stale = append(f.following, a.followed), true
+	}
+	if len(arrived) > 0 {
+		if err := f.know(f.following); err != nil {
+			f.Logger.Warn("what the streams are of is not saved; retrying", "error", err)
+		}
+	}
+	f.publish()
+	refused := map[*followed]bool{}
+	for _, a := range arrived {
+		if err := set.Join(a.source); err != nil {
+			f.notAdded(&a.Selected, err)
+			refused[a.followed], f.stale = true, true
+		}
+	}
+	f.following = slices.DeleteFunc(f.following, func(s *followed) bool { return refused[s] })
+	f.publish()
+}
+
+// publish makes the streams those that sinks and operators see, where they are others than before.
+func (f *Follower) publish() {
+	if !f.stale {
+		return
+	}
+	now := &Choice{Left: f.chosen.Left}
+	for _, s := range f.following {
+		now.Streams = append(now.Streams, s.Selected)
+	}
+	f.Current.Chosen.Store(now)
+	f.stale = false
+}
+
+// define notes which of the streams are of custom resources, when other resources are served than before.
+func (f *Follower) define(ctx context.Context) {
+	if f.defined == f.Catalog {
+		return
+	}
+	found, err := f.definitions(ctx)
+	if f.undefined = err; err != nil {
+		return
+	}
+	for _, s := range f.following {
+		generation, custom := found.Generation(s.Stream.Resource)
+		if !custom || generation == s.generation {
+			continue
+		}
+		if err := f.Store.Define(s.Stream.String(), generation); err != nil {
+			f.undefined = err
+			return
+		}
+		s.generation = generation
+		s.informer.Define(generation)
+	}
+	f.defined = f.Catalog
+}
+
+// definitions reads them, where any stream may be of a custom resource.
+func (f *Follower) definitions(ctx context.Context) (*source.Definitions, error) {
+	for _, s := range f.following {
+		if source.IsCustom(s.Stream.Resource.String()) {
+			return f.Current.discovery.Definitions(ctx)
+		}
+	}
+	return new(source.Definitions), nil
+}
+
+// recall has the session know what the state knows of the definition.
+func (f *Follower) recall(s *followed) (*followed, error) {
+	generation, _, err := f.Store.Defined(s.Stream.String())
+	if s.generation = generation; err == nil && generation != 0 {
+		s.informer.Define(generation)
+	}
+	return s, err
+}
+
+// doubt looks at the streams whose resource the catalogs lack. It ends those whose definition was deleted. All others
+// keep their objects and their position, and are tried again: a server may be of another version than its neighbour, or
+// an aggregated one that is down. It says whether there are some that have to be looked at again soon.
+func (f *Follower) doubt(ctx context.Context) (soon bool) {
+	var doubtful []*followed
+	for _, s := range f.following {
+		switch resource := s.Stream.Resource; {
+		case s.ended || f.Catalog.Serves(resource) || !f.Catalog.Tells(resource.Group):
+			s.missed = 0
+		case s.missed+1 < lacking:
+			s.missed++
+			soon = true
+		case s.generation != 0:
+			doubtful = append(doubtful, s)
+		case source.IsCustom(resource.String()) && f.undefined != nil:
+			f.warnUndefined(s, f.undefined)
+		}
+	}
+	if len(doubtful) == 0 {
+		return soon
+	}
+	found, err := f.Current.discovery.Definitions(ctx)
+	for _, s := range doubtful {
+		if err != nil {
+			f.warnUndefined(s, err)
+			continue
+		}
+		if _, defined := found.Generation(s.Stream.Resource); !defined {
+			s.ended = true
+			s.informer.End(found.Version)
+		}
+	}
+	return soon
+}
+
+// warnUndefined says once of a stream that nobody can tell what became of its resource.
+func (f *Follower) warnUndefined(s *followed, err error) {
+	name := s.Stream.String()
+	if f.warned["definition of "+name] {
+		return
+	}
+	f.warned["definition of "+name] = true
+	f.Logger.Warn("resource is not served, and nobody can tell whether its definition was deleted; its objects are kept until somebody can: allow the exporter to list customresourcedefinitions.apiextensions.k8s.io",
+		"resource", name, "error", err)
+}
+
+// tell shows what is left out and why, and what the server could not tell.
+func (f *Follower) tell(catalog *source.Catalog) {
+	left := map[string]string{}
+	for _, l := range f.Current.Chosen.Load().Left {
+		left[l.Name] = l.Reason
+	}
+	f.Telemetry.Discovered(left, catalog.Incomplete())
+}

@@ -1,0 +1,175 @@
+package encode
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+func topic(t *testing.T, text, cluster string) *Topic {
+	t.Helper()
+	topic, err := NewTopic(text, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topic
+}
+
+func TestTopicsHaveKubectlsNames(t *testing.T) {
+	web := change.Key{Namespace: "shop", Name: "web"}
+	for _, c := range []struct{ template, cluster, want string }{
+		{"k8s.{cluster}.{resource}", "prod-eu1", "k8s.prod-eu1.deployments.apps"},
+		{"k8s.{cluster}.{resource}", "arn:aws:eks/one", "k8s.arn_aws_eks_one.deployments.apps"},
+		{"{namespace}-{kind}.{version}_{group}", "c", "shop-Deployment.v1_apps"},
+		{"all", "c", "all"},
+	} {
+		if got := topic(t, c.template, c.cluster).Of(&change.Record{Stream: deployments(), Key: web}); got != c.want {
+			t.Errorf("topic of %s is %q, want %q", c.template, got, c.want)
+		}
+	}
+}
+
+func TestFixedTopicsAreKnownBeforeTheFirstRecord(t *testing.T) {
+	shop := *deployments()
+	shop.Namespace = "shop"
+	for _, c := range []struct {
+		template string
+		stream   *change.Stream
+		want     string
+		fixed    bool
+	}{
+		{"k.{resource}", deployments(), "k.deployments.apps", true},
+		{"k.{namespace}", deployments(), "", false},
+		{"k.{namespace}", &shop, "k.shop", true},
+		{"k.{namespace}", clusterRoles(), "k.-", true},
+		{"k.{name}", &shop, "", false},
+	} {
+		if got, fixed := topic(t, c.template, "c").Fixed(c.stream); got != c.want || fixed != c.fixed {
+			t.Errorf("topic of %s for %s is %q, %t, want %q, %t", c.template, c.stream, got, fixed, c.want, c.fixed)
+		}
+	}
+}
+
+// TestPatternsMatchTheTopicsOfRecords, and not those of other streams.
+func TestPatternsMatchTheTopicsOfRecords(t *testing.T) {
+	for template, want := range map[string]string{
+		"k.{cluster}.{resource}.{label:team}": `k\.c\.deployments\.apps\.[-._a-zA-Z0-9]+`,
+		"k.{namespace}-{kind}":                `k\.[-._a-zA-Z0-9]+-Deployment`,
+		"k.{group}.{version}":                 `k\.apps\.v1`,
+	} {
+		made := topic(t, template, "c")
+		if got := made.Pattern(deployments()); got != want {
+			t.Errorf("the pattern of %s is %s, want %s", template, got, want)
+		}
+		for _, rec := range records() {
+			matches := regexp.MustCompile("^(" + want + ")$").MatchString(made.Of(rec))
+			if of := rec.Stream.Resource.Name == "deployments"; matches != of {
+				t.Errorf("%s matches the topic %s of %s: %t", template, made.Of(rec), rec.Stream, matches)
+			}
+		}
+	}
+}
+
+func TestBadTopicsAreNamed(t *testing.T) {
+	for template, want := range map[string]string{
+		"k8s.{nam}": `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name and label:KEY`,
+		"k 8s":      `parse topic template "k 8s": "k 8s" holds what no topic can: use letters, digits, '.', '_' and '-'`,
+		"a}":        `parse topic template "a}": "a}" holds what no topic can: use letters, digits, '.', '_' and '-'`,
+		"":          `parse topic template "": a topic cannot be "": add a literal part`,
+		"..":        `parse topic template "..": a topic cannot be "..": add a literal part`,
+		"{cluster}": `parse topic template "{cluster}": it makes topics of more than 249 characters: shorten it`,
+	} {
+		if _, err := NewTopic(template, strings.Repeat("c", 250)); err == nil || err.Error() != want {
+			t.Errorf("template %q: error %v, want %s", template, err, want)
+		}
+	}
+}
+
+func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
+	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Destination: topic(t, "k.{resource}", "c"), Transport: Kafka, Tombstones: true})
+	for name, want := range map[string]string{
+		"updated": "shop/web", "deleted": "shop/web", "replaced": "shop/web", "gone": "shop/web",
+		"odd":   "system:\"té\" \\a\n",
+		"begin": "/snapshot.begin", "end": "/snapshot.end", "gap": "/gap",
+	} {
+		for _, msg := range encoded(encoder, nil, records()[name]) {
+			if string(msg.Key) != want || msg.Destination == "" {
+				t.Errorf("%s: key is %q in %q, want %q", name, msg.Key, msg.Destination, want)
+			}
+		}
+	}
+	shop := *records()["gap"].Stream
+	shop.Namespace = "shop"
+	if got := string(appendKey(nil, &change.Record{Stream: &shop, Op: change.Gap})); got != "shop//gap" {
+		t.Errorf("key of a namespace's gap is %q", got)
+	}
+}
+
+// TestI4TheGapOfAnObjectTakesNoKeyAway: in a compacted topic the object's last state stays, and without a value the gap
+// would even be its tombstone. It is in the object's partition all the same.
+func TestI4TheGapOfAnObjectTakesNoKeyAway(t *testing.T) {
+	key, err := NewKey("{resource}:{namespace}/{name}", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := schemasStub{Schema{Key: 7, Value: 8, Type: &typed.Type{}}}
+	gap, row := "/gap/deployments.apps/shop/web", `{"namespace":null,"name":"/gap/deployments.apps/shop/web"}`
+	for name, test := range map[string]struct {
+		options Options
+		key     string
+	}{
+		"cloudevents": {Options{}, gap},
+		"object":      {Options{Format: FormatObject}, gap},
+		"template":    {Options{Key: key}, gap},
+		"debezium":    {Options{Format: FormatDebezium}, row},
+		"avro":        {Options{Format: FormatDebezium, Schemas: schemas}, "\x00\x00\x00\x00\x07\x00\x3c" + gap},
+	} {
+		test.options.Transport, test.options.ClusterUID, test.options.Cluster = Kafka, clusterUID, "c"
+		encoder := NewEncoder(test.options)
+		object := sink.Message{}
+		if name != "avro" { // its value needs a schema that is true
+			object = encoded(encoder, nil, records()["updated"])[0]
+		}
+		note := encoded(encoder, nil, records()["policy"])[0]
+		if string(note.Key) != test.key || object.Key != nil && string(note.Partition) != string(object.Key) || note.Partition == nil || object.Partition != nil {
+			t.Errorf("%s: the gap has key %q in the partition of %q, that of the object is %q", name, note.Key, note.Partition, object.Key)
+		}
+	}
+}
+
+// TestADeleteWithoutItsLastStateGoesWhereTheObjectWent, and says what it lacks.
+func TestADeleteWithoutItsLastStateGoesWhereTheObjectWent(t *testing.T) {
+	for _, format := range []string{FormatCloudEvents, FormatCloudEventsBinary, FormatDebezium, FormatObject} {
+		encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Transport: Kafka, Format: format, Destination: topic(t, "k.{label:team}", "c")})
+		whole := *records()["deleted"]
+		whole.Object, whole.Before = []byte(`{"metadata":{"labels":{"team":"red"}},"data":"large"}`), []byte(`{"data":"large"}`)
+		bare := whole
+		bare.Remarks = &change.Remarks{BeforeOmitted: true}
+		got := encoded(encoder, nil, &bare)[0]
+		if got.Destination != "k.red" || strings.Contains(string(got.Value), "large") || !slices.Contains(got.Headers, sink.Header{Name: sink.HeaderBeforeOmitted, Value: "true"}) {
+			t.Errorf("%s: in %s is %s with %v", format, got.Destination, got.Value, got.Headers)
+		}
+	}
+}
+
+type schemasStub struct{ schema Schema }
+
+func (s schemasStub) Of(*change.Resource) *Schema { return &s.schema }
+
+func TestTombstoneFollowsItsDelete(t *testing.T) {
+	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Transport: Kafka, Tombstones: true})
+	for _, name := range []string{"deleted", "gone"} {
+		got := encoded(encoder, nil, records()[name])
+		if len(got) != 2 || got[0].Value == nil || got[1].Value != nil || got[1].ID != got[0].ID || string(got[1].Key) != string(got[0].Key) {
+			t.Errorf("%s: messages are %+v, want the delete and a tombstone with its id and key", name, got)
+		}
+	}
+	if got := encoded(encoder, nil, records()["updated"]); len(got) != 1 {
+		t.Errorf("an update became %d messages", len(got))
+	}
+}

@@ -1,0 +1,464 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sr"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/format/typed"
+)
+
+// Plan is what a run would do about the schemas of a resource.
+type Plan struct {
+	Key     uint32 // the id of the keys' schema; 0 is that there is none yet, or is to be none
+	Subject string
+	Version int // the newest registered one; 0 is none
+	// Differences are those of the API server's type from the registered one.
+	Differences []typed.Difference
+	Adds        bool // a version is to be registered
+}
+
+// Plan asks what a run would do, and changes nothing. A refused *Error says that the registry would refuse it.
+func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, error) {
+	of, _, err := s.Types.Of(ctx, *resource, "")
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.keyOf(ctx, resource)
+	if err == nil && key.subject != "" && key.id == 0 {
+		err = s.Client.Compatible(ctx, key.subject, key.schema)
+	}
+	if err != nil {
+		return nil, err
+	}
+	newer := encode.ValueType(s.Format, resource, of)
+	_, subject := s.Subjects(resource)
+	latest, err := s.Client.Latest(ctx, subject)
+	if err != nil {
+		return nil, err
+	}
+	if latest == nil {
+		if !s.Register {
+			return nil, &Error{Doing: "read subject " + subject, Err: errUnregistered, Refused: true}
+		}
+		return &Plan{Key: key.id, Subject: subject, Adds: true}, nil
+	}
+	older, err := parse(subject, latest.Schema)
+	if err != nil {
+		return nil, err
+	}
+	text := typed.Merge(older, newer).Avro()
+	plan := &Plan{
+		Key: key.id, Subject: subject, Version: latest.Number, Differences: typed.Diff(older, newer),
+		Adds: s.Register && !bytes.Equal(older.Avro(), text),
+	}
+	if plan.Adds {
+		err = s.Client.Compatible(ctx, subject, text)
+	}
+	return plan, err
+}
+
+// errIncompatible says that a registry would refuse a version.
+var errIncompatible = errors.New("a new version would be incompatible by the registry's rules: choose another subject or " +
+	"topic, or lower the subject's compatibility")
+
+// Compatible returns a refused *Error where the registry would not take the schema as a version of the subject. A
+// registry that does not check says nothing.
+func (c *Client) Compatible(ctx context.Context, subject string, schema []byte) error {
+	doing := "look whether a new version of subject " + subject + " is compatible"
+	said, err := c.sr.CheckCompatibility(sr.WithParams(ctx, sr.Verbose), subject, -1, sent(schema))
+	switch {
+	case isUnknown(err):
+		return nil
+	case err != nil:
+		return explain(doing, err)
+	case !said.Is && len(said.Messages) > 0:
+		return &Error{Doing: doing, Err: fmt.Errorf("%.500s: %w", strings.Join(said.Messages, "; "), errIncompatible), Refused: true}
+	case !said.Is:
+		return &Error{Doing: doing, Err: errIncompatible, Refused: true}
+	}
+	return nil
+}
+
+// state is how far a resource's schema is. Only the goroutine of Run has it.
+type state struct {
+	due       time.Time // when it is to be looked at
+	wait      time.Duration
+	stamp     string // of the API server's type
+	key       registration
+	value     registration
+	confirmed time.Time
+	behind    error // why a newer version is not used
+	told      string
+}
+
+// registration is a schema in a subject.
+type registration struct {
+	subject string
+	id      uint32
+	schema  []byte
+}
+
+// see brings the entry up to date: its ids are confirmed, and its type is the server's. An error leaves the schema that
+// there is: it has a place for everything.
+func (s *Schemas) see(ctx context.Context, name string, e *entry) error {
+	resource, schema := s.at(e)
+	if schema != nil && time.Since(e.confirmed) >= confirmEvery {
+		same, err := s.confirm(ctx, e)
+		if err != nil {
+			return err
+		}
+		if !same {
+			s.put(e, nil)
+			s.Observer.SchemaReplaced(name, e.value.subject, e.value.id, e.confirmed)
+			e.state, schema = state{}, nil
+		}
+	}
+	of, stamp, err := s.Types.Of(ctx, resource, e.stamp)
+	if err != nil && schema != nil {
+		return nil // with what is known
+	}
+	if err == nil && stamp == e.stamp && schema != nil {
+		return nil
+	}
+	made, madeErr := s.compose(ctx, e, &resource, of, err)
+	if madeErr != nil {
+		return madeErr
+	}
+	if err == nil {
+		e.stamp = stamp
+	}
+	e.behind, e.confirmed = nil, time.Now()
+	s.put(e, made)
+	return nil
+}
+
+// confirm asks the registry whether it still has the very schemas under their ids.
+func (s *Schemas) confirm(ctx context.Context, e *entry) (same bool, err error) {
+	for _, r := range []registration{e.key, e.value} {
+		if r.subject == "" {
+			continue
+		}
+		id, found, err := s.Client.Find(ctx, r.subject, r.schema)
+		if err != nil {
+			return false, err
+		}
+		if !found || id != r.id {
+			return false, nil
+		}
+	}
+	e.confirmed = time.Now()
+	return true, nil
+}
+
+// compose finds or registers the schemas of the resource. The server's type is of, unless typeErr says why it is not
+// told: then what is registered has to do.
+func (s *Schemas) compose(
+	ctx context.Context, e *entry, resource *change.Resource, of *typed.Type, typeErr error,
+) (*encode.Schema, error) {
+	_, valueSubject := s.Subjects(resource)
+	key, err := s.keyOf(ctx, resource)
+	if err == nil && key.subject != "" && key.id == 0 {
+		key, err = s.add(ctx, key.subject, key.schema, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	present, older, err := s.registered(ctx, valueSubject)
+	if err != nil {
+		return nil, err
+	}
+	if older == nil && typeErr != nil {
+		return nil, typeErr
+	}
+	value, valueType := present, older
+	if typeErr == nil {
+		merged := typed.Merge(older, encode.ValueType(s.Format, resource, of))
+		if value, err = s.newest(ctx, present, older, merged); err != nil {
+			return nil, err
+		}
+		if valueType = merged; !s.Register {
+			valueType = older
+		}
+	}
+	e.key, e.value = key, value
+	return &encode.Schema{Key: key.id, Value: value.id, Type: valueType}, nil
+}
+
+// errOther says whose the newest version of a subject is not.
+var errOther = errors.New("its newest version is not the exporter's: choose another kafka.registry.subject, another topic, or delete the subject")
+
+// registered is the newest version of the subject. Its type is nil where there is none.
+func (s *Schemas) registered(ctx context.Context, subject string) (registration, *typed.Type, error) {
+	latest, err := s.Client.Latest(ctx, subject)
+	if err != nil || latest == nil {
+		return registration{subject: subject}, nil, err
+	}
+	of, err := parse(subject, latest.Schema)
+	if err != nil {
+		return registration{}, nil, err
+	}
+	return registration{subject, latest.ID, latest.Schema}, of, nil
+}
+
+// parse is the type of a registered schema, if that is the exporter's.
+func parse(subject string, schema []byte) (*typed.Type, error) {
+	of, err := typed.ParseAvro(schema)
+	if err != nil {
+		return nil, &Error{Doing: "read subject " + subject, Err: fmt.Errorf("%w (%w)", errOther, err), Refused: true}
+	}
+	return of, nil
+}
+
+// errUnregistered says what to do where the exporter may not register.
+var errUnregistered = errors.New("it has no version: register what `exporter schema show` prints with --sink, or set register: true")
+
+// newest is the registration of the merged type, which has the columns of the older one, if that is registered.
+func (s *Schemas) newest(ctx context.Context, present registration, older, merged *typed.Type) (registration, error) {
+	text := merged.Avro()
+	switch {
+	case older != nil && (!s.Register || bytes.Equal(older.Avro(), text)):
+		return present, nil
+	case !s.Register:
+		return present, &Error{Doing: "read subject " + present.subject, Err: errUnregistered, Refused: true}
+	}
+	return s.add(ctx, present.subject, text, older == nil)
+}
+
+// add registers a version.
+func (s *Schemas) add(ctx context.Context, subject string, text []byte, first bool) (registration, error) {
+	id, err := s.Client.Register(ctx, subject, text)
+	if err == nil && first && s.Compatibility != "" {
+		err = s.Client.SetCompatibility(ctx, subject, s.Compatibility)
+	}
+	return registration{subject, id, text}, err
+}
+
+// keyOf is the schema of the resource's keys, which never changes. Its id is 0 where it is to be registered, and its
+// subject "" where keys have none.
+func (s *Schemas) keyOf(ctx context.Context, resource *change.Resource) (key registration, err error) {
+	if key.subject, _ = s.Subjects(resource); key.subject == "" {
+		return key, nil
+	}
+	key.schema = encode.KeySchema(resource)
+	found := false
+	key.id, found, err = s.Client.Find(ctx, key.subject, key.schema)
+	if err == nil && !found && !s.Register {
+		err = &Error{Doing: "read subject " + key.subject, Err: errUnregistered, Refused: true}
+	}
+	return key, err
+}
+
+// note says when the entry is to be looked at again, and tells what came of it.
+func (s *Schemas) note(ctx context.Context, name string, e *entry, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	_, schema := s.at(e)
+	switch {
+	case err == nil:
+		e.wait = 0
+		e.due = time.Now().Add(min(s.Interval, confirmEvery))
+	case isRefused(err):
+		e.due = time.Now().Add(seldomRetry)
+	default:
+		e.wait = min(max(2*e.wait, firstRetry), lastRetry)
+		e.due = time.Now().Add(e.wait)
+	}
+	if schema == nil {
+		s.Observer.SchemaWaits(name, err, isRefused(err))
+		return
+	}
+	s.Observer.SchemaKnown(name, e.value.subject, schema.Value, err)
+}
+
+// Types tell of the API server's types.
+type Types interface {
+	// Of is the type of the resource's objects after the rules, nil where the server describes none. The stamp is
+	// another one where the type may be another one; with the stamp of before, the type is not made. An error says that
+	// the server does not tell now.
+	Of(ctx context.Context, resource change.Resource, before string) (of *typed.Type, stamp string, err error)
+}
+
+// Options are what schemas are made of, and where they are registered.
+type Options struct {
+	Client *Client
+	Types  Types
+	Format string // of the values, one of package encode
+	// Subjects are those of the resource's keys and values; "" for keys is that they have no schema.
+	Subjects      func(resource *change.Resource) (key, value string)
+	Register      bool   // versions that the registry does not have
+	Compatibility string // that a new subject gets; "" leaves it to the registry
+	// Interval is between two looks at a type.
+	Interval time.Duration
+	Observer Observer
+}
+
+// Observer is told what becomes of schemas. It returns at once and calls nothing back.
+type Observer interface {
+	// SchemaKnown is told with which schema the resource's records are written, and of what stands against a newer
+	// version: nil is nothing.
+	SchemaKnown(resource, subject string, id uint32, behind error)
+	// SchemaWaits is told that the resource's records wait, and why. For good says that only a person can mend it.
+	SchemaWaits(resource string, why error, forGood bool)
+	// SchemaReplaced is told that the registry does not have the id any more that was confirmed last then.
+	SchemaReplaced(resource, subject string, id uint32, confirmed time.Time)
+	// SchemaForgotten is told that nothing asks for the resource's schema.
+	SchemaForgotten(resource string)
+}
+
+// How often is looked, and how long is waited.
+const (
+	confirmEvery = 30 * time.Second // that the registry has an id
+	firstRetry   = time.Second
+	lastRetry    = 15 * time.Second
+	seldomRetry  = time.Minute      // what only a person can mend
+	forgetAfter  = 10 * time.Minute // a schema that nothing asks for
+)
+
+// Schemas are those of the resources of one sink. They may be asked from any goroutine, and answer at once; Run sees to
+// them.
+type Schemas struct {
+	Options
+	asked chan struct{} // buffered 1: there is a new one
+
+	mu      sync.Mutex // guards the following
+	known   map[string]*entry
+	changed chan struct{} // closed and made anew when an answer is another one
+}
+
+// entry is what is known of a resource. Only Run's goroutine changes what the lock does not guard.
+type entry struct {
+	resource change.Resource // as it was asked for last; guarded
+	schema   *encode.Schema  // nil: not known; guarded
+	used     time.Time       // guarded
+	state
+}
+
+// NewSchemas knows none yet.
+func NewSchemas(o Options) *Schemas {
+	return &Schemas{Options: o, asked: make(chan struct{}, 1), known: map[string]*entry{}, changed: make(chan struct{})}
+}
+
+// Of is the present schema of the resource, nil where it is not known: then Run is on its way to it.
+func (s *Schemas) Of(resource *change.Resource) *encode.Schema {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.entry(resource).schema
+}
+
+// Admits says whether records of the stream can be encoded.
+func (s *Schemas) Admits(stream *change.Stream) bool { return s.Of(&stream.Resource) != nil }
+
+// Changed is closed when an answer may be another one than before it was asked for.
+func (s *Schemas) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// entry is the resource's. The caller holds mu.
+func (s *Schemas) entry(resource *change.Resource) *entry {
+	name := resource.String()
+	e := s.known[name]
+	if e == nil {
+		e = &entry{}
+		s.known[name] = e
+		signal(s.asked)
+	}
+	e.resource, e.used = *resource, time.Now()
+	return e
+}
+
+// signal makes whoever receives of the channel, which is buffered 1, look once more.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Run sees to the schemas that are asked for until ctx ends.
+func (s *Schemas) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-s.asked:
+		case <-ctx.Done():
+			return
+		}
+		timer.Reset(s.round(ctx))
+	}
+}
+
+// round sees to what is due, and returns when something is due again. Where the registry does not answer, the others
+// are not tried before that either: each would wait as long.
+func (s *Schemas) round(ctx context.Context) time.Duration {
+	next, away := confirmEvery, error(nil)
+	due, forgotten := s.due(time.Now())
+	for _, name := range forgotten {
+		s.Observer.SchemaForgotten(name)
+	}
+	for name, e := range due {
+		if ctx.Err() != nil {
+			return next
+		}
+		err := away
+		if err == nil {
+			err = s.see(ctx, name, e)
+		}
+		if isAway(err) {
+			away = err
+		}
+		s.note(ctx, name, e, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.known {
+		next = min(next, max(time.Until(e.due), 0))
+	}
+	return next
+}
+
+// due are the entries to look at. Those that nothing asks for are forgotten.
+func (s *Schemas) due(now time.Time) (due map[string]*entry, forgotten []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due = map[string]*entry{}
+	for name, e := range s.known {
+		switch {
+		case now.Sub(e.used) > forgetAfter:
+			delete(s.known, name)
+			forgotten = append(forgotten, name)
+		case !now.Before(e.due):
+			due[name] = e
+		}
+	}
+	return due, forgotten
+}
+
+// put makes the schema the resource's; nil is none.
+func (s *Schemas) put(e *entry, schema *encode.Schema) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.schema = schema
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// at is the resource of the entry, and its schema.
+func (s *Schemas) at(e *entry) (change.Resource, *encode.Schema) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return e.resource, e.schema
+}

@@ -1,0 +1,109 @@
+package typed_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/kubecdc/kubecdc/internal/format/typed"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
+	"github.com/kubecdc/kubecdc/test/objects"
+)
+
+// compiled is the type's JSON Schema, as a library reads it.
+func compiled(t testing.TB, of *typed.Type) *jsonschema.Schema {
+	t.Helper()
+	text, err := of.JSONSchema("things")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compile(t, text)
+}
+
+func compile(t testing.TB, text []byte) *jsonschema.Schema {
+	t.Helper()
+	read, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("urn:test", read); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("urn:test")
+	if err != nil {
+		t.Fatalf("%v: %.2000s", err, text)
+	}
+	return schema
+}
+
+func validate(t testing.TB, schema *jsonschema.Schema, object []byte) error {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(value)
+}
+
+// TestJSONSchemasAreTrueOfObjects of every built-in kind, as they are and as rules leave them, and not of others.
+func TestJSONSchemasAreTrueOfObjects(t *testing.T) {
+	all := documents(t)
+	kinds, err := objects.Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, object := range kinds {
+		of := typeOf(t, all, object)
+		if of == nil {
+			continue
+		}
+		if err := validate(t, compiled(t, of), object); err != nil {
+			t.Errorf("%s: %v", of.Name, err)
+		}
+		w := world{rand.New(rand.NewPCG(uint64(i), 10))}
+		rules := transform.Rules{Redact: []string{somePath(w), somePath(w)}, Drop: []string{somePath(w)}}
+		made, err := transform.New(rules, transform.Key{Secret: []byte("key")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shaped, err := made.Apply(nil, object, transform.Owner{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		narrowed, err := of.Narrow(rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(t, compiled(t, narrowed), shaped); err != nil {
+			t.Errorf("%s by %+v: %v", of.Name, rules, err)
+		}
+	}
+	pod := typeOf(t, all, []byte(`{"apiVersion":"v1","kind":"Pod"}`))
+	for _, wrong := range []string{`{"spec":{"hostNetwork":"yes"}}`, `{"spec":{"containers":[{"ports":[{"containerPort":"http"}]}]}}`, `{"metadata":[]}`, `[]`} {
+		if err := validate(t, compiled(t, pod), []byte(wrong)); err == nil || strings.Contains(err.Error(), "unmarshal") {
+			t.Errorf("%s is a Pod, %v", wrong, err)
+		}
+	}
+}
+
+// TestSchemasOfRandomCRDsCompile, and are ASCII: what shows them acts on no character.
+func TestSchemasOfRandomCRDsCompile(t *testing.T) {
+	for seed := range uint64(100) {
+		of := typeIn(t, world{rand.New(rand.NewPCG(seed, 22))}.document())
+		compiled(t, of)
+		described, err := of.JSONSchema("things ☃")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range [][]byte{described, of.Avro()} {
+			if !json.Valid(text) || bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+				t.Fatalf("%s", text)
+			}
+		}
+	}
+}
