@@ -36,6 +36,7 @@ func TestSnippetsAreWhatTheyLookLike(t *testing.T) {
 				problem = wrongPython(t, b.text)
 			case b.is("sql"):
 				problem = otherSQL(t, b.text)
+			case b.is("mermaid"): // a picture, which the reader draws
 			case b.is("sh", "console", ""):
 			default:
 				problem = "nobody knows what a block of " + b.language + " is"
