@@ -10,9 +10,8 @@ import (
 )
 
 // TestFilesHaveFloors: a file is above those that declare what it uses, so no files of a package are in a circle. A
-// method is declared where it stands. One circle is older than the rule.
+// method is declared where it stands.
 func TestFilesHaveFloors(t *testing.T) {
-	tolerated := map[string]int{"internal/sink/nats/conn": 4} // uses of a file by a file of the same circle
 	for _, pkg := range loaded(t) {
 		uses, name := usesOf(pkg), strings.TrimPrefix(pkg.PkgPath, module)
 		var circular []string
@@ -23,7 +22,7 @@ func TestFilesHaveFloors(t *testing.T) {
 				}
 			}
 		}
-		if len(circular) > tolerated[name] {
+		if len(circular) > 0 {
 			slices.Sort(circular)
 			t.Errorf("%s: files are in a circle: %s: move a declaration to the file that it belongs to", name, strings.Join(circular, ", "))
 		}

@@ -93,7 +93,7 @@ func TestCheckTriesOnce(t *testing.T) {
 	address := listener.Addr().String()
 	options := Options{URL: "nats://u:secret@" + address, Stream: testStream, Subjects: []string{"k8s.>"}}
 	silent := newSink(t, options)
-	silent.tuning.dial = 50 * time.Millisecond
+	silent.tuning.Dial = 50 * time.Millisecond
 	_, err = silent.Check(within(t))
 	wantError(t, err, "connect to nats://u:xxxxx@"+address+": no answer in time: check the URL, and that the server is up")
 	listener.Close()

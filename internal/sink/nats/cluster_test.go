@@ -155,7 +155,7 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 		URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3,
 		Retry: func(reason string, _ error) { retries[reason]++ },
 	})
-	publisher.tuning.reply = time.Second
+	publisher.tuning.Reply = time.Second
 	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 		t.Fatal(err)
 	}

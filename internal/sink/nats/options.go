@@ -182,11 +182,7 @@ func (o *Options) author(life string) string {
 
 // tuning is what tests turn down.
 type tuning struct {
-	reply   time.Duration // without any answer for so long, an attempt has failed
-	outage  time.Duration // how often Retry is told that there is still no connection
-	dial    time.Duration
-	flush   time.Duration // a socket that takes nothing for so long is dead
-	ping    time.Duration
+	conn.Timing
 	look    time.Duration // how often a stream is compared with what it held, while something is written
 	quiet   time.Duration // a stream that stays as it is for so long has taken all that was on its way
 	pending int           // messages that may wait for their acknowledgement
@@ -198,8 +194,10 @@ const mostUnderWay = 1024
 
 func defaultTuning() tuning {
 	return tuning{
-		reply: 5 * time.Second, outage: 5 * time.Second, dial: 5 * time.Second, flush: 10 * time.Second,
-		ping: 15 * time.Second, look: 10 * time.Second, quiet: time.Second, pending: mostUnderWay, bytes: 8 << 20,
+		Timing: conn.Timing{
+			Reply: 5 * time.Second, Outage: 5 * time.Second, Dial: 5 * time.Second, Flush: 10 * time.Second, Ping: 15 * time.Second,
+		},
+		look: 10 * time.Second, quiet: time.Second, pending: mostUnderWay, bytes: 8 << 20,
 	}
 }
 
@@ -214,7 +212,7 @@ func (o *Options) Connection(name string) *conn.Options {
 func (o *Options) connection(t *tuning) *conn.Options {
 	return &conn.Options{
 		URL: o.URL, Servers: o.servers(), Name: o.Name, Domain: o.Domain, Login: o.Login, Extra: o.Extra,
-		Timing:  conn.Timing{Reply: t.reply, Outage: t.outage, Dial: t.dial, Flush: t.flush, Ping: t.ping},
+		Timing:  t.Timing,
 		Replies: 4 * t.pending, // those of an attempt that was given up come, too
 	}
 }

@@ -24,7 +24,7 @@ func FuzzOutbox(f *testing.F) {
 	f.Add("k8s.large", "r", "id", "2", "b", "c", make([]byte, 256<<10), uint8(2))
 	s := startServer(f)
 	open := openSink(f, s.options())
-	open.conn.Outbox.Reset(open.conn)
+	open.conn.ResetOutbox()
 	if !open.conn.Outbox.Direct() {
 		f.Fatal("the outbox leaves everything to the library")
 	}
@@ -60,7 +60,7 @@ func FuzzOutbox(f *testing.F) {
 		if err := open.conn.Outbox.Post(&e.Message); err != nil || open.conn.NC.Flush() != nil {
 			t.Fatal(err)
 		}
-		open.conn.Outbox.Reset(open.conn)
+		open.conn.ResetOutbox()
 		want := next(t)
 		for range n%8 + 1 {
 			if err := open.conn.Outbox.Post(&e.Message); err != nil {
@@ -209,7 +209,7 @@ func TestOutboxAllocatesNothing(t *testing.T) {
 	var e envelope
 	e.fill(&open.stream, &batch[0], "reply")
 	most := testing.AllocsPerRun(10, func() {
-		open.conn.Outbox.Reset(open.conn)
+		open.conn.ResetOutbox()
 		for range 100 { // less than what is sent at once
 			if err := open.conn.Outbox.Post(&e.Message); err != nil {
 				t.Fatal(err)
@@ -233,8 +233,8 @@ func TestI3SocketThatTakesNothing(t *testing.T) {
 		network.set(false)
 	}
 	publisher := newSink(t, options)
-	publisher.tuning.flush, publisher.tuning.bytes = 500*time.Millisecond, 64<<20
-	publisher.tuning.reply = 20 * time.Second // a socket that goes on with the wrong bytes is silent for so long
+	publisher.tuning.Flush, publisher.tuning.bytes = 500*time.Millisecond, 64<<20
+	publisher.tuning.Reply = 20 * time.Second // a socket that goes on with the wrong bytes is silent for so long
 	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (p *publisher) attempt(ctx context.Context) error {
 func (p *publisher) send(ctx context.Context) error {
 	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
 	p.sent, p.bytes = p.acked, 0
-	p.conn.Outbox.Reset(p.conn)
+	p.conn.ResetOutbox()
 	if len(p.batch)-p.start > 1 && !p.single { // one message needs no batch
 		switch p.stream.mode {
 		case PublishFast:

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -29,16 +28,18 @@ type entry struct {
 // concurrency is how many reads are under way at once: each answer holds a whole message.
 const concurrency = 32
 
-// read returns the entries at n sequences. It asks the stream's leader: the replicas that answer direct gets may not
-// have yet what was acknowledged, and what they do not have would be written twice.
-func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
+// ask puts n queries to the stream's leader: the replicas that answer direct gets may not have yet what was
+// acknowledged, and what they do not have would be written twice.
+func (s *Sink) ask(ctx context.Context, n int, query func(i int) any) ([]entry, error) {
 	c := s.conn
 	generation, base := c.Generation(), c.Number+1
-	subject := c.API + "STREAM.MSG.GET." + s.name
 	for i := range n {
+		body, err := json.Marshal(query(i))
+		if err != nil {
+			return nil, err
+		}
 		_, reply := c.Ask()
-		request := strconv.AppendUint([]byte(`{"seq":`), first+uint64(i), 10)
-		if err := c.PublishRequest(subject, reply, append(request, '}')); err != nil {
+		if err := c.PublishRequest(c.API+"STREAM.MSG.GET."+s.name, reply, body); err != nil {
 			return nil, err
 		}
 	}
@@ -52,52 +53,64 @@ func (s *Sink) read(ctx context.Context, first uint64, n int) ([]entry, error) {
 		if !ok || number < base || number >= base+uint64(n) {
 			continue // the answer to an attempt that was given up
 		}
-		i := number - base
-		if entries[i], err = parseEntry(m); err != nil {
-			return nil, fmt.Errorf("read message %d of stream %s: %w", first+i, s.name, conn.Terse{Err: err})
+		if entries[number-base], err = parseEntry(m); err != nil {
+			return nil, fmt.Errorf("read stream %s: %w", s.name, conn.Terse{Err: err})
 		}
-		entries[i].seq = first + i // also if it is gone
 		missing--
 	}
 	return entries, nil
 }
 
-// between reads what is stored after one sequence up to another.
-func (s *Sink) between(ctx context.Context, place, last uint64) ([]entry, error) {
-	var entries []entry
-	total := int(last - place)
-	for len(entries) < total {
-		n := min(concurrency, total-len(entries))
-		more, err := s.read(ctx, place+uint64(len(entries))+1, n)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, more...)
+// get reads one message.
+func (s *Sink) get(ctx context.Context, query map[string]any) (entry, error) {
+	entries, err := s.ask(ctx, 1, func(int) any { return query })
+	if err != nil {
+		return entry{}, err
 	}
-	return entries, nil
+	return entries[0], nil
 }
 
-// get asks the stream's leader for one message.
-func (s *Sink) get(ctx context.Context, query map[string]any) (entry, error) {
-	body, err := json.Marshal(query)
-	if err != nil {
-		return entry{}, err
+// each reads what is stored after one sequence up to another.
+func (s *Sink) each(ctx context.Context, place, last uint64, do func(*entry) error) error {
+	for place < last {
+		entries, err := s.ask(ctx, int(min(concurrency, last-place)), func(i int) any {
+			return map[string]uint64{"seq": place + 1 + uint64(i)}
+		})
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			place++
+			entries[i].seq = place // also if it is gone
+			if err := do(&entries[i]); err != nil {
+				return err
+			}
+		}
 	}
-	m, err := s.conn.Exchange(ctx, "STREAM.MSG.GET."+s.name, body)
-	if err != nil {
-		return entry{}, err
-	}
-	return parseEntry(m)
+	return nil
+}
+
+// between is what is stored after one sequence up to another.
+func (s *Sink) between(ctx context.Context, place, last uint64) (entries []entry, err error) {
+	err = s.each(ctx, place, last, func(e *entry) error {
+		entries = append(entries, *e)
+		return nil
+	})
+	return entries, err
+}
+
+// gotten is the server's answer to a query.
+type gotten struct {
+	Message struct {
+		Seq     uint64 `json:"seq"`
+		Subject string `json:"subject"`
+		Headers []byte `json:"hdrs"`
+		Data    []byte `json:"data"`
+	} `json:"message"`
 }
 
 func parseEntry(m *natsgo.Msg) (entry, error) {
-	var answer struct {
-		Message struct {
-			Seq     uint64 `json:"seq"`
-			Subject string `json:"subject"`
-			Headers []byte `json:"hdrs"`
-		} `json:"message"`
-	}
+	var answer gotten
 	m.Data = withoutValue(m.Data)
 	switch err := conn.Parse(m, &answer); {
 	case codeOf(err) == codeNoMessage:
@@ -141,14 +154,7 @@ func (s *Sink) fetch(ctx context.Context, stream string, query map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	var answer struct {
-		Message struct {
-			Seq     uint64 `json:"seq"`
-			Subject string `json:"subject"`
-			Headers []byte `json:"hdrs"`
-			Data    []byte `json:"data"`
-		} `json:"message"`
-	}
+	var answer gotten
 	err = s.conn.Wish(ctx, "STREAM.MSG.GET."+stream, body, &answer)
 	switch {
 	case codeOf(err) == codeNoMessage:

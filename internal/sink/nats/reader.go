@@ -73,7 +73,7 @@ func (r *Reader) connect(ctx context.Context) error {
 		return nil
 	}
 	options := append([]natsgo.Option{
-		natsgo.Name(r.options.Name + ", reader"), natsgo.Timeout(defaultTuning().dial), natsgo.MaxReconnects(-1),
+		natsgo.Name(r.options.Name + ", reader"), natsgo.Timeout(defaultTuning().Dial), natsgo.MaxReconnects(-1),
 		natsgo.CustomInboxPrefix(conn.Inboxes),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) { r.deny(err) }),
 	}, r.options.Login.Options()...)

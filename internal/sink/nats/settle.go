@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -65,17 +64,12 @@ func (s *Sink) lookupSame(ctx context.Context) (*jetstream.StreamInfo, error) {
 // it, which proves everything; and if none did, what is not proven is sent again after the end, where a copy that is
 // still on its way would be taken for somebody else's.
 func (s *Sink) quiet(ctx context.Context, last uint64) error {
-	for _, after := range [...]time.Duration{0, s.tuning.quiet} {
-		pause(ctx, after, nil)
-		info, err := s.lookupSame(ctx)
-		if err != nil {
-			return err
-		}
-		if info.State.LastSeq != last {
-			return errUnsettled
-		}
+	pause(ctx, s.tuning.quiet, nil)
+	info, err := s.lookupSame(ctx)
+	if err == nil && info.State.LastSeq != last {
+		err = errUnsettled
 	}
-	return nil
+	return err
 }
 
 // prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer

@@ -106,29 +106,18 @@ func (s *Sink) refuse(stored *sink.Stored) error {
 
 // delivered gives the ids of our messages after the mark to found, and says how many messages there are gone.
 func (s *Sink) delivered(ctx context.Context, want *mark, found func(id string)) (gone uint64, err error) {
-	after, last := want.Seq, s.stream.place.Seq
-	for after < last {
-		n := int(min(concurrency, last-after))
-		entries, err := s.read(ctx, after+1, n)
-		if err != nil {
-			return 0, err
+	err = s.each(ctx, want.Seq, s.stream.place.Seq, func(e *entry) error {
+		if e.gone {
+			gone++
+			return nil
 		}
-		for at := range entries {
-			if entries[at].gone {
-				gone++
-				continue
-			}
-			ours, err := s.isOurs(ctx, &entries[at], want)
-			if err != nil {
-				return 0, err
-			}
-			if ours {
-				found(entries[at].id)
-			}
+		ours, err := s.isOurs(ctx, e, want)
+		if ours {
+			found(e.id)
 		}
-		after += uint64(n)
-	}
-	return gone, nil
+		return err
+	})
+	return gone, err
 }
 
 // isOurs says whether the message after the mark is one that this sink has written. What nobody of us has written, and

@@ -161,7 +161,7 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 	options := s.options()
 	options.URL = network.url()
 	publisher := newSink(t, options)
-	publisher.tuning.reply, publisher.tuning.flush = time.Hour, time.Hour // so that only the context ends the Write
+	publisher.tuning.Reply, publisher.tuning.Flush = time.Hour, time.Hour // so that only the context ends the Write
 	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestI3SilentConnection(t *testing.T) {
 		}
 		publisher := newSink(t, options)
 		const short = 300 * time.Millisecond
-		publisher.tuning.reply, publisher.tuning.outage, publisher.tuning.dial = short, short, short
+		publisher.tuning.Reply, publisher.tuning.Outage, publisher.tuning.Dial = short, short, short
 		if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestI3LateCopy(t *testing.T) {
 		options := s.options(publish)
 		options.URL = network.url()
 		publisher := newSink(t, options)
-		publisher.tuning.reply = 300 * time.Millisecond
+		publisher.tuning.Reply = 300 * time.Millisecond
 		if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
 			t.Fatal(err)
 		}

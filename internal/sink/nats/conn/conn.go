@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,14 +55,12 @@ type Conn struct {
 	Number  uint64           // of the last reply that was asked for
 	Replies chan *natsgo.Msg // what Next waits for
 	Changed chan struct{}    // the connection came, went or ended since the last look
-	Reply   time.Duration    // as in Timing
 	Outbox  Outbox
+	Timing
 
 	servers string        // for error texts
 	closed  chan struct{} // the library is done with it
 	timer   *time.Timer
-	outage  time.Duration
-	flush   time.Duration
 	dialer  *dialer
 	fault   atomic.Pointer[error] // the last thing that went wrong with a server
 	wished  atomic.Pointer[wished]
@@ -74,23 +73,20 @@ type Conn struct {
 
 // Dial connects once.
 func Dial(ctx context.Context, options *Options) (*Conn, error) {
-	timing := &options.Timing
 	c := &Conn{
 		API:     "$JS.API.",
 		Replies: make(chan *natsgo.Msg, options.Replies),
 		Changed: make(chan struct{}, 1),
-		Reply:   timing.Reply,
 		servers: options.Servers,
 		closed:  make(chan struct{}),
 		timer:   time.NewTimer(time.Hour),
-		outage:  timing.Outage,
-		flush:   timing.Flush,
+		Timing:  options.Timing,
 	}
 	if options.Domain != "" {
 		c.API = "$JS." + options.Domain + ".API."
 	}
 	c.life, c.fail = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.dialer = &dialer{life: c.life, timeout: timing.Dial}
+	c.dialer = &dialer{life: c.life, timeout: c.Dial}
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
 	err := c.dial(options)
 	if !stop() {
@@ -127,7 +123,7 @@ func (c *Conn) dial(o *Options) error {
 		return ConnectError(c.servers, err)
 	}
 	c.Inbox = c.NC.NewInbox() + "."
-	c.Outbox.Reset(c)
+	c.ResetOutbox()
 	if _, err := c.NC.ChanSubscribe(c.Inbox+">", c.Replies); err != nil {
 		return err
 	}
@@ -161,6 +157,13 @@ func (c *Conn) plain() *socket {
 	return m
 }
 
+// ResetOutbox makes the outbox one for the connection as it is now. What was not sent is forgotten.
+func (c *Conn) ResetOutbox() {
+	o := &c.Outbox
+	o.nc, o.socket, o.payload, o.within = c.NC, c.plain(), c.NC.MaxPayload(), c.Flush
+	o.clear()
+}
+
 // handlers are called by a goroutine of the library.
 func (c *Conn) handlers(o *Options) []natsgo.Option {
 	note := func(_ *natsgo.Conn, err error) {
@@ -187,6 +190,31 @@ func (c *Conn) handlers(o *Options) []natsgo.Option {
 			}
 		}),
 	}
+}
+
+// wished is the last wish. It stays, since word of its denial may come late.
+type wished struct {
+	subject string
+	deny    context.CancelCauseFunc
+	unheard atomic.Int32 // wishes for the subject of which neither an answer nor a denial has come
+}
+
+// left is how many denials may still come that were only wished for.
+func (w *wished) left(subject string) int32 {
+	if w == nil || w.subject != subject {
+		return 0
+	}
+	return max(0, w.unheard.Load())
+}
+
+// denied takes the word that something is not permitted, and says whether it was only wished for.
+func (c *Conn) denied(err error) bool {
+	last := c.wished.Load()
+	if last == nil || !strings.Contains(err.Error(), strconv.Quote(last.subject)) || last.unheard.Add(-1) < 0 {
+		return false
+	}
+	last.deny(&DeniedError{permission(err)})
+	return true
 }
 
 func (c *Conn) wake() {
@@ -243,7 +271,7 @@ func (c *Conn) Settle(ctx context.Context) error {
 
 // Ready waits for a connection. It gives up from time to time, so that somebody hears of it.
 func (c *Conn) Ready(ctx context.Context) error {
-	c.timer.Reset(c.outage)
+	c.timer.Reset(c.Outage)
 	defer c.timer.Stop()
 	for {
 		if err := c.Over(); err != nil || c.NC.IsConnected() {

@@ -43,16 +43,10 @@ type Outbox struct {
 	values  []string
 }
 
-// Reset makes it one for the connection as it is now. What was not sent is forgotten.
-func (o *Outbox) Reset(c *Conn) {
-	o.nc, o.socket, o.payload, o.within = c.NC, c.plain(), c.NC.MaxPayload(), c.flush
-	o.clear()
-}
-
 // Direct says whether messages go past the library.
 func (o *Outbox) Direct() bool { return o.socket != nil }
 
-// UseLibrary makes the library send, until the next Reset.
+// UseLibrary makes the library send, until the next ResetOutbox.
 func (o *Outbox) UseLibrary() { o.socket = nil }
 
 func (o *Outbox) clear() {

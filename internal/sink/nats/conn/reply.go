@@ -7,7 +7,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -67,21 +66,16 @@ func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration
 // Request asks the JetStream API, subject without its prefix. The library's own requests do not notice that their
 // connection is gone.
 func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer any) error {
-	m, err := c.Exchange(ctx, subject, body)
+	generation := c.Generation()
+	number, reply := c.Ask()
+	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
+		return err
+	}
+	m, err := c.Await(ctx, generation, number)
 	if err != nil {
 		return err
 	}
 	return Parse(m, answer)
-}
-
-// Exchange is a Request whose answer is not read yet.
-func (c *Conn) Exchange(ctx context.Context, subject string, body []byte) (*natsgo.Msg, error) {
-	generation := c.Generation()
-	number, reply := c.Ask()
-	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
-		return nil, err
-	}
-	return c.Await(ctx, generation, number)
 }
 
 // PublishRequest sends a request. Where nothing more can come of the connection, its error says why: the library's
@@ -122,31 +116,6 @@ func (c *Conn) Wish(ctx context.Context, subject string, body []byte, answer any
 		wish.unheard.Add(-1)
 	}
 	return err
-}
-
-// wished is the last wish. It stays, since word of its denial may come late.
-type wished struct {
-	subject string
-	deny    context.CancelCauseFunc
-	unheard atomic.Int32 // wishes for the subject of which neither an answer nor a denial has come
-}
-
-// left is how many denials may still come that were only wished for.
-func (w *wished) left(subject string) int32 {
-	if w == nil || w.subject != subject {
-		return 0
-	}
-	return max(0, w.unheard.Load())
-}
-
-// denied takes the word that something is not permitted, and says whether it was only wished for.
-func (c *Conn) denied(err error) bool {
-	last := c.wished.Load()
-	if last == nil || !strings.Contains(err.Error(), strconv.Quote(last.subject)) || last.unheard.Add(-1) < 0 {
-		return false
-	}
-	last.deny(&DeniedError{permission(err)})
-	return true
 }
 
 // Parse reads the answer. It returns the error that the answer holds, if it does.
