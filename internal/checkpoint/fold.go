@@ -287,16 +287,15 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 	}
 	if i.Kind == Told {
 		row, err := rows.Row(i.Object())
-		if err != nil || !i.At.After(row.At) && !i.turns(row) {
+		if err != nil || !i.At.After(row.At) && !i.Turns(row) {
 			return err
 		}
 	}
 	return s.Apply(i, rows)
 }
 
-// turns says whether the object has entered or left the selection with what the log tells after the row, without a
-// change of its own.
-func (i *Item) turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
+// Turns says whether the object enters or leaves the selection with the item, without a change of its own since the row.
+func (i *Item) Turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
 
 // LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
 // is not configured any more. The place stays there for as long as something is on disk, whatever comes from there.

@@ -120,7 +120,7 @@ func (f *Follower) compares(places checkpoint.Places, scope checkpoint.Scope) (d
 // surveyed is what the places of a stream have in common.
 type surveyed struct {
 	positions       []checkpoint.Point
-	lowest, highest checkpoint.Point
+	lowest, highest checkpoint.Point // highest is of what was told, too: a log of several partitions has parts of it
 	newest          checkpoint.Point // that was told or passed: what of it a log has lost, only a list tells again
 	missing         bool             // a namespace has no position
 	full, lost      bool
@@ -171,8 +171,10 @@ func survey(places checkpoint.Places, way Way) (s surveyed) {
 		if len(s.positions) == 0 || s.lowest.After(place.At) {
 			s.lowest = place.At
 		}
-		if place.At.After(s.highest) {
-			s.highest = place.At
+		for _, at := range []checkpoint.Point{place.At, place.High.Below()} {
+			if at.After(s.highest) {
+				s.highest = at
+			}
 		}
 		for _, at := range []checkpoint.Point{place.At, place.High} {
 			if at.After(s.newest) {
@@ -263,6 +265,7 @@ const (
 
 // Offer decides about a change that the stream's watch brings. newest is what the sink was told last of its object,
 // also by what is on its way; last is that, where it was asked for. The change gets its position, unless it is Skipped.
+// What was told last may have another standing in a selection that is new.
 func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered, last checkpoint.Row, err error) {
 	places := f.of(i.Resource)
 	below := i.At.Below()
@@ -283,7 +286,7 @@ func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered
 			return Skipped, last, err
 		}
 		switch {
-		case !i.At.After(last.At):
+		case !i.At.After(last.At) && !(compared && i.Turns(last)):
 			return Moved, last, nil
 		case last.Exists() && last.UID != i.UID:
 			as = Replaces

@@ -1,0 +1,49 @@
+package listener
+
+import (
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+)
+
+func at(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
+
+// reselected is a sink that was given pods up to the position, and told of nothing after high, whose selection changes.
+func reselected(position, high string) (f *Follower, way Way, frames []checkpoint.Item) {
+	place := checkpoint.Place{At: at(position), High: at(high), Selection: "app=db"}
+	saved := &checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": {checkpoint.Others: place}}}
+	f = NewFollower(saved, func(version string, _ bool) string { return version + ".1" })
+	way = Way{Resource: "pods", Scope: checkpoint.Others, Selection: "app=web"}
+	return f, way, f.Begin(way, Standing{Now: at("900")})
+}
+
+// TestI4AnotherSelectionBeginsAboveWhatWasTold: after a crash, a log may have states after the position, but not all.
+// What the new selection has among them is not known.
+func TestI4AnotherSelectionBeginsAboveWhatWasTold(t *testing.T) {
+	f, way, frames := reselected("500", "520")
+	if len(frames) != 2 || frames[0].Kind != checkpoint.Gap || frames[0].From != at("500") || frames[0].At != at("519") || frames[1].Kind != checkpoint.Begin {
+		t.Errorf("the sink is told %+v", frames)
+	}
+	if from := f.From(way); from != at("519") {
+		t.Errorf("the watch begins at %v", from)
+	}
+	_, _, frames = reselected("519", "520")
+	if len(frames) != 1 || frames[0].Kind != checkpoint.Begin || frames[0].At != at("519") {
+		t.Errorf("where everything was told, the sink is told %+v", frames)
+	}
+}
+
+// TestI4AStateThatWasToldLeavesAnotherSelection, or enters it, with the version that it had then.
+func TestI4AStateThatWasToldLeavesAnotherSelection(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		for _, was := range []bool{false, true} {
+			f, way, _ := reselected("519", "520")
+			item := checkpoint.Item{Kind: checkpoint.Told, Resource: "pods", Scope: way.Scope, At: at("520"), Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u", Gone: gone}
+			as, _, err := f.Offer(&item, way, func() (checkpoint.Row, error) { return checkpoint.Row{At: at("520"), UID: "u", Gone: was}, nil })
+			if err != nil || (as == Taken) != (gone != was) {
+				t.Errorf("gone %t, where gone %t was told: %v, %v", gone, was, as, err)
+			}
+		}
+	}
+}
