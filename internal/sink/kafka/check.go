@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
@@ -30,7 +31,8 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	}
 	var problems, refused []error
 	notes := &notes{}
-	for _, name := range s.options.Topics {
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.options.Topics, s.options.Found))))
+	for _, name := range names {
 		err := s.checkTopic(bounded, name, notes)
 		if s.catalog.chosen.has(name) && refusesTopic(err) {
 			refused = append(refused, err)
@@ -40,7 +42,7 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	}
 	switch n := len(refused); {
 	case n == 0:
-	case n == len(s.options.Topics):
+	case n == len(names):
 		problems = append(problems, refused...)
 	default:
 		notes.texts = append(notes.texts, fmt.Sprintf("records of %d resources that a wildcard stands for become dead letters, since: %v", n, refused[0]))
@@ -69,6 +71,9 @@ func (s *Sink) patiently(ctx context.Context, ask func(context.Context) error) e
 
 // checkTopic looks at one topic.
 func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error {
+	if err := validTopic(name); err != nil {
+		return topicPermanent("open %w", err)
+	}
 	if err := s.options.reserved(name); err != nil {
 		return err
 	}

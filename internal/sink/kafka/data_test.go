@@ -84,6 +84,17 @@ func TestI4WhatAWildcardFoundDoesNotKeepTheSinkShut(t *testing.T) {
 			open(t, next, mark)
 			rejects(t, next, good, missing, "does not exist")
 			rejects(t, next, good, long, "249")
+			note, err := newTestSink(t, options).Check(within(t))
+			if err != nil || !strings.Contains(note, "records of 2 resources that a wildcard stands for") {
+				t.Errorf("check says %q, %v", note, err)
+			}
+			reader, err := NewReader(options, sink.Start{})
+			if err == nil {
+				err = errors.Join(reader.Read(within(t), func(*sink.Stored) error { return nil }), reader.Close())
+			}
+			if err != nil {
+				t.Errorf("read the topics beside one that cannot be: %v", err)
+			}
 			cluster.CreateTopic(t, missing, kafkatest.Topic{})
 			mustWrite(t, next, messagesOf(missing, 3))
 			cluster.AwaitTransactions(t, missing)

@@ -34,7 +34,7 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 		return nil, err
 	}
 	f := &fetcher{brokers: s.brokers, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[slot]*progress{}}
-	return &Reader{f, s.catalog, options.Topics, options.Others, map[string]bool{}}, nil
+	return &Reader{f, s.catalog, s.options.Topics, options.Others, map[string]bool{}}, nil
 }
 
 // Read is as in sink.Reader. A topic that is not there yet has no records.
