@@ -294,7 +294,8 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 	return s.Apply(i, rows)
 }
 
-// Turns says whether the object enters or leaves the selection with the item, without a change of its own since the row.
+// Turns says whether the object enters or leaves the selection with the item, without a change of its own since the
+// row.
 func (i *Item) Turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
 
 // LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
