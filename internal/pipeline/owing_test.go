@@ -186,3 +186,25 @@ func TestI4WhatIsOwedOnceMoreIsAskedForOnceMore(t *testing.T) {
 		t.Errorf("it was asked for %d times, want 3", asks)
 	}
 }
+
+// TestI4ASnapshotOfANamespaceIsOwedThere: the stream of another namespace does not read it, and it is owed still when
+// all namespaces are configured again.
+func TestI4ASnapshotOfANamespaceIsOwedThere(t *testing.T) {
+	of := change.Limits{Namespace: "a"}
+	r := indebted(t, of)
+	var asked []change.Limits
+	r.sources[0].Ask = func(_ []*listener.Intake, _ change.Reason, limits change.Limits) { asked = append(asked, limits) }
+	start := func(namespace string) { // as a new process
+		r.owing.asked = nil
+		r.sources[0].Stream.Namespace = namespace
+		if err := r.askOwed(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if start("d"); len(asked) != 0 || len(r.owes(t)) != 1 {
+		t.Errorf("the stream of another namespace is asked for %v, and %v is owed", asked, r.owes(t))
+	}
+	if start(""); !slices.Equal(asked, []change.Limits{of}) {
+		t.Errorf("the stream of all is asked for %v, want %v", asked, of)
+	}
+}

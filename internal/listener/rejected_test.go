@@ -1,0 +1,98 @@
+package listener
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// refused is what a sink is to be given in the place of a record that it refuses, one refusal after the other.
+func refused(t *testing.T, oversize Oversize, rec *change.Record, reasons ...string) *change.Record {
+	t.Helper()
+	disk := vfs.NewMem()
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	l, _, end := newBus(t, disk)
+	defer end()
+	l.Oversize = oversize
+	todo := []due{{Record: rec}}
+	for _, reason := range reasons {
+		var err error
+		if todo, err = l.rejected(t.Context(), todo, &sink.RejectedError{Reason: reason, Err: errors.New("no")}); err != nil || len(todo) != 1 {
+			t.Fatalf("refused as %s: %d records, %v", reason, len(todo), err)
+		}
+	}
+	return todo[0].Record
+}
+
+func podRecord(op change.Op) *change.Record {
+	return &change.Record{
+		Op: op, Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}, Key: change.Key{Namespace: "shop", Name: "web"},
+		UID: "u", ResourceVersion: "7", Object: []byte(`{"kind":"Pod"}`), Received: time.Now(),
+	}
+}
+
+// TestI4ADeleteGoesWithoutItsLastState, whatever oversize says and whatever is wrong with that: else consumers would
+// have the object for ever. A delete that is refused even so has a note in its place.
+func TestI4ADeleteGoesWithoutItsLastState(t *testing.T) {
+	for _, reason := range []string{tooLarge, "invalid"} {
+		for _, oversize := range []Oversize{{}, {Reject: true}, {Trims: []Trim{{Path: ".data", Cut: func(object []byte) ([]byte, error) { return object, nil }}}}} {
+			bare := refused(t, oversize, podRecord(change.Deleted), reason)
+			if bare.Op != change.Deleted || bare.Remarks == nil || !bare.Remarks.BeforeOmitted {
+				t.Errorf("refused as %s with %+v, the delete is %s with %+v", reason, oversize, bare.Op, bare.Remarks)
+			}
+		}
+	}
+	if note := refused(t, Oversize{}, podRecord(change.Deleted), "invalid", "invalid"); note.Op != change.Gap || note.UID != "u" {
+		t.Errorf("in the place of the delete is %s of %q", note.Op, note.UID)
+	}
+}
+
+// TestI4ANoteHasATimeOfItsOwn: where that of the record is why it was refused, the note goes out all the same. So does
+// an old gap of a stream.
+func TestI4ANoteHasATimeOfItsOwn(t *testing.T) {
+	for _, op := range []change.Op{change.Updated, change.Gap} {
+		old := podRecord(op)
+		old.Received = time.Now().Add(-2 * time.Hour)
+		if op == change.Gap {
+			old.Key, old.UID, old.Object = change.Key{}, "", nil
+			old.Snapshot = &change.Snapshot{ID: "7.1", Reason: change.Gone, ResourceVersion: "7"}
+		}
+		if note := refused(t, Oversize{}, old, "invalid"); note.Op != change.Gap || time.Since(note.Received) > noteAge {
+			t.Errorf("in the place of %s is %s of %v", op, note.Op, note.Received)
+		}
+	}
+}
+
+// obsolete are dead letters that give up each that is delivered.
+type obsolete struct {
+	DeadLetters
+	given []string
+}
+
+func (o *obsolete) Delivered(rec *change.Record) (string, error) {
+	o.given = append(o.given, rec.Op.String()+" "+rec.ResourceVersion)
+	return "letter", nil
+}
+
+// TestI4TheLetterOfWhatIsDeliveredGoes: the limit is raised, and a snapshot tells the state again, or the record comes
+// again after a crash before its note. What went out without a part of it, and a note, leave the letter.
+func TestI4TheLetterOfWhatIsDeliveredGoes(t *testing.T) {
+	letters, told := &obsolete{}, 0
+	d := deadLetters{sink: "bus", to: letters, observer: NopObserver()}
+	d.observer.Replayed = func(_ string, rec *change.Record, err error) {
+		if told++; rec.Replay.Letter != "letter" || err != nil {
+			t.Errorf("told of letter %q, %v", rec.Replay.Letter, err)
+		}
+	}
+	cut := podRecord(change.Updated)
+	cut.Remarks = &change.Remarks{Trimmed: ".data"}
+	d.delivered([]*change.Record{podRecord(change.Sync), cut, podRecord(change.Gap)})
+	if len(letters.given) != 1 || letters.given[0] != "sync 7" || told != 1 {
+		t.Errorf("given up are the letters of %q, and %d were told of", letters.given, told)
+	}
+}
