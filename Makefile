@@ -62,7 +62,7 @@ race: ## the tests of the packages with goroutines, under the race detector (nee
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
-	@test -z "$$(gofmt -l cmd internal test bench)" || { gofmt -l cmd internal test bench; echo 'gofmt: run gofmt -w on these'; exit 1; }
+	@test -z "$$(gofmt -l cmd internal schema test bench)" || { gofmt -l cmd internal schema test bench; echo 'gofmt: run gofmt -w on these'; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
 	@check=$$(go tool -n staticcheck) && for module in test/consumers/sdk test/deploy; do (cd $$module && go vet ./... && "$$check" ./...) || exit 1; done
