@@ -63,7 +63,9 @@ func (l *Log) openLocked() (handle, error) {
 		}
 		// Its owner renamed the file between our opening and our locking it, and let it go. What is at path now is
 		// another file.
-		_ = f.Close()
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
 	}
 }
 

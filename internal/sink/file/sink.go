@@ -32,8 +32,7 @@ func (l *Log) Open(ctx context.Context, at sink.Opening) error {
 		return err
 	})
 	if err != nil {
-		_ = l.release()
-		return err
+		return errors.Join(err, l.release())
 	}
 	if lost != nil {
 		return lost
