@@ -13,7 +13,6 @@ import (
 // proxy stands between the exporter and a server, and does what networks do.
 type proxy struct {
 	t        *testing.T
-	targets  []string // that take connections by turns; one that is down is passed over
 	listener net.Listener
 	late     atomic.Int64 // the most nanoseconds that what the server sends may come later
 	ended    chan struct{}
@@ -21,6 +20,7 @@ type proxy struct {
 	turn     int // of the targets; the accepting goroutine's
 
 	mu      sync.Mutex // guards the following
+	targets []string   // that take connections by turns; one that is down is passed over
 	moved   *sync.Cond // allowed or done changed
 	open    map[net.Conn]bool
 	allowed int // bytes that may still go to the server; negative is any number
@@ -160,10 +160,20 @@ func (p *proxy) accept() {
 	}
 }
 
+// lead makes the targets those of the connections that come from now on.
+func (p *proxy) lead(targets ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.targets = targets
+}
+
 // dial connects to the target whose turn it is, or to the next one that answers; nil is that none does.
 func (p *proxy) dial() net.Conn {
-	for range p.targets {
-		target := p.targets[p.turn%len(p.targets)]
+	p.mu.Lock()
+	targets := p.targets
+	p.mu.Unlock()
+	for range targets {
+		target := targets[p.turn%len(targets)]
 		p.turn++
 		if server, err := net.Dial("tcp4", target); err == nil {
 			return server

@@ -19,9 +19,10 @@ import (
 // second one's way to etcd may be slow. Where KUBECDC_KUBERNETES is set, they are of two versions.
 type twoServers struct {
 	*rig
-	second   *testcluster.Cluster
-	wire     *proxy // of the second one to etcd
-	balancer *proxy
+	second    *testcluster.Cluster
+	wire      *proxy // of the second one to etcd
+	balancer  *proxy
+	addresses []string // of both
 }
 
 // newTwoServers gives the rig a second server with the flags, and leads its exporter through the balancer.
@@ -33,15 +34,14 @@ func newTwoServers(r *rig, flags ...string) *twoServers {
 	}
 	two := &twoServers{rig: r, wire: newProxy(r.t, fmt.Sprint("127.0.0.1:", port))}
 	two.second = testcluster.NewNeighbour(r.t, r.cluster, two.wire.listener.Addr().(*net.TCPAddr).Port, flags...)
-	var addresses []string
 	for _, cluster := range []*testcluster.Cluster{r.cluster, two.second} {
 		address, err := cluster.APIServerAddress()
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		addresses = append(addresses, address)
+		two.addresses = append(two.addresses, address)
 	}
-	two.balancer = newProxyAt(r.t, "127.0.0.1:0", addresses...)
+	two.balancer = newProxyAt(r.t, "127.0.0.1:0", two.addresses...)
 	through := kubeconfigTo(r.t, "https://"+two.balancer.address(), r.cluster.Kubeconfig(), filepath.Join(r.dir, "balanced"))
 	r.exporter.args[slices.Index(r.exporter.args, "--kubeconfig")+1] = through
 	// On one machine both servers have one identity.
@@ -120,10 +120,12 @@ func TestI4TwoServersOfOtherResources(t *testing.T) {
 		}
 		uids = append(uids, string(made.GetUID()))
 	}
+	two.balancer.lead(two.addresses[0]) // the first start finds everything
 	r.starts()
 	for _, uid := range uids {
 		r.arrives(uid, "added", "replaced")
 	}
+	two.balancer.lead(two.addresses...)
 	for over := time.Now().Add(time.Duration(amount(25, 10)) * time.Second); time.Now().Before(over); {
 		two.balancer.reset()
 		r.arrives(r.touched("jobs"), "added") // the streams go on
