@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -33,6 +34,7 @@ type gateway struct {
 	loses  []string       // "DELETED shop/map-1", those that have not come yet
 	asked  map[string]int // how often where the server stands was asked for, by plural
 	lost   []string       // the same and its version; it is lost again when another watch brings it again
+	open   []*lossyBody   // all watches that there were
 }
 
 // newGateway starts a gateway that passes everything on; it ends with the test.
@@ -69,6 +71,17 @@ func newGateway(t *testing.T, cluster *testcluster.Cluster) *gateway {
 
 // cut ends all connections of the exporter.
 func (g *gateway) cut() { g.server.CloseClientConnections() }
+
+// endWatches ends all watches as the API server does when their time is over.
+func (g *gateway) endWatches() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, watch := range g.open {
+		watch.over.Store(true)
+		watch.Close()
+	}
+	g.open = nil
+}
 
 // kubeconfig writes a copy of the file that leads through the gateway, and returns its path.
 func (g *gateway) kubeconfig(t *testing.T, file, dir string) string {
@@ -124,9 +137,12 @@ func (g *gateway) pass(answer *http.Response) error {
 		g.mu.Unlock()
 	}
 	if query.Get("watch") == "true" {
-		answer.Body = &lossyBody{ReadCloser: answer.Body, frames: bufio.NewReader(answer.Body), lost: func(frame []byte) bool {
+		body := &lossyBody{ReadCloser: answer.Body, frames: bufio.NewReader(answer.Body), lost: func(frame []byte) bool {
 			return g.isLost(path.Base(request.Path), frame)
 		}}
+		g.mu.Lock()
+		g.open, answer.Body = append(g.open, body), body
+		g.mu.Unlock()
 	}
 	return nil
 }
@@ -156,6 +172,7 @@ type lossyBody struct {
 	frames *bufio.Reader
 	lost   func(frame []byte) bool
 	rest   bytes.Reader // of a frame
+	over   atomic.Bool  // it ends as if all was read
 }
 
 // Read is io.Reader's; it returns a part of one frame.
@@ -166,6 +183,9 @@ func (b *lossyBody) Read(p []byte) (int, error) {
 			continue
 		}
 		if len(frame) == 0 {
+			if b.over.Load() {
+				err = io.EOF
+			}
 			return 0, err
 		}
 		b.rest.Reset(frame)

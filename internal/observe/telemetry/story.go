@@ -175,7 +175,7 @@ func (t ofStreams) Waiting(stream change.Stream, reason string) {
 		return
 	}
 	s.State, s.LastError, s.LastErrorTime, s.sign = waiting, reason, time.Now(), time.Now()
-	s.failed, s.expired = s.sign, ""
+	s.failed, s.told, s.expired = s.sign, true, ""
 	t.breakOffAll(stream)
 	s.Snapshot = nil // it begins anew when the stream is read again
 	t.Logger.Warn("stream waits", "resource", stream.String(), "reason", reason)

@@ -110,12 +110,34 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			s.Watching(pods, "120")
 			s.later(200)
 		}, `
-00:00:00 WARN stream failed; retrying resource=pods error=Unauthorized
-00:00:10 WARN stream failed; retrying resource=nodes error=Unauthorized
+00:00:00 WARN the API server refuses the credentials; retrying: renew the exporter's token or certificate resource=pods error=Unauthorized
 00:01:00 WARN streams still fail streams=2 resource=pods error=Unauthorized since=2000-01-01T00:00:00Z for=1m0s historyLeft=4m0s
 00:02:00 WARN streams still fail streams=2 resource=pods error=Unauthorized since=2000-01-01T00:00:00Z for=2m0s historyLeft=3m0s
-00:02:30 INFO stream recovered resource=nodes resourceVersion=120 for=2m20s
-00:02:30 INFO stream recovered resource=pods resourceVersion=120 for=2m30s`},
+00:02:30 INFO the API server takes the credentials again for=2m30s`},
+
+		{"the credentials are revoked, and those that are taken then may do less, or come too late", func(s stage) {
+			pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}
+			nodes := change.Stream{Resource: change.Resource{Version: "v1", Name: "nodes"}}
+			s.Follow(standing(map[string]time.Time{"pods": {}, "nodes": {}}))
+			s.StreamFailed(nodes, errors.New("connection refused"))
+			s.later(10)
+			s.StreamRefused(pods, errors.New("Unauthorized"))
+			s.StreamRefused(nodes, errors.New("Unauthorized"))
+			s.later(30)
+			s.StreamFailed(nodes, errors.New("nodes is forbidden"))
+			s.StreamExpired(pods, expired(100))
+			stream, snapshot := gapIn(s, "pods", change.Gone, "100", "300")
+			s.Watching(pods, "300")
+			mends(s, stream, snapshot)
+			s.Watching(nodes, "120")
+			s.later(10)
+		}, `
+00:00:00 WARN stream failed; retrying resource=nodes error="connection refused"
+00:00:10 WARN the API server refuses the credentials; retrying: renew the exporter's token or certificate resource=pods error=Unauthorized
+00:00:40 WARN stream failed; retrying resource=nodes error="nodes is forbidden"
+00:00:40 INFO the API server takes the credentials again for=30s
+00:00:40 INFO stream recovered resource=nodes resourceVersion=120 for=40s
+00:00:45 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=2000-01-01T00:00:39.000Z error="too old resource version: 100 (200)" objects=40 replaced=5 deleted=3 for=0s`},
 
 		{"the state cannot be saved, and is saved again", func(s stage) {
 			for i := range 90 {

@@ -15,7 +15,8 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
-	s.sign, s.unread = time.Now(), time.Time{}
+	s.sign, s.unread, s.refused = time.Now(), time.Time{}, false
+	t.tellTaken()
 	state := watching
 	if s.comparing { // beside it
 		state = snapshotting
@@ -24,20 +25,18 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 		return
 	}
 	t.tellWatching(stream, s, from)
-	s.State, s.LastError, s.refused, s.failed, s.expired, s.unserved = state, "", false, time.Time{}, "", false
+	s.State, s.LastError, s.failed, s.told, s.expired, s.unserved = state, "", time.Time{}, false, "", false
 }
 
 // tellWatching tells the log, unless a gap is about to be told that says so. A stream is said to have recovered where
-// the log knows that it failed.
+// a line of the log says that it failed.
 func (t ofStreams) tellWatching(stream change.Stream, s *streamState, from string) {
 	switch quiet := t.states.gaps.quiet(stream); {
-	case !s.failed.IsZero():
+	case s.told:
 		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
-	case s.unserved:
-		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
-	case s.expired != "" && !quiet:
+	case s.expired != "" && !quiet && !s.unserved:
 		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
-	case quiet:
+	case quiet || s.unserved || !s.failed.IsZero():
 		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
 	default:
 		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", from)
@@ -53,12 +52,35 @@ func (t ofStreams) StreamFailed(stream change.Stream, err error) {
 	}
 }
 
-// StreamRefused is told of a list or watch that failed because the API server does not take the credentials.
+// StreamRefused is told of a list or watch that failed because the API server does not take the credentials. However
+// many streams fail so, the log has one line.
 func (t ofStreams) StreamRefused(stream change.Stream, err error) {
-	t.StreamFailed(stream, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.states.stream(stream).refused = true
+	s := t.states.stream(stream)
+	if s.fails(err) {
+		if t.states.refused.IsZero() {
+			t.states.refused = s.sign
+			t.Logger.Warn("the API server refuses the credentials; retrying: renew the exporter's token or certificate",
+				"resource", stream.String(), "error", s.LastError)
+		}
+		s.noted()
+	}
+	s.refused = true
+}
+
+// tellTaken tells the log that no stream is refused any more, where it knows that some were; the caller holds mu.
+func (t *known) tellTaken() {
+	if t.states.refused.IsZero() {
+		return
+	}
+	for _, s := range t.states.streams {
+		if s.refused {
+			return
+		}
+	}
+	t.Logger.Info("the API server takes the credentials again", "for", time.Since(t.states.refused).Round(time.Second))
+	t.states.refused = time.Time{}
 }
 
 // StreamExpired is told of a failed list or watch because the API server has forgotten what changed. A gap follows as a
@@ -90,9 +112,8 @@ func (t ofStreams) StreamUnserved(stream change.Stream, err error) {
 // tellFailure tells the log that the stream fails; the caller holds mu.
 func (t *known) tellFailure(name string, s *streamState, failure string) {
 	t.Logger.Warn("stream failed; retrying", "resource", name, "error", failure)
-	if s.expired, s.unserved = "", false; s.failed.IsZero() {
-		s.failed = time.Now()
-	}
+	s.told = true
+	s.noted()
 }
 
 // Received is told of a record that was read.

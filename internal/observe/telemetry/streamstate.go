@@ -45,6 +45,7 @@ type streamState struct {
 	unread    time.Time // since when no watch could be opened; zero where one is open
 	refused   bool      // by the API server, which does not take the credentials
 	failed    time.Time // since when the log knows that it fails; zero where it does not
+	told      bool      // by a line of its own
 	expired   string    // why its history is gone, until the log is told of the gap; "" where it is not
 	expiredAt time.Time
 	unserved  bool // expired is that a server does not serve the resource
@@ -177,6 +178,13 @@ func isUncached(resource change.Resource) bool {
 func (s *streamState) expires(failure string) {
 	if s.expired == "" {
 		s.expired, s.expiredAt = failure, time.Now()
+	}
+}
+
+// noted is that the log knows that it fails.
+func (s *streamState) noted() {
+	if s.expired, s.unserved = "", false; s.failed.IsZero() {
+		s.failed = time.Now()
 	}
 }
 

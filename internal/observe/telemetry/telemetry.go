@@ -185,6 +185,7 @@ type states struct {
 	discovery discoveryState
 	gaps      gapStories
 	failing   time.Time // when the log was told last of streams that fail
+	refused   time.Time // since when the log knows that the API server does not take the credentials; zero where it does
 	// what the audit webhook refused, and what it was not told of
 	auditRefused, auditMissing tally
 }
