@@ -29,6 +29,7 @@ import (
 	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
+	"github.com/kubecdc/kubecdc/test/python"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 	"github.com/kubecdc/kubecdc/test/validate"
 )
@@ -69,7 +70,7 @@ type folding struct {
 // jsonpatch makes of each stream is what the stream of whole objects says, and what the cluster has. E2E_KILLS is how
 // often the exporter is killed.
 func TestPythonFoldsPatchedStreams(t *testing.T) {
-	fold := python(t, "fold.py", jsonpatch)
+	fold := python.Command(t, []string{jsonpatch}, "python/fold.py")
 	f := newFolding(t)
 	kills := 4
 	if asked, err := strconv.Atoi(os.Getenv("E2E_KILLS")); err == nil {

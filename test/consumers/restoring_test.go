@@ -16,6 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/objects"
+	"github.com/kubecdc/kubecdc/test/python"
 )
 
 // restoring is the version of PyPI's library that restores objects.
@@ -23,7 +24,7 @@ func restoring() []string { return []string{"fastavro==1.12.1"} }
 
 // TestOthersLibrariesRestoreObjects of every built-in kind, and of three well-known CRDs, by nothing but their schemas.
 func TestOthersLibrariesRestoreObjects(t *testing.T) {
-	cmd := python(t, "restore.py", restoring()...)
+	cmd := python.Command(t, restoring(), "python/restore.py")
 	var in, out, stderr bytes.Buffer
 	all := typedObjects(t)
 	for i, one := range all {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/python"
 	"github.com/kubecdc/kubecdc/test/registry"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
@@ -268,7 +269,7 @@ type typedLog struct {
 }
 
 func newTypedLog(t *testing.T, s *typedStage) *typedLog {
-	return &typedLog{s, python(t, "restore.py", restoring()...), t.TempDir(), map[uint32]string{}}
+	return &typedLog{s, python.Command(t, restoring(), "python/restore.py"), t.TempDir(), map[uint32]string{}}
 }
 
 // typedValue is a value without its id, and the file of its schema, "" where it is none.
