@@ -1,8 +1,7 @@
 // Command nats measures the whole line into a real nats-server with its stream on disk: the exporter's binary brings
-// the changes of 8 KiB Pods from a watch into JetStream, its state saved, by fast ingest and, as on older servers, with
-// one acknowledgement a message. Beside it, on the same bytes, runs what can not be beaten, a client that reads and
-// discards them. The sink alone runs with its own outbox, and with the client library in its place. The CPU time is
-// that of the client's process; that of the server stands beside it.
+// the changes of 8 KiB Pods from a watch into JetStream, its state saved. Beside it, on the same bytes, runs what can
+// not be beaten, a client that reads and discards them. The sink alone runs with its own outbox, and with the
+// client library in its place. The CPU time is that of the client's process; that of the server stands beside it.
 package main
 
 import (

@@ -15,10 +15,9 @@ import (
 
 // The contestants.
 const (
-	reader   = "copy"       // over HTTP/2
-	reader1  = "copy_http1" // over HTTP/1.1
-	fast     = "fast"       // the exporter as it comes
-	fallback = "fallback"   // the exporter as with an older server
+	reader  = "copy"       // over HTTP/2
+	reader1 = "copy_http1" // over HTTP/1.1
+	line    = "exporter"
 )
 
 // stream is the one that is written to.
@@ -66,10 +65,8 @@ func (m *match) round(ctx context.Context, i int) error {
 			return fmt.Errorf("run %s: %w", name, err)
 		}
 	}
-	for _, way := range []struct{ name, publish string }{{fast, "auto"}, {fallback, "ordered"}} {
-		if err := m.exporter(ctx, way.name, way.publish, i); err != nil {
-			return fmt.Errorf("run the exporter with publish %s: %w", way.publish, err)
-		}
+	if err := m.exporter(ctx, i); err != nil {
+		return fmt.Errorf("run the exporter: %w", err)
 	}
 	for _, role := range []string{outbox, library} {
 		if err := m.send(ctx, role); err != nil {
@@ -90,17 +87,17 @@ func (m *match) copy(ctx context.Context, name string, i int) error {
 	return nil
 }
 
-func (m *match) exporter(ctx context.Context, name, publish string, i int) (err error) {
+func (m *match) exporter(ctx context.Context, i int) (err error) {
 	defer func() { err = errors.Join(err, m.stream.Remove(context.WithoutCancel(ctx))) }()
 	before, err := m.server.Usage()
 	if err != nil {
 		return err
 	}
 	to := rig.Sink{
-		Config: fmt.Sprintf("sinks: [{name: nats, nats: {url: %q, stream: %s, publish: %s}}]\n", m.server.URL, stream, publish),
+		Config: fmt.Sprintf("sinks: [{name: nats, nats: {url: %q, stream: %s}}]\n", m.server.URL, stream),
 		Count:  m.stream.Count,
 	}
-	measured, err := m.rig.FlowTo(ctx, replay.World{Run: fmt.Sprint(name, i), Events: m.events, ObjectBytes: m.size}, to)
+	measured, err := m.rig.FlowTo(ctx, replay.World{Run: fmt.Sprint(line, i), Events: m.events, ObjectBytes: m.size}, to)
 	if err != nil {
 		return err
 	}
@@ -108,10 +105,10 @@ func (m *match) exporter(ctx context.Context, name, publish string, i int) (err 
 	if err != nil {
 		return err
 	}
-	m.results.Note(name, measured)
+	m.results.Note(line, measured)
 	measured.CPU, measured.PeakRSS = after.CPU-before.CPU, after.PeakRSS
 	fmt.Fprint(os.Stderr, "  server of ")
-	m.served.Note(name, measured)
+	m.served.Note(line, measured)
 	return nil
 }
 
@@ -119,19 +116,15 @@ func (m *match) exporter(ctx context.Context, name, publish string, i int) (err 
 func (m *match) figures() []harness.Figure {
 	perSecond := harness.Measured.PerCPUSecond
 	return []harness.Figure{
-		{Name: "nats.events_per_cpu_second", Value: m.results.Median(fast, perSecond), Unit: "events/s"},
-		{Name: "nats.fallback_events_per_cpu_second", Value: m.results.Median(fallback, perSecond), Unit: "events/s"},
+		{Name: "nats.events_per_cpu_second", Value: m.results.Median(line, perSecond), Unit: "events/s"},
 		{Name: "nats.copy_events_per_cpu_second", Value: m.results.Median(reader, perSecond), Unit: "events/s"},
 		{Name: "nats.copy_http1_events_per_cpu_second", Value: m.results.Median(reader1, perSecond), Unit: "events/s"},
-		{Name: "nats.ratio_to_copy", Value: m.results.Ratio(fast, reader), Unit: "ratio"},
-		{Name: "nats.ratio_to_copy_http1", Value: m.results.Ratio(fast, reader1), Unit: "ratio"},
-		{Name: "nats.ratio_to_fallback", Value: m.results.Ratio(fast, fallback), Unit: "ratio"},
-		{Name: "nats.server_events_per_cpu_second", Value: m.served.Median(fast, perSecond), Unit: "events/s"},
-		{Name: "nats.server_fallback_events_per_cpu_second", Value: m.served.Median(fallback, perSecond), Unit: "events/s"},
+		{Name: "nats.ratio_to_copy", Value: m.results.Ratio(line, reader), Unit: "ratio"},
+		{Name: "nats.ratio_to_copy_http1", Value: m.results.Ratio(line, reader1), Unit: "ratio"},
+		{Name: "nats.server_events_per_cpu_second", Value: m.served.Median(line, perSecond), Unit: "events/s"},
 		{Name: "nats.outbox_messages_per_cpu_second", Value: m.results.Median(outbox, perSecond), Unit: "messages/s"},
 		{Name: "nats.library_messages_per_cpu_second", Value: m.results.Median(library, perSecond), Unit: "messages/s"},
 		{Name: "nats.outbox_ratio_to_library", Value: m.results.Ratio(outbox, library), Unit: "ratio"},
-		{Name: "nats.rss_mib", Value: m.results.Median(fast, harness.Measured.PeakMiB), Unit: "MiB"},
-		{Name: "nats.fallback_rss_mib", Value: m.results.Median(fallback, harness.Measured.PeakMiB), Unit: "MiB"},
+		{Name: "nats.rss_mib", Value: m.results.Median(line, harness.Measured.PeakMiB), Unit: "MiB"},
 	}
 }

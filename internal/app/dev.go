@@ -52,7 +52,7 @@ func Dev(ctx context.Context, o DevOptions) (err error) {
 		return err
 	}
 	defer server.Shutdown()
-	cfg, err := o.Configure(dir, config.Sink{Name: "dev", NATS: &config.NATS{URL: server.URL(), Stream: destination.FormerStream}})
+	cfg, err := o.Configure(dir, config.Sink{Name: "dev", NATS: &config.NATS{URL: server.URL(), Stream: "K8S"}})
 	if err != nil {
 		return err
 	}

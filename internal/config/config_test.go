@@ -85,7 +85,7 @@ func TestMergesAreFollowed(t *testing.T) {
 func TestEnvironmentCannotBreakYAML(t *testing.T) {
 	c := parse(t, `sinks: [{nats: {url: 'nats://h', user: "x${YAML}y", password: "${DOLLAR}", stream: "${EMPTY}"}}]`)
 	n := c.Sinks[0].NATS
-	if n.User != "xa: [b\n- cy" || n.Password.Reveal() != "${NATS_TOKEN}" || n.Stream != defaultStream {
+	if n.User != "xa: [b\n- cy" || n.Password.Reveal() != "${NATS_TOKEN}" || n.Stream != "K8S_{cluster}" {
 		t.Errorf("have %q, %q, %q", n.User, n.Password.Reveal(), n.Stream)
 	}
 }

@@ -160,7 +160,7 @@ func (d *decoder) dictionary(path string, n *yaml.Node, into *map[string]string)
 
 // scalar reads one word. Of a secret it shows nothing that it does not like.
 func (d *decoder) scalar(path string, n *yaml.Node, s *scalar, into reflect.Value) {
-	if s.kind == "secret" && n != nil && !isString(n) {
+	if s.hidden && n != nil && !isString(n) {
 		d.problem(path, "want a string; put it in quotes")
 		return
 	}

@@ -14,6 +14,6 @@
 // Each of the three errors is a *Problems. Without a file, start from new(Config).
 //
 // A field with the tag key is the one declaration of a key: its type, default, allowed values and bounds. One walk over
-// the fields reads, fills in, checks and shows them, and Keys and JSONSchema hand them on to the reference and to the
-// chart. What each means is in sentences.yaml: a sentence has no good place in a tag.
+// the fields reads, fills in, checks and shows them. The reference and the chart's schema are made of the same tags, by
+// test/reference. What each key means is in its sentences.yaml: a sentence has no good place in a tag.
 package config

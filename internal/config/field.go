@@ -13,28 +13,19 @@ import (
 	"time"
 )
 
-// Schema is a JSON Schema.
-type Schema = map[string]any
-
 // field is a key of a mapping: a field of a struct with the tag key. Its other tags are default, as a user would write
-// it, of, which values are allowed, and min and max. Everything that is known of the key comes from them, and from its
-// sentence in sentences.yaml.
+// it, of, which values are allowed, and min and max. Everything that is known of the key comes from them.
 type field struct {
 	reflect.StructField
 	name    string
-	owner   string // the type that has it, perhaps within another one
 	allowed []string
 }
 
 // fieldsOf are the keys of a struct, in their order.
 func fieldsOf(t reflect.Type) (all []field) {
 	for _, f := range reflect.VisibleFields(t) {
-		owner := t
-		if outer := f.Index[:len(f.Index)-1]; len(outer) > 0 {
-			owner = t.FieldByIndex(outer).Type
-		}
 		if name := f.Tag.Get("key"); name != "" {
-			all = append(all, field{f, name, owner.Name(), strings.Fields(f.Tag.Get("of"))})
+			all = append(all, field{f, name, strings.Fields(f.Tag.Get("of"))})
 		}
 	}
 	return all
@@ -80,11 +71,9 @@ func (f *field) inside(path string, v reflect.Value) iter.Seq2[string, reflect.V
 
 // scalar is how one word is read.
 type scalar struct {
-	kind   string
 	want   string // what a message asks for
 	bound  string // the same, where the value is outside of its bounds
-	types  any    // of JSON
-	form   Schema // what else a JSON Schema says of it; nil is nothing
+	hidden bool   // a message shows nothing of it
 	plain  bool   // a string that must be written as one: 7 and true are mistakes
 	parse  func(text string) (any, error)
 	within func(value any) bool // false is outside of the bounds; nil is without
@@ -95,13 +84,13 @@ func (f *field) scalar() *scalar {
 	least, most := f.Tag.Get("min"), f.Tag.Get("max")
 	switch reflect.Zero(f.Type).Interface().(type) {
 	case string:
-		return &scalar{kind: "string", want: "a string", types: "string", plain: true, parse: func(text string) (any, error) { return text, nil }}
+		return &scalar{want: "a string", plain: true, parse: func(text string) (any, error) { return text, nil }}
 	case Secret:
-		return &scalar{kind: "secret", want: "a string", types: "string", plain: true, parse: func(text string) (any, error) { return Secret(text), nil }}
+		return &scalar{hidden: true, want: "a string", plain: true, parse: func(text string) (any, error) { return Secret(text), nil }}
 	case bool:
-		return &scalar{kind: "boolean", want: "true or false", types: []string{"boolean", "string"}, parse: anyOf(parseBool)}
+		return &scalar{want: "true or false", parse: anyOf(parseBool)}
 	case *bool:
-		return &scalar{kind: "boolean", want: "true or false", types: []string{"boolean", "string"}, parse: func(text string) (any, error) {
+		return &scalar{want: "true or false", parse: func(text string) (any, error) {
 			set, err := parseBool(text)
 			return &set, err
 		}}
@@ -128,7 +117,7 @@ func counts(least, most string) *scalar {
 		to, want = math.MaxInt, fmt.Sprintf("a whole number, at least %d", from)
 	}
 	return &scalar{
-		kind: "number", want: want, bound: want, types: []string{"integer", "string"}, parse: anyOf(strconv.Atoi),
+		want: want, bound: want, parse: anyOf(strconv.Atoi),
 		within: func(n any) bool { return n.(int) >= from && n.(int) <= to },
 	}
 }
@@ -136,8 +125,7 @@ func counts(least, most string) *scalar {
 func sizes(least string) *scalar {
 	from, _ := parseSize(least) // no tag is 0
 	return &scalar{
-		kind: "size", want: "a size such as 64Mi", bound: fmt.Sprintf("a size of at least %s", from), types: []string{"integer", "string"},
-		form:  Schema{"minimum": int64(from), "pattern": `^([0-9]+(Ki|Mi|Gi|Ti|k|M|G|T)?|.*\$\{.*)$`},
+		want: "a size such as 64Mi", bound: fmt.Sprintf("a size of at least %s", from),
 		parse: anyOf(parseSize), within: func(s any) bool { return s.(Size) >= from },
 	}
 }
@@ -151,9 +139,7 @@ func durations(least string) *scalar {
 		bound = want
 	}
 	return &scalar{
-		kind: "duration", want: want, bound: bound, types: []string{"string", "integer"},
-		// A number without a unit is 0.
-		form:  Schema{"minimum": 0, "maximum": 0, "pattern": `^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+|.*\$\{.*)$`},
+		want: want, bound: bound,
 		parse: anyOf(parseDuration), within: func(d any) bool { return d.(Duration) == 0 || d.(Duration) >= from },
 	}
 }

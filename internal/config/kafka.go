@@ -163,7 +163,6 @@ type Registry struct {
 	Password      Secret `key:"password"`
 	Token         Secret `key:"token"`
 	TLS           TLS    `key:"tls"`
-	As            string `key:"as" of:"avro" default:"avro"`
 	Subject       string `key:"subject" of:"topic record topic-record" default:"topic"`
 	Register      *bool  `key:"register" default:"true"`
 	Compatibility string `key:"compatibility" of:"backward backward_transitive forward forward_transitive full full_transitive none"`

@@ -16,7 +16,6 @@ type NATS struct {
 	Subjects map[string]string `key:"subjects"`
 	Headers  map[string]string `key:"headers"`
 	KV       string            `key:"kv"`
-	Publish  string            `key:"publish" of:"auto fast atomic ordered" default:"auto"`
 	Shared   bool              `key:"shared"`
 	Domain   string            `key:"domain"`
 	TLS      NATSTLS           `key:"tls"`
@@ -40,9 +39,6 @@ type NATSLogin struct {
 	Password    Secret `key:"password"`
 	Token       Secret `key:"token"`
 }
-
-// defaultStream has the cluster's name in it, so that two clusters with default settings do not write to one stream.
-const defaultStream = "K8S_{cluster}"
 
 // applies says whether the key has a default: a bucket has a stream of its own.
 func (n *NATS) applies(key string) bool { return n.KV == "" || key != "stream" && key != "subject" }
@@ -113,8 +109,8 @@ func (n *NATS) check(k *checker, path string) {
 	if n.Discard == discardNew && n.MaxBytes == 0 {
 		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
 	}
-	if n.Shared && (n.KV != "" || n.Publish == "fast" || n.Publish == "atomic") {
-		k.problem(path+".shared", "goes with a stream and publish ordered or auto only")
+	if n.Shared && n.KV != "" {
+		k.problem(path+".shared", "goes with a stream only")
 	}
 	if n.Service != nil {
 		n.Service.check(k, path+".service")
@@ -252,6 +248,3 @@ func (n *NATSLogin) loginKeys() []string {
 
 // WaitsForRoom says whether a full stream takes nothing, so that the sink waits.
 func (n *NATS) WaitsForRoom() bool { return n.Discard == discardNew }
-
-// HasDefaultStream says whether nothing else is configured.
-func (n *NATS) HasDefaultStream() bool { return n.Stream == defaultStream }

@@ -218,11 +218,6 @@ func (r Redaction) MarshalJSON() ([]byte, error) {
 	return json.Marshal(r.Paths)
 }
 
-func (r Redaction) described() (kind string, of Schema) {
-	paths := Schema{"type": "array", "items": Schema{"type": "string"}}
-	return "list of strings, or `none`", Schema{"anyOf": []any{Schema{"const": noRedaction}, paths}}
-}
-
 func (r *Redaction) read(d *decoder, path string, n *yaml.Node) {
 	if n == nil || n.Kind == yaml.SequenceNode {
 		d.list(path, n, reflect.ValueOf(&r.Paths).Elem())

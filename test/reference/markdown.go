@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/kubecdc/kubecdc/internal/config"
 )
 
-const head = `<!-- Made from the keys in internal/config by make docs. Change the sentences there. -->
+const head = `<!-- Made from the keys in internal/config by make docs. What they mean is in test/reference/sentences.yaml. -->
 
 # Configuration
 
@@ -32,7 +30,7 @@ The default – means that there is none. Then the sentence says what happens wi
 
 // Markdown is the page.
 func Markdown() []byte {
-	keys := config.Keys()
+	keys := Keys()
 	var b strings.Builder
 	b.WriteString(head)
 	section := "?"
@@ -54,7 +52,7 @@ func parent(path string) string {
 
 func last(path string) string { return path[strings.LastIndex(path, ".")+1:] }
 
-func heading(b *strings.Builder, section string, keys []config.Key) {
+func heading(b *strings.Builder, section string, keys []Key) {
 	title := "Top level"
 	if section != "" {
 		title = "`" + section + "`"
@@ -84,7 +82,7 @@ func wrap(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-func row(b *strings.Builder, key config.Key) {
+func row(b *strings.Builder, key Key) {
 	name, text, value := "`"+strings.TrimSuffix(last(key.Path), "[]")+"`", key.Text, "–"
 	if key.Section {
 		text = fmt.Sprintf("See [%s](#%s).", key.Path, anchor(key.Path))

@@ -25,7 +25,7 @@ func TestCommittedReferenceIsTheGenerators(t *testing.T) {
 // TestKeysAreThoseThatAreRead asks the decoder of each section which keys it takes.
 func TestKeysAreThoseThatAreRead(t *testing.T) {
 	sections := map[string][]string{}
-	for _, key := range config.Keys() {
+	for _, key := range Keys() {
 		at := parent(key.Path)
 		sections[at] = append(sections[at], strings.TrimSuffix(last(key.Path), "[]"))
 	}
@@ -44,7 +44,7 @@ func TestKeysAreThoseThatAreRead(t *testing.T) {
 
 // TestAllowedValuesAreThoseThatAreTaken gives each key that has a list another value, and asks what is allowed.
 func TestAllowedValuesAreThoseThatAreTaken(t *testing.T) {
-	for _, key := range config.Keys() {
+	for _, key := range Keys() {
 		if key.Type != "string" && key.Type != "list of strings" || key.Section {
 			continue
 		}
@@ -61,7 +61,7 @@ func TestAllowedValuesAreThoseThatAreTaken(t *testing.T) {
 
 // TestDefaultsAreTaken writes each default down: nothing may be wrong with it.
 func TestDefaultsAreTaken(t *testing.T) {
-	for _, key := range config.Keys() {
+	for _, key := range Keys() {
 		if key.Default == "" {
 			continue
 		}

@@ -142,7 +142,7 @@ func (t *table) form() []byte {
 	case k.Key != "":
 		now.Key = "of template " + k.Key
 	case t.sink.Format == encode.FormatDebezium && k.Registry != nil:
-		now.Key = "of format debezium with a registry, as " + k.Registry.As
+		now.Key = "of format debezium with a registry, as avro"
 	case t.sink.Format == encode.FormatDebezium:
 		now.Key = "of format debezium"
 	}

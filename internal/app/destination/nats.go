@@ -46,9 +46,6 @@ func natsRoutes(n *config.NATS, c *cluster.Cluster) (routes encode.Routes, filte
 	return routes, nats.Filters(all...), err
 }
 
-// FormerStream was the default until streams had the cluster's name in theirs.
-const FormerStream = "K8S"
-
 // namesCluster says whether every subject of the sink has the cluster's name in it. A bucket's keys have not.
 func namesCluster(n *config.NATS) bool {
 	named := func(template string) bool { return strings.Contains(template, "{cluster}") }
@@ -112,7 +109,7 @@ func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 		Address: strings.Join(at.servers, ",") + " " + at.What, Hearer: hearer, What: at.What,
 		build: func(to Outlet) (sink.Sink, error) {
 			options := options
-			options.Retry, options.Notice = retried(to.Told, s.Name), func(text string) { to.Told.Noticed(s.Name, text) }
+			options.Retry = retried(to.Told, s.Name)
 			return nats.New(options)
 		},
 		read: func(start sink.Start) (sink.Reader, error) { return nats.NewReader(options, start) },
@@ -213,7 +210,7 @@ func (p *Place) Disputed(other *Place) string {
 func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Options {
 	n := s.NATS
 	options := nats.Options{
-		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Publish: n.Publish, Shared: n.Shared,
+		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Shared: n.Shared,
 		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
 		DiscardNew: n.WaitsForRoom(),
 		Login:      natsLogin(n, &n.NATSLogin),
@@ -229,9 +226,6 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 		options.KV, options.History = n.KV, n.History
 	} else {
 		options.Stream, options.Subjects = encode.StreamName(n.Stream, c.Name), subjects
-	}
-	if n.HasDefaultStream() {
-		options.Formerly = FormerStream
 	}
 	return options
 }

@@ -54,11 +54,6 @@ func TestAdviceNamesSettingsThatNATSHas(t *testing.T) {
 			}
 		}
 	}
-	for _, publish := range []string{PublishFast, PublishAtomic} {
-		if flag, _, _ := (&Options{Publish: publish}).batches(); !have[flag] {
-			t.Errorf("a stream has no setting %s", flag)
-		}
-	}
 	if len(seen) < 5 {
 		t.Errorf("the texts name %d settings only: %v", len(seen), seen)
 	}

@@ -65,9 +65,6 @@ func (s *Sink) checkPatiently(ctx context.Context) (config *jetstream.StreamConf
 func (s *Sink) checkOnce(ctx context.Context) (*jetstream.StreamConfig, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	if err := s.locate(ctx, nil); err != nil {
-		return nil, err
-	}
 	return s.checkStream(ctx)
 }
 
@@ -75,8 +72,7 @@ func (s *Sink) checkOnce(ctx context.Context) (*jetstream.StreamConfig, error) {
 func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error) {
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
-		config := s.newStream()
-		return config, errors.Join(s.creatable(ctx), s.allowed(config))
+		return s.newStream(), s.creatable(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -84,10 +80,7 @@ func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error)
 	if err := s.options.suitable(&info.Config); err != nil {
 		return nil, err
 	}
-	if err := s.inspect(ctx, info); err != nil || s.changes(&info.Config) { // Open changes it
-		return &info.Config, err
-	}
-	return &info.Config, s.allowed(&info.Config)
+	return &info.Config, s.inspect(ctx, info)
 }
 
 // creatable finds what would keep the stream from being made. Whether the user may make it, only making it tells.
@@ -102,7 +95,7 @@ func (s *Sink) creatable(ctx context.Context) error {
 		}
 	}
 	if s.options.Replicas > 1 && s.conn.NC.ConnectedClusterName() == "" {
-		return permanent("create stream %s: %d replicas need a cluster of servers: use 1 replica", s.name, s.options.Replicas)
+		return permanent("create stream %s: %d replicas need a cluster of servers: use 1 replica", s.options.Stream, s.options.Replicas)
 	}
 	return nil
 }
@@ -118,7 +111,7 @@ func (s *Sink) checkError(ctx context.Context, err error) error {
 	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, conn.ErrSilent):
 		return fmt.Errorf("connect to %s: no answer in time: check the URL, and that the server is up", s.options.servers())
 	case errors.Is(err, natsgo.ErrNoResponders):
-		return fmt.Errorf("look up stream %s: no server of the cluster answers for JetStream: check that JetStream is enabled and up", s.name)
+		return fmt.Errorf("look up stream %s: no server of the cluster answers for JetStream: check that JetStream is enabled and up", s.options.Stream)
 	}
 	return fmt.Errorf("%w: check the URL, and that the server is up", err)
 }
@@ -135,9 +128,6 @@ func (s *Sink) notes(config *jetstream.StreamConfig) []string {
 	}
 	if config.Storage == jetstream.MemoryStorage {
 		notes = append(notes, fmt.Sprintf("stream %s is in memory: a restart of its servers loses it, and all objects are sent again", config.Name))
-	}
-	if s.options.Publish == PublishAuto && !s.options.Shared && s.options.modeOf(config) == PublishOrdered && !s.changes(config) {
-		notes = append(notes, "messages are sent one by one, with some more work for the client and the server: "+s.obstacle(config))
 	}
 	return notes
 }
@@ -162,7 +152,7 @@ func (s *Sink) strangers(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	last, err := s.fetch(ctx, s.name, map[string]any{"last_by_subj": ">"})
+	last, err := s.fetch(ctx, map[string]any{"last_by_subj": ">"})
 	if err != nil || last == nil {
 		return nil // what keeps the sink from reading it is told already
 	}
@@ -170,7 +160,7 @@ func (s *Sink) strangers(ctx context.Context) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the last message of stream %s, on subject %q, is not from kubecdc: another writer stops the sink: "+
-		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.name, last.Destination)}
+		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.options.Stream, last.Destination)}
 }
 
 func (s *Sink) sizeNote(most int64) []string {

@@ -37,7 +37,7 @@ func TestClusterConformance(t *testing.T) {
 		networks, urls = append(networks, network), append(urls, network.url())
 	}
 	admin, _ := servers[0].admin()
-	options := Options{URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3, Publish: PublishFast}
+	options := Options{URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3}
 	first := newSink(t, options)
 	if _, err := sinktest.Open(within(t), first, ""); err != nil { // the servers found each other
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -10,7 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
-// TestConformance tries every publish mode, each on the servers that it is for.
+// TestConformance of a stream of our own, also on a server that syncs every message, and of a shared one.
 func TestConformance(t *testing.T) {
 	syncAlways := func(o *server.Options) { o.SyncAlways = true }
 	for _, test := range []struct {
@@ -18,9 +17,8 @@ func TestConformance(t *testing.T) {
 		server func(*server.Options)
 		sink   Options
 	}{
-		{"fast", nil, Options{Publish: PublishFast}},
-		{"ordered", nil, Options{Publish: PublishOrdered}}, // the stream allows no batches, as on an older server
-		{"atomic", syncAlways, Options{Publish: PublishAtomic}},
+		{"own", nil, Options{}},
+		{"synced", syncAlways, Options{}},
 		{"shared", nil, Options{Shared: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -33,11 +31,6 @@ func newEnv(t *testing.T, options Options, change func(*server.Options)) *sinkte
 	server := startServer(t, change)
 	network := startProxy(t, server.Addr().String())
 	options.URL, options.Stream, options.Subjects = network.url(), testStream, []string{"k8s.>"}
-	options.Notice = func(text string) {
-		if options.Publish != "" && !strings.HasPrefix(text, "messages are sent "+options.Publish+": ") {
-			t.Errorf("%s, want %s", text, options.Publish)
-		}
-	}
 	return &sinktest.Env{
 		Sink:        func(*testing.T) sink.Sink { return must(New(options)) },
 		Messages:    func(*testing.T) []sinktest.Stored { return server.stored() },

@@ -16,13 +16,9 @@ import (
 
 var (
 	errLeaderless = errors.New("it has no leader at the moment")
-	errWhole      = errors.New("the server refused a batch")
 	// an acknowledgement for another place than the message asked for
 	errMisplaced = errors.New("message stored at another sequence than expected")
 	errUnsettled = errors.New("messages arrived while the stream's end was read")
-	// The server says so with an acknowledgement of what it stored before.
-	errGap   = errors.New("the server received the batch with a gap")
-	errEnded = errors.New("the server ended the batch early")
 )
 
 func permanent(format string, args ...any) error {
@@ -57,8 +53,6 @@ const (
 	codeMaxBytesExceeded   jetstream.ErrorCode = 10122
 	codeWrongLastClustered jetstream.ErrorCode = 10164
 	codeTooManyRequests    jetstream.ErrorCode = 10167
-	codeUnknownBatch       jetstream.ErrorCode = 10208
-	codeTooManyBatches     jetstream.ErrorCode = 10211
 )
 
 func codeOf(err error) jetstream.ErrorCode {
@@ -72,11 +66,11 @@ func codeOf(err error) jetstream.ErrorCode {
 // reason is the short word for an error that is worth another attempt.
 func reason(err error) string {
 	switch codeOf(err) {
-	case codeWrongLast, codeWrongLastClustered, codeSequenceMismatch, codeUnknownBatch:
+	case codeWrongLast, codeWrongLastClustered, codeSequenceMismatch:
 		return "sequence"
 	case codeAccountResources, codeInsufficient, codeMemory, codeStorage, codeStoreFailed:
 		return "limits"
-	case codeTooManyRequests, codeTooManyBatches:
+	case codeTooManyRequests:
 		return "busy"
 	case 0:
 	default:
@@ -89,7 +83,7 @@ func reason(err error) string {
 		return "no_responders"
 	case errors.Is(err, errLeaderless):
 		return "no_leader"
-	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled), errors.Is(err, errGap), errors.Is(err, errEnded):
+	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled):
 		return "sequence"
 	}
 	return "disconnected"
@@ -126,13 +120,4 @@ func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	case <-wake:
 	case <-ctx.Done():
 	}
-}
-
-// ignoreDenied is for what may stay unknown.
-func ignoreDenied(err error) error {
-	var denied *conn.DeniedError
-	if errors.As(err, &denied) {
-		return nil
-	}
-	return err
 }

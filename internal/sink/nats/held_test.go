@@ -67,7 +67,7 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 				t.Fatalf("before the purge: %v", err)
 			}
 			js, ctx := s.admin()
-			if err := must(js.Stream(ctx, running.name)).Purge(ctx, test.purge...); err != nil {
+			if err := must(js.Stream(ctx, running.options.Stream)).Purge(ctx, test.purge...); err != nil {
 				t.Fatal(err)
 			}
 			mark := running.stream.place.text()

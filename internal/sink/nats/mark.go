@@ -18,10 +18,9 @@ type mark struct {
 	// Floor, of a bucket, is where it ended when the sink was new or had lost what it had acknowledged. What is
 	// still there from before was not written since.
 	Floor uint64 `json:"floor,omitempty"`
-	// Writer, of a shared stream, is a hash of the one whose messages are ours. Older versions had none, and took all
-	// for theirs.
+	// Writer, of a shared stream, is a hash of the one whose messages are ours.
 	Writer string `json:"writer,omitempty"`
-	Held   *held  `json:"held,omitempty"` // nil in a mark of an older version
+	Held   *held  `json:"held,omitempty"`
 }
 
 // parseMark returns nil for the empty mark.

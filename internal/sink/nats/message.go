@@ -27,7 +27,6 @@ type knownStream struct {
 	told       tellings // of one that is shared
 	maxMessage int      // bytes of headers and value; negative is no limit
 	maxSubject int      // characters
-	mode       string   // how messages are sent: PublishOrdered, PublishFast or PublishAtomic
 	confirmed  int      // messages that were acknowledged since the sink was opened
 }
 
@@ -156,9 +155,6 @@ func (e *envelope) fill(s *knownStream, m *sink.Message, reply string) {
 		e.Value = nil
 	}
 }
-
-// expect makes the server refuse the message unless the stream ends at the sequence.
-func (e *envelope) expect(seq uint64) { e.set(headerExpected, strconv.FormatUint(seq, 10)) }
 
 func (e *envelope) set(name, value string) {
 	e.Headers = append(e.Headers, sink.Header{Name: name, Value: oneLine(value)})

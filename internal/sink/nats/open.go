@@ -46,16 +46,12 @@ func (s *Sink) openOnce(ctx context.Context, want *mark, at *sink.Opening) error
 		return err
 	}
 	s.conn, s.generation = c, c.Generation()
-	if err := s.locate(ctx, want); err != nil {
-		return err
-	}
 	info, err := s.ensure(ctx)
 	if err != nil {
 		return err
 	}
-	s.stream = knownStream{name: s.name, place: markOf(info), shared: s.options.Shared, maxSubject: maxSubject(c.Inbox)}
+	s.stream = knownStream{name: s.options.Stream, place: markOf(info), shared: s.options.Shared, maxSubject: maxSubject(c.Inbox)}
 	s.stream.renew(&info.Config)
-	s.choose(&info.Config)
 	if s.options.KV != "" {
 		s.stream.keys = bucketSubject + s.options.KV + "."
 	}
@@ -97,7 +93,7 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 		return err
 	}
 	if missing := want.Held.missing(view{info, unread, s.options.Shared}); missing != "" {
-		return lost(&sink.LostError{Log: "stream " + s.name, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
+		return lost(&sink.LostError{Log: "stream " + s.options.Stream, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
 	}
 	place.Held = hold(info, want.Held)
 	return nil

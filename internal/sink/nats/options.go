@@ -19,14 +19,9 @@ type Options struct {
 	URL  string // servers, separated by commas: "nats://a:4222,nats://b:4222"; also tls, ws and wss
 	Name string // of the client, as the server shows it; "" is "kubecdc"
 
-	Stream string
-	// Formerly is the name that the stream had by default in older versions, "" is none. A stream of that name which
-	// holds our records, or takes our subjects and holds nothing, is used instead of one of the name Stream that is not
-	// there.
-	Formerly string
+	Stream   string
 	Subjects []string // what the stream must take; the stream's subjects, if the sink makes it
 	Domain   string   // the JetStream domain; "" is that of the server
-	Publish  string   // how messages are sent, one of the constants; "" is PublishAuto
 	Shared   bool     // others may write to the stream, too; see package comment
 	// Writer tells this sink from all others that write to a shared stream, also from those of the same cluster; it
 	// stays the same for as long as the sink's marks are kept. "" is Name.
@@ -54,18 +49,9 @@ type Options struct {
 
 	Login
 
-	Retry  sink.RetryFunc    // nil is nobody
-	Notice func(text string) // is told how messages are sent, and why, when that is decided or changes; nil is nobody
-	Extra  []natsgo.Option   // for what has no field here
+	Retry sink.RetryFunc  // nil is nobody
+	Extra []natsgo.Option // for what has no field here
 }
-
-// The values of Options.Publish.
-const (
-	PublishAuto    = "auto"    // fast where server and stream allow it, ordered elsewhere
-	PublishFast    = "fast"    // fast ingest (ADR-50); needs server 2.14 and a stream with allow_batched
-	PublishAtomic  = "atomic"  // atomic batches (ADR-50), for servers that sync always; needs 2.12 and allow_atomic
-	PublishOrdered = "ordered" // one acknowledgement a message; any server
-)
 
 // Login and TLS are those of the connection.
 type (
@@ -93,12 +79,6 @@ func (o *Options) complete() error {
 	}
 	if o.Storage == "" {
 		o.Storage = StorageFile
-	}
-	if o.Publish == "" {
-		o.Publish = PublishAuto
-	}
-	if o.Notice == nil {
-		o.Notice = func(string) {}
 	}
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}

@@ -182,7 +182,6 @@ func TestPermissions(t *testing.T) {
 		{"stream that is there", ofStream(), true, nil, func(t *testing.T, _ *testServer, o Options) error { return use(t, o, destination) }},
 		{"stream that is made", ofStream().and("$JS.API.STREAM.CREATE.K8S"), false, nil,
 			func(t *testing.T, _ *testServer, o Options) error {
-				o.Formerly = "BEFORE" // of which it may know nothing
 				return use(t, o, destination)
 			}},
 		{"stream that others write to", ofStream(), true, nil, func(t *testing.T, _ *testServer, o Options) error {

@@ -75,22 +75,6 @@ func (p *publisher) attempt(ctx context.Context) error {
 	return p.classify(err)
 }
 
-// send publishes the batch from what is acknowledged on, and returns when all of it is or something is wrong.
-func (p *publisher) send(ctx context.Context) error {
-	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
-	p.sent, p.bytes = p.acked, 0
-	p.conn.ResetOutbox()
-	if len(p.batch)-p.start > 1 && !p.single { // one message needs no batch
-		switch p.stream.mode {
-		case PublishFast:
-			return p.sendFast(ctx)
-		case PublishAtomic:
-			return p.sendAtomic(ctx)
-		}
-	}
-	return p.sendOrdered(ctx)
-}
-
 // classify turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
 // of an attempt decides: the ones after it are refused because of it, and none of them is under way yet, to be stored
 // when the caller has gone on without the message.
@@ -103,7 +87,7 @@ func (p *publisher) classify(err error) error {
 	case tooLarge(err):
 		return &sink.RejectedError{Index: refused.index, Reason: "too_large", Err: conn.Terse{Err: refused.err}}
 	case codeOf(err) == codeSealed:
-		return permanent("write to stream %s: it was sealed: name another stream", p.name)
+		return permanent("write to stream %s: it was sealed: name another stream", p.options.Stream)
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func (s *Sink) ask(ctx context.Context, n int, query func(i int) any) ([]entry, 
 			return nil, err
 		}
 		_, reply := c.Ask()
-		if err := c.PublishRequest(c.API+"STREAM.MSG.GET."+s.name, reply, body); err != nil {
+		if err := c.PublishRequest(c.API+"STREAM.MSG.GET."+s.options.Stream, reply, body); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Sink) ask(ctx context.Context, n int, query func(i int) any) ([]entry, 
 			continue // the answer to an attempt that was given up
 		}
 		if entries[number-base], err = parseEntry(m); err != nil {
-			return nil, fmt.Errorf("read stream %s: %w", s.name, conn.Terse{Err: err})
+			return nil, fmt.Errorf("read stream %s: %w", s.options.Stream, conn.Terse{Err: err})
 		}
 		missing--
 	}
@@ -148,14 +148,14 @@ func placeIn(stream string, seq uint64) string {
 	return fmt.Sprintf("stream %s sequence %d", stream, seq)
 }
 
-// fetch reads one message whole, nil where there is none. A user who may not do that gets a *conn.DeniedError.
-func (s *Sink) fetch(ctx context.Context, stream string, query map[string]any) (*sink.Stored, error) {
+// fetch reads one message whole, nil where there is none.
+func (s *Sink) fetch(ctx context.Context, query map[string]any) (*sink.Stored, error) {
 	body, err := json.Marshal(query)
 	if err != nil {
 		return nil, err
 	}
 	var answer gotten
-	err = s.conn.Wish(ctx, "STREAM.MSG.GET."+stream, body, &answer)
+	err = s.conn.Request(ctx, "STREAM.MSG.GET."+s.options.Stream, body, &answer)
 	switch {
 	case codeOf(err) == codeNoMessage:
 		return nil, nil
@@ -163,7 +163,7 @@ func (s *Sink) fetch(ctx context.Context, stream string, query map[string]any) (
 		return nil, err
 	}
 	m := &answer.Message
-	stored := &sink.Stored{Place: placeIn(stream, m.Seq), Destination: m.Subject, Value: m.Data}
+	stored := &sink.Stored{Place: placeIn(s.options.Stream, m.Seq), Destination: m.Subject, Value: m.Data}
 	headers, err := natsgo.DecodeHeadersMsg(m.Headers)
 	if err != nil {
 		return stored, nil // nothing of ours

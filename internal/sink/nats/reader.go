@@ -109,11 +109,6 @@ func (r *Reader) follow(ctx context.Context) error {
 		return err
 	}
 	r.stream, err = js.Stream(ctx, r.options.Stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) && r.options.Formerly != "" {
-		if r.stream, err = js.Stream(ctx, r.options.Formerly); err == nil {
-			r.options.Stream = r.options.Formerly
-		}
-	}
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -134,15 +133,9 @@ func (s *testServer) publish(subject, id string) {
 	}
 }
 
-// options are for a sink on the server. publish is how it sends, PublishAuto if there is none.
-func (s *testServer) options(publish ...string) Options {
-	return Options{URL: s.URL(), Stream: testStream, Subjects: []string{"k8s.>"}, Publish: strings.Join(publish, "")}
-}
-
-func eachMode(t *testing.T, modes []string, test func(t *testing.T, publish string)) {
-	for _, publish := range modes {
-		t.Run(publish, func(t *testing.T) { test(t, publish) })
-	}
+// options are for a sink on the server.
+func (s *testServer) options() Options {
+	return Options{URL: s.URL(), Stream: testStream, Subjects: []string{"k8s.>"}}
 }
 
 // newSink is a sink that is closed with the test.

@@ -21,7 +21,6 @@ func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
 		return 0, err
 	}
 	s.stream.renew(&info.Config)
-	s.choose(&info.Config)
 	if s.options.Shared { // what was stored is known by its id
 		s.generation = s.conn.Generation()
 		return 0, nil
@@ -49,13 +48,13 @@ func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
 func (s *Sink) lookupSame(ctx context.Context) (*jetstream.StreamInfo, error) {
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
-		return nil, conn.Ended("write to stream %s: it is gone: open the sink again", s.name)
+		return nil, conn.Ended("write to stream %s: it is gone: open the sink again", s.options.Stream)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := s.stream.place.endsBefore(info); err != nil {
-		return nil, conn.Ended("write to stream %s: %s: open the sink again", s.name, err)
+		return nil, conn.Ended("write to stream %s: %s: open the sink again", s.options.Stream, err)
 	}
 	return info, s.options.fit("write to", &info.Config)
 }
@@ -106,18 +105,18 @@ func (s *Sink) verdict(ctx context.Context, last uint64, err error) error {
 	case !errors.As(err, &stranger):
 		return err
 	case s.stream.confirmed > 0 && stranger.gone:
-		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.name)
+		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.options.Stream)
 	case s.stream.confirmed > 1:
 	case s.hearOut(ctx, last)-s.stream.place.Seq <= mostUnderWay:
 		return s.late("write to", stranger)
 	}
 	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("write to stream %s: %w: "+
-		"another exporter writes to the stream: stop it, or give each its own stream", s.name, err)}
+		"another exporter writes to the stream: stop it, or give each its own stream", s.options.Stream, err)}
 }
 
 func (s *Sink) late(verb string, stranger *strangerError) error {
 	return &sink.LateError{Err: fmt.Errorf("%s stream %s: message %d came after it was opened: "+
-		"an earlier exporter had sent it when it was killed, or another one writes to the stream", verb, s.name, stranger.seq)}
+		"an earlier exporter had sent it when it was killed, or another one writes to the stream", verb, s.options.Stream, stranger.seq)}
 }
 
 // onlyOurs fails where anything else came into the stream, since it was left, than was in doubt.

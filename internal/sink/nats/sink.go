@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -23,14 +22,10 @@ type Sink struct {
 	options Options
 	tuning  tuning
 	conn    *conn.Conn // nil while the sink is not open
-	name    string     // of the stream
-	goesOn  sync.Once  // says that the stream is one of the former default name
 	stream  knownStream
 	opened  bool      // an Open succeeded: what is missing now was there once, and is worth waiting for
 	looked  time.Time // when the stream was compared with what it held
 	left    left
-	how     string // messages are sent, and why; "" before the first Open
-	refused error  // why the stream could not be changed to take batches
 	// of the connection that last saw a shared stream whole: nothing else tells of one that is shorter
 	generation uint64
 }
@@ -46,7 +41,7 @@ func New(options Options) (*Sink, error) {
 	if err := options.complete(); err != nil {
 		return nil, fmt.Errorf("configure nats sink: %w", err)
 	}
-	return &Sink{options: options, name: options.Stream, tuning: defaultTuning()}, nil
+	return &Sink{options: options, tuning: defaultTuning()}, nil
 }
 
 func (s *Sink) connect(ctx context.Context) (*conn.Conn, error) {
@@ -91,19 +86,19 @@ func (s *Sink) final(ctx context.Context, verb string, err error) error {
 	case ended == nil:
 		return nil
 	case errors.Is(err, ended):
-		return fmt.Errorf("%s stream %s: %w", verb, s.name, ended)
+		return fmt.Errorf("%s stream %s: %w", verb, s.options.Stream, ended)
 	default:
-		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.name, ended, err)
+		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.options.Stream, ended, err)
 	}
 }
 
 func (s *Sink) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
 	var info jetstream.StreamInfo
-	if err := s.conn.Request(ctx, "STREAM.INFO."+s.name, nil, &info); err != nil {
+	if err := s.conn.Request(ctx, "STREAM.INFO."+s.options.Stream, nil, &info); err != nil {
 		return nil, s.judge("look up", err)
 	}
 	if !ofLeader(info.Cluster) {
-		return nil, fmt.Errorf("look up stream %s: %w", s.name, errLeaderless)
+		return nil, fmt.Errorf("look up stream %s: %w", s.options.Stream, errLeaderless)
 	}
 	return &info, nil
 }
@@ -116,12 +111,6 @@ func ofLeader(cluster *jetstream.ClusterInfo) bool {
 	}
 	return cluster.Leader != "" &&
 		!slices.ContainsFunc(cluster.Replicas, func(peer *jetstream.PeerInfo) bool { return peer.Name == cluster.Leader })
-}
-
-// lookupIfAllowed asks for a stream that may be none of ours.
-func (s *Sink) lookupIfAllowed(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
-	var info jetstream.StreamInfo
-	return &info, s.conn.Wish(ctx, "STREAM.INFO."+name, nil, &info)
 }
 
 // glance is how the stream is, nil where nobody says so or it is another one: what follows finds out.
@@ -142,19 +131,19 @@ func (s *Sink) judge(verb string, err error) error {
 	switch codeOf(err) {
 	case codeNotEnabledAccount:
 		return permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
-			verb, s.name)
+			verb, s.options.Stream)
 	case codeMaxBytesRequired:
-		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.name, conn.Terse{Err: err})
+		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.options.Stream, conn.Terse{Err: err})
 	case codeReplicas:
-		return permanent("%s stream %s: %w: use 1 replica", verb, s.name, conn.Terse{Err: err})
+		return permanent("%s stream %s: %w: use 1 replica", verb, s.options.Stream, conn.Terse{Err: err})
 	case codeMaxStreams, codeNoLimits, codeMaxBytesExceeded:
-		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.name, conn.Terse{Err: err})
+		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.options.Stream, conn.Terse{Err: err})
 	case codeStreamConfig:
-		return permanent("%s stream %s: %w: create the stream by hand", verb, s.name, conn.Terse{Err: err})
+		return permanent("%s stream %s: %w: create the stream by hand", verb, s.options.Stream, conn.Terse{Err: err})
 	}
 	if s.withoutJetStream(err) {
 		return permanent("%s stream %s: JetStream is not enabled on the server: "+
-			"start it with -js or with a jetstream {} block in its configuration", verb, s.name)
+			"start it with -js or with a jetstream {} block in its configuration", verb, s.options.Stream)
 	}
 	return err
 }

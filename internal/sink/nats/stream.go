@@ -19,13 +19,7 @@ func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.options.suitable(&info.Config); err != nil {
-		return nil, err
-	}
-	if info, err = s.upgrade(ctx, info); err != nil {
-		return nil, err
-	}
-	return info, s.allowed(&info.Config)
+	return info, s.options.suitable(&info.Config)
 }
 
 func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
@@ -34,7 +28,7 @@ func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
 		return nil, err
 	}
 	var info jetstream.StreamInfo
-	err = s.conn.Request(ctx, "STREAM.CREATE."+s.name, config, &info)
+	err = s.conn.Request(ctx, "STREAM.CREATE."+s.options.Stream, config, &info)
 	switch codeOf(err) {
 	case codeNameInUse: // somebody was quicker
 		return s.lookup(ctx)
@@ -54,8 +48,8 @@ func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
 func (s *Sink) newStream() *jetstream.StreamConfig {
 	o := &s.options
 	config := &jetstream.StreamConfig{
-		Name:        s.name,
-		Description: description,
+		Name:        s.options.Stream,
+		Description: "Changes of Kubernetes objects, written by kubecdc",
 		Subjects:    o.Subjects,
 		Storage:     o.storage(),
 		Replicas:    o.Replicas,
@@ -70,10 +64,6 @@ func (s *Sink) newStream() *jetstream.StreamConfig {
 	if o.KV != "" {
 		config.MaxMsgsPerSubject, config.AllowRollup, config.DenyDelete = int64(o.History), true, true
 	}
-	if s.wants(config) {
-		config.AllowAtomicPublish = o.Publish == PublishAtomic
-		config.AllowBatchPublish = !config.AllowAtomicPublish
-	}
 	return config
 }
 
@@ -87,7 +77,7 @@ func (s *Sink) overlap(ctx context.Context) error {
 		}
 	}
 	return permanent("create stream %s: %s takes subjects of %q already: name other subjects, or write to that stream",
-		s.name, owner, s.options.Subjects)
+		s.options.Stream, owner, s.options.Subjects)
 }
 
 // owner is the name of a stream that takes the subject, "" if there is none.

@@ -3,62 +3,12 @@ package nats
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
-
-// locate finds which stream is ours: the one of the options, or where that is not there one of the name that it had by
-// default before.
-func (s *Sink) locate(ctx context.Context, want *mark) error {
-	s.name = s.options.Stream
-	before := s.options.Formerly
-	if before == "" || want != nil && want.Stream == s.options.Stream {
-		return nil
-	}
-	marked := want != nil && want.Stream == before
-	if !marked {
-		if _, err := s.lookupIfAllowed(ctx, s.options.Stream); codeOf(err) != codeNotFound {
-			return nil // it is there, or what follows says what is wrong
-		}
-	}
-	info, err := s.lookupIfAllowed(ctx, before)
-	var denied *conn.DeniedError
-	switch {
-	case codeOf(err) == codeNotFound, errors.As(err, &denied):
-		return nil
-	case err != nil:
-		return err
-	case !marked:
-		if ours, err := s.mayGoOn(ctx, info); err != nil || !ours {
-			return err
-		}
-	}
-	s.name = before
-	s.goesOn.Do(func() {
-		s.options.Notice(fmt.Sprintf("go on in stream %s, which was the default before; a new one would be %s", before, s.options.Stream))
-	})
-	return nil
-}
-
-// mayGoOn says whether a stream of the former name takes our subjects, and holds our records last, or nothing.
-func (s *Sink) mayGoOn(ctx context.Context, info *jetstream.StreamInfo) (bool, error) {
-	for _, subject := range s.options.Subjects {
-		if !coveredByAny(info.Config.Subjects, subject) {
-			return false, nil
-		}
-	}
-	last, err := s.fetch(ctx, info.Config.Name, map[string]any{"last_by_subj": ">"})
-	if err != nil || last == nil {
-		return last == nil && err == nil, ignoreDenied(err)
-	}
-	_, notOurs := change.ParseID(last.Header(sink.HeaderID))
-	return notOurs == nil && s.options.Judge(last) == nil, nil
-}
 
 // inspect refuses a stream that holds another cluster's records where ours would go. Of a stream that is not shared,
 // all of it is that place.
@@ -74,11 +24,11 @@ func (s *Sink) inspect(ctx context.Context, info *jetstream.StreamInfo) error {
 		queries = append(queries, map[string]any{"last_by_subj": ">"}, map[string]any{"seq": 1, "next_by_subj": ">"})
 	}
 	for _, query := range queries {
-		stored, err := s.fetch(ctx, s.name, query)
+		stored, err := s.fetch(ctx, query)
 		if err == nil && stored != nil {
 			err = s.refuse(stored)
 		}
-		if err := ignoreDenied(err); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -94,14 +44,14 @@ func (s *Sink) refuse(stored *sink.Stored) error {
 	case !errors.As(err, &foreign):
 		return err
 	case foreign.Same:
-		return permanent("open stream %s: %w", s.name, err)
+		return permanent("open stream %s: %w", s.options.Stream, err)
 	case s.options.Shared:
 		return nil
 	case s.options.KV != "":
 		return permanent("open bucket %s: %w: give each cluster a bucket of its own with the key kv", s.options.KV, err)
 	}
 	return permanent("open stream %s: %w: give each cluster a stream of its own with the key stream, or say for both that it is shared, with the key shared",
-		s.name, err)
+		s.options.Stream, err)
 }
 
 // delivered gives the ids of our messages after the mark to found, and says how many messages there are gone.
@@ -130,13 +80,11 @@ func (s *Sink) isOurs(ctx context.Context, e *entry, want *mark) (bool, error) {
 	case notOurs != nil:
 		return false, permanent("open stream %s: message %d on subject %q is not from kubecdc: "+
 			"another writer publishes into the stream: give the exporter a stream of its own, or say that it is shared",
-			s.name, e.seq, e.subject)
-	case s.options.Shared && want.Writer != "":
+			s.options.Stream, e.seq, e.subject)
+	case s.options.Shared:
 		return isMessageID(e.messageID, messageID(want.Writer, e.subject, e.id)), nil
-	case s.options.Shared && e.messageID != e.id && !isMessageID(e.messageID, messageID(s.stream.place.Writer, e.subject, e.id)):
-		return false, nil // not even one of an older version
 	}
-	if err := s.options.Judge(e.asStored(s.name)); err != nil {
+	if err := s.options.Judge(e.asStored(s.options.Stream)); err != nil {
 		return false, s.convict(ctx, e)
 	}
 	return coveredByAny(s.options.Subjects, e.subject), nil
@@ -148,12 +96,12 @@ func (s *Sink) convict(ctx context.Context, e *entry) error {
 	if s.options.Shared {
 		return nil
 	}
-	stored, err := s.fetch(ctx, s.name, map[string]any{"seq": e.seq})
-	if err = ignoreDenied(err); err != nil {
+	stored, err := s.fetch(ctx, map[string]any{"seq": e.seq})
+	if err != nil {
 		return err
 	}
 	if stored == nil {
-		stored = e.asStored(s.name)
+		stored = e.asStored(s.options.Stream)
 	}
 	return s.refuse(stored)
 }

@@ -13,7 +13,7 @@ import (
 // Write is as in sink.Sink. Any error but a rejection closes the sink.
 func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
 	if s.conn == nil {
-		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.name)
+		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.options.Stream)
 	}
 	err := s.look(ctx, len(batch) > 0)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Sink) look(ctx context.Context, writes bool) error {
 		return nil
 	}
 	if missing := s.stream.place.Held.missing(view{info, 0, s.options.Shared}); missing != "" {
-		return conn.Ended("write to stream %s: it was purged: %s: open the sink again", s.name, missing)
+		return conn.Ended("write to stream %s: it was purged: %s: open the sink again", s.options.Stream, missing)
 	}
 	s.stream.place.Held = hold(info, s.stream.place.Held)
 	if err := s.options.fit("write to", &info.Config); err != nil || !s.options.Shared {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/test/deploy/chart"
+	"github.com/kubecdc/kubecdc/test/reference"
 )
 
 // Paths below the root of the project.
@@ -56,27 +56,27 @@ func Schema(root string) (path string, content []byte, err error) {
 }
 
 // configSchema is that of the exporter, and what a pod needs beside it.
-func configSchema() config.Schema {
-	of := config.JSONSchema()
+func configSchema() reference.Schema {
+	of := reference.JSONSchema()
 	of["description"] = "The exporter's configuration, passed through as it is. Values may hold ${NAME}, of secretEnv."
 	of["required"] = []string{"cluster", "resources", "sinks", "state", "listen"}
-	keys := of["properties"].(config.Schema)
+	keys := of["properties"].(reference.Schema)
 	// In a pod there is no kubeconfig with a name, and two clusters of one name mix up their objects for every
 	// consumer.
-	keys["cluster"].(config.Schema)["description"] = "The exporter's cluster: a name that no other cluster has. It is in every record and in topics and subjects."
-	keys["cluster"].(config.Schema)["pattern"] = `\S`
+	keys["cluster"].(reference.Schema)["description"] = "The exporter's cluster: a name that no other cluster has. It is in every record and in topics and subjects."
+	keys["cluster"].(reference.Schema)["pattern"] = `\S`
 	for _, list := range []string{"resources", "sinks"} {
-		keys[list].(config.Schema)["minItems"] = 1
+		keys[list].(reference.Schema)["minItems"] = 1
 	}
 	// Probes, Prometheus and the API server come from outside of the pod, to ports that the manifests name.
 	const anywhere = `^(0\.0\.0\.0|\[::\])?:[1-9][0-9]{0,4}$`
-	keys["listen"].(config.Schema)["pattern"] = anywhere
-	audit := keys["audit"].(config.Schema)
+	keys["listen"].(reference.Schema)["pattern"] = anywhere
+	audit := keys["audit"].(reference.Schema)
 	audit["required"] = []string{"listen"}
-	audit["properties"].(config.Schema)["listen"].(config.Schema)["pattern"] = anywhere
-	state := keys["state"].(config.Schema)
+	audit["properties"].(reference.Schema)["listen"].(reference.Schema)["pattern"] = anywhere
+	state := keys["state"].(reference.Schema)
 	state["required"] = []string{"dir"}
-	state["properties"].(config.Schema)["dir"].(config.Schema)["pattern"] = "^/.+"
+	state["properties"].(reference.Schema)["dir"].(reference.Schema)["pattern"] = "^/.+"
 	return of
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -51,7 +50,7 @@ const Inboxes = "_INBOX.kubecdc"
 type Conn struct {
 	NC      *natsgo.Conn
 	API     string           // the prefix of the JetStream API's subjects
-	Inbox   string           // replies come to this and a number, or a batch and a number in it
+	Inbox   string           // replies come to this and a number
 	Number  uint64           // of the last reply that was asked for
 	Replies chan *natsgo.Msg // what Next waits for
 	Changed chan struct{}    // the connection came, went or ended since the last look
@@ -63,7 +62,6 @@ type Conn struct {
 	timer   *time.Timer
 	dialer  *dialer
 	fault   atomic.Pointer[error] // the last thing that went wrong with a server
-	wished  atomic.Pointer[wished]
 
 	// life ends when nothing more can come of this connection, for the reason that is its cause. Its sockets end
 	// with it, so nothing stays blocked in one.
@@ -182,7 +180,7 @@ func (c *Conn) handlers(o *Options) []natsgo.Option {
 		}),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
 			switch {
-			case !errors.Is(err, natsgo.ErrPermissionViolation) || c.denied(err):
+			case !errors.Is(err, natsgo.ErrPermissionViolation):
 			case o.Denied != nil && strings.Contains(err.Error(), "for Publish to"):
 				o.Denied(Forbidden(err))
 			default:
@@ -190,31 +188,6 @@ func (c *Conn) handlers(o *Options) []natsgo.Option {
 			}
 		}),
 	}
-}
-
-// wished is the last wish. It stays, since word of its denial may come late.
-type wished struct {
-	subject string
-	deny    context.CancelCauseFunc
-	unheard atomic.Int32 // wishes for the subject of which neither an answer nor a denial has come
-}
-
-// left is how many denials may still come that were only wished for.
-func (w *wished) left(subject string) int32 {
-	if w == nil || w.subject != subject {
-		return 0
-	}
-	return max(0, w.unheard.Load())
-}
-
-// denied takes the word that something is not permitted, and says whether it was only wished for.
-func (c *Conn) denied(err error) bool {
-	last := c.wished.Load()
-	if last == nil || !strings.Contains(err.Error(), strconv.Quote(last.subject)) || last.unheard.Add(-1) < 0 {
-		return false
-	}
-	last.deny(&DeniedError{permission(err)})
-	return true
 }
 
 func (c *Conn) wake() {

@@ -32,11 +32,6 @@ func Ended(format string, args ...any) error {
 	return &EndedError{fmt.Errorf(format, args...)}
 }
 
-// DeniedError is the answer to a Wish that the server does not permit.
-type DeniedError struct{ what string }
-
-func (e *DeniedError) Error() string { return e.what }
-
 // UnreachableError says in a person's words why there is no connection, and what to do. It is for a while only:
 // servers start again.
 type UnreachableError struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -21,19 +20,6 @@ func (c *Conn) Ask() (uint64, string) {
 	c.Number++
 	text := append(make([]byte, 0, 64), c.Inbox...)
 	return c.Number, string(strconv.AppendUint(text, c.Number, 10))
-}
-
-// Batch returns the prefix of the replies to a new batch. Their next token is the batch's id, which is unique among
-// all clients.
-func (c *Conn) Batch() string {
-	c.Number++
-	return c.Inbox + c.Unique() + "-" + strconv.FormatUint(c.Number, 10) + "."
-}
-
-// Unique is the part of the inbox that no other client has.
-func (c *Conn) Unique() string {
-	name := strings.TrimSuffix(c.Inbox, ".")
-	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
 // Next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
@@ -98,24 +84,6 @@ func (c *Conn) Await(ctx context.Context, generation, number uint64) (*natsgo.Ms
 			return m, nil
 		}
 	}
-}
-
-// Wish is a Request that the user may not be allowed to make: then it fails with a *DeniedError, and the connection
-// does not.
-func (c *Conn) Wish(ctx context.Context, subject string, body []byte, answer any) error {
-	wishing, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	wish := &wished{subject: c.API + subject, deny: cancel}
-	wish.unheard.Store(1 + c.wished.Load().left(wish.subject))
-	c.wished.Store(wish)
-	err := c.Request(wishing, subject, body, answer)
-	if cause := context.Cause(wishing); cause != nil {
-		return cause
-	}
-	if err == nil || errors.As(err, new(*jetstream.APIError)) {
-		wish.unheard.Add(-1)
-	}
-	return err
 }
 
 // Parse reads the answer. It returns the error that the answer holds, if it does.

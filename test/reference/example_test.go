@@ -1,10 +1,12 @@
-package config
+package reference
 
 import (
 	"os"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/config"
 )
 
 // TestTheExampleHasEveryKey, as its first line and the reference say.
@@ -36,7 +38,7 @@ func TestEachKeyHasASentence(t *testing.T) {
 			delete(left[f.owner], f.name)
 		}
 	}
-	look(reflect.TypeFor[Config]())
+	look(reflect.TypeFor[config.Config]())
 	for owner, keys := range left {
 		for name := range keys {
 			t.Errorf("sentences.yaml speaks of %s.%s, which is no key", owner, name)
