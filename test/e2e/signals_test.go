@@ -42,7 +42,7 @@ func kafkaHearsSignals(t *testing.T, c *kafka.Cluster) {
 	r.stopIdle() // it would make the topic itself
 	c.DeleteTopic(t, s.signals)
 	c.CreateTopic(t, s.signals, kafka.Topic{Partitions: 3})
-	s.send(`{"id":"anew","type":"execute-snapshot","data":{"data-collections":["configmaps"],"additional-condition":"labels.signal='anew'"}}`)
+	s.send(`{"id":"anew","type":"execute-snapshot","data":{"data-collections":["configmaps"],"additional-condition":"selector='signal=anew'"}}`)
 	s.awaitTold("anew", "COMPLETED")
 	r.settle()
 	r.stopIdle()
@@ -88,7 +88,7 @@ func kafkaLeadersHearSignals(t *testing.T, c *kafka.Cluster) {
 // snapshotSignal asks for a snapshot of the config maps that are labelled with its number.
 func snapshotSignal(i int) string {
 	return fmt.Sprintf(`{"id":"signal-%d","type":"execute-snapshot","data":{"data-collections":["config.*"],"type":"INCREMENTAL",`+
-		`"additional-conditions":[{"data-collection":"configmaps","filter":"labels.signal='s%d'"}]}}`, i, i)
+		`"additional-conditions":[{"data-collection":"configmaps","filter":"selector='signal=s%d'"}]}}`, i, i)
 }
 
 // signaller sends signals, and reads what is told of them.

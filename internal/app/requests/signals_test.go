@@ -130,7 +130,7 @@ func (r *signalRig) deliver() {
 	}
 }
 
-const everything = `"data":{"data-collections":[".*"],"type":"INCREMENTAL","additional-conditions":[{"data-collection":"pods","filter":"namespace='blog' AND labels.app='web'"}]}`
+const everything = `"data":{"data-collections":[".*"],"type":"INCREMENTAL","additional-conditions":[{"data-collection":"pods","filter":"namespace='blog' AND selector='app=web'"}]}`
 
 // TestI5SignalsAreFollowedOnce, with their conditions and over restarts, and what becomes of them is told.
 func TestI5SignalsAreFollowedOnce(t *testing.T) {
@@ -211,7 +211,7 @@ func TestHostileSignalsBlindNobody(t *testing.T) {
 		execute(`{"data-collections":["` + long[:1000] + `"]}`):                                    `execute-snapshot: no stream of "xxx`,
 		execute(`{"data-collections":["schema1.table1"]}`):                                         `execute-snapshot: no stream of "schema1.table1"; there are: pods, shop/deployments.apps`,
 		execute(`{"data-collections":["("]}`):                                                      `execute-snapshot: "(" is neither a resource nor a regular expression`,
-		execute(`{"data-collections":["pods"],"additional-condition":"color='blue'"}`):             `execute-snapshot: filter "color='blue'": an API server cannot select by "color"`,
+		execute(`{"data-collections":["pods"],"additional-condition":"color='blue'"}`):             `execute-snapshot: filter "color='blue'": an API server cannot select by "color='blue'"`,
 		execute(`{"data-collections":["pods"],"additional-condition":"namespace='` + long + `'"}`): "execute-snapshot: namespace \"xxx",
 		execute(`{"data-collections":["pods"],"additional-condition":"selector='=,=('"}`):          "execute-snapshot: selector \"=,=(\"",
 		execute(`{"data-collections":["deployments"],"additional-condition":"namespace='blog'"}`):  "execute-snapshot: shop/deployments.apps: nothing of it is streamed of namespace blog",

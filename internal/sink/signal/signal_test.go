@@ -92,16 +92,16 @@ func TestConditionsAreOfTheChosenCollectionsAlone(t *testing.T) {
 		err    string
 	}{
 		{Signal{Collections: []string{"s*", "pods", "pods"}}, []Part{{Stream: "pods"}, {Stream: "secrets"}, {Stream: "services"}}, ""},
-		{Signal{Collections: []string{"*"}, Conditions: []Condition{{"s*", "labels.color='blue'"}}},
+		{Signal{Collections: []string{"*"}, Conditions: []Condition{{"s*", "selector='color=blue'"}}},
 			[]Part{{Stream: "pods"}, {Stream: "secrets", Limits: blue}, {Stream: "services", Limits: blue}}, ""},
-		{Signal{Collections: []string{"pods"}, Conditions: []Condition{{"", "labels.color='blue'"}}}, []Part{{Stream: "pods", Limits: blue}}, ""},
+		{Signal{Collections: []string{"pods"}, Conditions: []Condition{{"", "selector='color=blue'"}}}, []Part{{Stream: "pods", Limits: blue}}, ""},
 		{Signal{Collections: []string{"none"}}, nil, "no stream none"},
 		{Signal{Collections: []string{"pods"}, Conditions: []Condition{{"secrets", "name='x'"}}}, nil,
 			`the additional-condition of "secrets" is of no chosen data-collection: choose of pods`},
 		{Signal{Collections: []string{"pods"}, Conditions: []Condition{{"pods", "name='x'"}, {"p*", "name='y'"}}}, nil,
 			"two additional-conditions are of pods: join them with AND"},
 		{Signal{Collections: []string{"pods"}, Conditions: []Condition{{"pods", "color='blue'"}}}, nil,
-			`filter "color='blue'": an API server cannot select by "color": want namespace='shop', name='web'`},
+			`filter "color='blue'": an API server cannot select by "color='blue'": want namespace='shop', name='web'`},
 	} {
 		got, err := c.signal.Parts(all)
 		if !reflect.DeepEqual(got, c.want) || c.err == "" != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), c.err) {
@@ -114,7 +114,7 @@ func FuzzSignals(f *testing.F) {
 	for text := range published() {
 		f.Add([]byte(text))
 	}
-	f.Add([]byte(`{"type":"execute-snapshot","data":{"data-collections":["pods"],"additional-condition":"labels.\"ıİ\" in ('a')"}}`))
+	f.Add([]byte(`{"type":"execute-snapshot","data":{"data-collections":["pods"],"additional-condition":"selector='\"ıİ\" in (a)'"}}`))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		s, err := Parse(value)
 		if err != nil {
