@@ -14,8 +14,10 @@ import (
 
 // part is a part of a schema.
 type part struct {
-	Enum       []string
-	Properties map[string]part
+	Enum        []string
+	Description string
+	Properties  map[string]part
+	Defs        map[string]part `json:"$defs"`
 }
 
 func (p part) at(path ...string) []string {
@@ -38,6 +40,17 @@ func read(t *testing.T, name string) (p part) {
 		t.Errorf("schema %s has an address in it", name)
 	}
 	return p
+}
+
+// TestTheSchemaOfAnActorSaysWhatIsNotProven: what a client can claim, and what no answer of the API server says.
+func TestTheSchemaOfAnActorSaysWhatIsNotProven(t *testing.T) {
+	for field, word := range map[string]string{"sourceIPs": "X-Forwarded-For", "op": "finalizers"} {
+		for of, fields := range map[string]part{"actor": read(t, "actor"), "cloudevent": read(t, CloudEvent).Defs["actor"]} {
+			if got := fields.Properties[field].Description; !strings.Contains(got, word) {
+				t.Errorf("%s of %s says %q, and nothing of %s", field, of, got, word)
+			}
+		}
+	}
 }
 
 // TestSchemasNameWhatThereIs: operations, reasons and the like are those of the code, and no schema needs a network.
