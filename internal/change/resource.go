@@ -1,6 +1,7 @@
 package change
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -115,11 +116,47 @@ func ParseKey(joined string) Key {
 	return Key{Namespace: namespace, Name: name}
 }
 
-// Image is an object as it was delivered last.
+// Image is an object as sinks were told of it last.
 type Image struct {
 	UID     string
-	Version string // "" where an earlier version has kept it
+	Version string
 	Object  []byte
+	Sinks   []string // their names
+}
+
+// Images are those of one object, the newest first.
+type Images []Image
+
+// Of is what the sink was told last, the zero value where that is not known.
+func (all Images) Of(sinkName string) Image {
+	for _, image := range all {
+		if slices.Contains(image.Sinks, sinkName) {
+			return image
+		}
+	}
+	return Image{}
+}
+
+// Tell makes the image the one that its sinks were told last; without an Object nothing is known of that any more.
+func (all Images) Tell(told Image) Images {
+	var left Images
+	for _, image := range all {
+		isSame := image.Version == told.Version && told.Object != nil
+		image.Sinks = slices.DeleteFunc(slices.Clone(image.Sinks), func(name string) bool { return slices.Contains(told.Sinks, name) })
+		if isSame {
+			told.Sinks = append(slices.Clip(told.Sinks), image.Sinks...)
+		} else if len(image.Sinks) > 0 {
+			left = append(left, image)
+		}
+	}
+	if told.Object == nil {
+		return left
+	}
+	at := slices.IndexFunc(left, func(image Image) bool { return CompareVersions(image.Version, told.Version) < 0 })
+	if at < 0 {
+		at = len(left)
+	}
+	return slices.Insert(left, at, told)
 }
 
 // Actors is the stream of the records that say who asked for a change. No source reads it, and it has no position: an

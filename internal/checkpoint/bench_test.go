@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 const benchObjects = 100_000
@@ -64,10 +66,10 @@ func benchCommit(b *testing.B, s *Store, state *SinkState, keep bool) {
 			i := &pool[at]
 			must(b, state.Acked(i))
 			if keep {
-				objects = append(objects, KeptObject{Stream: "pods", Key: i.Key, UID: i.UID, Version: i.At.Version, Object: texts[at]})
+				objects = append(objects, KeptObject{"pods", i.Key, change.Image{UID: i.UID, Version: i.At.Version, Object: texts[at], Sinks: []string{state.Name}}})
 			}
 		}
-		must(b, s.SaveSinks([]*SinkState{state}, Spools{}, objects))
+		must(b, s.SaveSinks([]*SinkState{state}, Spools{}, &Keeping{objects, []string{state.Name}}))
 	}
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/1000, "cpu-ns/record")
 }

@@ -151,7 +151,7 @@ func commitWith(s *Store, n int, spools Spools) error {
 		}
 	}
 	state.Mark = version
-	return s.SaveSinks([]*SinkState{state}, spools, []KeptObject{kept("web-0", version)})
+	return s.SaveSinks([]*SinkState{state}, spools, &Keeping{[]KeptObject{kept("web-0", version)}, []string{"out"}})
 }
 
 // wholeBatch is the number of the batch that the state holds, 0 for none, and an error if it holds parts of several.
@@ -228,9 +228,10 @@ func wholeRows(state *SinkState, s *Store, n int) error {
 		if row.At.Version != strconv.Itoa(n) {
 			return fmt.Errorf("the mark says %d, a row %+v", n, row)
 		}
-		image, found, err := s.Object("pods", row.Of.Key)
-		if want := `{"version":"` + strconv.Itoa(n) + `"}`; err != nil || found != (row.Of.Key.Name == "web-0") || found && string(image.Object) != want {
-			return fmt.Errorf("the mark says %d, what is kept of %s %s (%t, %w)", n, row.Of.Key, image.Object, found, err)
+		images, err := s.Images("pods", row.Of.Key)
+		want, found := `{"version":"`+strconv.Itoa(n)+`"}`, len(images) > 0
+		if err != nil || found != (row.Of.Key.Name == "web-0") || found && string(images[0].Object) != want {
+			return fmt.Errorf("the mark says %d, what is kept of %s is %s (%w)", n, row.Of.Key, images, err)
 		}
 		count++
 	}

@@ -49,7 +49,7 @@ func writeEarlier(t *testing.T, opts Options, more func(*Store)) {
 		PendingSnapshots: []PendingSnapshot{owe("a", "pods", change.Requested)}, Heard: map[string][]byte{"a": []byte("heard")},
 	}))
 	must(t, s.KeepObjects("pods", []byte("form")))
-	must(t, s.SaveSinks(nil, Spools{}, []KeptObject{kept("web-1", "101")}))
+	put(t, s, string(appendKey(streamPrefix(tableObject, "pods"), kept("web-1", "101").Key)), "kept")
 	must(t, s.Define("pods", 3))
 	must(t, s.SetLogged([]byte("place")))
 	if more != nil {

@@ -1,25 +1,34 @@
 package checkpoint
 
 import (
-	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// kept is a Pod as it was told last.
+// kept is a Pod as sink out was told of it last.
 func kept(name, version string) KeptObject {
-	return KeptObject{Stream: "pods", Key: change.Key{Namespace: "shop", Name: name}, UID: "u", Version: version, Object: []byte(`{"version":"` + version + `"}`)}
+	return KeptObject{"pods", change.Key{Namespace: "shop", Name: name}, change.Image{
+		UID: "u", Version: version, Object: []byte(`{"version":"` + version + `"}`), Sinks: []string{"out"},
+	}}
+}
+
+func keep(t *testing.T, s *Store, objects ...KeptObject) {
+	t.Helper()
+	must(t, s.SaveSinks(nil, Spools{}, &Keeping{objects, []string{"out"}}))
 }
 
 // wantObject holds what is kept under the name against the text, "" for nothing.
-func wantObject(t *testing.T, s *Store, name, uid, text string) {
+func wantObject(t *testing.T, s *Store, name, text string) {
 	t.Helper()
-	image, found, err := s.Object("pods", change.Key{Namespace: "shop", Name: name})
+	images, err := s.Images("pods", change.Key{Namespace: "shop", Name: name})
 	must(t, err)
-	if found != (text != "") || found && (image.UID != uid || string(image.Object) != text) {
-		t.Errorf("%s: kept %s %s, want %s %s", name, image.UID, image.Object, uid, text)
+	if len(images) > 1 || (len(images) == 1) != (text != "") || len(images) == 1 && (images[0].UID != "u" || string(images[0].Object) != text) {
+		t.Errorf("%s: kept is %s, want %s", name, images, text)
 	}
 }
 
@@ -30,12 +39,12 @@ func TestI5KeptObjectsAreSavedAndForgotten(t *testing.T) {
 	must(t, s.KnowStreams([]change.Stream{*pods}))
 	must(t, s.KeepObjects("pods", []byte("form")))
 	gone := kept("gone", "9")
-	must(t, s.SaveSinks(nil, Spools{}, []KeptObject{kept("web", "5"), gone}))
-	gone.Object = nil
-	must(t, s.SaveSinks(nil, Spools{}, []KeptObject{kept("web", "7"), gone}))
+	keep(t, s, kept("web", "5"), gone)
+	gone.Version, gone.Object = "10", nil
+	keep(t, s, kept("web", "7"), gone)
 	for range 2 {
-		wantObject(t, s, "web", "u", `{"version":"7"}`)
-		wantObject(t, s, "gone", "u", "")
+		wantObject(t, s, "web", `{"version":"7"}`)
+		wantObject(t, s, "gone", "")
 		must(t, s.Close())
 		s = open(t, dir)
 		must(t, s.KeepObjects("pods", []byte("form")))
@@ -43,7 +52,7 @@ func TestI5KeptObjectsAreSavedAndForgotten(t *testing.T) {
 	if gone, err := s.ForgetStream(pods); !gone || err != nil {
 		t.Errorf("the stream is forgotten: %v (%v)", gone, err)
 	}
-	wantObject(t, s, "web", "u", "")
+	wantObject(t, s, "web", "")
 }
 
 // TestI9ObjectsOfAnotherFormAreForgotten: what was kept before a rule of redaction came may hold what it hides.
@@ -53,24 +62,76 @@ func TestI9ObjectsOfAnotherFormAreForgotten(t *testing.T) {
 		must(t, s.KeepObjects("pods", []byte("bare")))
 		other := kept("s", "6")
 		other.Stream = secrets.String()
-		must(t, s.SaveSinks(nil, Spools{}, []KeptObject{kept("web", "5"), other}))
+		keep(t, s, kept("web", "5"), other)
 		must(t, s.KeepObjects("pods", next))
-		wantObject(t, s, "web", "u", "")
-		if _, found, err := s.Object(secrets.String(), other.Key); err != nil || !found {
+		wantObject(t, s, "web", "")
+		if images, err := s.Images(secrets.String(), other.Key); err != nil || len(images) != 1 {
 			t.Errorf("%s: the object of another stream is gone (%v)", name, err)
 		}
 	}
 }
 
-func TestDamagedObjectIsToldOf(t *testing.T) {
-	for _, value := range []string{"", "\x05u", "\x01u\xff\xff", "\x01u"} {
-		if image, err := parseImage([]byte(value)); err == nil && value != "" {
-			t.Errorf("%q is read as %+v", value, image)
+// TestI5EachSinkHasWhatItWasToldLast, however far the sinks are apart, also of what they were told with one save.
+// Nothing is kept that no sink was told last, or for a sink that is gone.
+func TestI5EachSinkHasWhatItWasToldLast(t *testing.T) {
+	s := open(t, t.TempDir())
+	random := rand.New(rand.NewPCG(3, 1))
+	names := []string{"a", "b", "c"}
+	version, has := map[string]int{}, map[string]string{}
+	for step := range 2000 {
+		if step == 1900 {
+			delete(has, "c")
+			names = names[:2]
+		}
+		var objects []KeptObject
+		for range 1 + random.IntN(4) {
+			name := names[random.IntN(len(names))]
+			version[name] += 1 + random.IntN(2)
+			one := kept("web", strconv.Itoa(version[name]))
+			one.Sinks = []string{name}
+			if version[name]%7 == 0 {
+				one.Object = nil
+			}
+			objects, has[name] = append(objects, one), string(one.Object)
+		}
+		must(t, s.SaveSinks(nil, Spools{}, &Keeping{objects, names}))
+		images, err := s.Images("pods", objects[0].Key)
+		must(t, err)
+		distinct := map[string]bool{}
+		for name, want := range has {
+			if image := images.Of(name); string(image.Object) != want || want != "" && !strings.Contains(want, `"`+image.Version+`"`) {
+				t.Fatalf("step %d: %s was told %s last; kept is %s", step, name, want, images)
+			}
+			distinct[want] = want != ""
+		}
+		delete(distinct, "")
+		newestFirst := slices.IsSortedFunc(images, func(a, b change.Image) int { return change.CompareVersions(b.Version, a.Version) })
+		if len(images) != len(distinct) || !newestFirst || len(images.Of("c").Object) > 0 && len(names) == 2 {
+			t.Fatalf("step %d: kept is %s for %v", step, images, has)
 		}
 	}
-	object := []byte(strings.Repeat(`{"a":"b"},`, 1000))
-	value := appendImage(nil, "u", object)
-	if image, err := parseImage(value); err != nil || !bytes.Equal(image.Object, object) || len(value) > len(object)/4 {
-		t.Errorf("%d bytes became %d, and %d again: %v", len(object), len(value), len(image.Object), err)
+}
+
+func TestDamagedObjectIsToldOf(t *testing.T) {
+	s := open(t, t.TempDir())
+	key := kept("web", "1").Key
+	for _, value := range []string{"\x05u", "\x01u\x01", "\x01u\x015\x01a", "\x01u\x015\x01a\x01\xff"} {
+		put(t, s, string(appendKey(streamPrefix(tableObject, "pods"), key)), value)
+		if images, err := s.Images("pods", key); err == nil {
+			t.Errorf("%q is read as %s (%v)", value, images, err)
+		}
 	}
+}
+
+// TestKeptObjectsArePacked.
+func TestKeptObjectsArePacked(t *testing.T) {
+	s := open(t, t.TempDir())
+	large := kept("web", "5")
+	large.Object = []byte(strings.Repeat(`{"a":"b"},`, 1000))
+	keep(t, s, large)
+	value, _, err := s.get(appendKey(streamPrefix(tableObject, "pods"), large.Key))
+	if err != nil || len(value) > len(large.Object)/4 {
+		t.Errorf("%d bytes became %d: %v", len(large.Object), len(value), err)
+	}
+	wantObject(t, s, "web", string(large.Object))
 }

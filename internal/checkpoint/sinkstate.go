@@ -5,7 +5,6 @@ import (
 	"maps"
 	"sync/atomic"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
@@ -149,27 +148,20 @@ type Spools struct {
 	Extents map[string]fifo.Spool
 }
 
-// KeptObject is an object as it was told last, which is kept to be the Before of what follows; without an Object
-// nothing is kept of it any more.
-type KeptObject struct {
-	Stream  string
-	Key     change.Key
-	UID     string
-	Version string
-	Object  []byte
-}
-
-// SaveSinks makes what was applied to the states durable, all of it or nothing (I5). After an error it can be called
+// SaveSinks makes what was applied to the states durable, with what is kept where that is not nil: all of it or nothing
+// (I5). After an error it can be called
 // again.
-func (s *Store) SaveSinks(states []*SinkState, spools Spools, kept []KeptObject) error {
+func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) error {
 	err := s.write(func(r *rows) error {
 		for _, state := range states {
 			if err := state.fill(r); err != nil {
 				return err
 			}
 		}
-		for i := range kept {
-			kept[i].fill(r)
+		if keeping != nil {
+			if err := s.images.keep(r, keeping); err != nil {
+				return err
+			}
 		}
 		s.spools.put(r, spools.Chunks, spools.Extents)
 		return nil
@@ -226,16 +218,6 @@ func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 		state.settled()
 	}
 	return err
-}
-
-func (k *KeptObject) fill(r *rows) {
-	r.key = appendKey(append(r.key[:0], streamPrefix(tableObject, k.Stream)...), k.Key)
-	if k.Object == nil {
-		r.remove(r.key)
-		return
-	}
-	r.value = appendImage(r.value[:0], k.UID+"\n"+k.Version, k.Object)
-	r.set(r.key, r.value)
 }
 
 // layers are those that there are.

@@ -101,7 +101,7 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 	at := func(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
 	tell := func(l *Listener, of checkpoint.Object, version string) {
 		item := checkpoint.Item{Kind: checkpoint.Told, Resource: of.Resource, Scope: checkpoint.Others, At: at(version), Key: of.Key, UID: "u"}
-		l.use(func(*fifo.Backlog) { l.ledger.add(entry{item, 0, acked}) })
+		l.use(func(*fifo.Backlog) { l.ledger.add(entry{Item: item, as: acked}) })
 	}
 	life(func(l *Listener, books *Books) {
 		for n := range pods {

@@ -7,35 +7,30 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// nothingKept is a store that keeps no objects.
-type nothingKept struct{}
+// keptAt10 is a store that keeps an object of version 10, as sink lake was told of it.
+type keptAt10 struct{}
 
-// Object is that of Images' store.
-func (nothingKept) Object(string, change.Key) (change.Image, bool, error) {
-	return change.Image{}, false, nil
+// Images is that of Images' store.
+func (keptAt10) Images(stream string, _ change.Key) (change.Images, error) {
+	if stream != "pods" {
+		return nil, nil
+	}
+	return change.Images{{UID: "u", Version: "10", Object: []byte("{}"), Sinks: []string{"lake"}}}, nil
 }
 
-// TestI5WhatALogSaysIsForgottenWhereItIsNewer than what is kept: that is older than what the sink was told. What is as
-// new is kept, and is Before of the sinks that were told as much.
-func TestI5WhatALogSaysIsForgottenWhereItIsNewer(t *testing.T) {
+// TestI5WhatALogSaysIsUnknownWhereItIsNewer than what is kept: that is older than what the sink was told. What is as
+// new is kept, and what other sinks were told is theirs.
+func TestI5WhatALogSaysIsUnknownWhereItIsNewer(t *testing.T) {
 	for said, isKept := range map[string]bool{"9": true, "10": true, "11": false} {
-		images := NewImages(nil)
-		images.store = nothingKept{}
-		key := change.Key{Namespace: "shop", Name: "web"}
-		stream := &change.Stream{Resource: change.Resource{Name: "pods"}}
-		images.Note(&change.Record{
-			Stream: stream, Op: change.Updated, Key: key, UID: "u", ResourceVersion: "10", Object: []byte("{}"), Keep: true,
-		})
-		at := func(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
-		if err := images.forget(&checkpoint.Item{Kind: checkpoint.Told, Resource: "pods", Key: key, At: at(said)}); err != nil {
-			t.Fatal(err)
+		images := &Images{store: keptAt10{}}
+		item := checkpoint.Item{
+			Kind: checkpoint.Told, Resource: "pods", Key: change.Key{Namespace: "shop", Name: "web"}, At: checkpoint.Point{History: 1, Version: said},
 		}
-		image, found, err := images.Last("pods", key)
-		if found != isKept || err != nil {
-			t.Errorf("the log says %s: kept is %+v, %t, %v; want %t", said, image, found, err, isKept)
-		}
-		if isKept && (Has(checkpoint.Row{At: at("9")}, image.Version) || !Has(checkpoint.Row{At: at("12")}, image.Version)) {
-			t.Error("it is Before of a sink that was told less, or not of one whose last change was withheld")
+		for sinkName, want := range map[string]bool{"lake": isKept, "bus": true} {
+			unknown, err := images.unknown(sinkName, &item)
+			if err != nil || (len(unknown) == 0) != want {
+				t.Errorf("the log of %s says %s: unknown is %+v (%v)", sinkName, said, unknown, err)
+			}
 		}
 	}
 }

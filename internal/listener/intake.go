@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"strconv"
@@ -32,7 +33,7 @@ type Intake struct {
 	number   fifo.Numberer
 	told     map[checkpoint.Object]onWay
 	beside   beside
-	own      map[uint64]checkpoint.Item // by Seq: what the saved state is to know where the record does not say it
+	own      map[uint64]entry // by Seq: what the saved state is to know where the record does not say it
 	ledger   ledger
 	state    *checkpoint.SinkState // what any goroutine may ask is asked here
 	numbers  *Numbers
@@ -64,8 +65,9 @@ const (
 
 // onWay is what the sink was told last of an object, and is not saved yet.
 type onWay struct {
-	row checkpoint.Row
-	seq uint64
+	row  checkpoint.Row
+	seq  uint64
+	kept *checkpoint.KeptObject // the newest that is kept of it, nil is none
 }
 
 // held is the Seq of what is told and not in the queue yet.
@@ -89,7 +91,7 @@ func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 		numbers: numbers, clusterUID: config.ClusterUID,
 		Sink: *s, observer: config.Observer, work: config.Work, ended: config.Ended,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
-		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]checkpoint.Item{},
+		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]entry{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),
 	}
 }
@@ -168,7 +170,7 @@ func (i *Intake) Takes(stream *change.Stream) bool { return i.Wants == nil || i.
 func (i *Intake) putSilent(rec *change.Record, item checkpoint.Item) {
 	silent := bookmarkOf(rec, item.Given.Version)
 	i.backlog.Overdraw(silent.Size())
-	i.putOwn(silent, item)
+	i.putOwn(silent, item, i.keptOf(rec))
 }
 
 // pointOf is the version in the record's history.
@@ -196,7 +198,7 @@ func (i *Intake) reserve(rec *change.Record) (full bool) {
 // The caller holds mu.
 func (i *Intake) put(rec *change.Record, item checkpoint.Item) {
 	i.number.Number(rec)
-	i.told[detached(item.Object())] = onWay{checkpoint.Row{At: item.At, UID: item.UID, Gone: item.Gone}, rec.Seq}
+	i.tell(rec, &item, i.keptOf(rec))
 	merged := i.backlog.Push(rec, true)
 	if len(merged) == 0 {
 		return
@@ -211,18 +213,42 @@ func (i *Intake) put(rec *change.Record, item checkpoint.Item) {
 	}
 }
 
+// tell notes what the sink is told of an object with the queued record, and what is kept of it then. The caller holds
+// mu.
+func (i *Intake) tell(queued *change.Record, item *checkpoint.Item, kept *checkpoint.KeptObject) {
+	of := item.Object()
+	i.told[detached(of)] = onWay{
+		checkpoint.Row{At: item.At, UID: item.UID, Gone: item.Gone}, queued.Seq, cmp.Or(kept, i.told[of].kept),
+	}
+}
+
 // detached is the object without the memory of the frame that names it.
 func detached(of checkpoint.Object) checkpoint.Object {
-	of.Key = change.Key{Namespace: strings.Clone(of.Key.Namespace), Name: strings.Clone(of.Key.Name)}
+	of.Key = clone(of.Key)
 	return of
 }
 
-// putOwn queues a record that says less than the item. The caller holds mu.
-func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item) {
+func clone(key change.Key) change.Key {
+	return change.Key{Namespace: strings.Clone(key.Namespace), Name: strings.Clone(key.Name)}
+}
+
+// keptOf is what is kept of the record's object when the sink has it, nil where that stays as it was.
+func (i *Intake) keptOf(rec *change.Record) *checkpoint.KeptObject {
+	object, changed := rec.Keeps()
+	if !changed {
+		return nil
+	}
+	return &checkpoint.KeptObject{Stream: rec.Stream.String(), Key: clone(rec.Key), Image: change.Image{
+		UID: strings.Clone(rec.UID), Version: strings.Clone(rec.ResourceVersion), Object: object, Sinks: []string{i.Name},
+	}}
+}
+
+// putOwn queues a record that says less than the item, and than what is kept of its object. The caller holds mu.
+func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item, kept *checkpoint.KeptObject) {
 	i.number.Number(rec)
-	i.own[rec.Seq] = item
-	if item.Kind == checkpoint.Told {
-		i.told[detached(item.Object())] = onWay{checkpoint.Row{At: item.At, UID: item.UID, Gone: item.Gone}, rec.Seq}
+	i.own[rec.Seq] = entry{Item: item, kept: kept}
+	if item.Kind == checkpoint.Told || kept != nil {
+		i.tell(rec, &item, kept)
 	}
 	for _, old := range i.backlog.Push(rec, true) {
 		delete(i.own, old.Seq)

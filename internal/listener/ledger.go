@@ -131,8 +131,9 @@ type Saving struct {
 // entry is an item in the ledger.
 type entry struct {
 	checkpoint.Item
-	seq uint64
-	as  entryKind
+	seq  uint64
+	as   entryKind
+	kept *checkpoint.KeptObject // with it, nil is nothing
 }
 
 // entryKind is what becomes of an item.
@@ -155,6 +156,9 @@ const itemBytes = 320
 func (l *ledger) add(one entry) {
 	l.entries = append(l.entries, one)
 	l.size += itemBytes + len(one.Key.Namespace) + len(one.Key.Name)
+	if one.kept != nil {
+		l.size += len(one.kept.Object)
+	}
 }
 
 // Chunks are what goes to disk, whose values the store encodes.

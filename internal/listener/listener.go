@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,6 +149,9 @@ func (b *Books) add(l *Intake) error {
 		return fmt.Errorf("read what is saved of sink %s: %w", l.Name, err)
 	}
 	b.states[l.Name] = state
+	if b.images != nil {
+		b.images.add(l)
+	}
 	l.shown.showAll(state)
 	b.listeners = append(b.listeners, l)
 	return nil
@@ -199,7 +202,15 @@ func (b *Books) saveOpen() error {
 			states = append(states, state)
 		}
 	}
-	if err := b.write(states, b.spools); err != nil {
+	var kept []checkpoint.KeptObject
+	for _, s := range b.open {
+		for at := range s.entries {
+			if object := s.entries[at].kept; object != nil {
+				kept = append(kept, *object)
+			}
+		}
+	}
+	if err := b.write(states, b.spools, kept); err != nil {
 		return err
 	}
 	saved := b.open
@@ -219,16 +230,9 @@ func (b *Books) saveOpen() error {
 	return nil
 }
 
-// write saves the states, and the objects that are kept with them; the caller holds mu.
-func (b *Books) write(states []*checkpoint.SinkState, spools checkpoint.Spools) error {
-	if b.images == nil {
-		return b.store.SaveSinks(states, spools, nil)
-	}
-	err := b.store.SaveSinks(states, spools, b.images.take())
-	if err == nil {
-		b.images.saved()
-	}
-	return err
+// write saves the states, and what is to be kept of objects with them; the caller holds mu.
+func (b *Books) write(states []*checkpoint.SinkState, spools checkpoint.Spools, kept []checkpoint.KeptObject) error {
+	return b.store.SaveSinks(states, spools, &checkpoint.Keeping{Objects: kept, Sinks: slices.Collect(maps.Keys(b.states))})
 }
 
 // apply makes what was taken from the listener part of its sink's state; the caller holds mu.
@@ -243,15 +247,15 @@ func (b *Books) apply(l *Intake, s *Saving) error {
 	return l.Apply(s, b.states[l.Name], &b.spools)
 }
 
-// change changes the state of one sink, of which nothing is on its way, and saves that.
-func (b *Books) change(name string, do func(state *checkpoint.SinkState) error) error {
+// change changes the state of one sink, of which nothing is on its way, and saves that with what is kept of objects.
+func (b *Books) change(name string, kept []checkpoint.KeptObject, do func(state *checkpoint.SinkState) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	state := b.states[name]
 	if err := do(state); err != nil {
 		return err
 	}
-	return b.write([]*checkpoint.SinkState{state}, checkpoint.Spools{})
+	return b.write([]*checkpoint.SinkState{state}, checkpoint.Spools{}, kept)
 }
 
 // mark is where the sink goes on from.
@@ -284,8 +288,10 @@ type folding struct {
 	name  string
 	ours  func(id *change.ID) (bool, error)
 	items []checkpoint.Item
-	count int
-	err   error
+	// unknown is what nothing is known of any more with them.
+	unknown []checkpoint.KeptObject
+	count   int
+	err     error
 }
 
 // take takes the next id, and says whether it says anything of what its sink has.
@@ -301,9 +307,11 @@ func (f *folding) take(text string) (says bool) {
 		return false
 	}
 	if f.books.images != nil && item.Kind == checkpoint.Told {
-		if f.err = f.books.images.forget(&item); f.err != nil {
+		var unknown []checkpoint.KeptObject
+		if unknown, f.err = f.books.images.unknown(f.name, &item); f.err != nil {
 			return false
 		}
+		f.unknown = append(f.unknown, unknown...)
 	}
 	if f.items = append(f.items, item); len(f.items) >= foldedAtOnce {
 		f.flush()
@@ -316,7 +324,7 @@ func (f *folding) flush() {
 	if f.err != nil || len(f.items) == 0 {
 		return
 	}
-	f.err = f.books.change(f.name, func(state *checkpoint.SinkState) error {
+	f.err = f.books.change(f.name, f.unknown, func(state *checkpoint.SinkState) error {
 		for i := range f.items {
 			if err := state.Found(&f.items[i]); err != nil {
 				return err
@@ -324,7 +332,7 @@ func (f *folding) flush() {
 		}
 		return nil
 	})
-	f.items = f.items[:0]
+	f.items, f.unknown = f.items[:0], nil
 }
 
 // end returns what kept ids from being folded.
@@ -341,98 +349,61 @@ func (b *Books) recall(name string, whole bool) error {
 	return b.store.Recall(b.states[name], whole)
 }
 
-// Images knows each object as it was told last. What is not saved yet is noted here: no more than one batch (I6), since
-// it is saved with the next one, whoever has it by then. Each has its version, which says of which sinks it is Before
-// (Has).
+// Images knows each object as the sinks were told of it last: what is saved, and what is on its way to them.
 type Images struct {
 	store interface {
-		Object(stream string, key change.Key) (change.Image, bool, error)
+		Images(stream string, key change.Key) (change.Images, error)
 	}
 
-	mu     sync.Mutex // guards the following
-	noted  map[imageKey]*checkpoint.KeptObject
-	saving map[imageKey]*checkpoint.KeptObject
-}
-
-type imageKey struct {
-	stream string
-	key    change.Key
+	mu      sync.Mutex // guards the following
+	intakes []*Intake
 }
 
 // NewImages are those that the store keeps.
-func NewImages(store *checkpoint.Store) *Images {
-	return &Images{store: store, noted: map[imageKey]*checkpoint.KeptObject{}}
-}
+func NewImages(store *checkpoint.Store) *Images { return &Images{store: store} }
 
-// Last is the object of the key, false where none is kept.
-func (m *Images) Last(stream string, key change.Key) (change.Image, bool, error) {
+// Images are those of the object.
+func (m *Images) Images(stream *change.Stream, key change.Key) (change.Images, error) {
 	m.mu.Lock()
-	kept := m.noted[imageKey{stream, key}]
-	if kept == nil {
-		kept = m.saving[imageKey{stream, key}]
-	}
+	intakes := m.intakes
 	m.mu.Unlock()
-	if kept == nil { // and if there was one, it is saved by now
-		return m.store.Object(stream, key)
-	}
-	return change.Image{UID: kept.UID, Version: kept.Version, Object: kept.Object}, kept.Object != nil, nil
-}
-
-// Note keeps what the record tells of its object, in the form in which it is told.
-func (m *Images) Note(rec *change.Record) {
-	object, changed := rec.Keeps()
-	if !changed {
-		return
-	}
-	stream := rec.Stream.String()
-	key := change.Key{Namespace: strings.Clone(rec.Key.Namespace), Name: strings.Clone(rec.Key.Name)}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.noted[imageKey{stream, key}] = &checkpoint.KeptObject{
-		Stream: stream, Key: key, UID: strings.Clone(rec.UID), Version: strings.Clone(rec.ResourceVersion), Object: object,
-	}
-}
-
-// Has says whether the sink was given the object that is kept with the version: last is what it was told. What was told
-// since then, and is not kept, said nothing of the object: it was withheld, or is ignored.
-func Has(last checkpoint.Row, kept string) bool {
-	return last.Exists() && change.CompareVersions(kept, last.At.Version) <= 0
-}
-
-// forget keeps nothing of an object of which a sink's log says something newer than what is kept.
-func (m *Images) forget(said *checkpoint.Item) error {
-	for _, stream := range []string{said.Resource, said.Key.Namespace + "/" + said.Resource} {
-		kept, found, err := m.Last(stream, said.Key)
-		switch {
-		case err != nil:
-			return fmt.Errorf("look up the last form of %s in %s: %w", said.Key, stream, err)
-		case !found || change.CompareVersions(kept.Version, said.At.Version) >= 0:
-			continue
+	var onWay change.Images
+	for _, i := range intakes {
+		if kept := i.onItsWay(checkpoint.Object{Resource: stream.Resource.String(), Key: key}); kept != nil {
+			onWay = append(onWay, kept.Image)
 		}
-		m.mu.Lock()
-		m.noted[imageKey{stream, said.Key}] = &checkpoint.KeptObject{Stream: stream, Key: said.Key}
-		m.mu.Unlock()
 	}
-	return nil
+	all, err := m.store.Images(stream.String(), key) // behind the others: what is saved meanwhile is among it
+	for _, image := range onWay {
+		all = all.Tell(image)
+	}
+	return all, err
 }
 
-// take returns what is to be saved, until saved is told that it is.
-func (m *Images) take() (kept []checkpoint.KeptObject) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.saving == nil {
-		m.saving = map[imageKey]*checkpoint.KeptObject{}
-	}
-	maps.Copy(m.saving, m.noted)
-	m.noted = map[imageKey]*checkpoint.KeptObject{}
-	for _, object := range m.saving {
-		kept = append(kept, *object)
-	}
-	return kept
+// onItsWay is the newest that is kept of the object when what is on its way is saved, nil where that is nothing.
+func (i *Intake) onItsWay(of checkpoint.Object) *checkpoint.KeptObject {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.told[of].kept
 }
 
-func (m *Images) saved() {
+func (m *Images) add(i *Intake) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.saving = nil
+	m.intakes = append(slices.Clip(m.intakes), i)
+}
+
+// unknown is that it is not known how the sink was told of an object of which its log says something newer than what is
+// kept, in each stream that may have it.
+func (m *Images) unknown(sinkName string, said *checkpoint.Item) (all []checkpoint.KeptObject, err error) {
+	for _, stream := range []string{said.Resource, said.Key.Namespace + "/" + said.Resource} {
+		images, err := m.store.Images(stream, said.Key)
+		if err != nil {
+			return nil, fmt.Errorf("look up the last form of %s in %s: %w", said.Key, stream, err)
+		}
+		if kept := images.Of(sinkName); kept.Object != nil && change.CompareVersions(kept.Version, said.At.Version) < 0 {
+			all = append(all, checkpoint.KeptObject{Stream: stream, Key: said.Key, Image: change.Image{Sinks: []string{sinkName}}})
+		}
+	}
+	return all, nil
 }

@@ -113,7 +113,7 @@ func (l *Listener) giveUpDisk() error {
 // begin saves where the sink stands, before its first record, and has it offered everything.
 func (l *Listener) begin(found int) error {
 	var state *checkpoint.SinkState
-	err := l.books.change(l.Name, func(s *checkpoint.SinkState) error {
+	err := l.books.change(l.Name, nil, func(s *checkpoint.SinkState) error {
 		s.Mark, state = string(l.mark), s
 		s.ForgetAsked()
 		return nil

@@ -36,13 +36,16 @@ func (i *Intake) acked(records []*change.Record, mark string) {
 
 // enter puts what the record says into the ledger. The caller holds mu.
 func (i *Intake) enter(rec *change.Record, as entryKind) {
-	item, says := i.own[rec.Seq]
-	if says {
-		delete(i.own, rec.Seq)
-	} else if item, says = i.itemOf(rec); !says {
-		return
+	one, is := i.own[rec.Seq]
+	if delete(i.own, rec.Seq); !is {
+		item, says := i.itemOf(rec)
+		if !says {
+			return
+		}
+		one = entry{Item: item, kept: i.keptOf(rec)}
 	}
-	i.ledger.add(entry{item, rec.Seq, as})
+	one.seq, one.as = rec.Seq, as
+	i.ledger.add(one)
 }
 
 // enterRead puts what is known of a record that was on disk into the ledger: as much as a log tells of it. The caller
@@ -53,7 +56,7 @@ func (i *Intake) enterRead(rec *change.Record, as entryKind) {
 	}
 	id := rec.ID(i.clusterUID)
 	if item, says := checkpoint.ItemOf(&id); says {
-		i.ledger.add(entry{item, 0, as})
+		i.ledger.add(entry{Item: item, as: as})
 	}
 }
 
@@ -157,7 +160,7 @@ func (i *Intake) Saved(s *Saving) {
 	defer i.mu.Unlock()
 	for at := range s.entries {
 		e := &s.entries[at]
-		if of := e.Object(); e.Kind == checkpoint.Told && e.seq != 0 && i.told[of].seq == e.seq {
+		if of := e.Object(); e.seq != 0 && i.told[of].seq == e.seq {
 			delete(i.told, of)
 		}
 	}

@@ -87,13 +87,13 @@ const (
 	Occupied                 // it is to be told first of the end of another object of the name
 )
 
-// Offer gives the sink a change that a watch of the stream has brought, in the shape that all sinks share. base is the
-// version of the record's Before.
-func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) {
+// Offer gives the sink a change that a watch of the stream has brought, in the shape that all sinks share. last are the
+// images of the object, and base is the version of the one that is the record's Before.
+func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base string) (Answer, error) {
 	if s.Gate != nil && !s.Gate.Admits(rec.Stream) {
 		return NotOffered, nil
 	}
-	item := toldItem(rec, way)
+	item, known := toldItem(rec, way), last.Of(s.Name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	follower := s.at()
@@ -103,17 +103,12 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 	if s.reserve(rec) {
 		return NoRoom, nil
 	}
-	asked := false
 	newest := func() (checkpoint.Row, error) {
-		asked = true
 		s.mu.Unlock() // the disk may take its time, and of this stream nobody else tells the sink anything
 		defer s.mu.Lock()
 		return s.Newest(item.Object())
 	}
-	as, last, err := follower.Offer(&item, *way, newest)
-	if rec.Ignored && as == Taken && !asked && err == nil {
-		last, err = newest()
-	}
+	as, row, err := follower.Offer(&item, *way, newest)
 	if err != nil || s.at() != follower {
 		s.backlog.Cancel(rec.Size())
 		return NotOffered, err
@@ -122,7 +117,10 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 	switch as {
 	case Skipped, Moved:
 		s.backlog.Cancel(rec.Size())
-		if as == Moved {
+		switch {
+		case as == Moved && rec.Keep && row.At == item.At && known.Version != rec.ResourceVersion: // its log alone has said so
+			s.putSilent(rec, item)
+		case as == Moved:
 			s.move(rec, item.Given)
 		}
 		return Accepted, nil
@@ -130,14 +128,16 @@ func (s *Seat) Offer(rec *change.Record, way *Way, base string) (Answer, error) 
 		s.backlog.Cancel(rec.Size())
 		return Occupied, nil
 	}
-	if rec.Filtered || rec.Ignored && Has(last, base) { // what is ignored is so beside what is kept
+	if rec.Filtered || rec.Ignored && known.Version == base { // what is ignored is so beside what it was told last
 		s.backlog.Cancel(rec.Size())
 		s.putSilent(rec, item)
 		return Accepted, nil
 	}
 	one := *rec
-	if asked && !Has(last, base) { // the sink has another state of it, or none
-		one.Before = nil
+	if one.Before != nil && known.Version != base { // it was told something else last, or nothing
+		if one.Before = nil; known.UID == rec.UID {
+			one.Before = known.Object
+		}
 	}
 	one.Given = item.Given.Version
 	s.put(&one, item)
@@ -168,7 +168,7 @@ func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
 	case item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync: // it may take the place of what told the sink
 		item.Kind = checkpoint.Told
 	}
-	s.putOwn(rec, item)
+	s.putOwn(rec, item, s.keptOf(rec))
 }
 
 // toldItem is what the record tells.
@@ -231,7 +231,7 @@ func (s *Seat) putFrames(frames []checkpoint.Item, framing Framing) {
 		}
 		rec := framing(s, &frames[at])
 		s.backlog.Overdraw(rec.Size())
-		s.putOwn(rec, frames[at])
+		s.putOwn(rec, frames[at], nil)
 	}
 	s.signal()
 }
@@ -245,7 +245,7 @@ func (s *Seat) End(way *Way, c checkpoint.Comparison, rec *change.Record) bool {
 		return false
 	}
 	s.backlog.Overdraw(rec.Size())
-	s.putOwn(rec, follower.End(way.Resource, c))
+	s.putOwn(rec, follower.End(way.Resource, c), nil)
 	s.signal()
 	return true
 }
@@ -269,7 +269,7 @@ func (s *Seat) Withdraw(way *Way, namespace string) {
 		if c.IsAsked() && c.Namespace == namespace {
 			silent := &change.Record{Op: change.Bookmark, Received: time.Now()}
 			s.backlog.Overdraw(silent.Size())
-			s.putOwn(silent, follower.End(way.Resource, c))
+			s.putOwn(silent, follower.End(way.Resource, c), nil)
 		}
 	}
 	s.signal()
@@ -285,7 +285,7 @@ func (s *Seat) Over(way *Way, stream *change.Stream) {
 	}
 	silent := &change.Record{Stream: stream, Op: change.Bookmark, Received: time.Now()}
 	s.backlog.Overdraw(silent.Size())
-	s.putOwn(silent, checkpoint.Item{Kind: checkpoint.Over, Resource: way.Resource, Scope: way.Scope})
+	s.putOwn(silent, checkpoint.Item{Kind: checkpoint.Over, Resource: way.Resource, Scope: way.Scope}, nil)
 	follower.of(way.Resource).Leave(way.Scope)
 	s.signal()
 }

@@ -46,12 +46,10 @@ type Keep struct {
 	Actor         bool `json:"-"` // of managedFields, who changed the object last; it is no part of the form
 }
 
-// Kept are the objects as they were told last.
+// Kept are the objects as the sinks were told of them last.
 type Kept interface {
-	// Last returns the object of the key, false where none is kept.
-	Last(stream string, key change.Key) (change.Image, bool, error)
-	// Note keeps what the record tells of its object.
-	Note(rec *change.Record)
+	// Images are those of the key's object in the stream.
+	Images(stream *change.Stream, key change.Key) (change.Images, error)
 }
 
 // Histories name the histories of the clusters that were ever behind the name; *checkpoint.Store is one.

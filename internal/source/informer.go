@@ -55,22 +55,34 @@ type Informer struct {
 // its own: one that keeps up as a rule need not open one.
 const patience = 20 * time.Millisecond
 
+// offering is a record of the watch, and what the sinks were told last of its object. base is the version of the one of
+// these behind which the record has its form.
+type offering struct {
+	*change.Record
+	last change.Images
+	base string
+}
+
 // tell gives a record of the watch to the sinks.
 func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) error {
-	image, err := i.shape(rec)
+	images, err := i.images(rec)
 	if err != nil {
 		return err
 	}
+	base := before(rec, images)
+	if err := i.shape(rec, &base); err != nil {
+		return err
+	}
+	one := offering{rec, images, base.Version}
 	if !again {
 		i.Observer.Received(rec)
 	}
 	i.comparer.meets(rec.Key)
 	i.heard = rec.Received
-	i.note(rec, &image) // before any sink has it: what is saved as kept is no older than what is saved as told
 	var waiting []*listener.Seat
 	kept := i.seats[:0:0]
 	for _, seat := range i.seats {
-		answer, err := i.offer(seat, rec, &image)
+		answer, err := i.offer(seat, &one)
 		if err != nil {
 			return err
 		}
@@ -83,16 +95,15 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 		kept = append(kept, seat)
 	}
 	i.seat(kept)
-	return i.await(ctx, rec, &image, waiting)
+	return i.await(ctx, &one, waiting)
 }
 
-// offer gives the record to the sink, behind the end of another object of its name that the sink has. image is what is
-// kept behind the record.
-func (i *Informer) offer(seat *listener.Seat, rec *change.Record, image *change.Image) (listener.Answer, error) {
-	answer, err := seat.Offer(rec, &i.way, image.Version)
+// offer gives the record to the sink, behind the end of another object of its name that the sink has.
+func (i *Informer) offer(seat *listener.Seat, rec *offering) (listener.Answer, error) {
+	answer, err := seat.Offer(rec.Record, &i.way, rec.last, rec.base)
 	if err == nil && answer == listener.Occupied {
-		if err = i.tellReplaced(seat, rec, image); err == nil {
-			answer, err = seat.Offer(rec, &i.way, image.Version)
+		if err = i.tellReplaced(seat, rec); err == nil {
+			answer, err = seat.Offer(rec.Record, &i.way, rec.last, rec.base)
 		}
 	}
 	if err != nil {
@@ -103,7 +114,7 @@ func (i *Informer) offer(seat *listener.Seat, rec *change.Record, image *change.
 
 // tellReplaced tells the sink that the object is gone whose name the record's object has. A comparison that is under
 // way would have found it.
-func (i *Informer) tellReplaced(seat *listener.Seat, rec *change.Record, image *change.Image) error {
+func (i *Informer) tellReplaced(seat *listener.Seat, rec *offering) error {
 	m := missed{
 		of:   checkpoint.Object{Resource: i.way.Resource, Key: rec.Key},
 		asOf: checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: rec.ResourceVersion}.Below(),
@@ -118,11 +129,9 @@ func (i *Informer) tellReplaced(seat *listener.Seat, rec *change.Record, image *
 		}
 	}
 	gone := i.gone(&m)
-	if err := i.shapeBehind(gone, image); err != nil {
+	last := rec.last.Of(seat.Name)
+	if err := i.shape(gone, &last); err != nil {
 		return err
-	}
-	if !listener.Has(m.last, image.Version) {
-		gone.Before = nil
 	}
 	i.Observer.Received(gone)
 	seat.Tell(gone, listener.Deleted(m.of, i.way.Scope, m.last, m.asOf))
@@ -131,7 +140,7 @@ func (i *Informer) tellReplaced(seat *listener.Seat, rec *change.Record, image *
 
 // await offers the record to sinks whose queues were full. Where there are others, they wait a moment only, and those
 // that have no room by then leave the watch: they go on from their positions, with one of their own.
-func (i *Informer) await(ctx context.Context, rec *change.Record, image *change.Image, waiting []*listener.Seat) error {
+func (i *Informer) await(ctx context.Context, rec *offering, waiting []*listener.Seat) error {
 	var over <-chan time.Time
 	for len(waiting) > 0 {
 		if over == nil && len(waiting) < len(i.seats) {
@@ -140,7 +149,7 @@ func (i *Informer) await(ctx context.Context, rec *change.Record, image *change.
 			over = timer.C
 		}
 		room := waiting[0].Room()
-		answer, err := i.offer(waiting[0], rec, image)
+		answer, err := i.offer(waiting[0], rec)
 		if err != nil {
 			return err
 		}
@@ -219,19 +228,36 @@ func (i *Informer) record(op change.Op, object *frame.Object) change.Record {
 	return rec
 }
 
-// shape gives the record the form that all sinks share, and returns what is kept of its object.
-func (i *Informer) shape(rec *change.Record) (image change.Image, err error) {
-	if i.Kept != nil && rec.Op.OfObject() {
-		if image, _, err = i.Kept.Last(i.stream.String(), rec.Key); err != nil {
-			return image, fmt.Errorf("look up the last form of %s in %s: %w", rec.Key, i.stream, err)
-		}
+// images are what the sinks were told last of the record's object.
+func (i *Informer) images(rec *change.Record) (change.Images, error) {
+	if i.Kept == nil || !rec.Op.OfObject() {
+		return nil, nil
 	}
-	return image, i.shapeBehind(rec, &image)
+	images, err := i.Kept.Images(i.stream, rec.Key)
+	if err != nil {
+		err = fmt.Errorf("look up the last form of %s in %s: %w", rec.Key, i.stream, err)
+	}
+	return images, err
 }
 
-// shapeBehind gives the record its form, behind what is kept of the object.
-func (i *Informer) shapeBehind(rec *change.Record, image *change.Image) error {
-	i.recall(rec, image)
+// before is the newest of the images that are older than the record. A sink that was told something newer knows the
+// record.
+func before(rec *change.Record, images change.Images) change.Image {
+	at := slices.IndexFunc(images, func(image change.Image) bool {
+		return change.CompareVersions(image.Version, rec.ResourceVersion) < 0
+	})
+	if at < 0 {
+		return change.Image{}
+	}
+	return images[at]
+}
+
+// shape gives the record the form that all sinks share, behind what was told of its object last. A Sync record changes
+// nothing, so nothing was before it.
+func (i *Informer) shape(rec *change.Record, last *change.Image) error {
+	if rec.Keep = i.Kept != nil && rec.Op.OfObject(); rec.Keep && rec.Op != change.Sync && last.UID == rec.UID {
+		rec.Before = last.Object
+	}
 	if i.Shape != nil {
 		i.Shape(rec)
 		i.loan.shaped(rec)
@@ -246,30 +272,14 @@ func (i *Informer) shapeBehind(rec *change.Record, image *change.Image) error {
 	return nil
 }
 
-// recall gives the record the object as it was told last, where that is older, and has its own kept. A Sync record
-// changes nothing, so nothing was before it.
-func (i *Informer) recall(rec *change.Record, image *change.Image) {
-	if i.Kept == nil || !rec.Op.OfObject() {
-		return
+// shapeFor is shape for one sink, and returns what that was told last.
+func (i *Informer) shapeFor(seat *listener.Seat, rec *change.Record) (last change.Image, err error) {
+	images, err := i.images(rec)
+	if err != nil {
+		return last, err
 	}
-	rec.Keep = true
-	if follows(rec, image) && rec.Op != change.Sync && image.UID == rec.UID {
-		rec.Before = image.Object
-	}
-}
-
-// note keeps what the record tells of its object, unless something newer is kept.
-func (i *Informer) note(rec *change.Record, image *change.Image) {
-	if i.Kept != nil && follows(rec, image) {
-		i.Kept.Note(rec)
-	}
-}
-
-// follows says whether the record tells what became of what is kept. The delete that a comparison finds has the version
-// of that.
-func follows(rec *change.Record, image *change.Image) bool {
-	order := change.CompareVersions(image.Version, rec.ResourceVersion)
-	return order < 0 || order == 0 && rec.Op == change.Deleted
+	last = images.Of(seat.Name)
+	return last, i.shape(rec, &last)
 }
 
 // snapshot is what records say of the comparison.
@@ -301,27 +311,11 @@ func (i *Informer) gone(m *missed) *change.Record {
 	}
 }
 
-// endOf is the record that tells the sink of the end. What is kept of the object goes with the last sink that is told.
+// endOf is the record that tells the sink of the end.
 func (i *Informer) endOf(seat *listener.Seat, m missed) (*change.Record, error) {
 	rec := i.gone(&m)
-	image, err := i.shape(rec)
-	if err != nil {
-		return nil, err
-	}
-	if !listener.Has(m.last, image.Version) {
-		rec.Before = nil
-	}
-	if i.Kept == nil {
-		return rec, nil
-	}
-	for _, other := range i.seats {
-		row, err := other.Newest(m.of)
-		if err != nil || other != seat && row.Exists() {
-			return rec, err
-		}
-	}
-	i.note(rec, &image)
-	return rec, nil
+	_, err := i.shapeFor(seat, rec)
+	return rec, err
 }
 
 // ignore marks an update that differs in nothing that matters from what was told last. Nothing is ignored while a sink
@@ -329,7 +323,7 @@ func (i *Informer) endOf(seat *listener.Seat, m missed) (*change.Record, error) 
 func (i *Informer) ignore(rec *change.Record) {
 	told := rec.Filtered || rec.Withheld != "" || rec.Object == nil || rec.Before == nil
 	if i.Ignore != nil && !i.comparer.is && rec.Op == change.Updated && !told && i.Ignore(rec) {
-		rec.Ignored, rec.Before = true, nil
+		rec.Ignored = true
 		if i.Observer.Ignored != nil {
 			i.Observer.Ignored(rec)
 		}

@@ -237,13 +237,11 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 	rec := new(change.Record)
 	*rec = r.record(op, object)
 	rec.Snapshot = p.snapshot
-	image, err := r.shape(rec)
+	was, err := r.shapeFor(p.Seat, rec)
 	if err != nil {
 		return err
 	}
-	if !listener.Has(last, image.Version) {
-		rec.Before = nil
-	}
+	rec.Keep = rec.Keep && was.Version != rec.ResourceVersion // an unchanged object is kept as a rule
 	r.Observer.tellUnreadable(rec, object.Err)
 	item := checkpoint.Item{
 		Kind: checkpoint.Told, Resource: r.way.Resource, Scope: r.way.Scope,
@@ -264,7 +262,6 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 	}
 	r.Observer.Received(rec)
 	p.hold(rec, item)
-	r.note(rec, &image)
 	return nil
 }
 

@@ -6,53 +6,48 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// images are the objects as they were told last.
-type images struct {
-	sync.Mutex // guards the following
-	byKey      map[change.Key]change.Image
-}
-
-// Last is Kept's.
-func (i *images) Last(_ string, key change.Key) (change.Image, bool, error) {
-	i.Lock()
-	defer i.Unlock()
-	image, found := i.byKey[key]
-	return image, found && image.Object != nil, nil
-}
-
-// Note is Kept's.
-func (i *images) Note(rec *change.Record) {
-	if object, changed := rec.Keeps(); changed {
-		i.Lock()
-		defer i.Unlock()
-		i.byKey[rec.Key] = change.Image{UID: rec.UID, Version: rec.ResourceVersion, Object: object}
-	}
-}
-
-// keep makes the streams keep objects, and those that the server has be kept already. Updates to the versions do not
-// matter.
-func (r *rig) keep(objects []string, ignored ...string) *images {
-	kept := &images{byKey: map[change.Key]change.Image{}}
-	for _, text := range objects {
-		name, version, _ := parts(text)
-		kept.byKey[keyOf(name)] = change.Image{UID: "uid-" + name, Version: fmt.Sprint(version), Object: []byte(items(text)[0])}
-	}
+// keep makes the streams keep objects, and those that sink lake was told of be kept already. Updates to the versions do
+// not matter.
+func (r *rig) keep(objects []string, ignored ...string) {
+	r.Helper()
+	r.keepFor("lake", objects...)
 	r.config = func(config *Config) {
-		config.Kept = kept
+		config.Kept = r.images
 		if len(ignored) > 0 {
 			config.Ignore = func(rec *change.Record) bool {
 				return strings.Contains(strings.Join(ignored, " "), rec.ResourceVersion+" behind "+versionOf(rec.Before))
 			}
 		}
 	}
-	return kept
+}
+
+// keepFor keeps the objects for the sink that was told of them last.
+func (r *rig) keepFor(sinkName string, objects ...string) {
+	r.Helper()
+	var kept []checkpoint.KeptObject
+	for _, text := range objects {
+		name, version, _ := parts(text)
+		kept = append(kept, checkpoint.KeptObject{Stream: "pods", Key: keyOf(name), Image: change.Image{
+			UID: "uid-" + name, Version: fmt.Sprint(version), Object: []byte(items(text)[0]), Sinks: []string{sinkName},
+		}})
+	}
+	r.must(r.store.SaveSinks(nil, checkpoint.Spools{}, &checkpoint.Keeping{Objects: kept, Sinks: []string{"lake", "bus"}}))
+}
+
+// kept are the images of the object.
+func (r *rig) kept(name string) change.Images {
+	r.Helper()
+	stream := pods()
+	images, err := r.images.Images(&stream, keyOf(name))
+	r.must(err)
+	return images
 }
 
 // TestI4WhatChangesSaysHowTheObjectWas: the watch, and what a comparison finds. One that was made again has nothing
@@ -60,7 +55,7 @@ func (r *rig) keep(objects []string, ignored ...string) *images {
 func TestI4WhatChangesSaysHowTheObjectWas(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.has("lake", 90, "again 30", "changed 20", "gone 15", "late 12", "same 10")
-		kept := r.keep([]string{"again 30", "changed 20", "gone 15", "same 10"})
+		r.keep([]string{"again 30", "changed 20", "gone 15", "same 10"})
 		r.server.do("same 10", "late 12", "changed 25", "again 40 later")
 		r.server.forget(100)
 		r.start("lake")
@@ -70,11 +65,11 @@ func TestI4WhatChangesSaysHowTheObjectWas(t *testing.T) {
 			"deleted gone 15 unseen after 15 last", "snapshot.end 100 gone", "snapshot.begin 100 resync", "sync again 40", "sync changed 25",
 			"sync late 12", "sync same 10 last", "snapshot.end 100 resync",
 			"added a 101", "updated a 102 after 101", "deleted a 103 after 102", "added a 104", "updated late 105 after 12")
-		if image := kept.byKey[keyOf("again")]; image.UID != "later" || versionOf(image.Object) != "40" {
-			t.Errorf("kept is %+v", image)
+		if images := r.kept("again"); len(images) != 1 || images[0].UID != "later" || versionOf(images[0].Object) != "40" {
+			t.Errorf("kept is %s", images)
 		}
-		if _, found, _ := kept.Last("pods", keyOf("gone")); found {
-			t.Error("what is gone is kept")
+		if images := r.kept("gone"); len(images) > 0 {
+			t.Errorf("what is gone is kept: %s", images)
 		}
 	})
 }
@@ -91,6 +86,35 @@ func TestI2WhatIsIgnoredMovesThePositionAndIsNobodys(t *testing.T) {
 		r.stands("lake", "104")
 		r.do("-a 106")
 		r.want("lake", "deleted a 106 after 104")
+	})
+}
+
+// TestI5BehindAKillEachSinkGoesOnBehindWhatItWasTold: what the log of one says, and the saved state does not, the watch
+// brings again. Between that and what is saved nothing that is ignored is told, to neither.
+func TestI5BehindAKillEachSinkGoesOnBehindWhatItWasTold(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.server.do("a 20", "a 91", "a 92", "a 93")
+		for _, name := range []string{"lake", "bus"} {
+			r.has(name, 90, "a 20")
+		}
+		r.keep([]string{"a 20"}, "91 behind 20", "93 behind 92")
+		r.keepFor("bus", "a 20")
+		stream := pods()
+		before := change.Record{Stream: &stream, Op: change.Updated, Key: keyOf("a"), UID: "uid-a", ResourceVersion: "92", Epoch: "epoch-1"}
+		r.log("bus").ids = []string{before.ID("epoch-1").String()}
+		for range 2 {
+			r.start("lake", "bus")
+			r.stop()
+		}
+		r.want("lake", "updated a 92 after 20")
+		r.want("bus")
+		r.start("lake", "bus")
+		r.do("a 101")
+		r.want("lake", "updated a 101 after 92")
+		r.want("bus", "updated a 101 after 92")
+		if images := r.kept("a"); len(images) != 1 || len(images[0].Sinks) != 2 || images[0].Version != "101" {
+			t.Errorf("kept is %s", images)
+		}
 	})
 }
 
@@ -125,7 +149,8 @@ func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
 func TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.has("lake", 90, "a 20")
-		kept := r.keep([]string{"a 20", "b 30"})
+		r.keep([]string{"a 20"})
+		r.keepFor("bus", "b 30")
 		observed := r.config
 		var ends []*change.Record
 		r.config = func(config *Config) {
@@ -153,8 +178,8 @@ func TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell(t *testing.T) {
 		if len(ends) != 1 || ends[0].Snapshot == nil || ends[0].Snapshot.Reason != change.Gone {
 			t.Errorf("the ends that no watch told of are %+v", ends)
 		}
-		if image := kept.byKey[keyOf("a")]; image.UID != "u2" || versionOf(image.Object) != "101" {
-			t.Errorf("kept is %+v", image)
+		if images := r.kept("a"); len(images) != 1 || images[0].UID != "u2" || versionOf(images[0].Object) != "101" {
+			t.Errorf("kept is %s", images)
 		}
 	})
 }
@@ -234,18 +259,18 @@ func TestI3WhatRulesLeaveLasts(t *testing.T) {
 
 // failsOnce is Kept whose disk fails while the object is looked up for the first time.
 type failsOnce struct {
-	*images
+	Kept
 	name   string
 	failed bool
 }
 
-// Last is Kept's.
-func (f *failsOnce) Last(stream string, key change.Key) (change.Image, bool, error) {
+// Images is Kept's.
+func (f *failsOnce) Images(stream *change.Stream, key change.Key) (change.Images, error) {
 	if key.Name == f.name && !f.failed {
 		f.failed = true
-		return change.Image{}, false, errors.New("the disk fails")
+		return nil, errors.New("the disk fails")
 	}
-	return f.images.Last(stream, key)
+	return f.Kept.Images(stream, key)
 }
 
 // TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing: the page is read again, and not the one behind it in its place,
@@ -255,8 +280,8 @@ func TestI4ADiskThatFailsInTheMiddleOfAPageDeletesNothing(t *testing.T) {
 		play(t, 100, func(r *rig) {
 			names := many(7)
 			r.has("lake", 90, names...)
-			kept := r.keep(names)
-			r.config = func(config *Config) { config.Kept = &failsOnce{images: kept, name: name} }
+			r.keep(names)
+			r.config = func(config *Config) { config.Kept = &failsOnce{Kept: r.images, name: name} }
 			r.server.do(names...)
 			r.server.do("-p001 95", "-p005 96", "-p006 97", "p000 98", "100")
 			r.server.forget(100)

@@ -46,6 +46,7 @@ type rig struct {
 
 	// of the life
 	informer *SharedInformer
+	images   *listener.Images
 	intakes  map[string]*listener.Intake
 	stop     func()
 
@@ -139,6 +140,7 @@ func (r *rig) start(sinks ...string) {
 	client, err := NewClient(r.rest, max(r.streams, 1))
 	r.must(err)
 	config := Config{Client: client, Stream: pods(), Histories: r.store, ClusterUID: "epoch-1", Observer: r.observer()}
+	r.images = listener.NewImages(r.store)
 	if r.config != nil {
 		r.config(&config)
 	}
@@ -147,7 +149,7 @@ func (r *rig) start(sinks ...string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var listeners, source, commits sync.WaitGroup
 	work := make(chan struct{}, 1)
-	books := listener.NewBooks(r.store, listener.NopObserver(), nil)
+	books := listener.NewBooks(r.store, listener.NopObserver(), r.images)
 	common := listener.Config{
 		ClusterUID: "epoch-1", Store: r.store, Streams: func() []*change.Stream { return []*change.Stream{&config.Stream} },
 		Observer: listener.NopObserver(), Stops: listener.NewStops(len(sinks) + 1), Serve: r.informer.Join, Ended: func(string, *checkpoint.Item) {},

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +63,7 @@ func (k *kubelets) change(ctx context.Context, number, beat int) error {
 }
 
 // arrive holds what each sink was told: every change that matters once and in order, each with what was told before it,
-// and no heartbeat, but for the first record of a node behind a kill.
+// and no heartbeat.
 func (k *kubelets) arrive() {
 	k.t.Helper()
 	for _, sink := range k.sinks {
@@ -74,25 +73,15 @@ func (k *kubelets) arrive() {
 	}
 	k.exporter.stop(k.t)
 	for _, sink := range k.sinks {
-		told, last, unkept := map[string][]string{}, map[string]string{}, map[string]int{}
+		told := map[string][]string{}
 		for _, e := range sink.all(k.t) {
 			if !strings.HasPrefix(e.Name, "load-") {
 				continue
 			}
-			// Behind a kill, what only the sink's own log has of a node is not kept: the next record tells its state.
-			isKept := last[e.Name] == "" || e.Before != ""
-			if isKept && last[e.Name] != "" && !strings.Contains(e.Before, fmt.Sprintf(`"resourceVersion":%q`, last[e.Name])) {
-				k.t.Errorf("sink %s: %s was told behind %s, and before is %s", sink.name, &e, last[e.Name], e.Before)
+			if last := told[e.Name]; len(last) > 0 && !strings.Contains(e.Before, fmt.Sprintf(`"resourceVersion":%q`, last[len(last)-1])) {
+				k.t.Errorf("sink %s: %s was told behind %s, and before is %s", sink.name, &e, last[len(last)-1], e.Before)
 			}
-			if last[e.Name] = e.ResourceVersion; isKept || slices.Contains(k.want[e.Name], e.ResourceVersion) {
-				told[e.Name] = append(told[e.Name], e.ResourceVersion)
-			}
-			if !isKept {
-				unkept[e.Name]++
-			}
-			if unkept[e.Name] > loadKills {
-				k.t.Errorf("sink %s: %s is the record of the node without before after %d kills", sink.name, &e, loadKills)
-			}
+			told[e.Name] = append(told[e.Name], e.ResourceVersion)
 		}
 		for name, want := range k.want {
 			if got, want := strings.Join(told[name], " "), strings.Join(want, " "); got != want {
@@ -101,9 +90,6 @@ func (k *kubelets) arrive() {
 		}
 	}
 }
-
-// loadKills is how often underLoad kills.
-const loadKills = 3
 
 // underLoad kills the exporter while the hearts of many nodes beat.
 func (m *matters) underLoad() {

@@ -85,7 +85,7 @@ func frames(value []byte) (texts [][]byte) {
 // block is the S2 block of an object that the value ends with, nil where there is none. It has no mark at its
 // beginning.
 func block(value []byte) []byte {
-	for at := range min(len(value), 64) {
+	for at := range min(len(value), 256) {
 		if text, err := s2.Decode(nil, value[at:]); err == nil && bytes.HasPrefix(text, []byte("{")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte("}")) {
 			return text
 		}

@@ -14,9 +14,9 @@ import (
 // pod is what is kept of every Pod.
 type pod struct{ asked []string }
 
-func (p *pod) Last(stream string, key change.Key) (change.Image, bool, error) {
-	p.asked = append(p.asked, stream+" "+key.String())
-	return change.Image{UID: "u", Object: []byte(`{"metadata":{"labels":{"a":"b"}}}`)}, true, nil
+func (p *pod) Images(stream *change.Stream, key change.Key) (change.Images, error) {
+	p.asked = append(p.asked, stream.String()+" "+key.String())
+	return change.Images{{UID: "u", Object: []byte(`{"metadata":{"labels":{"a":"b"}}}`)}}, nil
 }
 
 func eventsStream(r *config.Resource) *Selected {

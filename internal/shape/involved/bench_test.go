@@ -34,9 +34,10 @@ func pods(b *testing.B) (*checkpoint.Store, *change.Stream) {
 		var kept []checkpoint.KeptObject
 		for i := at; i < at+1000; i++ {
 			rec := benchPod(stream, i)
-			kept = append(kept, checkpoint.KeptObject{Stream: stream.String(), Key: rec.Key, UID: rec.UID, Version: rec.ResourceVersion, Object: rec.Object})
+			image := change.Image{UID: rec.UID, Version: rec.ResourceVersion, Object: rec.Object, Sinks: []string{"bus"}}
+			kept = append(kept, checkpoint.KeptObject{Stream: stream.String(), Key: rec.Key, Image: image})
 		}
-		if err := store.SaveSinks(nil, checkpoint.Spools{}, kept); err != nil {
+		if err := store.SaveSinks(nil, checkpoint.Spools{}, &checkpoint.Keeping{Objects: kept, Sinks: []string{"bus"}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -38,7 +38,7 @@ const maxKnown = 16 << 10
 
 // Objects are those that are kept as they were told last; *line.Images are.
 type Objects interface {
-	Last(stream string, key change.Key) (change.Image, bool, error)
+	Images(stream *change.Stream, key change.Key) (change.Images, error)
 }
 
 // Finder finds what Events are about. It may be used from any goroutine if its parts may.
@@ -63,16 +63,16 @@ func (f *Finder) Find(rec *change.Record) ([]byte, error) {
 	if unknown != "" {
 		return unknown.json(), nil
 	}
-	image, found, err := f.Objects.Last(stream.String(), ref.key)
+	images, err := f.Objects.Images(stream, ref.key)
 	switch {
 	case err != nil:
 		return nil, err
-	case !found:
+	case len(images) == 0 || images[0].Object == nil:
 		return Absent.json(), nil
-	case image.UID != ref.uid:
+	case images[0].UID != ref.uid:
 		return OtherUID.json(), nil
 	}
-	return f.known(image.Object), nil
+	return f.known(images[0].Object), nil
 }
 
 // streamOf is the stream that has the object, if an Event in the namespace may tell of it.

@@ -15,12 +15,14 @@ import (
 // kept are objects by stream and key.
 type kept map[string]change.Image
 
-func (k kept) Last(stream string, key change.Key) (change.Image, bool, error) {
+func (k kept) Images(stream *change.Stream, key change.Key) (change.Images, error) {
 	if key.Name == "broken" {
-		return change.Image{}, false, errors.New("the disk is gone")
+		return nil, errors.New("the disk is gone")
 	}
-	image, found := k[stream+" "+key.String()]
-	return image, found, nil
+	if image, found := k[stream.String()+" "+key.String()]; found {
+		return change.Images{image}, nil
+	}
+	return nil, nil
 }
 
 const owners = `[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-1","uid":"u-2","controller":true}]`
