@@ -166,10 +166,6 @@ devcluster: ## a development API server in the foreground; its kubeconfig is .de
 	cd test/devcluster && go build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36" -o ../../bin/devcluster .
 	bin/devcluster --data-dir .devcluster
 
-.PHONY: man
-man: build ## man pages into dist/man
-	bin/exporter man dist/man
-
 .PHONY: completions
 completions: build ## completions for bash, zsh, fish and PowerShell into dist/completions
 	@mkdir -p dist/completions

@@ -45,10 +45,7 @@ func (i *Inside) Run(ctx context.Context) (err error) {
 			err = closeErr
 		}
 	}()
-	target, err := file.New(file.Options{Path: i.Output()})
-	if err != nil {
-		return err
-	}
+	target := file.New(file.Options{Path: i.Output()})
 	from, err := i.source(store)
 	if err != nil {
 		return err

@@ -25,11 +25,8 @@ const window, batchSize = 4096, 450
 // own is the CPU time of encoding an event and appending it to a file, and of nothing else, in microseconds.
 func (c *course) own(ctx context.Context, round int) (cost float64, err error) {
 	path := filepath.Join(c.rig.Dir, fmt.Sprintf("own-%d.ndjson", round))
-	log, err := file.New(file.Options{Path: path})
-	if err == nil {
-		err = log.Open(ctx, sink.Opening{})
-	}
-	if err != nil {
+	log := file.New(file.Options{Path: path})
+	if err := log.Open(ctx, sink.Opening{}); err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, log.Close(ctx), os.Remove(path)) }()

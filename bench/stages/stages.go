@@ -78,9 +78,7 @@ func (s *setup) renew() (err error) {
 			return err
 		}
 	}
-	if s.log, err = file.New(file.Options{Path: path}); err != nil {
-		return err
-	}
+	s.log = file.New(file.Options{Path: path})
 	return s.log.Open(s.ctx, sink.Opening{})
 }
 

@@ -48,9 +48,8 @@ once, in order, and never silently lost.`,
 		return usage.Errorf("%w: %ssee %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
-		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newSchemaCommand(), newVersionCommand(), newManCommand())
+		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newSchemaCommand(), newVersionCommand())
 	onlyCommands(root)
-	root.SetGlobalNormalizationFunc(formerName)
 	return root
 }
 

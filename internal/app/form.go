@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
@@ -212,23 +211,18 @@ func saysChanges(rules func(*change.Record) *change.Record, asks func(*change.St
 // forms say how each stream's objects are cut and redacted now, so that what lies on disk by other rules is shaped
 // again before it goes out (I9). They may be asked from any goroutine.
 type forms struct {
-	cluster *cluster.Cluster
-	cfg     *config.Config
-	key     transform.Key
-	known   atomic.Pointer[formsOf]
-}
-
-// formsOf are those of one choice, by the names of its streams: a stream on disk may be of another version.
-type formsOf struct {
-	choice *selection.Choice
-	today  map[formKey]*shape.Today
+	cfg   *config.Config
+	key   transform.Key
+	known func() map[formKey]*shape.Today // by the names of the streams: one on disk may be of another version
 }
 
 // formKey is a stream's name, and the sink's where that has rules of its own.
 type formKey struct{ stream, sink string }
 
 func newForms(c *cluster.Cluster, cfg *config.Config, key transform.Key) *forms {
-	return &forms{cluster: c, cfg: cfg, key: key}
+	f := &forms{cfg: cfg, key: key}
+	f.known = selection.Derived(&c.Current, f.all)
+	return f
 }
 
 // forms are those of this run. What goes to disk from now on names them.
@@ -245,30 +239,25 @@ func (a *assembly) forms() (*forms, error) {
 // today is nil where no rules of today are known: what is not configured has none. For a sink its own rules are in it;
 // "" is what all sinks share.
 func (f *forms) today(stream *change.Stream, sinkName string) *shape.Today {
-	now, known := f.cluster.Chosen.Load(), f.known.Load()
-	if known == nil || known.choice != now {
-		known = f.all(now)
-		f.known.Store(known)
-	}
 	own := f.own(sinkName)
 	if len(own) == 0 {
 		sinkName = ""
 	}
-	if today, found := known.today[formKey{stream.String(), sinkName}]; found {
+	if today, found := f.known()[formKey{stream.String(), sinkName}]; found {
 		return today
 	}
 	return f.make(&selection.Selected{Stream: *stream, Names: selection.PossibleNames(stream.Resource)}, own)
 }
 
 // all are those of the choice's streams.
-func (f *forms) all(choice *selection.Choice) *formsOf {
-	all := &formsOf{choice, map[formKey]*shape.Today{}}
+func (f *forms) all(choice *selection.Choice) map[formKey]*shape.Today {
+	all := map[formKey]*shape.Today{}
 	for i := range choice.Streams {
 		s := &choice.Streams[i]
-		all.today[formKey{stream: s.Stream.String()}] = f.make(s, nil)
+		all[formKey{stream: s.Stream.String()}] = f.make(s, nil)
 		for _, to := range f.cfg.Sinks {
 			if own := f.own(to.Name); len(own) > 0 {
-				all.today[formKey{s.Stream.String(), to.Name}] = f.make(s, own)
+				all[formKey{s.Stream.String(), to.Name}] = f.make(s, own)
 			}
 		}
 	}

@@ -20,6 +20,8 @@ func (f *File) check(k *checker, path string) {
 	switch {
 	case f.Path == "":
 		k.problem(path+".path", "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", stdout)
+	case strings.HasSuffix(f.Path, "/"):
+		k.problem(path+".path", "%q is a directory; name a file in it", shorten(f.Path))
 	case strings.ContainsRune(f.Path, 0):
 		k.problem(path+".path", "a path cannot hold a zero byte")
 	}

@@ -135,6 +135,7 @@ func TestOneProblem(t *testing.T) {
 		{"two destinations", "sinks: [{name: a, file: {path: /f}, nats: {url: 'nats://h'}}]\n", "sinks[0] (line 1): 2 destinations, file and nats; give each a sink of its own"},
 		{"sink's name", "sinks: [{name: a b, file: {path: /f}}]\n", `sinks[0].name (line 1): "a b" cannot be a name; want letters, digits and any of -_.`},
 		{"name twice", "sinks:\n- {name: a, file: {path: /f}}\n- {name: a, file: {path: /g}}\n", `sinks[1].name (line 3): "a" is the name of sinks[0] already; give each sink its own`},
+		{"directory for a file", "sinks:\n- file: {path: /var/log/}\n", `sinks[0].file.path (line 2): "/var/log/" is a directory; name a file in it`},
 		{"kind's name taken", "sinks:\n- {name: file, nats: {url: 'nats://h'}}\n- {file: {path: /g}}\n", `sinks[1].name (line 3): "file" is the name of sinks[0] already; give each sink its own`},
 		{"format", sinkWith("format: avro"), `sinks[0].format (line 4): unknown value "avro"; allowed: ` + strings.Join(Formats(), ", ")},
 		{"format without headers", sinkWith("format: object"), "sinks[0].format (line 4): object needs headers, which a file does not have; allowed here: cloudevents, debezium"},

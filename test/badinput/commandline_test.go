@@ -19,7 +19,7 @@ func TestWrongCommandLineExits2(t *testing.T) {
 		{"unknown flag", "run --bogus", "unknown flag: --bogus: see exporter run --help"},
 		{"misspelt flag with a password", "run --snik=nats://me:" + password + "@bus", "unknown flag: --snik: did you mean --sink? see exporter run --help"},
 		{"misspelt flag of another command", "tail --resorces pods", "unknown flag: --resorces: did you mean --resources? see exporter tail --help"},
-		{"former name of a flag", "inventory get --resource pods web db", `unexpected argument "db": see exporter inventory get --help`},
+		{"two names", "inventory get --resources pods web db", `unexpected argument "db": see exporter inventory get --help`},
 		{"flag without its value", "run --sink", "flag needs an argument: --sink: see exporter run --help"},
 		{"nothing to watch and no sink", "run", "configuration: 2 problems:\n" +
 			"  resources: none; name what to watch here or with --resources, such as pods,deployments.apps\n" +

@@ -29,7 +29,7 @@ func narrowed(t *testing.T, keys string) (d *desk, namespace string) {
 	t.Helper()
 	d, namespace = newDesk(t), newNamespace(t)
 	b := startBroker(t)
-	if _, err := b.jetstream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, MaxMsgSize: 10_000}); err != nil {
+	if _, err := b.jetstream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "K8S_dev", Subjects: []string{"k8s.>"}, MaxMsgSize: 10_000}); err != nil {
 		t.Fatal(err)
 	}
 	d.write("config.yaml", `resources: [{resource: configmaps, namespaces: [`+namespace+`]}]
@@ -50,8 +50,8 @@ func (d *desk) runs() *running {
 
 var (
 	refusal = regexp.MustCompile(`\nexporter: deliver to sink bus: \S+/configmaps \S+/huge, uid \S+, resourceVersion \d+, an object of \d+ bytes, is too large for the sink: ` +
-		`publish \d+ bytes: stream K8S takes 10000: raise its max_msg_size, or give sink bus oversize: deadletter or oversize: trim\n`)
-	replayTable = regexp.MustCompile(`^ID +SINK +STREAM +OBJECT +RESOURCEVERSION +RESULT\n[0-9a-f]{20}  bus +\S+/configmaps  \S+/huge  \d+ +kept: rejected again: publish \d+ bytes: stream K8S takes 10000: raise its max_msg_size\n$`)
+		`publish \d+ bytes: stream K8S_dev takes 10000: raise its max_msg_size, or give sink bus oversize: deadletter or oversize: trim\n`)
+	replayTable = regexp.MustCompile(`^ID +SINK +STREAM +OBJECT +RESOURCEVERSION +RESULT\n[0-9a-f]{20}  bus +\S+/configmaps  \S+/huge  \d+ +kept: rejected again: publish \d+ bytes: stream K8S_dev takes 10000: raise its max_msg_size\n$`)
 	listTable   = regexp.MustCompile(`^ID +SINK +TIME +REASON +STREAM +OBJECT +RESOURCEVERSION +OP +BYTES\n[0-9a-f]{20}  bus   \S+Z  too_large  \S+/configmaps  \S+/huge  \d+ +added  \d+\n$`)
 )
 

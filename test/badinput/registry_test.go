@@ -48,7 +48,6 @@ func registryKeys() []mistake {
 		{"half of a login of a registry", "", of("url: 'http://r', user: me"), at + " (line 2): user and password go together; give both or neither"},
 		{"two logins of a registry", "", of("url: 'http://r', user: me, password: p, token: t"), at + ".token (line 2): a token here and a user; leave one out"},
 		{"half of a certificate of a registry", "", of("url: 'http://r', tls: {cert: a.crt}"), at + ".tls (line 2): cert and key go together; give both or neither"},
-		{"a form that there is not", "", of("url: 'http://r', as: jsonschema"), at + `.as (line 2): unknown value "jsonschema"; allowed: avro`},
 		{"a subject that there is not", "", of("url: 'http://r', subject: name"), at + `.subject (line 2): unknown value "name"; allowed: topic, record, topic-record`},
 		{"a compatibility that there is not", "", of("url: 'http://r', compatibility: some"), at + `.compatibility (line 2): unknown value "some"; allowed: backward, `},
 		{"no word for register", "", of("url: 'http://r', register: maybe"), at + ".register (line 2): want true or false"},

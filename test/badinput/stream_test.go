@@ -1,7 +1,6 @@
 package badinput
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -60,7 +59,7 @@ var tooLarge = regexp.MustCompile(`publish \d+ bytes`)
 func TestI4StreamWithSmallerMessagesThanObjects(t *testing.T) {
 	d := newDesk(t)
 	b := startBroker(t)
-	b.create(jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, MaxMsgSize: 8 << 10})
+	b.create(jetstream.StreamConfig{Name: "K8S_dev", Subjects: []string{"k8s.>"}, MaxMsgSize: 8 << 10})
 	namespace := newNamespace(t)
 	d.write("config.yaml", `{resources: [{resource: configmaps, namespaces: [`+namespace+`]}], sinks: [{name: nats, nats: {url: "`+b.URL()+`"}}]}`)
 	r := d.runs()
@@ -73,7 +72,7 @@ func TestI4StreamWithSmallerMessagesThanObjects(t *testing.T) {
 	_, said, _ := strings.Cut(r.logs("object="+namespace+"/large"), " ")
 	said = tooLarge.ReplaceAllString(said, "publish N bytes")
 	want := fmt.Sprintf(`level=ERROR msg="record rejected; a gap record stands in its place" sink=nats resource=%[1]s/configmaps `+
-		`object=%[1]s/large uid=%[2]s resourceVersion=%[3]s reason=too_large error="publish N bytes: stream K8S takes 8192: raise its max_msg_size"`, namespace, large.UID, large.ResourceVersion)
+		`object=%[1]s/large uid=%[2]s resourceVersion=%[3]s reason=too_large error="publish N bytes: stream K8S_dev takes 8192: raise its max_msg_size"`, namespace, large.UID, large.ResourceVersion)
 	if said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
@@ -134,10 +133,7 @@ func (b *broker) has(login nats.Option, text string) bool {
 	b.t.Helper()
 	js := b.jetstream(login)
 	defer js.Conn().Close()
-	stream, err := js.Stream(b.t.Context(), "K8S") // made by hand
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = js.Stream(b.t.Context(), "K8S_dev")
-	}
+	stream, err := js.Stream(b.t.Context(), "K8S_dev")
 	if err != nil {
 		b.t.Fatal(err)
 	}

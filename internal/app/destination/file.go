@@ -19,7 +19,7 @@ func fileDestination(s *config.Sink, _ *cluster.Cluster) (*Destination, error) {
 		build: func(to Outlet) (sink.Sink, error) {
 			return file.New(file.Options{
 				Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: to.Stdout, Retry: retried(to.Told, s.Name),
-			})
+			}), nil
 		},
 		read: func(start sink.Start) (sink.Reader, error) { return file.NewReader(s.File.Path, start) },
 	}

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -18,39 +19,41 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// answers are what is said of the streams of one choice.
-type answers[T any] struct {
-	of       *Choice
-	byStream map[change.Stream]T
+// Derived is what is made of the present choice, again only when that is another one. It may be asked from any
+// goroutine.
+func Derived[T any](c *Current, build func(*Choice) T) func() T {
+	type known struct {
+		of   *Choice
+		made T
+	}
+	var last atomic.Pointer[known]
+	return func() T {
+		now, k := c.Chosen.Load(), last.Load()
+		if k == nil || k.of != now {
+			k = &known{now, build(cmp.Or(now, new(Choice)))}
+			last.Store(k)
+		}
+		return k.made
+	}
 }
 
 // Following answers of each stream what say does of the selected one, and follows the streams that come and go. It may
 // be asked from any goroutine. A stream that is over, and of which something is still on disk, has the names that its
 // resource can be configured by.
 func Following[T any](c *Current, say func(*Selected) T) func(*change.Stream) T {
-	var known atomic.Pointer[answers[T]]
-	return func(stream *change.Stream) T {
-		now, a := c.Chosen.Load(), known.Load()
-		if a == nil || a.of != now {
-			a = answersOf(now, say)
-			known.Store(a)
+	answers := Derived(c, func(chosen *Choice) map[change.Stream]T {
+		all := map[change.Stream]T{}
+		for i := range chosen.Streams {
+			all[chosen.Streams[i].Stream] = say(&chosen.Streams[i])
 		}
-		if answer, found := a.byStream[*stream]; found {
+		return all
+	})
+	return func(stream *change.Stream) T {
+		if answer, found := answers()[*stream]; found {
 			return answer
 		}
 		return say(&Selected{Stream: *stream, Names: PossibleNames(stream.Resource)})
 	}
-}
-
-func answersOf[T any](chosen *Choice, say func(*Selected) T) *answers[T] {
-	a := &answers[T]{of: chosen, byStream: map[change.Stream]T{}}
-	if chosen == nil {
-		return a
-	}
-	for i := range chosen.Streams {
-		a.byStream[chosen.Streams[i].Stream] = say(&chosen.Streams[i])
-	}
-	return a
 }
 
 // PossibleNames are those that a configuration can have for the resource, the narrowest first.
@@ -70,26 +73,15 @@ func ByResource(c *Current) func(resource string) []*Selected {
 
 // by finds the streams of which the key is true, and follows those that come and go.
 func by[K comparable](c *Current, keyOf func(*Selected) K) func(K) []*Selected {
-	type streams struct {
-		of    *Choice
-		byKey map[K][]*Selected
-	}
-	var known atomic.Pointer[streams]
-	return func(key K) []*Selected {
-		now, a := c.Chosen.Load(), known.Load()
-		if a == nil || a.of != now {
-			a = &streams{now, map[K][]*Selected{}}
-			if now == nil {
-				return nil
-			}
-			for i := range now.Streams {
-				s := &now.Streams[i]
-				a.byKey[keyOf(s)] = append(a.byKey[keyOf(s)], s)
-			}
-			known.Store(a)
+	streams := Derived(c, func(chosen *Choice) map[K][]*Selected {
+		all := map[K][]*Selected{}
+		for i := range chosen.Streams {
+			key := keyOf(&chosen.Streams[i])
+			all[key] = append(all[key], &chosen.Streams[i])
 		}
-		return a.byKey[key]
-	}
+		return all
+	})
+	return func(key K) []*Selected { return streams()[key] }
 }
 
 // Current is what is streamed of a cluster now. It may be asked from any goroutine.

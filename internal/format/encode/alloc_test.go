@@ -6,25 +6,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
-
-// FuzzTime holds the digits against the library.
-func FuzzTime(f *testing.F) {
-	for _, at := range []time.Time{received(), {}, time.Unix(0, 0), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		f.Add(at.Unix(), int64(at.Nanosecond()))
-	}
-	f.Fuzz(func(t *testing.T, seconds, nanoseconds int64) {
-		at := time.Unix(seconds, nanoseconds%1e9).UTC()
-		if got, want := appendTime(nil, at), at.AppendFormat(nil, timeFormat); !bytes.Equal(got, want) {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	})
-}
 
 // FuzzString holds the strings against the library's, after whatever stood before.
 func FuzzString(f *testing.F) {

@@ -86,7 +86,7 @@ func (h headers) attributes(rec *change.Record) {
 	h.add("source", h.source)
 	h.add("type", h.types[rec.Op])
 	h.made("subject", appendPath(h.m.texts.bytes, rec))
-	h.made("time", appendTime(h.m.texts.bytes, rec.Received.UTC()))
+	h.made("time", rec.Received.UTC().AppendFormat(h.m.texts.bytes, timeFormat))
 	h.add("cluster", h.cluster)
 	h.add("group", res.Group)
 	h.add("version", res.Version)

@@ -70,13 +70,13 @@ func (d *Decoder) whole(t *Type) {
 
 // long reads a long of Avro.
 func (d *Decoder) long() int64 {
-	u, n := binary.Uvarint(d.in)
+	value, n := binary.Varint(d.in)
 	if n <= 0 {
 		d.short()
 		return 0
 	}
 	d.in = d.in[n:]
-	return int64(u>>1) ^ -int64(u&1)
+	return value
 }
 
 // branch reads which of a union with null comes, and says whether it is the other one.

@@ -25,7 +25,7 @@ func (e *Encoder) list(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool)
 	if n == 0 {
 		return append(dst, 0), true
 	}
-	dst = appendLong(dst, int64(n))
+	dst = binary.AppendVarint(dst, int64(n))
 	c = inside(c)
 	for i := 0; c.Next(']'); i++ {
 		if dst, ok = e.element(dst, t, step{index: i}, c); !ok {
@@ -56,7 +56,7 @@ func (e *Encoder) mapped(dst []byte, t *Type, c scan.Cursor) (all []byte, ok boo
 	}
 	total, twice := e.count(c)
 	start := len(dst)
-	dst = appendLong(dst, int64(total))
+	dst = binary.AppendVarint(dst, int64(total))
 	head, n := len(dst), 0
 	for c = inside(c); c.Next('}'); {
 		key := c.Key()
@@ -71,7 +71,7 @@ func (e *Encoder) mapped(dst []byte, t *Type, c scan.Cursor) (all []byte, ok boo
 	}
 	if n < total { // whose count is not shorter
 		entries := dst[head:]
-		dst = append(appendLong(dst[:start], int64(n)), entries...)
+		dst = append(binary.AppendVarint(dst[:start], int64(n)), entries...)
 	}
 	if n == 0 {
 		return dst, true // the end of the blocks
@@ -168,7 +168,7 @@ func (e *Encoder) whole(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool
 // insertText puts the second branch of a union with null, a text, in the place of one byte.
 func insertText(dst []byte, at int, text []byte) []byte {
 	var room [1 + binary.MaxVarintLen64]byte
-	head := appendLong(append(room[:0], second), int64(len(text)))
+	head := binary.AppendVarint(append(room[:0], second), int64(len(text)))
 	size, more := len(dst), len(head)-1+len(text)
 	dst = slices.Grow(dst, more)[:size+more]
 	copy(dst[at+1+more:], dst[at+1:size])
@@ -266,7 +266,7 @@ func scalar(dst []byte, t *Type, raw []byte) (all []byte, exact, ok bool) {
 		return append(dst, truth(raw)), true, raw[0] == 't' || raw[0] == 'f'
 	case Long:
 		n, ok := integer(raw)
-		return appendLong(dst, n), true, ok
+		return binary.AppendVarint(dst, n), true, ok
 	case Double:
 		return double(dst, raw)
 	case Time:
@@ -294,10 +294,10 @@ func lossy(text []byte) bool { return bytes.Contains(text, []byte("\ufffd")) }
 // appendText appends a string of Avro.
 func appendText(dst, text []byte) []byte {
 	start := len(dst)
-	dst = append(appendLong(dst, int64(len(text))), text...)
+	dst = append(binary.AppendVarint(dst, int64(len(text))), text...)
 	if !utf8.Valid(dst[len(dst)-len(text):]) {
 		valid := appendValid(nil, text)
-		dst = append(appendLong(dst[:start], int64(len(valid))), valid...)
+		dst = append(binary.AppendVarint(dst[:start], int64(len(valid))), valid...)
 	}
 	return dst
 }
@@ -320,7 +320,7 @@ func timestamp(dst []byte, t *Type, raw []byte) (all []byte, exact, ok bool) {
 		return dst, false, false
 	}
 	micros, exact, ok := microseconds(scan.Text(raw), t.Digits)
-	return appendLong(dst, micros), exact, ok
+	return binary.AppendVarint(dst, micros), exact, ok
 }
 
 // sorter finds what an object has of each field of its type, and puts what the type lacks into the rest.

@@ -13,8 +13,7 @@ func TestI9PatternsOfNamesAreNotPaths(t *testing.T) {
 		"A/PASS", "PASS/A", "A/B", "XA/BX", "/", "P/SS", "DB/PASS", "//PASS//", "PASS\n", "A.PASS",
 	}
 	for _, text := range []string{
-		"*PASS*", "*", "**", "PASS", "*PASS", "PASS*", "*P?SS*", "*[P]ASS*", `*\P*`, "*a/b*", "*a*b*", "*é*", "db?pass", "db[/_]pass", "p[^a]ss", "p[!-0]ss",
-		`p[\]\-^]ss`, "*.pass", "(p|q)ass", "p+", `\*`, "p[[:alpha:]]ss",
+		"*PASS*", "*", "**", "PASS", "*PASS", "PASS*", "*P?SS*", "*a/b*", "*a*b*", "*é*", "db?pass", "*.pass", "(p|q)ass", "p+",
 	} {
 		p, err := parsePattern(text)
 		if err != nil {
@@ -22,9 +21,6 @@ func TestI9PatternsOfNamesAreNotPaths(t *testing.T) {
 		}
 		upper := strings.ToUpper(text)
 		for _, name := range names {
-			if strings.ContainsRune(name, '/') && strings.ContainsRune(text, '[') {
-				continue // below
-			}
 			// A letter that is in no name stands for the slash.
 			want, _ := path.Match(strings.ReplaceAll(upper, "/", "Ω"), strings.ReplaceAll(name, "/", "Ω"))
 			if p.matches([]byte(name)) != want {
@@ -32,9 +28,9 @@ func TestI9PatternsOfNamesAreNotPaths(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct{ text, name string }{{"*[/_]pass", "a/b/pass"}, {"*p[^x]ss", "a/p/ss"}, {"[!-0]*", "/a"}, {"*[p]ass*", "db/pass/"}} {
-		if p, err := parsePattern(c.text); err != nil || !p.matches([]byte(strings.ToUpper(c.name))) {
-			t.Errorf("%s does not match %s: %v", c.text, c.name, err)
+	for _, text := range []string{"", "*[P]ASS*", "a[", `\*`, "p]"} {
+		if _, err := parsePattern(text); err == nil {
+			t.Errorf("pattern %q was taken", text)
 		}
 	}
 }

@@ -12,10 +12,7 @@ import (
 
 func check(t *testing.T, o Options) error {
 	t.Helper()
-	target, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := New(o)
 	note, err := target.(*Log).Check(t.Context())
 	if note != "" {
 		t.Errorf("note %q", note)
@@ -82,10 +79,7 @@ func TestCheckSaysWhatOpenWould(t *testing.T) {
 // TestI10CheckFindsTheOwner, and leaves the lock to the next owner.
 func TestI10CheckFindsTheOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
-	owner, err := New(Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := New(Options{Path: path})
 	if _, err := sinktest.Open(t.Context(), owner, ""); err != nil {
 		t.Fatal(err)
 	}

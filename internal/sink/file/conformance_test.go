@@ -87,10 +87,7 @@ func newEnv(t *testing.T, o Options) *sinktest.Env {
 
 func newTestLog(t *testing.T, o Options, d *fullDisk) *Log {
 	t.Helper()
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(o)
 	l := s.(*Log)
 	l.firstWait = 5 * time.Millisecond
 	if d != nil {

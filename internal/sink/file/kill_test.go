@@ -52,10 +52,7 @@ func appendForever() error {
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
 		return err
 	}
-	s, err := New(Options{Path: o.Path, MaxBytes: o.MaxBytes})
-	if err != nil {
-		return err
-	}
+	s := New(Options{Path: o.Path, MaxBytes: o.MaxBytes})
 	out := json.NewEncoder(os.Stdout)
 	found, err := sinktest.Open(context.Background(), s, o.Mark)
 	if err != nil {

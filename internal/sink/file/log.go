@@ -14,18 +14,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// New returns a sink that is not open, or every problem of the options.
-func New(o Options) (sink.Sink, error) {
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
+// New returns a sink that is not open.
+func New(o Options) sink.Sink {
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}
 	}
 	if o.Path == Stdout {
-		return newStream(o), nil
+		return newStream(o)
 	}
-	return newLog(o), nil
+	return newLog(o)
 }
 
 func newLog(o Options) *Log {

@@ -352,26 +352,9 @@ func replace(t *testing.T, path string) {
 
 func TestWriteNeedsOpen(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "f"), Stdout} {
-		s, err := New(Options{Path: path, Stdout: io.Discard})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := New(Options{Path: path, Stdout: io.Discard})
 		if _, err := s.Write(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "open the sink first") {
 			t.Errorf("%s: got %v", path, err)
-		}
-	}
-}
-
-func TestNewReportsEveryProblem(t *testing.T) {
-	for want, o := range map[string]Options{
-		`configure file: no path: name a file, or "-" for standard output`:       {},
-		"configure file d/: the path is a directory: name a file in it":          {Path: "d/"},
-		"configure file f: negative size or number of files: use 0 for no limit": {Path: "f", Keep: 1, MaxBytes: -1},
-		"configure file -: a number of files to keep, but no size to rotate at: set both or none\n" +
-			"configure file -: standard output cannot be rotated: remove the limits": {Path: "-", Keep: 1},
-	} {
-		if _, err := New(o); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

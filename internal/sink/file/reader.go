@@ -31,10 +31,6 @@ type Reader struct {
 
 // NewReader returns a reader of the file at the path. Standard output cannot be read back.
 func NewReader(path string, start sink.Start) (*Reader, error) {
-	options := Options{Path: path}
-	if err := options.validate(); err != nil {
-		return nil, err
-	}
 	if path == Stdout {
 		return nil, errors.New("read standard output back: it keeps nothing: choose another sink")
 	}

@@ -35,10 +35,7 @@ func TestI3AReaderGoesThroughRotatedFiles(t *testing.T) {
 	if got := readBack(t, reader); got != "" {
 		t.Errorf("a file that is not there has %q", got)
 	}
-	target, err := New(Options{Path: path, MaxBytes: 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := New(Options{Path: path, MaxBytes: 30})
 	if _, err := sinktest.Open(t.Context(), target, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -271,27 +269,6 @@ type Options struct {
 	// Retry, if set, is told of each attempt that is repeated: "disk_full", "io_error", and "retention" for a file that
 	// could not be deleted and will be at the next rotation.
 	Retry sink.RetryFunc
-}
-
-func (o *Options) validate() error {
-	var problems []error
-	report := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if o.Path == "" {
-		report("configure file: no path: name a file, or %q for standard output", Stdout)
-	}
-	if strings.HasSuffix(o.Path, string(filepath.Separator)) {
-		report("configure file %s: the path is a directory: name a file in it", o.Path)
-	}
-	if o.MaxBytes < 0 || o.Keep < 0 {
-		report("configure file %s: negative size or number of files: use 0 for no limit", o.Path)
-	}
-	if o.Keep > 0 && o.MaxBytes == 0 {
-		report("configure file %s: a number of files to keep, but no size to rotate at: set both or none", o.Path)
-	}
-	if o.Path == Stdout && (o.MaxBytes > 0 || o.Keep > 0) {
-		report("configure file %s: standard output cannot be rotated: remove the limits", o.Path)
-	}
-	return errors.Join(problems...)
 }
 
 // noun is what errors call the sink's place.

@@ -20,10 +20,7 @@ import (
 
 func newTestStream(t *testing.T, to io.Writer) *Stream {
 	t.Helper()
-	s, err := New(Options{Path: Stdout, Stdout: to})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(Options{Path: Stdout, Stdout: to})
 	stream := s.(*Stream)
 	stream.firstWait = time.Millisecond
 	if ids, err := sinktest.Open(t.Context(), stream, ""); err != nil || len(ids) > 0 {
@@ -151,15 +148,12 @@ func TestRestOfLine(t *testing.T) {
 
 // writeToBrokenPipe is the child of the test below. It must come to its error, and not die of SIGPIPE before.
 func writeToBrokenPipe() error {
-	s, err := New(Options{Path: Stdout})
-	if err != nil {
-		return err
-	}
+	s := New(Options{Path: Stdout})
 	if _, err := sinktest.Open(context.Background(), s, ""); err != nil {
 		return err
 	}
 	maker := sinktest.Maker{}
-	_, err = s.Write(context.Background(), maker.Batch(1))
+	_, err := s.Write(context.Background(), maker.Batch(1))
 	var permanent *sink.PermanentError
 	if !errors.As(err, &permanent) {
 		return fmt.Errorf("got %w, want a PermanentError", err)

@@ -7,19 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
-	"github.com/segmentio/kafka-go/protocol/addpartitionstotxn"
-	"github.com/segmentio/kafka-go/protocol/createtopics"
-	"github.com/segmentio/kafka-go/protocol/describeconfigs"
-	"github.com/segmentio/kafka-go/protocol/endtxn"
-	"github.com/segmentio/kafka-go/protocol/findcoordinator"
-	"github.com/segmentio/kafka-go/protocol/initproducerid"
-	"github.com/segmentio/kafka-go/protocol/listoffsets"
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
@@ -340,23 +334,8 @@ func (t *throttles) left(broker int32) time.Duration {
 
 // throttleOf is how long an answer that kafka-go has read asks to wait, in milliseconds.
 func throttleOf(answer protocol.Message) int32 {
-	switch a := answer.(type) {
-	case *metadata.Response:
-		return a.ThrottleTimeMs
-	case *listoffsets.Response:
-		return a.ThrottleTimeMs
-	case *findcoordinator.Response:
-		return a.ThrottleTimeMs
-	case *initproducerid.Response:
-		return a.ThrottleTimeMs
-	case *addpartitionstotxn.Response:
-		return a.ThrottleTimeMs
-	case *endtxn.Response:
-		return a.ThrottleTimeMs
-	case *createtopics.Response:
-		return a.ThrottleTimeMs
-	case *describeconfigs.Response:
-		return a.ThrottleTimeMs
+	if millis := reflect.Indirect(reflect.ValueOf(answer)).FieldByName("ThrottleTimeMs"); millis.IsValid() {
+		return int32(millis.Int())
 	}
 	return 0
 }

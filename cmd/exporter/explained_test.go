@@ -3,16 +3,12 @@ package main
 import (
 	"bytes"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/kubecdc/kubecdc/internal/app"
 )
 
 // eachCommand calls do for every command but those that cobra makes by itself.
@@ -50,52 +46,6 @@ func TestEveryCommandIsExplained(t *testing.T) {
 	})
 	if n < 12 {
 		t.Errorf("%d commands were looked at", n)
-	}
-}
-
-// TestEveryCommandHasAManPage, with its flags and examples, and the same each time.
-func TestEveryCommandHasAManPage(t *testing.T) {
-	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
-	dirs := []string{filepath.Join(t.TempDir(), "a", "man"), t.TempDir()}
-	for _, dir := range dirs {
-		root := newRootCommand()
-		root.SetArgs([]string{"man", dir})
-		if err := root.Execute(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	eachCommand(newRootCommand(), func(cmd *cobra.Command) {
-		if cmd.Hidden {
-			return
-		}
-		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-		page, err := os.ReadFile(filepath.Join(dirs[0], name))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		again, err := os.ReadFile(filepath.Join(dirs[1], name))
-		if err != nil || !bytes.Equal(page, again) {
-			t.Errorf("%s is another one each time, %v", name, err)
-		}
-		if !bytes.Contains(page, []byte("Nov 2023")) || !bytes.Contains(page, []byte("EXAMPLE")) {
-			t.Errorf("%s has no date or no example", name)
-		}
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if flag := "--" + f.Name; !bytes.Contains(page, []byte(flag)) && !bytes.Contains(page, []byte(strings.ReplaceAll(flag, "-", `\-`))) && !f.Hidden {
-				t.Errorf("%s does not name --%s", name, f.Name)
-			}
-		})
-	})
-}
-
-func TestManWantsADirectory(t *testing.T) {
-	for _, args := range [][]string{{"man"}, {"man", t.TempDir(), "b"}} {
-		root := newRootCommand()
-		root.SetArgs(args)
-		if err := root.Execute(); app.ExitCode(err) != app.ExitUsage {
-			t.Errorf("%q ends with %v", args, err)
-		}
 	}
 }
 
