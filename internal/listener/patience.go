@@ -77,13 +77,6 @@ type Stops struct {
 // NewStops are those of so many sinks, of which none is stopped.
 func NewStops(sinks int) *Stops { return &Stops{causes: make([]error, sinks)} }
 
-// Cause is why the listener's sink is stopped.
-func (s *Stops) Cause(listener int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.causes[listener]
-}
-
 // endError ends the run: every sink is stopped, or one was opened too early.
 type endError struct{ error }
 
