@@ -12,6 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
+	"github.com/kubecdc/kubecdc/internal/format/registry"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -72,21 +73,13 @@ type Observer interface {
 	Retried(name, reason string, err error)
 	LabelTopics(name string, topics int)
 	noticeObserver
-	schemasObserver
+	registry.Observer
 }
 
 // noticeObserver is told what a person may want to know of sinks, and what may be meant otherwise.
 type noticeObserver interface {
 	Noticed(name, text string)
 	Warned(name, text string)
-}
-
-// schemasObserver is told of the schemas of sinks with a registry, each under the sink's name.
-type schemasObserver interface {
-	SchemaKnown(name, resource string, schema sink.Schema, behind error)
-	SchemaWaits(name, resource string, why error, forGood bool)
-	SchemaForgotten(name, resource string)
-	SchemaReplaced(name, resource string, schema sink.Schema, confirmed time.Time)
 }
 
 // Nop hears nothing.

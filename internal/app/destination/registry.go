@@ -1,15 +1,12 @@
 package destination
 
 import (
-	"time"
-
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/objecttype"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/format/registry"
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -44,26 +41,6 @@ func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer
 	}
 	return registry.NewSchemas(registry.Options{
 		Client: client, Types: objecttype.NewTypes(c, s, access, func(text string) { told.Noticed(s.Name, text) }), Format: s.Format, Subjects: subjects(s, d),
-		Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: schemaObserver{s.Name, told},
+		Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: told, Sink: s.Name,
 	}), nil
 }
-
-// schemaObserver tells of the schemas of a sink under its name.
-type schemaObserver struct {
-	sink string
-	told Observer
-}
-
-func (o schemaObserver) SchemaKnown(resource, subject string, id uint32, behind error) {
-	o.told.SchemaKnown(o.sink, resource, sink.Schema{Subject: subject, ID: id}, behind)
-}
-
-func (o schemaObserver) SchemaWaits(resource string, why error, forGood bool) {
-	o.told.SchemaWaits(o.sink, resource, why, forGood)
-}
-
-func (o schemaObserver) SchemaReplaced(resource, subject string, id uint32, confirmed time.Time) {
-	o.told.SchemaReplaced(o.sink, resource, sink.Schema{Subject: subject, ID: id}, confirmed)
-}
-
-func (o schemaObserver) SchemaForgotten(resource string) { o.told.SchemaForgotten(o.sink, resource) }

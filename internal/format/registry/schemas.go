@@ -14,6 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/format/typed"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Plan is what a run would do about the schemas of a resource.
@@ -118,7 +119,7 @@ func (s *Schemas) see(ctx context.Context, name string, e *entry) error {
 		}
 		if !same {
 			s.put(e, nil)
-			s.Observer.SchemaReplaced(name, e.value.subject, e.value.id, e.confirmed)
+			s.Observer.SchemaReplaced(s.Sink, name, sink.Schema{Subject: e.value.subject, ID: e.value.id}, e.confirmed)
 			e.state, schema = state{}, nil
 		}
 	}
@@ -274,10 +275,10 @@ func (s *Schemas) note(ctx context.Context, name string, e *entry, err error) {
 		e.due = time.Now().Add(e.wait)
 	}
 	if schema == nil {
-		s.Observer.SchemaWaits(name, err, isRefused(err))
+		s.Observer.SchemaWaits(s.Sink, name, err, isRefused(err))
 		return
 	}
-	s.Observer.SchemaKnown(name, e.value.subject, schema.Value, err)
+	s.Observer.SchemaKnown(s.Sink, name, sink.Schema{Subject: e.value.subject, ID: schema.Value}, err)
 }
 
 // Types tell of the API server's types.
@@ -300,19 +301,21 @@ type Options struct {
 	// Interval is between two looks at a type.
 	Interval time.Duration
 	Observer Observer
+	Sink     string // its name
 }
 
-// Observer is told what becomes of schemas. It returns at once and calls nothing back.
+// Observer is told what becomes of the schemas of sinks, each under its name. It returns at once, and calls nothing
+// back.
 type Observer interface {
 	// SchemaKnown is told with which schema the resource's records are written, and of what stands against a newer
 	// version: nil is nothing.
-	SchemaKnown(resource, subject string, id uint32, behind error)
+	SchemaKnown(name, resource string, schema sink.Schema, behind error)
 	// SchemaWaits is told that the resource's records wait, and why. For good says that only a person can mend it.
-	SchemaWaits(resource string, why error, forGood bool)
+	SchemaWaits(name, resource string, why error, forGood bool)
 	// SchemaReplaced is told that the registry does not have the id any more that was confirmed last then.
-	SchemaReplaced(resource, subject string, id uint32, confirmed time.Time)
+	SchemaReplaced(name, resource string, schema sink.Schema, confirmed time.Time)
 	// SchemaForgotten is told that nothing asks for the resource's schema.
-	SchemaForgotten(resource string)
+	SchemaForgotten(name, resource string)
 }
 
 // How often is looked, and how long is waited.
@@ -407,7 +410,7 @@ func (s *Schemas) round(ctx context.Context) time.Duration {
 	next, away := confirmEvery, error(nil)
 	due, forgotten := s.due(time.Now())
 	for _, name := range forgotten {
-		s.Observer.SchemaForgotten(name)
+		s.Observer.SchemaForgotten(s.Sink, name)
 	}
 	for name, e := range due {
 		if ctx.Err() != nil {

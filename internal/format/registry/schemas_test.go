@@ -15,6 +15,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/format/typed"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // fake is a registry whose answers a test chooses.
@@ -106,10 +107,10 @@ type heard struct {
 	forGood         bool
 }
 
-func (h *heard) SchemaKnown(_, _ string, _ uint32, behind error)  { h.known++; h.why = behind }
-func (h *heard) SchemaWaits(_ string, why error, forGood bool)    { h.why, h.forGood = why, forGood }
-func (h *heard) SchemaReplaced(string, string, uint32, time.Time) { h.replaced++ }
-func (h *heard) SchemaForgotten(string)                           {}
+func (h *heard) SchemaKnown(_, _ string, _ sink.Schema, behind error)  { h.known++; h.why = behind }
+func (h *heard) SchemaWaits(_, _ string, why error, forGood bool)      { h.why, h.forGood = why, forGood }
+func (h *heard) SchemaReplaced(string, string, sink.Schema, time.Time) { h.replaced++ }
+func (h *heard) SchemaForgotten(string, string)                        {}
 
 type rig struct {
 	*Schemas
