@@ -116,14 +116,17 @@ func (r *rig) address() string {
 // awaitReady returns when the exporter says that everything has started.
 func (r *rig) awaitReady() {
 	r.t.Helper()
-	eventually(r.t, "the exporter is ready", func() bool {
-		answer, err := http.Get("http://" + r.address() + "/readyz")
-		if err != nil {
-			return false
-		}
-		defer answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
+	eventually(r.t, "the exporter is ready", r.ready)
+}
+
+// ready says whether the exporter says so.
+func (r *rig) ready() bool {
+	answer, err := http.Get("http://" + r.address() + "/readyz")
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
 }
 
 // stop ends the exporter, which must have delivered everything.
