@@ -1,7 +1,6 @@
 package people
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -35,7 +34,6 @@ type rig struct {
 	nats      string // URL
 	kafka     *kafka.Cluster
 	exporter  *exec.Cmd
-	log       bytes.Buffer
 }
 
 // newRig makes everything but the configuration.
@@ -86,9 +84,21 @@ func (r *rig) resource(name, more string) string {
 // start runs the exporter, which ends with the test.
 func (r *rig) start(more ...string) {
 	r.t.Helper()
+	r.launch(more...)
+	r.awaitReady()
+}
+
+// launch runs the exporter, ready or not.
+func (r *rig) launch(more ...string) {
+	r.t.Helper()
 	args := append([]string{"run", "-f", r.path("config.yaml"), "--kubeconfig", r.path("kubeconfig")}, more...)
 	r.exporter = exec.Command(exporter.Path(r.t), args...)
-	r.exporter.Stderr = &r.log
+	log, err := os.OpenFile(r.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer log.Close()
+	r.exporter.Stderr = log
 	if err := r.exporter.Start(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -97,10 +107,18 @@ func (r *rig) start(more ...string) {
 			r.stop()
 		}
 		if r.t.Failed() {
-			r.t.Logf("the exporter said:\n%s", r.log.String())
+			r.t.Logf("the exporter said:\n%s", r.said())
 		}
 	})
-	r.awaitReady()
+}
+
+// said is what the exporter has said, over all starts.
+func (r *rig) said() string {
+	text, err := os.ReadFile(r.path("log"))
+	if err != nil {
+		r.t.Error(err)
+	}
+	return string(text)
 }
 
 // address is where the exporter listens, "" before it does.

@@ -463,7 +463,7 @@ func (a *attacker) unforged() {
 		}
 	}
 	a.t.Logf("%d messages of brokers", len(headers))
-	log := a.log.String()
+	log := a.said()
 	if found := actsOn(log); found != "" {
 		a.t.Errorf("the log has %s", found)
 	}
