@@ -76,7 +76,7 @@ func TestI1WhatWasToldAgainIsFoundAfterACrash(t *testing.T) {
 // this one sends first: they are stored once, though the server has them from before this one's other messages.
 func TestI3LastWordsOnASharedStream(t *testing.T) {
 	s := startServer(t)
-	options := s.options()
+	options := s.options(oneByOne)
 	options.Shared = true
 	maker := newMaker()
 	first := idsOf(maker.Batch(1))

@@ -19,6 +19,9 @@ var (
 	// an acknowledgement for another place than the message asked for
 	errMisplaced = errors.New("message stored at another sequence than expected")
 	errUnsettled = errors.New("messages arrived while the stream's end was read")
+	// The server says so with an acknowledgement of what it stored before.
+	errGap   = errors.New("the server received the batch with a gap")
+	errEnded = errors.New("the server ended the batch early")
 )
 
 func permanent(format string, args ...any) error {
@@ -53,6 +56,8 @@ const (
 	codeMaxBytesExceeded   jetstream.ErrorCode = 10122
 	codeWrongLastClustered jetstream.ErrorCode = 10164
 	codeTooManyRequests    jetstream.ErrorCode = 10167
+	codeUnknownBatch       jetstream.ErrorCode = 10208
+	codeTooManyBatches     jetstream.ErrorCode = 10211
 )
 
 func codeOf(err error) jetstream.ErrorCode {
@@ -66,11 +71,11 @@ func codeOf(err error) jetstream.ErrorCode {
 // reason is the short word for an error that is worth another attempt.
 func reason(err error) string {
 	switch codeOf(err) {
-	case codeWrongLast, codeWrongLastClustered, codeSequenceMismatch:
+	case codeWrongLast, codeWrongLastClustered, codeSequenceMismatch, codeUnknownBatch:
 		return "sequence"
 	case codeAccountResources, codeInsufficient, codeMemory, codeStorage, codeStoreFailed:
 		return "limits"
-	case codeTooManyRequests:
+	case codeTooManyRequests, codeTooManyBatches:
 		return "busy"
 	case 0:
 	default:
@@ -83,7 +88,7 @@ func reason(err error) string {
 		return "no_responders"
 	case errors.Is(err, errLeaderless):
 		return "no_leader"
-	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled):
+	case errors.Is(err, errMisplaced), errors.Is(err, errUnsettled), errors.Is(err, errGap), errors.Is(err, errEnded):
 		return "sequence"
 	}
 	return "disconnected"

@@ -106,35 +106,38 @@ func wantBucket(t *testing.T, s *testServer, want map[string]string) {
 // TestI3BucketMirrorsTheCluster through cut connections and killed exporters. What a crash left unsaved is written
 // again, but for what the bucket proves: a newer version of the object.
 func TestI3BucketMirrorsTheCluster(t *testing.T) {
-	s := startServer(t)
-	network := startProxy(t, s.Addr().String())
-	options := bucketOptions(network.url())
-	publisher := openSink(t, options)
-	c := newCluster("odds")
-	saved := write(t, publisher, nil)
-	var unsaved []sink.Message
-	done := network.cutOften(20)
-	for round, running := 0, true; running; round++ {
-		select {
-		case <-done:
-			running = false
-		default:
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		network := startProxy(t, s.Addr().String())
+		options := bucketOptions(network.url())
+		options.Single = publish == oneByOne
+		publisher := openSink(t, options)
+		c := newCluster("odds")
+		saved := write(t, publisher, nil)
+		var unsaved []sink.Message
+		done := network.cutOften(20)
+		for round, running := 0, true; running; round++ {
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+			var batch []sink.Message
+			for range 200 {
+				batch = append(batch, c.change())
+			}
+			mark := write(t, publisher, batch)
+			unsaved = append(unsaved, batch...)
+			if round%3 == 0 {
+				saved, unsaved = mark, nil
+			}
+			if round%5 == 4 {
+				publisher = openSink(t, options) // the old one is as good as killed
+				write(t, publisher, replay(t, publisher, saved, unsaved))
+			}
 		}
-		var batch []sink.Message
-		for range 200 {
-			batch = append(batch, c.change())
-		}
-		mark := write(t, publisher, batch)
-		unsaved = append(unsaved, batch...)
-		if round%3 == 0 {
-			saved, unsaved = mark, nil
-		}
-		if round%5 == 4 {
-			publisher = openSink(t, options) // the old one is as good as killed
-			write(t, publisher, replay(t, publisher, saved, unsaved))
-		}
-	}
-	wantBucket(t, s, c.state)
+		wantBucket(t, s, c.state)
+	})
 }
 
 // replay is what of the messages the bucket does not prove to be delivered.
@@ -179,7 +182,7 @@ func TestBucketIsOneThatClientsKnow(t *testing.T) {
 	if len(history) != 3 || history[2].Operation() != jetstream.KeyValueDelete || len(history[2].Value()) != 0 {
 		t.Fatalf("got %v", history)
 	}
-	if status := must(kv.Status(ctx)); status.History() != 3 || status.Config().MaxBytes != 1<<20 {
+	if status := must(kv.Status(ctx)); status.History() != 3 || status.Config().MaxBytes != 1<<20 || !publisher.stream.batches {
 		t.Fatalf("got %+v", status.Config())
 	}
 }

@@ -37,7 +37,7 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message, a
 	} else {
 		network.holdBehind(batch[0].ID + "\r\n")
 	}
-	last := batch[underWay(batch, acked)-1].ID
+	last := batch[underWay(options.Single, batch, acked)-1].ID
 	ctx, kill := context.WithCancel(within(t))
 	go func() {
 		network.awaitHeld(last + "\r\n")
@@ -51,7 +51,10 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message, a
 }
 
 // underWay is how many messages of a batch were sent when so many of them are acknowledged.
-func underWay(batch []sink.Message, acked int) int {
+func underWay(single bool, batch []sink.Message, acked int) int {
+	if !single {
+		return len(batch)
+	}
 	sent := 1 // the first message goes alone
 	for previous := predecessors(batch); acked > 0 && sent < len(batch) && previous[sent] < acked; {
 		sent++
@@ -72,43 +75,47 @@ func (s *testServer) awaitStored(n int) {
 // TestI3LastWordsOfAKilledExporter come when the next one has opened its log: before its first message, which is in
 // another order, they are told, and nothing is written after them. Who begins anew finds them.
 func TestI3LastWordsOfAKilledExporter(t *testing.T) {
-	s := startServer(t)
-	maker := newMaker()
-	first := idsOf(maker.Batch(1))
-	late, other := maker.Batch(50), maker.Batch(5)
-	mark, release := dying(t, s, s.options(), late, 0)
-	next := newSink(t, s.options())
-	if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) > 0 {
-		t.Fatalf("got %q and %v", ids, err)
-	}
-	release()
-	_, err := next.Write(within(t), append(slices.Clone(other), late...))
-	wantLate(t, err, 2)
-	again := newSink(t, s.options())
-	ids, err := sinktest.Open(within(t), again, mark)
-	if err != nil || len(ids) == 0 {
-		t.Fatalf("got %q and %v", ids, err)
-	}
-	wantIDs(t, ids, idsOf(late[:len(ids)]))
-	write(t, again, append(slices.Clone(other), late[len(ids):]...))
-	wantIDs(t, s.ids(), slices.Concat(first, ids, idsOf(other), idsOf(late[len(ids):])))
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		maker := newMaker()
+		first := idsOf(maker.Batch(1))
+		late, other := maker.Batch(50), maker.Batch(5)
+		mark, release := dying(t, s, s.options(publish), late, 0)
+		next := newSink(t, s.options(publish))
+		if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) > 0 {
+			t.Fatalf("got %q and %v", ids, err)
+		}
+		release()
+		_, err := next.Write(within(t), append(slices.Clone(other), late...))
+		wantLate(t, err, 2)
+		again := newSink(t, s.options(publish))
+		ids, err := sinktest.Open(within(t), again, mark)
+		if err != nil || len(ids) == 0 {
+			t.Fatalf("got %q and %v", ids, err)
+		}
+		wantIDs(t, ids, idsOf(late[:len(ids)]))
+		write(t, again, append(slices.Clone(other), late[len(ids):]...))
+		wantIDs(t, s.ids(), slices.Concat(first, ids, idsOf(other), idsOf(late[len(ids):])))
+	})
 }
 
 // TestI3LastWordsBehindTheFirstMessageAreRefused by the server, whatever the next exporter has written.
 func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
-	s := startServer(t)
-	maker := newMaker()
-	want := maker.Batch(1)
-	late, more := maker.Batch(50), maker.Batch(5)
-	mark, release := dying(t, s, s.options(), late, 0)
-	next := newSink(t, s.options())
-	if _, err := sinktest.Open(within(t), next, mark); err != nil {
-		t.Fatal(err)
-	}
-	write(t, next, more[:1])
-	release()
-	write(t, next, more[1:])
-	wantIDs(t, s.ids(), idsOf(append(want, more...)))
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		maker := newMaker()
+		want := maker.Batch(1)
+		late, more := maker.Batch(50), maker.Batch(5)
+		mark, release := dying(t, s, s.options(publish), late, 0)
+		next := newSink(t, s.options(publish))
+		if _, err := sinktest.Open(within(t), next, mark); err != nil {
+			t.Fatal(err)
+		}
+		write(t, next, more[:1])
+		release()
+		write(t, next, more[1:])
+		wantIDs(t, s.ids(), idsOf(append(want, more...)))
+	})
 }
 
 // TestI3LastWordsBehindTheFirstMessageAreTold where many are under way one by one. The one that the next exporter's
@@ -119,8 +126,8 @@ func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
 	maker := newMaker()
 	want := maker.Batch(1)
 	late, more := maker.Batch(50), maker.Batch(5)
-	mark, release := dying(t, s, s.options(), late, 1)
-	next := newSink(t, s.options())
+	mark, release := dying(t, s, s.options(oneByOne), late, 1)
+	next := newSink(t, s.options(oneByOne))
 	if _, err := sinktest.Open(within(t), next, mark); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +140,7 @@ func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
 	if _, err := sinktest.Open(within(t), next, mark); err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, late[2:underWay(late, 1)]...)
+	want = append(want, late[2:underWay(true, late, 1)]...)
 	write(t, next, more[1:])
 	wantIDs(t, s.ids(), idsOf(append(want, more[1:]...)))
 }
@@ -141,38 +148,40 @@ func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
 // TestI3LastWordsWhileTheSinkIsAway: they come after a Write that failed for another reason. Who opens the same sink
 // again does not read its log as one that it knows nothing of, and is told.
 func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
-	s := startServer(t)
-	maker := newMaker()
-	maker.Batch(1)
-	late, other := maker.Batch(50), maker.Batch(5)
-	mark, release := dying(t, s, s.options(), late, 0)
-	next := newSink(t, s.options())
-	if _, err := sinktest.Open(within(t), next, mark); err != nil {
-		t.Fatal(err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := next.Write(ended, other); err == nil {
-		t.Fatal("a Write that was cancelled")
-	}
-	release()
-	s.awaitStored(1 + underWay(late, 0))
-	again := sink.Opening{Mark: mark, Again: true, After: func() func(string) { return func(string) {} }}
-	err := next.Open(within(t), again)
-	var told *sink.LateError
-	if !errors.As(err, &told) {
-		t.Fatalf("got %v, want a LateError", err)
-	}
-	wantError(t, err, "open stream K8S: message 2 came after it was opened: "+
-		"an earlier exporter had sent it when it was killed, or another one writes to the stream")
-	ids, err := sinktest.Open(within(t), next, mark)
-	if err != nil || len(ids) == 0 {
-		t.Fatalf("got %q and %v", ids, err)
-	}
-	write(t, next, other)
-	if err := next.Open(within(t), again); err != nil {
-		t.Fatalf("what was written is no stranger's: %v", err)
-	}
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		maker := newMaker()
+		maker.Batch(1)
+		late, other := maker.Batch(50), maker.Batch(5)
+		mark, release := dying(t, s, s.options(publish), late, 0)
+		next := newSink(t, s.options(publish))
+		if _, err := sinktest.Open(within(t), next, mark); err != nil {
+			t.Fatal(err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := next.Write(ended, other); err == nil {
+			t.Fatal("a Write that was cancelled")
+		}
+		release()
+		s.awaitStored(1 + underWay(publish == oneByOne, late, 0))
+		again := sink.Opening{Mark: mark, Again: true, After: func() func(string) { return func(string) {} }}
+		err := next.Open(within(t), again)
+		var told *sink.LateError
+		if !errors.As(err, &told) {
+			t.Fatalf("got %v, want a LateError", err)
+		}
+		wantError(t, err, "open stream K8S: message 2 came after it was opened: "+
+			"an earlier exporter had sent it when it was killed, or another one writes to the stream")
+		ids, err := sinktest.Open(within(t), next, mark)
+		if err != nil || len(ids) == 0 {
+			t.Fatalf("got %q and %v", ids, err)
+		}
+		write(t, next, other)
+		if err := next.Open(within(t), again); err != nil {
+			t.Fatalf("what was written is no stranger's: %v", err)
+		}
+	})
 }
 
 // TestI3LastWordsThatAreOursToo: the next exporter writes the same records in the same order. Those that came late are
@@ -182,18 +191,16 @@ func TestI3LastWordsThatAreOursToo(t *testing.T) {
 	maker := newMaker()
 	want := maker.Batch(1)
 	late, more := maker.Batch(50), maker.Batch(5)
-	late = late[:underWay(late, 1)]
-	mark, release := dying(t, s, s.options(), late, 1)
+	mark, release := dying(t, s, s.options(), late, 0)
 	next := newSink(t, s.options())
-	if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) != 1 || len(late) < 2 {
-		t.Fatalf("got %q and %v, of %d", ids, err, len(late))
+	if _, err := sinktest.Open(within(t), next, mark); err != nil {
+		t.Fatal(err)
 	}
 	release()
-	s.awaitStored(1 + len(late))
-	write(t, next, late[1:])
+	write(t, next, late)
 	s.publish("k8s.x", more[0].ID)
 	_, err := next.Write(within(t), more[1:])
-	wantLate(t, err, 2+len(late))
+	wantLate(t, err, 52)
 	wantIDs(t, s.ids(), idsOf(append(append(want, late...), more[0])))
 }
 

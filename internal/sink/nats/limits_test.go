@@ -73,24 +73,26 @@ func TestI4LargestMessage(t *testing.T) {
 
 // TestI4LimitLoweredMeanwhile: the sink does not know of the limit until the server refuses.
 func TestI4LimitLoweredMeanwhile(t *testing.T) {
-	s := startServer(t)
-	publisher := openSink(t, s.options())
-	js, ctx := s.admin()
-	config := *publisher.newStream()
-	config.MaxMsgSize = 5000
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
-	maker := newMaker()
-	batch := append(maker.Batch(3), maker.Message(6000))
-	batch = append(batch, maker.Batch(3)...)
-	mark, err := publisher.Write(within(t), batch)
-	var rejected *sink.RejectedError
-	if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" || mark != publisher.stream.place.text() {
-		t.Fatalf("got %v, %v", mark, err)
-	}
-	write(t, publisher, batch[4:])
-	wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		publisher := openSink(t, s.options(publish))
+		js, ctx := s.admin()
+		config := *publisher.newStream()
+		config.MaxMsgSize = 5000
+		if _, err := js.UpdateStream(ctx, config); err != nil {
+			t.Fatal(err)
+		}
+		maker := newMaker()
+		batch := append(maker.Batch(3), maker.Message(6000))
+		batch = append(batch, maker.Batch(3)...)
+		mark, err := publisher.Write(within(t), batch)
+		var rejected *sink.RejectedError
+		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" || mark != publisher.stream.place.text() {
+			t.Fatalf("got %v, %v", mark, err)
+		}
+		write(t, publisher, batch[4:])
+		wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
+	})
 }
 
 // TestRaisedLimitIsNoticed without opening the sink again: what was rejected fits now.
@@ -99,7 +101,7 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 		t.Run(fmt.Sprintf("shared %t", shared), func(t *testing.T) {
 			s := startServer(t)
 			js, ctx := s.admin()
-			options := s.options()
+			options := s.options(inBatches)
 			options.Shared = shared
 			publisher := openSink(t, options)
 			config := *publisher.newStream()
@@ -128,30 +130,32 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 
 // TestI4FullStreamWaits loses nothing, and goes on when there is room.
 func TestI4FullStreamWaits(t *testing.T) {
-	s := startServer(t)
-	js, ctx := s.admin()
-	full := 0
-	options := s.options()
-	options.MaxBytes, options.DiscardNew = 64<<10, true
-	options.Retry = func(reason string, _ error) {
-		if reason != "limits" {
-			return // the messages after the first refused one
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		js, ctx := s.admin()
+		full := 0
+		options := s.options(publish)
+		options.MaxBytes, options.DiscardNew = 64<<10, true
+		options.Retry = func(reason string, _ error) {
+			if reason != "limits" {
+				return // the messages after the first refused one
+			}
+			full++
+			stream, err := js.Stream(ctx, testStream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Purge(ctx); err != nil {
+				t.Fatal(err)
+			}
 		}
-		full++
-		stream, err := js.Stream(ctx, testStream)
-		if err != nil {
-			t.Fatal(err)
+		publisher := openSink(t, options)
+		batch := benchBatch(1<<10, 200, new(int))[:200]
+		mark := write(t, publisher, batch)
+		if full < 3 || publisher.stream.place.Seq != 200 || mark != publisher.stream.place.text() {
+			t.Fatalf("full %d times, at %s", full, mark)
 		}
-		if err := stream.Purge(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	publisher := openSink(t, options)
-	batch := benchBatch(1<<10, 200, new(int))[:200]
-	mark := write(t, publisher, batch)
-	if full < 3 || publisher.stream.place.Seq != 200 || mark != publisher.stream.place.text() {
-		t.Fatalf("full %d times, at %s", full, mark)
-	}
-	ids := s.ids()
-	wantIDs(t, ids, idsOf(batch[200-len(ids):]))
+		ids := s.ids()
+		wantIDs(t, ids, idsOf(batch[200-len(ids):]))
+	})
 }

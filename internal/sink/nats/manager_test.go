@@ -178,45 +178,47 @@ func TestI4StreamThatBeginsLaterIsNotLost(t *testing.T) {
 
 // TestI4AccountWithoutRoomWaits, says why, and goes on when there is room.
 func TestI4AccountWithoutRoomWaits(t *testing.T) {
-	account := server.NewAccount("A")
-	s := startServer(t, func(o *server.Options) {
-		o.Accounts = []*server.Account{account}
-		o.Users = []*server.User{{Username: "u", Password: "p", Account: account}}
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		account := server.NewAccount("A")
+		s := startServer(t, func(o *server.Options) {
+			o.Accounts = []*server.Account{account}
+			o.Users = []*server.User{{Username: "u", Password: "p", Account: account}}
+		})
+		limits := func(bytes int64) map[string]server.JetStreamAccountLimits {
+			return map[string]server.JetStreamAccountLimits{"": {MaxStore: bytes, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}}
+		}
+		live, err := s.LookupAccount("A")
+		if err == nil {
+			err = live.EnableJetStream(limits(64<<10), nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		full := 0
+		options := s.options(publish)
+		options.User, options.Password = "u", "p"
+		options.Retry = func(reason string, err error) {
+			if reason != "limits" {
+				return
+			}
+			if full++; full == 1 && !strings.Contains(err.Error(), "resource limits exceeded for account") {
+				t.Errorf("got %v", err)
+			}
+			if err := live.UpdateJetStreamLimits(limits(64 << 20)); err != nil {
+				t.Error(err)
+			}
+		}
+		publisher := openSink(t, options)
+		batch := benchBatch(1<<10, 200, new(int))[:200]
+		write(t, publisher, batch)
+		if full == 0 {
+			t.Fatal("the account was never full")
+		}
+		wantIDs(t, s.ids(natsgo.UserInfo("u", "p")), idsOf(batch))
 	})
-	limits := func(bytes int64) map[string]server.JetStreamAccountLimits {
-		return map[string]server.JetStreamAccountLimits{"": {MaxStore: bytes, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}}
-	}
-	live, err := s.LookupAccount("A")
-	if err == nil {
-		err = live.EnableJetStream(limits(64<<10), nil)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	full := 0
-	options := s.options()
-	options.User, options.Password = "u", "p"
-	options.Retry = func(reason string, err error) {
-		if reason != "limits" {
-			return
-		}
-		if full++; full == 1 && !strings.Contains(err.Error(), "resource limits exceeded for account") {
-			t.Errorf("got %v", err)
-		}
-		if err := live.UpdateJetStreamLimits(limits(64 << 20)); err != nil {
-			t.Error(err)
-		}
-	}
-	publisher := openSink(t, options)
-	batch := benchBatch(1<<10, 200, new(int))[:200]
-	write(t, publisher, batch)
-	if full == 0 {
-		t.Fatal("the account was never full")
-	}
-	wantIDs(t, s.ids(natsgo.UserInfo("u", "p")), idsOf(batch))
 }
 
-// TestCheckNotesWhatConsumersAndRestartsMayLose.
+// TestCheckNotesWhatConsumersAndRestartsMayLose, and what is slower than it could be.
 func TestCheckNotesWhatConsumersAndRestartsMayLose(t *testing.T) {
 	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
 	options := s.options()
@@ -232,7 +234,8 @@ func TestCheckNotesWhatConsumersAndRestartsMayLose(t *testing.T) {
 		t.Fatal(err)
 	}
 	note, err = check(t, s.options())
-	const other = "stream K8S drops its oldest messages at 7 messages (discard old): a consumer that is slower loses them without a word"
+	const other = "stream K8S drops its oldest messages at 7 messages (discard old): a consumer that is slower loses them without a word; " +
+		"stream K8S does not take batches: set its allow_batched, which keeps all messages in order, also while another exporter takes over"
 	if err != nil || note != other {
 		t.Fatalf("got  %q, %v\nwant %q", note, err, other)
 	}

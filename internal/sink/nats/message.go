@@ -27,12 +27,13 @@ type knownStream struct {
 	told       tellings // of one that is shared
 	maxMessage int      // bytes of headers and value; negative is no limit
 	maxSubject int      // characters
+	batches    bool     // it takes batches (ADR-50)
 	confirmed  int      // messages that were acknowledged since the sink was opened
 }
 
 // renew takes what a person can change meanwhile.
 func (s *knownStream) renew(config *jetstream.StreamConfig) {
-	s.subjects, s.maxMessage = config.Subjects, int(config.MaxMsgSize)
+	s.subjects, s.maxMessage, s.batches = config.Subjects, int(config.MaxMsgSize), config.AllowBatchPublish
 }
 
 // A bucket is a stream whose subjects are keys (ADR-8). It is the only log of its sink, so its sequence is the mark;
@@ -155,6 +156,9 @@ func (e *envelope) fill(s *knownStream, m *sink.Message, reply string) {
 		e.Value = nil
 	}
 }
+
+// expect makes the server refuse the message unless the stream ends at the sequence.
+func (e *envelope) expect(seq uint64) { e.set(headerExpected, strconv.FormatUint(seq, 10)) }
 
 func (e *envelope) set(name, value string) {
 	e.Headers = append(e.Headers, sink.Header{Name: name, Value: oneLine(value)})

@@ -49,8 +49,9 @@ type Options struct {
 
 	Login
 
-	Retry sink.RetryFunc  // nil is nobody
-	Extra []natsgo.Option // for what has no field here
+	Single bool            // each message has an acknowledgement of its own, also where server and stream take batches (ADR-50)
+	Retry  sink.RetryFunc  // nil is nobody
+	Extra  []natsgo.Option // for what has no field here
 }
 
 // Login and TLS are those of the connection.

@@ -55,7 +55,7 @@ func FuzzOutbox(f *testing.F) {
 		}
 		var e envelope
 		e.fill(&open.stream, &m, reply)
-		e.set(headerExpected, fmt.Sprint(n))
+		e.expect(uint64(n))
 		open.conn.Outbox.UseLibrary()
 		if err := open.conn.Outbox.Post(&e.Message); err != nil || open.conn.NC.Flush() != nil {
 			t.Fatal(err)
@@ -91,40 +91,42 @@ func outerSpace(value string) bool {
 // that pings: a server that does so every few milliseconds may ping before it has answered the library's own first
 // ping.
 func TestI3LibraryWritesMeanwhile(t *testing.T) {
-	s := startServer(t)
-	options := s.options()
-	options.Extra = append(options.Extra, natsgo.PingInterval(5*time.Millisecond), natsgo.MaxPingsOutstanding(1<<20))
-	open := openSink(t, options)
-	stop, stopped := make(chan struct{}), make(chan error, 1)
-	go func() {
-		body := make([]byte, 3000)
-		for {
-			select {
-			case <-stop:
-				stopped <- nil
-				return
-			default:
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		options := s.options(publish)
+		options.Extra = append(options.Extra, natsgo.PingInterval(5*time.Millisecond), natsgo.MaxPingsOutstanding(1<<20))
+		open := openSink(t, options)
+		stop, stopped := make(chan struct{}), make(chan error, 1)
+		go func() {
+			body := make([]byte, 3000)
+			for {
+				select {
+				case <-stop:
+					stopped <- nil
+					return
+				default:
+				}
+				if err := errors.Join(open.conn.NC.Publish("other", body), open.conn.NC.Flush()); err != nil {
+					stopped <- err
+					return
+				}
 			}
-			if err := errors.Join(open.conn.NC.Publish("other", body), open.conn.NC.Flush()); err != nil {
-				stopped <- err
-				return
-			}
+		}()
+		var want []string
+		for number := 0; number < 4*batchSize; {
+			batch := benchBatch(2<<10, 50, &number)
+			want = append(want, idsOf(batch)...)
+			write(t, open, batch)
 		}
-	}()
-	var want []string
-	for number := 0; number < 4*batchSize; {
-		batch := benchBatch(2<<10, 50, &number)
-		want = append(want, idsOf(batch)...)
-		write(t, open, batch)
-	}
-	close(stop)
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
-	}
-	if !open.conn.Outbox.Direct() || open.conn.Generation() != 0 {
-		t.Fatalf("the library sent, or the connection was lost %d times: %v", open.conn.Generation(), open.conn.NC.LastError())
-	}
-	wantIDs(t, s.ids(), want)
+		close(stop)
+		if err := <-stopped; err != nil {
+			t.Fatal(err)
+		}
+		if !open.conn.Outbox.Direct() || open.conn.Generation() != 0 {
+			t.Fatalf("the library sent, or the connection was lost %d times: %v", open.conn.Generation(), open.conn.NC.LastError())
+		}
+		wantIDs(t, s.ids(), want)
+	})
 }
 
 // TestI3LibrarySendsUnderTLS and through a websocket: there the socket carries something else than the protocol.
@@ -144,55 +146,59 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 			o.Websocket = server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true}
 		}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := startServer(t, test.server)
-			target := s.Addr().String()
-			if name == "websocket" {
-				target = strings.TrimPrefix(s.WebsocketURL(), "ws://")
-			}
-			network := startProxy(t, target)
-			options := s.options()
-			options.TLS, options.URL = test.tls, network.url()
-			if name == "websocket" {
-				options.URL = strings.Replace(network.url(), "nats://", "ws://", 1)
-			}
-			open := openSink(t, options)
-			cut := network.cutOften(3)
-			maker := newMaker()
-			var want []string
-			for running := true; running || len(want) < 1000; {
-				batch := maker.Batch(200)
-				want = append(want, idsOf(batch)...)
-				write(t, open, batch)
-				select {
-				case <-cut:
-					running = false
-				default:
+		for _, publish := range []string{inBatches, oneByOne} {
+			t.Run(name+"/"+publish, func(t *testing.T) {
+				s := startServer(t, test.server)
+				target := s.Addr().String()
+				if name == "websocket" {
+					target = strings.TrimPrefix(s.WebsocketURL(), "ws://")
 				}
-			}
-			if open.conn.Outbox.Direct() {
-				t.Fatal("the outbox wrote into the socket itself")
-			}
-			wantIDs(t, s.ids(options.Login.Options()...), want)
-		})
+				network := startProxy(t, target)
+				options := s.options(publish)
+				options.TLS, options.URL = test.tls, network.url()
+				if name == "websocket" {
+					options.URL = strings.Replace(network.url(), "nats://", "ws://", 1)
+				}
+				open := openSink(t, options)
+				cut := network.cutOften(3)
+				maker := newMaker()
+				var want []string
+				for running := true; running || len(want) < 1000; {
+					batch := maker.Batch(200)
+					want = append(want, idsOf(batch)...)
+					write(t, open, batch)
+					select {
+					case <-cut:
+						running = false
+					default:
+					}
+				}
+				if open.conn.Outbox.Direct() {
+					t.Fatal("the outbox wrote into the socket itself")
+				}
+				wantIDs(t, s.ids(options.Login.Options()...), want)
+			})
+		}
 	}
 }
 
 // TestI4TooLargeBehindOthers: a limit that was lowered when the messages had been looked at. What comes before the
 // message is stored, and the message is named.
 func TestI4TooLargeBehindOthers(t *testing.T) {
-	s := startServer(t)
-	open := openSink(t, s.options())
-	batch := newMaker().Batch(5)
-	batch[3].Value = make([]byte, 1<<20+1)
-	var rejected *sink.RejectedError
-	err := open.publish(within(t), batch)
-	if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" {
-		t.Fatalf("got %v", err)
-	}
-	wantIDs(t, s.ids(), idsOf(batch[:3]))
-	batch = newMaker().Batch(2)
-	write(t, open, batch)
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		open := openSink(t, s.options(publish))
+		batch := newMaker().Batch(5)
+		batch[3].Value = make([]byte, 1<<20+1)
+		var rejected *sink.RejectedError
+		err := open.publish(within(t), batch)
+		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" {
+			t.Fatalf("got %v", err)
+		}
+		wantIDs(t, s.ids(), idsOf(batch[:3]))
+		batch = newMaker().Batch(2)
+		write(t, open, batch)
+	})
 }
 
 // TestOutboxAllocatesNothing for a message, once its memory is large enough.
@@ -217,10 +223,10 @@ func TestOutboxAllocatesNothing(t *testing.T) {
 
 // TestI3SocketThatTakesNothing: of a message that went half the rest is never sent, and nothing is sent after it.
 func TestI3SocketThatTakesNothing(t *testing.T) {
-	s := startServer(t, func(o *server.Options) { o.MaxPayload = 16 << 20 })
+	s := startServer(t)
 	network := startProxy(t, s.Addr().String())
 	var reasons []string
-	options := s.options()
+	options := s.options(inBatches)
 	options.URL = network.url()
 	options.Retry = func(reason string, _ error) {
 		reasons = append(reasons, reason)
@@ -233,7 +239,7 @@ func TestI3SocketThatTakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer network.stall()()
-	batch := benchBatch(15<<20, 1000, new(int))[:2] // each more than all buffers on the way
+	batch := benchBatch(900<<10, 1000, new(int))[:30] // more than all buffers on the way
 	write(t, publisher, batch)
 	if slices.Contains(reasons, "timeout") || len(reasons) == 0 {
 		t.Fatalf("got reasons %q: the socket went on", reasons)

@@ -75,6 +75,17 @@ func (p *publisher) attempt(ctx context.Context) error {
 	return p.classify(err)
 }
 
+// send publishes the batch from what is acknowledged on, and returns when all of it is or something is wrong.
+func (p *publisher) send(ctx context.Context) error {
+	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
+	p.sent, p.bytes = p.acked, 0
+	p.conn.ResetOutbox()
+	if p.stream.batches && !p.options.Single && !p.stream.shared && len(p.batch)-p.start > 1 { // one message needs none
+		return p.sendFast(ctx)
+	}
+	return p.sendOrdered(ctx)
+}
+
 // classify turns a refusal into the contract's error, if another attempt would be refused, too. Only the first message
 // of an attempt decides: the ones after it are refused because of it, and none of them is under way yet, to be stored
 // when the caller has gone on without the message.

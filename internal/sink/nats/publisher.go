@@ -15,7 +15,7 @@ import (
 // publisher writes one batch, in order, with many messages under way.
 //
 // Message i of what is left expects the stream to end at base+i, so the server stores it at base+i+1 or not at all.
-// From this follows all that I3 asks for:
+// From this follows all that I3 asks for, whichever way the messages are sent:
 //
 //   - No gap. If message i is refused or lost, the stream does not reach base+i+1, and i+1 is refused.
 //   - No duplicate, however often a message is sent: for its second copy the stream does not end at base+i any more.
@@ -26,14 +26,8 @@ import (
 // rest is sent. If a late copy overtakes the rest, the rest is refused, and the next settle finds it stored.
 //
 // A second writer breaks the first point: it stores something at base+i+1, message i is refused, and i+1 finds the end
-// that it expects. Two rules keep that from harm. The first message goes alone, so a writer that was replaced long ago
-// stores nothing; and of one object only one message is under way (I3), so in a collision of two writers an object's
-// change is never stored without the one before it. Settle then finds the other's message, and the run ends (I10).
-//
-// On a stream that others write to, too, no message can say what it follows. There the second rule keeps the order of
-// each object, and ids keep the copies of a message apart, as long as the server knows them. An id that was stored
-// before what is known of its object is that of an earlier telling, which proves nothing: the message goes out again
-// under another id, which is the same one after a crash.
+// that it expects. Each publish mode keeps that damage away by a rule of its own. Settle then finds the other's
+// message, and the run ends (I10).
 type publisher struct {
 	*Sink
 	batch    []sink.Message
@@ -47,60 +41,18 @@ type publisher struct {
 	during uint64 // the connection's generation
 	sent   int
 	bytes  int // sent and not acknowledged
-
-	previous []int          // the message before it of the same object, or -1
-	done     []bool         // those at and after acked may be true
-	first    uint64         // the number of the first reply
-	asked    []int          // the messages that the replies are for, from first on
-	earlier  map[int]uint64 // where the server has the same message of an earlier telling
-}
-
-// send publishes the batch from what is acknowledged on, and returns when all of it is or something is wrong.
-func (p *publisher) send(ctx context.Context) error {
-	p.start, p.base, p.during = p.acked, p.stream.place.Seq, p.conn.Generation()
-	p.sent, p.bytes = p.acked, 0
-	p.previous, p.done = predecessors(p.batch), make([]bool, len(p.batch))
-	p.first, p.asked, p.earlier = p.conn.Number+1, nil, map[int]uint64{}
-	p.conn.ResetOutbox()
-	for p.acked < len(p.batch) {
-		for p.sent < len(p.batch) && p.admits(p.sent) {
-			if err := p.publishOne(p.sent); err != nil {
-				return err
-			}
-		}
-		if err := p.receive(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // expected is where the stream ends before message i.
 func (p *publisher) expected(i int) uint64 { return p.base + uint64(i-p.start) }
 
-// admits says whether message i may follow what is under way, and the window has room for it.
-func (p *publisher) admits(i int) bool {
-	switch {
-	case i == p.acked:
-		return true // nothing is under way
-	case p.acked == p.start: // the first one goes alone
-		return false
-	case p.previous[i] >= p.acked: // one of an object at a time
-		return false
-	}
-	return i-p.acked < p.tuning.pending && p.bytes+p.batch[i].Size() <= p.tuning.bytes
+// fits says whether the window has room for message i; it always has for one message.
+func (p *publisher) fits(i int) bool {
+	return i == p.acked || i-p.acked < p.tuning.pending && p.bytes+p.batch[i].Size() <= p.tuning.bytes
 }
 
-func (p *publisher) publishOne(i int) error {
-	_, reply := p.conn.Ask()
-	p.asked = append(p.asked, i)
-	p.envelope.fill(&p.stream, &p.batch[i], reply)
-	if p.stream.shared {
-		id := messageID(p.stream.place.Writer, p.batch[i].Destination, p.batch[i].ID)
-		p.envelope.set(headerMessageID, again(id, p.earlier[i]))
-	} else {
-		p.envelope.set(headerExpected, strconv.FormatUint(p.expected(i), 10))
-	}
+// post hands message i, which is in the envelope, to the outbox.
+func (p *publisher) post(i int) error {
 	if err := p.conn.Outbox.Post(&p.envelope.Message); err != nil {
 		return &refusal{index: i, err: err}
 	}
@@ -109,14 +61,20 @@ func (p *publisher) publishOne(i int) error {
 	return nil
 }
 
+// replies are those of a publish mode.
+type replies interface {
+	next(ctx context.Context) (*natsgo.Msg, error) // waits for one
+	take(m *natsgo.Msg) error
+}
+
 // receive sends what is in the outbox, waits for a reply, and takes those that came with it.
-func (p *publisher) receive(ctx context.Context) error {
+func (p *publisher) receive(ctx context.Context, of replies) error {
 	if err := p.conn.Outbox.Flush(); err != nil {
 		return err
 	}
-	m, err := p.conn.Next(ctx, p.during, p.conn.Reply)
+	m, err := of.next(ctx)
 	for err == nil {
-		if err = p.take(m); err != nil {
+		if err = of.take(m); err != nil {
 			return err
 		}
 		select {
@@ -128,48 +86,6 @@ func (p *publisher) receive(ctx context.Context) error {
 	return err
 }
 
-func (p *publisher) take(m *natsgo.Msg) error {
-	number, ok := p.conn.NumberOf(m)
-	if !ok || number < p.first || number-p.first >= uint64(len(p.asked)) {
-		return nil // the reply to an attempt that was given up
-	}
-	i := p.asked[number-p.first]
-	seq, err := parseAck(m)
-	if err != nil {
-		return &refusal{index: i, err: err}
-	}
-	duplicate := bytes.Contains(m.Data, []byte(`"duplicate"`))
-	if duplicate && p.stream.shared && seq <= *p.stream.told.of(&p.batch[i]) {
-		p.earlier[i] = seq
-		p.sent, p.bytes = p.sent-1, p.bytes-p.batch[i].Size() // it is under way once
-		return p.publishOne(i)
-	}
-	if err := p.place(i, seq, duplicate); err != nil {
-		return err
-	}
-	p.done[i] = true
-	end := p.acked
-	for end < p.sent && p.done[end] {
-		end++
-	}
-	p.advance(end)
-	return nil
-}
-
-// place checks where message i was stored.
-func (p *publisher) place(i int, seq uint64, duplicate bool) error {
-	switch s := &p.stream; {
-	case !s.shared && seq != p.expected(i)+1:
-		return &refusal{index: i, err: errMisplaced}
-	case s.shared && seq <= p.base && !duplicate:
-		return conn.Ended("write to stream %s: it is shorter than it was: open the sink again", s.name)
-	case s.shared:
-		s.place.Seq = max(s.place.Seq, seq)
-		*s.told.of(&p.batch[i]) = seq
-	}
-	return nil
-}
-
 // advance takes the messages before end for stored.
 func (p *publisher) advance(end int) {
 	for ; p.acked < end; p.acked++ {
@@ -178,21 +94,6 @@ func (p *publisher) advance(end int) {
 			p.stream.place.Seq++
 		}
 	}
-}
-
-// predecessors finds for each message the last one before it that speaks of the same object.
-func predecessors(batch []sink.Message) []int {
-	last := make(map[string]int, len(batch))
-	previous := make([]int, len(batch))
-	for i := range batch {
-		object := batch[i].Object()
-		previous[i] = -1
-		if j, found := last[object]; found {
-			previous[i] = j
-		}
-		last[object] = i
-	}
-	return previous
 }
 
 // parseAck returns the sequence of {"stream":"K8S","seq":7}. It reads what has no error in it by hand: a JSON decoder

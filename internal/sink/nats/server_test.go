@@ -133,9 +133,21 @@ func (s *testServer) publish(subject, id string) {
 	}
 }
 
-// options are for a sink on the server.
-func (s *testServer) options() Options {
-	return Options{URL: s.URL(), Stream: testStream, Subjects: []string{"k8s.>"}}
+// How messages are sent.
+const (
+	inBatches = "batches"
+	oneByOne  = "single"
+)
+
+// options are for a sink on the server. publish is how it sends, inBatches if there is none.
+func (s *testServer) options(publish ...string) Options {
+	return Options{URL: s.URL(), Stream: testStream, Subjects: []string{"k8s.>"}, Single: slices.Contains(publish, oneByOne)}
+}
+
+func eachMode(t *testing.T, modes []string, test func(t *testing.T, publish string)) {
+	for _, publish := range modes {
+		t.Run(publish, func(t *testing.T) { test(t, publish) })
+	}
 }
 
 // newSink is a sink that is closed with the test.

@@ -64,7 +64,15 @@ func (s *Sink) newStream() *jetstream.StreamConfig {
 	if o.KV != "" {
 		config.MaxMsgsPerSubject, config.AllowRollup, config.DenyDelete = int64(o.History), true, true
 	}
+	config.AllowBatchPublish = s.knowsBatches() && !o.Shared && !o.Single
 	return config
+}
+
+// knowsBatches says whether the server takes batches, where the stream allows it: from 2.14 on, whose level of the
+// JetStream API (ADR-44) is 4.
+func (s *Sink) knowsBatches() bool {
+	_, level := s.conn.NC.ConnectedServerJetStream()
+	return level >= 4
 }
 
 // overlap names the stream that has our subjects.

@@ -17,91 +17,97 @@ import (
 
 // TestI3ResetConnections resets all connections again and again, until enough messages and enough resets came together.
 func TestI3ResetConnections(t *testing.T) {
-	s := startServer(t)
-	network := startProxy(t, s.Addr().String())
-	retries := map[string]int{}
-	options := s.options()
-	options.URL = network.url()
-	options.Retry = func(reason string, _ error) { retries[reason]++ }
-	publisher := openSink(t, options)
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		network := startProxy(t, s.Addr().String())
+		retries := map[string]int{}
+		options := s.options(publish)
+		options.URL = network.url()
+		options.Retry = func(reason string, _ error) { retries[reason]++ }
+		publisher := openSink(t, options)
 
-	enough := network.cutOften(20)
-	maker := newMaker()
-	var want []string
-	for running := true; running || len(want) < 10_000; {
-		batch := maker.Batch(500)
-		want = append(want, idsOf(batch)...)
-		write(t, publisher, batch)
-		select {
-		case <-enough:
-			running = false
-		default:
+		enough := network.cutOften(20)
+		maker := newMaker()
+		var want []string
+		for running := true; running || len(want) < 10_000; {
+			batch := maker.Batch(500)
+			want = append(want, idsOf(batch)...)
+			write(t, publisher, batch)
+			select {
+			case <-enough:
+				running = false
+			default:
+			}
 		}
-	}
-	wantIDs(t, s.ids(), want)
-	t.Logf("%d messages, retries: %v", len(want), retries)
-	if retries["disconnected"] == 0 {
-		t.Fatal("no reset hit a write")
-	}
+		wantIDs(t, s.ids(), want)
+		t.Logf("%d messages, retries: %v", len(want), retries)
+		if retries["disconnected"] == 0 {
+			t.Fatal("no reset hit a write")
+		}
+	})
 }
 
 func TestI3RestartedServer(t *testing.T) {
-	s := startServer(t)
-	publisher := openSink(t, s.options())
-	maker := newMaker()
-	batches := make([][]sink.Message, 40)
-	for i := range batches {
-		batches[i] = maker.Batch(500)
-	}
-	started, failed := make(chan struct{}, len(batches)), make(chan error, 1)
-	ctx := within(t)
-	go func() {
-		for _, batch := range batches {
-			started <- struct{}{}
-			if _, err := publisher.Write(ctx, batch); err != nil {
-				failed <- err
-				return
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		publisher := openSink(t, s.options(publish))
+		maker := newMaker()
+		batches := make([][]sink.Message, 40)
+		for i := range batches {
+			batches[i] = maker.Batch(500)
+		}
+		started, failed := make(chan struct{}, len(batches)), make(chan error, 1)
+		ctx := within(t)
+		go func() {
+			for _, batch := range batches {
+				started <- struct{}{}
+				if _, err := publisher.Write(ctx, batch); err != nil {
+					failed <- err
+					return
+				}
+			}
+			failed <- nil
+		}()
+		for i := range 20 {
+			<-started
+			if i%5 == 4 {
+				s.Restart(t)
 			}
 		}
-		failed <- nil
-	}()
-	for i := range 20 {
-		<-started
-		if i%5 == 4 {
-			s.Restart(t)
+		if err := <-failed; err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := <-failed; err != nil {
-		t.Fatal(err)
-	}
-	wantIDs(t, s.ids(), idsOf(slices.Concat(batches...)))
+		wantIDs(t, s.ids(), idsOf(slices.Concat(batches...)))
+	})
 }
 
 func TestI10OlderWriterIsFenced(t *testing.T) {
-	s := startServer(t)
-	maker := newMaker()
-	older := openSink(t, s.options())
-	want := maker.Batch(5)
-	mark := write(t, older, want)
-	younger := newSink(t, s.options())
-	if _, err := sinktest.Open(within(t), younger, mark); err != nil {
-		t.Fatal(err)
-	}
-	batch := maker.Batch(1)
-	write(t, younger, batch)
-	want = append(want, batch...)
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		maker := newMaker()
+		older := openSink(t, s.options(publish))
+		want := maker.Batch(5)
+		mark := write(t, older, want)
+		younger := newSink(t, s.options(publish))
+		if _, err := sinktest.Open(within(t), younger, mark); err != nil {
+			t.Fatal(err)
+		}
+		batch := maker.Batch(1)
+		write(t, younger, batch)
+		want = append(want, batch...)
 
-	// All but the first message of the batch expect places that are free.
-	_, err := older.Write(within(t), maker.Batch(50))
-	var permanent *sink.PermanentError
-	if !errors.As(err, &permanent) {
-		t.Fatalf("got %v, want a PermanentError", err)
-	}
-	wantError(t, err, fmt.Sprintf("write to stream K8S: message 6 on subject %q is not ours: another exporter writes to the stream: "+
-		"stop it, or give each its own stream", batch[0].Destination))
-	batch = maker.Batch(3)
-	write(t, younger, batch)
-	wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+		// All but the first message of the batch expect places that are free.
+		_, err := older.Write(within(t), maker.Batch(50))
+		var permanent *sink.PermanentError
+		if !errors.As(err, &permanent) {
+			t.Fatalf("got %v, want a PermanentError", err)
+		}
+		wantError(t, err, fmt.Sprintf("write to stream K8S: message 6 on subject %q is not ours: another exporter writes to the stream: "+
+			"stop it, or give each its own stream", batch[0].Destination))
+		batch = maker.Batch(3)
+		write(t, younger, batch)
+		wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+	})
 }
 
 // TestI3OneOfAnObjectAtATime: in a collision of two writers, a change of an object never overtakes the one before it.
@@ -114,7 +120,7 @@ func TestI3OneOfAnObjectAtATime(t *testing.T) {
 	if want := []int{-1, -1, 0, 2, -1, -1, 1}; !slices.Equal(previous, want) {
 		t.Fatalf("got %v, want %v", previous, want)
 	}
-	p := publisher{Sink: &Sink{tuning: defaultTuning()}, batch: batch, previous: previous}
+	p := orderedWindow{publisher: &publisher{Sink: &Sink{tuning: defaultTuning()}, batch: batch}, previous: previous}
 	for _, step := range []struct{ acked, sent int }{{0, 0}, {1, 3}, {2, 3}, {3, 7}} {
 		for p.acked = step.acked; p.sent < len(batch) && p.admits(p.sent); {
 			p.sent++
@@ -183,60 +189,64 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 
 // TestI3SilentConnection answers nothing and is not closed, as when a machine on the way forgot it.
 func TestI3SilentConnection(t *testing.T) {
-	s := startServer(t)
-	network := startProxy(t, s.Addr().String())
-	var resume func()
-	var reasons []string
-	options := s.options()
-	options.URL = network.url()
-	options.Retry = func(reason string, _ error) {
-		if resume == nil {
-			return // Open tries again on a busy machine
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		network := startProxy(t, s.Addr().String())
+		var resume func()
+		var reasons []string
+		options := s.options(publish)
+		options.URL = network.url()
+		options.Retry = func(reason string, _ error) {
+			if resume == nil {
+				return // Open tries again on a busy machine
+			}
+			reasons = append(reasons, reason)
+			if len(reasons) == 3 {
+				resume()
+			}
 		}
-		reasons = append(reasons, reason)
-		if len(reasons) == 3 {
-			resume()
+		publisher := newSink(t, options)
+		const short = 300 * time.Millisecond
+		publisher.tuning.Reply, publisher.tuning.Outage, publisher.tuning.Dial = short, short, short
+		if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
+			t.Fatal(err)
 		}
-	}
-	publisher := newSink(t, options)
-	const short = 300 * time.Millisecond
-	publisher.tuning.Reply, publisher.tuning.Outage, publisher.tuning.Dial = short, short, short
-	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
-		t.Fatal(err)
-	}
-	resume = network.stall()
-	defer resume()
-	batch := newMaker().Batch(100)
-	write(t, publisher, batch)
-	wantIDs(t, s.ids(), idsOf(batch))
-	if reasons[0] != "timeout" {
-		t.Fatalf("got reasons %q", reasons)
-	}
+		resume = network.stall()
+		defer resume()
+		batch := newMaker().Batch(100)
+		write(t, publisher, batch)
+		wantIDs(t, s.ids(), idsOf(batch))
+		if reasons[0] != "timeout" {
+			t.Fatalf("got reasons %q", reasons)
+		}
+	})
 }
 
 // TestI3LateCopy arrives when its message was sent again, on another connection, and acknowledged.
 func TestI3LateCopy(t *testing.T) {
-	s := startServer(t)
-	network := startProxy(t, s.Addr().String())
-	options := s.options()
-	options.URL = network.url()
-	publisher := newSink(t, options)
-	publisher.tuning.Reply = 300 * time.Millisecond
-	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
-		t.Fatal(err)
-	}
-	maker := newMaker()
-	want := maker.Batch(3)
-	write(t, publisher, want)
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		network := startProxy(t, s.Addr().String())
+		options := s.options(publish)
+		options.URL = network.url()
+		publisher := newSink(t, options)
+		publisher.tuning.Reply = 300 * time.Millisecond
+		if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
+			t.Fatal(err)
+		}
+		maker := newMaker()
+		want := maker.Batch(3)
+		write(t, publisher, want)
 
-	network.hold()
-	batch := maker.Batch(50)
-	write(t, publisher, batch)
-	want = append(want, batch...)
-	network.release(t)
-	batch = maker.Batch(3)
-	write(t, publisher, batch)
-	wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+		network.hold()
+		batch := maker.Batch(50)
+		write(t, publisher, batch)
+		want = append(want, batch...)
+		network.release(t)
+		batch = maker.Batch(3)
+		write(t, publisher, batch)
+		wantIDs(t, s.ids(), idsOf(append(want, batch...)))
+	})
 }
 
 // TestI4GoneMessagesAreProvenOrSentAgain: consumers, limits and people take messages away before settle reads them.
@@ -267,31 +277,34 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 
 // TestI3CompactedStream keeps one message a subject, and the reader of the tail finds gaps.
 func TestI3CompactedStream(t *testing.T) {
-	s := startServer(t)
-	js, ctx := s.admin()
-	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	network := startProxy(t, s.Addr().String())
-	options := s.options()
-	options.URL = network.url()
-	publisher := openSink(t, options)
-	maker := newMaker()
-	enough := network.cutOften(15)
-	written := 0
-	for running := true; running; {
-		write(t, publisher, maker.Batch(100))
-		written += 100
-		select {
-		case <-enough:
-			running = false
-		default:
+	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
+		s := startServer(t)
+		js, ctx := s.admin()
+		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 1,
+			AllowBatchPublish: publish == inBatches})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if seq := publisher.stream.place.Seq; seq != uint64(written) {
-		t.Fatalf("%d messages took %d sequences", written, seq)
-	}
+		network := startProxy(t, s.Addr().String())
+		options := s.options(publish)
+		options.URL = network.url()
+		publisher := openSink(t, options)
+		maker := newMaker()
+		enough := network.cutOften(15)
+		written := 0
+		for running := true; running; {
+			write(t, publisher, maker.Batch(100))
+			written += 100
+			select {
+			case <-enough:
+				running = false
+			default:
+			}
+		}
+		if seq := publisher.stream.place.Seq; seq != uint64(written) {
+			t.Fatalf("%d messages took %d sequences", written, seq)
+		}
+	})
 }
 
 func TestWriteToASinkThatIsNotOpen(t *testing.T) {

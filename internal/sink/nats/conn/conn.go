@@ -50,7 +50,7 @@ const Inboxes = "_INBOX.kubecdc"
 type Conn struct {
 	NC      *natsgo.Conn
 	API     string           // the prefix of the JetStream API's subjects
-	Inbox   string           // replies come to this and a number
+	Inbox   string           // replies come to this and a number, or a batch and a number in it
 	Number  uint64           // of the last reply that was asked for
 	Replies chan *natsgo.Msg // what Next waits for
 	Changed chan struct{}    // the connection came, went or ended since the last look

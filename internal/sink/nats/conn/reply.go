@@ -22,6 +22,14 @@ func (c *Conn) Ask() (uint64, string) {
 	return c.Number, string(strconv.AppendUint(text, c.Number, 10))
 }
 
+// Batch returns the prefix of the replies to a new batch. Their next token is the batch's id, which is unique among
+// all clients.
+func (c *Conn) Batch() string {
+	c.Number++
+	name := strings.TrimSuffix(c.Inbox, ".") // of which no other client has the end
+	return c.Inbox + name[strings.LastIndexByte(name, '.')+1:] + "-" + strconv.FormatUint(c.Number, 10) + "."
+}
+
 // Next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
 func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration) (*natsgo.Msg, error) {
 	select { // the quick way while replies stream in

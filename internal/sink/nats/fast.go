@@ -1,0 +1,203 @@
+package nats
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
+)
+
+// The operations of fast ingest (ADR-50), and the most messages that the server leaves without an acknowledgement.
+const (
+	opStart  = 0
+	opAppend = 1
+	opCommit = 2 // append, and end the batch
+	opPing   = 4
+
+	mostFlow = 500
+)
+
+// fastBatch sends what is left as one batch of fast ingest (ADR-50), which a server knows from 2.14 on: it acknowledges
+// every so many messages, up to one of which all are stored, and the last one of the batch. The batch ends with the
+// Write, so it never waits for changes, and the server's rule that forgets a batch after ten idle seconds does not
+// bite. With "fail" the server ends a batch at the first message that is refused or missing and stores none after it.
+//
+// ADR-50 asks for an expected sequence on the first message only; ours is on every one. Without it, the server would
+// take a batch's messages between another writer's, and a leader that could not propose one message to its followers
+// would go on with the next. So a second writer is noticed at the very message that it came before, and nothing after
+// that one is stored: the first message needs to be alone no more than any other (I3, I10). A leader that changes goes
+// on with the batch where its own log ends; what got lost with the old one is the gap that ends it.
+type fastBatch struct {
+	*publisher
+	flow   int    // ask for an acknowledgement after so many messages
+	prefix string // of this batch's replies, and only of them
+	pings  int    // in a row
+	cause  error  // the batch failed, and the server is still to say how much of it is stored
+}
+
+func (p *publisher) sendFast(ctx context.Context) error {
+	f := newFastBatch(p)
+	for p.acked < len(p.batch) {
+		for f.cause == nil && p.sent < len(p.batch) && p.fits(p.sent) {
+			if err := f.publish(p.sent); err != nil {
+				return err
+			}
+		}
+		if err := f.receive(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newFastBatch(p *publisher) *fastBatch {
+	f := &fastBatch{publisher: p, flow: p.flow()}
+	f.prefix = p.conn.Batch() + strconv.Itoa(f.flow) + ".fail."
+	return f
+}
+
+// flow is such that half a window brings an acknowledgement, whichever messages are in it.
+func (p *publisher) flow() int {
+	largest := 1
+	for i := p.start; i < len(p.batch); i++ {
+		largest = max(largest, p.batch[i].Size())
+	}
+	return max(1, min(mostFlow, p.tuning.pending/2, p.tuning.bytes/2/largest))
+}
+
+func (f *fastBatch) publish(i int) error {
+	op := opAppend
+	switch i {
+	case f.start:
+		op = opStart
+	case len(f.batch) - 1:
+		op = opCommit
+	}
+	f.envelope.fill(&f.stream, &f.batch[i], f.reply(i-f.start+1, op))
+	f.envelope.expect(f.expected(i))
+	return f.post(i)
+}
+
+// reply is the subject that carries a message's place in the batch.
+func (f *fastBatch) reply(seq, op int) string {
+	text := append(make([]byte, 0, 128), f.prefix...)
+	text = strconv.AppendInt(text, int64(seq), 10)
+	text = strconv.AppendInt(append(text, '.'), int64(op), 10)
+	return string(append(text, ".$FI"...))
+}
+
+// next waits for a reply. Where none comes, it asks from time to time whether the server has the batch and all that was
+// sent: a new leader may not, and would wait for the rest without a word.
+func (f *fastBatch) next(ctx context.Context) (*natsgo.Msg, error) {
+	const pings = 4
+	c := f.conn
+	for {
+		m, err := c.Next(ctx, f.during, c.Reply/(pings+1))
+		if !errors.Is(err, conn.ErrSilent) {
+			return m, err
+		}
+		if f.pings++; f.pings > pings {
+			return nil, cmp.Or(f.cause, err)
+		}
+		if err := f.ping(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (f *fastBatch) ping() error {
+	return f.conn.NC.PublishRequest(f.batch[f.sent-1].Destination, f.reply(f.sent-f.start, opPing), nil)
+}
+
+// answer is any of the server's answers to a batch: BatchFlowAck, BatchFlowGap, BatchFlowErr, and a PubAck that ends
+// it.
+type answer struct {
+	Type  string              `json:"type"` // "ack", "gap", "err", or none
+	Seq   uint64              `json:"seq"`  // in the batch; of a PubAck in the stream
+	Batch string              `json:"batch"`
+	Count uint64              `json:"count"`
+	Error *jetstream.APIError `json:"error"`
+}
+
+func (f *fastBatch) take(m *natsgo.Msg) error {
+	rest, ours := strings.CutPrefix(m.Subject, f.prefix)
+	if !ours {
+		return nil // the reply to an attempt that was given up
+	}
+	if conn.NoResponders(m) {
+		return f.refused(rest, natsgo.ErrNoResponders)
+	}
+	var a answer
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return fmt.Errorf("read the answer to a batch: %w", err)
+	}
+	switch {
+	case a.Error != nil:
+		return f.failed(&a, f.refused(rest, a.Error))
+	case a.Type == "gap":
+		return f.failed(&a, errGap)
+	case a.Type == "ack":
+		return f.progress(a.Seq)
+	}
+	return f.end(&a)
+}
+
+// failed notes why the batch ends. The server tells what it stored of the batch when all of that is stored, if it has
+// the batch.
+func (f *fastBatch) failed(a *answer, err error) error {
+	var refused *refusal
+	first := errors.As(err, &refused) && refused.index == f.start
+	switch {
+	case f.cause != nil:
+		return nil
+	case first, codeOf(err) == codeUnknownBatch:
+		return err
+	}
+	f.cause = err
+	if a.Type == "" { // refused before the server looked for its batch, which therefore waits
+		return f.ping()
+	}
+	return nil
+}
+
+// refused finds which message the answer is for: its reply subject goes on with the number in the batch.
+func (f *fastBatch) refused(rest string, err error) error {
+	digits, _, _ := strings.Cut(rest, ".")
+	seq, failed := strconv.Atoi(digits)
+	if i := f.start + seq - 1; failed == nil && i >= f.start && i < f.sent {
+		return &refusal{index: i, err: err}
+	}
+	return err
+}
+
+// progress takes an acknowledgement of the batch's first messages.
+func (f *fastBatch) progress(seq uint64) error {
+	if seq > uint64(f.sent-f.start) {
+		return errMisplaced
+	}
+	if end := f.start + int(seq); end > f.acked {
+		f.pings = 0
+		f.advance(end)
+	}
+	return nil
+}
+
+// end takes the acknowledgement that ends the batch.
+func (f *fastBatch) end(a *answer) error {
+	if a.Count > uint64(f.sent-f.start) || a.Seq != f.base+a.Count {
+		return cmp.Or(f.cause, errMisplaced)
+	}
+	f.advance(f.start + int(a.Count))
+	if f.acked < len(f.batch) {
+		return cmp.Or(f.cause, errEnded)
+	}
+	return nil
+}
