@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -139,12 +140,22 @@ func (r *rig) awaitReady() {
 
 // ready says whether the exporter says so.
 func (r *rig) ready() bool {
-	answer, err := http.Get("http://" + r.address() + "/readyz")
+	status, _ := r.asked("/readyz")
+	return status == http.StatusOK
+}
+
+// asked is what the exporter answers at the path, 0 as long as it does not.
+func (r *rig) asked(path string) (status int, text string) {
+	answer, err := http.Get("http://" + r.address() + path)
 	if err != nil {
-		return false
+		return 0, ""
 	}
 	defer answer.Body.Close()
-	return answer.StatusCode == http.StatusOK
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, ""
+	}
+	return answer.StatusCode, string(body)
 }
 
 // stop ends the exporter, which must have delivered everything.
