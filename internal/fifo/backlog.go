@@ -202,13 +202,11 @@ func (b *Backlog) MaySpill() bool { return b.trigger.active && b.spool.saved.Byt
 // must move on well before the API server's history ends, after five minutes by default.
 const SpillAge = 30 * time.Second
 
-// SpillOverdue begins to spill where the sink has not taken its oldest record for too long, and says whether it did.
-func (b *Backlog) SpillOverdue(now time.Time) bool {
-	if !b.CanSpill() || b.trigger.active || now.IsZero() {
-		return false
+// SpillOverdue begins to spill where the sink has not taken its oldest record for too long.
+func (b *Backlog) SpillOverdue(now time.Time) {
+	if oldest := b.OldestUnsaved(); b.CanSpill() && !b.trigger.active && !oldest.IsZero() && now.Sub(oldest) > SpillAge {
+		b.trigger.pull()
 	}
-	oldest := b.OldestUnsaved()
-	return !oldest.IsZero() && now.Sub(oldest) > SpillAge && b.trigger.pull()
 }
 
 // Spill is told of a record that is saved in the next batch although the sink does not have it. It leaves the queue for

@@ -181,9 +181,6 @@ func pointOf(rec *change.Record, version string) checkpoint.Point {
 // reserve takes room for the record, and says whether there is none. A queue without room goes to disk, where it can.
 // The caller holds mu.
 func (i *Intake) reserve(rec *change.Record) (full bool) {
-	if i.backlog.SpillOverdue(rec.Received) {
-		i.work(true)
-	}
 	if i.backlog.Reserve(rec) {
 		return false
 	}

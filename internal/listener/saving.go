@@ -3,6 +3,7 @@ package listener
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -89,6 +90,7 @@ func (i *Intake) Take() *Saving {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := &Saving{}
+	i.backlog.SpillOverdue(time.Now())
 	if i.backlog.MaySpill() {
 		var taken []*change.Record
 		taken, s.back = i.backlog.SpillNext(maxSpooled())

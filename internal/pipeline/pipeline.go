@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
@@ -205,6 +206,8 @@ const (
 // store takes it at once.
 func (r *run) commit(ctx context.Context) error {
 	var due <-chan time.Time
+	overdue := time.NewTicker(fifo.SpillAge / 3) // nothing else may happen while a sink is away
+	defer overdue.Stop()
 	for {
 		select {
 		case <-r.soon:
@@ -214,6 +217,7 @@ func (r *run) commit(ctx context.Context) error {
 			continue
 		case <-r.now:
 		case <-due:
+		case <-overdue.C:
 		case <-ctx.Done():
 			err := r.books.Save(ctx)
 			r.payAll()
