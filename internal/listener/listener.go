@@ -32,6 +32,7 @@ type Listener struct {
 
 	taken   []*change.Record    // the batch under way
 	done    int                 // so many of it are acknowledged
+	heldTo  int                 // before here in it are records that the log was found to hold, after an attempt that failed
 	mark    sink.Mark           // after the last write
 	retried map[string]struct{} // ids of the batch that failed, and that the log holds all the same
 	tail    tail

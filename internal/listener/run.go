@@ -56,7 +56,7 @@ func (l *Listener) deliverAll(ctx context.Context) error {
 		if batch, err = l.take(ctx, batch); err != nil || len(batch) == 0 {
 			return err
 		}
-		l.taken, l.done = batch, 0
+		l.taken, l.done, l.heldTo = batch, 0, 0
 		if err := l.deliver(ctx, batch); err != nil {
 			return err
 		}

@@ -236,7 +236,11 @@ func (l *Listener) wrote(todo []due, n int, mark sink.Mark, began time.Time) {
 	}
 	l.marked(batch)
 	l.Observer.Written(l.Name, batch, time.Since(began))
-	l.settle(upTo(todo, n), mark)
+	done := upTo(todo, n)
+	if done < l.heldTo { // the mark has a later one of the batch behind it, which nothing that is saved knows of
+		mark = ""
+	}
+	l.settle(done, mark)
 	if slices.ContainsFunc(batch, isNote) { // it may have a hash in place of the name, of which the log says nothing
 		l.work(true)
 	}
@@ -263,7 +267,12 @@ func (l *Listener) skipRetried(todo []due) []due {
 	}
 	has := l.held(records, func(id string) bool { _, found := l.retried[id]; return found })
 	l.retried = nil
-	return slices.DeleteFunc(todo, func(d due) bool { return has[d.Record] })
+	return slices.DeleteFunc(todo, func(d due) bool {
+		if has[d.Record] {
+			l.heldTo = max(l.heldTo, d.at+1)
+		}
+		return has[d.Record]
+	})
 }
 
 // tooLarge is the reason of a *sink.RejectedError that Oversize is about.
