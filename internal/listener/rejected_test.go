@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -94,5 +95,36 @@ func TestI4TheLetterOfWhatIsDeliveredGoes(t *testing.T) {
 	d.delivered([]*change.Record{podRecord(change.Sync), cut, podRecord(change.Gap)})
 	if len(letters.given) != 1 || letters.given[0] != "sync 7" || told != 1 {
 		t.Errorf("given up are the letters of %q, and %d were told of", letters.given, told)
+	}
+}
+
+// TestI5AMarkHasNoRecordBehindItThatNothingIsSavedOf: an attempt broke when the last record of the batch was in the
+// log, and the next one writes a part of what is before that.
+func TestI5AMarkHasNoRecordBehindItThatNothingIsSavedOf(t *testing.T) {
+	for _, isHeld := range []bool{true, false} {
+		disk := vfs.NewMem()
+		disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+		l, _, end := newBus(t, disk)
+		var todo []due
+		l.use(func(b *fifo.Backlog) {
+			for at, name := range []string{"a", "b", "c"} {
+				rec := podRecord(change.Updated)
+				rec.Key.Name = name
+				l.number.Number(rec)
+				b.Overdraw(rec.Size())
+				b.Push(rec, true)
+				todo = append(todo, due{rec, at})
+			}
+			_, l.taken = b.Take(nil)
+		})
+		if isHeld {
+			l.retried = map[string]struct{}{todo[2].ID(l.ClusterUID).String(): {}}
+		}
+		todo = l.skipRetried(todo)
+		l.wrote(todo, 1, "mark", time.Now())
+		if entries, marked := len(l.ledger.entries), l.ledger.marked; entries != 1 || marked == isHeld {
+			t.Errorf("the last one is held: %t; %d records are to be saved, and the mark: %t", isHeld, entries, marked)
+		}
+		end()
 	}
 }

@@ -85,6 +85,9 @@ func (i *Intake) itemOf(rec *change.Record) (item checkpoint.Item, says bool) {
 	return item, true
 }
 
+// OverdueWait is how long the committer waits at most until it looks for what is overdue, and goes to disk.
+const OverdueWait = fifo.SpillAge / 3
+
 // Take takes what is to be saved out of the intake. What is to go to disk is among it, up to one batch of the disk.
 func (i *Intake) Take() *Saving {
 	i.mu.Lock()

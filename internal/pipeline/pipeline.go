@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
@@ -206,7 +205,7 @@ const (
 // store takes it at once.
 func (r *run) commit(ctx context.Context) error {
 	var due <-chan time.Time
-	overdue := time.NewTicker(fifo.SpillAge / 3) // nothing else may happen while a sink is away
+	overdue := time.NewTicker(listener.OverdueWait) // nothing else may happen while a sink is away
 	defer overdue.Stop()
 	for {
 		select {
