@@ -149,8 +149,7 @@ type Spools struct {
 }
 
 // SaveSinks makes what was applied to the states durable, with what is kept where that is not nil: all of it or nothing
-// (I5). After an error it can be called
-// again.
+// (I5). After an error it can be called again.
 func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) error {
 	err := s.write(func(r *rows) error {
 		for _, state := range states {

@@ -26,7 +26,7 @@ func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	config.QPS = -1 // one caller, in sequence
 	config.Timeout = askTime
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return revalidator{&httpcache.Transport{Transport: next, Cache: httpcache.NewMemoryCache()}}
+		return revalidator{&httpcache.Transport{Transport: tagged{next}, Cache: httpcache.NewMemoryCache()}, next}
 	})
 	client, err := newRESTClient(config)
 	if err != nil {
@@ -72,7 +72,22 @@ func (d *Discovery) Definitions(ctx context.Context) (*Definitions, error) {
 
 // revalidator keeps the last answers, and asks whether they still hold instead of asking for them again (RFC 9110,
 // If-None-Match), as client-go does for kubectl in files.
-type revalidator struct{ *httpcache.Transport }
+type revalidator struct {
+	*httpcache.Transport
+	next http.RoundTripper
+}
 
 // WrappedRoundTripper is as of client-go's own, which looks through it for the connections.
-func (r revalidator) WrappedRoundTripper() http.RoundTripper { return r.Transport.Transport }
+func (r revalidator) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+// tagged lets only answers be kept that have a tag: the pages of a list have none, and each has a URL of its own (I6).
+type tagged struct{ next http.RoundTripper }
+
+// RoundTrip is http.RoundTripper's.
+func (t tagged) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := t.next.RoundTrip(request)
+	if err == nil && answer.StatusCode != http.StatusNotModified && answer.Header.Get("ETag") == "" {
+		answer.Header.Set("Cache-Control", "no-store")
+	}
+	return answer, err
+}
