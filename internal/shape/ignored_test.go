@@ -3,6 +3,7 @@ package shape
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -65,4 +66,28 @@ func TestWhatIsIgnoredIsThatAlone(t *testing.T) {
 			t.Errorf("%s: hidden %t, want %t", c.name, got, c.want)
 		}
 	}
+}
+
+// TestWhatIsIgnoredIsForAnyGoroutine: the sinks of a stream that are read for apart ask beside each other.
+func TestWhatIsIgnoredIsForAnyGoroutine(t *testing.T) {
+	ignored, err := NewIgnored([]string{".status.at"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for name := range 4 {
+		object := func(at, n int) []byte {
+			return fmt.Appendf(nil, `{"metadata":{"name":%q,"resourceVersion":"%d"},"status":{"at":%d,"n":%d}}`, strings.Repeat("x", 100*name), at, at, n)
+		}
+		all.Go(func() {
+			for at := range 20_000 {
+				rec := &change.Record{Op: change.Updated, Before: object(at, 1), Object: object(at+1, 1+at%2)}
+				if got, want := ignored.Hide(rec), at%2 == 0; got != want {
+					t.Errorf("from %s to %s: hidden %t, want %t", rec.Before, rec.Object, got, want)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }

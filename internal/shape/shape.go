@@ -436,10 +436,10 @@ func (t *Today) rulesOf(namespace string) (rules []*transform.Transform) {
 	return rules
 }
 
-// Ignored are the parts of an object whose changes alone are not worth telling. It is for one goroutine at a time.
+// Ignored are the parts of an object whose changes alone are not worth telling. It is safe for concurrent use.
 type Ignored struct {
-	worker *transform.Worker
-	proof  scan.Proof
+	parts   *transform.Transform
+	workers sync.Pool
 }
 
 // NewIgnored parses the paths. What changes with every update is always among them.
@@ -454,18 +454,25 @@ func NewIgnored(paths []string) (*Ignored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ignored{worker: made.Pruned().Worker()}, nil
+	return &Ignored{parts: made.Pruned()}, nil
 }
 
 // Hide says whether the record's object differs from that before in ignored parts alone. What cannot be compared
 // differs.
 func (i *Ignored) Hide(rec *change.Record) bool {
-	defer i.proof.Forget()
+	w, ready := i.workers.Get().(*worker)
+	if !ready {
+		w = &worker{rules: i.parts.Worker()}
+	}
+	defer func() {
+		w.proof.Forget()
+		i.workers.Put(w)
+	}()
 	var left [2][]byte
 	for at, object := range [2][]byte{rec.Before, rec.Object} {
-		i.proof.Prove(object, "")
+		w.proof.Prove(object, "")
 		var err error
-		if left[at], err = i.worker.Apply(object, &i.proof, transform.Owner{}); err != nil {
+		if left[at], err = w.rules.Apply(object, &w.proof, transform.Owner{}); err != nil {
 			return false
 		}
 	}

@@ -26,7 +26,7 @@ type Config struct {
 	// Involve, where set, adds to a record in its shape what is known of the object that it is about.
 	Involve func(rec *change.Record) error
 	// Shape, where set, decides what of each record goes on: it may mark it as filtered, and replace its Object, which
-	// otherwise it leaves as it is. It keeps nothing of that. One goroutine at a time calls it.
+	// otherwise it leaves as it is. It keeps nothing of that. The watches of the stream call it beside each other.
 	Shape func(rec *change.Record)
 	// Keep says what is left in each object although it is cut by default.
 	Keep     Keep
