@@ -107,7 +107,7 @@ func TestI4AccountOutOfStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.started("--sink", b.as("me:"+password), "--log-level", "info")
+	r := d.start(usual("--resources", "configmaps", "--sink", b.as("me:"+password), "--log-level", "info")...) // its snapshot may wait
 	namespace := newNamespace(t)
 	createConfigMap(t, namespace, "waits")
 	_, said, _ := strings.Cut(r.logs("sink retries"), " ")
