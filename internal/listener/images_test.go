@@ -1,10 +1,15 @@
 package listener
 
 import (
+	"context"
+	"strings"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // keptAt10 is a store that keeps an object of version 10, as sink lake was told of it.
@@ -32,5 +37,46 @@ func TestI5WhatALogSaysIsUnknownWhereItIsNewer(t *testing.T) {
 				t.Errorf("the log of %s says %s: unknown is %+v (%v)", sinkName, said, unknown, err)
 			}
 		}
+	}
+}
+
+// TestI6RoomIsForTheFormThatTheSinkIsGiven: what a sink was told last may be smaller or larger than what others were,
+// and the record with it. When it has left the queue, that is empty.
+func TestI6RoomIsForTheFormThatTheSinkIsGiven(t *testing.T) {
+	disk := vfs.NewMem()
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	l, _, end := newBus(t, disk)
+	defer end()
+	l.backlog = fifo.NewBacklog(fifo.Options{Queue: fifo.Limit{Bytes: 1 << 20, Records: 100}, Batch: BatchLimit()})
+	state, err := l.Store.LoadSink("bus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.serve(state)
+	seat, _ := l.Seat()
+	way := &Way{Resource: "pods", Scope: checkpoint.ScopeOf(&change.Stream{})}
+	for at, own := range []change.Image{
+		{UID: "u", Version: "9", Object: []byte("{}"), Sinks: []string{"bus"}},
+		{UID: "u", Version: "9", Object: []byte(strings.Repeat(" ", 1000)), Sinks: []string{"bus"}},
+		{UID: "other", Version: "9", Object: []byte("{}"), Sinks: []string{"bus"}},
+	} {
+		rec := &change.Record{
+			Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}, Op: change.Updated, Key: change.Key{Name: "a"}, UID: "u",
+			ResourceVersion: []string{"11", "12", "13"}[at], Object: []byte("{}"), Before: []byte(strings.Repeat(" ", 100)), Epoch: "cluster@1",
+		}
+		answer, err := seat.Offer(rec, way, change.Images{own}, "10")
+		if err != nil || answer != Accepted {
+			t.Fatalf("the answer is %d (%v)", answer, err)
+		}
+		if _, taken := l.backlog.Take(nil); len(taken) != 1 {
+			t.Fatalf("%d records are taken", len(taken))
+		}
+		if used := l.backlog.Levels().Bytes; used != 0 {
+			t.Errorf("an empty queue holds %d bytes behind a sink that was told %d", used, len(own.Object))
+		}
+		if waited, err := l.Below(context.Background(), 1<<10); waited || err != nil {
+			t.Errorf("there is no room (%v)", err)
+		}
+		l.backlog.Dismiss()
 	}
 }

@@ -94,13 +94,19 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 		return NotOffered, nil
 	}
 	item, known := toldItem(rec, way), last.Of(s.Name)
+	own := *rec
+	if own.Before != nil && known.Version != base { // it was told something else last, or nothing
+		if own.Before = nil; known.UID == rec.UID {
+			own.Before = known.Object
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	follower := s.at()
 	if follower == nil {
 		return NotOffered, nil
 	}
-	if s.reserve(rec) {
+	if s.reserve(&own) {
 		return NoRoom, nil
 	}
 	newest := func() (checkpoint.Row, error) {
@@ -110,13 +116,13 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 	}
 	as, row, err := follower.Offer(&item, *way, newest)
 	if err != nil || s.at() != follower {
-		s.backlog.Cancel(rec.Size())
+		s.backlog.Cancel(own.Size())
 		return NotOffered, err
 	}
 	defer s.signal()
 	switch as {
 	case Skipped, Moved:
-		s.backlog.Cancel(rec.Size())
+		s.backlog.Cancel(own.Size())
 		switch {
 		case as == Moved && rec.Keep && row.At == item.At && known.Version != rec.ResourceVersion: // its log alone has said so
 			s.putSilent(rec, item)
@@ -125,22 +131,16 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 		}
 		return Accepted, nil
 	case Replaces:
-		s.backlog.Cancel(rec.Size())
+		s.backlog.Cancel(own.Size())
 		return Occupied, nil
 	}
 	if rec.Filtered || rec.Ignored && known.Version == base { // what is ignored is so beside what it was told last
-		s.backlog.Cancel(rec.Size())
+		s.backlog.Cancel(own.Size())
 		s.putSilent(rec, item)
 		return Accepted, nil
 	}
-	one := *rec
-	if one.Before != nil && known.Version != base { // it was told something else last, or nothing
-		if one.Before = nil; known.UID == rec.UID {
-			one.Before = known.Object
-		}
-	}
-	one.Given = item.Given.Version
-	s.put(&one, item)
+	own.Given = item.Given.Version
+	s.put(&own, item)
 	return Accepted, nil
 }
 
