@@ -90,19 +90,47 @@ func (r *reading) compare(ctx context.Context) error {
 	return nil
 }
 
-// awaitSinks returns when each sink has room for more. Nobody's turn is held meanwhile, so the watch goes on.
+// awaitSinks returns when each sink has room for more. Nobody's turn is held meanwhile, so the watch goes on. Where there
+// are other sinks, one that takes nothing for too long is given up: it goes on with a watch of its own, and its list.
 func (r *reading) awaitSinks(ctx context.Context) error {
-	for _, p := range r.parts {
-		began := time.Now()
-		waited, err := p.Below(ctx, p.pace.limit())
-		if err != nil {
+	for _, p := range slices.Clone(r.parts) {
+		if err := r.awaitSink(ctx, p); err != nil {
 			return fmt.Errorf("wait for the sinks of a snapshot of %s: %w", r.stream, err)
-		}
-		if waited {
-			p.pace.waited(time.Since(began))
 		}
 	}
 	return nil
+}
+
+func (r *reading) awaitSink(ctx context.Context, p *comparedSink) error {
+	began := time.Now()
+	for {
+		within, end := context.WithTimeout(ctx, maxStuck)
+		waited, err := p.Below(within, p.pace.limit())
+		end()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && !r.giveUp(p):
+			continue
+		case waited && err == nil:
+			p.pace.waited(time.Since(began))
+		}
+		return nil
+	}
+}
+
+// giveUp takes the sink out of the watch where that is for others, too, and says whether it is out.
+func (r *reading) giveUp(p *comparedSink) bool {
+	r.turns.take()
+	defer r.turns.give()
+	if slices.Contains(r.seats, p.Seat) {
+		if len(r.seats) == 1 {
+			return false
+		}
+		r.leave(p.Seat)
+		r.shared.Join(p.Intake)
+	}
+	return true
 }
 
 // check says what the page is worth: nothing once another watch is open, whose server may speak of another history. The

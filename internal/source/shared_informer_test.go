@@ -1,6 +1,7 @@
 package source
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -53,6 +54,37 @@ func TestNoSinkWaitsForAnother(t *testing.T) {
 		for _, name := range []string{"lake", "bus"} {
 			r.want(name, "added g 170", "added h 190")
 		}
+		if r.informer.IsApart(r.intakes["bus"]) {
+			t.Error("a sink that has everything is apart still")
+		}
+	})
+}
+
+// TestNoComparisonWaitsForAnother: the history that all sinks need is gone, and one of them takes nothing. The others are
+// compared all the same. That one is compared when it takes something again.
+func TestNoComparisonWaitsForAnother(t *testing.T) {
+	play(t, 1000, func(r *rig) {
+		r.has("lake", 100)
+		r.has("bus", 100)
+		r.queue.Records = 40
+		var want []string
+		for n := range 200 {
+			text := fmt.Sprintf("p%03d %d", n, 200+n)
+			r.server.do(text)
+			want = append(want, "replaced "+text)
+		}
+		r.server.forget(1000)
+		r.log("bus").block()
+		r.start("lake", "bus")
+		r.pass(time.Minute)
+		want[len(want)-1] += " last"
+		want = append(append([]string{"gap 1000 gone", "snapshot.begin 1000 gone"}, want...), "snapshot.end 1000 gone")
+		r.want("lake", want...)
+		r.log("bus").free()
+		r.pass(time.Minute)
+		r.want("bus", want...)
+		r.do("z 1100", "=1110", "y 1120")
+		r.pass(time.Second)
 		if r.informer.IsApart(r.intakes["bus"]) {
 			t.Error("a sink that has everything is apart still")
 		}

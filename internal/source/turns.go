@@ -14,6 +14,7 @@ const (
 	mostAhead  = 2 << 20
 	minWait    = 10 * time.Millisecond
 	maxWait    = 25 * time.Millisecond
+	maxStuck   = 5 * time.Second // for others, too, that are compared with the same list
 )
 
 // pace is how many bytes of a snapshot may wait for a sink. The zero value is ready for use.
