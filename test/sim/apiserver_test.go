@@ -104,6 +104,9 @@ type transport struct {
 	life   *life
 }
 
+// CloseIdleConnections is what client-go asks for when a watch was refused. There are none.
+func (*transport) CloseIdleConnections() {}
+
 // RoundTrip answers a request after a while. Nothing is answered to a life that has ended.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := t.life.step("api"); err != nil {
