@@ -80,7 +80,6 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 	i.comparer.meets(rec.Key)
 	i.heard = rec.Received
 	var waiting []*listener.Seat
-	kept := i.seats[:0:0]
 	for _, seat := range i.seats {
 		answer, err := i.offer(seat, &one)
 		if err != nil {
@@ -90,11 +89,9 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 		case listener.NoRoom:
 			waiting = append(waiting, seat)
 		case listener.NotOffered:
-			continue
+			i.leave(seat)
 		}
-		kept = append(kept, seat)
 	}
-	i.seat(kept)
 	return i.await(ctx, &one, waiting)
 }
 
@@ -195,13 +192,11 @@ func (i *Informer) bookmark(version string) {
 	rec := &change.Record{
 		Stream: i.stream, Op: change.Bookmark, ResourceVersion: version, Received: time.Now(), Epoch: i.epoch,
 	}
-	left := i.seats[:0:0]
 	for _, seat := range i.seats {
-		if seat.Bookmark(rec, &i.way) {
-			left = append(left, seat)
+		if !seat.Bookmark(rec, &i.way) {
+			i.leave(seat)
 		}
 	}
-	i.seat(left)
 	i.heard = rec.Received
 }
 
