@@ -116,7 +116,11 @@ func sourceObserver(f *selection.Follower) source.Observer {
 			return
 		}
 		if apierrors.IsUnauthorized(err) {
-			t.StreamRefused(stream, err)
+			t.StreamCutOff(stream, telemetry.Refused, err)
+			return
+		}
+		if source.IsUnreachable(err) {
+			t.StreamCutOff(stream, telemetry.Unreachable, err)
 			return
 		}
 		if apierrors.IsNotFound(err) {

@@ -32,8 +32,8 @@ const knocks = 250 * time.Millisecond
 // outageTime is how long an outage lasts until it is told again.
 const outageTime = 10 * time.Second
 
-// isUnreachable says that the server has not answered at all.
-func isUnreachable(err error) bool {
+// IsUnreachable says that the server has not answered at all.
+func IsUnreachable(err error) bool {
 	var op *net.OpError
 	var late interface{ Timeout() bool }
 	return errors.As(err, &op) || errors.As(err, &late) && late.Timeout() || utilnet.IsProbableEOF(err)
@@ -47,7 +47,7 @@ func (c *Client) awaitAnswer(ctx context.Context) error {
 		defer cancel()
 		return struct{}{}, backoff.Retry(func() error {
 			err := c.rest.Get().AbsPath("/livez").MaxRetries(0).Do(ctx).Error()
-			if isUnreachable(err) {
+			if IsUnreachable(err) {
 				return err
 			}
 			return nil // it may well say that it is not well, or that this is forbidden

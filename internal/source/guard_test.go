@@ -136,7 +136,7 @@ func TestEveryRequestEndsThatStandsStill(t *testing.T) {
 						t.Errorf("read %q", text)
 					}
 				}
-				if _, stalled := errors.AsType[*StalledError](err); !stalled || !isUnreachable(err) || time.Since(began) != c.want {
+				if _, stalled := errors.AsType[*StalledError](err); !stalled || !IsUnreachable(err) || time.Since(began) != c.want {
 					t.Errorf("after %s, want %s: %v", time.Since(began), c.want, err)
 				}
 			})

@@ -233,7 +233,7 @@ func (w *watching) watchEnded(frames int, orderly bool, took time.Duration, vers
 // server that answers that question and not this one is left to the Reflector's backoff.
 func (w *watching) beyondOutage(ctx context.Context, do func() error) error {
 	err := do()
-	if !isUnreachable(err) || ctx.Err() != nil {
+	if !IsUnreachable(err) || ctx.Err() != nil {
 		return err
 	}
 	w.permit.giveBack()

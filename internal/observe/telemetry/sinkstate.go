@@ -193,7 +193,7 @@ func (all *gapStories) find(stream change.Stream, snapshot *change.Snapshot) *ga
 // its reconcile.
 func (all *gapStories) quiet(stream change.Stream) bool {
 	return slices.ContainsFunc(all.all, func(g *gapStory) bool {
-		return g.gap.Stream == stream.String() && g.gap.Reason.Beside() && g.gap.Sinks == nil && g.told.IsZero()
+		return g.gap.Stream == stream.String() && g.gap.Reason.Beside() && g.told.IsZero()
 	})
 }
 

@@ -100,10 +100,10 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}
 			nodes := change.Stream{Resource: change.Resource{Version: "v1", Name: "nodes"}}
 			s.Follow(standing(map[string]time.Time{"pods": {}, "nodes": {}}))
-			s.StreamRefused(pods, errors.New("Unauthorized"))
+			s.StreamCutOff(pods, Refused, errors.New("Unauthorized"))
 			s.later(10)
 			for range 14 {
-				s.StreamRefused(nodes, errors.New("Unauthorized"))
+				s.StreamCutOff(nodes, Refused, errors.New("Unauthorized"))
 				s.later(10)
 			}
 			s.Watching(nodes, "120")
@@ -115,14 +115,30 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:02:00 WARN streams still fail streams=2 resource=pods error=Unauthorized since=2000-01-01T00:00:00Z for=2m0s historyLeft=3m0s
 00:02:30 INFO the API server takes the credentials again for=2m30s`},
 
+		{"the API server is away, and back", func(s stage) {
+			pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}
+			nodes := change.Stream{Resource: change.Resource{Version: "v1", Name: "nodes"}}
+			s.StreamCutOff(pods, Unreachable, errors.New("nobody answers in time"))
+			s.StreamCutOff(nodes, Unreachable, errors.New("nobody answers in time"))
+			s.later(10)
+			s.StreamCutOff(pods, Unreachable, errors.New("connection refused"))
+			s.StreamCutOff(nodes, Unreachable, errors.New("connection refused"))
+			s.later(10)
+			s.Watching(nodes, "120")
+			s.Watching(pods, "120")
+			s.later(200)
+		}, `
+00:00:00 WARN the API server does not answer; retrying resource=pods error="nobody answers in time"
+00:00:20 INFO the API server answers again for=20s`},
+
 		{"the credentials are revoked, and those that are taken then may do less, or come too late", func(s stage) {
 			pods := change.Stream{Resource: change.Resource{Version: "v1", Name: "pods"}}
 			nodes := change.Stream{Resource: change.Resource{Version: "v1", Name: "nodes"}}
 			s.Follow(standing(map[string]time.Time{"pods": {}, "nodes": {}}))
 			s.StreamFailed(nodes, errors.New("connection refused"))
 			s.later(10)
-			s.StreamRefused(pods, errors.New("Unauthorized"))
-			s.StreamRefused(nodes, errors.New("Unauthorized"))
+			s.StreamCutOff(pods, Refused, errors.New("Unauthorized"))
+			s.StreamCutOff(nodes, Refused, errors.New("Unauthorized"))
 			s.later(30)
 			s.StreamFailed(nodes, errors.New("nodes is forbidden"))
 			s.StreamExpired(pods, expired(100))

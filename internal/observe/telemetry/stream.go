@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,8 +16,8 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
-	s.sign, s.unread, s.refused = time.Now(), time.Time{}, false
-	t.tellTaken()
+	s.sign, s.unread, s.outage = time.Now(), time.Time{}, NoOutage
+	t.tellOver()
 	state := watching
 	if s.comparing { // beside it
 		state = snapshotting
@@ -52,35 +53,54 @@ func (t ofStreams) StreamFailed(stream change.Stream, err error) {
 	}
 }
 
-// StreamRefused is told of a list or watch that failed because the API server does not take the credentials. However
-// many streams fail so, the log has one line.
-func (t ofStreams) StreamRefused(stream change.Stream, err error) {
+// Outage is why the API server serves no stream.
+type Outage byte
+
+// The outages of an API server.
+const (
+	NoOutage    Outage = iota
+	Refused            // it does not take the credentials
+	Unreachable        // nobody answers
+	outages            // how many there are
+)
+
+// lines are those of the log at its begin and at its end.
+func (o Outage) lines() (begins, ends string) {
+	if o == Refused {
+		return "the API server refuses the credentials; retrying: renew the exporter's token or certificate", "the API server takes the credentials again"
+	}
+	return "the API server does not answer; retrying", "the API server answers again"
+}
+
+// StreamCutOff is told of a list or watch that failed in an outage of the API server. However many streams fail so, the
+// log has one line.
+func (t ofStreams) StreamCutOff(stream change.Stream, why Outage, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	if s.fails(err) {
-		if t.states.refused.IsZero() {
-			t.states.refused = s.sign
-			t.Logger.Warn("the API server refuses the credentials; retrying: renew the exporter's token or certificate",
-				"resource", stream.String(), "error", s.LastError)
+		if since := &t.states.outages[why]; since.IsZero() {
+			*since = s.sign
+			begins, _ := why.lines()
+			t.Logger.Warn(begins, "resource", stream.String(), "error", s.LastError)
 		}
 		s.noted()
 	}
-	s.refused = true
+	s.outage = why
 }
 
-// tellTaken tells the log that no stream is refused any more, where it knows that some were; the caller holds mu.
-func (t *known) tellTaken() {
-	if t.states.refused.IsZero() {
-		return
-	}
-	for _, s := range t.states.streams {
-		if s.refused {
-			return
+// tellOver tells the log of outages that no stream is in any more; the caller holds mu.
+func (t *known) tellOver() {
+	for why := range outages {
+		is := func(s *streamState) bool { return s.outage == why }
+		since := &t.states.outages[why]
+		if since.IsZero() || slices.ContainsFunc(slices.Collect(maps.Values(t.states.streams)), is) {
+			continue
 		}
+		_, ends := why.lines()
+		t.Logger.Info(ends, "for", time.Since(*since).Round(time.Second))
+		*since = time.Time{}
 	}
-	t.Logger.Info("the API server takes the credentials again", "for", time.Since(t.states.refused).Round(time.Second))
-	t.states.refused = time.Time{}
 }
 
 // StreamExpired is told of a failed list or watch because the API server has forgotten what changed. A gap follows as a

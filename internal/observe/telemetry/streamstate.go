@@ -43,7 +43,7 @@ type streamState struct {
 	uncached  bool // by the API server
 
 	unread    time.Time // since when no watch could be opened; zero where one is open
-	refused   bool      // by the API server, which does not take the credentials
+	outage    Outage    // of the API server, in which it fails
 	failed    time.Time // since when the log knows that it fails; zero where it does not
 	told      bool      // by a line of its own
 	expired   string    // why its history is gone, until the log is told of the gap; "" where it is not
@@ -196,7 +196,7 @@ func (s *streamState) fails(err error) bool {
 	if s.LastError == shownError(err) {
 		return false
 	}
-	s.State, s.LastError, s.LastErrorTime, s.refused = failing, shownError(err), s.sign, false
+	s.State, s.LastError, s.LastErrorTime, s.outage = failing, shownError(err), s.sign, NoOutage
 	return true
 }
 

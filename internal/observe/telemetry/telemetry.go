@@ -184,8 +184,8 @@ type states struct {
 	commit    commitState
 	discovery discoveryState
 	gaps      gapStories
-	failing   time.Time // when the log was told last of streams that fail
-	refused   time.Time // since when the log knows that the API server does not take the credentials; zero where it does
+	failing   time.Time          // when the log was told last of streams that fail
+	outages   [outages]time.Time // since when the log knows of each; zero where it knows of none
 	// what the audit webhook refused, and what it was not told of
 	auditRefused, auditMissing tally
 }
@@ -234,7 +234,7 @@ func (all *states) checks() []check {
 		if s.State == starting && !s.late {
 			c.problem = "stream " + name + " has not started"
 		}
-		if s.refused {
+		if s.outage == Refused {
 			credentials.problem = "the API server refuses the credentials: " + s.LastError + ": renew the exporter's token or certificate"
 		}
 		checks = append(checks, c)

@@ -26,7 +26,7 @@ func TestI4TheHistoryOfWhatCannotBeReadRunsOut(t *testing.T) {
 		}
 		tel.StreamFailed(pods(), errors.New("connection refused"))
 		time.Sleep(100 * time.Second)
-		tel.StreamRefused(pods(), errors.New("Unauthorized"))
+		tel.StreamCutOff(pods(), Refused, errors.New("Unauthorized"))
 		for _, want := range []float64{200, 100, 0, 0} {
 			if got := left(); got != want {
 				t.Errorf("%v s are left, want %v", got, want)
@@ -71,10 +71,10 @@ func TestRefusedCredentialsAreNotReady(t *testing.T) {
 		what func()
 		want string
 	}{
-		{func() { tel.StreamRefused(pods(), errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
-		{func() { tel.StreamRefused(pods(), errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
+		{func() { tel.StreamCutOff(pods(), Refused, errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
+		{func() { tel.StreamCutOff(pods(), Refused, errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
 		{func() { tel.StreamFailed(pods(), errors.New("connection refused")) }, "ok\n"},
-		{func() { tel.StreamRefused(pods(), errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
+		{func() { tel.StreamCutOff(pods(), Refused, errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
 		{func() { tel.Watching(pods(), "100") }, "ok\n"},
 	} {
 		c.what()
