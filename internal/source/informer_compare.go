@@ -90,8 +90,9 @@ func (r *reading) compare(ctx context.Context) error {
 	return nil
 }
 
-// awaitSinks returns when each sink has room for more. Nobody's turn is held meanwhile, so the watch goes on. Where there
-// are other sinks, one that takes nothing for too long is given up: it goes on with a watch of its own, and its list.
+// awaitSinks returns when each sink has room for more. Nobody's turn is held meanwhile, so the watch goes on. Where
+// there are other sinks, one that takes nothing for too long is given up: it goes on with a watch of its own, and its
+// list.
 func (r *reading) awaitSinks(ctx context.Context) error {
 	for _, p := range slices.Clone(r.parts) {
 		if err := r.awaitSink(ctx, p); err != nil {

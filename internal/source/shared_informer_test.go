@@ -60,8 +60,8 @@ func TestNoSinkWaitsForAnother(t *testing.T) {
 	})
 }
 
-// TestNoComparisonWaitsForAnother: the history that all sinks need is gone, and one of them takes nothing. The others are
-// compared all the same. That one is compared when it takes something again.
+// TestNoComparisonWaitsForAnother: the history that all sinks need is gone, and one of them takes nothing. The others
+// are compared all the same. That one is compared when it takes something again.
 func TestNoComparisonWaitsForAnother(t *testing.T) {
 	play(t, 1000, func(r *rig) {
 		r.has("lake", 100)

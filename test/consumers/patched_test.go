@@ -372,8 +372,8 @@ func (f *folding) judge(fold *exec.Cmd) {
 func (f *folding) compare(stream string, got folded, want map[string]map[string]any) {
 	f.t.Helper()
 	f.t.Logf("%s: %d patches, %d whole objects, %d states compared, %d gaps, %d cut", stream, got.Patches, got.Objects, got.Compared, got.Gaps, got.Trimmed)
-	// A slow machine merges more. A sink may have versions that the sink of whole objects was killed before it saw: those
-	// are not compared.
+	// A slow machine merges more. A sink may have versions that the sink of whole objects was killed before it saw:
+	// those are not compared.
 	if got.Patches < 30 || got.Compared < 100 || got.Gaps == 0 {
 		f.t.Errorf("%s has too little of what is tested", stream)
 	}

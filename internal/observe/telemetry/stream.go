@@ -53,25 +53,6 @@ func (t ofStreams) StreamFailed(stream change.Stream, err error) {
 	}
 }
 
-// Outage is why the API server serves no stream.
-type Outage byte
-
-// The outages of an API server.
-const (
-	NoOutage    Outage = iota
-	Refused            // it does not take the credentials
-	Unreachable        // nobody answers
-	outages            // how many there are
-)
-
-// lines are those of the log at its begin and at its end.
-func (o Outage) lines() (begins, ends string) {
-	if o == Refused {
-		return "the API server refuses the credentials; retrying: renew the exporter's token or certificate", "the API server takes the credentials again"
-	}
-	return "the API server does not answer; retrying", "the API server answers again"
-}
-
 // StreamCutOff is told of a list or watch that failed in an outage of the API server. However many streams fail so, the
 // log has one line.
 func (t ofStreams) StreamCutOff(stream change.Stream, why Outage, err error) {

@@ -57,6 +57,25 @@ type streamState struct {
 	misshapen   tally                            // objects that a filter or a redaction failed for
 }
 
+// Outage is why the API server serves no stream.
+type Outage byte
+
+// The outages of an API server.
+const (
+	NoOutage    Outage = iota
+	Refused            // it does not take the credentials
+	Unreachable        // nobody answers
+	outages            // how many there are
+)
+
+// lines are those of the log at its begin and at its end.
+func (o Outage) lines() (begins, ends string) {
+	if o == Refused {
+		return "the API server refuses the credentials; retrying: renew the exporter's token or certificate", "the API server takes the credentials again"
+	}
+	return "the API server does not answer; retrying", "the API server answers again"
+}
+
 func newStreamState(stream change.Stream, late bool) *streamState {
 	return &streamState{
 		State: starting, stream: stream, counts: map[string]*objectCount{}, sign: time.Now(), late: late, resource: stream.Resource.String(),
