@@ -158,11 +158,14 @@ func (r *reading) check() error {
 
 // goesOn says whether the comparison is still under way.
 func (p *comparedSink) goesOn() bool {
-	if p.of.chosen != nil {
+	is := func(c checkpoint.Comparison) bool { return c.ID == p.comparison.ID }
+	switch {
+	case !slices.Contains(p.of.seats, p.Seat):
+		return false
+	case p.of.chosen != nil:
 		return !p.IsOver() && p.of.comparer.current == p.of.chosen
 	}
-	is := func(c checkpoint.Comparison) bool { return c.ID == p.comparison.ID }
-	return slices.ContainsFunc(p.Comparisons(&p.of.way), is) && slices.Contains(p.of.seats, p.Seat)
+	return slices.ContainsFunc(p.Comparisons(&p.of.way), is)
 }
 
 // leave ends what is not over of the sink's snapshot. What is held was compared, and would be found again. The caller
@@ -173,6 +176,9 @@ func (p *comparedSink) leave() {
 		p.release(false)
 	}
 	p.held = nil // elsewhere another informer finds it
+	if r.chosen != nil && r.comparer.current == r.chosen {
+		r.askAgain(*r.chosen)
+	}
 	if r.Observer.Abandoned != nil && p.comparison.Full {
 		r.Observer.Abandoned(*r.stream, p.snapshot)
 	}

@@ -98,6 +98,7 @@ func (i *Informer) chosenReading() *reading {
 		c.chosen = c.chosen[1:]
 		at := slices.IndexFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == one.sink })
 		if at < 0 {
+			i.askAgain(one)
 			continue
 		}
 		seat := i.seats[at]

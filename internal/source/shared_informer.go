@@ -150,7 +150,7 @@ func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.In
 	i.origin.collection = collection{s.config.Client, *stream, s.config.Selection, s.config.Keep}
 	i.origin.versions.stream = stream
 	i.comparer.read = i.readAll
-	i.tryJoin = func() { s.tryJoin(i) }
+	i.tryJoin, i.askAgain = func() { s.tryJoin(i) }, func(a ask) { s.ask(a) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sink := range sinks {
@@ -169,18 +169,20 @@ func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.In
 func (s *SharedInformer) remove(i *Informer) {
 	i.turns.take()
 	i.seat(nil)
+	left := i.comparer.chosen
 	i.turns.give()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.informers = slices.DeleteFunc(s.informers, func(other *Informer) bool { return other == i })
 	s.wake()
+	s.mu.Unlock()
+	s.ask(left...)
 }
 
 // tryJoin lets sinks go on with the watch of an earlier informer, where they were given all that this has brought (rule
 // join). The caller has the turn of theirs.
 func (s *SharedInformer) tryJoin(i *Informer) {
 	s.mu.Lock()
-	if len(s.informers) < 2 || s.informers[0] == i {
+	if len(s.informers) < 2 || s.informers[0] == i || i.comparer.current != nil {
 		s.mu.Unlock()
 		return
 	}
@@ -212,11 +214,18 @@ func (s *SharedInformer) tryJoin(i *Informer) {
 // Ask asks for a comparison of the sinks within the limits. It returns at once; what is asked for is begun when a sink
 // is given the stream.
 func (s *SharedInformer) Ask(sinks []*listener.Intake, reason change.Reason, limits change.Limits) {
+	var all []ask
+	for _, sink := range sinks {
+		all = append(all, ask{sink, reason, limits})
+	}
+	s.ask(all...)
+}
+
+// ask has the informers look who gives the sinks the stream.
+func (s *SharedInformer) ask(all ...ask) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, sink := range sinks {
-		s.asks = append(s.asks, ask{sink, reason, limits})
-	}
+	s.asks = append(s.asks, all...)
 	for _, i := range s.informers {
 		i.comparer.look()
 	}

@@ -91,6 +91,53 @@ func TestNoComparisonWaitsForAnother(t *testing.T) {
 	})
 }
 
+// TestI3AChosenSnapshotGoesWithItsSink: a sink whose queue is full leaves the watch beside which a snapshot of chosen
+// objects is read for it. What it is told stays in order, and the snapshot has an end.
+func TestI3AChosenSnapshotGoesWithItsSink(t *testing.T) {
+	play(t, 1000, func(r *rig) {
+		r.queue.Records = 40
+		var objects []string
+		for n := range 200 {
+			objects = append(objects, fmt.Sprintf("p%03d %d", n, 200+n))
+		}
+		r.exist("lake", 1000, objects...)
+		r.has("bus", 1000, objects...)
+		abandoned := 0
+		r.config = func(config *Config) {
+			config.Observer.Abandoned = func(change.Stream, *change.Snapshot) { abandoned++ }
+		}
+		r.start("lake", "bus")
+		r.log("bus").block()
+		r.ask("bus", change.Requested, change.Limits{Selector: "x"})
+		for n := range 100 {
+			r.do(fmt.Sprintf("p%03d %d", n, 1001+n))
+			r.pass(2 * patience)
+		}
+		if !r.informer.IsApart(r.intakes["bus"]) {
+			t.Error("the sink that is full is not apart")
+		}
+		r.log("bus").free()
+		r.pass(time.Minute)
+		newest := map[string]int{}
+		ends := 0
+		for _, line := range r.log("bus").take() {
+			fields := strings.Fields(line)
+			if strings.HasPrefix(fields[0], "snapshot.") {
+				ends += strings.Count(line, "snapshot.end")
+				continue
+			}
+			if version := number(fields[2]); version < newest[fields[1]] {
+				t.Errorf("%s is told behind version %d", line, newest[fields[1]])
+			} else {
+				newest[fields[1]] = version
+			}
+		}
+		if ends != 1 || abandoned != 1 || newest["p099"] != 1100 {
+			t.Errorf("%d snapshots have an end, %d have none, and p099 is at %d", ends, abandoned, newest["p099"])
+		}
+	})
+}
+
 // TestI3AStreamGoesOnInAnotherVersion where it was, without a list. A snapshot that is asked for while nothing is read
 // is not forgotten.
 func TestI3AStreamGoesOnInAnotherVersion(t *testing.T) {
