@@ -2,22 +2,56 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
 	"testing"
 
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// FuzzAnswers holds that no bytes of a broker end the program, and that what an independent decoder reads is what we
-// read.
+// FuzzAnswers holds that no bytes of a broker end the program.
 func FuzzAnswers(f *testing.F) {
-	f.Add(scriptedFetch().AppendTo(nil), int16(fetchVersion))
-	f.Add(scriptedProduce().AppendTo(nil), int16(8))
+	for _, whole := range []kmsg.Response{scriptedFetch(), scriptedProduce(), kmsg.NewPtrApiVersionsResponse()} {
+		f.Add(whole.AppendTo(nil), whole.GetVersion())
+	}
 	f.Add([]byte("\x7f\xff\xff\xff"), int16(3))
-	f.Fuzz(func(t *testing.T, body []byte, version int16) {
-		compareFetched(t, body)
-		compareProduced(t, body, 3+max(version%6, 0))
+	f.Add([]byte{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 2, 't', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, 1, 0, 0, 0, 0, 0}, int16(0))
+	f.Add([]byte{0, 0, 0, 0, 0, 2, 0, 0, 2, 'i', 6, 'E', 'm', 'p', 't', 'y', 0, 0, 4, 0}, int16(0))
+	f.Fuzz(func(_ *testing.T, body []byte, version int16) {
+		if answer, err := answerOf(body, &kmsg.FetchResponse{Version: fetchVersion}); err == nil {
+			_, _ = readFetched(answer, &FetchRequest{Topic: "t", Partition: 2})
+		}
+		if answer, err := answerOf(body, &kmsg.ProduceResponse{Version: 3 + max(version%6, 0)}); err == nil {
+			readProduced(answer, []*parcel{{ProduceRequest: ProduceRequest{Topic: "t", Partition: 2}}})
+		}
+		if answer, err := answerOf(body, &kmsg.MetadataResponse{Version: identityVersion}); err == nil {
+			_, _ = identityOf(answer, "t")
+		}
+		_, _ = answerOf(body, kmsg.NewPtrDescribeTransactionsResponse())
+		if answer, err := answerOf(body, kmsg.NewPtrApiVersionsResponse()); err == nil {
+			knows(answer, kmsg.NewPtrMetadataRequest())
+		}
 	})
+}
+
+// answerOf reads an answer to request 7 of such a body.
+func answerOf[Answer kmsg.Response](body []byte, answer Answer) (Answer, error) {
+	whole := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(4+len(body))), 7)
+	return readAnswer(bytes.NewReader(append(whole, body...)), 7, answer)
+}
+
+func TestAnswersToOthersAreRefused(t *testing.T) {
+	whole := append([]byte{0, 0, 0, 10, 0, 0, 0, 8}, make([]byte, 6)...)
+	if _, err := readAnswer(bytes.NewReader(whole), 7, kmsg.NewPtrApiVersionsResponse()); err == nil {
+		t.Error("the answer to request 8 is taken for that to request 7")
+	}
+	if _, err := readAnswer(bytes.NewReader([]byte{0x7f, 0, 0, 0, 0, 0, 0, 7}), 7, kmsg.NewPtrApiVersionsResponse()); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("2 GB are made room for: %v", err)
+	}
+	if answer, err := readAnswer(bytes.NewReader(whole), 8, kmsg.NewPtrApiVersionsResponse()); err != nil || len(answer.ApiKeys) != 0 {
+		t.Errorf("the answer to request 8 is %+v, %v", answer, err)
+	}
 }
 
 func scriptedFetch() *kmsg.FetchResponse {
@@ -32,52 +66,24 @@ func scriptedProduce() *kmsg.ProduceResponse {
 	return &kmsg.ProduceResponse{Version: 8, Topics: []kmsg.ProduceResponseTopic{{Topic: "t", Partitions: []kmsg.ProduceResponseTopicPartition{partition}}}}
 }
 
-func compareFetched(t *testing.T, body []byte) {
-	ours, err := readFetched(led{message: &frame{protocol.Fetch, body}}, &FetchRequest{Topic: "t", Partition: 2})
-	theirs := kmsg.FetchResponse{Version: fetchVersion}
-	if err != nil || theirs.ReadFrom(body) != nil {
-		return
-	}
-	p := theirs.Topics[0].Partitions[0]
-	if !bytes.Equal(ours.Records, p.RecordBatches) || len(ours.Aborted) != len(p.AbortedTransactions) {
-		t.Errorf("read %+v, want %+v", ours, p)
-	}
-}
-
-func compareProduced(t *testing.T, body []byte, version int16) {
-	ours := parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 2}}
-	readProduced(&versioned{&frame{protocol.Produce, body}, version}, []*parcel{&ours})
-	theirs := kmsg.ProduceResponse{Version: version}
-	if theirs.ReadFrom(body) != nil || ours.err != nil && Code(ours.err) == 0 {
-		return
-	}
-	var last kmsg.ProduceResponseTopicPartition
-	for _, topic := range theirs.Topics {
-		for _, p := range topic.Partitions {
-			if topic.Topic == "t" && p.Partition == 2 {
-				last = p
-			}
-		}
-	}
-	if ours.result.BaseOffset != last.BaseOffset || Code(ours.err) != last.ErrorCode {
-		t.Errorf("read %+v, want %+v", ours, last)
-	}
-}
-
 func TestAnswersAreRead(t *testing.T) {
-	got, err := readFetched(led{message: &frame{protocol.Fetch, scriptedFetch().AppendTo(nil)}}, &FetchRequest{Topic: "t", Partition: 2})
+	fetched, err := answerOf(scriptedFetch().AppendTo(nil), &kmsg.FetchResponse{Version: fetchVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readFetched(fetched, &FetchRequest{Topic: "t", Partition: 2})
 	if err != nil || string(got.Records) != "records" || len(got.Aborted) != 2 || got.Aborted[0] != (Aborted{4, 6}) {
 		t.Errorf("fetched %+v, %v", got, err)
 	}
 	here, other := parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 2}}, parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 1}}
-	readProduced(&versioned{&frame{protocol.Produce, scriptedProduce().AppendTo(nil)}, 8}, []*parcel{&here, &other})
+	readProduced(scriptedProduce(), []*parcel{&here, &other})
 	if answer, ok := here.err.(*Error); !ok || answer.Code != 87 || answer.Message != "bad" || answer.Records[4] != "worse" {
 		t.Errorf("produced: %+v", here.err)
 	}
 	if other.err == nil || Code(other.err) != 0 {
 		t.Errorf("an answer for another partition is taken: %v", other.err)
 	}
-	if _, err := readFetched(led{message: &frame{protocol.Fetch, scriptedFetch().AppendTo(nil)}}, &FetchRequest{Topic: "t", Partition: 1}); err == nil {
+	if _, err := readFetched(scriptedFetch(), &FetchRequest{Topic: "t", Partition: 1}); err == nil {
 		t.Error("an answer for another partition is taken")
 	}
 }

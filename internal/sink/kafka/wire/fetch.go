@@ -10,6 +10,7 @@ import (
 
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // fetchVersion is the one that is spoken (Kafka 2.3 and newer).
@@ -45,82 +46,66 @@ func (r *FetchRequest) String() string {
 
 // Fetch reads from the partition's leader, once. It is an *Error with code 1 where the log does not hold the offset:
 // below its start, or above its end.
-func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (FetchResult, error) {
-	answer, err := c.askLeader(ctx, protocol.Fetch, partition{request.Topic, request.Partition}, func(rw io.ReadWriter, version int16) (protocol.Message, error) {
-		return c.talkFetch(rw, version, &request)
-	})
+func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (result FetchResult, err error) {
+	leader, err := c.leader(ctx, request.Topic, request.Partition)
 	if err != nil {
 		return FetchResult{}, err
 	}
-	if message, ok := answer.message.(*frame); ok {
-		c.throttles.note(answer.asked.leader, firstOf(message.body))
+	answer, err := c.send(ctx, &exchange{api: protocol.Fetch, broker: leader, talk: func(rw io.ReadWriter, version int16) (any, error) {
+		return c.talkFetch(rw, version, &request)
+	}})
+	if fetched, ok := answer.(*kmsg.FetchResponse); ok {
+		result, err = readFetched(fetched, &request)
 	}
-	result, err := readFetched(answer, &request)
-	c.doubtLeader(answer.asked, err)
+	c.doubtLeader(asked{partition{request.Topic, request.Partition}, leader}, err)
 	return result, err
 }
 
-func (l *link) talkFetch(rw io.ReadWriter, version int16, request *FetchRequest) (protocol.Message, error) {
+func (l *link) talkFetch(rw io.ReadWriter, version int16, request *FetchRequest) (*kmsg.FetchResponse, error) {
 	if version < fetchVersion {
 		return nil, &Error{Code: codeUnsupportedVersion, Request: request.String(), Message: fmt.Sprintf("the broker has version %d of Fetch, %d is needed", version, fetchVersion)}
 	}
-	serial := l.serial.Add(1)
-	most := int32(min(request.MaxBytes, maxFrame/2))
-	if most <= 0 {
-		most = 1 << 20
-	}
-	var isolation int8
-	if request.Committed {
-		isolation = 1
-	}
-	out := header(protocol.Fetch, fetchVersion, serial, l.options.ClientID).
-		int32(-1).          // replica: a client
-		int32(0).int32(0).  // wait for nothing
-		int32(most).        // of the answer
-		int8(isolation).    //
-		int32(0).int32(-1). // no session
-		int32(1).text(request.Topic).
-		int32(1).int32(request.Partition).
-		int32(-1). // leader epoch: not known
-		int64(request.Offset).
-		int64(-1).   // log start: a client has none
-		int32(most). // of the partition
-		int32(0).    // forgotten topics
-		text("")     // rack
-	out.finish(0)
-	if _, err := rw.Write(out); err != nil {
+	serial, err := l.write(rw, request.question())
+	if err != nil {
 		return nil, err
 	}
-	return readFrame(rw, protocol.Fetch, serial)
+	return readAnswer(rw, serial, &kmsg.FetchResponse{Version: fetchVersion})
 }
 
-func readFetched(answer led, request *FetchRequest) (FetchResult, error) {
-	message, _ := answer.message.(*frame)
-	in := &input{rest: message.body}
-	in.int32() // throttle time
-	failure := &Error{Code: in.int16(), Request: request.String(), Needs: "READ on topic " + request.Topic}
-	in.int32() // session
-	if in.err == nil && failure.Code != 0 {
+func (r *FetchRequest) question() *kmsg.FetchRequest {
+	asked, topic, partition := kmsg.NewPtrFetchRequest(), kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
+	asked.Version, asked.MaxBytes = fetchVersion, int32(min(r.MaxBytes, maxFrame/2))
+	if asked.MaxBytes <= 0 {
+		asked.MaxBytes = 1 << 20
+	}
+	if r.Committed {
+		asked.IsolationLevel = 1
+	}
+	asked.MinBytes, asked.SessionEpoch = 0, -1 // wait for nothing, and no session
+	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = r.Partition, r.Offset, asked.MaxBytes
+	topic.Topic, topic.Partitions = r.Topic, append(topic.Partitions, partition)
+	asked.Topics = append(asked.Topics, topic)
+	return asked
+}
+
+func readFetched(answer *kmsg.FetchResponse, request *FetchRequest) (FetchResult, error) {
+	failure := &Error{Code: answer.ErrorCode, Request: request.String(), Needs: "READ on topic " + request.Topic}
+	if failure.Code != 0 {
 		return FetchResult{}, failure
 	}
-	topics, topic, partitions, number := in.count(1), in.text(), in.count(1), in.int32()
-	failure.Code = in.int16()
-	in.int64() // high watermark
-	in.int64() // last stable offset
-	in.int64() // start of the log
-	var result FetchResult
-	for range in.count(16) {
-		result.Aborted = append(result.Aborted, Aborted{ProducerID: in.int64(), FirstOffset: in.int64()})
+	if len(answer.Topics) != 1 || len(answer.Topics[0].Partitions) != 1 {
+		return FetchResult{}, fmt.Errorf("%s: the answer has %d topics", request, len(answer.Topics))
 	}
-	in.int32() // preferred replica
-	result.Records = in.bytes()
-	switch {
-	case in.err != nil:
-		return FetchResult{}, fmt.Errorf("%s: %w", request, in.err)
-	case topics != 1 || partitions != 1 || topic != request.Topic || number != request.Partition:
-		return FetchResult{}, fmt.Errorf("%s: the answer is for topic %s partition %d", request, topic, number)
-	case failure.Code != 0:
+	topic, read := answer.Topics[0].Topic, &answer.Topics[0].Partitions[0]
+	if topic != request.Topic || read.Partition != request.Partition {
+		return FetchResult{}, fmt.Errorf("%s: the answer is for topic %s partition %d", request, topic, read.Partition)
+	}
+	if failure.Code = read.ErrorCode; failure.Code != 0 {
 		return FetchResult{}, failure
+	}
+	result := FetchResult{Records: read.RecordBatches}
+	for _, aborted := range read.AbortedTransactions {
+		result.Aborted = append(result.Aborted, Aborted{aborted.ProducerID, aborted.FirstOffset})
 	}
 	slices.SortStableFunc(result.Aborted, func(a, b Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
 	return result, nil

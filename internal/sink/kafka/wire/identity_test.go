@@ -3,7 +3,6 @@ package wire
 import (
 	"testing"
 
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kubecdc/kubecdc/test/kafka"
@@ -50,17 +49,33 @@ func TestIdentityOfOldBrokersIsUnknown(t *testing.T) {
 	if unknownOperations.Lacks(Read) {
 		t.Error("an operation is said to be missing where nothing is known")
 	}
-	if knows([]byte{0, 0, 0, 0, 0, 1, 0, 3, 0, 0, 0, 8}, protocol.Metadata, identityVersion) || knows(nil, protocol.Metadata, identityVersion) {
+	question := &kmsg.MetadataRequest{Version: identityVersion}
+	upTo := func(version int16) *kmsg.ApiVersionsResponse {
+		return &kmsg.ApiVersionsResponse{ApiKeys: []kmsg.ApiVersionsResponseApiKey{{ApiKey: question.Key(), MaxVersion: version}}}
+	}
+	if knows(upTo(8), question) || knows(kmsg.NewPtrApiVersionsResponse(), question) {
 		t.Error("Metadata up to version 8 is taken for one with ids")
 	}
-	if !knows([]byte{0, 0, 0, 0, 0, 1, 0, 3, 0, 0, 0, 10}, protocol.Metadata, identityVersion) {
+	if !knows(upTo(10), question) {
 		t.Error("Metadata up to version 10 is taken for one without ids")
 	}
 }
 
-func FuzzReadIdentity(f *testing.F) {
-	f.Add([]byte{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 2, 't', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, 1, 0, 0, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		_, _ = readIdentity(body, "t")
+// TestOldBrokersAreToldApart has a broker that knows neither ids of topics nor DescribeTransactions.
+func TestOldBrokersAreToldApart(t *testing.T) {
+	fake, c := scripted(t, 1, Options{})
+	fake.ControlKey(int16(kmsg.ApiVersions), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		answer := r.ResponseKind().(*kmsg.ApiVersionsResponse)
+		for _, api := range []kmsg.ApiVersionsResponseApiKey{{ApiKey: 3, MaxVersion: 8}, {ApiKey: 10, MaxVersion: 2}, {ApiKey: 18}} {
+			answer.ApiKeys = append(answer.ApiKeys, api)
+		}
+		return answer, nil, true
 	})
+	if identity, err := c.Identity(t.Context(), "t"); err != nil || identity != (Identity{Operations: unknownOperations}) {
+		t.Errorf("the identity is %+v, %v", identity, err)
+	}
+	if _, err := c.TransactionTimeout(t.Context(), "id"); Code(err) != codeUnsupportedVersion || Classify(err) != Fatal {
+		t.Errorf("the timeout: %v, want code 35", err)
+	}
 }

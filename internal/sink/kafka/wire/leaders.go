@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -175,28 +174,10 @@ func (l *leaders) Topic(ctx context.Context, name string) (Topic, error) {
 	return topic, err
 }
 
-// led is the answer of a leader.
-type led struct {
-	message protocol.Message
-	asked   asked
-}
-
 // asked is who was asked as the leader of a partition.
 type asked struct {
 	partition
 	leader int32
-}
-
-// askLeader does one exchange with the leader of a partition.
-func (l *leaders) askLeader(ctx context.Context, api protocol.ApiKey, of partition, talk func(io.ReadWriter, int16) (protocol.Message, error)) (led, error) {
-	leader, err := l.leader(ctx, of.topic, of.number)
-	if err != nil {
-		return led{}, err
-	}
-	who := asked{of, leader}
-	message, err := l.send(ctx, &exchange{api: api, broker: leader, talk: talk})
-	l.doubtLeader(who, err)
-	return led{message, who}, err
 }
 
 // doubtLeader forgets who leads a partition after an error that may come from somebody else leading it.

@@ -2,12 +2,12 @@ package wire
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const (
@@ -95,7 +96,7 @@ func (l *link) refresh() {
 func ask[Answer protocol.Message](ctx context.Context, l *link, broker int32, request protocol.Message) (Answer, error) {
 	var none Answer
 	answer, err := l.send(ctx, &exchange{api: request.ApiKey(), broker: broker,
-		talk: func(rw io.ReadWriter, version int16) (protocol.Message, error) {
+		talk: func(rw io.ReadWriter, version int16) (any, error) {
 			return protocol.RoundTrip(rw, version, l.serial.Add(1), l.options.ClientID, request)
 		}})
 	if err != nil {
@@ -105,12 +106,11 @@ func ask[Answer protocol.Message](ctx context.Context, l *link, broker int32, re
 	if !fits {
 		return none, fmt.Errorf("ask Kafka for %s: the answer is a %T", request.ApiKey(), answer)
 	}
-	l.throttles.note(broker, throttleOf(answer))
 	return typed, nil
 }
 
 // send does one exchange. All errors that are not answers of a broker come from here.
-func (l *link) send(ctx context.Context, e *exchange) (protocol.Message, error) {
+func (l *link) send(ctx context.Context, e *exchange) (any, error) {
 	if err := l.awaitQuota(ctx, e.broker); err != nil {
 		return nil, err
 	}
@@ -128,6 +128,7 @@ func (l *link) send(ctx context.Context, e *exchange) (protocol.Message, error) 
 		if !fits {
 			return nil, fmt.Errorf("send %s to Kafka: the transport answers with a %T", e.api, message)
 		}
+		l.throttles.note(e.broker, throttleOf(answer.answer))
 		return answer.answer, nil
 	}
 	switch {
@@ -213,7 +214,7 @@ type exchange struct {
 	broker  int32
 	version int16 // the newest that the broker and kafka-go have in common
 	known   bool  // to the broker
-	talk    func(rw io.ReadWriter, version int16) (protocol.Message, error)
+	talk    func(rw io.ReadWriter, version int16) (any, error)
 }
 
 func (e *exchange) ApiKey() protocol.ApiKey { return e.api }
@@ -255,44 +256,47 @@ func (e *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 // that was created comes up in its own list, which has none.
 type reply struct {
 	api    protocol.ApiKey
-	answer protocol.Message
+	answer any
 }
 
 func (r *reply) ApiKey() protocol.ApiKey { return r.api }
 
-// talkFlexible sends a request of a flexible version (KIP-482) that kafka-go does not know. Where the broker does not
-// know it either, it returns the answer to ApiVersions instead.
-func (l *link) talkFlexible(rw io.ReadWriter, api protocol.ApiKey, version int16, question output) (protocol.Message, error) {
-	serial := l.serial.Add(1)
-	out := header(protocol.ApiVersions, 0, serial, l.options.ClientID)
-	out.finish(0)
-	if _, err := rw.Write(out); err != nil {
-		return nil, err
+// askFlexible sends a request of a flexible version (KIP-482) that kafka-go does not know. Where the broker does not
+// know it either, that is an *Error with code 35.
+func askFlexible[Answer kmsg.Response](ctx context.Context, l *link, broker int32, request kmsg.Request) (Answer, error) {
+	var none Answer
+	answer, err := l.send(ctx, &exchange{api: protocol.ApiKey(request.Key()), broker: broker,
+		talk: func(rw io.ReadWriter, _ int16) (any, error) { return l.talkFlexible(rw, request) }})
+	if err != nil {
+		return none, err
 	}
-	versions, err := readFrame(rw, protocol.ApiVersions, serial)
-	if err != nil || !knows(versions.(*frame).body, api, version) {
-		return versions, err
+	typed, fits := answer.(Answer)
+	if !fits {
+		return none, &Error{Code: codeUnsupportedVersion, Request: "send " + kmsg.NameForKey(request.Key()), Message: "the broker does not know this request"}
 	}
-	serial = l.serial.Add(1)
-	out = append(header(api, version, serial, l.options.ClientID).int8(0), question...) // no tags
-	out.finish(0)
-	if _, err := rw.Write(out); err != nil {
-		return nil, err
-	}
-	return readFrame(rw, api, serial)
+	return typed, nil
 }
 
-// knows reads an answer to ApiVersions, version 0.
-func knows(body []byte, wanted protocol.ApiKey, version int16) bool {
-	in := &input{rest: body}
-	in.int16() // error
-	for range in.count(6) {
-		api, _, most := in.int16(), in.int16(), in.int16()
-		if api == int16(wanted) {
-			return in.err == nil && most >= version
-		}
+// talkFlexible returns the answer to ApiVersions where the broker does not know the request.
+func (l *link) talkFlexible(rw io.ReadWriter, request kmsg.Request) (kmsg.Response, error) {
+	serial, err := l.write(rw, kmsg.NewPtrApiVersionsRequest())
+	if err != nil {
+		return nil, err
 	}
-	return false
+	versions, err := readAnswer(rw, serial, kmsg.NewPtrApiVersionsResponse())
+	if err != nil || !knows(versions, request) {
+		return versions, err
+	}
+	if serial, err = l.write(rw, request); err != nil {
+		return nil, err
+	}
+	return readAnswer(rw, serial, request.ResponseKind())
+}
+
+func knows(versions *kmsg.ApiVersionsResponse, request kmsg.Request) bool {
+	return slices.ContainsFunc(versions.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool {
+		return k.ApiKey == request.Key() && k.MaxVersion >= request.GetVersion()
+	})
 }
 
 // throttles are until when brokers read nothing from this client, because it has used up a quota (KIP-219). A broker
@@ -332,21 +336,14 @@ func (t *throttles) left(broker int32) time.Duration {
 	return time.Until(t.until[broker])
 }
 
-// throttleOf is how long an answer that kafka-go has read asks to wait, in milliseconds.
-func throttleOf(answer protocol.Message) int32 {
+// throttleOf is how long an answer asks to wait, in milliseconds.
+func throttleOf(answer any) int32 {
+	if own, ok := answer.(kmsg.ThrottleResponse); ok {
+		millis, _ := own.Throttle()
+		return millis
+	}
 	if millis := reflect.Indirect(reflect.ValueOf(answer)).FieldByName("ThrottleTimeMs"); millis.IsValid() {
-		return int32(millis.Int())
+		return int32(millis.Int()) // kafka-go's
 	}
 	return 0
-}
-
-// firstOf is throttleOf an answer that begins with it.
-func firstOf(body []byte) int32 { return (&input{rest: body}).int32() }
-
-// lastOf is throttleOf an answer that ends with it.
-func lastOf(body []byte) int32 {
-	if len(body) < 4 {
-		return 0
-	}
-	return int32(binary.BigEndian.Uint32(body[len(body)-4:]))
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Bundle has batches share requests, where one broker leads their partitions. They are of one transaction, or of none.
@@ -110,6 +112,9 @@ func loads(parcels []*parcel, most int) [][]*parcel {
 	})
 }
 
+// produceVersion is the newest that is spoken: later ones are flexible (KIP-482).
+const produceVersion = 8
+
 // smallBatch is written in one piece with the request around it, at the price of a copy.
 const smallBatch = 16 << 10
 
@@ -157,40 +162,45 @@ type parcel struct {
 // produce sends parcels of one leader and one transaction in one request, those of a topic one after the other.
 func (c *Cluster) produce(ctx context.Context, parcels []*parcel) {
 	leader := parcels[0].leader
-	answer, err := c.send(ctx, &exchange{api: protocol.Produce, broker: leader, talk: func(rw io.ReadWriter, version int16) (protocol.Message, error) {
+	answer, err := c.send(ctx, &exchange{api: protocol.Produce, broker: leader, talk: func(rw io.ReadWriter, version int16) (any, error) {
 		return c.talkProduce(rw, version, parcels)
 	}})
 	for _, p := range parcels {
 		p.err = err
 	}
-	if message, ok := answer.(*versioned); ok {
-		c.throttles.note(leader, lastOf(message.body))
-		readProduced(message, parcels)
+	if produced, ok := answer.(*kmsg.ProduceResponse); ok {
+		readProduced(produced, parcels)
 	}
 	for _, p := range parcels {
 		c.doubtLeader(asked{partition{p.Topic, p.Partition}, leader}, p.err)
 	}
 }
 
-func (l *link) talkProduce(rw io.ReadWriter, version int16, parcels []*parcel) (protocol.Message, error) {
+func (l *link) talkProduce(rw io.ReadWriter, version int16, parcels []*parcel) (any, error) {
 	if version < 3 { // KIP-98: record batches of format 2, transactional ids
 		return nil, &Error{Code: codeUnsupportedVersion, Request: parcels[0].String(), Message: "the broker does not know record batches"}
 	}
+	request := kmsg.ProduceRequest{Version: min(version, produceVersion), Acks: -1, TimeoutMillis: int32((l.options.Timeout / 2).Milliseconds())}
+	if id := parcels[0].TransactionalID; id != "" {
+		request.TransactionID = &id
+	}
 	serial := l.serial.Add(1)
-	head := header(protocol.Produce, version, serial, l.options.ClientID).
-		nullable(parcels[0].TransactionalID).
-		int16(-1). // acks: all
-		int32(int32((l.options.Timeout / 2).Milliseconds()))
-	for _, part := range produceParts(head, parcels) {
+	head := l.format(&request, serial)
+	for _, part := range produceParts(head[:len(head)-4], parcels) { // without the number of topics, none
 		if _, err := rw.Write(part); err != nil {
 			return nil, err
 		}
 	}
-	answer, err := readFrame(rw, protocol.Produce, serial)
-	if err != nil {
-		return nil, err
-	}
-	return &versioned{answer.(*frame), version}, nil
+	return readAnswer(rw, serial, request.ResponseKind())
+}
+
+// output is what kmsg would copy: the part of a request that has the batches.
+type output []byte
+
+func (o output) int32(v int32) output { return binary.BigEndian.AppendUint32(o, uint32(v)) }
+
+func (o output) text(v string) output {
+	return append(binary.BigEndian.AppendUint16(o, uint16(len(v))), v...)
 }
 
 // produceParts is the request, which begins with the head: small batches are copied, and large ones are parts of their
@@ -212,78 +222,55 @@ func produceParts(head output, parcels []*parcel) (parts [][]byte) {
 	if len(next) > 0 {
 		parts, size = append(parts, next), size+len(next)
 	}
-	output(parts[0]).finish(size - len(parts[0]))
+	binary.BigEndian.PutUint32(parts[0], uint32(size-4))
 	return parts
 }
 
-// versioned is an answer whose fields depend on the version.
-type versioned struct {
-	*frame
-	version int16
-}
-
-// readProduced reads the answer, of version 3 to 8. Each parcel gets its part.
-func readProduced(message *versioned, parcels []*parcel) {
+// readProduced gives each parcel its part of the answer.
+func readProduced(answer *kmsg.ProduceResponse, parcels []*parcel) {
 	for _, p := range parcels {
 		p.err = errElsewhere
 	}
-	in := &input{rest: message.body}
-	for range in.count(6) {
-		topic := in.text()
-		for range in.count(22) {
-			number, result, answer := in.produced(message.version)
+	for i := range answer.Topics {
+		for j := range answer.Topics[i].Partitions {
+			part := &answer.Topics[i].Partitions[j]
 			for _, p := range parcels {
-				if p.Topic == topic && p.Partition == number {
-					p.answered(result, answer)
+				if p.Topic == answer.Topics[i].Topic && p.Partition == part.Partition {
+					p.answered(part)
 				}
 			}
 		}
 	}
 	for _, p := range parcels {
-		if in.err != nil || errors.Is(p.err, errElsewhere) {
-			p.err = fmt.Errorf("%s: %w", p, cmp.Or(in.err, p.err))
+		if errors.Is(p.err, errElsewhere) {
+			p.err = fmt.Errorf("%s: %w", p, p.err)
 		}
 	}
 }
 
-// produced reads one partition's part of an answer.
-func (i *input) produced(version int16) (number int32, result ProduceResult, answer Error) {
-	number, answer.Code, result.BaseOffset = i.int32(), i.int16(), i.int64()
-	i.int64() // when the log took it
-	if version >= 5 {
-		i.int64() // start of the log
-	}
-	if version >= 8 {
-		answer.Records = i.records()
-		answer.Message = i.text()
-	}
-	return number, result, answer
-}
-
-func (p *parcel) answered(result ProduceResult, answer Error) {
-	p.result, p.err = result, nil
-	if answer.Code == 0 {
+func (p *parcel) answered(part *kmsg.ProduceResponseTopicPartition) {
+	p.result, p.err = ProduceResult{part.BaseOffset}, nil
+	if part.ErrorCode == 0 {
 		return
 	}
-	answer.Request, answer.Needs = p.String(), "WRITE on topic "+p.Topic
+	answer := &Error{Code: part.ErrorCode, Message: textOf(part.ErrorMessage), Request: p.String(), Needs: "WRITE on topic " + p.Topic}
 	if answer.Code == codeTransactionalIDDenied {
 		answer.Needs = writeOn(p.TransactionalID)
 	}
-	p.err = &answer
+	for _, refused := range part.ErrorRecords { // KIP-467
+		if answer.Records == nil {
+			answer.Records = map[int]string{}
+		}
+		answer.Records[int(refused.RelativeOffset)] = textOf(refused.ErrorMessage)
+	}
+	p.err = answer
 }
 
-// records are those of a refused batch that it was refused for (KIP-467).
-func (i *input) records() map[int]string {
-	n := i.count(6)
-	if n == 0 {
-		return nil
+func textOf(text *string) string {
+	if text == nil {
+		return ""
 	}
-	records := make(map[int]string, n)
-	for range n {
-		index := i.int32()
-		records[int(index)] = i.text()
-	}
-	return records
+	return *text
 }
 
 // cut begins anew wherever the next parcel does not fit to those before.

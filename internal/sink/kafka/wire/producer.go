@@ -3,15 +3,14 @@ package wire
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/addpartitionstotxn"
 	"github.com/segmentio/kafka-go/protocol/endtxn"
 	"github.com/segmentio/kafka-go/protocol/initproducerid"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Producer is the identity under which a broker counts sequences.
@@ -107,58 +106,26 @@ func (c *Cluster) EndTransaction(ctx context.Context, tx Tx, commit bool) error 
 	return err
 }
 
-// describeTransactions is a request that kafka-go does not have (KIP-664, Kafka 3.0).
-const describeTransactions protocol.ApiKey = 65
-
 // TransactionTimeout asks the coordinator which timeout came with the last InitProducer of the transactional id that
-// was answered with a producer. Brokers before 3.0 do not say: code 35.
-func (c *Cluster) TransactionTimeout(ctx context.Context, transactionalID string) (time.Duration, error) {
+// was answered with a producer (KIP-664). Brokers before 3.0 do not say: code 35.
+func (c *Cluster) TransactionTimeout(ctx context.Context, transactionalID string) (timeout time.Duration, err error) {
 	broker, err := c.coordinator(ctx, transactionalID)
 	if err != nil {
 		return 0, err
 	}
-	question := output(nil).int8(2).compact(transactionalID).int8(0) // one id, no tags
-	answer, err := c.send(ctx, &exchange{api: describeTransactions, broker: broker,
-		talk: func(rw io.ReadWriter, _ int16) (protocol.Message, error) {
-			return c.talkFlexible(rw, describeTransactions, 0, question)
-		}})
-	if err == nil {
-		message, _ := answer.(*frame)
-		return c.transactionTimeout(broker, transactionalID, message)
-	}
-	c.doubtCoordinator(transactionalID, err)
-	return 0, err
-}
-
-func (c *Cluster) transactionTimeout(broker int32, transactionalID string, message *frame) (time.Duration, error) {
-	what := "describe the transactions of " + transactionalID
-	if message.api != describeTransactions {
-		return 0, &Error{Code: codeUnsupportedVersion, Request: what, Message: "the broker does not know this request"}
-	}
-	throttle, timeout, code, err := readTransaction(message.body)
-	c.throttles.note(broker, throttle)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%s: %w", what, err)
-	case code != 0:
-		err := &Error{Code: code, Request: what, Needs: "DESCRIBE on transactional id " + transactionalID}
-		c.doubtCoordinator(transactionalID, err)
+	defer func() { c.doubtCoordinator(transactionalID, err) }()
+	question := kmsg.NewPtrDescribeTransactionsRequest()
+	question.TransactionalIDs = []string{transactionalID}
+	answer, err := askFlexible[*kmsg.DescribeTransactionsResponse](ctx, c.link, broker, question)
+	if err != nil {
 		return 0, err
 	}
-	return timeout, nil
-}
-
-// readTransaction reads an answer of DescribeTransactions, version 0, about one id.
-func readTransaction(body []byte) (throttle int32, timeout time.Duration, code int16, err error) {
-	in := &input{rest: body}
-	in.tags() // of the header
-	throttle = in.int32()
-	if n := in.compactCount(); n != 1 && in.err == nil {
-		return throttle, 0, 0, fmt.Errorf("the answer has %d transactional ids", n)
+	what, states := "describe the transactions of "+transactionalID, answer.TransactionStates
+	if len(states) != 1 {
+		return 0, fmt.Errorf("%s: the answer has %d transactional ids", what, len(states))
 	}
-	code = in.int16()
-	in.compact() // the id
-	in.compact() // its state
-	timeout = time.Duration(in.int32()) * time.Millisecond
-	return throttle, timeout, code, in.err
+	if code := states[0].ErrorCode; code != 0 {
+		return 0, &Error{Code: code, Request: what, Needs: "DESCRIBE on transactional id " + transactionalID}
+	}
+	return time.Duration(states[0].TimeoutMillis) * time.Millisecond, nil
 }

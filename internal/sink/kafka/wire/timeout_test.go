@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go/protocol"
-
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
@@ -39,14 +37,4 @@ func TestTransactionTimeoutIsThatOfTheLast(t *testing.T) {
 	if _, err := c.TransactionTimeout(t.Context(), "nobody has this"); Code(err) != 105 {
 		t.Errorf("of an id that nobody has: %v, want code 105", err)
 	}
-	if _, err := c.transactionTimeout(1, "id", &frame{api: protocol.ApiVersions}); Code(err) != codeUnsupportedVersion || Classify(err) != Fatal {
-		t.Errorf("of an old broker: %v, want code 35", err)
-	}
-}
-
-func FuzzReadTransaction(f *testing.F) {
-	f.Add([]byte{0, 0, 0, 0, 0, 2, 0, 0, 2, 'i', 6, 'E', 'm', 'p', 't', 'y', 0, 0, 4, 0})
-	f.Fuzz(func(_ *testing.T, body []byte) {
-		_, _, _, _ = readTransaction(body)
-	})
 }
