@@ -1,41 +1,42 @@
 package typed
 
 import (
-	"encoding/binary"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"time"
+
+	"github.com/twmb/avro"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // Decoder makes objects of Avro again, of one type, one after the other. It is for one goroutine.
 type Decoder struct {
-	restorer
-	t     *Type
-	proof scan.Proof // of the rest
-	inner scan.Proof // of the rest of an object within
-	in    []byte     // what is not read yet
+	t      *Type
+	schema *avro.Schema
+	broken error // why there is no schema
+	out    []byte
+	err    error // the first
 }
 
 // NewDecoder is for what an Encoder of the same type wrote.
-func NewDecoder(t *Type) *Decoder { return &Decoder{t: t} }
-
-var errShort = errors.New("it ends too early")
+func NewDecoder(t *Type) *Decoder {
+	schema, err := avro.Parse(string(t.Avro()))
+	return &Decoder{t: t, schema: schema, broken: err}
+}
 
 // Append appends the object that is in Avro, as JSON, to dst.
 func (d *Decoder) Append(dst, message []byte) ([]byte, error) {
-	d.in, d.out, d.err = message, dst, nil
-	defer d.proof.Forget()
-	defer func() { d.in, d.out = nil, nil }()
-	if left := d.left(&d.proof); d.err == nil {
-		d.record(d.t, left)
+	d.out, d.err = dst, d.broken
+	defer func() { d.out = nil }()
+	if d.err == nil {
+		d.read(message)
 	}
-	if d.err == nil && len(d.in) > 0 {
-		d.fail("%d bytes are left over", len(d.in))
-	}
-	if d.proof.Prove(d.out[min(len(dst), len(d.out)):], ""); d.err == nil && !d.proof.Whole() {
+	if d.err == nil && !json.Valid(d.out[len(dst):]) {
 		d.fail("it is no JSON")
 	}
 	if d.err != nil {
@@ -44,235 +45,156 @@ func (d *Decoder) Append(dst, message []byte) ([]byte, error) {
 	return d.out, nil
 }
 
-func (d *Decoder) short() { d.fail("%w", errShort) }
-
-// left reads the rest. It is nil where there is none.
-func (d *Decoder) left(proof *scan.Proof) *scan.Cursor {
-	if !d.branch() {
-		return nil
-	}
-	proof.Prove(d.bytes(), "")
-	if d.err == nil && !proof.Whole() {
-		d.fail("%s is no JSON", RestName)
-		return nil
-	}
-	c := proof.Cursor()
-	return &c
-}
-
-// whole reads an object that has a rest of its own.
-func (d *Decoder) whole(t *Type) {
-	defer d.inner.Forget()
-	if left := d.left(&d.inner); d.err == nil {
-		d.record(t, left)
-	}
-}
-
-// long reads a long of Avro.
-func (d *Decoder) long() int64 {
-	value, n := binary.Varint(d.in)
-	if n <= 0 {
-		d.short()
-		return 0
-	}
-	d.in = d.in[n:]
-	return value
-}
-
-// branch reads which of a union with null comes, and says whether it is the other one.
-func (d *Decoder) branch() bool {
-	n := d.long()
-	if n != 0 && n != 1 {
-		d.fail("a union has no branch %d", n)
-	}
-	return n == 1
-}
-
-// bytes reads a string of Avro.
-func (d *Decoder) bytes() []byte {
-	n := d.long()
-	if n < 0 || n > int64(len(d.in)) {
-		d.short()
-		return nil
-	}
-	text := d.in[:n]
-	d.in = d.in[n:]
-	return text
-}
-
-func (d *Decoder) take(n int) []byte {
-	if len(d.in) < n {
-		d.short()
-		return make([]byte, n)
-	}
-	taken := d.in[:n]
-	d.in = d.in[n:]
-	return taken
-}
-
-// value reads a value, of which something may be in the rest.
-func (d *Decoder) value(t *Type, left *scan.Cursor) {
-	if !t.holds() {
-		start := len(d.out)
-		d.scalar(t)
-		if left != nil {
-			d.out = append(d.out[:start], left.Skip()...)
-		}
-		return
-	}
-	if left != nil && left.Byte() != '{' {
-		d.fail("%s has no object where a part of one is", RestName)
-		return
-	}
+func (d *Decoder) read(message []byte) {
+	var value any
+	left, err := d.schema.Decode(message, &value)
 	switch {
-	case t.Rest:
-		d.whole(t)
-	case t.Kind == List:
-		d.list(t, left)
-	case t.Kind == Map:
-		d.mapped(t, left)
+	case err != nil:
+		d.err = err
+	case len(left) > 0:
+		d.fail("%d bytes are left over", len(left))
 	default:
-		d.record(t, left)
+		d.whole(d.t, value.(map[string]any))
 	}
-}
-
-func (d *Decoder) scalar(t *Type) {
-	switch t.Kind {
-	case Text:
-		d.out = append(d.out, d.bytes()...)
-	case Bool:
-		d.out = strconv.AppendBool(d.out, d.take(1)[0] != 0)
-	case Long:
-		d.out = strconv.AppendInt(d.out, d.long(), 10)
-	case Double:
-		d.out = appendDouble(d.out, math.Float64frombits(binary.LittleEndian.Uint64(d.take(8))))
-	case Time:
-		d.out = append(appendTime(append(d.out, '"'), d.long(), t.Digits), '"')
-	default:
-		text := d.bytes()
-		if t.Kind == IntOrString && isInteger(text) {
-			d.out = append(d.out, text...)
-			return
-		}
-		d.out = appendString(d.out, text)
-	}
-}
-
-// list reads a list, whose elements may have something in the rest by their indices.
-func (d *Decoder) list(t *Type, left *scan.Cursor) {
-	parts := d.members(left)
-	d.out = append(d.out, '[')
-	for i := range d.items() {
-		if i > 0 {
-			d.out = append(d.out, ',')
-		}
-		part := parts.take(strconv.Itoa(i))
-		d.element(t, part)
-	}
-	d.out = append(d.out, ']')
-	if parts.left() > 0 {
-		d.fail("%s has elements that are not in their list", RestName)
-	}
-}
-
-func (d *Decoder) element(t *Type, left *scan.Cursor) {
-	if t.Nullable && !d.branch() {
-		d.out = append(d.out, "null"...)
-		return
-	}
-	d.value(t.Elem, left)
-}
-
-// items yields the items of a list or of a map, which come in blocks.
-func (d *Decoder) items() func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		at := 0
-		for n := d.block(); n > 0; n = d.block() {
-			for ; n > 0 && d.err == nil; n-- {
-				if !yield(at) {
-					return
-				}
-				at++
-			}
-		}
-	}
-}
-
-// block reads how many items come next. Each takes a byte at least. After an error there are none.
-func (d *Decoder) block() int64 {
-	if d.err != nil {
-		return 0
-	}
-	n := d.long()
-	if n < 0 { // and its size in bytes
-		n = -n
-		d.long()
-	}
-	if n < 0 || n > int64(len(d.in)) {
-		d.short()
-		return 0
-	}
-	return n
-}
-
-// mapped reads a map, whose entries may be in the rest.
-func (d *Decoder) mapped(t *Type, left *scan.Cursor) {
-	parts := d.members(left)
-	d.out = append(d.out, '{')
-	start := len(d.out)
-	for range d.items() {
-		key := d.bytes()
-		d.comma(start)
-		d.out = append(appendString(d.out, key), ':')
-		d.element(t, parts.take(string(key)))
-	}
-	d.others(parts, start)
-	d.out = append(d.out, '}')
-}
-
-// record reads a record, of which fields and parts of fields may be in the rest.
-func (d *Decoder) record(t *Type, left *scan.Cursor) {
-	parts := d.members(left)
-	d.out = append(d.out, '{')
-	start := len(d.out)
-	for i := range t.Fields {
-		if d.err != nil {
-			return
-		}
-		if f := &t.Fields[i]; d.branch() {
-			d.comma(start)
-			d.out = append(append(d.out, f.key...), ':')
-			d.value(f.Type, parts.take(f.JSON))
-		}
-	}
-	d.others(parts, start)
-	d.out = append(d.out, '}')
-}
-
-// restorer puts an object together again, of its columns and of its rest.
-type restorer struct {
-	out []byte
-	err error // the first
 }
 
 // fail keeps the first error.
-func (d *restorer) fail(format string, values ...any) {
+func (d *Decoder) fail(format string, values ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf(format, values...)
 	}
 }
 
-func (d *restorer) comma(start int) {
+// whole puts an object together that has a rest of its own.
+func (d *Decoder) whole(t *Type, columns map[string]any) {
+	var left *scan.Cursor
+	if text, has := columns[RestName].(string); has {
+		var proof scan.Proof
+		if proof.Prove([]byte(text), ""); !proof.Whole() {
+			d.fail("%s is no JSON", RestName)
+			return
+		}
+		c := proof.Cursor()
+		left = &c
+	}
+	d.record(t, columns, left)
+}
+
+// value puts a value together, of which something may be in the rest.
+func (d *Decoder) value(t *Type, value any, left *scan.Cursor) {
+	switch {
+	case !t.holds() && left != nil:
+		d.out = append(d.out, left.Skip()...)
+	case !t.holds():
+		d.scalar(t, value)
+	case t.Rest:
+		d.whole(t, value.(map[string]any))
+	case t.Kind == List:
+		d.list(t, value.([]any), left)
+	case t.Kind == Map:
+		d.mapped(t, value.(map[string]any), left)
+	default:
+		d.record(t, value.(map[string]any), left)
+	}
+}
+
+func (d *Decoder) scalar(t *Type, value any) {
+	switch v := value.(type) {
+	case bool:
+		d.out = strconv.AppendBool(d.out, v)
+	case int64:
+		d.out = strconv.AppendInt(d.out, v, 10)
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			d.fail("%v is no number of JSON", v)
+		}
+		d.out = appendDouble(d.out, v)
+	case time.Time:
+		d.out = append(appendTime(append(d.out, '"'), v.UnixMicro(), t.Digits), '"')
+	case string:
+		if t.Kind == Text || t.Kind == IntOrString && isInteger([]byte(v)) {
+			d.out = append(d.out, v...)
+		} else {
+			d.out = appendString(d.out, []byte(v))
+		}
+	}
+}
+
+// list puts a list together, whose elements may have something in the rest by their indices.
+func (d *Decoder) list(t *Type, values []any, left *scan.Cursor) {
+	parts := d.members(left)
+	d.out = append(d.out, '[')
+	for i, value := range values {
+		if i > 0 {
+			d.out = append(d.out, ',')
+		}
+		d.element(t, value, parts.take(strconv.Itoa(i)))
+	}
+	d.out = append(d.out, ']')
+	if len(parts.named) > 0 {
+		d.fail("%s has elements that are not in their list", RestName)
+	}
+}
+
+func (d *Decoder) element(t *Type, value any, left *scan.Cursor) {
+	if value == nil {
+		d.out = append(d.out, "null"...)
+		return
+	}
+	d.value(t.Elem, value, left)
+}
+
+// mapped puts a map together, whose entries may be in the rest.
+func (d *Decoder) mapped(t *Type, entries map[string]any, left *scan.Cursor) {
+	parts, start := d.begin(left)
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		d.key(start, appendString(nil, []byte(key)))
+		d.element(t, entries[key], parts.take(key))
+	}
+	d.end(parts, start)
+}
+
+// record puts a record together, of which fields and parts of fields may be in the rest.
+func (d *Decoder) record(t *Type, columns map[string]any, left *scan.Cursor) {
+	parts, start := d.begin(left)
+	for i := range t.Fields {
+		if f := &t.Fields[i]; columns[f.Name] != nil {
+			d.key(start, f.key)
+			d.value(f.Type, columns[f.Name], parts.take(f.JSON))
+		}
+	}
+	d.end(parts, start)
+}
+
+// begin begins an object.
+func (d *Decoder) begin(left *scan.Cursor) (of parts, start int) {
+	d.out = append(d.out, '{')
+	return d.members(left), len(d.out)
+}
+
+// end writes what was not taken, as it is.
+func (d *Decoder) end(of parts, start int) {
+	for _, one := range of.all {
+		if one.key != nil {
+			d.key(start, one.key)
+			d.out = append(d.out, one.value.Skip()...)
+		}
+	}
+	d.out = append(d.out, '}')
+}
+
+// key begins a member of the object that starts there.
+func (d *Decoder) key(start int, key []byte) {
 	if len(d.out) > start {
 		d.out = append(d.out, ',')
 	}
+	d.out = append(append(d.out, key...), ':')
 }
 
 // parts are what the rest has of one value: members in their order, of which some are taken.
 type parts struct {
-	all   []part
-	named map[string]int // where the last of a name is
-	taken int
+	all   []*part
+	named map[string]*part // the last of each name
 }
 
 type part struct {
@@ -281,54 +203,31 @@ type part struct {
 }
 
 // members are none where there is no rest.
-func (d *restorer) members(left *scan.Cursor) *parts {
+func (d *Decoder) members(left *scan.Cursor) (of parts) {
 	if left == nil {
-		return nil
+		return of
 	}
-	p := &parts{named: map[string]int{}}
 	if left.Byte() != '{' {
-		d.fail("%s is no object", RestName)
-		return nil
+		d.fail("%s has no object where a part of one is", RestName)
+		return of
 	}
+	of.named = map[string]*part{}
 	for c := inside(*left); c.Next('}'); c.Skip() {
-		key := c.Key()
-		p.named[string(scan.Text(key))] = len(p.all)
-		p.all = append(p.all, part{key, c})
+		one := &part{key: c.Key()}
+		one.value = c
+		of.all = append(of.all, one)
+		of.named[string(scan.Text(one.key))] = one
 	}
-	return p
+	return of
 }
 
 // take is what there is of a name, once.
 func (p *parts) take(name string) *scan.Cursor {
-	if p == nil {
+	one := p.named[name]
+	if one == nil {
 		return nil
 	}
-	i, found := p.named[name]
-	if !found || p.all[i].key == nil {
-		return nil
-	}
-	p.all[i].key = nil
-	p.taken++
-	return &p.all[i].value
-}
-
-func (p *parts) left() int {
-	if p == nil {
-		return 0
-	}
-	return len(p.all) - p.taken
-}
-
-// others writes what was not taken, as it is.
-func (d *restorer) others(p *parts, start int) {
-	if p.left() == 0 || d.err != nil {
-		return
-	}
-	for i := range p.all {
-		if one := &p.all[i]; one.key != nil {
-			d.comma(start)
-			d.out = append(append(d.out, one.key...), ':')
-			d.out = append(d.out, one.value.Skip()...)
-		}
-	}
+	delete(p.named, name)
+	one.key = nil
+	return &one.value
 }

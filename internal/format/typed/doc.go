@@ -13,9 +13,9 @@
 //     indices. A field that is null in its column is whole in the rest, one that is not has a part there.
 //   - A value that a column can have nearly is in both, and the rest is what counts: 1.50, a time with an offset, a
 //     string with half a surrogate pair.
-//   - An object restored has its members in the order of the schema, and strings in the spelling of encoding/json.
-//     Keys, numbers as they are spelled, duplicates of a key in their order, and null are those of the object. Bytes
-//     that are no UTF-8 become U+FFFD, as readers of JSON make of them.
+//   - An object restored has its members in the order of the schema, those of a map by their names, and strings in the
+//     spelling of encoding/json. Keys, numbers as they are spelled, duplicates of a key in their order, and null are
+//     those of the object. Bytes that are no UTF-8 become U+FFFD, as readers of JSON make of them.
 //   - int-or-string is a string: few readers of Avro know a union of two types. A text of digits is the number, and a
 //     string of digits is in the rest.
 //   - All integers are long. A CRD that says int32 today says nothing tomorrow, and only one way is compatible.
@@ -24,6 +24,6 @@
 //   - Bounded, whatever a CRD says: fields by number, by the length of their names, and in depth. What is left out is
 //     in the rest. An object that would grow beyond a multiple of its JSON, as empty elements of wide records do, is
 //     all in the rest.
-//   - The encoder steps over the object's bytes (package scan) and makes no values of them. The library for Avro is the
-//     oracle of the tests.
+//   - The encoder steps over the object's bytes (package scan) and makes no values of them. The library for Avro reads
+//     what it wrote, for people who look at a log: nothing there depends on the speed.
 package typed
