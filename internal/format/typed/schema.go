@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/twmb/avro"
 )
 
 // ErrOther is what ParseAvro says of schemas that Avro has not written.
@@ -14,8 +16,12 @@ var ErrOther = errors.New("it is no schema of kubecdc")
 // ParseAvro is the type whose schema the text is, as Avro writes it or a registry spells it again: with namespaces
 // apart from names, and other blanks. It returns ErrOther for any other schema.
 func ParseAvro(text []byte) (*Type, error) {
+	schema, err := avro.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOther, err)
+	}
 	p := parser{records: map[string]*Type{}}
-	t := p.value(text, "", 0)
+	t := p.value(schema.Root(), "", 0)
 	if p.err == nil && (t.Kind != Record || !t.Rest) {
 		p.refuse("it is not a record with %s as its first field", RestName)
 	}
@@ -24,20 +30,6 @@ func ParseAvro(text []byte) (*Type, error) {
 	}
 	t.Rest = false // the outermost has one in any case
 	return t, nil
-}
-
-// avroType is any schema but a name and a union.
-type avroType struct {
-	Type      json.RawMessage   `json:"type"`
-	Name      string            `json:"name"`
-	Namespace *string           `json:"namespace"`
-	Fields    []json.RawMessage `json:"fields"`
-	Items     json.RawMessage   `json:"items"`
-	Values    json.RawMessage   `json:"values"`
-	Logical   string            `json:"logicalType"`
-	Is        string            `json:"kubecdc.type"`
-	Digits    int               `json:"kubecdc.digits"`
-	JSON      *string           `json:"kubecdc.name"`
 }
 
 type parser struct {
@@ -54,54 +46,32 @@ func (p *parser) refuse(format string, values ...any) *Type {
 }
 
 // value reads the schema of a value that is not null, within a namespace.
-func (p *parser) value(text []byte, namespace string, depth int) *Type {
-	var name string
-	if json.Unmarshal(text, &name) == nil {
-		return p.named(name, namespace)
-	}
-	var s avroType
-	if depth > 3*MaxDepth || json.Unmarshal(text, &s) != nil || json.Unmarshal(s.Type, &name) != nil {
-		return p.refuse("it has a type such as %.40s", text)
-	}
+func (p *parser) value(s *avro.SchemaNode, namespace string, depth int) *Type {
+	is, _ := s.Props[attributeType].(string)
+	named := p.records[fullName(s.Type, namespace)]
 	switch {
-	case name == "record":
-		return p.record(&s, namespace, depth)
-	case name == "array":
+	case depth > 3*MaxDepth:
+		return p.refuse("it is too deep")
+	case s.Type == "record":
+		return p.record(s, depth)
+	case s.Type == "array":
 		return p.elements(List, s.Items, namespace, depth)
-	case name == "map":
+	case s.Type == "map":
 		return p.elements(Map, s.Values, namespace, depth)
-	case name == "long" && s.Logical == "timestamp-micros":
-		return &Type{Kind: Time, Digits: s.Digits}
-	case name == "string" && s.Is == "rest":
+	case s.Type == "long" && s.LogicalType == "timestamp-micros":
+		digits, _ := s.Props[attributeDigits].(int64)
+		return &Type{Kind: Time, Digits: int(digits)}
+	case s.LogicalType == "" && is == "rest":
 		return Of(String)
-	case name == "string" && s.Is != "":
-		for kind, is := range textKinds() {
-			if is == s.Is {
-				return Of(kind)
-			}
+	case named != nil:
+		return named
+	}
+	for kind, as := range scalarKinds() {
+		if as == (scalarKind{s.Type, is}) && s.LogicalType == "" {
+			return Of(kind)
 		}
-	case s.Logical == "":
-		return p.named(name, namespace)
 	}
-	return p.refuse("it has a type such as %.40s", text)
-}
-
-// named is a type by its name.
-func (p *parser) named(name, namespace string) *Type {
-	switch name {
-	case "boolean":
-		return Of(Bool)
-	case "long":
-		return Of(Long)
-	case "double":
-		return Of(Double)
-	case "string":
-		return Of(String)
-	}
-	if t := p.records[fullName(name, namespace)]; t != nil {
-		return t
-	}
-	return p.refuse("it has a type %.40q", name)
+	return p.refuse("it has a type %.40q", s.Type)
 }
 
 func fullName(name, namespace string) string {
@@ -111,38 +81,28 @@ func fullName(name, namespace string) string {
 	return namespace + "." + name
 }
 
-func (p *parser) elements(kind Kind, text []byte, namespace string, depth int) *Type {
+func (p *parser) elements(kind Kind, of *avro.SchemaNode, namespace string, depth int) *Type {
 	t := &Type{Kind: kind}
-	text, t.Nullable = branchOf(text)
-	t.Elem = p.value(text, namespace, depth+1)
+	of, t.Nullable = branchOf(of)
+	t.Elem = p.value(of, namespace, depth+1)
 	return t
 }
 
-// branchOf is the other branch of a union with null, or the text itself where it is none.
-func branchOf(text []byte) (branch []byte, nullable bool) {
-	var union []json.RawMessage
-	if json.Unmarshal(text, &union) == nil && len(union) == 2 && string(union[0]) == `"null"` {
-		return union[1], true
+// branchOf is the other branch of a union with null, or the schema itself where it is none.
+func branchOf(s *avro.SchemaNode) (branch *avro.SchemaNode, nullable bool) {
+	if s.Type == "union" && len(s.Branches) == 2 && s.Branches[0].Type == "null" {
+		return &s.Branches[1], true
 	}
-	return text, false
+	return s, false
 }
 
-func (p *parser) record(s *avroType, namespace string, depth int) *Type {
-	if s.Namespace != nil {
-		namespace = *s.Namespace
-	}
-	name := fullName(s.Name, namespace)
-	if at := strings.LastIndexByte(name, '.'); at >= 0 {
-		namespace = name[:at]
-	}
-	if _, known := p.records[name]; known {
-		return p.refuse("it has two types %.40q", name)
-	}
+func (p *parser) record(s *avro.SchemaNode, depth int) *Type {
+	name := fullName(s.Name, s.Namespace)
 	p.records[name] = nil
 	var fields []Field
 	rest := false
-	for i, text := range s.Fields {
-		f, ok := p.field(text, namespace, depth)
+	for i := range s.Fields {
+		f, ok := p.field(&s.Fields[i], name[:max(strings.LastIndexByte(name, '.'), 0)], depth)
 		switch {
 		case !ok:
 			return Of(Text)
@@ -158,20 +118,19 @@ func (p *parser) record(s *avroType, namespace string, depth int) *Type {
 	return t
 }
 
-func (p *parser) field(text []byte, namespace string, depth int) (f Field, ok bool) {
-	var s avroType
-	if p.fields++; p.fields > 2*MaxFields || json.Unmarshal(text, &s) != nil {
+func (p *parser) field(s *avro.SchemaField, namespace string, depth int) (f Field, ok bool) {
+	if p.fields++; p.fields > 2*MaxFields {
 		p.refuse("it has too many fields")
 		return f, false
 	}
-	branch, nullable := branchOf(s.Type)
+	branch, nullable := branchOf(&s.Type)
 	if !nullable {
 		p.refuse("field %.40q cannot be null", s.Name)
 		return f, false
 	}
 	f = Field{JSON: s.Name, Name: s.Name, Type: p.value(branch, namespace, depth+1)}
-	if s.JSON != nil {
-		f.JSON = *s.JSON
+	if original, told := s.Props[attributeName].(string); told {
+		f.JSON = original
 	}
 	return f, p.err == nil
 }
@@ -229,14 +188,6 @@ func (w *avroWriter) field(f *Field) {
 
 func (w *avroWriter) value(t *Type) {
 	switch t.Kind {
-	case Bool:
-		w.b.WriteString(`"boolean"`)
-	case Long:
-		w.b.WriteString(`"long"`)
-	case Double:
-		w.b.WriteString(`"double"`)
-	case String:
-		w.b.WriteString(`"string"`)
 	case Time:
 		w.printf(`{"type":"long","logicalType":"timestamp-micros",%q:%d}`, attributeDigits, t.Digits)
 	case Record:
@@ -246,7 +197,11 @@ func (w *avroWriter) value(t *Type) {
 	case Map:
 		w.elements(`{"type":"map","values":`, t)
 	default:
-		w.printf(`{"type":"string",%q:%q}`, attributeType, textKinds()[t.Kind])
+		if as := scalarKinds()[t.Kind]; as.is == "" {
+			w.printf("%q", as.avro)
+		} else {
+			w.printf(`{"type":%q,%q:%q}`, as.avro, attributeType, as.is)
+		}
 	}
 }
 
@@ -262,9 +217,14 @@ func (w *avroWriter) elements(begin string, t *Type) {
 	w.b.WriteByte('}')
 }
 
-// textKinds are the kinds that are strings in Avro, and what the attribute says of them.
-func textKinds() map[Kind]string {
-	return map[Kind]string{Text: "json", Quantity: "quantity", IntOrString: "int-or-string"}
+// scalarKind is how a kind is in Avro: its type, and what the attribute says of it.
+type scalarKind struct{ avro, is string }
+
+func scalarKinds() map[Kind]scalarKind {
+	return map[Kind]scalarKind{
+		Bool: {"boolean", ""}, Long: {"long", ""}, Double: {"double", ""}, String: {"string", ""},
+		Text: {"string", "json"}, Quantity: {"string", "quantity"}, IntOrString: {"string", "int-or-string"},
+	}
 }
 
 // quoted is a text as JSON.
