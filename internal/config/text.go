@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/hbollon/go-edlib"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -57,29 +58,7 @@ func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))
 	}
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		for j := range rows[i] {
-			rows[i][j] = step(rows, a[:i], b[:j])
-		}
-	}
-	return rows[len(a)][len(b)]
-}
-
-func step(rows [][]int, a, b string) int {
-	i, j := len(a), len(b)
-	if i == 0 || j == 0 {
-		return i + j
-	}
-	if a[i-1] == b[j-1] {
-		return rows[i-1][j-1]
-	}
-	least := min(rows[i-1][j-1], rows[i-1][j], rows[i][j-1])
-	if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-		least = min(least, rows[i-2][j-2])
-	}
-	return least + 1
+	return edlib.OSADamerauLevenshteinDistance(a, b)
 }
 
 // join is the names as a sentence has them, in alphabetical order.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/kubecdc/kubecdc/internal/audit"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/scan"
@@ -49,13 +51,14 @@ type Observer struct {
 type intake struct {
 	Config
 	line  Line
-	turn  chan struct{} // holds one token while somebody pushes: a stream is pushed by one at a time (I3)
-	told  recent        // guarded by the turn
+	turn  chan struct{}                    // holds one token while somebody pushes: a stream is pushed by one at a time (I3)
+	told  *simplelru.LRU[digest, struct{}] // the newest; guarded by the turn
 	begun *unfinished
 }
 
 func newIntake(config Config, line Line) *intake {
-	return &intake{Config: config, line: line, turn: make(chan struct{}, 1), told: newRecent(remembered), begun: newUnfinished(remembered)}
+	told, _ := simplelru.NewLRU[digest, struct{}](remembered, nil) // of a size above 0 it cannot fail
+	return &intake{Config: config, line: line, turn: make(chan struct{}, 1), told: told, begun: newUnfinished(remembered)}
 }
 
 const (
@@ -175,13 +178,13 @@ func (i *intake) push(ctx context.Context, records []*change.Record) error {
 	defer func() { <-i.turn }()
 	for _, rec := range records {
 		id := idOf(rec)
-		if i.told.has(id) {
+		if i.told.Contains(id) {
 			continue
 		}
 		if err := i.line.Push(ctx, rec); err != nil {
 			return err
 		}
-		i.told.add(id)
+		i.told.Add(id, struct{}{})
 	}
 	return nil
 }
@@ -192,32 +195,6 @@ type digest [16]byte
 func idOf(rec *change.Record) digest {
 	sum := sha256.Sum256(append(append(rec.AppendID(nil, ""), 0), rec.Sink...))
 	return digest(sum[:len(digest{})])
-}
-
-// recent are the newest digests.
-type recent struct {
-	known map[digest]struct{}
-	ring  []digest
-	next  int
-	most  int
-}
-
-func newRecent(most int) recent { return recent{known: map[digest]struct{}{}, most: most} }
-
-func (r *recent) has(d digest) bool {
-	_, has := r.known[d]
-	return has
-}
-
-func (r *recent) add(d digest) {
-	r.known[d] = struct{}{}
-	if len(r.ring) < r.most {
-		r.ring = append(r.ring, d)
-		return
-	}
-	delete(r.known, r.ring[r.next])
-	r.ring[r.next] = d
-	r.next = (r.next + 1) % r.most
 }
 
 // The bounds of what is read, in bytes.
@@ -368,16 +345,14 @@ func cut(err error) error {
 // unfinished are writes that an event has told of, and whether another one has told their end. Batches come in any
 // order, so an end may be told first. It knows only what a policy tells of that has the stage RequestReceived.
 type unfinished struct {
-	mu    sync.Mutex // guards the following
-	known map[string]bool
-	queue []seen // the oldest first
-	most  int
+	mu    sync.Mutex                     // guards the following
+	known *simplelru.LRU[string, *write] // by the audit id; that which was told of first is the oldest
 }
 
-// seen is when a write was told of first.
-type seen struct {
-	id string
-	at time.Time
+// write is when it was told of first, and whether its end was told.
+type write struct {
+	at   time.Time
+	over bool
 }
 
 const (
@@ -386,7 +361,10 @@ const (
 	longest  = 64 // bytes of an audit id, which clients may choose
 )
 
-func newUnfinished(most int) *unfinished { return &unfinished{known: map[string]bool{}, most: most} }
+func newUnfinished(most int) *unfinished {
+	known, _ := simplelru.NewLRU[string, *write](most, nil) // of a size above 0 it cannot fail
+	return &unfinished{known: known}
+}
 
 // take notes the event, and gives the ids of the writes whose end does not come any more.
 func (u *unfinished) take(e *audit.Event) (missing []string) {
@@ -401,25 +379,18 @@ func (u *unfinished) take(e *audit.Event) (missing []string) {
 
 func (u *unfinished) see(id string, over bool, now time.Time) {
 	id = strings.Clone(id[:min(len(id), longest)])
-	was, known := u.known[id]
-	u.known[id] = was || over
-	if known {
-		return
-	}
-	u.queue = append(u.queue, seen{id, now})
-	if len(u.queue) > u.most {
-		delete(u.known, u.queue[0].id)
-		u.queue = u.queue[1:]
+	if w, known := u.known.Peek(id); known {
+		w.over = w.over || over
+	} else {
+		u.known.Add(id, &write{now, over})
 	}
 }
 
 func (u *unfinished) overdue(now time.Time) (missing []string) {
-	for len(u.queue) > 0 && now.Sub(u.queue[0].at) > patience {
-		id := u.queue[0].id
-		if u.queue = u.queue[1:]; !u.known[id] {
+	for id, w, some := u.known.GetOldest(); some && now.Sub(w.at) > patience; id, w, some = u.known.GetOldest() {
+		if u.known.Remove(id); !w.over {
 			missing = append(missing, id)
 		}
-		delete(u.known, id)
 	}
 	return missing
 }

@@ -35,11 +35,12 @@ func TestABatchThatComesAgainIsPutInLineOnce(t *testing.T) {
 }
 
 func TestI6WhatIsRememberedIsBounded(t *testing.T) {
-	r := newRecent(2)
-	for i := range byte(5) {
-		r.add(digest{i})
+	in := newIntake(Config{}, nil)
+	for i := range remembered + 2 {
+		in.told.Add(digest{byte(i), byte(i >> 8), byte(i >> 16)}, struct{}{})
 	}
-	if len(r.known) != 2 || !r.has(digest{4}) || !r.has(digest{3}) || r.has(digest{2}) {
-		t.Errorf("knows %v", r.known)
+	newest := digest{1, 0, 1} // behind 1<<16 others
+	if in.told.Len() != remembered || !in.told.Contains(newest) || in.told.Contains(digest{1}) || !in.told.Contains(digest{2}) {
+		t.Errorf("knows %d", in.told.Len())
 	}
 }

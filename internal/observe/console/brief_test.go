@@ -166,18 +166,18 @@ func TestWhatIsAsDeepAsTheAPIServerTakesIsShown(t *testing.T) {
 func TestI6DeletedObjectsAreForgotten(t *testing.T) {
 	log, _ := shown(t, Style{Brief: true}, stored(t, encode.Options{},
 		deployment(change.Added, "1", `{"a":1}`), deployment(change.Deleted, "2", `{"a":1}`), node(change.Deleted, `null`))...)
-	if len(log.versions.last) != 0 {
-		t.Errorf("remembers %v", log.versions.last)
+	if log.versions.Len() != 0 {
+		t.Errorf("remembers %v", log.versions.Keys())
 	}
 }
 
 func TestI6SoManyObjectsAreRemembered(t *testing.T) {
-	v := versions{last: map[string]told{}}
+	v := newVersions()
 	for i := range mostRemembered + 10 {
 		v.compare(&decode.Change{ID: change.ID{UID: fmt.Sprint(i), Op: change.Added}, Object: []byte(`{}`)})
 	}
-	if len(v.last) != mostRemembered {
-		t.Errorf("remembers %d objects, want %d", len(v.last), mostRemembered)
+	if v.Len() != mostRemembered {
+		t.Errorf("remembers %d objects, want %d", v.Len(), mostRemembered)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -29,13 +30,15 @@ type difference struct {
 	New  json.RawMessage `json:"new,omitempty"`
 }
 
-// mostRemembered is how many objects are remembered. The one that was remembered first is forgotten then (I6).
+// mostRemembered is how many objects are remembered. The one that changed longest ago is forgotten then (I6).
 const mostRemembered = 20_000
 
-// versions are the last version of each object.
-type versions struct {
-	last  map[string]told // by uid
-	order []string        // of the uids
+// versions are the last version of each object, by its uid.
+type versions struct{ *simplelru.LRU[string, told] }
+
+func newVersions() versions {
+	last, _ := simplelru.NewLRU[string, told](mostRemembered, nil) // of a size above 0 it cannot fail
+	return versions{last}
 }
 
 // told is a version of an object, decoded.
@@ -65,25 +68,18 @@ func (t told) of(c *decode.Change) any {
 }
 
 // compare remembers the object, and says what changed since the version before, nil where none is known.
-func (v *versions) compare(c *decode.Change) []difference {
+func (v versions) compare(c *decode.Change) []difference {
 	uid := c.ID.UID
 	if uid == "" {
 		return nil
 	}
-	before, known := v.last[uid]
+	before, _ := v.Peek(uid)
 	if c.ID.Op == change.Deleted {
-		delete(v.last, uid)
+		v.Remove(uid)
 		return nil
 	}
 	after := before.of(c)
-	if !known {
-		v.order = append(v.order, uid)
-	}
-	v.last[uid] = told{c.ID.ResourceVersion, after}
-	for len(v.order) > mostRemembered {
-		delete(v.last, v.order[0])
-		v.order = v.order[1:]
-	}
+	v.Add(uid, told{c.ID.ResourceVersion, after})
 	if before.object == nil || after == nil {
 		return nil
 	}

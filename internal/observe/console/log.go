@@ -37,7 +37,7 @@ type Log struct {
 
 // Follow shows what the reader has, until ctx ends.
 func (l *Log) Follow(ctx context.Context, reader sink.Reader) error {
-	l.versions.last, l.has = map[string]told{}, map[string]bool{}
+	l.versions, l.has = newVersions(), map[string]bool{}
 	for {
 		err := reader.Read(ctx, l.take)
 		l.noteResources()

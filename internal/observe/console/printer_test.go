@@ -25,7 +25,7 @@ func printed(t *testing.T, asJSON, colour bool, changes ...*decode.Change) strin
 	t.Helper()
 	var out bytes.Buffer
 	p := NewPrinter(On(&out), Style{JSON: asJSON, Colour: colour})
-	v := versions{last: map[string]told{}}
+	v := newVersions()
 	for _, c := range changes {
 		line := lineOf(c)
 		line.Diff = v.compare(c)
