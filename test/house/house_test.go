@@ -161,7 +161,7 @@ func brands() map[string][]string {
 		"github.com/prometheus/":                {"internal/observe/telemetry", "test/", "bench"},
 		"github.com/segmentio/kafka-go":         {"internal/sink/kafka", "test/", "bench"},
 		"github.com/nats-io/":                   {"internal/sink/nats", "test/", "bench"},
-		"github.com/twmb/":                      {"internal/format/registry", "internal/format/typed", "internal/sink/kafka/wire", "test/", "bench"},
+		"github.com/twmb/":                      {"internal/format/registry", "internal/format/typed", "internal/sink/kafka", "test/", "bench"},
 		"github.com/cockroachdb/pebble/":        {"internal/checkpoint"},
 		"github.com/evanphx/":                   {"internal/observe/console"},
 		"github.com/spf13/cobra":                {"cmd/"},

@@ -5,12 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+	"github.com/twmb/franz-go/pkg/kbin"
 )
 
 var errTrailing = errors.New("there is more after its records")
@@ -85,7 +87,7 @@ type Entry struct {
 	Timestamp  int64
 	Key, Value []byte // nil is null
 	headers    []byte
-	count      int64
+	count      int32
 }
 
 // Header is the value of the last header with the name.
@@ -101,9 +103,9 @@ func (e *Entry) Header(name string) (value []byte, found bool) {
 // Headers are the names and values, in their order. They were checked when the entry was read.
 func (e *Entry) Headers() iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
-		f := fields{b: e.headers}
+		f := kbin.Reader{Src: e.headers}
 		for range e.count {
-			if name, value := f.bytes(), f.bytes(); f.err != nil || !yield(name, value) {
+			if name, value := f.VarintBytes(), f.VarintBytes(); !f.Ok() || !yield(name, value) {
 				return
 			}
 		}
@@ -128,44 +130,43 @@ func (d *Decoder) Each(b *Batch, f func(*Entry) error) error {
 	if err != nil {
 		return fmt.Errorf("read batch at offset %d: %w", b.BaseOffset, err)
 	}
-	rest := fields{b: records}
+	rest := kbin.Reader{Src: records}
 	for i := range b.Count {
-		record := fields{b: rest.bytes(), err: rest.err}
-		d.read(&record, b)
-		if record.err != nil {
-			return fmt.Errorf("read batch at offset %d: record %d of %d: %w", b.BaseOffset, i, b.Count, record.err)
+		if err := d.read(rest.VarintBytes(), b); err != nil {
+			return fmt.Errorf("read batch at offset %d: record %d of %d: %w", b.BaseOffset, i, b.Count, err)
 		}
 		if err := f(&d.entry); err != nil {
 			return err
 		}
 	}
-	if len(rest.b) > 0 {
+	if len(rest.Src) > 0 {
 		return fmt.Errorf("read batch at offset %d: %w", b.BaseOffset, errTrailing)
 	}
 	return nil
 }
 
-func (d *Decoder) read(record *fields, b *Batch) {
-	record.byte() // attributes
-	d.entry.Timestamp = b.BaseTime + record.varint()
-	d.entry.Offset = b.BaseOffset + record.varint()
-	d.entry.Key = record.bytes()
-	d.entry.Value = record.bytes()
-	d.entry.count = record.varint()
-	d.entry.headers = record.b
-	if d.entry.count < 0 || d.entry.count > int64(len(record.b)) {
-		record.fail(errShort)
-		return
-	}
+func (d *Decoder) read(record []byte, b *Batch) error {
+	f := kbin.Reader{Src: record}
+	f.Int8() // attributes
+	d.entry.Timestamp = b.BaseTime + f.Varlong()
+	d.entry.Offset = b.BaseOffset + int64(f.Varint())
+	d.entry.Key = f.VarintBytes()
+	d.entry.Value = f.VarintBytes()
+	d.entry.count = f.VarintArrayLen()
+	d.entry.headers = f.Src
 	for range d.entry.count {
-		if name := record.bytes(); name == nil {
-			record.fail(errShort)
+		if name := f.VarintBytes(); name == nil {
+			return errShort
 		}
-		record.bytes()
+		f.VarintBytes()
 	}
-	if len(record.b) > 0 {
-		record.fail(errTrailing)
+	switch {
+	case !f.Ok() || d.entry.count < 0:
+		return errShort
+	case len(f.Src) > 0:
+		return errTrailing
 	}
+	return nil
 }
 
 // Committed tells what the marker in a control batch says of its producer's transaction. known is false for a control
@@ -181,53 +182,6 @@ func (d *Decoder) Committed(b *Batch) (committed, known bool, err error) {
 		return nil
 	})
 	return committed, known, err
-}
-
-// fields takes one field after the other off some bytes. After an error all further fields are empty.
-type fields struct {
-	b   []byte
-	err error
-}
-
-func (f *fields) fail(err error) {
-	if f.err == nil {
-		f.b, f.err = nil, err
-	}
-}
-
-func (f *fields) byte() byte {
-	if len(f.b) == 0 {
-		f.fail(errShort)
-		return 0
-	}
-	first := f.b[0]
-	f.b = f.b[1:]
-	return first
-}
-
-func (f *fields) varint() int64 {
-	v, n := binary.Varint(f.b)
-	if n <= 0 {
-		f.fail(errShort)
-		return 0
-	}
-	f.b = f.b[n:]
-	return v
-}
-
-// bytes is nil for null.
-func (f *fields) bytes() []byte {
-	size := f.varint()
-	switch {
-	case f.err != nil || size == -1:
-		return nil
-	case size < 0 || size > int64(len(f.b)):
-		f.fail(errShort)
-		return nil
-	}
-	taken := f.b[:size:size]
-	f.b = f.b[size:]
-	return taken
 }
 
 var (
@@ -268,34 +222,13 @@ func (d *decompressor) decompress(codec Codec, src []byte) ([]byte, error) {
 	return d.buf, nil
 }
 
-type reader interface{ Read(p []byte) (int, error) }
-
-func (d *decompressor) readAll(r reader) ([]byte, error) {
+func (d *decompressor) readAll(r io.Reader) ([]byte, error) {
 	out := bytes.NewBuffer(d.buf[:0])
-	n, err := out.ReadFrom(&limited{r: r, left: d.limit})
+	n, err := out.ReadFrom(io.LimitReader(r, int64(d.limit)+1))
 	if err == nil && n > int64(d.limit) {
 		err = errTooLarge
 	}
 	return out.Bytes(), err
-}
-
-// limited ends with an error after the limit.
-type limited struct {
-	r    reader
-	left int
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		var one [1]byte
-		if n, err := l.r.Read(one[:]); n == 0 {
-			return 0, err
-		}
-		return 0, errTooLarge
-	}
-	n, err := l.r.Read(p[:min(len(p), l.left)])
-	l.left -= n
-	return n, err
 }
 
 func (d *decompressor) unzstd(src []byte) ([]byte, error) {
