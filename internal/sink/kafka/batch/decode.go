@@ -9,7 +9,7 @@ import (
 	"iter"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/snappy/xerial"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/twmb/franz-go/pkg/kbin"
@@ -242,51 +242,17 @@ func (d *decompressor) unzstd(src []byte) ([]byte, error) {
 	return d.zstd.DecodeAll(src, d.buf[:0])
 }
 
-// xerial is the magic of the framing that Java's producers and kafka-go put around snappy's blocks. Two version numbers
-// follow it, and then the blocks, each after its size.
-func xerial() []byte { return []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0} }
-
+// unsnap reads snappy as it is, and in the framing that Java's producers and kafka-go put around its blocks. Memory
+// grows with what comes: a block may claim any size.
 func (d *decompressor) unsnap(src []byte) ([]byte, error) {
-	rest, framed := bytes.CutPrefix(src, xerial())
-	if !framed {
-		return d.unblock(d.buf[:0], src)
-	}
-	if len(rest) < 8 {
-		return nil, errShort
-	}
-	out := d.buf[:0]
-	for rest = rest[8:]; len(rest) > 0; {
-		if len(rest) < 4 {
-			return nil, errShort
+	for {
+		out, err := xerial.DecodeCapped(d.buf[:0], src)
+		if !errors.Is(err, xerial.ErrDstTooSmall) {
+			return out, err
 		}
-		size := binary.BigEndian.Uint32(rest)
-		if rest = rest[4:]; uint64(size) > uint64(len(rest)) {
-			return nil, errShort
+		if cap(d.buf) >= d.limit {
+			return nil, errTooLarge
 		}
-		var err error
-		if out, err = d.unblock(out, rest[:size]); err != nil {
-			return nil, err
-		}
-		rest = rest[size:]
+		d.buf = make([]byte, 0, min(d.limit, 2*cap(d.buf)+4*len(src)))
 	}
-	return out, nil
-}
-
-// unblock appends the content of one block.
-func (d *decompressor) unblock(dst, block []byte) ([]byte, error) {
-	size, err := s2.DecodedLen(block)
-	if err != nil {
-		return nil, err
-	}
-	if size > d.limit-len(dst) {
-		return nil, errTooLarge
-	}
-	end := len(dst) + size
-	if cap(dst) < end {
-		dst = append(make([]byte, 0, end), dst...)
-	}
-	if _, err := s2.Decode(dst[len(dst):end:end], block); err != nil {
-		return nil, err
-	}
-	return dst[:end], nil
 }

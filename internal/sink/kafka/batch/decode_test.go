@@ -231,7 +231,7 @@ func TestLargeContentsAreRefused(t *testing.T) {
 }
 
 func TestXerialFraming(t *testing.T) {
-	framed := append(xerial(), 0, 0, 0, 1, 0, 0, 0, 1)
+	framed := []byte("\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01")
 	for _, part := range []string{"first ", "second"} {
 		block := s2.EncodeSnappy(nil, []byte(part))
 		framed = append(binary.BigEndian.AppendUint32(framed, uint32(len(block))), block...)
