@@ -216,10 +216,8 @@ func (c *checker) oneOf(path, value string, allowed []string) {
 }
 
 func oneOf(value string, allowed []string) error {
-	for _, a := range allowed {
-		if a == value {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return fmt.Errorf("unknown value %q; allowed: %s", shorten(value), strings.Join(allowed, ", "))
 }

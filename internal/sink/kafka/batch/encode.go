@@ -1,9 +1,12 @@
 package batch
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"math/bits"
 	"slices"
 	"strings"
@@ -58,16 +61,16 @@ func (e *Encoder) Add(r *Record) {
 		e.baseTime, e.maxTime = r.Timestamp, r.Timestamp
 	}
 	e.maxTime = max(e.maxTime, r.Timestamp)
-	b := appendVarint(e.buf, int64(bodySize(r, r.Timestamp-e.baseTime, int64(e.count))))
+	b := binary.AppendVarint(e.buf, int64(bodySize(r, r.Timestamp-e.baseTime, int64(e.count))))
 	b = append(b, 0) // attributes, of which there are none
-	b = appendVarint(b, r.Timestamp-e.baseTime)
-	b = appendVarint(b, int64(e.count))
+	b = binary.AppendVarint(b, r.Timestamp-e.baseTime)
+	b = binary.AppendVarint(b, int64(e.count))
 	b = appendBytes(b, r.Key)
 	b = appendBytes(b, r.Value)
-	b = appendVarint(b, int64(len(r.Headers)))
+	b = binary.AppendVarint(b, int64(len(r.Headers)))
 	for i := range r.Headers {
-		b = append(appendVarint(b, int64(len(r.Headers[i].Name))), r.Headers[i].Name...)
-		b = append(appendVarint(b, int64(len(r.Headers[i].Value))), r.Headers[i].Value...)
+		b = append(binary.AppendVarint(b, int64(len(r.Headers[i].Name))), r.Headers[i].Name...)
+		b = append(binary.AppendVarint(b, int64(len(r.Headers[i].Value))), r.Headers[i].Value...)
 	}
 	e.buf = b
 	e.count++
@@ -125,9 +128,9 @@ func bodySize(r *Record, timeDelta, offsetDelta int64) int {
 
 func appendBytes(b, value []byte) []byte {
 	if value == nil {
-		return appendVarint(b, -1)
+		return binary.AppendVarint(b, -1)
 	}
-	return append(appendVarint(b, int64(len(value))), value...)
+	return append(binary.AppendVarint(b, int64(len(value))), value...)
 }
 
 func bytesSize(value []byte) int {
@@ -136,9 +139,6 @@ func bytesSize(value []byte) int {
 	}
 	return varintSize(int64(len(value))) + len(value)
 }
-
-// appendVarint is the zigzag encoding of protocol buffers, which encoding/binary has, too.
-func appendVarint(b []byte, v int64) []byte { return binary.AppendVarint(b, v) }
 
 func varintSize(v int64) int {
 	zigzag := uint64(v)<<1 ^ uint64(v>>63)
@@ -228,7 +228,6 @@ type compressor struct {
 	gzip  *gzip.Writer
 	lz4   *lz4.Writer
 	zstd  *zstd.Encoder
-	sink  appender
 }
 
 func newCompressor(codec Codec) (compressor, error) {
@@ -255,45 +254,29 @@ func newCompressor(codec Codec) (compressor, error) {
 func (c *compressor) compress(dst, src []byte) ([]byte, error) {
 	switch c.codec {
 	case Gzip:
-		c.sink.b = dst
-		c.gzip.Reset(&c.sink)
-		return c.finish(c.gzip, src)
+		out := bytes.NewBuffer(dst)
+		c.gzip.Reset(out)
+		return writeAll(c.gzip, out, src)
 	case Snappy:
 		// Java's reader takes a bare block as well as xerial's framing of blocks of 32 KiB, and the block is smaller.
 		dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))
 		packed := s2.EncodeSnappy(dst[len(dst):cap(dst)], src)
 		return dst[:len(dst)+len(packed)], nil
 	case LZ4:
-		c.sink.b = dst
-		c.lz4.Reset(&c.sink)
-		return c.finish(c.lz4, src)
+		out := bytes.NewBuffer(dst)
+		c.lz4.Reset(out)
+		return writeAll(c.lz4, out, src)
 	case Zstd:
 		return c.zstd.EncodeAll(src, dst), nil
 	}
 	return append(dst, src...), nil
 }
 
-type writeCloser interface {
-	Write(p []byte) (int, error)
-	Close() error
-}
-
-func (c *compressor) finish(w writeCloser, src []byte) ([]byte, error) {
-	_, err := w.Write(src)
-	if closeErr := w.Close(); err == nil {
-		err = closeErr
-	}
-	out := c.sink.b
-	c.sink.b = nil
-	return out, err
-}
-
-// appender is the writer that the streaming codecs write to.
-type appender struct{ b []byte }
-
-func (a *appender) Write(p []byte) (int, error) {
-	a.b = append(a.b, p...)
-	return len(p), nil
+// writeAll writes all of src to a codec that writes to out.
+func writeAll(codec io.WriteCloser, out *bytes.Buffer, src []byte) ([]byte, error) {
+	_, err := codec.Write(src)
+	err = errors.Join(err, codec.Close())
+	return out.Bytes(), err
 }
 
 // Partition is where Java's default partitioner puts a record with the key, of n partitions

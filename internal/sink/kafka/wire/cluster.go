@@ -23,11 +23,7 @@ func New(options Options) (*Cluster, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	login, err := newLogin(options.SASL)
-	if err != nil {
-		return nil, err
-	}
-	return &Cluster{newLeaders(newLink(options, login))}, nil
+	return &Cluster{newLeaders(newLink(options, newLogin(options.SASL)))}, nil
 }
 
 // Close closes all connections. Requests under way fail. No goroutine is left when it returns.

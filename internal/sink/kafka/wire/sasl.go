@@ -40,20 +40,20 @@ func (l *saslLogin) Start(ctx context.Context) (sasl.StateMachine, []byte, error
 }
 
 // newLogin returns nil where there is nobody to log in.
-func newLogin(options *SASL) (*saslLogin, error) {
+func newLogin(options *SASL) *saslLogin {
 	if options == nil {
-		return nil, nil
+		return nil
 	}
 	l := &saslLogin{name: options.Mechanism}
 	switch options.Mechanism {
 	case OAuthBearer:
 		l.start = newBearer(options.OAuth).start
 	case AWSMSKIAM:
-		l.start = newMSK(options.Region).start
+		l.start = (&msk{region: options.Region}).start
 	default:
 		l.start = options.withPassword
 	}
-	return l, nil
+	return l
 }
 
 func (s *SASL) withPassword(ctx context.Context) (sasl.StateMachine, []byte, error) {
@@ -251,8 +251,6 @@ type msk struct {
 	mu        sync.Mutex
 	mechanism *aws_msk_iam_v2.Mechanism
 }
-
-func newMSK(region string) *msk { return &msk{region: region} }
 
 func (m *msk) start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	mechanism, err := m.load(ctx)
