@@ -167,8 +167,7 @@ func await(ctx context.Context, client *control.Client, snapshot *control.Snapsh
 	if ctx.Err() != nil {
 		return errors.New("wait for the snapshot: stopped: it goes on without this command")
 	}
-	var stopped *control.StoppedError
-	if errors.As(err, &stopped) {
+	if _, is := errors.AsType[*control.StoppedError](err); is {
 		return fmt.Errorf("wait for the snapshot: %w", err)
 	}
 	if err != nil {

@@ -227,8 +227,7 @@ func IsEmpty(ctx context.Context, dir string, opts Options) (bool, error) {
 	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
 		return true, nil
 	}
-	var earlier *EarlierError
-	if errors.As(err, &earlier) {
+	if _, is := errors.AsType[*EarlierError](err); is {
 		return false, nil
 	}
 	if err != nil {

@@ -124,8 +124,7 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 
 // cause leaves out the path, which the message has already.
 func cause(err error) string {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
+	if pathError, is := errors.AsType[*fs.PathError](err); is {
 		return pathError.Err.Error()
 	}
 	return err.Error()

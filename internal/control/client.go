@@ -401,12 +401,10 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 }
 
 func (c *Client) unreachable(err error) error {
-	var network *url.Error
-	if errors.As(err, &network) {
+	if network, is := errors.AsType[*url.Error](err); is {
 		err = network.Err
 	}
-	var system *os.SyscallError
-	if errors.As(err, &system) {
+	if system, is := errors.AsType[*os.SyscallError](err); is {
 		err = system.Err
 	}
 	return fmt.Errorf("ask the exporter at %s: %w: check that it runs and listens there", c.base, err)

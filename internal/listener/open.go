@@ -422,8 +422,7 @@ func (l *Listener) mend(ctx context.Context, err error) error {
 			l.Stops.Resume(l.index)
 			return nil
 		}
-		var lost *sink.LostError
-		if errors.As(err, &lost) {
+		if _, is := errors.AsType[*sink.LostError](err); is {
 			l.Observer.Failed(l.Name, err)
 			return errAnew
 		}

@@ -38,8 +38,7 @@ func (p *patience) reset() { p.waits = nil }
 
 // IsPermanent says whether only a person can help.
 func IsPermanent(err error) bool {
-	var permanent *sink.PermanentError
-	return errors.As(err, &permanent)
+	return errors.As(err, new(*sink.PermanentError))
 }
 
 // RetryForever waits 0.1 s at first and 10 s at most.
@@ -84,8 +83,7 @@ func (e *endError) Unwrap() error { return e.error }
 
 // IsLate says whether the run has ended since a sink was opened too early. Another run begins where this one has saved.
 func IsLate(err error) bool {
-	var late *sink.LateError
-	return errors.As(err, &late)
+	return errors.As(err, new(*sink.LateError))
 }
 
 // IsEnd is the error if it ends the run, and nil for one that only says that the run ends.

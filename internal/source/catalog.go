@@ -51,8 +51,7 @@ type LeftOut struct {
 // it is not gone, whatever else the answers say.
 func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, incomplete error) *Catalog {
 	c := &Catalog{untold: map[string]error{}, incomplete: incomplete}
-	var failed *IncompleteError
-	if errors.As(incomplete, &failed) {
+	if failed, is := errors.AsType[*IncompleteError](incomplete); is {
 		for version, err := range failed.Versions {
 			c.untold[version.Group] = err
 		}

@@ -318,8 +318,7 @@ func ExplainServerError(host string, err error) error {
 
 // withoutAddress is the system's part of an error of a connection: the message has the address already.
 func withoutAddress(err error) error {
-	var system *os.SyscallError
-	if errors.As(err, &system) {
+	if system, is := errors.AsType[*os.SyscallError](err); is {
 		return system.Err
 	}
 	return err

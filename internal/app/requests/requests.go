@@ -185,8 +185,7 @@ func (s *Snapshots) steer(ctx context.Context, asked control.SteerRequest, heard
 	}
 	answer := make(chan error, 1)
 	err = handOver(ctx, s.Orders, pipeline.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
-	var refused *pipeline.OrderError
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*pipeline.OrderError](err); is {
 		return &control.RefusedError{Text: refused.Text}
 	}
 	if err == nil && do == checkpoint.Stop {

@@ -181,8 +181,7 @@ func probe(ctx context.Context, dir string) error {
 
 // Explain adds where else to look while an exporter runs.
 func Explain(err error) error {
-	var inUse *checkpoint.InUseError
-	if errors.As(err, &inUse) {
+	if _, is := errors.AsType[*checkpoint.InUseError](err); is {
 		return fmt.Errorf("%w (exporter checkpoint show also shows a running exporter's state)", err)
 	}
 	return err

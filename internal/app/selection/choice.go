@@ -206,8 +206,7 @@ func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
 	}
 	configured := entries[0]
 	found, err := served.Resolve(configured.Name)
-	var unknown *source.UnknownResourceError
-	if errors.As(err, &unknown) {
+	if unknown, is := errors.AsType[*source.UnknownResourceError](err); is {
 		unknown.Near = config.Closest(unknown.Name, served.Names())
 		return []error{c.wait(entries, unknown)}
 	}

@@ -260,8 +260,7 @@ func (v *verification) prove(ctx context.Context, s *compared, at *exporterProgr
 func (v *verification) listThen(ctx context.Context, s *compared, position string) (err error) {
 	s.tried = position
 	s.then, err = v.read(ctx, s, position)
-	var expired *source.ExpiredError
-	if errors.As(err, &expired) {
+	if _, is := errors.AsType[*source.ExpiredError](err); is {
 		s.then, err = nil, nil
 	}
 	return err

@@ -20,8 +20,7 @@ func Errorf(format string, args ...any) error { return mistake{fmt.Errorf(format
 
 // Is says whether a mistake is among what the error wraps.
 func Is(err error) bool {
-	var m mistake
-	return errors.As(err, &m)
+	return errors.As(err, new(mistake))
 }
 
 // severalError is several mistakes of one kind.
@@ -44,8 +43,7 @@ func Several(what string, errs ...error) error {
 
 // Each is each error that Several has made one of.
 func Each(err error) []error {
-	var all *severalError
-	if errors.As(err, &all) {
+	if all, is := errors.AsType[*severalError](err); is {
 		return all.errs
 	}
 	return []error{err}

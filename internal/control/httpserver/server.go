@@ -176,8 +176,7 @@ func (s *listening) Close() error {
 
 // Cause is an error of the operating system without the path and the address, which the message has already.
 func Cause(err error) error {
-	var system *os.SyscallError
-	if errors.As(err, &system) {
+	if system, is := errors.AsType[*os.SyscallError](err); is {
 		return system.Err
 	}
 	return err

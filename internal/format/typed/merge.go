@@ -1,6 +1,10 @@
 package typed
 
-import "github.com/kubecdc/kubecdc/internal/shape/transform"
+import (
+	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
+)
 
 // Merge is a type that has the columns of both. Those of the older one stay as they are, with their names and their
 // types, whether the newer one has them or not; those that only the newer one has come after them. So each version of
@@ -44,10 +48,8 @@ func (m *merger) pair(older, newer *Type) {
 		m.pair(older.Elem, newer.Elem)
 		return
 	}
-	for _, one := range m.partners[older] {
-		if one == newer {
-			return
-		}
+	if slices.Contains(m.partners[older], newer) {
+		return
 	}
 	if m.pairs++; m.pairs > MaxFields {
 		return

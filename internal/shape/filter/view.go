@@ -196,8 +196,7 @@ const (
 // withoutValues is the error of an evaluation without what it quotes of the object: it is logged, and a filter sees
 // values that are redacted later (I9). int("secret") would quote them, as most functions do.
 func withoutValues(err error, expression string) error {
-	var cancelled interpreter.EvalCancelledError
-	if errors.As(err, &cancelled) {
+	if _, is := errors.AsType[interpreter.EvalCancelledError](err); is {
 		return err // CEL's own text
 	}
 	text := err.Error()

@@ -224,8 +224,7 @@ func passes(err error) bool {
 
 // explain makes a PermanentError with an advice in it, if it is not one already.
 func (a attempts) explain(verb string, err error) error {
-	var classified *sink.PermanentError
-	if errors.As(err, &classified) {
+	if classified, is := errors.AsType[*sink.PermanentError](err); is {
 		return classified
 	}
 	return permanent("%s %s: %w: %s", verb, a.options.noun(), cause(err), advice(err))

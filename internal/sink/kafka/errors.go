@@ -71,8 +71,7 @@ func refusesTopic(err error) bool {
 	case codeInvalidTopic, codeTopicForbidden, codeInvalidPartitions, codeInvalidReplication, codeInvalidAssignment, codeInvalidConfig, codePolicy:
 		return true
 	}
-	var own *topicError
-	return errors.As(err, &own)
+	return errors.As(err, new(*topicError))
 }
 
 // refusal is what speaks against a message.

@@ -199,8 +199,7 @@ func (s *sender) transact(ctx context.Context, p plan) error {
 		s.right.inTx = false
 		return nil
 	}
-	var answer *wire.Error
-	if errors.As(err, &answer) {
+	if answer, is := errors.AsType[*wire.Error](err); is {
 		err = s.chosen.forbidden(answer.Topic, err)
 	}
 	if decided(err) || ctx.Err() != nil {

@@ -61,8 +61,7 @@ const (
 )
 
 func codeOf(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, is := errors.AsType[*jetstream.APIError](err); is {
 		return api.ErrorCode
 	}
 	return 0

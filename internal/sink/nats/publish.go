@@ -25,8 +25,7 @@ func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
 		if end := s.final(ctx, "write to", err); end != nil {
 			return end
 		}
-		var again *conn.EndedError
-		if errors.As(err, &again) {
+		if _, is := errors.AsType[*conn.EndedError](err); is {
 			return err
 		}
 		if p.acked > before {

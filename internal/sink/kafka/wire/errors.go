@@ -117,8 +117,7 @@ func (e *Error) Error() string {
 
 // Code is Kafka's error code in err, and 0 where there is none.
 func Code(err error) int16 {
-	var answer *Error
-	if errors.As(err, &answer) {
+	if answer, is := errors.AsType[*Error](err); is {
 		return answer.Code
 	}
 	return 0

@@ -264,8 +264,7 @@ func (c *Conn) Ready(ctx context.Context) error {
 // dead tells why life ended.
 func (c *Conn) dead() error {
 	cause := context.Cause(c.life)
-	var permanent *sink.PermanentError
-	if errors.As(cause, &permanent) {
+	if _, is := errors.AsType[*sink.PermanentError](cause); is {
 		return cause
 	}
 	return Ended("use connection to %s: %w", c.servers, cause)
@@ -278,8 +277,7 @@ func (c *Conn) ended() error {
 		cause = errClosed
 	}
 	err := ConnectError(c.servers, cause)
-	var permanent *sink.PermanentError
-	if errors.As(err, &permanent) {
+	if _, is := errors.AsType[*sink.PermanentError](err); is {
 		return err
 	}
 	return &EndedError{err}

@@ -66,8 +66,7 @@ func (e Terse) Unwrap() error { return e.Err }
 
 // Detail is the text of an error of the server or of the client library, without what the library puts around it.
 func Detail(err error) string {
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.Description != "" {
+	if api, is := errors.AsType[*jetstream.APIError](err); is && api.Description != "" {
 		return api.Description
 	}
 	return strings.TrimPrefix(err.Error(), "nats: ")

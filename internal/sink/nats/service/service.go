@@ -227,8 +227,7 @@ func (s *Service) reply(ctx context.Context, c *conn.Conn, q *question) {
 	answer := natsgo.NewMsg(q.Reply)
 	if answer.Data = text; err != nil {
 		code := 500
-		var refused *Refusal
-		if errors.As(err, &refused) {
+		if refused, is := errors.AsType[*Refusal](err); is {
 			code = refused.Code
 		}
 		answer.Header.Set(micro.ErrorHeader, description(err.Error()))
