@@ -81,7 +81,7 @@ func (b *Balance) skipBlock(m *block) int {
 func (b *Balance) skipRest(p []byte, i int) int {
 	for i < len(p) {
 		i += b.skipWords(p[i:])
-		for stop := min(i+wordBytes, len(p)); i < stop; i++ {
+		for stop := min(i+WordBytes, len(p)); i < stop; i++ {
 			if b.Step(p[i]) {
 				return i + 1
 			}
@@ -95,8 +95,8 @@ func (b *Balance) skipRest(p []byte, i int) int {
 func (b *Balance) skipWords(p []byte) int {
 	depth, quoted, escape := b.depth, b.quoted, b.escape
 	i := 0
-	for ; i <= len(p)-wordBytes; i += wordBytes {
-		low, other := lanes(binary.LittleEndian.Uint64(p[i : i+wordBytes]))
+	for ; i <= len(p)-WordBytes; i += WordBytes {
+		low, other := lanes(binary.LittleEndian.Uint64(p[i : i+WordBytes]))
 		slash := equal(low, backslashes) &^ other
 		escaped := slash<<8 | escape<<7
 		if slash&escaped != 0 {

@@ -18,8 +18,8 @@ func TextEnd(p []byte) int {
 // textEnd is TextEnd from i on, by words. escape is 1 where a backslash before i escapes the byte at i, else 0.
 func textEnd(p []byte, i int, escape uint64) int {
 	for i < len(p) {
-		for ; i <= len(p)-wordBytes; i += wordBytes {
-			low, other := lanes(binary.LittleEndian.Uint64(p[i : i+wordBytes]))
+		for ; i <= len(p)-WordBytes; i += WordBytes {
+			low, other := lanes(binary.LittleEndian.Uint64(p[i : i+WordBytes]))
 			slash := equal(low, backslashes) &^ other
 			escaped := slash<<8 | escape<<7
 			if slash&escaped != 0 {
@@ -30,7 +30,7 @@ func textEnd(p []byte, i int, escape uint64) int {
 			}
 			escape = slash >> 63
 		}
-		for stop := min(i+wordBytes, len(p)); i < stop; i++ {
+		for stop := min(i+WordBytes, len(p)); i < stop; i++ {
 			switch {
 			case escape != 0:
 				escape = 0

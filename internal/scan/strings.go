@@ -14,13 +14,13 @@ func str(p []byte, i int) int {
 	if i >= len(p) || p[i] != '"' {
 		return none
 	}
-	for i++; i <= len(p)-wordBytes; {
-		word := binary.LittleEndian.Uint64(p[i : i+wordBytes])
+	for i++; i <= len(p)-WordBytes; {
+		word := binary.LittleEndian.Uint64(p[i : i+WordBytes])
 		low := word &^ tops
 		// The top bit of a difference stays only where it is 0, and no lane borrows from the next.
 		found := (tops - (low ^ quotes)) | (tops - (low ^ backslashes)) | ^(low + printable)
 		if found = found & tops &^ word; found == 0 {
-			i += wordBytes
+			i += WordBytes
 			continue
 		}
 		i += bits.TrailingZeros64(found) / 8
@@ -43,8 +43,8 @@ func str(p []byte, i int) int {
 // than that of a quote. Neither the byte at i nor that at the result is escaped.
 func skipInner(p []byte, i int) int {
 	escape := uint64(0) // 1 where a backslash before i escapes the byte at i
-	for ; i <= len(p)-wordBytes; i += wordBytes {
-		low, other := lanes(binary.LittleEndian.Uint64(p[i : i+wordBytes]))
+	for ; i <= len(p)-WordBytes; i += WordBytes {
+		low, other := lanes(binary.LittleEndian.Uint64(p[i : i+WordBytes]))
 		slash := equal(low, backslashes) &^ other
 		quote := equal(low, quotes) &^ other
 		control := ^(low + printable) &^ other
@@ -171,8 +171,8 @@ func AppendText(dst, token []byte) []byte {
 // unescape appends the text, unless it is no UTF-8, or there is another escape in it than those of one letter.
 func unescape(dst, text []byte) (all []byte, simple bool) {
 	start, n, i := len(dst), len(dst), 0
-	dst = slices.Grow(dst, len(text)+wordBytes)
-	dst = dst[:n+len(text)+wordBytes]
+	dst = slices.Grow(dst, len(text)+WordBytes)
+	dst = dst[:n+len(text)+WordBytes]
 	for {
 		if n, i = unescapeWords(dst, text, n, i); i == len(text) {
 			return dst[:n], utf8.Valid(dst[start:n])
@@ -193,26 +193,26 @@ func unescape(dst, text []byte) (all []byte, simple bool) {
 // is read next is not escaped.
 func unescapeWords(dst, text []byte, n, i int) (written, read int) {
 	escape := uint64(0) // 1 where a backslash before i escapes the byte at i
-	for ; i <= len(text)-wordBytes; i += wordBytes {
-		word := binary.LittleEndian.Uint64(text[i : i+wordBytes])
+	for ; i <= len(text)-WordBytes; i += WordBytes {
+		word := binary.LittleEndian.Uint64(text[i : i+WordBytes])
 		low, other := lanes(word)
 		slash := equal(low, backslashes) &^ other
 		if escaped := slash<<8 | escape<<7; escaped&^(equal(low, quotes)&^other) != 0 {
 			if escape == 0 { // up to the first backslash
-				binary.LittleEndian.PutUint64(dst[n:n+wordBytes], word)
+				binary.LittleEndian.PutUint64(dst[n:n+WordBytes], word)
 				n, i = n+bits.TrailingZeros64(slash)/8, i+bits.TrailingZeros64(slash)/8
 			}
 			break
 		}
 		escape = slash >> 63
-		stay := wordBytes - bits.OnesCount64(slash)
+		stay := WordBytes - bits.OnesCount64(slash)
 		for slash != 0 { // the last one first
 			from := bits.Len64(slash) - 8
 			before := uint64(1)<<from - 1
 			word = word&before | word>>8&^before
 			slash &= before
 		}
-		binary.LittleEndian.PutUint64(dst[n:n+wordBytes], word)
+		binary.LittleEndian.PutUint64(dst[n:n+WordBytes], word)
 		n += stay
 	}
 	return n, i - int(escape)
@@ -240,10 +240,10 @@ func escaped(letter byte) byte {
 	return 0
 }
 
-// Eight bytes are looked at as one word, a lane for each byte. What is found in a lane is marked in its top bit.
-const (
-	wordBytes = 8
+// WordBytes are looked at as one word, a lane for each byte. What is found in a lane is marked in its top bit.
+const WordBytes = 8
 
+const (
 	ones = 0x0101010101010101 // the lowest bit of each lane
 	tops = ones << 7          // the highest bit of each lane
 
@@ -251,6 +251,12 @@ const (
 	backslashes = ones * '\\'
 	printable   = ones * (0x80 - ' ') // added to a lane of seven bits, reaches the top bit from a space on
 )
+
+// QuoteOrBackslash marks both in a word.
+func QuoteOrBackslash(word uint64) uint64 {
+	low, other := lanes(word)
+	return (equal(low, quotes) | equal(low, backslashes)) &^ other
+}
 
 // lanes takes the top bits off a word, for equal. other has every bit set that is no mark of an ASCII byte.
 func lanes(word uint64) (low, other uint64) { return word &^ tops, word | ^uint64(tops) }

@@ -163,9 +163,8 @@ func (c *cursor) skipString() (plain bool) {
 	}
 	p := c.data[c.pos+1:]
 	i := 0
-	for ; i <= min(len(p), shortString)-wordBytes; i += wordBytes {
-		low, other := lanes(load(p, i))
-		if found := (equal(low, quotes) | equal(low, backslashes)) &^ other; found != 0 {
+	for ; i <= min(len(p), shortString)-scan.WordBytes; i += scan.WordBytes {
+		if found := scan.QuoteOrBackslash(binary.LittleEndian.Uint64(p[i : i+scan.WordBytes])); found != 0 {
 			i += bits.TrailingZeros64(found) / 8
 			break
 		}
@@ -197,24 +196,3 @@ func (c *cursor) skipLongString(p []byte, i int) (plain bool) {
 	c.pos += 1 + i + slash + n
 	return false
 }
-
-// Eight bytes are looked at as one word, a lane for each byte. What is found in a lane is marked in its top bit.
-const (
-	wordBytes = 8
-
-	ones = 0x0101010101010101 // the lowest bit of each lane
-	tops = ones << 7          // the highest bit of each lane
-
-	quotes      = ones * '"'
-	backslashes = ones * '\\'
-)
-
-// load returns the word at p[i:], its first byte in the lowest lane.
-func load(p []byte, i int) uint64 { return binary.LittleEndian.Uint64(p[i : i+wordBytes]) }
-
-// lanes takes the top bits off a word, for equal. other has every bit set that is no mark of an ASCII byte.
-func lanes(word uint64) (low, other uint64) { return word &^ tops, word | ^uint64(tops) }
-
-// equal marks the lanes of low that equal those of want, both of seven bits: where the difference is 0, and only there,
-// the top bit stays, and no lane borrows from the next. The lower bits mean nothing.
-func equal(low, want uint64) uint64 { return tops - (low ^ want) }
