@@ -16,14 +16,12 @@ func appendString(dst, text []byte) []byte {
 func ascii(text []byte) []byte {
 	var dst []byte
 	for _, r := range string(text) {
-		switch {
-		case r < 0x7f:
+		if r < 0x7f {
 			dst = append(dst, byte(r))
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			dst = fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
-		default:
-			dst = fmt.Appendf(dst, `\u%04x`, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			dst = fmt.Appendf(dst, `\u%04x`, unit)
 		}
 	}
 	return dst
