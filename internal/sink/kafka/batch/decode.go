@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 
 	"github.com/klauspost/compress/gzip"
@@ -222,13 +221,26 @@ func (d *decompressor) decompress(codec Codec, src []byte) ([]byte, error) {
 	return d.buf, nil
 }
 
-func (d *decompressor) readAll(r io.Reader) ([]byte, error) {
+type reader interface{ Read(p []byte) (int, error) }
+
+func (d *decompressor) readAll(r reader) ([]byte, error) {
 	out := bytes.NewBuffer(d.buf[:0])
-	n, err := out.ReadFrom(io.LimitReader(r, int64(d.limit)+1))
-	if err == nil && n > int64(d.limit) {
-		err = errTooLarge
-	}
+	_, err := out.ReadFrom(&limited{r, d.limit})
 	return out.Bytes(), err
+}
+
+// limited ends with an error after the limit.
+type limited struct {
+	reader
+	left int
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.reader.Read(p[:min(len(p), l.left+1)])
+	if l.left -= n; l.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
 }
 
 func (d *decompressor) unzstd(src []byte) ([]byte, error) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"math/bits"
 	"slices"
 	"strings"
@@ -272,8 +271,13 @@ func (c *compressor) compress(dst, src []byte) ([]byte, error) {
 	return append(dst, src...), nil
 }
 
+type writeCloser interface {
+	Write(p []byte) (int, error)
+	Close() error
+}
+
 // writeAll writes all of src to a codec that writes to out.
-func writeAll(codec io.WriteCloser, out *bytes.Buffer, src []byte) ([]byte, error) {
+func writeAll(codec writeCloser, out *bytes.Buffer, src []byte) ([]byte, error) {
 	_, err := codec.Write(src)
 	err = errors.Join(err, codec.Close())
 	return out.Bytes(), err

@@ -12,17 +12,6 @@ import (
 // maxFrame bounds an answer in bytes: more than any batch that a broker takes (socket.request.max.bytes is 100 MiB).
 const maxFrame = 256 << 20
 
-// write writes a request as kmsg encodes it.
-func (l *link) write(w io.Writer, request kmsg.Request) (serial int32, err error) {
-	serial = l.serial.Add(1)
-	_, err = w.Write(l.format(request, serial))
-	return serial, err
-}
-
-func (l *link) format(request kmsg.Request, serial int32) []byte {
-	return kmsg.NewRequestFormatter(kmsg.FormatterClientID(l.options.ClientID)).AppendRequest(nil, request, serial)
-}
-
 // readAnswer reads the answer to the request with a correlation id.
 func readAnswer[Answer kmsg.Response](r io.Reader, serial int32, answer Answer) (Answer, error) {
 	var head [8]byte

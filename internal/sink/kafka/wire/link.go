@@ -261,6 +261,17 @@ type reply struct {
 
 func (r *reply) ApiKey() protocol.ApiKey { return r.api }
 
+// write writes a request as kmsg encodes it.
+func (l *link) write(w io.Writer, request kmsg.Request) (serial int32, err error) {
+	serial = l.serial.Add(1)
+	_, err = w.Write(l.format(request, serial))
+	return serial, err
+}
+
+func (l *link) format(request kmsg.Request, serial int32) []byte {
+	return kmsg.NewRequestFormatter(kmsg.FormatterClientID(l.options.ClientID)).AppendRequest(nil, request, serial)
+}
+
 // askFlexible sends a request of a flexible version (KIP-482) that kafka-go does not know. Where the broker does not
 // know it either, that is an *Error with code 35.
 func askFlexible[Answer kmsg.Response](ctx context.Context, l *link, broker int32, request kmsg.Request) (Answer, error) {
