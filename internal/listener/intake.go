@@ -168,9 +168,7 @@ func (i *Intake) Takes(stream *change.Stream) bool { return i.Wants == nil || i.
 
 // putSilent notes what no sink is given, since its user does not want it: it counts as told. The caller holds mu.
 func (i *Intake) putSilent(rec *change.Record, item checkpoint.Item) {
-	silent := bookmarkOf(rec, item.Given.Version)
-	i.backlog.Overdraw(silent.Size())
-	i.putOwn(silent, item, i.keptOf(rec))
+	i.putOwn(bookmarkOf(rec, item.Given.Version), item, i.keptOf(rec))
 }
 
 // pointOf is the version in the record's history.
@@ -240,8 +238,10 @@ func (i *Intake) keptOf(rec *change.Record) *checkpoint.KeptObject {
 	}}
 }
 
-// putOwn queues a record that says less than the item, and than what is kept of its object. The caller holds mu.
+// putOwn queues a record that says less than the item, and than what is kept of its object, whether there is room or
+// not. The caller holds mu.
 func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item, kept *checkpoint.KeptObject) {
+	i.backlog.Overdraw(rec.Size())
 	i.number.Number(rec)
 	i.own[rec.Seq] = entry{Item: item, kept: kept}
 	if item.Kind == checkpoint.Told || kept != nil {

@@ -70,11 +70,20 @@ func (s *Seat) at() *Follower {
 	return s.follower
 }
 
-// IsOver says whether the seat is of no use any more.
-func (s *Seat) IsOver() bool {
+// with does it with what the sink was given, unless the seat is of no use any more.
+func (s *Seat) with(do func(*Follower)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.at() == nil
+	if follower := s.at(); follower != nil {
+		do(follower)
+	}
+}
+
+// IsOver says whether the seat is of no use any more.
+func (s *Seat) IsOver() bool {
+	over := true
+	s.with(func(*Follower) { over = false })
+	return over
 }
 
 // Answer is what becomes of a change that the sink is offered.
@@ -146,29 +155,24 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 
 // Tell gives the sink what a comparison has found.
 func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	follower := s.at()
-	if follower == nil {
-		return
-	}
-	defer s.signal()
-	if item.Kind == checkpoint.Told {
-		follower.Tell(&item)
-	}
-	if rec.Filtered {
-		s.putSilent(rec, item)
-		return
-	}
-	s.backlog.Overdraw(rec.Size())
-	switch {
-	case item.Kind == checkpoint.Told:
-		s.put(rec, item)
-		return
-	case item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync: // it may take the place of what told the sink
-		item.Kind = checkpoint.Told
-	}
-	s.putOwn(rec, item, s.keptOf(rec))
+	s.with(func(f *Follower) {
+		if item.Kind == checkpoint.Told {
+			f.Tell(&item)
+		}
+		switch {
+		case rec.Filtered:
+			s.putSilent(rec, item)
+		case item.Kind == checkpoint.Told:
+			s.backlog.Overdraw(rec.Size())
+			s.put(rec, item)
+		default:
+			if item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync { // it may take the place of what told the sink
+				item.Kind = checkpoint.Told
+			}
+			s.putOwn(rec, item, s.keptOf(rec))
+		}
+		s.signal()
+	})
 }
 
 // toldItem is what the record tells.
@@ -180,18 +184,15 @@ func toldItem(rec *change.Record, way *Way) checkpoint.Item {
 }
 
 // Bookmark moves the sink on to the bookmark's version, and says whether it is still given the stream.
-func (s *Seat) Bookmark(rec *change.Record, way *Way) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	follower := s.at()
-	if follower == nil {
-		return false
-	}
-	to := pointOf(rec, rec.ResourceVersion)
-	follower.Bookmark(*way, to)
-	s.move(rec, to)
-	s.signal()
-	return true
+func (s *Seat) Bookmark(rec *change.Record, way *Way) (given bool) {
+	s.with(func(f *Follower) {
+		to := pointOf(rec, rec.ResourceVersion)
+		f.Bookmark(*way, to)
+		s.move(rec, to)
+		s.signal()
+		given = true
+	})
+	return given
 }
 
 // Framing makes a record of a frame.
@@ -199,29 +200,17 @@ type Framing func(seat *Seat, frame *checkpoint.Item) *change.Record
 
 // Begin makes the sink go on with the stream where the server stands so.
 func (s *Seat) Begin(way *Way, server Standing, framing Framing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if follower := s.at(); follower != nil {
-		s.putFrames(follower.Begin(*way, server), framing)
-	}
+	s.with(func(f *Follower) { s.putFrames(f.Begin(*way, server), framing) })
 }
 
 // Due begins the comparisons that are asked for, and can be begun.
 func (s *Seat) Due(way *Way, framing Framing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if follower := s.at(); follower != nil {
-		s.putFrames(follower.Due(*way), framing)
-	}
+	s.with(func(f *Follower) { s.putFrames(f.Due(*way), framing) })
 }
 
 // Renew begins the comparison anew, which is under way.
 func (s *Seat) Renew(way *Way, c checkpoint.Comparison, framing Framing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if follower := s.at(); follower != nil {
-		s.putFrames(follower.Renew(*way, c), framing)
-	}
+	s.with(func(f *Follower) { s.putFrames(f.Renew(*way, c), framing) })
 }
 
 func (s *Seat) putFrames(frames []checkpoint.Item, framing Framing) {
@@ -229,97 +218,67 @@ func (s *Seat) putFrames(frames []checkpoint.Item, framing Framing) {
 		if at > 0 && frames[at-1].Kind == checkpoint.Gap {
 			frames[at].From = frames[at-1].From
 		}
-		rec := framing(s, &frames[at])
-		s.backlog.Overdraw(rec.Size())
-		s.putOwn(rec, frames[at], nil)
+		s.putOwn(framing(s, &frames[at]), frames[at], nil)
 	}
 	s.signal()
 }
 
-// End tells the sink that the comparison is over. It is false where it is that already, or was withdrawn.
-func (s *Seat) End(way *Way, c checkpoint.Comparison, rec *change.Record) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	follower := s.at()
-	if follower == nil {
-		return false
-	}
-	s.backlog.Overdraw(rec.Size())
-	s.putOwn(rec, follower.End(way.Resource, c), nil)
-	s.signal()
-	return true
+// End tells the sink that the comparison is over, unless it is that already, or was withdrawn.
+func (s *Seat) End(way *Way, c checkpoint.Comparison, rec *change.Record) {
+	s.with(func(f *Follower) {
+		s.putOwn(rec, f.End(way.Resource, c), nil)
+		s.signal()
+	})
 }
 
 // Withdraw takes full comparisons of the part of the stream off that were asked for, also under way. The sink is told
 // nothing.
 func (s *Seat) Withdraw(way *Way, namespace string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	follower := s.at()
-	if follower == nil {
-		return
-	}
-	follower.of(way.Resource).Each(checkpoint.Scope(namespace), func(name string, place checkpoint.Place) {
-		if place.Asked.Full() {
-			place.Asked = ""
+	s.with(func(f *Follower) {
+		places := f.of(way.Resource)
+		places.Each(checkpoint.Scope(namespace), func(name string, place checkpoint.Place) {
+			if place.Asked.Full() {
+				place.Asked = ""
+			}
+			places[name] = place
+		})
+		for _, c := range f.Comparisons(*way) {
+			if c.IsAsked() && c.Namespace == namespace {
+				s.putOwn(&change.Record{Op: change.Bookmark, Received: time.Now()}, f.End(way.Resource, c), nil)
+			}
 		}
-		follower.of(way.Resource)[name] = place
+		s.signal()
 	})
-	for _, c := range follower.Comparisons(*way) {
-		if c.IsAsked() && c.Namespace == namespace {
-			silent := &change.Record{Op: change.Bookmark, Received: time.Now()}
-			s.backlog.Overdraw(silent.Size())
-			s.putOwn(silent, follower.End(way.Resource, c), nil)
-		}
-	}
-	s.signal()
 }
 
 // Over tells the saved state that the stream is over.
 func (s *Seat) Over(way *Way, stream *change.Stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	follower := s.at()
-	if follower == nil {
-		return
-	}
-	silent := &change.Record{Stream: stream, Op: change.Bookmark, Received: time.Now()}
-	s.backlog.Overdraw(silent.Size())
-	s.putOwn(silent, checkpoint.Item{Kind: checkpoint.Over, Resource: way.Resource, Scope: way.Scope}, nil)
-	follower.of(way.Resource).Leave(way.Scope)
-	s.signal()
+	s.with(func(f *Follower) {
+		silent := &change.Record{Stream: stream, Op: change.Bookmark, Received: time.Now()}
+		s.putOwn(silent, checkpoint.Item{Kind: checkpoint.Over, Resource: way.Resource, Scope: way.Scope}, nil)
+		f.of(way.Resource).Leave(way.Scope)
+		s.signal()
+	})
 }
 
 // Known is how far the sink was given the stream.
-func (s *Seat) Known(way *Way) Known {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	follower := s.at()
-	if follower == nil {
-		return Known{}
-	}
-	return follower.Known(*way)
+func (s *Seat) Known(way *Way) (known Known) {
+	s.with(func(f *Follower) { known = f.Known(*way) })
+	return known
 }
 
 // Reaches says whether the sink was given all of the namespace up to the version, or a watch has brought that.
-func (s *Seat) Reaches(resource, namespace string, version checkpoint.Point) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	follower := s.at()
-	if follower == nil {
-		return false
-	}
-	place, _ := follower.of(resource).Of(namespace)
-	return !version.After(place.At) || !version.After(place.High)
+func (s *Seat) Reaches(resource, namespace string, version checkpoint.Point) (does bool) {
+	s.with(func(f *Follower) {
+		place, _ := f.of(resource).Of(namespace)
+		does = !version.After(place.At) || !version.After(place.High)
+	})
+	return does
 }
 
 // Passed is up to where the sink was given the namespace.
 func (s *Seat) Passed(resource, namespace string) (at checkpoint.Point) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if follower := s.at(); follower != nil {
-		at = follower.Passed(resource, namespace)
-	}
+	s.with(func(f *Follower) { at = f.Passed(resource, namespace) })
 	return at
 }
 
@@ -361,21 +320,12 @@ func (s *Seat) Has(resource, namespace, behind, upTo string) iter.Seq2[change.Ke
 }
 
 // Comparisons are those of the stream that are under way.
-func (s *Seat) Comparisons(way *Way) []checkpoint.Comparison {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	follower := s.at()
-	if follower == nil {
-		return nil
-	}
-	return follower.Comparisons(*way)
+func (s *Seat) Comparisons(way *Way) (all []checkpoint.Comparison) {
+	s.with(func(f *Follower) { all = f.Comparisons(*way) })
+	return all
 }
 
 // Ask notes that a comparison of the stream is asked for.
 func (s *Seat) Ask(way *Way, reason change.Reason) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if follower := s.at(); follower != nil {
-		follower.Ask(*way, reason)
-	}
+	s.with(func(f *Follower) { f.Ask(*way, reason) })
 }

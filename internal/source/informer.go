@@ -32,7 +32,7 @@ type Informer struct {
 	tryJoin func()             // lets sinks go on with the common watch, where they may; the caller has the turn
 	// askAgain has the informer that gives the sink the stream do what is asked for; the caller has the turn.
 	askAgain func(ask)
-	alone   *listener.Intake   // the sink that it was begun for, where that is read for apart
+	alone    *listener.Intake // the sink that it was begun for, where that is read for apart
 
 	origin  origin
 	silence silence

@@ -83,8 +83,10 @@ func TestNoComparisonWaitsForAnother(t *testing.T) {
 		r.log("bus").free()
 		r.pass(time.Minute)
 		r.want("bus", want...)
-		r.do("z 1100", "=1110", "y 1120")
-		r.pass(time.Second)
+		for n := 1100; n < 1200 && r.informer.IsApart(r.intakes["bus"]); n += 10 { // it joins where nobody has the other turn
+			r.do(fmt.Sprint("z ", n))
+			r.pass(time.Second)
+		}
 		if r.informer.IsApart(r.intakes["bus"]) {
 			t.Error("a sink that has everything is apart still")
 		}
@@ -154,12 +156,17 @@ func TestI3AStreamGoesOnInAnotherVersion(t *testing.T) {
 		r.informer.Serve("v2") // nothing new
 		r.pass(time.Second)
 		got := strings.Join(r.log("lake").take(), ", ")
-		for _, line := range []string{"added d 113", "snapshot.begin 112 requested", "sync a 10", "sync c 111", "snapshot.end 112 requested"} {
+		list := "112"
+		if strings.Contains(got, "end 113") { // the watch was first
+			list = "113"
+		}
+		want := []string{"added d 113", "snapshot.begin 112 requested", "sync a 10", "sync c 111", "snapshot.end " + list + " requested"}
+		for _, line := range want {
 			if strings.Count(got, line) != 1 {
 				t.Errorf("want %s once, and told is %s", line, got)
 			}
 		}
-		r.asked("watch 100, watch 112, list 112")
+		r.asked("watch 100, watch 112, list " + list)
 	})
 }
 
