@@ -197,6 +197,10 @@ func (p Places) Each(scope Scope, visit func(namespace string, place Place)) {
 		}
 		return
 	}
+	if place, found := p[Others]; found && len(p) == 1 { // as a rule, and much cheaper than to go over a map
+		visit(Others, place)
+		return
+	}
 	for namespace, place := range p {
 		visit(namespace, place)
 	}
