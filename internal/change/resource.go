@@ -253,31 +253,11 @@ type Counts struct {
 	Synced   int `json:"synced"`
 }
 
-// GapError is what cannot be proven to be delivered (I4): states of objects between two versions of a stream. The
-// reconcile that follows it brings the sinks to the later version; only what was between may be missing.
-type GapError struct {
-	Reason Reason
-	// Sinks are the ones that may have missed something; nil is all.
-	Sinks []string
-	// Delivered is the resourceVersion that was delivered last, "" where nothing was.
-	Delivered string
-	// Proven is the resourceVersion from which on everything is delivered again.
-	Proven string
-	// Since is when the stream was last known to be whole; zero is not known.
-	Since time.Time
-}
-
-func (g *GapError) Error() string {
-	return "changes between resourceVersions " + g.Delivered + " and " + g.Proven + " may be missing: " + string(g.Reason)
-}
-
-// Gap is the one that the reconcile mends, nil where nothing can be missing: between two equal versions of one history
-// nothing happened.
-func (s *Snapshot) Gap() *GapError {
-	if !s.Reason.Gap() || s.Reason.Forgotten() && s.From == s.ResourceVersion {
-		return nil
-	}
-	return &GapError{Reason: s.Reason, Sinks: s.Sinks, Delivered: s.From, Proven: s.ResourceVersion, Since: s.Since}
+// IsGap says whether something cannot be proven to be delivered (I4): states of objects after From, up to the version
+// of the list. The reconcile brings the sinks to that version; only what was between may be missing. Between two equal
+// versions of one history nothing happened.
+func (s *Snapshot) IsGap() bool {
+	return s.Reason.Gap() && !(s.Reason.Forgotten() && s.From == s.ResourceVersion)
 }
 
 // Correction is one difference that a full snapshot found although the watch had passed it: no watch told of it

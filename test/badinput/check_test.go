@@ -187,7 +187,7 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 	if want := fmt.Sprintf(`level=WARN msg="API discovery is incomplete; retrying; streams of resources that are missing from it continue" error=%q`, cause); said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
-	run.logs("msg=watching resource=deployments.apps")
+	run.logs("msg=watching streams=")
 	if code := run.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, run.out)
 	}

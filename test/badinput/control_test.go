@@ -58,7 +58,7 @@ sinks:
   - {name: few, file: {path: few.ndjson}, resources: [deployments.apps]}
 `)
 	r := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
-	r.logs("msg=watching resource=configmaps")
+	r.logs("msg=watching streams=")
 	_, address, _ := strings.Cut(r.logs("serving metrics and status"), "address=")
 	const streams = "configmaps, deployments.apps, shop/secrets"
 	for _, c := range []struct{ name, line, want string }{
@@ -121,7 +121,7 @@ func TestOnlyThisHostIsServedUnlessItIsSaid(t *testing.T) {
 func TestOtherHostsAreRefused(t *testing.T) {
 	d := newDesk(t)
 	r := d.start(usual("--resources", "configmaps", "--sink", "-", "--log-level", "info", "--listen", ":0")...)
-	r.logs("msg=watching resource=configmaps")
+	r.logs("msg=watching streams=")
 	_, address, _ := strings.Cut(r.logs("serving metrics and status"), "address=")
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 func (d *desk) started(args ...string) *running {
 	d.t.Helper()
 	r := d.start(usual(append([]string{"--resources", "configmaps", "--log-level", "info"}, args...)...)...)
-	r.logs("msg=watching resource=configmaps")
+	r.logs("msg=watching streams=1 of=1")
 	return r
 }
 

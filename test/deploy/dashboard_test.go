@@ -258,8 +258,8 @@ audit: {listen: "127.0.0.1:0", tls: {cert: %q, key: %q}, clientCA: %q}
 	// What happens to an account while no watch looks, and the position is moved over it, is drift.
 	broker := natsserver.Start(t, func(o *natsserver.Options) { o.Port = port })
 	x := start(t, args...)
-	x.logs("msg=reconciled", "resource=serviceaccounts")
-	x.logs("msg=watching", "resource=serviceaccounts")
+	x.logs("msg=reconciled", "reason=initial")
+	x.logs("msg=watching")
 	create(t, namespace, "ConfigMap", "first")
 	lineWith(t, out, namespace+"/configmaps/first")
 	x.stop()
@@ -277,7 +277,7 @@ audit: {listen: "127.0.0.1:0", tls: {cert: %q, key: %q}, clientCA: %q}
 	x = start(t, args...)
 	metric(t, x, `kubecdc_sink_retries_total`)
 	broker.Restart(t)
-	x.logs("msg=watching", "resource=serviceaccounts")
+	x.logs("msg=watching")
 	if said, code := command(t, "snapshot", "--state-dir", state, "--resources", "serviceaccounts", "--wait"); code != 0 {
 		t.Fatal(said)
 	}

@@ -107,14 +107,15 @@ type schemaState struct {
 	Since     time.Time `json:"since"` // of the state
 }
 
-// settling is how long a gap may be kept from the log, so that one line can say how it ended, and of all that came with
-// it.
+// settling is how long a reconcile may be kept from the log, so that one line can say how it ended, and of all that
+// came with it.
 const settling = 15 * time.Second
 
-// gapStory is a gap, with the reconcile that mends it, of which the log has not been told the end.
-type gapStory struct {
-	gap          *gapState
-	cause        string // the failure that it began with, "" where there was none
+// story is a reconcile, with the gap that it mends if there is one, of which the log has not been told the end.
+type story struct {
+	of           *gapState // where there is no gap, what is compared
+	mends        bool      // there is one
+	cause        string    // the failure that it began with, "" where there was none
 	began, ended time.Time
 	told         time.Time // the last line of it; zero is none yet
 	objects      int       // that were listed
@@ -122,26 +123,30 @@ type gapStory struct {
 }
 
 // moved is when something happened last.
-func (g *gapStory) moved() time.Time {
+func (g *story) moved() time.Time {
 	if g.ended.IsZero() {
 		return g.began
 	}
 	return g.ended
 }
 
-// of says whether the snapshot mends the gap.
-func (g *gapStory) of(stream change.Stream, snapshot *change.Snapshot) bool {
-	return g.ended.IsZero() && g.gap.Stream == stream.String() && g.gap.Reason == snapshot.Reason && slices.Equal(g.gap.Sinks, snapshot.Sinks)
+// is says whether the snapshot is the reconcile's.
+func (g *story) is(stream change.Stream, snapshot *change.Snapshot) bool {
+	return g.ended.IsZero() && g.of.Stream == stream.String() && g.of.Reason == snapshot.Reason && slices.Equal(g.of.Sinks, snapshot.Sinks)
 }
 
-// attributes are those of a line about this gap alone.
-func (g *gapStory) attributes() []any {
-	line := []any{"resource", g.gap.Stream, "reason", g.gap.Reason, "lastDelivered", g.gap.From, "resourceVersion", g.gap.To}
-	if !g.gap.Since.IsZero() {
-		line = append(line, "since", g.gap.Since)
+// attributes are those of a line about this one alone.
+func (g *story) attributes() []any {
+	line := []any{"resource", g.of.Stream, "reason", g.of.Reason}
+	if g.mends {
+		line = append(line, "lastDelivered", g.of.From)
 	}
-	if g.gap.Sinks != nil {
-		line = append(line, "sinks", g.gap.Sinks)
+	line = append(line, "resourceVersion", g.of.To)
+	if g.mends && !g.of.Since.IsZero() {
+		line = append(line, "since", g.of.Since)
+	}
+	if g.of.Sinks != nil {
+		line = append(line, "sinks", g.of.Sinks)
 	}
 	if g.cause != "" {
 		line = append(line, "error", g.cause)
@@ -153,19 +158,19 @@ func (g *gapStory) attributes() []any {
 }
 
 // outcome is what the reconcile found.
-func (g *gapStory) outcome() []any {
+func (g *story) outcome() []any {
 	line := []any{"objects", g.objects, "replaced", g.counts.Replaced, "deleted", g.counts.Deleted}
-	if g.gap.Reason.Full() {
+	if g.of.Reason.Full() {
 		line = append(line, "synced", g.counts.Synced)
 	}
 	return append(line, "for", g.ended.Sub(g.began).Round(time.Millisecond))
 }
 
 // String is the gap in a line about several.
-func (g *gapStory) String() string {
-	text := fmt.Sprintf("%s(%s %s-%s", g.gap.Stream, g.gap.Reason, g.gap.From, g.gap.To)
-	if g.gap.Sinks != nil {
-		text += " of " + strings.Join(g.gap.Sinks, ",")
+func (g *story) String() string {
+	text := fmt.Sprintf("%s(%s %s-%s", g.of.Stream, g.of.Reason, g.of.From, g.of.To)
+	if g.of.Sinks != nil {
+		text += " of " + strings.Join(g.of.Sinks, ",")
 	}
 	if !g.ended.IsZero() {
 		text += fmt.Sprintf(": %d replaced, %d deleted", g.counts.Replaced, g.counts.Deleted)
@@ -173,16 +178,16 @@ func (g *gapStory) String() string {
 	return text + ")"
 }
 
-// gapStories are the gaps that go on, and those whose end is told in a moment. Nothing else is remembered of them.
-type gapStories struct {
-	all    []*gapStory
+// stories are the reconciles that go on, and those whose end is told in a moment. Nothing else is remembered of them.
+type stories struct {
+	all    []*story
 	ending bool // nobody looks any more: what comes is told at once
 }
 
 // find returns the story that the snapshot belongs to, nil where there is none.
-func (all *gapStories) find(stream change.Stream, snapshot *change.Snapshot) *gapStory {
+func (all *stories) find(stream change.Stream, snapshot *change.Snapshot) *story {
 	for _, g := range all.all {
-		if g.of(stream, snapshot) {
+		if g.is(stream, snapshot) {
 			return g
 		}
 	}
@@ -191,31 +196,31 @@ func (all *gapStories) find(stream change.Stream, snapshot *change.Snapshot) *ga
 
 // quiet says whether the log is about to be told of a gap of the stream, and so not of the watch that goes on beside
 // its reconcile.
-func (all *gapStories) quiet(stream change.Stream) bool {
-	return slices.ContainsFunc(all.all, func(g *gapStory) bool {
-		return g.gap.Stream == stream.String() && g.gap.Reason.Beside() && g.told.IsZero()
+func (all *stories) quiet(stream change.Stream) bool {
+	return slices.ContainsFunc(all.all, func(g *story) bool {
+		return g.mends && g.of.Stream == stream.String() && g.of.Reason.Beside() && g.told.IsZero()
 	})
 }
 
-// untold are the gaps that the log knows nothing of: those that are mended, and those that are not yet.
-func (all *gapStories) untold() (mended, open []*gapStory) {
+// untold are those that the log knows nothing of, whether they have ended or not.
+func (all *stories) untold() (ended, open []*story) {
 	for _, g := range all.all {
 		switch {
 		case !g.told.IsZero():
 		case g.ended.IsZero():
 			open = append(open, g)
 		default:
-			mended = append(mended, g)
+			ended = append(ended, g)
 		}
 	}
-	return mended, open
+	return ended, open
 }
 
-// due says whether the log is to be told now: when all are mended and no other has come for a moment, or when it has
+// due says whether the log is to be told now: when all have ended and no other has come for a moment, or when it has
 // lasted.
-func (all *gapStories) due(now time.Time) bool {
-	mended, open := all.untold()
-	untold := append(mended, open...)
+func (all *stories) due(now time.Time) bool {
+	ended, open := all.untold()
+	untold := append(ended, open...)
 	if len(untold) == 0 || all.ending {
 		return len(untold) > 0
 	}
@@ -231,12 +236,12 @@ func (all *gapStories) due(now time.Time) bool {
 	return now.Sub(oldest) >= settling || len(open) == 0 && now.Sub(newest) >= patience
 }
 
-// drop forgets the gap.
-func (all *gapStories) drop(g *gapStory) {
-	all.all = slices.DeleteFunc(all.all, func(other *gapStory) bool { return other == g })
+// drop forgets the story.
+func (all *stories) drop(g *story) {
+	all.all = slices.DeleteFunc(all.all, func(other *story) bool { return other == g })
 }
 
-// gapState is a change.GapError as it is shown.
+// gapState is a gap as it is shown (I4).
 type gapState struct {
 	Reason change.Reason `json:"reason"`
 	Stream string        `json:"stream"`

@@ -11,33 +11,34 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// beginStory remembers a gap until its end is told. One that goes on where another began, or that interrupts another
-// which the log does not know of yet, is one with it.
-func (t ofStreams) beginStory(stream change.Stream, snapshot *change.Snapshot, gap *gapState) {
-	stories, s := &t.states.gaps, t.states.stream(stream)
+// beginStory remembers a reconcile until its end is told. One that goes on where another began, or that interrupts
+// another which the log does not know of yet, is one with it.
+func (t ofStreams) beginStory(stream change.Stream, snapshot *change.Snapshot, of *gapState) {
+	stories, s, mends := &t.states.stories, t.states.stream(stream), snapshot.IsGap()
 	before := stories.find(stream, snapshot)
-	if before != nil && (before.told.IsZero() || before.gap.From == gap.From) {
-		both := *before.gap
-		both.To = gap.To
-		before.gap = &both
+	if before != nil && (before.told.IsZero() || before.of.From == of.From) {
+		both := *before.of
+		both.To = of.To
+		before.of, before.mends = &both, before.mends || mends
 	} else {
 		stories.drop(before)
-		stories.all = append(stories.all, &gapStory{gap: gap, cause: s.expired, began: time.Now()})
+		stories.all = append(stories.all, &story{of: of, mends: mends, cause: s.expired, began: time.Now()})
 	}
-	s.expired = ""
-	t.tellGaps(time.Now())
+	if mends {
+		s.expired = ""
+	}
+	t.tellStories(time.Now())
 }
 
-// endStory notes what the reconcile found. Where the log knows of the gap, it is told at once.
-func (t ofStreams) endStory(g *gapStory, snapshot *change.Snapshot, objects int) {
-	now := time.Now()
-	g.ended, g.objects, g.counts = now, objects, snapshot.Counts
+// endStory notes what the reconcile found. Where the log knows of it, its end is told at once.
+func (t ofStreams) endStory(g *story, snapshot *change.Snapshot, objects int) {
+	g.ended, g.objects, g.counts = time.Now(), objects, snapshot.Counts
 	if g.told.IsZero() {
-		t.tellGaps(now)
+		t.tellStories(g.ended)
 		return
 	}
-	t.states.gaps.drop(g)
-	line := []any{"resource", g.gap.Stream, "reason", g.gap.Reason, "resourceVersion", snapshot.ResourceVersion}
+	t.states.stories.drop(g)
+	line := []any{"resource", g.of.Stream, "reason", g.of.Reason, "resourceVersion", snapshot.ResourceVersion}
 	t.Logger.Info("reconciled", append(line, g.outcome()...)...)
 }
 
@@ -48,7 +49,8 @@ func (t shown) CheckGaps() {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tellGaps(now)
+	t.tellStories(now)
+	t.tellStarted()
 	for name, s := range t.states.streams {
 		wait := settling
 		if !s.failed.IsZero() { // the log knows that it fails
@@ -101,10 +103,10 @@ func (t *known) tellFailing(now time.Time) {
 
 // tellLasting names the oldest gap of those that are being mended, once a minute.
 func (t *known) tellLasting(now time.Time) {
-	var oldest *gapStory
+	var oldest *story
 	lasting := 0
-	for _, g := range t.states.gaps.all {
-		if g.told.IsZero() {
+	for _, g := range t.states.stories.all {
+		if g.told.IsZero() || !g.mends {
 			continue
 		}
 		if lasting++; oldest == nil || g.began.Before(oldest.began) {
@@ -115,8 +117,8 @@ func (t *known) tellLasting(now time.Time) {
 		return
 	}
 	oldest.told = now
-	line := []any{"gaps", lasting, "resource", oldest.gap.Stream, "reason", oldest.gap.Reason, "for", now.Sub(oldest.began).Round(time.Second)}
-	if s := t.states.streams[oldest.gap.Stream]; s != nil && s.Snapshot != nil {
+	line := []any{"gaps", lasting, "resource", oldest.of.Stream, "reason", oldest.of.Reason, "for", now.Sub(oldest.began).Round(time.Second)}
+	if s := t.states.streams[oldest.of.Stream]; s != nil && s.Snapshot != nil {
 		if line = append(line, "objects", s.Snapshot.Objects); s.Snapshot.Percent != nil {
 			line = append(line, "percent", *s.Snapshot.Percent)
 		}
@@ -129,8 +131,8 @@ func (t *known) tellLasting(now time.Time) {
 func (t shown) TellAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.states.gaps.ending = true
-	t.tellGaps(time.Now())
+	t.states.stories.ending = true
+	t.tellStories(time.Now())
 	for name, s := range t.states.sinks {
 		t.tellBackNow(name, s)
 		t.tellTrimmed(s, time.Now(), true)
@@ -228,15 +230,15 @@ func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) 
 	if snapshot.Reason == change.Epoch {
 		t.ClusterUID = snapshot.Epoch
 	}
-	tell := t.Logger.Info
-	if gap := snapshot.Gap(); gap != nil {
-		tell = t.Logger.Debug // the gap's line says more
-		_, state := gapOf(stream, gap)
-		t.noteGap(stream, state)
-		t.beginStory(stream, snapshot, state)
-	}
-	tell("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
+	t.Logger.Debug("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
 		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
+	of := stateOf(stream, snapshot)
+	if snapshot.IsGap() {
+		t.noteGap(stream, of)
+	}
+	if snapshot.Reason != change.Removed { // Left says it
+		t.beginStory(stream, snapshot, of)
+	}
 }
 
 // Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each
@@ -261,25 +263,16 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	s := t.states.stream(stream)
 	s.sign = time.Now()
 	objects := s.endSnapshot(snapshot.Sinks)
-	watched := s.compared(snapshot.Reason)
+	s.compared(snapshot.Reason)
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
 	}
 	if s.corrections > 0 {
 		t.Logger.Warn("drift was found and corrected", "resource", stream.String(), "reason", snapshot.Reason, "corrections", s.corrections)
 	}
-	if g := t.states.gaps.find(stream, snapshot); g != nil {
+	t.Logger.Debug("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion)
+	if g := t.states.stories.find(stream, snapshot); g != nil {
 		t.endStory(g, snapshot, objects)
-		return
-	}
-	tell := t.Logger.Info
-	if snapshot.Reason == change.Removed {
-		tell = t.Logger.Debug // Left says it
-	}
-	tell("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion,
-		"replaced", snapshot.Counts.Replaced, "deleted", snapshot.Counts.Deleted, "synced", snapshot.Counts.Synced)
-	if watched {
-		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", snapshot.ResourceVersion)
 	}
 }
 
@@ -315,7 +308,7 @@ func (t ofStreams) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
 	given := s.given
 	s.endSnapshot(snapshot.Sinks)
 	s.given = given
-	if g := t.states.gaps.find(stream, snapshot); g != nil {
+	if g := t.states.stories.find(stream, snapshot); g != nil {
 		t.breakOff(g)
 	}
 	t.Logger.Info("snapshot ended before it was complete", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks)
@@ -345,37 +338,51 @@ func (t shown) Progress(stream string, owed change.Owed) (p Progress, found bool
 }
 
 // breakOff tells of a gap whose reconcile goes on no more, and forgets it.
-func (t *known) breakOff(g *gapStory) {
-	if g.told.IsZero() {
-		t.tellTogether([]*gapStory{g}, time.Now())
+func (t *known) breakOff(g *story) {
+	if g.mends && g.told.IsZero() {
+		t.tellGaps([]*story{g}, time.Now())
 	}
-	t.states.gaps.drop(g)
+	t.states.stories.drop(g)
 }
 
-// breakOffAll does so with all gaps of the stream.
+// breakOffAll does so with all reconciles of the stream.
 func (t *known) breakOffAll(stream change.Stream) {
-	for _, g := range slices.Clone(t.states.gaps.all) {
-		if g.gap.Stream == stream.String() {
+	for _, g := range slices.Clone(t.states.stories.all) {
+		if g.of.Stream == stream.String() {
 			t.breakOff(g)
 		}
 	}
 }
 
-// tellGaps tells the log of gaps, if it is time; the caller holds mu.
-func (t *known) tellGaps(now time.Time) {
-	if !t.states.gaps.due(now) {
+// tellStories tells the log of reconciles, if it is time; the caller holds mu.
+func (t *known) tellStories(now time.Time) {
+	if !t.states.stories.due(now) {
 		return
 	}
-	mended, open := t.states.gaps.untold()
-	t.tellTogether(mended, now)
-	t.tellTogether(open, now)
-	for _, g := range mended { // of the others the end is told, too
-		t.states.gaps.drop(g)
+	ended, open := t.states.stories.untold()
+	for _, some := range [][]*story{ended, open} {
+		gaps, others := divide(some, func(g *story) bool { return g.mends })
+		t.tellGaps(gaps, now)
+		t.tellReconciles(others, now)
+	}
+	for _, g := range ended { // of the others the end is told, too
+		t.states.stories.drop(g)
 	}
 }
 
-// tellTogether tells of gaps in as few lines as name all of them.
-func (t *known) tellTogether(gaps []*gapStory, now time.Time) {
+func divide(all []*story, is func(*story) bool) (those, others []*story) {
+	for _, one := range all {
+		if is(one) {
+			those = append(those, one)
+		} else {
+			others = append(others, one)
+		}
+	}
+	return those, others
+}
+
+// tellGaps tells of gaps in as few lines as name all of them.
+func (t *known) tellGaps(gaps []*story, now time.Time) {
 	const text = "gap: intermediate changes may be missing"
 	for some := range slices.Chunk(gaps, mostTold) {
 		for _, g := range some {
@@ -391,3 +398,38 @@ func (t *known) tellTogether(gaps []*gapStory, now time.Time) {
 
 // mostTold is how many gaps one line names.
 const mostTold = 20
+
+// tellReconciles tells of reconciles without a gap, which have all ended or have not, in one line for each reason.
+func (t *known) tellReconciles(all []*story, now time.Time) {
+	for len(all) > 0 {
+		var same []*story
+		first := *all[0].of
+		same, all = divide(all, func(g *story) bool { return g.of.Reason == first.Reason })
+		sum, streams, sinks := story{of: &first, began: now}, map[string]bool{}, map[string]bool{}
+		for _, g := range same {
+			g.told, sum.ended, streams[g.of.Stream] = now, g.ended, true
+			for _, name := range g.of.Sinks {
+				sinks[name] = true
+			}
+			if g.began.Before(sum.began) {
+				sum.began = g.began
+			}
+			sum.objects += g.objects
+			sum.counts.Replaced += g.counts.Replaced
+			sum.counts.Deleted += g.counts.Deleted
+			sum.counts.Synced += g.counts.Synced
+		}
+		first.Sinks = slices.Sorted(maps.Keys(sinks))
+		line := sum.attributes()
+		if len(streams) > 1 {
+			if line = []any{"streams", len(streams), "reason", first.Reason, "sinks", first.Sinks}; !sum.ended.IsZero() {
+				line = append(line, sum.outcome()...)
+			}
+		}
+		if sum.ended.IsZero() {
+			t.Logger.Info("reconcile starts", line...)
+		} else {
+			t.Logger.Info("reconciled", line...)
+		}
+	}
+}

@@ -28,9 +28,21 @@ func (s stage) later(seconds int) {
 	}
 }
 
+// starts makes the streams those of a process that has just begun.
+func (s stage) starts() {
+	s.states.started = false
+	for _, stream := range s.Streams {
+		s.states.streams[stream.String()] = s.newStream(stream, false)
+	}
+}
+
+func streamOf(resource string) change.Stream {
+	return change.Stream{Resource: change.Resource{Version: "v1", Name: resource}}
+}
+
 // gapIn is what the source tells of a gap of the resource, up to its begin.
 func gapIn(s stage, resource string, reason change.Reason, from, to string, sinks ...string) (change.Stream, *change.Snapshot) {
-	stream := change.Stream{Resource: change.Resource{Version: "v1", Name: resource}}
+	stream := streamOf(resource)
 	snapshot := &change.Snapshot{Reason: reason, From: from, ResourceVersion: to, Sinks: sinks, Since: time.Now().Add(-time.Second).UTC()}
 	s.Reconciling(stream, snapshot)
 	return stream, snapshot
@@ -359,18 +371,35 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			s.later(100)
 			s.Reconciled(stream, snapshot)
 		}, `
-00:00:00 INFO reconcile starts resource=pods reason=requested sinks=[bus] from=100 resourceVersion=300
-00:01:40 INFO reconciled resource=pods reason=requested resourceVersion=300 replaced=0 deleted=0 synced=0`},
+00:00:15 INFO reconcile starts resource=pods reason=requested resourceVersion=300 sinks=[bus]
+00:01:40 INFO reconciled resource=pods reason=requested resourceVersion=300 objects=0 replaced=0 deleted=0 synced=0 for=1m40s`},
 
-		{"the first snapshot", func(s stage) {
-			stream, snapshot := gapIn(s, "pods", change.Initial, "", "300")
-			s.Watching(stream, "300")
+		{"the start: one line for all that is watched, and one for all that is compared", func(s stage) {
+			s.starts()
+			pods, one := gapIn(s, "pods", change.Initial, "", "300")
+			nodes, other := gapIn(s, "nodes", change.Initial, "", "310")
+			s.Watching(pods, "300")
+			s.Listed(pods, 40, 0)
 			s.later(1)
-			s.Reconciled(stream, snapshot)
+			s.Watching(nodes, "310")
+			one.Counts.Replaced, other.Counts.Replaced = 40, 2
+			s.Reconciled(pods, one)
+			s.Reconciled(nodes, other)
+			s.later(60)
 		}, `
-00:00:00 INFO reconcile starts resource=pods reason=initial sinks=[] from="" resourceVersion=300
-00:00:01 INFO reconciled resource=pods reason=initial resourceVersion=300 replaced=0 deleted=0 synced=0
-00:00:01 INFO watching resource=pods resourceVersion=300`},
+00:00:01 INFO watching streams=2 of=2
+00:00:06 INFO reconciled streams=2 reason=initial sinks=[] objects=40 replaced=42 deleted=0 for=1s`},
+
+		{"one of the streams of the start is forbidden", func(s stage) {
+			s.starts()
+			s.StreamFailed(streamOf("nodes"), errors.New("forbidden"))
+			s.Watching(streamOf("pods"), "300")
+			s.later(60)
+			s.Watching(streamOf("nodes"), "310")
+		}, `
+00:00:00 WARN stream failed; retrying resource=nodes error=forbidden
+00:00:00 INFO watching streams=1 of=2
+00:01:00 INFO stream recovered resource=nodes resourceVersion=310 for=1m0s`},
 
 		{"another history of the cluster", func(s stage) {
 			stream, snapshot := gapIn(s, "pods", change.Epoch, "100", "30")
@@ -378,7 +407,6 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			s.Watching(stream, "30")
 			s.later(60)
 		}, `
-00:00:00 INFO watching resource=pods resourceVersion=30
 00:00:05 WARN gap: intermediate changes may be missing resource=pods reason=epoch lastDelivered=100 resourceVersion=30 since=1999-12-31T23:59:59.000Z objects=40 replaced=5 deleted=3 for=0s`},
 
 		{"a sink is away and holds nobody up", func(s stage) {

@@ -27,20 +27,39 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	}
 	t.tellWatching(stream, s, from)
 	s.State, s.LastError, s.failed, s.told, s.expired, s.unserved = state, "", time.Time{}, false, "", false
+	t.tellStarted()
+}
+
+// tellStarted tells the log once that the streams of the start are watched: all but those that cannot be, of which
+// there are other lines. The caller holds mu.
+func (t *known) tellStarted() {
+	all, watched := 0, 0
+	for _, s := range t.states.streams {
+		switch {
+		case t.states.started || s.State == starting && !s.late:
+			return
+		case s.late:
+			continue
+		case s.State == watching || s.State == snapshotting:
+			watched++
+		}
+		all++
+	}
+	if t.states.started = watched > 0; t.states.started {
+		t.Logger.Info("watching", "streams", watched, "of", all)
+	}
 }
 
 // tellWatching tells the log, unless a gap is about to be told that says so. A stream is said to have recovered where
 // a line of the log says that it failed.
 func (t ofStreams) tellWatching(stream change.Stream, s *streamState, from string) {
-	switch quiet := t.states.gaps.quiet(stream); {
+	switch {
 	case s.told:
 		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
-	case s.expired != "" && !quiet && !s.unserved:
+	case s.expired != "" && !s.unserved && !t.states.stories.quiet(stream):
 		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
-	case quiet || s.unserved || !s.failed.IsZero():
-		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
 	default:
-		t.Logger.Info("watching", "resource", stream.String(), "resourceVersion", from)
+		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
 	}
 }
 
@@ -171,8 +190,9 @@ func (t ofStreams) Unreadable(rec *change.Record, err error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	gap := &change.GapError{Reason: rec.Snapshot.Reason, Delivered: rec.Snapshot.From, Proven: rec.ResourceVersion, Since: rec.Received}
-	t.noteGap(gapOf(*rec.Stream, gap))
+	gap := stateOf(*rec.Stream, rec.Snapshot)
+	gap.To, gap.Since = rec.ResourceVersion, rec.Received
+	t.noteGap(*rec.Stream, gap)
 }
 
 // Rejected is told of a record that a sink will never take: a gap of that sink. The log names one a minute, and how
@@ -268,10 +288,11 @@ func ofObject(sinkName string, rec *change.Record) []any {
 // mostGaps is how many gaps of a sink are shown.
 const mostGaps = 5
 
-func gapOf(stream change.Stream, gap *change.GapError) (change.Stream, *gapState) {
-	return stream, &gapState{
-		Reason: gap.Reason, Stream: stream.String(), Sinks: gap.Sinks,
-		From: gap.Delivered, To: gap.Proven, Since: gap.Since, Time: time.Now(),
+// stateOf is what the snapshot compares, or the gap that it mends.
+func stateOf(stream change.Stream, snapshot *change.Snapshot) *gapState {
+	return &gapState{
+		Reason: snapshot.Reason, Stream: stream.String(), Sinks: snapshot.Sinks,
+		From: snapshot.From, To: snapshot.ResourceVersion, Since: snapshot.Since, Time: time.Now(),
 	}
 }
 

@@ -83,17 +83,14 @@ func newStreamState(stream change.Stream, late bool) *streamState {
 	}
 }
 
-// compared notes that a snapshot of the reason is complete, and says whether the stream is only watched from now on. A
-// watch is open beside it, or is opened next.
-func (s *streamState) compared(reason change.Reason) (watched bool) {
+// compared notes that a snapshot of the reason is complete. A watch is open beside it, or is opened next.
+func (s *streamState) compared(reason change.Reason) {
 	if reason.Full() {
-		return false
+		return
 	}
-	s.comparing = false
-	if watched = s.State == snapshotting && reason.Beside(); watched {
+	if s.comparing = false; s.State == snapshotting && reason.Beside() {
 		s.State = watching
 	}
-	return watched
 }
 
 type reconcileState struct {

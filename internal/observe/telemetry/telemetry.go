@@ -183,7 +183,8 @@ type states struct {
 	sinks     map[string]*sinkState
 	commit    commitState
 	discovery discoveryState
-	gaps      gapStories
+	stories   stories
+	started   bool               // the log knows that the streams are watched
 	failing   time.Time          // when the log was told last of streams that fail
 	outages   [outages]time.Time // since when the log knows of each; zero where it knows of none
 	// what the audit webhook refused, and what it was not told of
@@ -252,15 +253,15 @@ func (all *states) checks() []check {
 	return checks
 }
 
-// restless says whether a gap is about to be told.
+// restless says whether a reconcile is about to be told.
 func (all *states) restless() bool {
-	mended, open := all.gaps.untold()
+	ended, open := all.stories.untold()
 	for _, s := range all.streams {
 		if s.expired != "" {
 			return true
 		}
 	}
-	return len(mended)+len(open) > 0
+	return len(ended)+len(open) > 0
 }
 
 // silence is how long a stream may give no sign of life. A watch is opened again after ten minutes at most.
