@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
+	"github.com/kubecdc/kubecdc/internal/app/check"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
@@ -99,6 +100,9 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.logPlan(); err != nil {
+		return err
+	}
 	t, shown, err := a.observed(deadLetters)
 	if err != nil {
 		return err
@@ -146,6 +150,18 @@ func (a *assembly) run(ctx context.Context) error {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
 	}
 	return err
+}
+
+// logPlan says what another configuration than at the last start changes for the consumers.
+func (a *assembly) logPlan() error {
+	saved, err := control.ReadUncounted(a.store)
+	if err != nil {
+		return err
+	}
+	for _, line := range check.Plan(saved, a.cluster, a.cfg) {
+		a.logger.Info("the configuration is not that of the last start", "change", line)
+	}
+	return nil
 }
 
 // standBy answers that another member leads, until the returned function is called.

@@ -32,12 +32,25 @@ type StreamState struct {
 type SinkState struct {
 	ResourceVersion string        `json:"resourceVersion"`
 	Selector        string        `json:"selector,omitempty"`
-	Objects         int           `json:"objects"`             // that the sink has
+	Objects         int           `json:"objects"`             // that the sink has, or Uncounted
 	Comparing       change.Reason `json:"comparing,omitempty"` // with the cluster, and why
 }
 
+// Uncounted is a number of objects that nobody has counted.
+const Uncounted = -1
+
 // ReadState reads the document from an open state. It counts the objects, which reads all of them.
-func ReadState(store *checkpoint.Store) (*State, error) {
+func ReadState(store *checkpoint.Store) (*State, error) { return readWith(store, store.CountRows) }
+
+// ReadUncounted reads the document without the numbers of objects.
+func ReadUncounted(store *checkpoint.Store) (*State, error) {
+	return readWith(store, func(string, string, checkpoint.Scope) (int, error) { return Uncounted, nil })
+}
+
+// countFunc counts the objects that a sink has of a resource in the scope.
+type countFunc func(sinkName, resource string, scope checkpoint.Scope) (int, error)
+
+func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
 	cluster, _, err := store.Cluster()
 	if err != nil {
 		return nil, err
@@ -57,7 +70,7 @@ func ReadState(store *checkpoint.Store) (*State, error) {
 	for i := range streams {
 		s := StreamState{Sinks: map[string]SinkState{}}
 		for _, name := range slices.Sorted(maps.Keys(places)) {
-			found, is, err := readSink(store, name, places[name], &streams[i])
+			found, is, err := readSink(count, name, places[name], &streams[i])
 			if err != nil {
 				return nil, err
 			}
@@ -82,7 +95,7 @@ func ReadState(store *checkpoint.Store) (*State, error) {
 }
 
 // readSink reads what is saved of the stream for the sink; is is false where that is nothing.
-func readSink(store *checkpoint.Store, name string, of map[string]checkpoint.Places, stream *change.Stream) (s SinkState, is bool, err error) {
+func readSink(count countFunc, name string, of map[string]checkpoint.Places, stream *change.Stream) (s SinkState, is bool, err error) {
 	resource, scope := stream.Resource.String(), checkpoint.ScopeOf(stream)
 	of[resource].Each(scope, func(_ string, place checkpoint.Place) {
 		if s.Selector, is = place.Selection, true; place.Comparison.UnderWay() {
@@ -93,7 +106,7 @@ func readSink(store *checkpoint.Store, name string, of map[string]checkpoint.Pla
 		return s, false, nil
 	}
 	s.ResourceVersion = of[resource].Lowest(scope).Version
-	s.Objects, err = store.CountRows(name, resource, scope)
+	s.Objects, err = count(name, resource, scope)
 	return s, true, err
 }
 

@@ -108,7 +108,7 @@ func arrows() map[string][]string {
 		},
 		"internal/app/check": {
 			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/control/httpserver",
-			"internal/app/objecttype",
+			"internal/app/objecttype", "internal/change",
 			"internal/app/task", "internal/checkpoint", "internal/config", "internal/observe/console", "internal/control",
 			"internal/checkpoint/disk", "internal/app/selection", "internal/sink", "internal/source", "internal/ha/statelog", "internal/shape/transform",
 			"internal/config/usage",
@@ -123,7 +123,7 @@ func arrows() map[string][]string {
 			"internal/format/encode", "internal/app/selection", "internal/source", "internal/format/typed", "internal/config/usage",
 		},
 		"internal/app": {
-			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/control/httpserver",
+			"internal/app/actors", "internal/app/check", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/control/httpserver",
 			"internal/app/saved", "internal/app/task", "internal/change", "internal/checkpoint", "internal/config",
 			"internal/observe/console", "internal/control", "internal/sink/deadletter", "internal/listener", "internal/scan/delta",
 			"internal/listener", "internal/observe/page", "internal/pipeline", "internal/app/selection", "internal/shape", "internal/sink",

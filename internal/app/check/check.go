@@ -50,6 +50,11 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 		}
 		checkSink(ctx, &checked{&cfg.Sinks[i], saved}, c, &r)
 	}
+	if c.UID != "" { // else nobody knows what is served
+		for _, line := range Plan(saved.State, c, cfg) {
+			r.note(line)
+		}
+	}
 	return errors.Join(r.err(), out.End())
 }
 

@@ -30,6 +30,14 @@ type checked struct {
 	saved
 }
 
+// mark is the saved one, "" where there is none.
+func (s *checked) mark() sink.Mark {
+	if s.State == nil {
+		return ""
+	}
+	return sink.Mark(s.Marks[s.Name])
+}
+
 func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	built, err := destination.Build(s.Sink, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
 	if err != nil {
@@ -41,7 +49,7 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 		note, err = target.Check(ctx)
 	}
 	if target, ok := built.Target.(resumer); ok && err == nil {
-		resumed, err = target.CheckMark(ctx, sink.Mark(s.marks[s.Name]))
+		resumed, err = target.CheckMark(ctx, s.mark())
 	}
 	if d, known := destination.Of(s.Sink, c); known == nil && d.InUse != nil && d.InUse(err) && holds(s.running, s.Name, d.Address) {
 		note, err = "the running exporter has it open", nil
@@ -54,7 +62,7 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	}
 	r.ok("sink " + s.Name)
 	checkHearer(ctx, s.Sink, c, r)
-	checkSchemas(ctx, s.Sink, sink.Mark(s.marks[s.Name]), c, r)
+	checkSchemas(ctx, s.Sink, s.mark(), c, r)
 	for _, text := range []string{note, resumed} {
 		if text != "" {
 			r.note("sink " + s.Name + ": " + text)

@@ -22,8 +22,8 @@ import (
 
 // saved is what a state says. The zero value is that there is none.
 type saved struct {
-	running *control.Running // what the exporter does that runs with it; nil where none runs
-	marks   map[string]string
+	running        *control.Running // what the exporter does that runs with it; nil where none runs
+	*control.State                  // that is saved; nil where there is none
 }
 
 // checkState looks at what is saved. What an exporter that runs with it holds is no problem.
@@ -37,7 +37,7 @@ func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *
 	case !errors.As(err, &stopped):
 		r.note("state " + dir + ": " + err.Error())
 	default:
-		found.marks = checkSaved(ctx, c, &cfg.State, r)
+		found.State = checkSaved(ctx, c, &cfg.State, r)
 	}
 	return found
 }
@@ -53,11 +53,11 @@ func checkRunning(ctx context.Context, c *cluster.Cluster, client *control.Clien
 	c.Met(state.Clusters)
 	compareSaved(c, dir, checkpoint.Cluster{Name: state.Cluster, UID: state.ClusterUID}, r)
 	r.note("state " + dir + ": an exporter runs with it")
-	return saved{running, state.Marks}
+	return saved{running, state}
 }
 
 // checkSaved reads the state of a stopped exporter, and returns the marks of its sinks.
-func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r *report) map[string]string {
+func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r *report) *control.State {
 	dir := state.Dir
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
 	switch {
@@ -72,19 +72,15 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 		return nil
 	}
 	saved, found, err := store.Cluster()
-	known, marksErr := store.Marks()
-	if err := errors.Join(err, marksErr, c.Recall(store), c.AdoptIdentity(store), store.Close()); err != nil {
+	read, readErr := control.ReadState(store)
+	if err := errors.Join(err, readErr, c.Recall(store), c.AdoptIdentity(store), store.Close()); err != nil {
 		r.problem(err)
 		return nil
 	}
 	if found {
 		compareSaved(c, dir, saved, r)
 	}
-	marks := map[string]string{}
-	for name, mark := range known {
-		marks[name] = string(mark)
-	}
-	return marks
+	return read
 }
 
 // checkNoState says that a start makes the state, or why it could not on this host. Where somebody checks what is to

@@ -1,0 +1,165 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// Plan says in one line each what the next start changes for the consumers of the sinks, since another configuration
+// has saved the state: what is told from its beginning, what is compared again, and what stays behind. It asks nobody.
+func Plan(saved *control.State, c *cluster.Cluster, cfg *config.Config) (lines []string) {
+	if saved == nil || len(saved.Streams) == 0 {
+		return nil // the first start
+	}
+	configured := map[string]bool{}
+	for i := range cfg.Sinks {
+		s := &cfg.Sinks[i]
+		configured[s.Name] = true
+		lines = append(lines, planSink(saved, s, cfg.Resources, taken(c, s))...)
+	}
+	left := map[string]bool{}
+	for _, stream := range saved.Streams {
+		for name := range stream.Sinks {
+			left[name] = !configured[name]
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if left[name] {
+			lines = append(lines, fmt.Sprintf("sink %s is not configured any more: its log stays as it is; exporter checkpoint forget-sink gives up what is saved of it", name))
+		}
+	}
+	return lines
+}
+
+// taken are the streams that the sink takes.
+func taken(c *cluster.Cluster, s *config.Sink) []selection.Selected {
+	wants := c.WantedBy(s)
+	return c.StreamsThat(func(of *selection.Selected) bool { return wants == nil || wants(&of.Stream) })
+}
+
+// planSink is the plan for one sink, which takes the streams of the resources.
+func planSink(saved *control.State, s *config.Sink, resources []config.Resource, streams []selection.Selected) []string {
+	has := map[string]control.SinkState{} // by the name of the stream
+	for stream, of := range saved.Streams {
+		if at, is := of.Sinks[s.Name]; is {
+			has[stream] = at
+		}
+	}
+	if len(has) == 0 && len(streams) > 0 {
+		var names []string
+		for i := range streams {
+			names = append(names, streams[i].Stream.String())
+		}
+		return []string{fmt.Sprintf("sink %s is new: it is told all objects of %s", s.Name, several(names))}
+	}
+	stays := func(resource string) bool { return !serves(streams, resource) && takesUnserved(s, resources, resource) }
+	lines := append(begins(has, streams), leaves(has, streams, stays)...)
+	for i := range lines {
+		lines[i] = "sink " + s.Name + " " + lines[i]
+	}
+	return lines
+}
+
+// begins is what a sink that has some streams is told of those that it takes.
+func begins(has map[string]control.SinkState, streams []selection.Selected) (lines []string) {
+	var begin, widened, chosen []string
+	for i := range streams {
+		stream := &streams[i].Stream
+		resource, name := stream.Resource.String(), stream.String()
+		at, is := has[name]
+		_, isPart := has[resource]
+		switch {
+		case is && at.Selector != streams[i].Selection.String():
+			chosen = append(chosen, name)
+		case is, isPart: // it goes on
+		case stream.Namespace == "" && hasPart(has, resource):
+			widened = append(widened, name)
+		default:
+			begin = append(begin, name)
+		}
+	}
+	for _, told := range []struct {
+		format  string
+		streams []string
+	}{
+		{"has nothing of %s yet: it is told all objects", begin},
+		{"is given %s in all namespaces now: it is told what it lacks", widened},
+		{"is given %s by another selector: it is told a gap, what enters as added, and what leaves as deleted", chosen},
+	} {
+		if len(told.streams) > 0 {
+			lines = append(lines, fmt.Sprintf(told.format, several(told.streams)))
+		}
+	}
+	return lines
+}
+
+// leaves is what stays in a sink of streams that it does not take any more. What stays is true for is left out.
+func leaves(has map[string]control.SinkState, streams []selection.Selected, stays func(resource string) bool) (lines []string) {
+	takes, parts := map[string]bool{}, map[string][]string{} // the latter are namespaces, by resource
+	for i := range streams {
+		stream := &streams[i].Stream
+		if takes[stream.String()] = true; stream.Namespace != "" {
+			parts[stream.Resource.String()] = append(parts[stream.Resource.String()], stream.Namespace)
+		}
+	}
+	for _, stream := range slices.Sorted(maps.Keys(has)) {
+		resource := stream[strings.Index(stream, "/")+1:]
+		objects := "its objects stay"
+		if n := has[stream].Objects; n != control.Uncounted {
+			objects = fmt.Sprintf("its objects (%d) stay", n)
+		}
+		switch {
+		case takes[stream], takes[resource], stays(resource), has[stream].Objects == 0:
+		case stream == resource && parts[resource] != nil:
+			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces stay, and nothing tells of them any more", stream, several(parts[resource])))
+		default:
+			lines = append(lines, fmt.Sprintf("is not given %s any more: %s, and nothing tells of them any more", stream, objects))
+		}
+	}
+	return lines
+}
+
+// serves says whether any of the streams is of the resource.
+func serves(streams []selection.Selected, resource string) bool {
+	return slices.ContainsFunc(streams, func(s selection.Selected) bool { return s.Stream.Resource.String() == resource })
+}
+
+// takesUnserved says whether the sink takes a resource that is not served now: it goes on when it is, or is told that
+// the objects are gone.
+func takesUnserved(s *config.Sink, resources []config.Resource, name string) bool {
+	plural, group, _ := strings.Cut(name, ".")
+	resource := change.Resource{Group: group, Name: plural}
+	return slices.ContainsFunc(resources, func(r config.Resource) bool {
+		stands := strings.EqualFold(r.Name, name) || source.Covers(r.Name, resource) && !r.Excludes(name)
+		return stands && (len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name))
+	})
+}
+
+// hasPart says whether a stream of one namespace of the resource is among them.
+func hasPart(streams map[string]control.SinkState, resource string) bool {
+	for name := range streams {
+		if _, of, named := strings.Cut(name, "/"); named && of == resource {
+			return true
+		}
+	}
+	return false
+}
+
+// several names some of many.
+func several(names []string) string {
+	const most = 5
+	slices.Sort(names)
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most:most], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,157 @@
+package check
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/selection"
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/source"
+)
+
+// served is an API server that serves the resources.
+type served []change.Resource
+
+func everything() served {
+	return served{
+		{Version: "v1", Name: "pods", Kind: "Pod"}, {Version: "v1", Name: "configmaps", Kind: "ConfigMap"},
+		{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"},
+		{Group: "gears.io", Version: "v1", Name: "gears", Kind: "Gear"},
+	}
+}
+
+func (s served) Resolve(name string) ([]change.Resource, error) {
+	found := slices.DeleteFunc(slices.Clone(s), func(r change.Resource) bool { return r.String() != name && !source.Covers(name, r) })
+	if len(found) == 0 && !source.IsWildcard(name) {
+		return nil, &source.UnknownResourceError{Name: name}
+	}
+	return found, nil
+}
+
+func (served) Names() []string { return nil }
+
+func (served) LeftOut(string) []source.LeftOut { return nil }
+
+// configured is what the text chooses of what is served.
+func configured(t *testing.T, text string, of served) (*config.Config, *cluster.Cluster) {
+	t.Helper()
+	cfg, err := config.Parse("config.yaml", []byte("cluster: c\n"+text), os.LookupEnv)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	chosen, errs := selection.Choose(of, cfg.Resources)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	c := &cluster.Cluster{Name: "c"}
+	c.Chosen.Store(chosen)
+	return cfg, c
+}
+
+// savedWith is the state after a run with the configuration, in which each sink has three objects of each stream.
+func savedWith(t *testing.T, text string) *control.State {
+	t.Helper()
+	state := &control.State{Streams: map[string]control.StreamState{}}
+	if text == "" {
+		return state
+	}
+	cfg, c := configured(t, text, everything())
+	for i := range cfg.Sinks {
+		for _, s := range taken(c, &cfg.Sinks[i]) {
+			of := state.Streams[s.Stream.String()]
+			if of.Sinks == nil {
+				of.Sinks = map[string]control.SinkState{}
+			}
+			of.Sinks[cfg.Sinks[i].Name] = control.SinkState{ResourceVersion: "7", Selector: s.Selection.String(), Objects: 3}
+			state.Streams[s.Stream.String()] = of
+		}
+	}
+	return state
+}
+
+const (
+	lake     = "sinks: [{name: lake, file: {path: a}}]\n"
+	lakeBus  = "sinks: [{name: lake, file: {path: a}}, {name: bus, file: {path: b}}]\n"
+	bus      = "sinks: [{name: bus, file: {path: b}}]\n"
+	lakePods = "sinks: [{name: lake, file: {path: a}, resources: [pods]}]\n"
+)
+
+// TestThePlanSaysWhatAnotherConfigurationDoes to the consumers of each sink, and nothing where it does nothing.
+func TestThePlanSaysWhatAnotherConfigurationDoes(t *testing.T) {
+	without := func(name string) served {
+		return slices.DeleteFunc(everything(), func(r change.Resource) bool { return r.Name == name })
+	}
+	const stays = ", and nothing tells of them any more"
+	for _, c := range []struct {
+		what, before, after string
+		served              served // nil is everything
+		want                []string
+	}{
+		{what: "the first start", after: "resources: [pods]\n" + lake},
+		{what: "the same", before: "resources: [pods]\n" + lake, after: "resources: [pods]\n" + lake},
+		{what: "the same in another order", before: "resources: [pods, configmaps]\n" + lakeBus, after: "resources: [configmaps, pods]\n" + lakeBus},
+		{what: "a sink more", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods, configmaps]\n" + lakeBus,
+			want: []string{"sink bus is new: it is told all objects of configmaps, pods"}},
+		{what: "a sink less", before: "resources: [pods]\n" + lakeBus, after: "resources: [pods]\n" + lake,
+			want: []string{"sink bus is not configured any more: its log stays as it is; exporter checkpoint forget-sink gives up what is saved of it"}},
+		{what: "a sink of another name", before: "resources: [pods]\n" + lake, after: "resources: [pods]\n" + bus, want: []string{
+			"sink bus is new: it is told all objects of pods",
+			"sink lake is not configured any more: its log stays as it is; exporter checkpoint forget-sink gives up what is saved of it"}},
+		{what: "a resource more", before: "resources: [pods]\n" + lake, after: "resources: [pods, configmaps]\n" + lake,
+			want: []string{"sink lake has nothing of configmaps yet: it is told all objects"}},
+		{what: "a resource less", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods]\n" + lake,
+			want: []string{"sink lake is not given configmaps any more: its objects (3) stay" + stays}},
+		{what: "a resource in place of another", before: "resources: [pods]\n" + lake, after: "resources: [configmaps]\n" + lake, want: []string{
+			"sink lake has nothing of configmaps yet: it is told all objects", "sink lake is not given pods any more: its objects (3) stay" + stays}},
+		{what: "a resource less of one sink", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods, configmaps]\n" + lakePods,
+			want: []string{"sink lake is not given configmaps any more: its objects (3) stay" + stays}},
+		{what: "a resource more of one sink", before: "resources: [pods, configmaps]\n" + lakePods, after: "resources: [pods, configmaps]\n" + lake,
+			want: []string{"sink lake has nothing of configmaps yet: it is told all objects"}},
+		{what: "fewer namespaces", before: "resources: [pods]\n" + lake, after: "resources: [{resource: pods, namespaces: [b, a]}]\n" + lake,
+			want: []string{"sink lake is given pods in a, b only: the objects of other namespaces stay" + stays}},
+		{what: "all namespaces", before: "resources: [{resource: pods, namespaces: [a]}]\n" + lake, after: "resources: [pods]\n" + lake,
+			want: []string{"sink lake is given pods in all namespaces now: it is told what it lacks"}},
+		{what: "a namespace more", before: "resources: [{resource: pods, namespaces: [a]}]\n" + lake, after: "resources: [{resource: pods, namespaces: [a, b]}]\n" + lake,
+			want: []string{"sink lake has nothing of b/pods yet: it is told all objects"}},
+		{what: "another namespace", before: "resources: [{resource: pods, namespaces: [a]}]\n" + lake, after: "resources: [{resource: pods, namespaces: [b]}]\n" + lake, want: []string{
+			"sink lake has nothing of b/pods yet: it is told all objects", "sink lake is not given a/pods any more: its objects (3) stay" + stays}},
+		{what: "another selector", before: "resources: [pods]\n" + lake, after: "resources: [{resource: pods, labelSelector: x}]\n" + lake,
+			want: []string{"sink lake is given pods by another selector: it is told a gap, what enters as added, and what leaves as deleted"}},
+		{what: "a namespace that is left out", before: "resources: [pods]\n" + lake, after: "resources: [{resource: pods, excludeNamespaces: [a]}]\n" + lake,
+			want: []string{"sink lake is given pods by another selector: it is told a gap, what enters as added, and what leaves as deleted"}},
+		{what: "a wildcard in place of names", before: "resources: [pods]\n" + lake, after: "resources: ['*']\n" + lake,
+			want: []string{"sink lake has nothing of configmaps, deployments.apps, gears.gears.io yet: it is told all objects"}},
+		{what: "a name in place of a wildcard", before: "resources: ['*.apps', pods]\n" + lake, after: "resources: [deployments.apps, pods]\n" + lake},
+		{what: "what a wildcard leaves out", before: "resources: ['*']\n" + lake, after: "resources: [{resource: '*', exclude: [pods, '*.apps']}]\n" + lake, want: []string{
+			"sink lake is not given deployments.apps any more: its objects (3) stay" + stays, "sink lake is not given pods any more: its objects (3) stay" + stays}},
+		{what: "a resource that is not served now", before: "resources: [pods, gears.gears.io]\n" + lake, after: "resources: [pods, gears.gears.io]\n" + lake, served: without("gears")},
+		{what: "a resource of a wildcard that is not served now", before: "resources: ['*']\n" + lake, after: "resources: ['*']\n" + lake, served: without("gears")},
+		{what: "one that is not served now, and not chosen", before: "resources: ['*']\n" + lake, after: "resources: [{resource: '*', exclude: ['*.gears.io']}]\n" + lake, served: without("gears"),
+			want: []string{"sink lake is not given gears.gears.io any more: its objects (3) stay" + stays}},
+		{what: "rules alone", before: "resources: [pods]\n" + lake, after: "resources: [{resource: pods, drop: [.status]}]\n" + lake},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			of := c.served
+			if of == nil {
+				of = everything()
+			}
+			cfg, now := configured(t, c.after, of)
+			if got := Plan(savedWith(t, c.before), now, cfg); !slices.Equal(got, c.want) {
+				t.Errorf("the plan is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}
+
+// TestThePlanNamesSomeOfMany, and counts the others.
+func TestThePlanNamesSomeOfMany(t *testing.T) {
+	if got := several([]string{"g", "f", "e", "d", "c", "b", "a"}); got != "a, b, c, d, e, 2 more" {
+		t.Errorf("got %q", got)
+	}
+}
