@@ -68,7 +68,7 @@ func newSignalsRig(t *testing.T) *signalsRig {
 		Handler: r, Heard: func(error) {},
 	}
 	r.live("")
-	t.Cleanup(func() { r.signals.log.disconnect() })
+	t.Cleanup(func() { r.signals.disconnect() })
 	return r
 }
 
@@ -76,7 +76,7 @@ func newSignalsRig(t *testing.T) *signalsRig {
 func (r *signalsRig) live(place string) {
 	r.t.Helper()
 	if r.signals != nil {
-		r.signals.log.disconnect()
+		r.signals.disconnect()
 	}
 	r.options.Place, r.taken = place, nil
 	var err error

@@ -31,7 +31,10 @@ type Record struct {
 // Encoder builds one batch after the other. It keeps what its codec needs between batches, so it is worth keeping. It
 // is for one goroutine at a time.
 type Encoder struct {
-	compressor
+	codec             Codec
+	gzip              *gzip.Writer
+	lz4               *lz4.Writer
+	zstd              *zstd.Encoder
 	buf               []byte // of the batch: room for its header, and the records as they are without compression
 	packed            []byte // the same, compressed
 	record            []byte // one without its length
@@ -39,13 +42,29 @@ type Encoder struct {
 	baseTime, maxTime int64
 }
 
-// NewEncoder returns an encoder with an empty batch.
+// NewEncoder returns an encoder with an empty batch. All codecs are set to their cheapest levels: on objects of an API
+// server, higher ones cost several times the CPU for a tenth of the bytes.
 func NewEncoder(codec Codec) (*Encoder, error) {
-	c, err := newCompressor(codec)
+	e := &Encoder{codec: codec}
+	var err error
+	switch codec {
+	case None, Snappy:
+	case Gzip:
+		e.gzip, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	case LZ4:
+		e.lz4 = lz4.NewWriter(nil)
+		err = e.lz4.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1))
+	case Zstd:
+		// One batch at a time is compressed, and it is rarely above the window.
+		e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
+	default:
+		err = errors.New("it is not known")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("prepare codec %s: %w", codec, err)
 	}
-	return &Encoder{compressor: c}, nil
+	return e, nil
 }
 
 // Count is the number of records in the batch.
@@ -172,42 +191,13 @@ func (c Codec) String() string {
 	return fmt.Sprintf("codec %d", uint8(c))
 }
 
-// compressor has what its codec keeps between batches. All are set to their cheapest levels: on objects of an API
-// server, higher ones cost several times the CPU for a tenth of the bytes.
-type compressor struct {
-	codec Codec
-	gzip  *gzip.Writer
-	lz4   *lz4.Writer
-	zstd  *zstd.Encoder
-}
-
-func newCompressor(codec Codec) (compressor, error) {
-	c := compressor{codec: codec}
-	var err error
-	switch codec {
-	case None, Snappy:
-	case Gzip:
-		c.gzip, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	case LZ4:
-		c.lz4 = lz4.NewWriter(nil)
-		err = c.lz4.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1))
-	case Zstd:
-		// One encoder at a time uses it, and a batch is rarely above the window.
-		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
-	default:
-		err = fmt.Errorf("unknown codec %d", uint8(codec))
-	}
-	return c, err
-}
-
 // compress appends the compressed src to dst.
-func (c *compressor) compress(dst, src []byte) ([]byte, error) {
-	switch c.codec {
+func (e *Encoder) compress(dst, src []byte) ([]byte, error) {
+	switch e.codec {
 	case Gzip:
 		out := bytes.NewBuffer(dst)
-		c.gzip.Reset(out)
-		return writeAll(c.gzip, out, src)
+		e.gzip.Reset(out)
+		return writeAll(e.gzip, out, src)
 	case Snappy:
 		// Java's reader takes a bare block as well as xerial's framing of blocks of 32 KiB, and the block is smaller.
 		dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))
@@ -215,10 +205,10 @@ func (c *compressor) compress(dst, src []byte) ([]byte, error) {
 		return dst[:len(dst)+len(packed)], nil
 	case LZ4:
 		out := bytes.NewBuffer(dst)
-		c.lz4.Reset(out)
-		return writeAll(c.lz4, out, src)
+		e.lz4.Reset(out)
+		return writeAll(e.lz4, out, src)
 	case Zstd:
-		return c.zstd.EncodeAll(src, dst), nil
+		return e.zstd.EncodeAll(src, dst), nil
 	}
 	return append(dst, src...), nil
 }
