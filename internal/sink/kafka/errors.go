@@ -68,14 +68,6 @@ func refused(err error) bool {
 	return class == wire.TooLarge || class == wire.Invalid
 }
 
-// unforbidden keeps that reading is not permitted from ending the run.
-func unforbidden(err error) error {
-	if wire.Code(err) == kerr.TopicAuthorizationFailed.Code {
-		return &reopenError{err}
-	}
-	return err
-}
-
 // classify makes a PermanentError of what only a person can mend, with what to do.
 func classify(err error) error {
 	if decided(err) || wire.Classify(err) != wire.Fatal {

@@ -90,7 +90,7 @@ func (i *inspector) inspectPartition(ctx context.Context, p *partition, of span)
 		var result wire.FetchResult
 		err := i.persist(ctx, "read "+p.String(), func(ctx context.Context) (err error) {
 			result, err = i.cluster.Fetch(ctx, wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: offset, MaxBytes: i.tuning.fetch})
-			return unforbidden(err)
+			return err
 		})
 		if code := wire.Code(err); code == kerr.TopicAuthorizationFailed.Code || code == kerr.OffsetOutOfRange.Code {
 			continue

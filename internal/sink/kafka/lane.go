@@ -122,11 +122,9 @@ func (l *lane) freeze() error {
 
 // atom is where the messages that belong to the one at i end, and what they take.
 func (l *lane) atom(i int) (end, size int) {
-	first := &l.messages[l.rest[i]]
-	for end = i; end < len(l.rest) && (end == i || together(first, &l.messages[l.rest[end]])); end++ {
-		size += sizeBound(&l.messages[l.rest[end]])
-	}
-	return end, size
+	first := int(l.rest[i])
+	atom := l.messages[first:atomEnd(l.messages, first)]
+	return i + len(atom), sizeBound(atom)
 }
 
 // refused halves the batch until one message stands alone. Other partitions are on their way meanwhile, so the message

@@ -74,26 +74,26 @@ func (r *record) fill(m *sink.Message) *batch.Record {
 	return &r.record
 }
 
-// sizeBound is at least what the message takes in a batch.
-func sizeBound(m *sink.Message) int {
+// sizeBound is at least what the messages take in a batch.
+func sizeBound(messages []sink.Message) (n int) {
 	const numbers = 64 // of a record and its first three headers
-	n := numbers + len(sink.HeaderID) + len(sink.HeaderOp) + len(sink.HeaderResourceVersion) +
-		len(m.ID) + len(m.Op) + len(m.ResourceVersion) + len(m.Key) + len(m.Value)
-	for i := range m.Headers {
-		n += 10 + len(m.Headers[i].Name) + len(m.Headers[i].Value)
+	for i := range messages {
+		m := &messages[i]
+		n += numbers + len(sink.HeaderID) + len(sink.HeaderOp) + len(sink.HeaderResourceVersion) +
+			len(m.ID) + len(m.Op) + len(m.ResourceVersion) + len(m.Key) + len(m.Value)
+		for _, h := range m.Headers {
+			n += 10 + len(h.Name) + len(h.Value)
+		}
 	}
 	return n
-}
-
-func together(a, b *sink.Message) bool {
-	return a.ID == b.ID && a.Destination == b.Destination && string(a.Key) == string(b.Key)
 }
 
 // atomEnd is the end of the messages that belong together: those of one id, such as a delete and its tombstone. They
 // are stored in one batch, so the log has all of them or none.
 func atomEnd(messages []sink.Message, i int) int {
-	end := i + 1
-	for end < len(messages) && together(&messages[i], &messages[end]) {
+	first, end := &messages[i], i+1
+	for end < len(messages) && messages[end].ID == first.ID && messages[end].Destination == first.Destination &&
+		string(messages[end].Key) == string(first.Key) {
 		end++
 	}
 	return end

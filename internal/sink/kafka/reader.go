@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,8 +104,9 @@ func (r *Reader) matching(ctx context.Context) (names []string, err error) {
 	if r.others == nil {
 		return nil, nil
 	}
-	err = r.persist(ctx, "list topics", func(ctx context.Context) (err error) {
-		names, err = r.cluster.Names(ctx)
+	err = r.persist(ctx, "list topics", func(ctx context.Context) error {
+		topics, err := r.cluster.Partitions(ctx, nil)
+		names = slices.Collect(maps.Keys(topics))
 		return err
 	})
 	return slices.DeleteFunc(names, func(name string) bool { return !r.others.MatchString(name) }), err

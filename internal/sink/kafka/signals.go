@@ -234,7 +234,9 @@ func (s *Signals) isUnclaimed(err error) bool {
 func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end int64) error {
 	part := &stretch{topic: s.of.Topic, number: number, offset: at.Next[number], end: end, aborted: map[int64]bool{}, most: s.tuning.fetch}
 	for part.offset < part.end {
-		result, err := s.fetchSoon(ctx, part)
+		soon, cancel := context.WithTimeout(ctx, signalFetch) // the topic may be gone, which only who looks at it sees
+		result, err := s.fetch(soon, part)
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -242,8 +244,9 @@ func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end
 			return err // what was read may be of the other topic
 		}
 		before := part.offset
-		if err = s.take(part, &result, func(e *batch.Entry) error { return s.hand(ctx, at, number, e) }); err != nil {
-			err = s.passOver(ctx, at, number, err)
+		err = s.take(part, &result, func(e *batch.Entry) error { return s.hand(ctx, at, number, e) })
+		if unreadable, is := errors.AsType[*unreadableError](err); is { // it is told, and passed over
+			err = s.follow(ctx, at, number, at.Time, &signal.Message{Offset: unreadable.end - 1, Broken: err})
 		}
 		if err != nil {
 			return err
@@ -254,22 +257,6 @@ func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end
 		at.Next[number] = part.offset
 	}
 	return nil
-}
-
-// fetchSoon gives up after a while: the topic may be gone, which only who looks at it sees.
-func (s *Signals) fetchSoon(ctx context.Context, part *stretch) (wire.FetchResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, signalFetch)
-	defer cancel()
-	return s.fetch(ctx, part)
-}
-
-// passOver goes on after a batch that cannot be read, which is told. Other errors remain.
-func (s *Signals) passOver(ctx context.Context, at *signalPlace, number int32, err error) error {
-	var unreadable *unreadableError
-	if !errors.As(err, &unreadable) {
-		return err
-	}
-	return s.follow(ctx, at, number, at.Time, &signal.Message{Offset: unreadable.end - 1, Broken: err})
 }
 
 func (s *Signals) hand(ctx context.Context, at *signalPlace, number int32, e *batch.Entry) error {

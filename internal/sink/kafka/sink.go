@@ -86,14 +86,12 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 
 // Announce is as in sink.Announcer. The places are topics that data chose.
 func (s *Sink) Announce(ctx context.Context, messages []sink.Message) (add func(sink.Mark) (sink.Mark, error), err error) {
-	last := ""
 	var found []*topic
 	for i := range messages {
 		name := messages[i].Destination
-		if name == last || s.announced[name] || !s.opened {
+		if s.announced[name] || !s.opened {
 			continue
 		}
-		last = name
 		t, _, err := s.catalog.of(ctx, name)
 		if err != nil {
 			s.opened = false
@@ -101,13 +99,11 @@ func (s *Sink) Announce(ctx context.Context, messages []sink.Message) (add func(
 		}
 		if t != nil {
 			found = append(found, t)
+			s.announced[name] = true
 		}
 	}
 	if len(found) == 0 {
 		return nil, nil
-	}
-	for _, t := range found {
-		s.announced[t.name] = true
 	}
 	return func(at sink.Mark) (sink.Mark, error) { return withTopics(at, found) }, nil
 }
@@ -208,12 +204,6 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 	return p, nil, nil
 }
 
-// begin starts a plan of the one partition.
-func (s *planner) begin(p *partition) {
-	s.turn++
-	s.start(p)
-}
-
 // start makes the partition one of the plan, which has nothing of it yet.
 func (s *planner) start(p *partition) {
 	p.turn, p.indexes, p.steps = s.turn, p.indexes[:0], p.steps[:0]
@@ -238,11 +228,7 @@ func (s *planner) place(ctx context.Context, t **topic, atom []sink.Message) (*s
 // without compression needs to be compressed to know.
 func (s *planner) oversize(t *topic, atom []sink.Message) (*sink.RejectedError, error) {
 	limit := int(t.limit.Load())
-	bound := batch.HeaderSize
-	for i := range atom {
-		bound += sizeBound(&atom[i])
-	}
-	if bound <= limit {
+	if batch.HeaderSize+sizeBound(atom) <= limit {
 		return nil, nil
 	}
 	size, err := s.encoders.measure(atom)

@@ -262,7 +262,8 @@ func (s *Sink) end(ctx context.Context, p *partition, keys []string) error {
 	for _, key := range keys {
 		over.messages = append(over.messages, sink.Message{Op: sink.OpEnded, Destination: p.topic.name, Key: []byte(key), Time: s.now()})
 	}
-	s.planner.begin(p)
+	s.planner.turn++
+	s.planner.start(p)
 	over.add(p, 0, len(keys))
 	return s.deliver(ctx, over)
 }

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -98,7 +99,7 @@ func (t *tails) read(ctx context.Context, of *tail) error {
 				err = of.step(result.Records)
 			}
 			if err != nil {
-				return unforbidden(err)
+				return err
 			}
 		}
 		if len(of.open[t.right.producer.ID]) > 0 {
@@ -111,8 +112,8 @@ func (t *tails) read(ctx context.Context, of *tail) error {
 		return err
 	}
 	// The sink goes on: what a crash left there comes a second time, with the same id.
-	if !t.unread.Swap(true) {
-		t.tell("read_denied", fmt.Errorf("%w: allow READ on the topic: after a crash, records may come twice, with the same id", err))
+	if answer, _ := errors.AsType[*wire.Error](err); !t.unread.Swap(true) {
+		t.tell("read_denied", fmt.Errorf("%w: allow READ on the topic: after a crash, records may come twice, with the same id", answer))
 	}
 	return nil
 }

@@ -94,14 +94,17 @@ func (e *Entry) Headers() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Decoder reads the records of batches. It keeps memory between them, and is for one goroutine at a time.
+// Decoder reads the records of batches. It keeps memory and the state of codecs between them, and is for one goroutine
+// at a time.
 type Decoder struct {
-	decompressor
+	limit int // of bytes of records in a batch
+	buf   []byte
+	zstd  *zstd.Decoder
 	entry Entry
 }
 
 // NewDecoder returns a decoder that refuses batches of more than limit bytes of records.
-func NewDecoder(limit int) *Decoder { return &Decoder{decompressor: decompressor{limit: limit}} }
+func NewDecoder(limit int) *Decoder { return &Decoder{limit: limit} }
 
 // Each calls f with each record of a batch, in order, until f or the batch fails.
 func (d *Decoder) Each(b *Batch, f func(*Entry) error) error {
@@ -171,15 +174,8 @@ var (
 	errTooLarge = errors.New("the records are larger than the limit")
 )
 
-// decompressor keeps memory and state of the codecs between batches.
-type decompressor struct {
-	limit int
-	buf   []byte
-	zstd  *zstd.Decoder
-}
-
 // decompress returns the records of a batch. They are valid until the next call.
-func (d *decompressor) decompress(codec Codec, src []byte) ([]byte, error) {
+func (d *Decoder) decompress(codec Codec, src []byte) ([]byte, error) {
 	var err error
 	switch codec {
 	case None:
@@ -206,7 +202,7 @@ func (d *decompressor) decompress(codec Codec, src []byte) ([]byte, error) {
 
 type reader interface{ Read(p []byte) (int, error) }
 
-func (d *decompressor) readAll(r reader) ([]byte, error) {
+func (d *Decoder) readAll(r reader) ([]byte, error) {
 	out := bytes.NewBuffer(d.buf[:0])
 	_, err := out.ReadFrom(&limited{r, d.limit})
 	return out.Bytes(), err
@@ -226,7 +222,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (d *decompressor) unzstd(src []byte) ([]byte, error) {
+func (d *Decoder) unzstd(src []byte) ([]byte, error) {
 	if d.zstd == nil {
 		var err error
 		d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(d.limit)))
@@ -239,7 +235,7 @@ func (d *decompressor) unzstd(src []byte) ([]byte, error) {
 
 // unsnap reads snappy as it is, and in the framing that Java's producers and kafka-go put around its blocks. Memory
 // grows with what comes: a block may claim any size.
-func (d *decompressor) unsnap(src []byte) ([]byte, error) {
+func (d *Decoder) unsnap(src []byte) ([]byte, error) {
 	for {
 		out, err := xerial.DecodeCapped(d.buf[:0], src)
 		if !errors.Is(err, xerial.ErrDstTooSmall) {

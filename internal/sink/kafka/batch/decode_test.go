@@ -236,7 +236,7 @@ func TestXerialFraming(t *testing.T) {
 		block := s2.EncodeSnappy(nil, []byte(part))
 		framed = append(binary.BigEndian.AppendUint32(framed, uint32(len(block))), block...)
 	}
-	d := decompressor{limit: limit}
+	d := NewDecoder(limit)
 	if got, err := d.decompress(Snappy, framed); err != nil || string(got) != "first second" {
 		t.Errorf("got %q, %v", got, err)
 	}

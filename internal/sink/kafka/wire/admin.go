@@ -16,10 +16,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/offsetcommit"
 	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
-
-// createWait is how long Create waits for a topic that was made to be known.
-const createWait = 10 * time.Second
 
 // TopicSpec is a topic to be created.
 type TopicSpec struct {
@@ -75,7 +73,7 @@ func (c *Cluster) create(ctx context.Context, spec TopicSpec, validateOnly bool)
 // which they answer with code 3.
 func (c *Cluster) awaitTopic(ctx context.Context, name string) error {
 	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(500*time.Millisecond),
-		backoff.WithMaxElapsedTime(createWait))
+		backoff.WithMaxElapsedTime(10*time.Second))
 	return backoff.Retry(func() error {
 		topic, err := c.Topic(ctx, name)
 		if err == nil && slices.ContainsFunc(topic.Partitions, func(p Partition) bool { return p.Leader < 0 }) {
@@ -97,14 +95,12 @@ type Settings struct {
 	Values map[string]string // all that the broker tells, by Kafka's names
 }
 
-const resourceTopic int8 = 2
-
 // Settings asks for a topic's settings. It is an *Error with code 29 without DESCRIBE_CONFIGS on the topic, and 3 where
 // there is none.
 func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) {
 	request := "look up the settings of topic " + topic
 	answer, err := ask[*describeconfigs.Response](ctx, c.link, anyBroker,
-		&describeconfigs.Request{Resources: []describeconfigs.RequestResource{{ResourceType: resourceTopic, ResourceName: topic}}})
+		&describeconfigs.Request{Resources: []describeconfigs.RequestResource{{ResourceType: int8(kmsg.ConfigResourceTypeTopic), ResourceName: topic}}})
 	if err != nil {
 		return Settings{}, err
 	}

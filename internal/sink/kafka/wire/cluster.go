@@ -32,31 +32,17 @@ func (c *Cluster) Reach(ctx context.Context) error {
 	return nil
 }
 
-// Names are those of all topics that the user may see.
-func (c *Cluster) Names(ctx context.Context) (names []string, err error) {
-	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range answer.Topics {
-		if answer.Topics[i].ErrorCode == 0 && !answer.Topics[i].IsInternal {
-			names = append(names, answer.Topics[i].Name)
-		}
-	}
-	return names, nil
-}
-
-// Partitions is how many each of the topics has, of which there is one at least; those that nobody knows, or that the
-// user must not see, are left out.
+// Partitions is how many each of the topics has, of which nil is all but the brokers' own. Those that nobody knows, or
+// that the user must not see, are left out.
 func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]int, error) {
-	counts := make(map[string]int, len(names))
 	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: names})
 	if err != nil {
 		return nil, err
 	}
-	for i := range answer.Topics {
-		if answer.Topics[i].ErrorCode == 0 {
-			counts[answer.Topics[i].Name] = len(answer.Topics[i].Partitions)
+	counts := map[string]int{}
+	for _, topic := range answer.Topics {
+		if topic.ErrorCode == 0 && !topic.IsInternal {
+			counts[topic.Name] = len(topic.Partitions)
 		}
 	}
 	return counts, nil
@@ -152,7 +138,7 @@ func (d diagnosis) probe(ctx context.Context, address string, security *TLS) (*s
 		return nil, err
 	}
 	defer conn.Close()
-	client := protocol.NewConn(conn, d.options.ClientID)
+	client := protocol.NewConn(conn, clientID)
 	if _, err := client.RoundTrip(new(apiversions.Request)); err != nil {
 		return nil, err
 	}

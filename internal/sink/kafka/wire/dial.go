@@ -82,13 +82,15 @@ func (d *dialer) close() {
 	d.left.Wait()
 }
 
+// clientID is as the brokers' quotas and logs show it.
+const clientID = "kubecdc"
+
 // Options configures a Cluster. Brokers is needed.
 type Options struct {
-	Brokers  []string      // host:port; any one of them leads to the others
-	ClientID string        // as the brokers' quotas and logs show it; "" is "kubecdc"
-	TLS      *TLS          // nil is plaintext
-	SASL     *SASL         // nil is no login
-	Timeout  time.Duration // of one request, the connection for it included; 0 is 5 s
+	Brokers []string      // host:port; any one of them leads to the others
+	TLS     *TLS          // nil is plaintext
+	SASL    *SASL         // nil is no login
+	Timeout time.Duration // of one request, the connection for it included; 0 is 5 s
 
 	// Throttled is told, from any goroutine, that a request waits so long because a broker's quota is used up; nil is
 	// nobody.
@@ -101,7 +103,6 @@ type Options struct {
 // complete fills in the defaults, and checks what the configuration's own check leaves to the sink: what files hold,
 // and what goes with what. It reports all problems at once.
 func (o *Options) complete() error {
-	o.ClientID = cmp.Or(o.ClientID, "kubecdc")
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext

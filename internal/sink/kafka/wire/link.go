@@ -41,6 +41,7 @@ type link struct {
 	transport *kafka.Transport
 	throttles throttles
 	serial    atomic.Int32 // correlation ids
+	rooms     sync.Pool    // []byte, for requests of kmsg
 
 	broken    atomic.Bool // a connection failed since connections were closed
 	refreshed atomic.Int64
@@ -59,7 +60,7 @@ func newLink(options Options) *link {
 		// Not nil, which is all topics. None: the brokers come with any answer, and leaders are asked for by this
 		// package.
 		MetadataTopics: []string{},
-		ClientID:       options.ClientID,
+		ClientID:       clientID,
 		SASL:           newLogin(options.SASL),
 	}}
 }
@@ -86,7 +87,7 @@ func (l *link) refresh() bool {
 // ask sends a request that kafka-go can write, and reads its answer with kafka-go.
 func ask[Answer protocol.Message](ctx context.Context, l *link, broker int32, request protocol.Message) (Answer, error) {
 	return send[Answer](ctx, l, &exchange{api: request.ApiKey(), broker: broker, talk: func(rw io.ReadWriter, version int16) (any, error) {
-		return protocol.RoundTrip(rw, version, l.serial.Add(1), l.options.ClientID, request)
+		return protocol.RoundTrip(rw, version, l.serial.Add(1), clientID, request)
 	}})
 }
 
@@ -122,8 +123,11 @@ func newestOf(answer kmsg.Response, key int16) (newest int16) {
 // roundTrip writes a request and reads its answer.
 func (l *link) roundTrip(rw io.ReadWriter, request kmsg.Request) (kmsg.Response, error) {
 	serial := l.serial.Add(1)
-	format := kmsg.NewRequestFormatter(kmsg.FormatterClientID(l.options.ClientID))
-	if _, err := rw.Write(format.AppendRequest(nil, request, serial)); err != nil {
+	room, _ := l.rooms.Get().([]byte)
+	room = kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID)).AppendRequest(room[:0], request, serial)
+	_, err := rw.Write(room)
+	l.rooms.Put(room)
+	if err != nil {
 		return nil, err
 	}
 	answer := request.ResponseKind()

@@ -149,10 +149,14 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	client, err := b.options.client()
-	if err != nil {
-		return "", err
+	security := &tls.Config{MinVersion: tls.VersionTLS12}
+	if b.options.CAFile != "" {
+		if security.RootCAs, err = readCA(b.options.CAFile); err != nil {
+			return "", err
+		}
 	}
+	// It keeps no connection: tokens are asked for once in a while.
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: security, DisableKeepAlives: true, ForceAttemptHTTP2: true}}
 	b.config.ClientSecret = password
 	token, err := b.config.Token(context.WithValue(ctx, oauth2.HTTPClient, client))
 	if err != nil {
@@ -160,20 +164,6 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	}
 	b.token = token
 	return token.AccessToken, nil
-}
-
-// client keeps no connection: tokens are asked for once in a while.
-func (o *OAuth) client() (*http.Client, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if o.CAFile != "" {
-		pool, err := readCA(o.CAFile)
-		if err != nil {
-			return nil, err
-		}
-		config.RootCAs = pool
-	}
-	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true,
-		ForceAttemptHTTP2: true}}, nil
 }
 
 // tokenError says whether the token server is not there or does not want us.
