@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -28,8 +29,8 @@ type chosen struct {
 
 // objection is why a topic cannot be written to, and since when that is known.
 type objection struct {
-	err   error
-	since time.Time
+	refusal *sink.RejectedError
+	since   time.Time
 }
 
 // mostClosed bounds how many of them are remembered.
@@ -44,27 +45,24 @@ func (c *chosen) has(name string) bool {
 func (c *chosen) isForetold(name string) bool { return slices.Contains(c.options.Topics, name) }
 
 // close remembers what speaks against a topic, for a moment: looking again costs some requests.
-func (c *chosen) close(name string, err error) *refusal {
+func (c *chosen) close(name string, err error) *sink.RejectedError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.shut) >= mostClosed {
 		clear(c.shut)
 	}
-	c.shut[name] = objection{err, c.now()}
-	return refusalOf(err)
+	c.shut[name] = objection{&sink.RejectedError{Reason: "topic", Err: err, NoPlace: true}, c.now()}
+	return c.shut[name].refusal
 }
 
-func refusalOf(err error) *refusal { return &refusal{reason: "topic", err: err, noPlace: true} }
-
 // refusal is what speaks against a topic, nil where nothing is known.
-func (c *chosen) refusal(name string) *refusal {
+func (c *chosen) refusal(name string) *sink.RejectedError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	shut, known := c.shut[name]
-	if !known || c.now().Sub(shut.since) > c.tuning.closed {
+	if c.now().Sub(c.shut[name].since) > c.tuning.closed {
 		return nil
 	}
-	return refusalOf(shut.err)
+	return c.shut[name].refusal
 }
 
 // forbidden turns an error of a request about a topic that data chose into one that Open answers: the next Write
@@ -105,15 +103,18 @@ func (c *chosen) isMade(name string) bool {
 
 // ends asks for the ends of all partitions of a topic, when all that their leaders have is replicated: a record of a
 // crash that a reader cannot see yet would be written again, and come up all the same.
-func (b *brokers) ends(ctx context.Context, t *topic) (map[int32]wire.Bounds, error) {
-	numbers := make([]int32, len(t.partitions))
-	for i := range numbers {
-		numbers[i] = int32(i)
-	}
-	logs, err := b.cluster.LogEnds(ctx, t.name, numbers)
+func (b *brokers) ends(ctx context.Context, t *topic) ([]wire.Bounds, error) {
+	logs, err := b.cluster.LogEnds(ctx, t.name, len(t.partitions))
 	for wait := newBackOff(); err == nil && wait.GetElapsedTime() < b.tuning.replication; pause(ctx, wait.NextBackOff()) {
-		var seen map[int32]wire.Bounds
-		if seen, err = b.cluster.Bounds(ctx, t.name, numbers, false); err == nil && covers(seen, logs) {
+		var seen []wire.Bounds
+		if seen, err = b.cluster.Bounds(ctx, t.name, len(logs), false); err != nil {
+			break
+		}
+		hidden := false
+		for i, end := range logs {
+			hidden = hidden || seen[i].End < end
+		}
+		if !hidden {
 			return seen, nil
 		}
 	}
@@ -123,25 +124,13 @@ func (b *brokers) ends(ctx context.Context, t *topic) (map[int32]wire.Bounds, er
 	return nil, err
 }
 
-func covers(seen map[int32]wire.Bounds, logs map[int32]int64) bool {
-	for number, end := range logs {
-		if seen[number].End < end {
-			return false
-		}
-	}
-	return true
-}
-
 // locate asks where the topic's partitions end.
 func (b *brokers) locate(ctx context.Context, t *topic) error {
 	ends, err := b.ends(ctx, t)
-	if err != nil {
-		return err
+	for i, end := range ends {
+		t.partitions[i].first, t.partitions[i].next = end.First, end.End
 	}
-	for _, p := range t.partitions {
-		p.first, p.next = ends[p.number].First, ends[p.number].End
-	}
-	return nil
+	return err
 }
 
 // locateAll asks where the partitions of all topics end.
@@ -166,7 +155,7 @@ func (a *absence) of(ctx context.Context, t *topic) bool {
 	if a.since.IsZero() {
 		a.since = a.now()
 	}
-	if _, err := a.cluster.Topic(ctx, t.name); wire.Code(err) != codeUnknownTopic {
+	if _, err := a.cluster.Topic(ctx, t.name); wire.Code(err) != kerr.UnknownTopicOrPartition.Code {
 		return false
 	}
 	return a.now().Sub(a.since) > a.tuning.gone
@@ -185,25 +174,21 @@ type brokers struct {
 
 // newBrokers checks the options, and connects to nobody.
 func newBrokers(options *Options) (*brokers, error) {
-	cluster, err := wire.New(options.Wire)
-	if err != nil {
+	if _, err := wire.New(options.Wire); err != nil {
 		return nil, err
 	}
-	cluster.Close()
 	return &brokers{options: options, tuning: defaultTuning(), now: time.Now}, nil
 }
 
-func (b *brokers) connect() error {
+func (b *brokers) connect() (err error) {
 	if b.cluster != nil {
 		return nil
 	}
 	options := b.options.Wire
-	options.Throttled = b.throttled
-	cluster, err := wire.New(options)
-	if err != nil {
+	options.Throttled = func(time.Duration) { b.tell("throttled", errThrottled) }
+	if b.cluster, err = wire.New(options); err != nil {
 		return &sink.PermanentError{Err: fmt.Errorf("configure kafka sink: %w", err)}
 	}
-	b.cluster = cluster
 	return nil
 }
 
@@ -214,13 +199,14 @@ func (b *brokers) disconnect() {
 	}
 }
 
-// reach finds out, once, whether the brokers can be talked to at all: what cuts connections without a word may be a
-// wrong configuration, and only the first Open asks further. Later ones meet brokers that restart.
+// reach connects, and finds out, once, whether the brokers can be talked to at all: what cuts connections without a
+// word may be a wrong configuration, and only the first Open asks further. Later ones meet brokers that restart.
 func (b *brokers) reach(ctx context.Context) error {
-	if b.reached {
-		return nil
+	err := b.connect()
+	if err != nil || b.reached {
+		return err
 	}
-	err := b.persist(ctx, "reach the brokers", b.cluster.Reach)
+	err = b.persist(ctx, "reach the brokers", b.cluster.Reach)
 	b.reached = err == nil
 	return err
 }
@@ -243,7 +229,7 @@ func (b *brokers) persist(ctx context.Context, verb string, attempt func(context
 		if ctx.Err() != nil {
 			return ended(ctx, verb, err)
 		}
-		if wire.Code(err) != codeConcurrent || attempts > endings {
+		if wire.Code(err) != kerr.ConcurrentTransactions.Code || attempts > endings {
 			b.again(err)
 		}
 		pause(ctx, wait.NextBackOff())
@@ -276,6 +262,3 @@ func (b *brokers) tell(reason string, err error) {
 	defer b.mu.Unlock()
 	b.options.Retry(reason, err)
 }
-
-// throttled tells that a broker's quota is used up.
-func (b *brokers) throttled(time.Duration) { b.tell("throttled", errThrottled) }

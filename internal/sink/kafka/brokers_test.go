@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -15,9 +17,9 @@ func TestATransactionThatWaitsForTheOneBeforeIsNoFailure(t *testing.T) {
 		code           int16
 		failures, told int
 	}{
-		{codeConcurrent, 3, 0},
-		{codeConcurrent, endings, 0},
-		{codeConcurrent, endings + 2, 2},
+		{kerr.ConcurrentTransactions.Code, 3, 0},
+		{kerr.ConcurrentTransactions.Code, endings, 0},
+		{kerr.ConcurrentTransactions.Code, endings + 2, 2},
 		{notLeader, 1, 1},
 	} {
 		told, failures := 0, c.failures

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -35,10 +36,8 @@ const defaultLimit = 1048588
 // examineAll looks at the topics that are known beforehand, and at those that the mark or the sink know besides, if
 // they still exist: a topic that nothing is configured to write to may be deleted.
 func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) {
-	names := slices.Concat(c.options.Topics, c.known.names)
-	if want != nil {
-		names = slices.AppendSeq(names, maps.Keys(want.Topics))
-	}
+	names := slices.AppendSeq(slices.Clone(c.options.Topics), maps.Keys(c.known.topics))
+	names = slices.AppendSeq(names, maps.Keys(want.Topics))
 	slices.Sort(names)
 	names = slices.Compact(names)
 	found := make([]*topic, len(names))
@@ -63,12 +62,7 @@ func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) 
 // examine looks at one topic. It is nil for one that data chose, and that is not ours to write to, or not there any
 // more.
 func (c *catalog) examine(ctx context.Context, name string) (*topic, error) {
-	if !c.chosen.isForetold(name) {
-		if _, err := c.cluster.Topic(ctx, name); wire.Code(err) == codeUnknownTopic {
-			return nil, nil
-		}
-	}
-	t, err := c.ensure(ctx, name)
+	t, err := c.ensure(ctx, name, c.chosen.isForetold(name))
 	if c.chosen.has(name) && refusesTopic(err) {
 		c.chosen.close(name, wire.Explain(err))
 		return nil, nil
@@ -78,12 +72,12 @@ func (c *catalog) examine(ctx context.Context, name string) (*topic, error) {
 
 // of is the topic of the name. One that is none of Options.Topics is made or looked up now, or speaks against its
 // messages.
-func (c *catalog) of(ctx context.Context, name string) (*topic, *refusal, error) {
+func (c *catalog) of(ctx context.Context, name string) (*topic, *sink.RejectedError, error) {
 	if t := c.known.topics[name]; t != nil {
 		return t, nil, nil
 	}
 	if err := validTopic(name); err != nil {
-		return nil, &refusal{reason: "invalid", err: err, noPlace: true}, nil
+		return nil, &sink.RejectedError{Reason: "invalid", Err: err, NoPlace: true}, nil
 	}
 	if no := c.chosen.refusal(name); no != nil {
 		return nil, no, nil
@@ -95,7 +89,7 @@ func (c *catalog) of(ctx context.Context, name string) (*topic, *refusal, error)
 	case err != nil:
 		return nil, nil, err
 	}
-	c.known.learn(t)
+	c.known.topics[name] = t
 	c.options.Made(c.known.made())
 	return t, nil, nil
 }
@@ -103,7 +97,7 @@ func (c *catalog) of(ctx context.Context, name string) (*topic, *refusal, error)
 // find makes sure of a topic that was not known when the sink was opened.
 func (c *catalog) find(ctx context.Context, name string) (t *topic, err error) {
 	err = c.persist(ctx, "open topic "+name, func(ctx context.Context) error {
-		if t, err = c.ensure(ctx, name); err != nil {
+		if t, err = c.ensure(ctx, name, true); err != nil {
 			return err
 		}
 		return c.locate(ctx, t)
@@ -116,20 +110,24 @@ func (c *catalog) find(ctx context.Context, name string) (t *topic, err error) {
 	}
 	old, err := c.unknown(ctx, []string{name})
 	if len(old) > 0 {
-		c.known.learn(t)
+		c.known.topics[name] = t
 		c.replaced = append(c.replaced, name)
 		err = reopen("write to topic %s: no state knows what is in it: open the sink again, to end its keys", name)
 	}
 	return t, err
 }
 
-// ensure makes sure that a topic is there and may be written to, and returns what is known of it.
-func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
+// ensure makes sure that a topic may be written to, and is there, unless that is not needed, and returns what is known
+// of it.
+func (c *catalog) ensure(ctx context.Context, name string, needed bool) (*topic, error) {
 	if err := c.options.reserved(name); err != nil {
 		return nil, err
 	}
 	found, err := c.cluster.Topic(ctx, name)
-	if wire.Code(err) == codeUnknownTopic {
+	if wire.Code(err) == kerr.UnknownTopicOrPartition.Code {
+		if !needed {
+			return nil, nil
+		}
 		if err := c.create(ctx, name); err != nil {
 			return nil, err
 		}
@@ -138,22 +136,17 @@ func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	identity, err := c.cluster.Identity(ctx, name)
-	if err == nil && identity.Operations.Lacks(wire.Write) {
-		err = unwritable(name)
-	}
-	if err != nil {
-		return nil, err
+	if found.Operations.Lacks(wire.Write) {
+		return nil, unwritable(name)
 	}
 	settings, err := c.settings(ctx, name)
+	if err == nil {
+		err = c.fits(found, settings)
+	}
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(acknowledges(found, settings), c.whole(found, settings), c.options.keepsAll(name, settings.CleanupPolicy))
-	if err != nil {
-		return nil, err
-	}
-	t := newTopic(found, identity, settings)
+	t := newTopic(found, settings)
 	if !c.chosen.has(name) {
 		t.misfits = c.options.misfits(found, settings)
 	}
@@ -165,7 +158,7 @@ func (c *catalog) ensure(ctx context.Context, name string) (*topic, error) {
 // sink of another name. Another exporter may keep it there, so nothing of it ends unless new keys are accepted.
 func (c *catalog) unknown(ctx context.Context, tables []string) ([]string, error) {
 	alive, found := []string(nil), errors.New("something is alive")
-	f := &fetcher{brokers: c.brokers, decoder: batch.NewDecoder(c.tuning.contents), next: map[slot]*progress{}}
+	f := newFetcher(c.brokers, sink.Start{})
 	for _, name := range tables {
 		partitions, err := f.stretches(ctx, name)
 		for i := 0; i < len(partitions) && err == nil; i++ {
@@ -174,7 +167,7 @@ func (c *catalog) unknown(ctx context.Context, tables []string) ([]string, error
 		switch {
 		case errors.Is(err, found):
 			alive = append(alive, name)
-		case err != nil && wire.Code(err) != codeTopicForbidden:
+		case err != nil && wire.Code(err) != kerr.TopicAuthorizationFailed.Code:
 			return nil, err
 		}
 	}
@@ -207,34 +200,32 @@ func (c *catalog) create(ctx context.Context, name string) error {
 // settings are Kafka's defaults where they must not be read.
 func (c *catalog) settings(ctx context.Context, name string) (wire.Settings, error) {
 	settings, err := c.cluster.Settings(ctx, name)
-	if wire.Code(err) == codeTopicForbidden {
+	if wire.Code(err) == kerr.TopicAuthorizationFailed.Code {
 		return wire.Settings{MaxMessageBytes: defaultLimit}, nil
 	}
 	return settings, err
 }
 
-// acknowledges finds a topic that can never give the acknowledgement that is asked for.
-func acknowledges(known wire.Topic, settings wire.Settings) error {
+// fits finds a topic that can never give the acknowledgement that is asked for, that would forget what is needed, or in
+// which messages have no order.
+func (c *catalog) fits(known wire.Topic, settings wire.Settings) error {
+	problems := []error{c.options.keepsAll(known.Name, settings.CleanupPolicy)}
 	for _, p := range known.Partitions {
 		if have, need := len(p.Replicas), settings.MinInsyncReplicas; have > 0 && have < need {
-			return topicPermanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
-				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need)
+			problems = append(problems, topicPermanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
+				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need))
+			break
 		}
 	}
-	return nil
-}
-
-// whole finds a topic that would forget what is needed, or in which messages have no order.
-func (c *catalog) whole(known wire.Topic, settings wire.Settings) error {
-	switch {
+	switch policy := settings.CleanupPolicy; {
 	case !c.options.Whole:
-		return nil
 	case len(known.Partitions) != 1:
-		return topicPermanent("open topic %s: it has %d partitions, and needs to have 1: make another one, or let the exporter make it", known.Name, len(known.Partitions))
-	case settings.CleanupPolicy != "" && settings.CleanupPolicy != "compact":
-		return topicPermanent("open topic %s: its cleanup.policy is %s, so it would lose what is not written again: set compact", known.Name, settings.CleanupPolicy)
+		problems = append(problems, topicPermanent("open topic %s: it has %d partitions, and needs to have 1: make another one, or let the exporter make it",
+			known.Name, len(known.Partitions)))
+	case policy != "" && policy != "compact":
+		problems = append(problems, topicPermanent("open topic %s: its cleanup.policy is %s, so it would lose what is not written again: set compact", known.Name, policy))
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func unwritable(topic string) error {
@@ -262,13 +253,10 @@ func (c *catalog) keep(t *topic, want *mark) {
 	if known := c.known.topics[t.name]; known != nil && known.id == t.id {
 		n, t.made, t.schema, t.byKey = len(known.partitions), t.made || known.made, known.schema, known.byKey
 	}
-	if want != nil {
-		if marked := want.Topics[t.name]; marked.ID == t.id || marked.ID == "" || t.id == "" {
-			t.made, t.schema, t.byKey = t.made || marked.Made, marked.Schema, marked.ByKey
-			if len(marked.Next) > 0 {
-				n = len(marked.Next)
-			}
-		}
+	marked := want.Topics[t.name]
+	if !want.isNone() && (marked.ID == t.id || marked.ID == "" || t.id == "") {
+		t.made, t.schema, t.byKey = t.made || marked.Made, marked.Schema, marked.ByKey
+		n = cmp.Or(len(marked.Next), n)
 	}
 	c.grown(t, len(t.partitions), n)
 	if n > 0 && n < len(t.partitions) {
@@ -292,8 +280,8 @@ func (c *catalog) look(ctx context.Context) {
 	if c.now().Sub(c.looked) < c.tuning.look {
 		return
 	}
-	c.looked = c.now()
-	counts, err := c.cluster.Partitions(ctx, c.known.names)
+	c.looked = c.now() // there are topics, as something is to be written
+	counts, err := c.cluster.Partitions(ctx, slices.Collect(maps.Keys(c.known.topics)))
 	if err != nil {
 		return // whoever writes finds out more
 	}
@@ -326,7 +314,7 @@ func (c *catalog) sameSchema(t *topic, m *sink.Message) error {
 		return nil
 	}
 	if t.schema == 0 {
-		t.schema, t.moved = m.KeySchema, true
+		t.schema = m.KeySchema
 		return nil
 	}
 	changed := otherID(m.KeySchema, t.schema)
@@ -345,7 +333,7 @@ func otherID(now, before uint32) string {
 // leads. Where it is 0, they do not, or it is not known.
 func CheckKey(at sink.Mark, id uint32, leads func(topic string) bool) error {
 	want, err := parseMark(at)
-	if err != nil || want == nil || id == 0 {
+	if err != nil || id == 0 {
 		return err
 	}
 	for name, had := range want.Topics {

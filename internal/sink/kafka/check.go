@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -58,7 +60,7 @@ func (s *Sink) patiently(ctx context.Context, ask func(context.Context) error) e
 	for {
 		err := ask(ctx)
 		var answer *wire.Error
-		if !errors.As(err, &answer) || wire.Classify(err) != wire.Retriable || answer.Code == codeUnknownTopic || ctx.Err() != nil {
+		if !errors.As(err, &answer) || wire.Classify(err) != wire.Retriable || answer.Code == kerr.UnknownTopicOrPartition.Code || ctx.Err() != nil {
 			return err
 		}
 		s.cluster.Refresh()
@@ -82,34 +84,21 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 		known, err = s.cluster.Topic(ctx, name)
 		return err
 	})
-	if wire.Code(err) == codeUnknownTopic {
-		if s.options.Create {
-			spec := s.options.spec(name)
-			for _, text := range s.options.forgets(spec.Configs) {
-				notes.add("%s %s", name, text)
-			}
-			if err := s.options.keepsAll(name, spec.Configs[cleanupPolicy]); err != nil {
-				return err
-			}
-			err := s.patiently(ctx, func(ctx context.Context) error { return s.cluster.Validate(ctx, spec) })
-			return checkError("create topic "+name, wire.Explain(err))
-		}
+	switch missing := wire.Code(err) == kerr.UnknownTopicOrPartition.Code; {
+	case missing && s.options.Create:
+		return s.checkCreation(ctx, s.options.spec(name), notes)
+	case missing:
 		return topicPermanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
-	}
-	if err != nil {
+	case err != nil:
 		return checkError("look up topic "+name, wire.Explain(err))
 	}
-	identity, err := s.cluster.Identity(ctx, name)
-	if err != nil {
-		return checkError("look up topic "+name, wire.Explain(err))
-	}
-	if identity.Operations.Lacks(wire.Write) {
+	if known.Operations.Lacks(wire.Write) {
 		return unwritable(name)
 	}
-	if identity.Operations.Lacks(wire.Read) {
+	if known.Operations.Lacks(wire.Read) {
 		notes.add("READ is not permitted on %s, so records may come twice after a crash, with the same id: grant READ", name)
 	}
-	if identity.Operations.Lacks(wire.DescribeConfigs) {
+	if known.Operations.Lacks(wire.DescribeConfigs) {
 		notes.add("DESCRIBE_CONFIGS is not permitted on %s, so its max.message.bytes is taken for Kafka's default: grant DESCRIBE_CONFIGS", name)
 	}
 	settings, err := s.catalog.settings(ctx, name)
@@ -120,27 +109,32 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
 			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
 	}
-	err = errors.Join(acknowledges(known, settings), s.catalog.whole(known, settings), s.options.keepsAll(name, settings.CleanupPolicy))
-	if err != nil {
+	if err := s.catalog.fits(known, settings); err != nil {
 		return err
 	}
 	for _, text := range s.options.misfits(known, settings) {
 		notes.add("%s %s", name, text)
 	}
-	return s.checkOwner(ctx, newTopic(known, identity, settings))
-}
-
-// checkOwner looks at the ends of the topic for records of another cluster.
-func (s *Sink) checkOwner(ctx context.Context, t *topic) error {
 	if s.options.Judge == nil {
 		return nil
 	}
-	verb := "look for other clusters in topic " + t.name
-	err := s.persist(ctx, verb, func(ctx context.Context) error { return s.locate(ctx, t) })
-	if err == nil {
+	t, verb := newTopic(known, settings), "look for other clusters in topic "+name
+	if err = s.locateAll(ctx, []*topic{t}); err == nil {
 		err = s.inspector.inspectAll(ctx, t)
 	}
 	return checkError(verb, err)
+}
+
+// checkCreation asks whether the topic can be made.
+func (s *Sink) checkCreation(ctx context.Context, spec wire.TopicSpec, notes *notes) error {
+	for _, text := range s.options.forgets(spec.Configs) {
+		notes.add("%s %s", spec.Name, text)
+	}
+	if err := s.options.keepsAll(spec.Name, spec.Configs[cleanupPolicy]); err != nil {
+		return err
+	}
+	err := s.patiently(ctx, func(ctx context.Context) error { return s.cluster.Validate(ctx, spec) })
+	return checkError("create topic "+spec.Name, wire.Explain(err))
 }
 
 // checkProducer finds out whether the user may have a producer id.

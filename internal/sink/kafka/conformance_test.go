@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -126,7 +127,7 @@ func exists(t *testing.T, cluster *kafkatest.Cluster, topic string) bool {
 		switch _, err = c.Topic(ctx, topic); {
 		case err == nil:
 			return true
-		case wire.Code(err) == codeUnknownTopic:
+		case wire.Code(err) == kerr.UnknownTopicOrPartition.Code:
 			return false
 		case ctx.Err() != nil || wire.Classify(err) != wire.Retriable:
 			t.Fatal(err)

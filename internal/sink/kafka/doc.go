@@ -48,7 +48,7 @@
 //   - Message.Partition chooses the partition, where the key has a registry's id in it. Topics of marks without a form
 //     go by the key (topicMark.ByKey), as they began.
 //   - Messages of one id share a batch: a delete and its tombstone are in the log both or not at all.
-//   - What proves that something else is in the log waits for it (steps.go). A newer state of an object in another
+//   - What proves that something else is in the log waits for it (plan). A newer state of an object in another
 //     partition is such a proof: by it, recovery takes the older ones for written. So is a snapshot.end, which waits
 //     for all of its resource, in whatever topics. Only these messages go later, beside others. To end the Write there,
 //     for any sink, was refused: each change of a label that chooses topics would cost a transaction, and NATS keeps

@@ -285,7 +285,7 @@ func TestI3AnIDInKeysDoesNotChooseThePartition(t *testing.T) {
 	if err != nil || !old.Topics["t"].ByKey {
 		t.Errorf("a mark of an earlier version: %+v, %v", old, err)
 	}
-	began := newTopic(wire.Topic{Partitions: make([]wire.Partition, 64)}, wire.Identity{}, wire.Settings{})
+	began := newTopic(wire.Topic{Partitions: make([]wire.Partition, 64)}, wire.Settings{})
 	began.byKey = true
 	m := typed(7)
 	if by := (&sink.Message{Key: m.Key}); began.partitionOf(&m) != began.partitionOf(by) {

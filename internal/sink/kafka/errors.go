@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
@@ -18,22 +19,6 @@ var errUnsigned = errors.New("a request has taken the transactional id, and nobo
 
 // The codes of Kafka's errors (org.apache.kafka.common.protocol.Errors) that mean something else here than
 // wire.Classify can know.
-const (
-	codeUnknownTopic       = 3
-	codeOffsetOutOfRange   = 1
-	codeNoCoordinator      = 15
-	codeInvalidTopic       = 17
-	codeUnknownMember      = 25
-	codeTopicForbidden     = 29
-	codeGroupForbidden     = 30
-	codeInvalidPartitions  = 37
-	codeInvalidReplication = 38
-	codeInvalidAssignment  = 39
-	codeInvalidConfig      = 40
-	codePolicy             = 44 // POLICY_VIOLATION
-	codeOutOfOrder         = 45
-	codeConcurrent         = 51 // CONCURRENT_TRANSACTIONS
-)
 
 var (
 	errNothingRead  = errors.New("a fetch before the end of the log brought nothing")
@@ -68,17 +53,10 @@ func topicPermanent(format string, args ...any) error {
 // refusesTopic says whether the error is about one topic, and only a person can mend it.
 func refusesTopic(err error) bool {
 	switch wire.Code(err) {
-	case codeInvalidTopic, codeTopicForbidden, codeInvalidPartitions, codeInvalidReplication, codeInvalidAssignment, codeInvalidConfig, codePolicy:
+	case kerr.InvalidTopicException.Code, kerr.TopicAuthorizationFailed.Code, kerr.InvalidPartitions.Code, kerr.InvalidReplicationFactor.Code, kerr.InvalidReplicaAssignment.Code, kerr.InvalidConfig.Code, kerr.PolicyViolation.Code:
 		return true
 	}
 	return errors.As(err, new(*topicError))
-}
-
-// refusal is what speaks against a message.
-type refusal struct {
-	reason  string
-	err     error
-	noPlace bool // nothing can be written to the message's topic
 }
 
 // refused says whether the broker will never take the batch, and so has not taken it: the next one has its sequence.
@@ -88,14 +66,6 @@ func refused(err error) bool {
 	}
 	class := wire.Classify(err)
 	return class == wire.TooLarge || class == wire.Invalid
-}
-
-// unforbidden keeps that reading is not permitted from ending the run.
-func unforbidden(err error) error {
-	if wire.Code(err) == codeTopicForbidden {
-		return &reopenError{err}
-	}
-	return err
 }
 
 // classify makes a PermanentError of what only a person can mend, with what to do.
@@ -108,10 +78,7 @@ func classify(err error) error {
 
 // decided says whether the error is one of this package's, for which there is no further attempt.
 func decided(err error) bool {
-	var permanent *sink.PermanentError
-	var rejected *sink.RejectedError
-	var again *reopenError
-	return errors.As(err, &permanent) || errors.As(err, &rejected) || errors.As(err, &again)
+	return errors.As(err, new(*sink.PermanentError)) || errors.As(err, new(*reopenError))
 }
 
 func newBackOff() *backoff.ExponentialBackOff {

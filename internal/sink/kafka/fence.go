@@ -9,57 +9,37 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// claim takes the right to write when the sink is opened, also from whoever took it and is silent. It is only for Open,
-// which finds what others have written meanwhile.
-type claim struct {
-	*right
-	silent time.Time // since when whoever took the right has not signed
-}
-
-// attempt asks for the right once.
-func (c *claim) attempt(ctx context.Context) error {
-	err := c.acquire(ctx)
-	if !errors.Is(err, errUnsigned) {
-		return err
-	}
-	if c.silent.IsZero() {
-		c.silent = c.now()
-	}
-	if c.now().Sub(c.silent) < c.tuning.silence {
-		return err
-	}
-	return c.takeBack(ctx)
-}
-
-// takeBack takes the right from whoever is silent. Without an answer, the next attempt looks again who has it.
-func (c *claim) takeBack(ctx context.Context) error {
-	before := c.owner
-	c.owner = wire.NoProducer()
-	err := c.acquire(ctx)
-	if c.owner == wire.NoProducer() {
-		c.owner = before
-	} else {
-		c.silent = time.Time{}
-	}
-	return err
-}
-
-// enroll gets a producer id, and with it the right to write, which whoever had it before loses. In transactional
-// delivery that ends the transaction that a crash left open. In idempotent delivery the partitions have yet to hear of
-// it (fence). Where Kafka does not let idempotent delivery have the right, it goes on without.
+// enroll gets a producer id, and with it the right to write, which whoever had it before loses, also one who took it
+// and is silent. It is only for Open, which finds what others have written meanwhile. In transactional delivery that
+// ends the transaction that a crash left open. In idempotent delivery the partitions have yet to hear of it (fence).
+// Where Kafka does not let idempotent delivery have the right, it goes on without.
 func (r *right) enroll(ctx context.Context) error {
 	if r.options.TransactionalID == "" {
 		return r.enrollAnonymous(ctx)
 	}
-	verb := "open transactional id " + r.options.TransactionalID
-	began, taking := r.now(), &claim{right: r}
-	err := r.persist(ctx, verb, func(ctx context.Context) error {
-		err := taking.attempt(ctx)
-		if wire.Code(err) == codeNoCoordinator && r.options.Delivery == Idempotent && r.now().Sub(began) > r.tuning.coordinator {
+	began := r.now()
+	var silent time.Time // since when whoever took the right has not signed
+	err := r.persist(ctx, r.verb(), func(ctx context.Context) error {
+		err := r.acquire(ctx)
+		if errors.Is(err, errUnsigned) && silent.IsZero() {
+			silent = r.now()
+		}
+		if errors.Is(err, errUnsigned) && r.now().Sub(silent) >= r.tuning.silence {
+			before := r.owner
+			r.owner = wire.NoProducer()
+			if err = r.acquire(ctx); r.owner == wire.NoProducer() {
+				r.owner = before // without an answer, the next attempt looks again who has it
+			} else {
+				silent = time.Time{}
+			}
+		}
+		if wire.Code(err) == kerr.CoordinatorNotAvailable.Code && r.options.Delivery == Idempotent && r.now().Sub(began) > r.tuning.coordinator {
 			return &sink.PermanentError{Err: wire.Explain(err)}
 		}
 		return err
@@ -72,22 +52,32 @@ func (r *right) enroll(ctx context.Context) error {
 	return r.enrollAnonymous(ctx)
 }
 
+func (r *right) verb() string { return "open transactional id " + r.options.TransactionalID }
+
 // hold sees to it, before something is written, that nobody else can write: not to topics that are new here, and not
-// because the coordinator has forgotten who has the right.
+// because the coordinator has forgotten who has the right. Where nobody answers, writing goes on: to the partitions the
+// epoch is as good as before.
 func (r *right) hold(ctx context.Context) error {
 	if !r.owned || r.options.Delivery == Transactional {
 		return nil
 	}
-	if r.known.fresh {
-		if err := r.fence(ctx, slices.Collect(maps.Values(r.known.topics))); err != nil {
-			return err
-		}
-		r.known.fresh = false
+	if err := r.fence(ctx, slices.Collect(maps.Values(r.known.topics))); err != nil {
+		return err
 	}
 	if r.now().Sub(r.renewed) < r.tuning.renewal {
 		return nil
 	}
-	return r.renew(ctx)
+	err := r.lingering(ctx, r.keep)
+	switch {
+	case err == nil, ctx.Err() != nil, decided(err):
+		return err
+	case wire.Classify(err) == wire.Fatal:
+		r.withoutFence(wire.Explain(err))
+	default:
+		r.again(err)
+	}
+	r.renewed = r.now().Add(time.Minute - r.tuning.renewal)
+	return nil
 }
 
 // fence shuts out of the topics whoever had the right to write before, in idempotent delivery.
@@ -97,17 +87,25 @@ func (r *right) hold(ctx context.Context) error {
 // long it lay in a socket, so what the partitions hold is final. That a new epoch is handed out tells that all markers
 // are written. Readers see nothing of it; offsets move by one.
 func (r *right) fence(ctx context.Context, topics []*topic) error {
-	partitions := map[string][]int32{}
+	var open []*partition
 	for _, t := range topics {
-		for _, p := range t.partitions {
-			if !t.fenced {
-				partitions[t.name] = append(partitions[t.name], p.number)
-			}
+		if !t.fenced {
+			open = append(open, t.partitions...)
 		}
 	}
-	if len(partitions) > 0 && r.owned && r.options.Delivery == Idempotent {
-		if err := r.raiseOwn(ctx, topics, partitions); err != nil {
-			return err
+	if len(open) > 0 && r.owned && r.options.Delivery == Idempotent {
+		for {
+			err := r.raiseEpoch(ctx, open)
+			if err == nil {
+				break
+			}
+			if decided(err) || wire.Classify(err) != wire.Fenced {
+				return err
+			}
+			r.again(err) // the transaction may have taken too long
+			if err := r.persist(ctx, r.verb(), r.keep); err != nil {
+				return err
+			}
 		}
 	}
 	for _, t := range topics {
@@ -116,50 +114,47 @@ func (r *right) fence(ctx context.Context, topics []*topic) error {
 	return nil
 }
 
-// raiseOwn is raiseEpoch for as long as the right to write is ours. That an epoch is over may mean that the transaction
-// took too long.
-func (r *right) raiseOwn(ctx context.Context, topics []*topic, partitions map[string][]int32) error {
-	for {
-		err := r.raiseEpoch(ctx, topics, partitions)
-		if decided(err) || wire.Classify(err) != wire.Fenced {
-			return err
-		}
-		r.again(err)
-		if err := r.persist(ctx, "open transactional id "+r.options.TransactionalID, r.keep); err != nil {
-			return err
-		}
+// raiseEpoch makes the partitions know our epoch, and gets the next one.
+func (r *right) raiseEpoch(ctx context.Context, partitions []*partition) error {
+	const verb = "fence the topics"
+	err := r.join(ctx, verb, partitions, func(p *partition) error {
+		return reopen("fence topic %s: it was deleted: open the sink again", p.topic.name)
+	})
+	if err == nil {
+		err = r.persist(ctx, verb, func(ctx context.Context) error { return r.cluster.EndTransaction(ctx, r.tx(), false) })
 	}
+	if err == nil {
+		err = r.persist(ctx, verb, r.keep)
+	}
+	return err
 }
 
-// raiseEpoch makes the partitions know our epoch, and gets the next one.
-func (r *right) raiseEpoch(ctx context.Context, topics []*topic, partitions map[string][]int32) error {
-	tx, gone := r.tx(), absence{brokers: r.brokers}
-	err := r.persist(ctx, "fence the topics", func(ctx context.Context) error {
-		err := r.cluster.AddPartitions(ctx, tx, partitions)
-		if wire.Code(err) != codeUnknownTopic {
+// join makes the partitions part of a transaction. gone makes an error of one whose topic was deleted.
+func (r *right) join(ctx context.Context, verb string, partitions []*partition, gone func(*partition) error) error {
+	names := map[string][]int32{}
+	for _, p := range partitions {
+		names[p.topic.name] = append(names[p.topic.name], p.number)
+	}
+	absent := absence{brokers: r.brokers}
+	return r.persist(ctx, verb, func(ctx context.Context) error {
+		err := r.cluster.AddPartitions(ctx, r.tx(), names)
+		if wire.Code(err) != kerr.UnknownTopicOrPartition.Code {
 			return err
 		}
-		for _, t := range topics {
-			if gone.of(ctx, t) {
-				return reopen("fence topic %s: it was deleted: open the sink again", t.name)
+		for i, p := range partitions {
+			if (i == 0 || p.topic != partitions[i-1].topic) && absent.of(ctx, p.topic) {
+				return gone(p)
 			}
 		}
 		return err
 	})
-	if err == nil {
-		err = r.persist(ctx, "fence the topics", func(ctx context.Context) error { return r.cluster.EndTransaction(ctx, tx, false) })
-	}
-	if err == nil {
-		err = r.persist(ctx, "fence the topics", r.keep)
-	}
-	return err
 }
 
 // keep asks for the right once, of which the sink may have been told that it has it.
 func (r *right) keep(ctx context.Context) error {
 	err := r.acquire(ctx)
 	if errors.Is(err, errUnsigned) {
-		return reopen("open transactional id %s: %w", r.options.TransactionalID, err)
+		return reopen("%s: %w", r.verb(), err)
 	}
 	return err
 }
@@ -198,8 +193,8 @@ func (r *right) taken(ctx context.Context, cause error) error {
 	default:
 		err = fmt.Errorf("%w: who did is not known: %w: if there is no other exporter, a request came late: start this one again", cause, err)
 	}
-	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("open transactional id %s: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: %w",
-		r.options.TransactionalID, err)}
+	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("%s: another exporter has taken it over: stop it, or give each its own kafka.transactionalId: %w",
+		r.verb(), err)}
 }
 
 // unsigned is the transaction timeout of a request that takes the right from whoever has it.
@@ -250,22 +245,6 @@ func (r *right) withoutFence(err error) {
 	r.unfenced = true
 	r.tell("unfenced", fmt.Errorf("%w: until then a second exporter on the same topics is not kept out, and what a slow broker still holds of a killed one "+
 		"may come late, after newer states of the same objects", err))
-}
-
-// renew asks for the right to write again. Where nobody answers, writing goes on: to the partitions the epoch is as
-// good as before.
-func (r *right) renew(ctx context.Context) error {
-	err := r.lingering(ctx, r.keep)
-	switch {
-	case err == nil, ctx.Err() != nil, decided(err):
-		return err
-	case wire.Classify(err) == wire.Fatal:
-		r.withoutFence(wire.Explain(err))
-	default:
-		r.again(err)
-	}
-	r.renewed = r.now().Add(time.Minute - r.tuning.renewal)
-	return nil
 }
 
 func (r *right) tx() wire.Tx {

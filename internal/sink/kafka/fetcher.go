@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
@@ -18,70 +20,63 @@ type fetcher struct {
 	start   sink.Start
 	decoder *batch.Decoder
 	began   bool // the first Read is over: what appears now is read from its start
-	next    map[slot]*progress
+	next    map[string]*stretch
 }
 
-// slot is one partition.
-type slot struct {
-	topic  string
-	number int32
+func newFetcher(b *brokers, start sink.Start) *fetcher {
+	return &fetcher{brokers: b, start: start, decoder: batch.NewDecoder(b.tuning.contents), next: map[string]*stretch{}}
 }
 
-// progress is how far a partition was read.
-type progress struct {
+// stretch is how far a partition was read, and what one Read takes of it.
+type stretch struct {
+	topic   string
+	number  int32
 	offset  int64
 	aborted map[int64]bool // producers whose transaction does not count, until its marker
+	end     int64
+	most    int            // bytes of a fetch
+	behind  []*sink.Stored // fetched, and not handed on yet; only where partitions are read together
 }
 
-// stretch is what one Read takes of a partition.
-type stretch struct {
-	slot
-	*progress
-	end    int64
-	most   int            // bytes of a fetch
-	behind []*sink.Stored // fetched, and not handed on yet; only where partitions are read together
+func (s *stretch) String() string {
+	return fmt.Sprintf("read topic %s partition %d", s.topic, s.number)
 }
 
 // stretches are what one Read takes of a topic: up to the last stable offset, so that each transaction below it is
 // decided.
 func (f *fetcher) stretches(ctx context.Context, name string) (all []*stretch, err error) {
-	var numbers []int32
-	var ends map[int32]wire.Bounds
+	var ends []wire.Bounds
 	err = f.persist(ctx, "read topic "+name, func(ctx context.Context) error {
 		topic, err := f.cluster.Topic(ctx, name)
-		numbers = nil
-		if wire.Code(err) == codeUnknownTopic {
+		if wire.Code(err) == kerr.UnknownTopicOrPartition.Code {
+			ends = nil
 			return nil
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			ends, err = f.cluster.Bounds(ctx, name, len(topic.Partitions), true)
 		}
-		for _, p := range topic.Partitions {
-			numbers = append(numbers, p.ID)
-		}
-		ends, err = f.cluster.Bounds(ctx, name, numbers, true)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, number := range numbers {
-		all = append(all, f.stretch(slot{name, number}, ends[number]))
+	for number, at := range ends {
+		all = append(all, f.stretch(name, int32(number), at))
 	}
 	return all, nil
 }
 
-func (f *fetcher) stretch(at slot, ends wire.Bounds) *stretch {
-	p := f.next[at]
-	if p == nil {
-		p = &progress{aborted: map[int64]bool{}}
-		if f.start.End && !f.began {
-			p.offset = ends.End
-		}
-		f.next[at] = p
+func (f *fetcher) stretch(topic string, number int32, ends wire.Bounds) *stretch {
+	s := &stretch{topic: topic, number: number, aborted: map[int64]bool{}}
+	if before := f.next[s.String()]; before != nil {
+		s = before
+	} else if f.start.End && !f.began {
+		s.offset = ends.End
 	}
-	p.offset = max(p.offset, ends.First) // retention may have moved the start
-	return &stretch{slot: at, progress: p, end: ends.End, most: f.tuning.fetch}
+	f.next[s.String()] = s
+	s.offset = max(s.offset, ends.First) // retention may have moved the start
+	s.end, s.most = ends.End, f.tuning.fetch
+	return s
 }
 
 // step hands on what one fetch brings.
@@ -89,7 +84,12 @@ func (f *fetcher) step(ctx context.Context, s *stretch, each func(*sink.Stored) 
 	result, err := f.fetch(ctx, s)
 	before := s.offset
 	if err == nil {
-		err = f.take(s.progress, &result, func(e *batch.Entry) error { return f.hand(s.slot, before, e, each) })
+		err = f.take(s, &result, func(e *batch.Entry) error {
+			if e.Offset < before || time.UnixMilli(e.Timestamp).Before(f.start.Since) {
+				return nil
+			}
+			return each(storedOf(s.topic, s.number, e))
+		})
 	}
 	if err == nil && s.offset == before {
 		err = fmt.Errorf("%s: %w", s, errNothingRead)
@@ -126,8 +126,6 @@ func (f *fetcher) living(ctx context.Context, from *stretch, take func(keys []st
 	}
 }
 
-func (s slot) String() string { return fmt.Sprintf("read topic %s partition %d", s.topic, s.number) }
-
 // fetch reads on in the stretch, of which there is more.
 func (f *fetcher) fetch(ctx context.Context, s *stretch) (result wire.FetchResult, err error) {
 	err = f.persist(ctx, s.String(), func(ctx context.Context) (err error) {
@@ -145,15 +143,13 @@ func (f *fetcher) fetch(ctx context.Context, s *stretch) (result wire.FetchResul
 // unreadableError says that a batch cannot be read, and where to read on after it.
 type unreadableError struct {
 	end int64
-	err error
+	error
 }
 
-func (e *unreadableError) Error() string { return e.err.Error() }
-
-func (e *unreadableError) Unwrap() error { return e.err }
+func (e *unreadableError) Unwrap() error { return e.error }
 
 // take gives the committed records of what a fetch brought. Its error is that of each, or an *unreadableError.
-func (f *fetcher) take(p *progress, result *wire.FetchResult, each func(*batch.Entry) error) error {
+func (f *fetcher) take(s *stretch, result *wire.FetchResult, each func(*batch.Entry) error) error {
 	aborted := result.Aborted
 	for data := result.Records; ; {
 		b, rest, err := batch.Read(data)
@@ -161,42 +157,29 @@ func (f *fetcher) take(p *progress, result *wire.FetchResult, each func(*batch.E
 			return err
 		}
 		data = rest
-		for len(aborted) > 0 && aborted[0].FirstOffset <= b.BaseOffset {
-			p.aborted[aborted[0].ProducerID] = true
+		for len(aborted) > 0 && aborted[0].FirstOffset <= b.FirstOffset {
+			s.aborted[aborted[0].ProducerID] = true
 			aborted = aborted[1:]
 		}
-		if b.End() <= p.offset {
-			continue // a fetch begins with the whole batch that holds its offset
-		}
 		switch {
-		case b.Control:
-			delete(p.aborted, b.Producer.ID)
-		case b.Producer.Transactional && p.aborted[b.Producer.ID]:
+		case b.End() <= s.offset:
+			continue // a fetch begins with the whole batch that holds its offset
+		case b.IsControl():
+			delete(s.aborted, b.ProducerID)
+		case b.IsTransactional() && s.aborted[b.ProducerID]:
 		default:
-			err = f.read(b, each)
+			var refused error
+			err = f.decoder.Each(b, func(e *batch.Entry) error {
+				refused = each(e)
+				return refused
+			})
+			if err != nil && refused == nil {
+				err = &unreadableError{b.End(), err}
+			}
 		}
 		if err != nil {
 			return err
 		}
-		p.offset = b.End()
+		s.offset = b.End()
 	}
-}
-
-// read gives the records of a batch.
-func (f *fetcher) read(b *batch.Batch, each func(*batch.Entry) error) (refused error) {
-	err := f.decoder.Each(b, func(e *batch.Entry) error {
-		refused = each(e)
-		return refused
-	})
-	if refused != nil || err == nil {
-		return refused
-	}
-	return &unreadableError{b.End(), err}
-}
-
-func (f *fetcher) hand(at slot, from int64, e *batch.Entry, each func(*sink.Stored) error) error {
-	if e.Offset < from || time.UnixMilli(e.Timestamp).Before(f.start.Since) {
-		return nil
-	}
-	return each(storedOf(at.topic, at.number, e))
 }

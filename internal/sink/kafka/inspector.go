@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -79,32 +80,29 @@ func (i *inspector) inspectOthers(ctx context.Context, partitions []*partition) 
 	return nil
 }
 
-// inspectPartition looks at both ends of a piece of a log. What must not be read is not looked at.
+// inspectPartition looks at both ends of a piece of a log: at what one fetch brings. What must not be read is not
+// looked at.
 func (i *inspector) inspectPartition(ctx context.Context, p *partition, of span) error {
 	if i.options.Judge == nil || of.from >= of.to {
 		return nil
 	}
-	err := i.inspectFrom(ctx, p, of.from)
-	if last := max(of.from, of.to-lastRecords); err == nil && last > of.from {
-		err = i.inspectFrom(ctx, p, last)
+	for _, offset := range slices.Compact([]int64{of.from, max(of.from, of.to-lastRecords)}) {
+		var result wire.FetchResult
+		err := i.persist(ctx, "read "+p.String(), func(ctx context.Context) (err error) {
+			result, err = i.cluster.Fetch(ctx, wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: offset, MaxBytes: i.tuning.fetch})
+			return err
+		})
+		if code := wire.Code(err); code == kerr.TopicAuthorizationFailed.Code || code == kerr.OffsetOutOfRange.Code {
+			continue
+		}
+		if err == nil {
+			err = i.judgeAll(p, offset, result.Records)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
-}
-
-// inspectFrom looks at what one fetch brings.
-func (i *inspector) inspectFrom(ctx context.Context, p *partition, offset int64) error {
-	var result wire.FetchResult
-	err := i.persist(ctx, "read "+p.String(), func(ctx context.Context) (err error) {
-		result, err = i.cluster.Fetch(ctx, wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: offset, MaxBytes: i.tuning.fetch})
-		return unforbidden(err)
-	})
-	switch {
-	case wire.Code(err) == codeTopicForbidden, wire.Code(err) == codeOffsetOutOfRange:
-		return nil
-	case err != nil:
-		return err
-	}
-	return i.judgeAll(p, offset, result.Records)
+	return nil
 }
 
 // judgeAll looks at the records of whole batches. What is damaged is found by whoever reads the tail. What a
@@ -117,22 +115,22 @@ func (i *inspector) judgeAll(p *partition, from int64, data []byte) error {
 			break
 		}
 		data = rest
-		if b.Control {
+		if b.IsControl() {
 			committed, known, err := decoder.Committed(b)
-			if verdict := open[b.Producer.ID]; verdict != nil && committed {
+			if verdict := open[b.ProducerID]; verdict != nil && committed {
 				return verdict
 			}
 			if err == nil && known {
-				delete(open, b.Producer.ID)
+				delete(open, b.ProducerID)
 			}
 			continue
 		}
 		verdict := i.judgeBatch(p, from, decoder, b)
-		if verdict != nil && !b.Producer.Transactional {
+		if verdict != nil && !b.IsTransactional() {
 			return verdict
 		}
 		if verdict != nil {
-			open[b.Producer.ID] = verdict
+			open[b.ProducerID] = verdict
 		}
 	}
 	for _, verdict := range open {
@@ -159,20 +157,16 @@ func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder,
 	if errors.Is(err, errStateLog) {
 		return topicPermanent("open topic %s: %w, and records would destroy that: choose another kafka.topic", p.topic.name, err)
 	}
-	if errors.As(err, &foreign) && (foreign.Same || p.topic.compacted) {
-		return p.topic.belongs(foreign)
+	switch {
+	case !errors.As(err, &foreign):
+		return nil
+	case foreign.Same: // that two have one name is nothing that data could bring about, whoever chose the topic
+		return permanent("open topic %s: %w", p.topic.name, foreign)
+	case p.topic.compacted: // two clusters share keys there, whatever their names
+		return topicPermanent("open topic %s: %w: the topic is compacted, and keys do not name the cluster, so each would delete the other's objects: "+
+			"put {cluster} into kafka.topic", p.topic.name, foreign)
 	}
 	return nil
-}
-
-// belongs says what to change in the configuration. In a compacted topic two clusters share keys, whatever their names.
-// That two have one name is nothing that data could bring about, whoever chose the topic.
-func (t *topic) belongs(foreign *sink.ForeignError) error {
-	if foreign.Same {
-		return permanent("open topic %s: %w", t.name, foreign)
-	}
-	return topicPermanent("open topic %s: %w: the topic is compacted, and keys do not name the cluster, so each would delete the other's objects: "+
-		"put {cluster} into kafka.topic", t.name, foreign)
 }
 
 // storedOf is a record as readers of logs have it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -14,9 +15,9 @@ import (
 )
 
 // send sends the plan step by step.
-func (s *sender) send(ctx context.Context, p plan, transactionalID string) error {
+func (s *sender) send(ctx context.Context, p plan) error {
 	for step := range p.steps {
-		if err := s.sendStep(ctx, p, step, transactionalID); err != nil {
+		if err := s.sendStep(ctx, p, step); err != nil {
 			return err
 		}
 	}
@@ -25,46 +26,40 @@ func (s *sender) send(ctx context.Context, p plan, transactionalID string) error
 
 // sendStep writes to all partitions at once; their batches share requests. The first failure ends all of them; what
 // they have written by then, Open finds.
-func (s *sender) sendStep(ctx context.Context, p plan, step int, transactionalID string) error {
-	lanes := s.lanes(p, step, transactionalID)
+func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
+	var lanes []*lane
+	for _, to := range p.touched {
+		if part := p.part(step, to); len(part) > 0 {
+			lanes = append(lanes, &lane{sender: s, partition: to, rest: part, messages: p.messages, most: s.tuning.records})
+		}
+	}
+	bundle := s.cluster.Bundle(len(lanes), s.tuning.parallel, s.tuning.bytes)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.tuning.parallel)
 	for _, l := range lanes {
+		l.bundle = bundle
 		group.Go(func() error { return l.run(ctx) })
 	}
 	return group.Wait()
 }
 
-func (s *sender) lanes(p plan, step int, transactionalID string) (lanes []*lane) {
-	for _, to := range p.touched {
-		part := p.part(step, to)
-		if len(part) == 0 {
-			continue
-		}
-		to.topic.moved = true
-		lanes = append(lanes, &lane{sender: s, partition: to, rest: part, messages: p.messages, transactionalID: transactionalID, most: s.tuning.records})
-	}
-	bundle := s.cluster.Bundle(len(lanes), s.tuning.parallel, s.tuning.bytes)
-	for _, l := range lanes {
-		l.bundle = bundle
-	}
-	return lanes
-}
-
 // lane writes the messages of one partition, one batch after the other (I3).
 type lane struct {
-	sender          *sender
-	partition       *partition
-	messages        []sink.Message
-	rest            []int32 // of the partition's messages: what is not durable yet
-	transactionalID string
-	bundle          *wire.Bundle // that it shares requests in; nil is that it is in none
-	most            int          // records of a batch
-	record          record
+	sender    *sender
+	partition *partition
+	messages  []sink.Message
+	rest      []int32      // of the partition's messages: what is not durable yet
+	bundle    *wire.Bundle // that it shares requests in; nil is that it is in none
+	most      int          // records of a batch
+	record    record
 }
 
 func (l *lane) run(ctx context.Context) error {
-	defer l.leave()
+	defer func() {
+		if l.bundle != nil {
+			l.bundle.Leave()
+		}
+	}()
 	for len(l.rest) > 0 {
 		if err := l.freeze(); err != nil {
 			return err
@@ -87,7 +82,9 @@ func (l *lane) run(ctx context.Context) error {
 
 // produce sends a batch of the lane once.
 func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (wire.ProduceResult, error) {
-	request.TransactionalID = l.transactionalID
+	if l.sender.options.Delivery == Transactional {
+		request.TransactionalID = l.sender.options.TransactionalID
+	}
 	if l.bundle == nil {
 		return l.sender.cluster.Produce(ctx, request)
 	}
@@ -98,18 +95,9 @@ func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (wire.P
 	return result, err
 }
 
-func (l *lane) leave() {
-	if l.bundle != nil {
-		l.bundle.Leave()
-	}
-}
-
 // freeze encodes the next batch.
 func (l *lane) freeze() error {
-	e, err := l.sender.encoders.take()
-	if err != nil {
-		return err
-	}
+	e := <-l.sender.encoders
 	defer l.sender.encoders.done(e)
 	p := l.partition
 	limit := min(int(p.topic.limit.Load()), l.sender.tuning.bytes)
@@ -123,8 +111,8 @@ func (l *lane) freeze() error {
 		}
 	}
 	count := e.Count()
-	b, err := e.Finish(l.sender.encoders.memory(), batch.Producer{
-		ID: l.sender.right.producer.ID, Epoch: l.sender.right.producer.Epoch, Sequence: p.sequence, Transactional: l.transactionalID != "",
+	b, err := e.Finish(batch.Producer{
+		ID: l.sender.right.producer.ID, Epoch: l.sender.right.producer.Epoch, Sequence: p.sequence, Transactional: l.sender.options.Delivery == Transactional,
 	})
 	if err == nil {
 		p.frozen = &frozen{bytes: b, count: count, since: l.sender.now()}
@@ -134,11 +122,9 @@ func (l *lane) freeze() error {
 
 // atom is where the messages that belong to the one at i end, and what they take.
 func (l *lane) atom(i int) (end, size int) {
-	first := &l.messages[l.rest[i]]
-	for end = i; end < len(l.rest) && (end == i || together(first, &l.messages[l.rest[end]])); end++ {
-		size += sizeBound(&l.messages[l.rest[end]])
-	}
-	return end, size
+	first := int(l.rest[i])
+	atom := l.messages[first:atomEnd(l.messages, first)]
+	return i + len(atom), sizeBound(atom)
 }
 
 // refused halves the batch until one message stands alone. Other partitions are on their way meanwhile, so the message
@@ -161,7 +147,7 @@ func (l *lane) refused(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &l.messages[l.rest[0]]
-	s.refused[m.ID] = &refusal{reason: reason, err: wire.Explain(err)}
+	s.refused[m.ID] = &sink.RejectedError{Reason: reason, Err: wire.Explain(err)}
 	return reopen("write %s to topic %s: %w: open the sink again", m.ID, p.topic.name, err)
 }
 
@@ -169,26 +155,10 @@ func (l *lane) refused(err error) error {
 // was not committed and finds what was: a batch of a transaction that has ended must not be sent again, it would spoil
 // the sequence of the partition.
 func (s *sender) transact(ctx context.Context, p plan) error {
-	partitions := map[string][]int32{}
-	for _, to := range p.touched {
-		partitions[to.topic.name] = append(partitions[to.topic.name], to.number)
-	}
 	s.right.inTx = true
-	gone := absence{brokers: s.brokers}
-	err := s.persist(ctx, "begin a transaction", func(ctx context.Context) error {
-		err := s.cluster.AddPartitions(ctx, s.right.tx(), partitions)
-		if wire.Code(err) != codeUnknownTopic {
-			return err
-		}
-		for _, to := range p.touched {
-			if gone.of(ctx, to.topic) {
-				return s.loses(to, "no offset: the topic was deleted")
-			}
-		}
-		return err
-	})
+	err := s.right.join(ctx, "begin a transaction", p.touched, func(to *partition) error { return s.loses(to, deleted) })
 	if err == nil {
-		err = s.send(ctx, p, s.options.TransactionalID)
+		err = s.send(ctx, p)
 	}
 	if err == nil {
 		err = s.persist(ctx, "commit a transaction", func(ctx context.Context) error {
@@ -215,18 +185,15 @@ type sender struct {
 	chosen    *chosen
 	inspector *inspector
 	right     *right
-	encoders  *encoders
+	encoders  encoders
 
-	mu      sync.Mutex          // guards the following, which the goroutines of a Write share
-	refused map[string]*refusal // the planner's
-	lost    *sink.LostError     // what a log lacks, for the next Open to tell
+	mu      sync.Mutex                     // guards the following, which the goroutines of a Write share
+	refused map[string]*sink.RejectedError // the planner's
+	lost    *sink.LostError                // what a log lacks, for the next Open to tell
 }
 
-// produceOnce is one attempt to send a batch.
-type produceOnce func(context.Context, wire.ProduceRequest) (wire.ProduceResult, error)
-
-// transmit sends the partition's frozen batch until it is durable.
-func (s *sender) transmit(ctx context.Context, p *partition, once produceOnce) error {
+// transmit sends the partition's frozen batch until it is durable, as once does at each attempt.
+func (s *sender) transmit(ctx context.Context, p *partition, once func(context.Context, wire.ProduceRequest) (wire.ProduceResult, error)) error {
 	verb := "write to " + p.String()
 	gone := absence{brokers: s.brokers}
 	err := s.persist(ctx, verb, func(ctx context.Context) error {
@@ -235,11 +202,21 @@ func (s *sender) transmit(ctx context.Context, p *partition, once produceOnce) e
 			return reopen("%s: no answer for more than %s: open the sink again, to see what the log holds", verb, s.tuning.resend)
 		}
 		result, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
-		if err != nil {
-			p.frozen.taken = p.frozen.taken || wire.Code(err) == 0
-			return s.doubt(ctx, p, &gone, err)
+		switch {
+		case err == nil:
+			return s.acknowledge(p, result.BaseOffset)
+		case wire.Code(err) == kerr.OutOfOrderSequenceNumber.Code:
+			// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
+			// A transaction's epoch may be over instead, which the next Open finds out.
+			p.frozen = nil
+			if s.options.Delivery == Idempotent {
+				return s.loses(p, "an earlier offset")
+			}
+		case wire.Code(err) == kerr.UnknownTopicOrPartition.Code && gone.of(ctx, p.topic):
+			p.frozen = nil
+			return s.loses(p, deleted)
 		}
-		return s.acknowledge(p, result.BaseOffset)
+		return err
 	})
 	if err != nil && !decided(err) && ctx.Err() == nil && !refused(err) {
 		return &reopenError{err}
@@ -250,46 +227,29 @@ func (s *sender) transmit(ctx context.Context, p *partition, once produceOnce) e
 // acknowledge moves the partition on. A batch can only be after those before it: if it is not, the log is another one
 // than the one that had them (I4).
 func (s *sender) acknowledge(p *partition, offset int64) error {
-	f := p.frozen
+	count := p.frozen.count
 	p.frozen = nil
 	if offset < p.next {
 		return s.loses(p, fmt.Sprintf("offset %d", offset))
 	}
-	if !f.taken {
-		s.encoders.recycle(f.bytes)
+	markers := int64(0) // that a Write leaves after what it has written
+	if s.options.Delivery == Transactional {
+		markers = 1
 	}
-	p.strange(p.next, offset, s.options.markers())
-	p.next = offset + int64(f.count)
-	p.sequence = batch.NextSequence(p.sequence, f.count)
+	p.strange(p.next, offset, markers)
+	p.next = offset + int64(count)
+	p.sequence = batch.NextSequence(p.sequence, count)
 	return nil
 }
 
-// doubt judges the error of a request to write.
-func (s *sender) doubt(ctx context.Context, p *partition, gone *absence, err error) error {
-	switch wire.Code(err) {
-	case codeOutOfOrder:
-		// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
-		// A transaction's epoch may be over instead, which the next Open finds out.
-		p.frozen = nil
-		if s.options.Delivery == Idempotent {
-			return s.loses(p, "an earlier offset")
-		}
-	case codeUnknownTopic:
-		if gone.of(ctx, p.topic) {
-			p.frozen = nil
-			return s.loses(p, "no offset: the topic was deleted")
-		}
-	}
-	return err
-}
+// deleted is what is left of a log then.
+const deleted = "no offset: the topic was deleted"
 
 // loses notes that a log lacks what it had acknowledged, for the next Open to tell.
 func (s *sender) loses(p *partition, have string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost = &sink.LostError{
-		Log: p.String(), Want: fmt.Sprintf("offset %d", p.next), Have: have,
-	}
+	s.lost = &sink.LostError{Log: p.String(), Want: fmt.Sprintf("offset %d", p.next), Have: have}
 	return reopen("write to kafka: %w: open the sink again", s.lost)
 }
 
@@ -304,14 +264,12 @@ func (s *sender) settle(ctx context.Context) error {
 			continue
 		}
 		err := s.transmit(ctx, p, s.cluster.Produce)
-		var again *reopenError
-		if errors.As(err, &again) || refused(err) || refusesTopic(err) && s.chosen.has(p.topic.name) {
+		if errors.As(err, new(*reopenError)) || refused(err) || refusesTopic(err) && s.chosen.has(p.topic.name) {
 			p.frozen, err = nil, nil // it is not in the log, or cannot be told apart: the tail says which
 		}
 		if err != nil {
 			return err
 		}
-		p.topic.moved = true
 	}
 	return nil
 }

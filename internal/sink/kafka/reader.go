@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -33,8 +33,7 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fetcher{brokers: s.brokers, start: start, decoder: batch.NewDecoder(s.tuning.contents), next: map[slot]*progress{}}
-	return &Reader{f, s.catalog, s.options.Topics, options.Others, map[string]bool{}}, nil
+	return &Reader{newFetcher(s.brokers, start), s.catalog, s.options.Topics, options.Others, map[string]bool{}}, nil
 }
 
 // Read is as in sink.Reader. A topic that is not there yet has no records.
@@ -105,8 +104,9 @@ func (r *Reader) matching(ctx context.Context) (names []string, err error) {
 	if r.others == nil {
 		return nil, nil
 	}
-	err = r.persist(ctx, "list topics", func(ctx context.Context) (err error) {
-		names, err = r.cluster.Names(ctx)
+	err = r.persist(ctx, "list topics", func(ctx context.Context) error {
+		topics, err := r.cluster.Partitions(ctx, nil)
+		names = slices.Collect(maps.Keys(topics))
 		return err
 	})
 	return slices.DeleteFunc(names, func(name string) bool { return !r.others.MatchString(name) }), err
@@ -145,7 +145,7 @@ func (f *fetcher) readTogether(ctx context.Context, topics []string, each func(*
 		if err := t.fill(ctx); err != nil || len(t.all) == 0 {
 			return err
 		}
-		t.last = t.oldest()
+		t.last = slices.MinFunc(t.all, t.compare)
 		message := t.last.behind[0]
 		t.last.behind = t.last.behind[1:]
 		if err := each(message); err != nil {
@@ -174,31 +174,19 @@ func (s *stretch) keep(m *sink.Stored) error {
 	return nil
 }
 
-// oldest is whose next message is the oldest.
-func (t *merged) oldest() *stretch {
-	oldest := t.all[0]
-	for _, s := range t.all[1:] {
-		if t.precedes(s, oldest) {
-			oldest = s
-		}
-	}
-	return oldest
-}
-
-// precedes says whether the next message of a comes before that of b. Kafka's times are milliseconds, so an object can
-// move between topics within one: there its versions decide. Otherwise a message comes first that is from where the one
-// before was: a tombstone follows its delete.
-func (t *merged) precedes(a, b *stretch) bool {
+// compare tells which stretch has the older next message. Kafka's times are milliseconds, so an object can move between
+// topics within one: there its versions decide. Otherwise a message comes first that is from where the one before was:
+// a tombstone follows its delete.
+func (t *merged) compare(a, b *stretch) int {
 	one, other := a.behind[0], b.behind[0]
-	if order := one.Time.Compare(other.Time); order != 0 {
-		return order < 0
-	}
-	if bytes.Equal(one.Key, other.Key) {
+	order := one.Time.Compare(other.Time)
+	if order == 0 && bytes.Equal(one.Key, other.Key) {
 		version, otherVersion := one.Header(sink.HeaderResourceVersion), other.Header(sink.HeaderResourceVersion)
 		// Decimal numbers without leading zeros (KEP-5504).
-		if order := cmp.Or(cmp.Compare(len(version), len(otherVersion)), strings.Compare(version, otherVersion)); order != 0 {
-			return order < 0
-		}
+		order = cmp.Or(cmp.Compare(len(version), len(otherVersion)), strings.Compare(version, otherVersion))
 	}
-	return a == t.last
+	if order == 0 && a == t.last {
+		return -1
+	}
+	return order
 }

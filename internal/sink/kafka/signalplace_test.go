@@ -9,9 +9,7 @@ import (
 // TestASavedPlaceLeadsOn, whatever became of the topic since.
 func TestASavedPlaceLeadsOn(t *testing.T) {
 	saved := signalPlace{Name: "s", Topic: "a", Next: map[int32]int64{0: 7}, Time: 50}
-	bounds := func(first, end int64) map[int32]wire.Bounds {
-		return map[int32]wire.Bounds{0: {First: first, End: end}}
-	}
+	bounds := func(first, end int64) []wire.Bounds { return []wire.Bounds{{First: first, End: end}} }
 	for name, c := range map[string]struct {
 		from     signalPlace
 		at       found

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -40,23 +44,40 @@ type SignalOptions struct {
 	Heard   func(error) // is told after each look that signals can be read, or why not
 }
 
-// signalBatch is the most bytes that a batch of signals may hold when decompressed (I6).
-const signalBatch = 16 << 20
+const (
+	// signalPause is between two looks at the topic.
+	signalPause = time.Second
+	// signalsAtOnce is how many messages are taken between two pauses (I6): a flood of them costs little.
+	signalsAtOnce = 1000
+	// signalBatch is the most bytes that a batch of signals may hold when decompressed (I6).
+	signalBatch = 16 << 20
+	// signalFetch is how long a part of a partition may take.
+	signalFetch = 30 * time.Second
+	// signalRetention is how long topics that are made here keep what is in them.
+	signalRetention = 7 * 24 * time.Hour
+	// notifyTime is how long an attempt to write notifications may take.
+	notifyTime = 10 * time.Second
+	// notifyBytes is the most that is written at once, unless one notification has more.
+	notifyBytes = 128 << 10
+)
 
-// signalLog reads a topic of signals from a place that its caller saves. It is for one goroutine.
+// Signals are those that a topic has, read from a place that is saved. It is for one goroutine.
 //
 // A saved place may be older than what was done: somebody has put an earlier state back, or it comes from a log that
 // was behind. So the place is also committed as the offset of a group, after each save. What is before that offset and
 // after the saved place was read by a life that the state does not know of. It is old.
-type signalLog struct {
-	*Reader
+type Signals struct {
+	*fetcher
 	of        *SignalOptions
+	place     string          // until where messages were taken
+	saved     string          // of that
+	left      int             // messages that are taken before the next pause
 	earlier   map[int32]int64 // by partition: until where a life has read that the state may not know; nil is not asked
 	unclaimed bool            // offsets of the group must not be committed
 }
 
-// newSignalLog checks the options.
-func newSignalLog(of *SignalOptions) (*signalLog, error) {
+// NewSignals checks the options, and connects to nobody.
+func NewSignals(of SignalOptions) (*Signals, error) {
 	options := of.Sink
 	options.Topics, options.Partitions, options.Cleanup, options.Retention = []string{of.Topic}, 1, "delete", signalRetention
 	options.Configs = maps.Clone(options.Configs)
@@ -71,99 +92,116 @@ func newSignalLog(of *SignalOptions) (*signalLog, error) {
 		return nil, err
 	}
 	reader.decoder = batch.NewDecoder(signalBatch)
-	return &signalLog{Reader: reader, of: of}, nil
+	return &Signals{fetcher: reader.fetcher, of: &of, place: of.Place, saved: of.Place}, nil
 }
 
-// signalFetch is how long a part of a partition may take.
-const signalFetch = 30 * time.Second
-
-// signalRetention is how long topics that are made here keep what is in them.
-const signalRetention = 7 * 24 * time.Hour
-
-// each is given a message. After an error it has not taken it, and is given it again.
-type each func(*signal.Message) error
-
-// read hands on what lies after the place, and returns the place after what was taken. At "" nothing is handed on:
-// the place is after what is there. It asks as long as the brokers do not answer.
-func (l *signalLog) read(ctx context.Context, place string, to each) (string, error) {
-	at, err := parseSignalPlace(place)
-	if err != nil {
-		return place, err
-	}
-	if err := errors.Join(l.connect(), l.reach(ctx)); err != nil {
-		return place, err
-	}
-	there, err := l.look(ctx)
-	if err != nil {
-		return place, err
-	}
-	at = at.arrive(there)
-	if err := l.recall(ctx, &at); err != nil {
-		return place, err
-	}
-	for _, number := range slices.Sorted(maps.Keys(there.ends)) {
-		if err := l.readOn(ctx, &stretchOfSignals{&at, number, there.ends[number].End}, to); err != nil {
-			return at.encode(), err
+// Run hands signals to the handler until ctx ends.
+func (s *Signals) Run(ctx context.Context) {
+	defer s.disconnect()
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(signalPause), backoff.WithMaxInterval(time.Minute), backoff.WithMaxElapsedTime(0))
+	for {
+		err := s.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.of.Heard(err)
+		next := signalPause
+		if err == nil {
+			wait.Reset()
+		} else {
+			next = wait.NextBackOff()
+		}
+		if pause(ctx, next); ctx.Err() != nil {
+			return
 		}
 	}
-	if there.id == "" {
-		return at.encode(), missing(l.of.Topic)
+}
+
+// look takes what is there, within limits, and tells what is to be told. It makes sure that the place is known to the
+// next life, and that it was read is known to a life with an earlier state.
+func (s *Signals) look(ctx context.Context) error {
+	s.left = signalsAtOnce
+	err := s.read(ctx)
+	if errors.Is(err, signal.ErrEnough) {
+		err = nil
 	}
-	return at.encode(), nil
+	told := s.of.Handler.Tell(ctx, func(values [][]byte) error { return s.notify(ctx, values) })
+	if s.place == s.saved {
+		return errors.Join(err, told)
+	}
+	saved := s.of.Handler.Save(s.place)
+	if saved == nil {
+		s.saved = s.place
+		saved = s.claim(ctx)
+	}
+	return errors.Join(err, saved, told)
+}
+
+// read takes what lies after the place, and moves it. At "" nothing is taken: the place is after what is there. It asks
+// as long as the brokers do not answer.
+func (s *Signals) read(ctx context.Context) error {
+	at, err := parseSignalPlace(s.place)
+	if err != nil {
+		return err
+	}
+	if err := s.reach(ctx); err != nil {
+		return err
+	}
+	there, err := s.find(ctx)
+	if err != nil {
+		return err
+	}
+	at = at.arrive(there)
+	if err := s.recall(ctx, &at); err != nil {
+		return err
+	}
+	for number, ends := range there.ends {
+		if err = s.readOn(ctx, &at, int32(number), ends.End); err != nil {
+			break
+		}
+	}
+	s.place = at.encode()
+	if err == nil && there.id == "" {
+		err = missing(s.of.Topic)
+	}
+	return err
 }
 
 func missing(topic string) error {
 	return permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", topic)
 }
 
-// look is which topic is there. It is made where that is wanted.
-func (l *signalLog) look(ctx context.Context) (there *found, err error) {
-	err = l.persist(ctx, "look up topic "+l.of.Topic, func(ctx context.Context) (err error) {
-		there, err = l.lookOnce(ctx)
-		if wire.Code(err) != codeUnknownTopic {
+// find is which topic is there. It is made where that is wanted.
+func (s *Signals) find(ctx context.Context) (there *found, err error) {
+	err = s.persist(ctx, "look up topic "+s.of.Topic, func(ctx context.Context) error {
+		there = &found{name: s.of.Topic, now: s.now().UnixMilli()}
+		topic, err := s.cluster.Topic(ctx, s.of.Topic)
+		if wire.Code(err) == kerr.UnknownTopicOrPartition.Code {
+			if !s.options.Create {
+				return nil
+			}
+			if err = s.cluster.Create(ctx, s.options.spec(s.of.Topic)); err == nil {
+				topic, err = s.cluster.Topic(ctx, s.of.Topic)
+			}
+		}
+		if err != nil {
 			return err
 		}
-		if there = (&found{name: l.of.Topic, now: l.now().UnixMilli()}); !l.options.Create {
-			return nil
-		}
-		if err = l.cluster.Create(ctx, l.options.spec(l.of.Topic)); err == nil {
-			there, err = l.lookOnce(ctx)
-		}
+		there.id = cmp.Or(topic.ID, noID)
+		there.ends, err = s.cluster.Bounds(ctx, s.of.Topic, len(topic.Partitions), true)
 		return err
 	})
 	return there, err
 }
 
-func (l *signalLog) lookOnce(ctx context.Context) (*found, error) {
-	identity, err := l.cluster.Identity(ctx, l.of.Topic)
-	if err != nil {
-		return nil, err
-	}
-	topic, err := l.cluster.Topic(ctx, l.of.Topic)
-	if err != nil {
-		return nil, err
-	}
-	var numbers []int32
-	for _, p := range topic.Partitions {
-		numbers = append(numbers, p.ID)
-	}
-	there := &found{name: l.of.Topic, id: identity.ID, now: l.now().UnixMilli()}
-	if there.id == "" {
-		there.id = noID
-	}
-	there.ends, err = l.cluster.Bounds(ctx, l.of.Topic, numbers, true)
-	return there, err
-}
-
 // recall asks once in a life until where an earlier one has read.
-func (l *signalLog) recall(ctx context.Context, at *signalPlace) error {
-	if l.earlier != nil || at.Topic == "" {
+func (s *Signals) recall(ctx context.Context, at *signalPlace) error {
+	if s.earlier != nil || at.Topic == "" {
 		return nil
 	}
 	earlier := map[int32]int64{}
-	numbers := slices.Sorted(maps.Keys(at.Next))
-	err := l.persist(ctx, "read the offsets of group "+l.of.Group, func(ctx context.Context) error {
-		offsets, err := l.cluster.GroupOffsets(ctx, l.of.Group, l.of.Topic, numbers)
+	err := s.persist(ctx, "read the offsets of group "+s.of.Group, func(ctx context.Context) error {
+		offsets, err := s.cluster.GroupOffsets(ctx, s.of.Group, s.of.Topic, slices.Sorted(maps.Keys(at.Next)))
 		for number, o := range offsets {
 			if o.Note == at.Topic {
 				earlier[number] = o.Offset
@@ -171,138 +209,108 @@ func (l *signalLog) recall(ctx context.Context, at *signalPlace) error {
 		}
 		return err
 	})
-	if err != nil && !l.isUnclaimed(err) {
+	if err != nil && !s.isUnclaimed(err) {
 		return err
 	}
-	l.earlier = earlier
+	s.earlier = earlier
 	return nil
 }
 
 // isUnclaimed says whether the group is refused, and tells so once.
-func (l *signalLog) isUnclaimed(err error) bool {
+func (s *Signals) isUnclaimed(err error) bool {
 	switch wire.Code(err) {
-	case codeUnknownMember, codeGroupForbidden:
+	case kerr.UnknownMemberID.Code, kerr.GroupAuthorizationFailed.Code:
 	default:
 		return false
 	}
-	if !l.unclaimed {
-		l.options.Notice(fmt.Sprintf("may follow signals again after its state was put back: %v", wire.Explain(err)))
+	if !s.unclaimed {
+		s.options.Notice(fmt.Sprintf("may follow signals again after its state was put back: %v", wire.Explain(err)))
 	}
-	l.unclaimed = true
+	s.unclaimed = true
 	return true
 }
 
-// stretchOfSignals is what is read of a partition.
-type stretchOfSignals struct {
-	at     *signalPlace
-	number int32
-	end    int64
-}
-
-// readOn hands on what the partition has up to the end, unless the topic becomes another one meanwhile.
-func (l *signalLog) readOn(ctx context.Context, of *stretchOfSignals, to each) error {
-	p := &progress{offset: of.at.Next[of.number], aborted: map[int64]bool{}}
-	s := &stretch{slot: slot{l.of.Topic, of.number}, progress: p, end: of.end, most: l.tuning.fetch}
-	for s.offset < s.end {
-		result, err := l.fetchSoon(ctx, s)
+// readOn takes what the partition has up to the end, unless the topic becomes another one meanwhile.
+func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end int64) error {
+	part := &stretch{topic: s.of.Topic, number: number, offset: at.Next[number], end: end, aborted: map[int64]bool{}, most: s.tuning.fetch}
+	for part.offset < part.end {
+		soon, cancel := context.WithTimeout(ctx, signalFetch) // the topic may be gone, which only who looks at it sees
+		result, err := s.fetch(soon, part)
+		cancel()
 		if err != nil {
 			return err
 		}
-		if there, err := l.look(ctx); err != nil || there.id != of.at.Topic {
+		if there, err := s.find(ctx); err != nil || there.id != at.Topic {
 			return err // what was read may be of the other topic
 		}
-		before := s.offset
-		if err = l.take(p, &result, func(e *batch.Entry) error { return l.hand(of, e, to) }); err != nil {
-			err = l.passOver(of, err, to)
+		before := part.offset
+		err = s.take(part, &result, func(e *batch.Entry) error { return s.hand(ctx, at, number, e) })
+		if unreadable, is := errors.AsType[*unreadableError](err); is { // it is told, and passed over
+			err = s.follow(ctx, at, number, at.Time, &signal.Message{Offset: unreadable.end - 1, Broken: err})
 		}
 		if err != nil {
 			return err
 		}
-		if s.offset = max(s.offset, of.at.Next[of.number]); s.offset == before {
-			return fmt.Errorf("%s: %w", s, errNothingRead)
+		if part.offset = max(part.offset, at.Next[number]); part.offset == before {
+			return fmt.Errorf("%s: %w", part, errNothingRead)
 		}
-		of.at.Next[of.number] = s.offset
+		at.Next[number] = part.offset
 	}
 	return nil
 }
 
-// fetchSoon gives up after a while: the topic may be gone, which only who looks at it sees.
-func (l *signalLog) fetchSoon(ctx context.Context, s *stretch) (wire.FetchResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, signalFetch)
-	defer cancel()
-	return l.fetch(ctx, s)
-}
-
-// passOver goes on after a batch that cannot be read, which is told. Other errors remain.
-func (l *signalLog) passOver(of *stretchOfSignals, err error, to each) error {
-	var unreadable *unreadableError
-	if !errors.As(err, &unreadable) {
-		return err
-	}
-	last := unreadable.end - 1
-	behind := of.at.behind(of.number, last, of.at.Time)
-	m := &signal.Message{Place: l.placeOf(of.number, last), Offset: last, After: behind.encode, Broken: err}
-	if err := to(m); err != nil {
-		return err
-	}
-	*of.at = behind
-	return nil
-}
-
-func (l *signalLog) placeOf(number int32, offset int64) string {
-	return fmt.Sprintf("%s-%d-%d", l.of.Topic, number, offset)
-}
-
-func (l *signalLog) hand(of *stretchOfSignals, e *batch.Entry, to each) error {
-	if e.Offset < of.at.Next[of.number] {
+func (s *Signals) hand(ctx context.Context, at *signalPlace, number int32, e *batch.Entry) error {
+	if e.Offset < at.Next[number] {
 		return nil
 	}
-	behind := of.at.behind(of.number, e.Offset, min(e.Timestamp, l.now().UnixMilli()))
-	m := &signal.Message{Key: e.Key, Value: e.Value, Place: l.placeOf(of.number, e.Offset), Offset: e.Offset, After: behind.encode}
+	m := &signal.Message{Key: e.Key, Value: e.Value, Offset: e.Offset}
 	switch {
-	case e.Offset < l.earlier[of.number]:
+	case e.Offset < s.earlier[number]:
 		m.Old = "it was read before, by an exporter whose state is not here any more: send it again with another id if it is still wanted"
-	case of.at.Old > 0 && e.Timestamp <= of.at.Old:
+	case at.Old > 0 && e.Timestamp <= at.Old:
 		m.Old = "it was written before the topic was made anew: send it again with another id if it is still wanted"
 	}
-	if err := to(m); err != nil {
+	return s.follow(ctx, at, number, min(e.Timestamp, s.now().UnixMilli()), m)
+}
+
+// follow has the handler take a message, and moves the place behind it.
+func (s *Signals) follow(ctx context.Context, at *signalPlace, number int32, time int64, m *signal.Message) error {
+	if s.left--; s.left < 0 {
+		return signal.ErrEnough
+	}
+	behind := at.behind(number, m.Offset, time)
+	m.Place, m.After = fmt.Sprintf("%s-%d-%d", s.of.Topic, number, m.Offset), behind.encode
+	if err := s.of.Handler.Follow(ctx, m); err != nil {
 		return err
 	}
-	*of.at = behind
+	*at = behind
 	return nil
 }
 
 // claim commits the place, which is saved, as the offset of the group. It asks as long as the brokers do not answer.
-func (l *signalLog) claim(ctx context.Context, place string) error {
-	at, err := parseSignalPlace(place)
-	if err != nil || l.unclaimed || at.Topic == "" {
+func (s *Signals) claim(ctx context.Context) error {
+	at, err := parseSignalPlace(s.place)
+	if err != nil || s.unclaimed || at.Topic == "" {
 		return err
 	}
 	offsets := map[int32]wire.GroupOffset{}
 	for number, next := range at.Next {
 		offsets[number] = wire.GroupOffset{Offset: next, Note: at.Topic}
 	}
-	err = l.persist(ctx, "commit offsets of group "+l.of.Group, func(ctx context.Context) error {
-		return l.cluster.CommitOffsets(ctx, l.of.Group, l.of.Topic, offsets)
+	err = s.persist(ctx, "commit offsets of group "+s.of.Group, func(ctx context.Context) error {
+		return s.cluster.CommitOffsets(ctx, s.of.Group, s.of.Topic, offsets)
 	})
-	if l.isUnclaimed(err) {
+	if s.isUnclaimed(err) {
 		return nil
 	}
 	return err
 }
 
-const (
-	// notifyTime is how long an attempt to write notifications may take.
-	notifyTime = 10 * time.Second
-	// notifyBytes is the most that is written at once, unless one notification has more.
-	notifyBytes = 128 << 10
-)
-
 // notify writes notifications, once: who was told of an error writes all of them again.
-func (l *signalLog) notify(ctx context.Context, key []byte, values [][]byte) error {
+func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTime)
 	defer cancel()
-	if err := l.connect(); err != nil {
+	if err := s.connect(); err != nil {
 		return err
 	}
 	for len(values) > 0 {
@@ -311,7 +319,7 @@ func (l *signalLog) notify(ctx context.Context, key []byte, values [][]byte) err
 			size += len(values[n])
 			n++
 		}
-		if err := l.notifySome(ctx, key, values[:n]); err != nil {
+		if err := s.notifySome(ctx, values[:n]); err != nil {
 			return fmt.Errorf("write notifications: %w", classify(wire.Explain(err)))
 		}
 		values = values[n:]
@@ -319,75 +327,68 @@ func (l *signalLog) notify(ctx context.Context, key []byte, values [][]byte) err
 	return nil
 }
 
-func (l *signalLog) notifySome(ctx context.Context, key []byte, values [][]byte) error {
+func (s *Signals) notifySome(ctx context.Context, values [][]byte) error {
 	encoder, err := batch.NewEncoder(batch.None)
 	if err != nil {
 		return err
 	}
 	for _, value := range values {
-		encoder.Add(&batch.Record{Key: key, Value: value, Timestamp: l.now().UnixMilli()})
+		encoder.Add(&batch.Record{Key: s.of.Cluster, Value: value, Timestamp: s.now().UnixMilli()})
 	}
-	bytes, err := encoder.Finish(nil, batch.Producer{ID: -1, Epoch: -1, Sequence: -1})
+	bytes, err := encoder.Finish(batch.Producer{ID: -1, Epoch: -1, Sequence: -1})
 	if err != nil {
 		return err
 	}
-	request := wire.ProduceRequest{Topic: l.of.Notifications, Batch: bytes}
-	_, err = l.cluster.Produce(ctx, request)
-	if wire.Code(err) == codeUnknownTopic && l.options.Create {
-		if err = l.cluster.Create(ctx, l.options.spec(l.of.Notifications)); err == nil {
-			_, err = l.cluster.Produce(ctx, request)
+	request := wire.ProduceRequest{Topic: s.of.Notifications, Batch: bytes}
+	_, err = s.cluster.Produce(ctx, request)
+	if wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create {
+		if err = s.cluster.Create(ctx, s.options.spec(s.of.Notifications)); err == nil {
+			_, err = s.cluster.Produce(ctx, request)
 		}
 	}
 	if err != nil {
-		l.cluster.Refresh()
+		s.cluster.Refresh()
 	}
 	return err
 }
 
-// check says what keeps signals from being read, and notifications from being written. It changes nothing.
-func (l *signalLog) check(ctx context.Context) error {
+// Check says what keeps signals from being read, and notifications from being written. It changes nothing.
+func (s *Signals) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	defer l.disconnect()
-	if err := l.connect(); err != nil {
+	defer s.disconnect()
+	if err := s.connect(); err != nil {
 		return err
 	}
-	if err := l.cluster.Reach(ctx); err != nil {
+	if err := s.cluster.Reach(ctx); err != nil {
 		return checkError("reach the brokers", wire.Explain(err))
 	}
-	errs := []error{l.checkTopic(ctx, l.of.Topic, wire.Read)}
-	if errs[0] == nil {
-		errs = append(errs, l.checkGroup(ctx))
+	errs := []error{s.checkTopic(ctx, s.of.Topic, wire.Read)}
+	if errs[0] == nil { // coordinators that are only being made say nothing of it
+		if _, err := s.cluster.GroupOffsets(ctx, s.of.Group, s.of.Topic, []int32{0}); wire.Classify(err) == wire.Fatal {
+			errs = append(errs, wire.Explain(err))
+		}
 	}
-	if l.of.Notifications != "" {
-		errs = append(errs, l.checkTopic(ctx, l.of.Notifications, wire.Write))
+	if s.of.Notifications != "" {
+		errs = append(errs, s.checkTopic(ctx, s.of.Notifications, wire.Write))
 	}
 	return errors.Join(errs...)
 }
 
-// checkGroup looks whether the group may be used. Coordinators that are only being made say nothing of it.
-func (l *signalLog) checkGroup(ctx context.Context) error {
-	_, err := l.cluster.GroupOffsets(ctx, l.of.Group, l.of.Topic, []int32{0})
-	if wire.Classify(err) == wire.Fatal {
-		return wire.Explain(err)
-	}
-	return nil
-}
-
-func (l *signalLog) checkTopic(ctx context.Context, name string, operation int) error {
-	identity, err := l.cluster.Identity(ctx, name)
+func (s *Signals) checkTopic(ctx context.Context, name string, operation int) error {
+	found, err := s.cluster.Topic(ctx, name)
 	switch {
-	case wire.Code(err) == codeUnknownTopic && l.options.Create:
-		return checkError("create topic "+name, wire.Explain(l.cluster.Validate(ctx, l.options.spec(name))))
-	case wire.Code(err) == codeUnknownTopic:
+	case wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create:
+		return checkError("create topic "+name, wire.Explain(s.cluster.Validate(ctx, s.options.spec(name))))
+	case wire.Code(err) == kerr.UnknownTopicOrPartition.Code:
 		return missing(name)
 	case err != nil:
 		return checkError("look up topic "+name, wire.Explain(err))
-	case identity.Operations.Lacks(operation):
+	case found.Operations.Lacks(operation):
 		word := map[int]string{wire.Read: "READ", wire.Write: "WRITE"}[operation]
 		return permanent("use topic %s: the user is not permitted: grant %s on topic %s", name, word, name)
 	}
-	settings, err := l.cluster.Settings(ctx, name)
+	settings, err := s.cluster.Settings(ctx, name)
 	if err == nil && strings.Contains(settings.CleanupPolicy, "compact") {
 		return permanent("use topic %s: it is compacted, and keeps the newest message of a cluster alone: set its cleanup.policy to delete", name)
 	}
@@ -427,7 +428,7 @@ func (p signalPlace) encode() string {
 type found struct {
 	name string
 	id   string // "" is that there is none
-	ends map[int32]wire.Bounds
+	ends []wire.Bounds
 	now  int64 // in ms since 1970
 }
 
@@ -441,7 +442,8 @@ func (p signalPlace) arrive(at *found) signalPlace {
 	if !nowhere && at.id != p.Topic || at.id == "" { // made anew, perhaps filled with what was in the one before
 		next.Old = next.Time
 	}
-	for number, bounds := range at.ends {
+	for i, bounds := range at.ends {
+		number := int32(i)
 		switch read, known := p.Next[number]; {
 		case nowhere:
 			next.Next[number] = bounds.End

@@ -2,8 +2,12 @@ package kafka
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -68,7 +72,7 @@ func newSignalsRig(t *testing.T) *signalsRig {
 		Handler: r, Heard: func(error) {},
 	}
 	r.live("")
-	t.Cleanup(func() { r.signals.log.disconnect() })
+	t.Cleanup(func() { r.signals.disconnect() })
 	return r
 }
 
@@ -76,7 +80,7 @@ func newSignalsRig(t *testing.T) *signalsRig {
 func (r *signalsRig) live(place string) {
 	r.t.Helper()
 	if r.signals != nil {
-		r.signals.log.disconnect()
+		r.signals.disconnect()
 	}
 	r.options.Place, r.taken = place, nil
 	var err error
@@ -256,5 +260,26 @@ func TestSignalsWithoutRights(t *testing.T) {
 	check("grant the user READ on group " + r.options.Group)
 	if err := r.signals.look(within(t)); err != nil || len(r.notices) != 1 || !strings.Contains(r.notices[0], "GROUP_AUTHORIZATION_FAILED") {
 		t.Errorf("without the group: %v, told %q", err, r.notices)
+	}
+}
+
+// TestSignalsWhoseFilesAreGone: what cannot be read any more is told, and ends nothing.
+func TestSignalsWhoseFilesAreGone(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	server.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := wire.Options{Brokers: []string{"127.0.0.1:1"}, TLS: &wire.TLS{CAFile: ca}}
+	s, err := NewSignals(SignalOptions{Sink: Options{Wire: to}, Topic: "t", Handler: &signalsRig{t: t}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(ca); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.look(within(t)); err == nil || !strings.Contains(err.Error(), "kafka.tls.ca") {
+		t.Errorf("without the authority: %v", err)
 	}
 }

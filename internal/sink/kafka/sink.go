@@ -38,25 +38,24 @@ func New(options Options) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
+	encoders, err := newEncoders(codec)
+	if err != nil {
+		return nil, fmt.Errorf("configure kafka sink: %w", err)
+	}
 	b, err := newBrokers(&options)
 	if err != nil {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
-	return assemble(b, newEncoders(codec, &b.tuning)), nil
-}
-
-// assemble is a sink with all its parts.
-func assemble(b *brokers, encoders *encoders) *Sink {
 	k := &known{topics: map[string]*topic{}}
 	data := &chosen{brokers: b, known: k, shut: map[string]objection{}, making: map[string]bool{}}
 	judges := &inspector{b, data}
 	topics := &catalog{brokers: b, known: k, chosen: data, inspector: judges, told: map[string]int{}}
 	writer := &right{brokers: b, known: k, producer: wire.NoProducer(), owner: wire.NoProducer()}
-	plans := &planner{options: b.options, catalog: topics, encoders: encoders, refused: map[string]*refusal{}, last: map[string]place{}}
+	plans := &planner{options: b.options, catalog: topics, encoders: encoders, refused: map[string]*sink.RejectedError{}, last: map[string]place{}}
 	return &Sink{
 		brokers: b, known: k, inspector: judges, catalog: topics, right: writer, planner: plans, tails: &tails{brokers: b, known: k, right: writer},
 		sender: &sender{brokers: b, known: k, chosen: data, inspector: judges, right: writer, encoders: encoders, refused: plans.refused},
-	}
+	}, nil
 }
 
 // Write is as in sink.Sink. Any error but a rejection closes the sink.
@@ -87,14 +86,12 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 
 // Announce is as in sink.Announcer. The places are topics that data chose.
 func (s *Sink) Announce(ctx context.Context, messages []sink.Message) (add func(sink.Mark) (sink.Mark, error), err error) {
-	last := ""
 	var found []*topic
 	for i := range messages {
 		name := messages[i].Destination
-		if name == last || s.announced[name] || !s.opened {
+		if s.announced[name] || !s.opened {
 			continue
 		}
-		last = name
 		t, _, err := s.catalog.of(ctx, name)
 		if err != nil {
 			s.opened = false
@@ -102,13 +99,11 @@ func (s *Sink) Announce(ctx context.Context, messages []sink.Message) (add func(
 		}
 		if t != nil {
 			found = append(found, t)
+			s.announced[name] = true
 		}
 	}
 	if len(found) == 0 {
 		return nil, nil
-	}
-	for _, t := range found {
-		s.announced[t.name] = true
 	}
 	return func(at sink.Mark) (sink.Mark, error) { return withTopics(at, found) }, nil
 }
@@ -131,7 +126,7 @@ func (s *Sink) deliver(ctx context.Context, p plan) error {
 	if s.options.Delivery == Transactional {
 		return s.sender.transact(ctx, p)
 	}
-	return s.sender.send(ctx, p, "")
+	return s.sender.send(ctx, p)
 }
 
 // Recall is as in sink.Recaller. It reads the topics from their start, one partition after the other.
@@ -151,32 +146,27 @@ func (s *Sink) Close(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.tuning.grace)
 	defer cancel()
-	s.leave(bounded)
-	s.disconnect()
-	return nil
-}
-
-// leave does its best: what it cannot do, the next Open does, in this process or another one.
-func (s *Sink) leave(ctx context.Context) {
-	var err error
+	var err error // what it cannot do, the next Open does, in this process or another one
 	if s.options.Delivery == Transactional {
-		err = s.right.abort(ctx)
+		err = s.right.abort(bounded)
 	} else {
-		err = s.sender.settle(ctx)
+		err = s.sender.settle(bounded)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && bounded.Err() == nil {
 		s.again(err)
 	}
+	s.disconnect()
+	return nil
 }
 
 // planner sorts messages by partition.
 type planner struct {
 	options  *Options
 	catalog  *catalog
-	encoders *encoders
-	turn     uint64              // counts the plans
-	last     map[string]place    // of the plan
-	refused  map[string]*refusal // by message id: what a broker has refused, and the next Write rejects
+	encoders encoders
+	turn     uint64                         // counts the plans
+	last     map[string]place               // of the plan
+	refused  map[string]*sink.RejectedError // by message id: what a broker has refused, and the next Write rejects
 }
 
 // plan sorts the messages by partition. It finds what would be rejected before anything is sent, since partitions do
@@ -196,7 +186,9 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 			return p, nil, err
 		}
 		if no != nil {
-			return p, &sink.RejectedError{Index: i, Reason: no.reason, Err: no.err, NoPlace: no.noPlace}, nil
+			here := *no
+			here.Index = i
+			return p, &here, nil
 		}
 		if err := s.catalog.sameSchema(t, &messages[i]); err != nil {
 			return p, nil, err
@@ -212,19 +204,13 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 	return p, nil, nil
 }
 
-// begin starts a plan of the one partition.
-func (s *planner) begin(p *partition) {
-	s.turn++
-	s.start(p)
-}
-
 // start makes the partition one of the plan, which has nothing of it yet.
 func (s *planner) start(p *partition) {
 	p.turn, p.indexes, p.steps = s.turn, p.indexes[:0], p.steps[:0]
 }
 
 // place finds the topic of an atom, which is mostly that of the one before, and what speaks against writing it.
-func (s *planner) place(ctx context.Context, t **topic, atom []sink.Message) (*refusal, error) {
+func (s *planner) place(ctx context.Context, t **topic, atom []sink.Message) (*sink.RejectedError, error) {
 	if name := atom[0].Destination; *t == nil || (*t).name != name {
 		found, no, err := s.catalog.of(ctx, name)
 		if err != nil || no != nil {
@@ -240,19 +226,15 @@ func (s *planner) place(ctx context.Context, t **topic, atom []sink.Message) (*r
 
 // oversize compares the atom with the topic's limit, which is one for batches as they are sent. Only what is too large
 // without compression needs to be compressed to know.
-func (s *planner) oversize(t *topic, atom []sink.Message) (*refusal, error) {
+func (s *planner) oversize(t *topic, atom []sink.Message) (*sink.RejectedError, error) {
 	limit := int(t.limit.Load())
-	bound := batch.HeaderSize
-	for i := range atom {
-		bound += sizeBound(&atom[i])
-	}
-	if bound <= limit {
+	if batch.HeaderSize+sizeBound(atom) <= limit {
 		return nil, nil
 	}
 	size, err := s.encoders.measure(atom)
 	if err != nil || size <= limit {
 		return nil, err
 	}
-	return &refusal{reason: "too_large", err: fmt.Errorf("a batch of %d bytes, and topic %s takes %d: raise max.message.bytes of the topic",
+	return &sink.RejectedError{Reason: "too_large", Err: fmt.Errorf("a batch of %d bytes, and topic %s takes %d: raise max.message.bytes of the topic",
 		size, t.name, limit)}, nil
 }

@@ -8,21 +8,34 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// surveyAgain is survey until what it finds stays as it is: a topic may go, or turn out to be another cluster's,
-// meanwhile.
-func (s *Sink) surveyAgain(ctx context.Context, want *mark, tail sink.Tail) (err error) {
-	var again *reopenError
-	for wait := newBackOff(); ; pause(ctx, wait.NextBackOff()) {
-		if err = s.survey(ctx, want, tail); !errors.As(err, &again) || ctx.Err() != nil {
-			return err
-		}
-		s.again(err)
+// Open is as in sink.Sink.
+func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
+	want, err := parseMark(at.Mark)
+	if err != nil {
+		return err
 	}
+	s.opened = false
+	if err := s.reach(ctx); err != nil {
+		return err
+	}
+	if err := s.sender.settle(ctx); err != nil {
+		return err
+	}
+	for wait := newBackOff(); ; pause(ctx, wait.NextBackOff()) {
+		err = s.survey(ctx, want, at.After)
+		if !errors.As(err, new(*reopenError)) || ctx.Err() != nil {
+			break
+		}
+		s.again(err) // a topic may go, or turn out to be another cluster's, meanwhile
+	}
+	s.opened = err == nil || errors.As(err, new(*sink.LostError))
+	return err
 }
 
 // survey makes sure of all topics, compares them with the mark, takes the right to write to them, and gives the ids
@@ -57,19 +70,17 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 			return err
 		}
 	}
-	s.forget()
+	clear(s.topics)
 	s.sender.lost = nil
 	for _, t := range found {
-		s.learn(t)
+		s.topics[t.name] = t
 	}
 	s.announced = map[string]bool{}
 	for _, name := range s.options.Topics {
 		s.announced[name] = true
 	}
-	if want != nil {
-		for name := range want.Topics {
-			s.announced[name] = true
-		}
+	for name := range want.Topics {
+		s.announced[name] = true
 	}
 	s.form = s.options.Form
 	s.catalog.warn(found)
@@ -77,7 +88,7 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	switch {
 	case len(old) > 0:
 		return s.endKeys(ctx, old)
-	case want == nil:
+	case want.isNone():
 		return nil
 	case lost != nil:
 		return lost
@@ -113,10 +124,7 @@ func (s *Sink) compare(found []*topic, want *mark) error {
 		return s.sender.lost
 	}
 	for _, t := range found {
-		var marked topicMark
-		if want != nil {
-			marked = want.Topics[t.name]
-		}
+		marked := want.Topics[t.name]
 		if t.id != "" && marked.ID != "" && t.id != marked.ID {
 			return &sink.LostError{Log: "topic " + t.name, Want: "topic id " + marked.ID, Have: "topic id " + t.id + ": it was made again"}
 		}
@@ -125,7 +133,11 @@ func (s *Sink) compare(found []*topic, want *mark) error {
 				Have: fmt.Sprintf("%d partitions: it was made again", len(t.partitions))}
 		}
 		for _, p := range t.partitions {
-			if need := max(want.from(t.name, p.number), s.seen(t.name, p.number)); need > p.next {
+			need := want.from(t.name, p.number)
+			if seen := s.topics[t.name]; seen != nil && int(p.number) < len(seen.partitions) {
+				need = max(need, seen.partitions[p.number].next)
+			}
+			if need > p.next {
 				return &sink.LostError{Log: p.String(),
 					Want: fmt.Sprintf("offset %d", need), Have: fmt.Sprintf("offset %d", p.next)}
 			}
@@ -134,39 +146,12 @@ func (s *Sink) compare(found []*topic, want *mark) error {
 	return nil
 }
 
-// Open is as in sink.Sink.
-func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
-	want, err := parseMark(at.Mark)
-	if err != nil {
-		return err
-	}
-	s.opened = false
-	if err := s.connect(); err != nil {
-		return err
-	}
-	if err := s.reach(ctx); err != nil {
-		return err
-	}
-	if err := s.sender.settle(ctx); err != nil {
-		return err
-	}
-	err = s.surveyAgain(ctx, want, at.After)
-	var lost *sink.LostError
-	if err == nil || errors.As(err, &lost) {
-		s.opened = true
-	}
-	return err
-}
-
 // outdated are the compacted topics whose records are in another form than what is to be written, or of which nobody
 // knows: objects would live under their old keys, or in topics that they have left, for ever. Of another form, that is
 // an error unless somebody accepts new keys. It changes nothing.
 func (c *catalog) outdated(ctx context.Context, want *mark) ([]string, error) {
 	if c.options.Changed == nil {
 		return nil, nil
-	}
-	if want == nil {
-		want = &mark{}
 	}
 	had := func(topic string) bool { _, had := want.Topics[topic]; return had }
 	tables, err := c.tables(ctx, slices.DeleteFunc(slices.Clone(c.options.Topics), had), want)
@@ -194,13 +179,25 @@ func (c *catalog) outdated(ctx context.Context, want *mark) ([]string, error) {
 	return tables, nil
 }
 
-// tables are those topics that are compacted: of what the mark has, as far as they are there.
+// tables are those topics that are compacted, by their cleanup.policy, and by what is configured where that is not
+// told. One that the mark has, and that is gone or was made again, is none: that is told as a loss.
 func (c *catalog) tables(ctx context.Context, names []string, want *mark) (tables []string, err error) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		policy := ""
-		err := c.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-			policy, err = c.policy(ctx, name, want.Topics[name].ID)
+		policy, marked, configured := "", want.Topics[name].ID, c.options.spec(name).Configs[cleanupPolicy]
+		err := c.persist(ctx, "open topic "+name, func(ctx context.Context) error {
+			found, err := c.cluster.Topic(ctx, name)
+			switch {
+			case wire.Code(err) == kerr.UnknownTopicOrPartition.Code:
+				if marked == "" && !c.chosen.has(name) {
+					policy = configured
+				}
+				return nil
+			case err != nil || marked != "" && found.ID != marked:
+				return err
+			}
+			settings, err := c.settings(ctx, name)
+			policy = cmp.Or(settings.CleanupPolicy, configured)
 			return err
 		})
 		if err != nil {
@@ -211,28 +208,6 @@ func (c *catalog) tables(ctx context.Context, names []string, want *mark) (table
 		}
 	}
 	return tables, nil
-}
-
-// policy is the topic's cleanup.policy, and what is configured where that is not told. A topic that the mark has, and
-// that is gone or was made again, has none: that is told as a loss.
-func (c *catalog) policy(ctx context.Context, name, marked string) (string, error) {
-	configured := c.options.spec(name).Configs[cleanupPolicy]
-	_, err := c.cluster.Topic(ctx, name)
-	if wire.Code(err) == codeUnknownTopic {
-		if marked != "" || c.chosen.has(name) {
-			configured = ""
-		}
-		return configured, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	identity, err := c.cluster.Identity(ctx, name)
-	if err != nil || marked != "" && identity.ID != marked {
-		return "", err
-	}
-	settings, err := c.settings(ctx, name)
-	return cmp.Or(settings.CleanupPolicy, configured), err
 }
 
 // CheckMark says what stands against going on at the mark, and notes of what Open would warn. It changes nothing. It is
@@ -260,19 +235,19 @@ func (s *Sink) CheckMark(ctx context.Context, at sink.Mark) (note string, err er
 // that is saved, the log tells the next one, which ends what is left (tails.delivered). So once keys end in a topic,
 // all end that it had, and nothing before the end counts (tails.all).
 func (s *Sink) endKeys(ctx context.Context, topics []string) error {
-	f := &fetcher{brokers: s.brokers, decoder: batch.NewDecoder(s.tuning.contents), next: map[slot]*progress{}}
+	f := newFetcher(s.brokers, sink.Start{})
 	for _, name := range topics {
 		t := s.topics[name]
 		if t == nil {
 			continue // it is gone
 		}
 		for _, p := range t.partitions {
-			from := f.stretch(slot{name, p.number}, wire.Bounds{First: p.first, End: p.next})
+			from := f.stretch(name, p.number, wire.Bounds{First: p.first, End: p.next})
 			if err := f.living(ctx, from, func(keys []string) error { return s.end(ctx, p, keys) }); err != nil {
 				return err
 			}
 		}
-		t.schema, t.byKey, t.moved = 0, false, true
+		t.schema, t.byKey = 0, false
 	}
 	s.catalog.replaced = nil
 	return &sink.LostError{Log: "topic " + topics[0], Want: "in another form", Have: "the end of its old keys, after --accept-new-keys"}
@@ -287,7 +262,8 @@ func (s *Sink) end(ctx context.Context, p *partition, keys []string) error {
 	for _, key := range keys {
 		over.messages = append(over.messages, sink.Message{Op: sink.OpEnded, Destination: p.topic.name, Key: []byte(key), Time: s.now()})
 	}
-	s.planner.begin(p)
+	s.planner.turn++
+	s.planner.start(p)
 	over.add(p, 0, len(keys))
 	return s.deliver(ctx, over)
 }

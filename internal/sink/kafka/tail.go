@@ -1,13 +1,13 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -68,15 +68,6 @@ func (t *tails) all(ctx context.Context, each func(id string) error) error {
 	return nil
 }
 
-// unreadable tells once that a tail cannot be read. The sink goes on: what a crash left there comes a second time, with
-// the same id.
-func (t *tails) unreadable(err error) {
-	if t.unread.Swap(true) {
-		return
-	}
-	t.tell("read_denied", fmt.Errorf("%w: allow READ on the topic: after a crash, records may come twice, with the same id", err))
-}
-
 // tail reads what one partition holds after a mark.
 //
 // It reads all that is replicated and decides about transactions by their markers, which follow them in the log. A
@@ -91,40 +82,38 @@ type tail struct {
 	ended     int64 // the offset after the last batch that ends keys
 }
 
-// read gives the ids of the partition, once.
+// read gives the ids of the partition, once, up to where the log ended when the sink was opened. Each attempt goes on
+// from where the last one failed.
 func (t *tails) read(ctx context.Context, of *tail) error {
-	err := t.persist(ctx, "read "+of.partition.String(), func(ctx context.Context) error { return t.attempt(ctx, of) })
-	if wire.Code(err) == codeTopicForbidden {
-		t.unreadable(err)
+	p := of.partition
+	of.open, of.decoder = map[int64][]string{}, batch.NewDecoder(t.tuning.contents)
+	err := t.persist(ctx, "read "+p.String(), func(ctx context.Context) error {
+		ends, err := t.ends(ctx, p.topic)
+		if err != nil {
+			return err
+		}
+		of.from = max(of.from, ends[p.number].First) // retention may have moved the start
+		for of.from < p.next {
+			result, err := t.cluster.Fetch(ctx, wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: of.from, MaxBytes: t.tuning.fetch})
+			if err == nil {
+				err = of.step(result.Records)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(of.open[t.right.producer.ID]) > 0 {
+			return errUndecided
+		}
 		return nil
-	}
+	})
 	of.decoder, of.open = nil, nil
-	return err
-}
-
-// attempt reads on from where the last one failed, up to where the log ended when the sink was opened.
-func (t *tails) attempt(ctx context.Context, of *tail) error {
-	ends, err := t.ends(ctx, of.partition.topic)
-	if err != nil {
+	if wire.Code(err) != kerr.TopicAuthorizationFailed.Code {
 		return err
 	}
-	if of.open == nil {
-		of.open, of.decoder = map[int64][]string{}, batch.NewDecoder(t.tuning.contents)
-	}
-	of.from = max(of.from, ends[of.partition.number].First) // retention may have moved the start
-	for of.from < of.partition.next {
-		result, err := t.cluster.Fetch(ctx, wire.FetchRequest{
-			Topic: of.partition.topic.name, Partition: of.partition.number, Offset: of.from, MaxBytes: t.tuning.fetch,
-		})
-		if err == nil {
-			err = of.step(result.Records)
-		}
-		if err != nil {
-			return unforbidden(err)
-		}
-	}
-	if len(of.open[t.right.producer.ID]) > 0 {
-		return errUndecided
+	// The sink goes on: what a crash left there comes a second time, with the same id.
+	if answer, _ := errors.AsType[*wire.Error](err); !t.unread.Swap(true) {
+		t.tell("read_denied", fmt.Errorf("%w: allow READ on the topic: after a crash, records may come twice, with the same id", answer))
 	}
 	return nil
 }
@@ -155,41 +144,39 @@ func (t *tail) step(data []byte) error {
 	return nil
 }
 
-// take keeps the ids of a batch. A record without one is not ours.
+// take gives the ids of a batch: at once, or with the marker that commits it. A record without one is not ours.
 func (t *tail) take(b *batch.Batch) error {
-	if b.Control {
-		return t.decide(b)
-	}
-	var ids []string
-	err := t.decoder.Each(b, func(e *batch.Entry) error {
-		if id, found := e.Header(sink.HeaderID); found && len(id) > 0 && e.Offset >= t.from {
-			ids = append(ids, string(id))
-		} else if endsKey(e) && e.Offset >= t.from {
-			t.ended = b.End()
+	ids := t.open[b.ProducerID]
+	switch {
+	case b.IsControl():
+		committed, known, err := t.decoder.Committed(b)
+		if err != nil || !known {
+			return t.damaged(err)
 		}
-		return nil
-	})
-	if b.Producer.Transactional {
-		t.open[b.Producer.ID] = append(t.open[b.Producer.ID], ids...)
-	} else {
-		return errors.Join(t.damaged(err), t.keep(ids))
+		delete(t.open, b.ProducerID)
+		if !committed {
+			return nil
+		}
+	default:
+		if !b.IsTransactional() {
+			ids = nil
+		}
+		err := t.decoder.Each(b, func(e *batch.Entry) error {
+			if id, found := e.Header(sink.HeaderID); found && len(id) > 0 && e.Offset >= t.from {
+				ids = append(ids, string(id))
+			} else if op, _ := e.Header(sink.HeaderOp); string(op) == sink.OpEnded && e.Offset >= t.from {
+				t.ended = b.End() // it is what endKeys writes
+			}
+			return nil
+		})
+		if err != nil {
+			return t.damaged(err)
+		}
+		if b.IsTransactional() {
+			t.open[b.ProducerID] = ids
+			return nil
+		}
 	}
-	return t.damaged(err)
-}
-
-func (t *tail) decide(b *batch.Batch) error {
-	committed, known, err := t.decoder.Committed(b)
-	if err != nil || !known {
-		return t.damaged(err)
-	}
-	if committed {
-		err = t.keep(t.open[b.Producer.ID])
-	}
-	delete(t.open, b.Producer.ID)
-	return err
-}
-
-func (t *tail) keep(ids []string) error {
 	for _, id := range ids {
 		if err := t.each(id); err != nil {
 			return &reopenError{err} // no broker's fault, so no reason to read again
@@ -205,10 +192,4 @@ func (t *tail) damaged(err error) error {
 	}
 	return permanent("read %s: %w: the log is damaged, or too large when decompressed: move the partition's leader to another replica, or begin with an empty topic",
 		t.partition, err)
-}
-
-// endsKey says whether the record is what endKeys writes.
-func endsKey(e *batch.Entry) bool {
-	op, found := e.Header(sink.HeaderOp)
-	return found && bytes.Equal(op, []byte(sink.OpEnded))
 }

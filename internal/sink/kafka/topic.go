@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,12 +33,15 @@ type topicMark struct {
 	ByKey  bool   `json:"byKey,omitempty"` // keys with a schema choose the partition by all their bytes
 }
 
-// parseMark returns nil for the empty mark.
+// isNone says whether nothing was written yet.
+func (m *mark) isNone() bool { return m.Topics == nil }
+
+// parseMark is the inverse of known.mark.
 func parseMark(text sink.Mark) (*mark, error) {
-	if text == "" {
-		return nil, nil
-	}
 	var m mark
+	if text == "" {
+		return &m, nil
+	}
 	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Topics == nil {
 		return nil, permanent("read mark %.200q: not a place in topics: the saved state belongs to another kind of sink", text)
 	}
@@ -51,9 +54,6 @@ func parseMark(text sink.Mark) (*mark, error) {
 
 // from is where the tail of a partition begins.
 func (m *mark) from(name string, partition int32) int64 {
-	if m == nil {
-		return 0
-	}
 	if next := m.Topics[name].Next; int(partition) < len(next) {
 		return next[partition]
 	}
@@ -63,81 +63,38 @@ func (m *mark) from(name string, partition int32) int64 {
 // withTopics adds to the mark those of the topics that it does not have.
 func withTopics(at sink.Mark, topics []*topic) (sink.Mark, error) {
 	m, err := parseMark(at)
-	if err != nil || m == nil {
+	if err != nil || m.isNone() {
 		return at, err
 	}
 	for _, t := range topics {
-		if _, has := m.Topics[t.name]; has {
-			continue
+		if _, has := m.Topics[t.name]; !has {
+			m.Topics[t.name] = t.mark()
 		}
-		more := topicMark{ID: t.id, Made: t.made, ByKey: t.byKey}
-		for _, p := range t.partitions {
-			more.Next = append(more.Next, p.next)
-		}
-		m.Topics[t.name] = more
 	}
 	text, err := json.Marshal(m)
 	return sink.Mark(text), err
 }
 
-// text is a topic's part of the mark. Names of topics need no escape.
-func (t *topic) text() []byte {
-	if !t.moved && t.part != nil {
-		return t.part
-	}
-	b := strconv.AppendQuote(t.part[:0], t.name)
-	b = append(b, ':', '{')
-	if t.id != "" {
-		b = strconv.AppendQuote(append(b, `"id":`...), t.id)
-		b = append(b, ',')
-	}
-	if t.made {
-		b = append(b, `"made":true,`...)
-	}
-	if t.byKey {
-		b = append(b, `"byKey":true,`...)
-	}
-	if t.schema != 0 {
-		b = strconv.AppendUint(append(b, `"schema":`...), uint64(t.schema), 10)
-		b = append(b, ',')
-	}
-	b = append(b, `"next":[`...)
+// mark is the topic's part of one.
+func (t *topic) mark() topicMark {
+	m := topicMark{ID: t.id, Made: t.made, Next: make([]int64, len(t.partitions)), Schema: t.schema, ByKey: t.byKey}
 	for i, p := range t.partitions {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, p.next, 10)
+		m.Next[i] = p.next
 	}
-	t.part, t.moved = append(b, ']', '}'), false
-	return t.part
+	return m
 }
 
 // known are the topics that the mark has.
 type known struct {
 	topics    map[string]*topic
-	names     []string        // of them, sorted
 	announced map[string]bool // those that the next Open reads, whatever becomes of this life
-	markSize  int
-	fresh     bool // one of them may not be fenced
 	form      []byte
 }
-
-// learn adds a topic to those of the sink.
-func (k *known) learn(t *topic) {
-	if _, known := k.topics[t.name]; !known {
-		i, _ := slices.BinarySearch(k.names, t.name)
-		k.names = slices.Insert(k.names, i, t.name)
-	}
-	k.topics[t.name] = t
-	k.fresh = k.fresh || !t.fenced
-}
-
-func (k *known) forget() { k.topics, k.names, k.fresh = map[string]*topic{}, nil, false }
 
 // partitions are those of all topics, in the order of their names.
 func (k *known) partitions() iter.Seq[*partition] {
 	return func(yield func(*partition) bool) {
-		for _, name := range k.names {
+		for _, name := range slices.Sorted(maps.Keys(k.topics)) {
 			for _, p := range k.topics[name].partitions {
 				if !yield(p) {
 					return
@@ -145,14 +102,6 @@ func (k *known) partitions() iter.Seq[*partition] {
 			}
 		}
 	}
-}
-
-// seen is the offset after the last record that a partition acknowledged to this sink.
-func (k *known) seen(name string, partition int32) int64 {
-	if t := k.topics[name]; t != nil && int(partition) < len(t.partitions) {
-		return t.partitions[partition].next
-	}
-	return 0
 }
 
 // made is how many topics were made because data chose them.
@@ -165,21 +114,13 @@ func (k *known) made() (n int) {
 	return n
 }
 
-// mark is the place after all that is durable. It is as long as there are partitions, and made for every Write, so each
-// topic keeps its part.
+// mark is the place after all that is durable.
 func (k *known) mark() sink.Mark {
-	text := append(make([]byte, 0, k.markSize+64), `{"kafka":{`...)
-	for i, name := range k.names {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, k.topics[name].text()...)
+	m := mark{Topics: make(map[string]topicMark, len(k.topics)), Form: k.form}
+	for name, t := range k.topics {
+		m.Topics[name] = t.mark()
 	}
-	if text = append(text, '}'); len(k.form) > 0 {
-		text = append(append(text, `,"form":`...), k.form...)
-	}
-	text = append(text, '}')
-	k.markSize = len(text)
+	text, _ := json.Marshal(m) // of numbers, texts and JSON it cannot fail
 	return sink.Mark(text)
 }
 
@@ -277,9 +218,6 @@ type topic struct {
 	byKey      bool     // keys with a schema choose the partition by all their bytes, as they did when it was begun
 	schema     uint32   // that keys begin with; 0 is that none was written, or that nobody asks
 	misfits    []string // in what it differs from what is configured
-
-	part  []byte // of the mark
-	moved bool   // part is not true any more
 }
 
 // partition is one log. A goroutine of Write has it for itself.
@@ -304,7 +242,6 @@ type frozen struct {
 	bytes []byte
 	count int
 	since time.Time
-	taken bool // a connection was given up that may still read the bytes
 }
 
 // String names the partition in messages.
@@ -327,8 +264,8 @@ func (p *partition) strange(from, to, markers int64) {
 	p.others.to = to
 }
 
-func newTopic(described wire.Topic, identity wire.Identity, settings wire.Settings) *topic {
-	t := &topic{name: described.Name, id: identity.ID, compacted: compacts(settings.CleanupPolicy)}
+func newTopic(described wire.Topic, settings wire.Settings) *topic {
+	t := &topic{name: described.Name, id: described.ID, compacted: compacts(settings.CleanupPolicy)}
 	t.limit.Store(int64(settings.MaxMessageBytes))
 	for i := range described.Partitions {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})

@@ -134,7 +134,7 @@ func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	if err := s.persist(t.Context(), "begin", func(ctx context.Context) error { return s.cluster.AddPartitions(ctx, s.right.tx(), partitions) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.sender.send(t.Context(), p, s.options.TransactionalID); err != nil {
+	if err := s.sender.send(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	s.opened = false

@@ -44,7 +44,7 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 			if err != nil || b == nil {
 				t.Fatal(b, err)
 			}
-			if data = rest; b.Control { // of a fence
+			if data = rest; b.IsControl() { // of a fence
 				batches--
 				continue
 			}
@@ -59,8 +59,8 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if b.Count > 3 {
-				t.Errorf("a batch of %d records", b.Count)
+			if b.NumRecords > 3 {
+				t.Errorf("a batch of %d records", b.NumRecords)
 			}
 		}
 	}

@@ -12,25 +12,25 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/twmb/franz-go/pkg/kbin"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 var errTrailing = errors.New("there is more after its records")
 
-// Batch is a batch as it lies in a log. It points into the bytes that it was read from.
-type Batch struct {
-	BaseOffset int64
-	LastDelta  int32 // compaction may have taken the record with this delta; the offset was given all the same
-	Count      int32 // 0 where compaction left nothing but the producer's state
-	BaseTime   int64 // milliseconds since 1970
-	Producer   Producer
-	Codec      Codec
-	Control    bool // it holds a marker: Marker reads it
-	Foreign    bool // of a format before 2: its records cannot be read
-	records    []byte
-}
+// Batch is a batch as it lies in a log. It points into the bytes that it was read from. Compaction may have taken any
+// of its records, and their offsets were given all the same. Of a format before 2 nothing but the offset is known.
+type Batch struct{ kmsg.RecordBatch }
 
 // End is the offset after the batch: where to read on.
-func (b *Batch) End() int64 { return b.BaseOffset + int64(b.LastDelta) + 1 }
+func (b *Batch) End() int64 { return b.FirstOffset + int64(b.LastOffsetDelta) + 1 }
+
+// IsControl says whether it holds a marker, which Decoder.Committed reads.
+func (b *Batch) IsControl() bool { return b.Attributes&controlMask != 0 }
+
+// IsTransactional says whether it counts only when its transaction is committed.
+func (b *Batch) IsTransactional() bool { return b.Attributes&transactionalMask != 0 }
+
+func (b *Batch) codec() Codec { return Codec(b.Attributes & codecMask) }
 
 // Read takes the first batch off the bytes. It returns nil where they end within the batch, as the bytes of a fetch do.
 func Read(data []byte) (first *Batch, rest []byte, err error) {
@@ -49,35 +49,18 @@ func Read(data []byte) (first *Batch, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("read batch at offset %d: format %d is not known", offset, data[atMagic])
 	}
 	b, rest := data[:size], data[size:]
+	first = new(Batch)
 	if b[atMagic] != magic2 {
-		return &Batch{BaseOffset: offset, Foreign: true}, rest, nil
+		first.FirstOffset, first.Magic = offset, int8(b[atMagic])
+		return first, rest, nil
 	}
 	if sum := checksum(b[atAttributes:]); sum != be.Uint32(b[atCRC:]) {
 		return nil, nil, fmt.Errorf("read batch at offset %d: checksum %08x, not %08x", offset, be.Uint32(b[atCRC:]), sum)
 	}
-	first = parse(b)
-	if first.LastDelta < 0 || first.Count < 0 {
-		return nil, nil, fmt.Errorf("read batch at offset %d: %d records up to delta %d", offset, first.Count, first.LastDelta)
+	if err := first.UnsafeReadFrom(b); err != nil || first.LastOffsetDelta < 0 || first.NumRecords < 0 {
+		return nil, nil, fmt.Errorf("read batch at offset %d: %d records up to delta %d", offset, first.NumRecords, first.LastOffsetDelta)
 	}
 	return first, rest, nil
-}
-
-func parse(b []byte) *Batch {
-	be := binary.BigEndian
-	attributes := be.Uint16(b[atAttributes:])
-	return &Batch{
-		BaseOffset: int64(be.Uint64(b)),
-		LastDelta:  int32(be.Uint32(b[atLastDelta:])),
-		Count:      int32(be.Uint32(b[atCount:])),
-		BaseTime:   int64(be.Uint64(b[atBaseTime:])),
-		Producer: Producer{
-			ID: int64(be.Uint64(b[atProducer:])), Epoch: int16(be.Uint16(b[atProdEpoch:])),
-			Sequence: int32(be.Uint32(b[atSequence:])), Transactional: attributes&transactionalMask != 0,
-		},
-		Codec:   Codec(attributes & codecMask),
-		Control: attributes&controlMask != 0,
-		records: b[HeaderSize:],
-	}
 }
 
 // Entry is one record as it lies in a log. It is valid until the decoder's next step.
@@ -111,35 +94,38 @@ func (e *Entry) Headers() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Decoder reads the records of batches. It keeps memory between them, and is for one goroutine at a time.
+// Decoder reads the records of batches. It keeps memory and the state of codecs between them, and is for one goroutine
+// at a time.
 type Decoder struct {
-	decompressor
+	limit int // of bytes of records in a batch
+	buf   []byte
+	zstd  *zstd.Decoder
 	entry Entry
 }
 
 // NewDecoder returns a decoder that refuses batches of more than limit bytes of records.
-func NewDecoder(limit int) *Decoder { return &Decoder{decompressor: decompressor{limit: limit}} }
+func NewDecoder(limit int) *Decoder { return &Decoder{limit: limit} }
 
 // Each calls f with each record of a batch, in order, until f or the batch fails.
 func (d *Decoder) Each(b *Batch, f func(*Entry) error) error {
-	if b.Foreign || b.Count == 0 {
+	if b.NumRecords == 0 {
 		return nil
 	}
-	records, err := d.decompress(b.Codec, b.records)
+	records, err := d.decompress(b.codec(), b.Records)
 	if err != nil {
-		return fmt.Errorf("read batch at offset %d: %w", b.BaseOffset, err)
+		return fmt.Errorf("read batch at offset %d: %w", b.FirstOffset, err)
 	}
 	rest := kbin.Reader{Src: records}
-	for i := range b.Count {
+	for i := range b.NumRecords {
 		if err := d.read(rest.VarintBytes(), b); err != nil {
-			return fmt.Errorf("read batch at offset %d: record %d of %d: %w", b.BaseOffset, i, b.Count, err)
+			return fmt.Errorf("read batch at offset %d: record %d of %d: %w", b.FirstOffset, i, b.NumRecords, err)
 		}
 		if err := f(&d.entry); err != nil {
 			return err
 		}
 	}
 	if len(rest.Src) > 0 {
-		return fmt.Errorf("read batch at offset %d: %w", b.BaseOffset, errTrailing)
+		return fmt.Errorf("read batch at offset %d: %w", b.FirstOffset, errTrailing)
 	}
 	return nil
 }
@@ -147,8 +133,8 @@ func (d *Decoder) Each(b *Batch, f func(*Entry) error) error {
 func (d *Decoder) read(record []byte, b *Batch) error {
 	f := kbin.Reader{Src: record}
 	f.Int8() // attributes
-	d.entry.Timestamp = b.BaseTime + f.Varlong()
-	d.entry.Offset = b.BaseOffset + int64(f.Varint())
+	d.entry.Timestamp = b.FirstTimestamp + f.Varlong()
+	d.entry.Offset = b.FirstOffset + int64(f.Varint())
 	d.entry.Key = f.VarintBytes()
 	d.entry.Value = f.VarintBytes()
 	d.entry.count = f.VarintArrayLen()
@@ -188,15 +174,8 @@ var (
 	errTooLarge = errors.New("the records are larger than the limit")
 )
 
-// decompressor keeps memory and state of the codecs between batches.
-type decompressor struct {
-	limit int
-	buf   []byte
-	zstd  *zstd.Decoder
-}
-
 // decompress returns the records of a batch. They are valid until the next call.
-func (d *decompressor) decompress(codec Codec, src []byte) ([]byte, error) {
+func (d *Decoder) decompress(codec Codec, src []byte) ([]byte, error) {
 	var err error
 	switch codec {
 	case None:
@@ -223,7 +202,7 @@ func (d *decompressor) decompress(codec Codec, src []byte) ([]byte, error) {
 
 type reader interface{ Read(p []byte) (int, error) }
 
-func (d *decompressor) readAll(r reader) ([]byte, error) {
+func (d *Decoder) readAll(r reader) ([]byte, error) {
 	out := bytes.NewBuffer(d.buf[:0])
 	_, err := out.ReadFrom(&limited{r, d.limit})
 	return out.Bytes(), err
@@ -243,7 +222,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (d *decompressor) unzstd(src []byte) ([]byte, error) {
+func (d *Decoder) unzstd(src []byte) ([]byte, error) {
 	if d.zstd == nil {
 		var err error
 		d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(d.limit)))
@@ -256,7 +235,7 @@ func (d *decompressor) unzstd(src []byte) ([]byte, error) {
 
 // unsnap reads snappy as it is, and in the framing that Java's producers and kafka-go put around its blocks. Memory
 // grows with what comes: a block may claim any size.
-func (d *decompressor) unsnap(src []byte) ([]byte, error) {
+func (d *Decoder) unsnap(src []byte) ([]byte, error) {
 	for {
 		out, err := xerial.DecodeCapped(d.buf[:0], src)
 		if !errors.Is(err, xerial.ErrDstTooSmall) {

@@ -71,7 +71,7 @@ func TestDecodedIsWhatWasEncoded(t *testing.T) {
 		if err != nil || len(rest) != 0 {
 			t.Fatal(err, len(rest))
 		}
-		if parsed.Producer != (Producer{9, 2, 77, true}) || parsed.Codec != codec || parsed.End() != 200 || parsed.Control {
+		if parsed.ProducerID != 9 || parsed.ProducerEpoch != 2 || parsed.FirstSequence != 77 || !parsed.IsTransactional() || parsed.codec() != codec || parsed.End() != 200 || parsed.IsControl() {
 			t.Errorf("%s: got %+v", codec, parsed)
 		}
 	}
@@ -130,8 +130,8 @@ func TestLogOfAFetch(t *testing.T) {
 			break
 		}
 		log = rest
-		s := seen{offset: b.BaseOffset, end: b.End(), count: b.Count, control: b.Control}
-		if b.Control {
+		s := seen{offset: b.FirstOffset, end: b.End(), count: b.NumRecords, control: b.IsControl()}
+		if b.IsControl() {
 			if s.committed, s.known, err = d.Committed(b); err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func TestFormatsBeforeTwoAreSteppedOver(t *testing.T) {
 	binary.BigEndian.PutUint32(old[atLength:], 28)
 	old[atMagic] = 1
 	b, rest, err := Read(append(old, 1, 2))
-	if err != nil || !b.Foreign || b.End() != 9 || len(rest) != 2 {
+	if err != nil || b.Magic != 1 || b.End() != 9 || len(rest) != 2 {
 		t.Fatalf("got %+v, %d bytes left, %v", b, len(rest), err)
 	}
 	if err := NewDecoder(limit).Each(b, func(*Entry) error { return errors.New("a record") }); err != nil {
@@ -217,7 +217,7 @@ func TestLargeContentsAreRefused(t *testing.T) {
 	record := []Record{{Value: make([]byte, 4<<20)}}
 	for _, codec := range []Codec{Gzip, Snappy, LZ4, Zstd} {
 		b, _, err := Read(encode(t, codec, record, Producer{}))
-		if err != nil || b.Codec != codec {
+		if err != nil || b.codec() != codec {
 			t.Fatal(b, err)
 		}
 		nothing := func(*Entry) error { return nil }
@@ -236,7 +236,7 @@ func TestXerialFraming(t *testing.T) {
 		block := s2.EncodeSnappy(nil, []byte(part))
 		framed = append(binary.BigEndian.AppendUint32(framed, uint32(len(block))), block...)
 	}
-	d := decompressor{limit: limit}
+	d := NewDecoder(limit)
 	if got, err := d.decompress(Snappy, framed); err != nil || string(got) != "first second" {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -274,7 +274,7 @@ func FuzzRead(f *testing.F) {
 				e.Header("kubecdc-id")
 				return nil
 			}
-			if err := d.Each(b, visit); err == nil && b.Control {
+			if err := d.Each(b, visit); err == nil && b.IsControl() {
 				_, _, _ = d.Committed(b)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -14,6 +13,9 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+	"github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kbin"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Header is one header of a record.
@@ -29,19 +31,40 @@ type Record struct {
 // Encoder builds one batch after the other. It keeps what its codec needs between batches, so it is worth keeping. It
 // is for one goroutine at a time.
 type Encoder struct {
-	compressor
+	codec             Codec
+	gzip              *gzip.Writer
+	lz4               *lz4.Writer
+	zstd              *zstd.Encoder
 	buf               []byte // of the batch: room for its header, and the records as they are without compression
+	packed            []byte // the same, compressed
+	record            []byte // one without its length
 	count             int32
 	baseTime, maxTime int64
 }
 
-// NewEncoder returns an encoder with an empty batch.
+// NewEncoder returns an encoder with an empty batch. All codecs are set to their cheapest levels: on objects of an API
+// server, higher ones cost several times the CPU for a tenth of the bytes.
 func NewEncoder(codec Codec) (*Encoder, error) {
-	c, err := newCompressor(codec)
+	e := &Encoder{codec: codec}
+	var err error
+	switch codec {
+	case None, Snappy:
+	case Gzip:
+		e.gzip, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	case LZ4:
+		e.lz4 = lz4.NewWriter(nil)
+		err = e.lz4.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1))
+	case Zstd:
+		// One batch at a time is compressed, and it is rarely above the window.
+		e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
+	default:
+		err = errors.New("it is not known")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("prepare codec %s: %w", codec, err)
 	}
-	return &Encoder{compressor: c}, nil
+	return e, nil
 }
 
 // Count is the number of records in the batch.
@@ -60,88 +83,44 @@ func (e *Encoder) Add(r *Record) {
 		e.baseTime, e.maxTime = r.Timestamp, r.Timestamp
 	}
 	e.maxTime = max(e.maxTime, r.Timestamp)
-	b := binary.AppendVarint(e.buf, int64(bodySize(r, r.Timestamp-e.baseTime, int64(e.count))))
-	b = append(b, 0) // attributes, of which there are none
-	b = binary.AppendVarint(b, r.Timestamp-e.baseTime)
-	b = binary.AppendVarint(b, int64(e.count))
-	b = appendBytes(b, r.Key)
-	b = appendBytes(b, r.Value)
-	b = binary.AppendVarint(b, int64(len(r.Headers)))
-	for i := range r.Headers {
-		b = append(binary.AppendVarint(b, int64(len(r.Headers[i].Name))), r.Headers[i].Name...)
-		b = append(binary.AppendVarint(b, int64(len(r.Headers[i].Value))), r.Headers[i].Value...)
+	b := append(e.record[:0], 0) // attributes, of which there are none
+	b = kbin.AppendVarlong(b, r.Timestamp-e.baseTime)
+	b = kbin.AppendVarint(b, e.count)
+	b = kbin.AppendVarintBytes(b, r.Key)
+	b = kbin.AppendVarintBytes(b, r.Value)
+	b = kbin.AppendVarint(b, int32(len(r.Headers)))
+	for _, h := range r.Headers {
+		b = kbin.AppendVarintString(kbin.AppendVarintString(b, h.Name), h.Value)
 	}
-	e.buf = b
+	e.buf, e.record = kbin.AppendVarintBytes(e.buf, b), b
 	e.count++
 }
 
-// Finish returns the batch as it goes over the wire, and begins an empty one. The result belongs to the caller; spare
-// is memory that the encoder may keep or return. Records that compression does not make smaller stay uncompressed.
-func (e *Encoder) Finish(spare []byte, p Producer) ([]byte, error) {
+// Finish returns the batch as it goes over the wire, and begins an empty one. The result belongs to the caller. Records
+// that compression does not make smaller stay uncompressed.
+func (e *Encoder) Finish(p Producer) ([]byte, error) {
 	out, codec := e.buf, None
 	if e.codec != None {
-		packed, err := e.compress(append(spare[:0], e.buf[:HeaderSize]...), e.buf[HeaderSize:])
-		if err != nil {
+		var err error
+		if e.packed, err = e.compress(append(e.packed[:0], e.buf[:HeaderSize]...), e.buf[HeaderSize:]); err != nil {
 			return nil, fmt.Errorf("compress a batch of %d records with %s: %w", e.count, e.codec, err)
 		}
-		spare = packed
-		if len(packed) < len(e.buf) {
-			out, codec, spare = packed, e.codec, e.buf
+		if len(e.packed) < len(e.buf) {
+			out, codec = e.packed, e.codec
 		}
 	}
-	e.seal(out, codec, p)
-	e.buf, e.count = spare[:0], 0
-	return out, nil
-}
-
-func (e *Encoder) seal(b []byte, codec Codec, p Producer) {
-	attributes := uint16(codec)
+	header := kmsg.RecordBatch{ // the broker gives the offset
+		Length: int32(len(out) - frameSize), PartitionLeaderEpoch: -1, Magic: magic2, Attributes: int16(codec),
+		LastOffsetDelta: e.count - 1, FirstTimestamp: e.baseTime, MaxTimestamp: e.maxTime,
+		ProducerID: p.ID, ProducerEpoch: p.Epoch, FirstSequence: p.Sequence, NumRecords: e.count,
+	}
 	if p.Transactional {
-		attributes |= transactionalMask
+		header.Attributes |= transactionalMask
 	}
-	be := binary.BigEndian
-	be.PutUint64(b, 0) // the broker gives the offset
-	be.PutUint32(b[atLength:], uint32(len(b)-frameSize))
-	be.PutUint32(b[atEpoch:], 1<<32-1) // -1: unknown
-	b[atMagic] = magic2
-	be.PutUint16(b[atAttributes:], attributes)
-	be.PutUint32(b[atLastDelta:], uint32(e.count-1))
-	be.PutUint64(b[atBaseTime:], uint64(e.baseTime))
-	be.PutUint64(b[atMaxTime:], uint64(e.maxTime))
-	be.PutUint64(b[atProducer:], uint64(p.ID))
-	be.PutUint16(b[atProdEpoch:], uint16(p.Epoch))
-	be.PutUint32(b[atSequence:], uint32(p.Sequence))
-	be.PutUint32(b[atCount:], uint32(e.count))
-	be.PutUint32(b[atCRC:], checksum(b[atAttributes:]))
-}
-
-// bodySize is the size of a record after its length.
-func bodySize(r *Record, timeDelta, offsetDelta int64) int {
-	n := 1 + varintSize(timeDelta) + varintSize(offsetDelta) + bytesSize(r.Key) + bytesSize(r.Value) + varintSize(int64(len(r.Headers)))
-	for i := range r.Headers {
-		h := &r.Headers[i]
-		n += varintSize(int64(len(h.Name))) + len(h.Name) + varintSize(int64(len(h.Value))) + len(h.Value)
-	}
-	return n
-}
-
-func appendBytes(b, value []byte) []byte {
-	if value == nil {
-		return binary.AppendVarint(b, -1)
-	}
-	return append(binary.AppendVarint(b, int64(len(value))), value...)
-}
-
-func bytesSize(value []byte) int {
-	if value == nil {
-		return 1
-	}
-	return varintSize(int64(len(value))) + len(value)
-}
-
-func varintSize(v int64) int {
-	zigzag := uint64(v)<<1 ^ uint64(v>>63)
-	return (bits.Len64(zigzag|1) + 6) / 7
+	header.AppendTo(out[:0])
+	binary.BigEndian.PutUint32(out[atCRC:], checksum(out[atAttributes:]))
+	e.Reset()
+	return bytes.Clone(out), nil
 }
 
 // HeaderSize is the size of a batch without its records, in bytes.
@@ -149,17 +128,9 @@ const HeaderSize = 61
 
 const (
 	atLength     = 8
-	atEpoch      = 12
 	atMagic      = 16
 	atCRC        = 17
 	atAttributes = 21
-	atLastDelta  = 23
-	atBaseTime   = 27
-	atMaxTime    = 35
-	atProducer   = 43
-	atProdEpoch  = 51
-	atSequence   = 53
-	atCount      = 57
 
 	// frameSize is what the length does not count.
 	frameSize = 12
@@ -220,42 +191,13 @@ func (c Codec) String() string {
 	return fmt.Sprintf("codec %d", uint8(c))
 }
 
-// compressor has what its codec keeps between batches. All are set to their cheapest levels: on objects of an API
-// server, higher ones cost several times the CPU for a tenth of the bytes.
-type compressor struct {
-	codec Codec
-	gzip  *gzip.Writer
-	lz4   *lz4.Writer
-	zstd  *zstd.Encoder
-}
-
-func newCompressor(codec Codec) (compressor, error) {
-	c := compressor{codec: codec}
-	var err error
-	switch codec {
-	case None, Snappy:
-	case Gzip:
-		c.gzip, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	case LZ4:
-		c.lz4 = lz4.NewWriter(nil)
-		err = c.lz4.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1))
-	case Zstd:
-		// One encoder at a time uses it, and a batch is rarely above the window.
-		c.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
-	default:
-		err = fmt.Errorf("unknown codec %d", uint8(codec))
-	}
-	return c, err
-}
-
 // compress appends the compressed src to dst.
-func (c *compressor) compress(dst, src []byte) ([]byte, error) {
-	switch c.codec {
+func (e *Encoder) compress(dst, src []byte) ([]byte, error) {
+	switch e.codec {
 	case Gzip:
 		out := bytes.NewBuffer(dst)
-		c.gzip.Reset(out)
-		return writeAll(c.gzip, out, src)
+		e.gzip.Reset(out)
+		return writeAll(e.gzip, out, src)
 	case Snappy:
 		// Java's reader takes a bare block as well as xerial's framing of blocks of 32 KiB, and the block is smaller.
 		dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))
@@ -263,10 +205,10 @@ func (c *compressor) compress(dst, src []byte) ([]byte, error) {
 		return dst[:len(dst)+len(packed)], nil
 	case LZ4:
 		out := bytes.NewBuffer(dst)
-		c.lz4.Reset(out)
-		return writeAll(c.lz4, out, src)
+		e.lz4.Reset(out)
+		return writeAll(e.lz4, out, src)
 	case Zstd:
-		return c.zstd.EncodeAll(src, dst), nil
+		return e.zstd.EncodeAll(src, dst), nil
 	}
 	return append(dst, src...), nil
 }
@@ -283,30 +225,12 @@ func writeAll(codec writeCloser, out *bytes.Buffer, src []byte) ([]byte, error) 
 	return out.Bytes(), err
 }
 
-// Partition is where Java's default partitioner puts a record with the key, of n partitions
-// (BuiltInPartitioner.partitionForKey): consumers that join topics by key rely on it.
+// Partition is where Java's default partitioner puts a record with the key, of n partitions: consumers that join topics
+// by key rely on it.
 func Partition(key []byte, n int) int32 {
-	return int32(int(murmur2(key)&0x7fffffff) % n)
-}
-
-// murmur2 is Utils.murmur2 of Kafka, with Kafka's seed.
-func murmur2(data []byte) uint32 {
-	const m = 0x5bd1e995
-	h := 0x9747b28c ^ uint32(len(data))
-	for ; len(data) >= 4; data = data[4:] {
-		k := binary.LittleEndian.Uint32(data) * m
-		h = h*m ^ (k^k>>24)*m
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
 	}
-	switch len(data) {
-	case 3:
-		h ^= uint32(data[2]) << 16
-		fallthrough
-	case 2:
-		h ^= uint32(data[1]) << 8
-		fallthrough
-	case 1:
-		h = (h ^ uint32(data[0])) * m
-	}
-	h = (h ^ h>>13) * m
-	return h ^ h>>15
+	return int32(kafka.Murmur2Balancer{Consistent: true}.Balance(kafka.Message{Key: key}, numbers...))
 }

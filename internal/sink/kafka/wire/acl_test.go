@@ -22,8 +22,8 @@ func TestMissingACLsAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bob.leaders.learn(known)
-	bob.leaders.coordinators["tx"] = known.Partitions[0].Leader
+	bob.topics[topic] = known
+	bob.coordinators[keeper{transactional, "tx"}] = known.Partitions[0].Leader
 	for _, test := range []struct {
 		name string
 		do   func() error
@@ -43,7 +43,7 @@ func TestMissingACLsAreNamed(t *testing.T) {
 			return err
 		}, 29, "grant the user WRITE on topic " + topic},
 		{"fetch", func() error { _, err := bob.Fetch(ctx, FetchRequest{Topic: topic}); return err }, 29, "grant the user READ on topic " + topic},
-		{"ends", func() error { _, err := bob.Bounds(ctx, topic, []int32{0}, false); return err }, 29, "grant the user DESCRIBE on topic " + topic},
+		{"ends", func() error { _, err := bob.Bounds(ctx, topic, 1, false); return err }, 29, "grant the user DESCRIBE on topic " + topic},
 	} {
 		err := answered(ctx, test.do)
 		if Code(err) != test.code || Classify(err) != Fatal || !strings.Contains(Explain(err).Error(), test.want) {

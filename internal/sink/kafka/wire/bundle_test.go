@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -85,7 +86,7 @@ func TestBatchesToOneBrokerShareARequest(t *testing.T) {
 	fake, b, p := scriptedBundle(t, Options{})
 	seen := watched(fake, nil)
 	for i := range int32(3) {
-		if errs := both(t, b, p, i, strings.Repeat("a", int(i)*smallBatch)); errors.Join(errs[:]...) != nil {
+		if errs := both(t, b, p, i, strings.Repeat("a", int(i)*16<<10)); errors.Join(errs[:]...) != nil {
 			t.Fatal(errs)
 		}
 	}
@@ -101,7 +102,7 @@ func TestBatchesToOneBrokerShareARequest(t *testing.T) {
 // TestI3SharedRequestIsRefusedByPartition holds that each partition has its own answer, that what was refused goes
 // alone, and that nobody waits for it.
 func TestI3SharedRequestIsRefusedByPartition(t *testing.T) {
-	for _, code := range []int16{codeNotLeader, 10, 19} {
+	for _, code := range []int16{kerr.NotLeaderForPartition.Code, 10, 19} {
 		fake, b, p := scriptedBundle(t, Options{})
 		seen := watched(fake, func(asked *kmsg.ProduceRequest, n int) (kmsg.Response, error, bool) {
 			if n > 1 {
@@ -141,7 +142,7 @@ func TestI3LeaderOfASharedRequestMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs := both(t, b, p, 1, "a")
-	if errs[0] != nil || Code(errs[1]) != codeNotLeader {
+	if errs[0] != nil || Code(errs[1]) != kerr.NotLeaderForPartition.Code {
 		t.Fatalf("partition 1 has moved: %v", errs)
 	}
 	if result, err := b.cluster.Produce(t.Context(), requestTo(1, p, 1)); err != nil || result.BaseOffset != 1 {
@@ -221,7 +222,7 @@ func TestFewerLanesAtOnceThanThereAre(t *testing.T) {
 	_, c := scripted(t, 1, Options{})
 	p := producer(t, c)
 	b := c.Bundle(3, 2, 1<<20)
-	if _, err := b.Produce(t.Context(), requestTo(9, p, 0)); Code(err) != codeUnknownTopic {
+	if _, err := b.Produce(t.Context(), requestTo(9, p, 0)); Code(err) != kerr.UnknownTopicOrPartition.Code {
 		t.Fatalf("partition 9 of 2: %v", err)
 	}
 	for number := range int32(2) {

@@ -11,79 +11,38 @@ import (
 	"github.com/segmentio/kafka-go/protocol/apiversions"
 	"github.com/segmentio/kafka-go/protocol/metadata"
 	"github.com/segmentio/kafka-go/protocol/saslhandshake"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
-
-// Cluster is the way to the brokers of one cluster. Its methods can be called from many goroutines at once. Every
-// method that takes a context sends its request once, and returns within Options.Timeout if not said otherwise, but for
-// the time that a broker asks to wait before (KIP-219).
-type Cluster struct{ *leaders }
-
-// New returns a Cluster that has not connected yet. Its error names the options that are wrong.
-func New(options Options) (*Cluster, error) {
-	if err := options.complete(); err != nil {
-		return nil, err
-	}
-	return &Cluster{newLeaders(newLink(options, newLogin(options.SASL)))}, nil
-}
-
-// Close closes all connections. Requests under way fail. No goroutine is left when it returns.
-func (c *Cluster) Close() { c.close() }
-
-// Refresh forgets which broker leads which partition and, where a connection broke, all connections that nobody is
-// using. It is for a request that failed because leaders moved (codes 5, 6) or a connection died, before the next
-// attempt; it does no I/O, and many calls in a short time are one.
-func (c *Cluster) Refresh() { c.refresh() }
 
 // Reach connects, logs in and asks for the brokers. Its error is that of the connection: what keeps the client from
 // talking to this cluster, and the setting to change. It returns within twice Options.Timeout.
 func (c *Cluster) Reach(ctx context.Context) error {
 	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: []string{}})
 	if err != nil {
-		bounded, done, closed := c.requests.begin(ctx, c.options.Timeout)
-		if closed != nil {
-			return closed
-		}
-		defer done()
 		if ctx.Err() != nil {
 			return err
 		}
+		bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
+		defer cancel()
 		return diagnosis{c.dialer}.of(bounded, err)
 	}
 	if len(answer.Brokers) == 0 {
-		return fmt.Errorf("connect to %s: the broker does not know any brokers yet", c.bootstrap())
+		return fmt.Errorf("connect to %s: the broker does not know any brokers yet", strings.Join(c.options.Brokers, ","))
 	}
 	return nil
 }
 
-func (c *Cluster) bootstrap() string { return strings.Join(c.options.Brokers, ",") }
-
-// Names are those of all topics that the user may see.
-func (c *Cluster) Names(ctx context.Context) (names []string, err error) {
-	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range answer.Topics {
-		if answer.Topics[i].ErrorCode == 0 && !answer.Topics[i].IsInternal {
-			names = append(names, answer.Topics[i].Name)
-		}
-	}
-	return names, nil
-}
-
-// Partitions is how many each of the topics has; those that nobody knows, or that the user must not see, are left out.
+// Partitions is how many each of the topics has, of which nil is all but the brokers' own. Those that nobody knows, or
+// that the user must not see, are left out.
 func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]int, error) {
-	counts := make(map[string]int, len(names))
-	if len(names) == 0 {
-		return counts, nil
-	}
 	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: names})
 	if err != nil {
 		return nil, err
 	}
-	for i := range answer.Topics {
-		if answer.Topics[i].ErrorCode == 0 {
-			counts[answer.Topics[i].Name] = len(answer.Topics[i].Partitions)
+	counts := map[string]int{}
+	for _, topic := range answer.Topics {
+		if topic.ErrorCode == 0 && !topic.IsInternal {
+			counts[topic.Name] = len(topic.Partitions)
 		}
 	}
 	return counts, nil
@@ -103,7 +62,7 @@ func (d diagnosis) of(ctx context.Context, err error) error {
 		return d.ofSilence(ctx, connect)
 	case connect != nil, isTimeout(err):
 		return err
-	case Code(err) == codeUnsupportedSASLMechanism:
+	case Code(err) == kerr.UnsupportedSaslMechanism.Code:
 		return d.nameMechanisms(ctx, err)
 	case Code(err) == 0 && d.options.SASL == nil:
 		return d.ofNoLogin(ctx, err)
@@ -142,37 +101,34 @@ func (d diagnosis) ofSilence(ctx context.Context, connect *ConnectError) error {
 // ofNoLogin asks for a login where none is configured: a listener without SASL says so (34), one with SASL names
 // what it has.
 func (d diagnosis) ofNoLogin(ctx context.Context, cut error) error {
-	for _, broker := range d.options.Brokers {
-		answer, err := d.probe(ctx, broker, d.options.TLS)
-		if err != nil || answer.ErrorCode == codeIllegalSASLState || len(answer.Mechanisms) == 0 {
-			continue
-		}
-		return &ConnectError{Address: broker, Class: Fatal, Err: cut,
-			Cause:  fmt.Sprintf("the listener wants a login with %s, and none is configured", offered(answer)),
-			Remedy: "set kafka.sasl, or use the port of a listener without SASL in kafka.brokers"}
+	broker, offered := d.mechanisms(ctx)
+	if offered == "" {
+		return cut
 	}
-	return cut
+	return &ConnectError{Address: broker, Class: Fatal, Err: cut, Cause: fmt.Sprintf("the listener wants a login with %s, and none is configured", offered),
+		Remedy: "set kafka.sasl, or use the port of a listener without SASL in kafka.brokers"}
 }
 
 // nameMechanisms adds to the refusal of a mechanism which ones there are.
 func (d diagnosis) nameMechanisms(ctx context.Context, refusal error) error {
-	var named *Error
-	if !errors.As(refusal, &named) {
+	named, is := errors.AsType[*Error](refusal)
+	_, offered := d.mechanisms(ctx)
+	if !is || offered == "" {
 		return refusal
 	}
-	for _, broker := range d.options.Brokers {
-		if answer, err := d.probe(ctx, broker, d.options.TLS); err == nil && len(answer.Mechanisms) > 0 {
-			better := *named
-			better.Message = "it has " + offered(answer)
-			return &better
-		}
-	}
-	return refusal
+	better := *named
+	better.Message = "it has " + offered
+	return &better
 }
 
-func offered(answer *saslhandshake.Response) string {
-	slices.Sort(answer.Mechanisms)
-	return strings.Join(answer.Mechanisms, ", ")
+// mechanisms are those that the first broker has that names some.
+func (d diagnosis) mechanisms(ctx context.Context) (broker, offered string) {
+	for _, broker := range d.options.Brokers {
+		if answer, err := d.probe(ctx, broker, d.options.TLS); err == nil && len(answer.Mechanisms) > 0 {
+			return broker, strings.Join(slices.Sorted(slices.Values(answer.Mechanisms)), ", ")
+		}
+	}
+	return "", ""
 }
 
 // probe makes a connection of its own and begins a login on it.
@@ -182,7 +138,7 @@ func (d diagnosis) probe(ctx context.Context, address string, security *TLS) (*s
 		return nil, err
 	}
 	defer conn.Close()
-	client := protocol.NewConn(conn, d.options.ClientID)
+	client := protocol.NewConn(conn, clientID)
 	if _, err := client.RoundTrip(new(apiversions.Request)); err != nil {
 		return nil, err
 	}

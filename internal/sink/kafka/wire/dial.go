@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,62 +21,51 @@ type dialer struct {
 	mu     sync.Mutex
 	closed bool
 	conns  map[*guarded]struct{} // that the transport has not closed
-	gone   chan struct{}         // closed when the last of them is; made by close
-}
-
-// dial is what the transport calls.
-func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return d.open(ctx, network, address, d.options.TLS)
+	left   sync.WaitGroup        // of them
 }
 
 func (d *dialer) open(ctx context.Context, network, address string, security *TLS) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.patience())
+	patience := connectTimeout
+	if len(d.options.Brokers) > 1 {
+		patience /= 2 // the transport tries all that it has within one limit
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	raw, err := d.options.Dial(ctx, network, address)
 	if err != nil {
 		return nil, dialError(address, err)
 	}
-	conn := raw
-	if security != nil {
-		if conn, err = security.handshake(ctx, raw, address); err != nil {
+	conn := &guarded{Conn: raw, raw: raw, address: address, tls: security != nil, dialer: d}
+	if conn.tls {
+		if conn.Conn, err = security.handshake(ctx, raw, address); err != nil {
 			_ = raw.Close() // the handshake's error is the one to tell of
 			return nil, err
 		}
 	}
-	return d.adopt(&guarded{Conn: conn, raw: raw, address: address, tls: security != nil})
-}
-
-// patience is for one address: the transport tries all that it has within one limit.
-func (d *dialer) patience() time.Duration {
-	if len(d.options.Brokers) > 1 {
-		return connectTimeout / 2
-	}
-	return connectTimeout
-}
-
-// adopt keeps a connection until the transport closes it.
-func (d *dialer) adopt(conn *guarded) (net.Conn, error) {
-	d.mu.Lock()
-	closed := d.closed
-	conn.dropped = func() { d.drop(conn) }
-	if !closed {
-		d.conns[conn] = struct{}{}
-	}
-	d.mu.Unlock()
-	if closed {
-		_ = conn.raw.Close() // nobody has used it
+	if !d.adopt(conn) {
+		_ = raw.Close() // nobody has used it
 		return nil, errClosed
 	}
 	return conn, nil
 }
 
+// adopt keeps a connection until the transport closes it.
+func (d *dialer) adopt(conn *guarded) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.conns[conn] = struct{}{}
+		d.left.Add(1)
+	}
+	return !d.closed
+}
+
 func (d *dialer) drop(conn *guarded) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.conns, conn)
-	if d.gone != nil && len(d.conns) == 0 {
-		close(d.gone)
-		d.gone = nil
+	if _, kept := d.conns[conn]; kept {
+		delete(d.conns, conn)
+		d.left.Done()
 	}
 }
 
@@ -82,37 +73,24 @@ func (d *dialer) drop(conn *guarded) {
 // them.
 func (d *dialer) close() {
 	d.mu.Lock()
-	if d.closed || len(d.conns) == 0 {
-		d.closed = true
-		d.mu.Unlock()
-		return
-	}
 	d.closed = true
-	gone := make(chan struct{})
-	d.gone = gone
 	conns := slices.Collect(maps.Keys(d.conns))
 	d.mu.Unlock()
 	for _, conn := range conns {
 		_ = conn.raw.Close() // not TLS's, which would say goodbye first; the transport closes it again
 	}
-	limit := time.NewTimer(connectTimeout)
-	defer limit.Stop()
-	select {
-	case <-gone:
-	case <-limit.C:
-	}
+	d.left.Wait()
 }
 
-// defaultTimeout is that of Options.
-const defaultTimeout = 5 * time.Second
+// clientID is as the brokers' quotas and logs show it.
+const clientID = "kubecdc"
 
 // Options configures a Cluster. Brokers is needed.
 type Options struct {
-	Brokers  []string      // host:port; any one of them leads to the others
-	ClientID string        // as the brokers' quotas and logs show it; "" is "kubecdc"
-	TLS      *TLS          // nil is plaintext
-	SASL     *SASL         // nil is no login
-	Timeout  time.Duration // of one request, the connection for it included; 0 is 5 s
+	Brokers []string      // host:port; any one of them leads to the others
+	TLS     *TLS          // nil is plaintext
+	SASL    *SASL         // nil is no login
+	Timeout time.Duration // of one request, the connection for it included; 0 is 5 s
 
 	// Throttled is told, from any goroutine, that a request waits so long because a broker's quota is used up; nil is
 	// nobody.
@@ -125,14 +103,12 @@ type Options struct {
 // complete fills in the defaults, and checks what the configuration's own check leaves to the sink: what files hold,
 // and what goes with what. It reports all problems at once.
 func (o *Options) complete() error {
-	if o.ClientID == "" {
-		o.ClientID = "kubecdc"
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
+	}
+	if o.Throttled == nil {
+		o.Throttled = func(time.Duration) {}
 	}
 	var problems []error
 	if o.TLS != nil {
@@ -169,35 +145,27 @@ type guarded struct {
 	raw     net.Conn // below TLS
 	address string
 	tls     bool
+	dialer  *dialer
 
-	proven  bool
-	failed  error  // of a read, or of the proof
-	first   []byte // of the first frame: what is not read yet
-	bounded bool   // the transport has set a deadline
-	dropped func() // told once, when the transport closes it; nil then
+	contents io.Reader // with the first frame; nil before it is proven
+	failed   error     // of a read, or of the proof
+	bounded  bool      // the transport has set a deadline
 }
 
 // Read proves the first frame before it hands it out. Without a deadline, as kafka-go logs in, it waits for
 // connectTimeout. An error is for good: kafka-go reads on after one.
-func (g *guarded) Read(p []byte) (int, error) {
+func (g *guarded) Read(p []byte) (n int, err error) {
 	if g.failed == nil {
 		g.failed = g.bound()
 	}
-	if g.failed == nil && !g.proven {
+	if g.failed == nil && g.contents == nil {
 		g.failed = g.prove()
-		g.proven = true
 	}
-	if g.failed != nil {
-		return 0, g.failed
+	if g.failed == nil {
+		n, g.failed = g.contents.Read(p)
+		return n, g.failed
 	}
-	if len(g.first) > 0 {
-		n := copy(p, g.first)
-		g.first = g.first[n:]
-		return n, nil
-	}
-	n, err := g.Conn.Read(p)
-	g.failed = err
-	return n, err
+	return 0, g.failed
 }
 
 func (g *guarded) Write(p []byte) (int, error) {
@@ -222,10 +190,7 @@ func (g *guarded) SetDeadline(t time.Time) error {
 
 // Close is called by the transport, once or more.
 func (g *guarded) Close() error {
-	if dropped := g.dropped; dropped != nil {
-		g.dropped = nil
-		dropped()
-	}
+	g.dialer.drop(g)
 	return g.Conn.Close()
 }
 
@@ -249,7 +214,7 @@ func (g *guarded) prove() error {
 	if size < header || binary.BigEndian.Uint32(frame[4:]) != 1 || uint64(binary.BigEndian.Uint32(frame[10:]))*entry > uint64(size-header) {
 		return g.foreign(frame[:min(len(frame), 64)])
 	}
-	g.first = frame
+	g.contents = io.MultiReader(bytes.NewReader(frame), g.Conn)
 	return nil
 }
 
@@ -263,49 +228,5 @@ func (g *guarded) foreign(seen []byte) error {
 	return notKafka(g.address, append(seen, more[:n]...))
 }
 
-// errClosed is what requests of a closed Cluster return.
+// errClosed is what a transport is told that connects once more although its Cluster is closed.
 var errClosed = errors.New("the connection to Kafka is closed")
-
-// requests are those under way.
-type requests struct {
-	mu      sync.Mutex
-	running map[*context.CancelFunc]struct{} // nil once closed
-	idle    sync.WaitGroup                   // running, too, to wait for
-}
-
-// close ends all of them, and waits until they have ended.
-func (r *requests) close() {
-	r.mu.Lock()
-	running := r.running
-	r.running = nil
-	r.mu.Unlock()
-	for cancel := range running {
-		(*cancel)()
-	}
-	r.idle.Wait()
-}
-
-// begin bounds a request and makes close wait for it.
-func (r *requests) begin(ctx context.Context, timeout time.Duration) (context.Context, func(), error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.running == nil {
-		return nil, nil, errClosed
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	r.running[&cancel] = struct{}{}
-	r.idle.Add(1)
-	return ctx, func() {
-		cancel()
-		r.mu.Lock()
-		delete(r.running, &cancel)
-		r.mu.Unlock()
-		r.idle.Done()
-	}, nil
-}
-
-func (r *requests) closed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.running == nil
-}

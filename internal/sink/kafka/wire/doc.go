@@ -1,23 +1,23 @@
 // Package wire speaks Kafka's protocol over kafka-go's transport: connections, security, requests and errors. It knows
 // neither records nor what a sink promises. Every request is one attempt: what to do after an error is the caller's
-// decision, and Classify tells what the error allows. Three layers: link has the connections and sends to a given
-// broker, leaders knows which broker that is, and Cluster has the requests.
+// decision, and Classify tells what the error allows. Two layers: link has the connections and sends to a given broker,
+// and Cluster knows which broker that is, and has the requests.
 //
 // Decisions:
 //
-//   - kafka-go's transport with requests of our own. Its Writer has no producer id and gives up after ten attempts; its
-//     connections, TLS and logins are good. protocol.RawExchanger opens them to any request.
-//     What kafka-go does not have, or not in a version that is needed, is encoded and read by franz-go's kmsg; only
-//     batches are put into their request here, so that they are not copied.
+//   - kafka-go's transport with requests of our own. Its Writer has no producer id and gives up after ten attempts;
+//     its connections, TLS and logins are good. protocol.RawExchanger opens them to any request. What kafka-go does
+//     not have, or not in a version that is needed, is encoded and read by franz-go's kmsg, which copies batches once.
+//   - Close is called when no request is under way: whoever asks waits for the answer, or for the end of the context.
 //   - Leaders are asked for here. The transport renews its cache by a timer only; here a refusal or a dead connection
 //     makes the next attempt ask. The transport is told of no topic.
-//   - Nothing is believed before the first answer. kafka-go makes room for whatever length it reads, and an HTTP server
-//     cost it gigabytes. The first frame of a connection must be the list of requests that it asked for.
+//   - Nothing is believed before the first answer. kafka-go makes room for whatever length it reads, and an HTTP
+//     server cost it gigabytes. The first frame of a connection must be the list of requests that it asked for.
 //   - A connection that is cut without a word at the start is tried differently: with or without TLS, with a login, in
 //     HTTP. Only what the other side then proves is called a wrong configuration; the rest may be a broker that
 //     restarts.
-//   - A throttling broker is left alone on all connections (KIP-219, quota.go). It reads nothing meanwhile, so what is
-//     sent would outlive the process that sent it.
-//   - One table says what each of Kafka's errors allows, with its source and its remedy (table.go). A sink reports that
-//     with every attempt that it repeats.
+//   - A throttling broker is left alone on all connections (KIP-219). It reads nothing meanwhile, so what is sent
+//     would outlive the process that sent it.
+//   - One table says what each of Kafka's errors allows, with its remedy. A sink reports that with every attempt that
+//     it repeats. Names of errors are franz-go's (kerr), which also explains those that only have to be asked again.
 package wire

@@ -11,36 +11,35 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // errorsIn are the errors of this package that err is or wraps.
-func errorsIn(err error) (answer *Error, connect *ConnectError, login *loginFailure) {
+func errorsIn(err error) (answer *Error, connect *ConnectError) {
 	errors.As(err, &answer)
 	errors.As(err, &connect)
-	errors.As(err, &login)
-	return answer, connect, login
+	return answer, connect
 }
 
 // Classify sorts an error of this package. Errors of the network, and what it does not know, are Retriable.
 func Classify(err error) Class {
-	switch answer, connect, login := errorsIn(err); {
+	switch answer, connect := errorsIn(err); {
 	case answer != nil:
 		return rowOf(answer.Code).class
 	case connect != nil:
 		return connect.Class
-	case login != nil:
-		return login.Class
 	}
 	return Retriable
 }
 
 // Reason is a short word for an error, for a metric's label.
 func Reason(err error) string {
-	switch answer, connect, login := errorsIn(err); {
+	switch answer, connect := errorsIn(err); {
 	case answer != nil:
-		return strings.ToLower(answer.Name())
-	case login != nil:
+		return strings.ToLower(rowOf(answer.Code).name())
+	case connect != nil && connect.Address == "":
 		return "login"
 	case isTimeout(err):
 		return "timeout"
@@ -53,15 +52,20 @@ func Reason(err error) string {
 // Explain adds to an error of this package what causes it and what to change, where that is known. A Fatal one becomes
 // a *sink.PermanentError. Classify and errors.As see through it.
 func Explain(err error) error {
-	if err == nil {
-		return nil
+	advice := ""
+	switch answer, connect := errorsIn(err); {
+	case err == nil || errors.As(err, new(*advised)):
+		return err
+	case answer != nil:
+		advice = rowOf(answer.Code).advice(answer.Needs)
+	case connect != nil:
+		advice = connect.Remedy
 	}
 	explained := err
-	if advice := advise(err); advice != "" {
+	if advice != "" {
 		explained = &advised{err, advice}
 	}
-	var permanent *sink.PermanentError
-	if Classify(err) == Fatal && !errors.As(err, &permanent) {
+	if Classify(err) == Fatal && !errors.As(err, new(*sink.PermanentError)) {
 		return &sink.PermanentError{Err: explained}
 	}
 	return explained
@@ -75,44 +79,33 @@ type advised struct {
 func (a *advised) Error() string { return a.error.Error() + ": " + a.advice }
 func (a *advised) Unwrap() error { return a.error }
 
-func advise(err error) string {
-	if errors.As(err, new(*advised)) {
-		return ""
-	}
-	switch answer, connect, login := errorsIn(err); {
-	case answer != nil:
-		return rowOf(answer.Code).advice(answer.Needs)
-	case connect != nil:
-		return connect.Remedy
-	case login != nil:
-		return login.Remedy
-	}
-	return ""
-}
-
 // Error is an answer with one of Kafka's error codes.
 type Error struct {
 	Code    int16
-	Message string         // the broker's, mostly empty
-	Request string         // what was asked: "produce to topic t partition 3"
-	Needs   string         // the permission or the settings that the request depends on
-	Topic   string         // that the answer is about, where a request is about several
-	Records map[int]string // of a batch that was refused for some of its records: their indexes, and why
+	Message string // the broker's, mostly empty
+	Request string // what was asked: "produce to topic t partition 3"
+	Needs   string // the permission or the settings that the request depends on
+	Topic   string // that the answer is about, where a request is about several
 }
-
-// Name is Kafka's name of the code, such as "NOT_LEADER_OR_FOLLOWER".
-func (e *Error) Name() string { return rowOf(e.Code).name }
 
 // Routine says whether brokers give such an answer while they are at work: a leader moves, a transaction is still
 // ending, a coordinator is being found. Who asks again soon hears something else.
 func (e *Error) Routine() bool { return rowOf(e.Code).class == Retriable }
 
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%s: Kafka's error %d %s", e.Request, e.Code, e.Name())
+	text := fmt.Sprintf("%s: Kafka's error %d %s", e.Request, e.Code, rowOf(e.Code).name())
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
 	return text
+}
+
+// orNil is no error where the answer has no code.
+func (e *Error) orNil() error {
+	if e.Code == 0 {
+		return nil
+	}
+	return e
 }
 
 // Code is Kafka's error code in err, and 0 where there is none.
@@ -123,16 +116,6 @@ func Code(err error) int16 {
 	return 0
 }
 
-// loginFailure is an error of our side of a login, before the broker has judged.
-type loginFailure struct {
-	Class  Class
-	Remedy string
-	Err    error
-}
-
-func (f *loginFailure) Error() string { return "log in to Kafka: " + f.Err.Error() }
-func (f *loginFailure) Unwrap() error { return f.Err }
-
 // Causes of which diagnose looks for the cause.
 const (
 	cutHandshake = "the connection was cut during the TLS handshake"
@@ -142,7 +125,7 @@ const (
 
 // ConnectError says why a connection to a broker was not made, or was of no use. It has no code of Kafka's.
 type ConnectError struct {
-	Address string
+	Address string // "" where our side of a login failed, before the broker has judged
 	Cause   string // in words
 	Remedy  string // the setting to change
 	Class   Class  // Fatal where it is certain that only a person can mend it
@@ -150,6 +133,9 @@ type ConnectError struct {
 }
 
 func (e *ConnectError) Error() string {
+	if e.Address == "" {
+		return "log in to Kafka: " + e.Err.Error()
+	}
 	text := fmt.Sprintf("connect to %s: %s", e.Address, e.Cause)
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
@@ -182,11 +168,6 @@ func dialError(address string, err error) error {
 		failure.Cause, failure.Remedy = "no connection", "check kafka.brokers and the brokers' advertised.listeners"
 	}
 	return failure
-}
-
-// fileError is for certificates that cannot be read just now. They may be in the middle of being replaced.
-func fileError(address string, err error) error {
-	return &ConnectError{Address: address, Class: Retriable, Err: err, Cause: "the TLS files cannot be used", Remedy: "check the files"}
 }
 
 // handshakeError is for a TLS handshake that failed on our side, or was cut.
@@ -277,129 +258,96 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
-// row is what one of Kafka's error codes means to a producer that sends the same bytes until they are acknowledged, one
+// row is what one of Kafka's errors means to a producer that sends the same bytes until they are acknowledged, one
 // batch at a time a partition.
 type row struct {
-	code   int16
-	name   string // as Kafka's Errors.java has it
+	of     *kerr.Error
 	class  Class
 	cause  string
 	remedy string // {needs} stands for Error.Needs
-	source source
 }
-
-// source says where the rule of a row comes from.
-type source string
-
-const (
-	measured source = "seen on Apache Kafka 4.1"
-	javaDoc  source = "Errors.java and its exceptions"
-)
-
-// Codes that this package gives or looks at itself.
-const (
-	codeOffsetOutOfRange         int16 = 1
-	codeUnknownTopic             int16 = 3
-	codeLeaderNotAvailable       int16 = 5
-	codeNotLeader                int16 = 6
-	codeBrokerNotAvailable       int16 = 8
-	codeReplicaNotAvailable      int16 = 9
-	codeCoordinatorLoading       int16 = 14
-	codeCoordinatorNotAvailable  int16 = 15
-	codeNotCoordinator           int16 = 16
-	codeInvalidTopic             int16 = 17
-	codeUnsupportedSASLMechanism int16 = 33
-	codeIllegalSASLState         int16 = 34
-	codeUnsupportedVersion       int16 = 35
-	codeTopicExists              int16 = 36
-	codeNotController            int16 = 41
-	codeTransactionalIDDenied    int16 = 53
-	codeNotAttempted             int16 = 55
-	codeStorageError             int16 = 56
-	codeSASLAuthenticationFailed int16 = 58
-	codeListenerNotFound         int16 = 72
-	codeFencedLeaderEpoch        int16 = 74
-	codeUnknownLeaderEpoch       int16 = 75
-)
 
 const grant = "grant the user {needs}"
 
-// table is every code that the requests of this package are answered with.
+// table is every error that the requests of this package are answered with, but for those of brokers that only have to
+// be asked again. Most were seen on Apache Kafka 4.1; the rules of the others are those of Errors.java.
 func table() []row {
 	return []row{
-		{-1, "UNKNOWN_SERVER_ERROR", Retriable, "the broker failed in a way that it has no code for, or cannot read the batch's compression", "look into the broker's log", measured},
-		{codeOffsetOutOfRange, "OFFSET_OUT_OF_RANGE", Reopen, "the log does not hold the offset: it was cut, or retention has passed it", "", measured},
-		{2, "CORRUPT_MESSAGE", Reopen, "the checksum does not fit: the same bytes would be refused again", "check the memory of this machine and of the broker's", measured},
-		{codeUnknownTopic, "UNKNOWN_TOPIC_OR_PARTITION", Retriable, "the topic or partition is not there, or not known to this broker yet", "create the topic, or let the exporter create it", measured},
-		{codeLeaderNotAvailable, "LEADER_NOT_AVAILABLE", Retriable, "the partition has no leader", "start the brokers that have its replicas", measured},
-		{codeNotLeader, "NOT_LEADER_OR_FOLLOWER", Retriable, "the leader has moved", "", measured},
-		{7, "REQUEST_TIMED_OUT", Retriable, "the in-sync replicas did not all take the batch in time; it may be in the log", "look for brokers that are down or slow", measured},
-		{codeBrokerNotAvailable, "BROKER_NOT_AVAILABLE", Retriable, "the broker is not up", "", javaDoc},
-		{codeReplicaNotAvailable, "REPLICA_NOT_AVAILABLE", Retriable, "the replica is not there yet", "", javaDoc},
-		{10, "MESSAGE_TOO_LARGE", TooLarge, "the batch is larger than the topic takes", "raise max.message.bytes of the topic, or message.max.bytes of the brokers", measured},
-		{13, "NETWORK_EXCEPTION", Retriable, "a connection between brokers was cut", "", javaDoc},
-		{codeCoordinatorLoading, "COORDINATOR_LOAD_IN_PROGRESS", Retriable, "the coordinator is reading its log", "", measured},
-		{codeCoordinatorNotAvailable, "COORDINATOR_NOT_AVAILABLE", Retriable, "there is no coordinator yet", "look whether __transaction_state can be made: transaction.state.log.replication.factor must not be above the number of brokers", measured},
-		{codeNotCoordinator, "NOT_COORDINATOR", Retriable, "the coordinator has moved", "", measured},
-		{codeInvalidTopic, "INVALID_TOPIC_EXCEPTION", Fatal, "Kafka does not take the topic's name", "change kafka.topic so that names have 1 to 249 letters, digits, dots, underscores and dashes", measured},
-		{18, "RECORD_LIST_TOO_LARGE", TooLarge, "the batch is larger than a segment of the topic", "raise segment.bytes of the topic", javaDoc},
-		{19, "NOT_ENOUGH_REPLICAS", Retriable, "fewer replicas are in sync than min.insync.replicas asks for, or, in a transaction, the one before is still ending", "start the brokers that are down", measured},
-		{20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", Retriable, "the batch is in the log, on fewer replicas than min.insync.replicas asks for", "start the brokers that are down", javaDoc},
-		{21, "INVALID_REQUIRED_ACKS", Fatal, "the broker does not take acks=all", "use a broker that speaks Kafka's protocol in full", javaDoc},
-		{25, "UNKNOWN_MEMBER_ID", Fatal, "a consumer uses the group", "leave the group {needs} to the exporter", javaDoc},
-		{29, "TOPIC_AUTHORIZATION_FAILED", Fatal, "the user is not permitted", grant, measured},
-		{30, "GROUP_AUTHORIZATION_FAILED", Fatal, "the user is not permitted", grant, javaDoc},
-		{31, "CLUSTER_AUTHORIZATION_FAILED", Fatal, "the user is not permitted", grant, measured},
-		{32, "INVALID_TIMESTAMP", Invalid, "a record's time is further from the broker's than the topic takes", "raise message.timestamp.before.max.ms of the topic where records wait for long, on disk or for the broker; where a clock is wrong, set it, or raise message.timestamp.after.max.ms", measured},
-		{codeUnsupportedSASLMechanism, "UNSUPPORTED_SASL_MECHANISM", Fatal, "the listener does not have this login", "set kafka.sasl.mechanism to one that it has (sasl.enabled.mechanisms)", measured},
-		{codeIllegalSASLState, "ILLEGAL_SASL_STATE", Fatal, "the listener has no login", "remove kafka.sasl, or use the port of a listener with SASL in kafka.brokers", measured},
-		{codeUnsupportedVersion, "UNSUPPORTED_VERSION", Fatal, "the broker is too old", "use Kafka 2.4 or newer", javaDoc},
-		{codeTopicExists, "TOPIC_ALREADY_EXISTS", Retriable, "the topic is there already", "", measured},
-		{37, "INVALID_PARTITIONS", Fatal, "Kafka does not take the number of partitions", "set kafka.partitions to 1 or more, or leave it out", javaDoc},
-		{38, "INVALID_REPLICATION_FACTOR", Fatal, "there are fewer brokers than replicas asked for", "set kafka.replication to at most the number of brokers, or leave it out", measured},
-		{39, "INVALID_REPLICA_ASSIGNMENT", Fatal, "Kafka does not take the placement of replicas", "", javaDoc},
-		{40, "INVALID_CONFIG", Fatal, "Kafka does not take a setting of the topic", "correct kafka.topicConfig", javaDoc},
-		{codeNotController, "NOT_CONTROLLER", Retriable, "the controller has moved", "", javaDoc},
-		{42, "INVALID_REQUEST", Fatal, "the broker does not understand the request", "", javaDoc},
-		{43, "UNSUPPORTED_FOR_MESSAGE_FORMAT", Fatal, "the topic has an old message format", "set message.format.version of the topic to 0.11 or newer", javaDoc},
-		{44, "POLICY_VIOLATION", Fatal, "a policy of the brokers (create.topic.policy.class.name) refuses the topic", "change what the policy's message names, or create the topic by hand", javaDoc},
-		{45, "OUT_OF_ORDER_SEQUENCE_NUMBER", Reopen, "the log does not hold what it had acknowledged, or the producer's state is another", "look for unclean leader elections; set min.insync.replicas to 2 or more", measured},
-		{46, "DUPLICATE_SEQUENCE_NUMBER", Reopen, "the broker has the sequence, and no longer knows where", "", javaDoc},
-		{47, "INVALID_PRODUCER_EPOCH", Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalId", measured},
-		{48, "INVALID_TXN_STATE", Reopen, "the transaction has ended, or the partition is not part of it", "", measured},
-		{49, "INVALID_PRODUCER_ID_MAPPING", Reopen, "the coordinator no longer knows the producer (transactional.id.expiration.ms)", "", measured},
-		{50, "INVALID_TRANSACTION_TIMEOUT", Fatal, "the transaction's timeout is above the brokers' transaction.max.timeout.ms", "raise transaction.max.timeout.ms of the brokers to 60000 or more", measured},
-		{51, "CONCURRENT_TRANSACTIONS", Retriable, "the transaction before is still ending", "if that lasts, start the brokers that are down: its end needs min.insync.replicas", measured},
-		{52, "TRANSACTION_COORDINATOR_FENCED", Retriable, "the coordinator has moved", "", javaDoc},
-		{codeTransactionalIDDenied, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", Fatal, "the user is not permitted, or the request does not name the transactional id of its batch", grant, measured},
-		{54, "SECURITY_DISABLED", Fatal, "the brokers have no authorizer", "", javaDoc},
-		{codeNotAttempted, "OPERATION_NOT_ATTEMPTED", Retriable, "another part of the request was refused", "", measured},
-		{codeStorageError, "KAFKA_STORAGE_ERROR", Retriable, "a disk of the broker failed", "look into the broker's log", javaDoc},
-		{codeSASLAuthenticationFailed, "SASL_AUTHENTICATION_FAILED", Fatal, "the broker does not accept the login", "check {needs}", measured},
-		{59, "UNKNOWN_PRODUCER_ID", Reopen, "the broker no longer knows the producer", "", javaDoc},
-		{60, "REASSIGNMENT_IN_PROGRESS", Retriable, "partitions are being moved", "", javaDoc},
-		{65, "DELEGATION_TOKEN_AUTHORIZATION_FAILED", Fatal, "the user is not permitted", grant, javaDoc},
-		{codeListenerNotFound, "LISTENER_NOT_FOUND", Retriable, "the leader has no listener of the name that kafka.brokers leads to", "give all brokers the same listeners", javaDoc},
-		{codeFencedLeaderEpoch, "FENCED_LEADER_EPOCH", Retriable, "the leader has moved", "", javaDoc},
-		{codeUnknownLeaderEpoch, "UNKNOWN_LEADER_EPOCH", Retriable, "the leader has moved", "", javaDoc},
-		{76, "UNSUPPORTED_COMPRESSION_TYPE", Fatal, "the topic does not take the compression", "change kafka.compression", javaDoc},
-		{78, "OFFSET_NOT_AVAILABLE", Retriable, "the new leader does not know yet how much of its log is replicated", "if that lasts, start the brokers that are down", measured},
-		{87, "INVALID_RECORD", Invalid, "the topic does not take a record, such as one without a key where cleanup.policy is compact", "", measured},
-		{89, "THROTTLING_QUOTA_EXCEEDED", Retriable, "the brokers' quota for such requests is used up", "raise controller_mutation_rate for the user", javaDoc},
-		{90, "PRODUCER_FENCED", Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalId", measured},
-		{120, "TRANSACTION_ABORTABLE", Reopen, "the transaction must be aborted", "", javaDoc},
-		{129, "REBOOTSTRAP_REQUIRED", Retriable, "the list of brokers is out of date", "", javaDoc},
+		{kerr.UnknownServerError, Retriable, "the broker failed in a way that it has no code for, or cannot read the batch's compression", "look into the broker's log"},
+		{kerr.OffsetOutOfRange, Reopen, "the log does not hold the offset: it was cut, or retention has passed it", ""},
+		{kerr.CorruptMessage, Reopen, "the checksum does not fit: the same bytes would be refused again", "check the memory of this machine and of the broker's"},
+		{kerr.UnknownTopicOrPartition, Retriable, "the topic or partition is not there, or not known to this broker yet", "create the topic, or let the exporter create it"},
+		{kerr.LeaderNotAvailable, Retriable, "the partition has no leader", "start the brokers that have its replicas"},
+		{kerr.NotLeaderForPartition, Retriable, "the leader has moved", ""},
+		{kerr.RequestTimedOut, Retriable, "the in-sync replicas did not all take the batch in time; it may be in the log", "look for brokers that are down or slow"},
+		{kerr.MessageTooLarge, TooLarge, "the batch is larger than the topic takes", "raise max.message.bytes of the topic, or message.max.bytes of the brokers"},
+		{kerr.CoordinatorLoadInProgress, Retriable, "the coordinator is reading its log", ""},
+		{kerr.CoordinatorNotAvailable, Retriable, "there is no coordinator yet", "look whether __transaction_state can be made: transaction.state.log.replication.factor must not be above the number of brokers"},
+		{kerr.NotCoordinator, Retriable, "the coordinator has moved", ""},
+		{kerr.InvalidTopicException, Fatal, "Kafka does not take the topic's name", "change kafka.topic so that names have 1 to 249 letters, digits, dots, underscores and dashes"},
+		{kerr.RecordListTooLarge, TooLarge, "the batch is larger than a segment of the topic", "raise segment.bytes of the topic"},
+		{kerr.NotEnoughReplicas, Retriable, "fewer replicas are in sync than min.insync.replicas asks for, or, in a transaction, the one before is still ending", "start the brokers that are down"},
+		{kerr.NotEnoughReplicasAfterAppend, Retriable, "the batch is in the log, on fewer replicas than min.insync.replicas asks for", "start the brokers that are down"},
+		{kerr.InvalidRequiredAcks, Fatal, "the broker does not take acks=all", "use a broker that speaks Kafka's protocol in full"},
+		{kerr.UnknownMemberID, Fatal, "a consumer uses the group", "leave the group {needs} to the exporter"},
+		{kerr.TopicAuthorizationFailed, Fatal, "the user is not permitted", grant},
+		{kerr.GroupAuthorizationFailed, Fatal, "the user is not permitted", grant},
+		{kerr.ClusterAuthorizationFailed, Fatal, "the user is not permitted", grant},
+		{kerr.InvalidTimestamp, Invalid, "a record's time is further from the broker's than the topic takes", "raise message.timestamp.before.max.ms of the topic where records wait for long, on disk or for the broker; where a clock is wrong, set it, or raise message.timestamp.after.max.ms"},
+		{kerr.UnsupportedSaslMechanism, Fatal, "the listener does not have this login", "set kafka.sasl.mechanism to one that it has (sasl.enabled.mechanisms)"},
+		{kerr.IllegalSaslState, Fatal, "the listener has no login", "remove kafka.sasl, or use the port of a listener with SASL in kafka.brokers"},
+		{kerr.UnsupportedVersion, Fatal, "the broker is too old", "use Kafka 2.4 or newer"},
+		{kerr.InvalidPartitions, Fatal, "Kafka does not take the number of partitions", "set kafka.partitions to 1 or more, or leave it out"},
+		{kerr.InvalidReplicationFactor, Fatal, "there are fewer brokers than replicas asked for", "set kafka.replication to at most the number of brokers, or leave it out"},
+		{kerr.InvalidReplicaAssignment, Fatal, "Kafka does not take the placement of replicas", ""},
+		{kerr.InvalidConfig, Fatal, "Kafka does not take a setting of the topic", "correct kafka.topicConfig"},
+		{kerr.InvalidRequest, Fatal, "the broker does not understand the request", ""},
+		{kerr.UnsupportedForMessageFormat, Fatal, "the topic has an old message format", "set message.format.version of the topic to 0.11 or newer"},
+		{kerr.PolicyViolation, Fatal, "a policy of the brokers (create.topic.policy.class.name) refuses the topic", "change what the policy's message names, or create the topic by hand"},
+		{kerr.OutOfOrderSequenceNumber, Reopen, "the log does not hold what it had acknowledged, or the producer's state is another", "look for unclean leader elections; set min.insync.replicas to 2 or more"},
+		{kerr.DuplicateSequenceNumber, Reopen, "the broker has the sequence, and no longer knows where", ""},
+		{kerr.InvalidProducerEpoch, Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalId"},
+		{kerr.InvalidTxnState, Reopen, "the transaction has ended, or the partition is not part of it", ""},
+		{kerr.InvalidProducerIDMapping, Reopen, "the coordinator no longer knows the producer (transactional.id.expiration.ms)", ""},
+		{kerr.InvalidTransactionTimeout, Fatal, "the transaction's timeout is above the brokers' transaction.max.timeout.ms", "raise transaction.max.timeout.ms of the brokers to 60000 or more"},
+		{kerr.ConcurrentTransactions, Retriable, "the transaction before is still ending", "if that lasts, start the brokers that are down: its end needs min.insync.replicas"},
+		{kerr.TransactionalIDAuthorizationFailed, Fatal, "the user is not permitted, or the request does not name the transactional id of its batch", grant},
+		{kerr.SecurityDisabled, Fatal, "the brokers have no authorizer", ""},
+		{kerr.OperationNotAttempted, Retriable, "another part of the request was refused", ""},
+		{kerr.KafkaStorageError, Retriable, "a disk of the broker failed", "look into the broker's log"},
+		{kerr.SaslAuthenticationFailed, Fatal, "the broker does not accept the login", "check {needs}"},
+		{kerr.UnknownProducerID, Reopen, "the broker no longer knows the producer", ""},
+		{kerr.DelegationTokenAuthorizationFailed, Fatal, "the user is not permitted", grant},
+		{kerr.ListenerNotFound, Retriable, "the leader has no listener of the name that kafka.brokers leads to", "give all brokers the same listeners"},
+		{kerr.UnsupportedCompressionType, Fatal, "the topic does not take the compression", "change kafka.compression"},
+		{kerr.OffsetNotAvailable, Retriable, "the new leader does not know yet how much of its log is replicated", "if that lasts, start the brokers that are down"},
+		{kerr.InvalidRecord, Invalid, "the topic does not take a record, such as one without a key where cleanup.policy is compact", ""},
+		{kerr.ThrottlingQuotaExceeded, Retriable, "the brokers' quota for such requests is used up", "raise controller_mutation_rate for the user"},
+		{kerr.ProducerFenced, Fenced, "another producer has taken the transactional id, or the transaction timed out", "let one exporter at a time use kafka.transactionalId"},
+		{kerr.TransactionAbortable, Reopen, "the transaction must be aborted", ""},
 	}
 }
 
-// rowOf finds a code. One that is not in the table is of a newer Kafka, and nothing is lost by trying again.
+// rowOf finds a code. Nothing is lost by trying again after one that is not in the table.
 func rowOf(code int16) row {
 	for _, r := range table() {
-		if r.code == code {
+		if r.of.Code == code {
 			return r
 		}
 	}
-	return row{code: code, name: fmt.Sprintf("UNKNOWN_%d", code), class: Retriable, cause: "this version does not know the code", source: javaDoc}
+	if known := kerr.TypedErrorForCode(code); known != nil && known.Code == code {
+		return row{of: known, class: Retriable, cause: strings.ToLower(known.Description[:1]) + strings.TrimSuffix(known.Description[1:], ".")}
+	}
+	unknown := &kerr.Error{Code: code, Message: fmt.Sprintf("UNKNOWN_%d", code)}
+	return row{of: unknown, class: Retriable, cause: "this version does not know the code"}
+}
+
+// name is Kafka's.
+func (r row) name() string {
+	if r.of == kerr.NotLeaderForPartition {
+		return "NOT_LEADER_OR_FOLLOWER" // since Kafka 2.6
+	}
+	return r.of.Message
 }
 
 func (r row) advice(needs string) string {
@@ -417,7 +365,7 @@ type Class int
 const (
 	Retriable Class = iota // send the same bytes again, after Refresh
 	TooLarge               // the batch is larger than the topic takes
-	Invalid                // the broker will never take a record of the batch; Error.Records may name it
+	Invalid                // the broker will never take a record of the batch
 	Reopen                 // the broker's view of the producer or of the log is another: open again at the mark
 	Fenced                 // the epoch is over: a newer producer has the transactional id, or the transaction timed out
 	Fatal                  // only a person can mend it: configuration, permission, credentials

@@ -69,7 +69,7 @@ func TestI3FaultsOfLeaders(t *testing.T) {
 			t.Errorf("record %d is %q at offset %d", i, record.Value, record.Offset)
 		}
 	}
-	bounds, err := settle(t.Context(), func() (map[int32]Bounds, error) { return c.Bounds(t.Context(), topic, []int32{0}, false) })
+	bounds, err := settle(t.Context(), func() ([]Bounds, error) { return c.Bounds(t.Context(), topic, 1, false) })
 	if err != nil || bounds[0].End != int64(sequence) {
 		t.Errorf("the log ends at %v, %v; want %d", bounds, err, sequence)
 	}

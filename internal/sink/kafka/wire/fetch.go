@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// fetchVersion is the one that is spoken (Kafka 2.3 and newer).
+// fetchVersion is the newest that is spoken (Kafka 2.3).
 const fetchVersion = 11
 
 // FetchRequest reads one partition. It is answered at once, also with nothing.
@@ -51,33 +48,17 @@ func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (result Fetch
 	if err != nil {
 		return FetchResult{}, err
 	}
-	answer, err := c.send(ctx, &exchange{api: protocol.Fetch, broker: leader, talk: func(rw io.ReadWriter, version int16) (any, error) {
-		return c.talkFetch(rw, version, &request)
-	}})
-	if fetched, ok := answer.(*kmsg.FetchResponse); ok {
-		result, err = readFetched(fetched, &request)
+	answer, err := askNewer[*kmsg.FetchResponse](ctx, c.link, leader, request.question())
+	if err == nil {
+		result, err = readFetched(answer, &request)
 	}
-	c.doubtLeader(asked{partition{request.Topic, request.Partition}, leader}, err)
+	c.doubtLeader(request.Topic, request.Partition, leader, err)
 	return result, err
-}
-
-func (l *link) talkFetch(rw io.ReadWriter, version int16, request *FetchRequest) (*kmsg.FetchResponse, error) {
-	if version < fetchVersion {
-		return nil, &Error{Code: codeUnsupportedVersion, Request: request.String(), Message: fmt.Sprintf("the broker has version %d of Fetch, %d is needed", version, fetchVersion)}
-	}
-	serial, err := l.write(rw, request.question())
-	if err != nil {
-		return nil, err
-	}
-	return readAnswer(rw, serial, &kmsg.FetchResponse{Version: fetchVersion})
 }
 
 func (r *FetchRequest) question() *kmsg.FetchRequest {
 	asked, topic, partition := kmsg.NewPtrFetchRequest(), kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
-	asked.Version, asked.MaxBytes = fetchVersion, int32(min(r.MaxBytes, maxFrame/2))
-	if asked.MaxBytes <= 0 {
-		asked.MaxBytes = 1 << 20
-	}
+	asked.Version, asked.MaxBytes = fetchVersion, int32(cmp.Or(r.MaxBytes, 1<<20))
 	if r.Committed {
 		asked.IsolationLevel = 1
 	}
@@ -88,6 +69,7 @@ func (r *FetchRequest) question() *kmsg.FetchRequest {
 	return asked
 }
 
+// readFetched reads an answer about one partition.
 func readFetched(answer *kmsg.FetchResponse, request *FetchRequest) (FetchResult, error) {
 	failure := &Error{Code: answer.ErrorCode, Request: request.String(), Needs: "READ on topic " + request.Topic}
 	if failure.Code != 0 {
@@ -123,107 +105,90 @@ const (
 	latest   int64 = -1
 )
 
-// Bounds asks the leaders of the partitions for the ends of their logs, as readers see them. A request goes to each
-// leader twice.
-func (c *Cluster) Bounds(ctx context.Context, topic string, partitions []int32, committed bool) (map[int32]Bounds, error) {
-	bounds := make(map[int32]Bounds, len(partitions))
-	byLeader, err := c.byLeader(ctx, topic, partitions)
+// Bounds asks the leaders of the first n partitions for the ends of their logs, as readers see them. A request goes to
+// each leader twice.
+func (c *Cluster) Bounds(ctx context.Context, topic string, n int, committed bool) ([]Bounds, error) {
+	first, err := c.offsets(ctx, ends{topic: topic, n: n, committed: committed, time: earliest})
 	if err != nil {
 		return nil, err
 	}
-	for leader, led := range byLeader {
-		first, err := c.offsets(ctx, ends{topic, leader, led, committed, false, earliest})
-		if err != nil {
-			return nil, err
-		}
-		end, err := c.offsets(ctx, ends{topic, leader, led, committed, false, latest})
-		if err != nil {
-			return nil, err
-		}
-		for _, number := range led {
-			bounds[number] = Bounds{First: first[number], End: end[number]}
-		}
+	end, err := c.offsets(ctx, ends{topic: topic, n: n, committed: committed, time: latest})
+	bounds := make([]Bounds, len(end))
+	for i := range bounds {
+		bounds[i] = Bounds{First: first[i], End: end[i]}
 	}
-	return bounds, nil
+	return bounds, err
 }
 
-// LogEnds asks the leaders of the partitions where their own logs end: also after what is not replicated yet, and so
-// is not in the Bounds.
-func (c *Cluster) LogEnds(ctx context.Context, topic string, partitions []int32) (map[int32]int64, error) {
-	all := make(map[int32]int64, len(partitions))
-	byLeader, err := c.byLeader(ctx, topic, partitions)
-	if err != nil {
-		return nil, err
-	}
-	for leader, led := range byLeader {
-		some, err := c.offsets(ctx, ends{topic, leader, led, false, true, latest})
+// LogEnds asks the leaders of the first n partitions where their own logs end: also after what is not replicated yet,
+// and so is not in the Bounds.
+func (c *Cluster) LogEnds(ctx context.Context, topic string, n int) ([]int64, error) {
+	return c.offsets(ctx, ends{topic: topic, n: n, debug: true, time: latest})
+}
+
+// ends are one end of each of the first partitions.
+type ends struct {
+	topic     string
+	n         int
+	committed bool
+	debug     bool // as the debugging consumer of ListOffsets, which is told of what is not replicated
+	time      int64
+}
+
+// offsets asks each leader once; Kafka refuses a partition that is named twice.
+func (c *Cluster) offsets(ctx context.Context, of ends) ([]int64, error) {
+	byLeader := map[int32]*listoffsets.Request{}
+	for number := range int32(of.n) {
+		leader, err := c.leader(ctx, of.topic, number)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(all, some)
+		if byLeader[leader] == nil {
+			request := &listoffsets.Request{ReplicaID: -1, Topics: []listoffsets.RequestTopic{{Topic: of.topic}}}
+			if of.committed {
+				request.IsolationLevel = 1
+			}
+			if of.debug {
+				request.ReplicaID = -2 // ListOffsetsRequest.DEBUGGING_REPLICA_ID
+			}
+			byLeader[leader] = request
+		}
+		to := &byLeader[leader].Topics[0]
+		to.Partitions = append(to.Partitions, listoffsets.RequestPartition{Partition: number, CurrentLeaderEpoch: -1, Timestamp: of.time})
+	}
+	found := map[int32]int64{}
+	for leader, request := range byLeader {
+		number := request.Topics[0].Partitions[0].Partition
+		answer, err := ask[*listoffsets.Response](ctx, c.link, leader, request)
+		if err == nil {
+			number, err = readOffsets(of.topic, answer, found)
+		}
+		if err != nil {
+			c.doubtLeader(of.topic, number, leader, err)
+			return nil, err
+		}
+	}
+	all := make([]int64, of.n)
+	for i := range all {
+		offset, there := found[int32(i)]
+		if !there {
+			return nil, fmt.Errorf("find the ends of topic %s: the answer has no partition %d", of.topic, i)
+		}
+		all[i] = offset
 	}
 	return all, nil
 }
 
-func (c *Cluster) byLeader(ctx context.Context, topic string, partitions []int32) (map[int32][]int32, error) {
-	byLeader := map[int32][]int32{}
-	for _, number := range partitions {
-		leader, err := c.leader(ctx, topic, number)
-		if err != nil {
-			return nil, err
-		}
-		byLeader[leader] = append(byLeader[leader], number)
-	}
-	return byLeader, nil
-}
-
-// ends asks for one end of the partitions that one broker leads; Kafka refuses a partition that is named twice.
-type ends struct {
-	topic      string
-	leader     int32
-	partitions []int32
-	committed  bool
-	debug      bool // as the debugging consumer of ListOffsets, which is told of what is not replicated
-	time       int64
-}
-
-func (c *Cluster) offsets(ctx context.Context, of ends) (map[int32]int64, error) {
-	request := &listoffsets.Request{ReplicaID: -1, Topics: []listoffsets.RequestTopic{{Topic: of.topic}}}
-	if of.committed {
-		request.IsolationLevel = 1
-	}
-	if of.debug {
-		request.ReplicaID = -2 // ListOffsetsRequest.DEBUGGING_REPLICA_ID
-	}
-	for _, number := range of.partitions {
-		request.Topics[0].Partitions = append(request.Topics[0].Partitions,
-			listoffsets.RequestPartition{Partition: number, CurrentLeaderEpoch: -1, Timestamp: of.time})
-	}
-	answer, err := ask[*listoffsets.Response](ctx, c.link, of.leader, request)
-	if err != nil {
-		c.doubtLeader(asked{partition{of.topic, of.partitions[0]}, of.leader}, err)
-		return nil, err
-	}
-	return c.readOffsets(of, answer)
-}
-
-func (c *Cluster) readOffsets(of ends, answer *listoffsets.Response) (map[int32]int64, error) {
-	found := make(map[int32]int64, len(of.partitions))
-	for _, topic := range answer.Topics {
-		for _, p := range topic.Partitions {
+// readOffsets adds what the answer has to what was found. Its error is about the partition.
+func readOffsets(topic string, answer *listoffsets.Response, found map[int32]int64) (int32, error) {
+	for _, t := range answer.Topics {
+		for _, p := range t.Partitions {
 			if p.ErrorCode != 0 {
-				err := &Error{Code: p.ErrorCode, Request: fmt.Sprintf("find the ends of topic %s partition %d", of.topic, p.Partition),
-					Needs: "DESCRIBE on topic " + of.topic}
-				c.doubtLeader(asked{partition{of.topic, p.Partition}, of.leader}, err)
-				return nil, err
+				return p.Partition, &Error{Code: p.ErrorCode, Request: fmt.Sprintf("find the ends of topic %s partition %d", topic, p.Partition),
+					Needs: "DESCRIBE on topic " + topic}
 			}
 			found[p.Partition] = p.Offset
 		}
 	}
-	for _, number := range of.partitions {
-		if _, there := found[number]; !there {
-			return nil, fmt.Errorf("find the ends of topic %s: the answer has no partition %d", of.topic, number)
-		}
-	}
-	return found, nil
+	return 0, nil
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kubecdc/kubecdc/test/kafka"
@@ -12,20 +13,20 @@ func TestIdentityOfATopic(t *testing.T) {
 	real := secured.Get(t)
 	c := open(t, Options{Brokers: real.Brokers()})
 	topic := made(t, c, 2, nil)
-	first, err := c.Identity(t.Context(), topic)
+	first, err := c.Topic(t.Context(), topic)
 	if err != nil || len(first.ID) != 32 || first.Operations.Lacks(Write) || first.Operations.Lacks(Read) {
 		t.Fatalf("got %+v, %v; want an id and all operations", first, err)
 	}
-	again, err := c.Identity(t.Context(), topic)
+	again, err := c.Topic(t.Context(), topic)
 	if err != nil || again.ID != first.ID {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
 	real.DeleteTopic(t, topic)
-	if _, err := c.Identity(t.Context(), topic); Code(err) != codeUnknownTopic {
+	if _, err := c.Topic(t.Context(), topic); Code(err) != kerr.UnknownTopicOrPartition.Code {
 		t.Errorf("deleted: %v, want code 3", err)
 	}
 	made(t, c, 3, nil)
-	if second, err := c.Identity(t.Context(), topic); err != nil || second.ID == first.ID {
+	if second, err := c.Topic(t.Context(), topic); err != nil || second.ID == first.ID {
 		t.Errorf("made again: %+v, %v; want another id than %s", second, err, first.ID)
 	}
 }
@@ -34,30 +35,14 @@ func TestIdentityTellsWhatIsPermitted(t *testing.T) {
 	real := secured.Get(t)
 	topic := made(t, open(t, Options{Brokers: real.Brokers()}), 1, nil)
 	bob := open(t, Options{Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: Plain, User: "bob", Password: "builder"}})
-	if _, err := bob.Identity(t.Context(), topic); Code(err) != 29 {
+	if _, err := bob.Topic(t.Context(), topic); Code(err) != 29 {
 		t.Errorf("nothing permitted: %v, want code 29", err)
 	}
 	acl := kafka.ACL{User: "bob", Operation: kmsg.ACLOperationWrite, Resource: topic}
 	real.AddACL(t, acl)
-	identity, err := settle(t.Context(), func() (Identity, error) { return bob.Identity(t.Context(), topic) })
-	if err != nil || identity.Operations.Lacks(Write) || !identity.Operations.Lacks(Read) || !identity.Operations.Lacks(DescribeConfigs) {
-		t.Errorf("WRITE is permitted: %+v, %v", identity, err)
-	}
-}
-
-func TestIdentityOfOldBrokersIsUnknown(t *testing.T) {
-	if unknownOperations.Lacks(Read) {
-		t.Error("an operation is said to be missing where nothing is known")
-	}
-	question := &kmsg.MetadataRequest{Version: identityVersion}
-	upTo := func(version int16) *kmsg.ApiVersionsResponse {
-		return &kmsg.ApiVersionsResponse{ApiKeys: []kmsg.ApiVersionsResponseApiKey{{ApiKey: question.Key(), MaxVersion: version}}}
-	}
-	if knows(upTo(8), question) || knows(kmsg.NewPtrApiVersionsResponse(), question) {
-		t.Error("Metadata up to version 8 is taken for one with ids")
-	}
-	if !knows(upTo(10), question) {
-		t.Error("Metadata up to version 10 is taken for one without ids")
+	found, err := settle(t.Context(), func() (Topic, error) { return bob.Topic(t.Context(), topic) })
+	if err != nil || found.Operations.Lacks(Write) || !found.Operations.Lacks(Read) || !found.Operations.Lacks(DescribeConfigs) {
+		t.Errorf("WRITE is permitted: %+v, %v", found, err)
 	}
 }
 
@@ -72,10 +57,10 @@ func TestOldBrokersAreToldApart(t *testing.T) {
 		}
 		return answer, nil, true
 	})
-	if identity, err := c.Identity(t.Context(), "t"); err != nil || identity != (Identity{Operations: unknownOperations}) {
-		t.Errorf("the identity is %+v, %v", identity, err)
+	if topic, err := c.Topic(t.Context(), "t"); err != nil || topic.ID != "" || len(topic.Partitions) != 2 || topic.Operations.Lacks(Read) {
+		t.Errorf("the topic is %+v, %v", topic, err)
 	}
-	if _, err := c.TransactionTimeout(t.Context(), "id"); Code(err) != codeUnsupportedVersion || Classify(err) != Fatal {
+	if _, err := c.TransactionTimeout(t.Context(), "id"); Code(err) != kerr.UnsupportedVersion.Code || Classify(err) != Fatal {
 		t.Errorf("the timeout: %v, want code 35", err)
 	}
 }

@@ -1,201 +1,178 @@
 package wire
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/findcoordinator"
-	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/singleflight"
 )
 
-// coordinator is the broker that keeps the transactions of an id.
-func (l *leaders) coordinator(ctx context.Context, transactionalID string) (int32, error) {
-	l.mu.Lock()
-	known, ok := l.coordinators[transactionalID]
-	l.mu.Unlock()
-	if ok {
-		return known, nil
+// Cluster is the way to the brokers of one cluster. Its methods can be called from many goroutines at once. Every
+// method that takes a context sends its request once, and returns within Options.Timeout if not said otherwise, but for
+// the time that a broker asks to wait before (KIP-219).
+//
+// It knows who leads what. Whoever is told by a broker that it is not the one forgets the entry, and the next request
+// asks.
+type Cluster struct {
+	*link
+	asking singleflight.Group // of many who ask for a topic at once one does
+
+	mu           sync.Mutex
+	topics       map[string]Topic
+	coordinators map[keeper]int32
+}
+
+// New returns a Cluster that has not connected yet. Its error names the options that are wrong.
+func New(options Options) (*Cluster, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
 	}
-	answer, err := ask[*findcoordinator.Response](ctx, l.link, anyBroker, &findcoordinator.Request{Key: transactionalID, KeyType: 1})
+	return &Cluster{link: newLink(options), topics: map[string]Topic{}, coordinators: map[keeper]int32{}}, nil
+}
+
+// Refresh forgets which broker leads which partition and, where a connection broke, all connections that nobody is
+// using. It is for a request that failed because leaders moved (codes 5, 6) or a connection died, before the next
+// attempt; it does no I/O, and many calls in a short time are one.
+func (c *Cluster) Refresh() {
+	if !c.refresh() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.topics)
+	clear(c.coordinators)
+}
+
+// keeper is the coordinator that keeps something of an id. Of "" every broker does.
+type keeper struct{ of, id string }
+
+// What coordinators are for.
+const (
+	group         = "group"
+	transactional = "transactional id"
+)
+
+// needs is the permission that all its requests depend on.
+func (k keeper) needs() string {
+	return map[string]string{group: "READ", transactional: "WRITE"}[k.of] + " on " + k.of + " " + k.id
+}
+
+// coordinator is the broker that is the keeper.
+func (c *Cluster) coordinator(ctx context.Context, k keeper) (int32, error) {
+	c.mu.Lock()
+	known, ok := c.coordinators[k]
+	c.mu.Unlock()
+	switch {
+	case ok:
+		return known, nil
+	case k.id == "":
+		return anyBroker, nil
+	}
+	request := &findcoordinator.Request{Key: k.id}
+	if k.of == transactional {
+		request.KeyType = 1
+	}
+	answer, err := ask[*findcoordinator.Response](ctx, c.link, anyBroker, request)
 	if err != nil {
 		return 0, err
 	}
 	if answer.ErrorCode != 0 {
-		return 0, &Error{Code: answer.ErrorCode, Message: answer.ErrorMessage, Request: "find the coordinator of transactional id " + transactionalID,
-			Needs: writeOn(transactionalID)}
+		return 0, &Error{Code: answer.ErrorCode, Message: answer.ErrorMessage, Request: "find the coordinator of " + k.of + " " + k.id, Needs: k.needs()}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.coordinators[transactionalID] = answer.NodeID
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.coordinators[k] = answer.NodeID
 	return answer.NodeID, nil
 }
 
-func (l *leaders) forgetCoordinator(transactionalID string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.coordinators, transactionalID)
-}
-
-func writeOn(transactionalID string) string { return "WRITE on transactional id " + transactionalID }
-
-func askCoordinator[Answer protocol.Message](ctx context.Context, l *leaders, transactionalID string, request protocol.Message) (Answer, error) {
-	broker, err := l.coordinator(ctx, transactionalID)
-	if err != nil {
-		var none Answer
-		return none, err
+// askCoordinator asks the keeper, and has check look for an error in the answer.
+func askCoordinator[Answer protocol.Message](ctx context.Context, c *Cluster, k keeper, request protocol.Message, check func(Answer) error) (Answer, error) {
+	var answer Answer
+	broker, err := c.coordinator(ctx, k)
+	if err == nil {
+		answer, err = ask[Answer](ctx, c.link, broker, request)
 	}
-	answer, err := ask[Answer](ctx, l.link, broker, request)
-	l.doubtCoordinator(transactionalID, err)
+	if err == nil {
+		err = check(answer)
+	}
+	c.doubtCoordinator(k, err)
 	return answer, err
 }
 
-// doubtCoordinator forgets who the coordinator is after an error that may come from somebody else being it.
-func (l *leaders) doubtCoordinator(transactionalID string, err error) {
+// doubtCoordinator forgets who the keeper is after an error that may come from somebody else being it.
+func (c *Cluster) doubtCoordinator(k keeper, err error) {
 	if err == nil {
 		return
 	}
 	switch Code(err) {
-	case 0, codeCoordinatorLoading, codeCoordinatorNotAvailable, codeNotCoordinator:
-		l.forgetCoordinator(transactionalID)
+	case 0, kerr.CoordinatorLoadInProgress.Code, kerr.CoordinatorNotAvailable.Code, kerr.NotCoordinator.Code:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.coordinators, k)
 	}
-}
-
-// leaders is what is known of who leads what. Whoever is told by a broker that it is not the one forgets the entry, and
-// the next request asks.
-type leaders struct {
-	*link
-	asking chan struct{} // holds one token: whoever has it asks, and the others then take what it learned
-
-	mu           sync.Mutex
-	topics       map[string]Topic
-	coordinators map[string]int32 // by transactional id
-}
-
-func newLeaders(over *link) *leaders {
-	l := &leaders{link: over, asking: make(chan struct{}, 1)}
-	l.clear()
-	over.renewed = l.clear
-	return l
-}
-
-func (l *leaders) clear() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.topics = map[string]Topic{}
-	l.coordinators = map[string]int32{}
-}
-
-// forget drops a topic, unless something newer than what the caller used was learned.
-func (l *leaders) forget(topic string, partition, leader int32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if known, ok := l.topics[topic]; ok && known.leader(partition) == leader {
-		delete(l.topics, topic)
-	}
-}
-
-func (l *leaders) learn(topic Topic) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.topics[topic.Name] = topic
-}
-
-func (l *leaders) learned(name string) (Topic, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	known, ok := l.topics[name]
-	return known, ok
 }
 
 // leader is the broker that leads a partition as far as it is known; it asks where it is not.
-func (l *leaders) leader(ctx context.Context, topic string, partition int32) (int32, error) {
-	known, err := l.known(ctx, topic)
-	if err != nil {
-		return 0, err
+func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (int32, error) {
+	known, ok := c.known(topic)
+	if !ok {
+		found, err, _ := c.asking.Do(topic, func() (any, error) { return c.Topic(ctx, topic) })
+		if err != nil {
+			return 0, err
+		}
+		known, _ = found.(Topic)
 	}
+	request := fmt.Sprintf("find the leader of topic %s partition %d", topic, partition)
 	if partition < 0 || int(partition) >= len(known.Partitions) {
-		return 0, &Error{Code: codeUnknownTopic, Request: fmt.Sprintf("find the leader of topic %s partition %d", topic, partition),
-			Message: fmt.Sprintf("the topic has %d partitions", len(known.Partitions))}
+		return 0, &Error{Code: kerr.UnknownTopicOrPartition.Code, Request: request, Message: fmt.Sprintf("the topic has %d partitions", len(known.Partitions))}
 	}
-	leader := known.leader(partition)
+	leader := known.Partitions[partition].Leader
 	if leader < 0 {
-		l.forget(topic, partition, leader)
-		return 0, &Error{Code: codeLeaderNotAvailable, Request: fmt.Sprintf("find the leader of topic %s partition %d", topic, partition),
-			Message: "the partition has no leader"}
+		err := &Error{Code: kerr.LeaderNotAvailable.Code, Request: request, Message: "the partition has no leader"}
+		c.doubtLeader(topic, partition, leader, err)
+		return 0, err
 	}
 	return leader, nil
 }
 
-// known is a topic out of memory, or from the brokers; of many callers at once one asks.
-func (l *leaders) known(ctx context.Context, topic string) (Topic, error) {
-	if known, ok := l.learned(topic); ok {
-		return known, nil
-	}
-	select {
-	case l.asking <- struct{}{}:
-		defer func() { <-l.asking }()
-	case <-ctx.Done():
-		return Topic{}, ctx.Err()
-	}
-	if known, ok := l.learned(topic); ok {
-		return known, nil
-	}
-	return l.Topic(ctx, topic)
+func (c *Cluster) known(topic string) (Topic, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.topics[topic]
+	return known, ok
 }
 
-// askTopic asks any broker for a topic.
-func (l *leaders) askTopic(ctx context.Context, name string) (Topic, error) {
-	request := "look up topic " + name
-	if name == "" { // would be answered by closing the connection
-		return Topic{}, &Error{Code: codeInvalidTopic, Request: "look up a topic", Message: "the name is empty"}
-	}
-	answer, err := ask[*metadata.Response](ctx, l.link, anyBroker, &metadata.Request{TopicNames: []string{name}})
-	if err != nil {
-		return Topic{}, err
-	}
-	if len(answer.Topics) != 1 {
-		return Topic{}, fmt.Errorf("%s: the answer has %d topics", request, len(answer.Topics))
-	}
-	if code := answer.Topics[0].ErrorCode; code != 0 {
-		return Topic{}, &Error{Code: code, Request: request, Needs: "DESCRIBE on topic " + name}
-	}
-	return topicOf(&answer.Topics[0])
-}
-
-// Topic asks the brokers for a topic. It is an *Error with code 3 where there is none, and 29 without DESCRIBE on it.
-func (l *leaders) Topic(ctx context.Context, name string) (Topic, error) {
-	topic, err := l.askTopic(ctx, name)
-	if err == nil {
-		l.learn(topic)
-	}
-	return topic, err
-}
-
-// asked is who was asked as the leader of a partition.
-type asked struct {
-	partition
-	leader int32
-}
-
-// doubtLeader forgets who leads a partition after an error that may come from somebody else leading it.
-func (l *leaders) doubtLeader(who asked, err error) {
+// doubtLeader forgets who leads a partition after an error that may come from somebody else leading it, unless
+// something newer than who was asked was learned.
+func (c *Cluster) doubtLeader(topic string, partition, asked int32, err error) {
 	if err == nil {
 		return
 	}
 	switch Code(err) {
-	case 0, codeUnknownTopic, codeLeaderNotAvailable, codeNotLeader, codeBrokerNotAvailable, codeReplicaNotAvailable,
-		codeStorageError, codeListenerNotFound, codeFencedLeaderEpoch, codeUnknownLeaderEpoch:
-		l.forget(who.topic, who.number, who.leader)
+	case 0, kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code, kerr.NotLeaderForPartition.Code, kerr.BrokerNotAvailable.Code,
+		kerr.ReplicaNotAvailable.Code, kerr.KafkaStorageError.Code, kerr.ListenerNotFound.Code, kerr.FencedLeaderEpoch.Code, kerr.UnknownLeaderEpoch.Code:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if known := c.topics[topic].Partitions; int(partition) < len(known) && known[partition].Leader == asked {
+			delete(c.topics, topic)
+		}
 	}
 }
 
 // Topic is what the brokers know of a topic.
 type Topic struct {
 	Name       string
+	ID         string      // in hex; a topic that is deleted and made again has another one. "" with brokers before 2.8
 	Partitions []Partition // by ID, which begins at 0 and has no holes
+	Operations Operations  // what the user may do; unknown where the broker does not say
 }
 
 // Partition is one log of a topic.
@@ -205,32 +182,70 @@ type Partition struct {
 	Replicas []int32
 }
 
-// partition names one log.
-type partition struct {
-	topic  string
-	number int32
+// Operations is a set of Kafka's operations (AclOperation.java): a bit for each of their codes.
+type Operations int32
+
+// Operations on topics.
+const (
+	Read            = 3
+	Write           = 4
+	DescribeConfigs = 10
+)
+
+const unknownOperations Operations = -1 << 31
+
+// Lacks says whether the operation is known not to be permitted.
+func (o Operations) Lacks(operation int) bool {
+	return o != unknownOperations && o&(1<<operation) == 0
 }
 
-func (t *Topic) leader(partition int32) int32 {
-	if partition < 0 || int(partition) >= len(t.Partitions) {
-		return -1
+// identityVersion of Metadata has ids of topics (KIP-516, Kafka 2.8), and what the user may do (KIP-430).
+const identityVersion = 10
+
+// Topic asks any broker for a topic. It is an *Error with code 3 where there is none, and 29 without DESCRIBE on it.
+func (c *Cluster) Topic(ctx context.Context, name string) (Topic, error) {
+	if name == "" { // would be answered by closing the connection
+		return Topic{}, &Error{Code: kerr.InvalidTopicException.Code, Request: "look up a topic", Message: "the name is empty"}
 	}
-	return t.Partitions[partition].Leader
+	about, question := kmsg.NewMetadataRequestTopic(), kmsg.NewPtrMetadataRequest()
+	about.Topic = &name
+	question.Version, question.IncludeTopicAuthorizedOperations = identityVersion, true
+	question.Topics = append(question.Topics, about)
+	answer, err := askNewer[*kmsg.MetadataResponse](ctx, c.link, anyBroker, question)
+	if err != nil {
+		return Topic{}, err
+	}
+	topic, err := topicOf(answer, name)
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.topics[name] = topic
+	}
+	return topic, err
 }
 
-func topicOf(answer *metadata.ResponseTopic) (Topic, error) {
-	topic := Topic{Name: answer.Name, Partitions: make([]Partition, len(answer.Partitions))}
-	for i := range topic.Partitions {
-		topic.Partitions[i].ID = -1
+// topicOf reads an answer about one topic.
+func topicOf(answer *kmsg.MetadataResponse, name string) (Topic, error) {
+	request := "look up topic " + name
+	if len(answer.Topics) != 1 || answer.Topics[0].Topic == nil || *answer.Topics[0].Topic != name {
+		return Topic{}, fmt.Errorf("%s: the answer has %d topics, of other names", request, len(answer.Topics))
 	}
-	for _, p := range answer.Partitions {
-		if p.PartitionIndex < 0 || int(p.PartitionIndex) >= len(topic.Partitions) {
-			return Topic{}, fmt.Errorf("look up topic %s: partition %d of %d", answer.Name, p.PartitionIndex, len(topic.Partitions))
+	found := &answer.Topics[0]
+	if found.ErrorCode != 0 {
+		return Topic{}, &Error{Code: found.ErrorCode, Request: request, Needs: "DESCRIBE on topic " + name}
+	}
+	topic := Topic{Name: name, Operations: Operations(found.AuthorizedOperations)}
+	if answer.Version >= identityVersion {
+		topic.ID = hex.EncodeToString(found.TopicID[:])
+	}
+	for _, p := range found.Partitions {
+		topic.Partitions = append(topic.Partitions, Partition{ID: p.Partition, Leader: p.Leader, Replicas: p.Replicas})
+	}
+	slices.SortFunc(topic.Partitions, func(a, b Partition) int { return cmp.Compare(a.ID, b.ID) })
+	for i, p := range topic.Partitions {
+		if p.ID != int32(i) {
+			return Topic{}, fmt.Errorf("%s: partition %d of %d comes at %d", request, p.ID, len(topic.Partitions), i)
 		}
-		topic.Partitions[p.PartitionIndex] = Partition{ID: p.PartitionIndex, Leader: p.LeaderID, Replicas: p.ReplicaNodes}
-	}
-	if slices.ContainsFunc(topic.Partitions, func(p Partition) bool { return p.ID < 0 }) {
-		return Topic{}, fmt.Errorf("look up topic %s: a partition is named twice", answer.Name)
 	}
 	return topic, nil
 }

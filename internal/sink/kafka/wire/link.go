@@ -2,12 +2,12 @@ package wire
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"reflect"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +15,8 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/metadata"
+	"github.com/twmb/franz-go/pkg/kbin"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -35,122 +37,163 @@ const (
 // knows nothing of topics.
 type link struct {
 	options   Options
-	address   net.Addr // of all bootstrap brokers
 	dialer    *dialer
 	transport *kafka.Transport
 	throttles throttles
-	requests  requests
 	serial    atomic.Int32 // correlation ids
-	renewed   func()       // told when what was learned on older connections may be wrong
+	rooms     sync.Pool    // []byte, for requests of kmsg
 
 	broken    atomic.Bool // a connection failed since connections were closed
 	refreshed atomic.Int64
 }
 
 // newLink returns a link that has not connected yet. The options are complete.
-func newLink(options Options, login *saslLogin) *link {
+func newLink(options Options) *link {
 	d := &dialer{options: &options, conns: map[*guarded]struct{}{}}
-	l := &link{
-		options: options,
-		address: kafka.TCP(options.Brokers...),
-		dialer:  d,
-		transport: &kafka.Transport{
-			Dial:        d.dial,
-			DialTimeout: options.connectTimeout(),
-			IdleTimeout: idleTimeout,
-			MetadataTTL: brokersTTL,
-			// Not nil, which is all topics. None: the brokers come with any answer, and leaders are asked for by this
-			// package.
-			MetadataTopics: []string{},
-			ClientID:       options.ClientID,
+	return &link{options: options, dialer: d, transport: &kafka.Transport{
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return d.open(ctx, network, address, options.TLS)
 		},
-		requests: requests{running: map[*context.CancelFunc]struct{}{}},
-	}
-	if login != nil { // a nil *saslLogin would be a Mechanism
-		l.transport.SASL = login
-	}
-	return l
+		DialTimeout: options.connectTimeout(),
+		IdleTimeout: idleTimeout,
+		MetadataTTL: brokersTTL,
+		// Not nil, which is all topics. None: the brokers come with any answer, and leaders are asked for by this
+		// package.
+		MetadataTopics: []string{},
+		ClientID:       clientID,
+		SASL:           newLogin(options.SASL),
+	}}
 }
 
-// close ends all requests and connections. No goroutine is left when it returns.
-func (l *link) close() {
-	l.requests.close()
+// Close closes all connections. No request is under way, and no goroutine is left when it returns.
+func (l *link) Close() {
 	l.transport.CloseIdleConnections()
 	l.dialer.close()
 }
 
-// refresh has what was learned forgotten and, where a connection broke, closes all connections that nobody is using.
-// Many calls in a short time are one.
-func (l *link) refresh() {
+// refresh closes all connections that nobody is using, where one broke, and says whether it is time to forget what was
+// learned on them. Many calls in a short time are one.
+func (l *link) refresh() bool {
 	last, now := l.refreshed.Load(), time.Now().UnixNano()
 	if now-last < int64(refreshPause) || !l.refreshed.CompareAndSwap(last, now) {
-		return
+		return false
 	}
-	l.renewed()
 	if l.broken.Swap(false) {
 		l.transport.CloseIdleConnections()
 	}
+	return true
 }
 
 // ask sends a request that kafka-go can write, and reads its answer with kafka-go.
 func ask[Answer protocol.Message](ctx context.Context, l *link, broker int32, request protocol.Message) (Answer, error) {
-	var none Answer
-	answer, err := l.send(ctx, &exchange{api: request.ApiKey(), broker: broker,
-		talk: func(rw io.ReadWriter, version int16) (any, error) {
-			return protocol.RoundTrip(rw, version, l.serial.Add(1), l.options.ClientID, request)
-		}})
+	return send[Answer](ctx, l, &exchange{api: request.ApiKey(), broker: broker, talk: func(rw io.ReadWriter, version int16) (any, error) {
+		return protocol.RoundTrip(rw, version, l.serial.Add(1), clientID, request)
+	}})
+}
+
+// askNewer sends a request that kafka-go does not know, or not in the version that it is of. It goes in that version,
+// or in the newest before it that the broker has.
+func askNewer[Answer kmsg.Response](ctx context.Context, l *link, broker int32, request kmsg.Request) (Answer, error) {
+	api, wanted := protocol.ApiKey(request.Key()), request.GetVersion()
+	return send[Answer](ctx, l, &exchange{api: api, broker: broker, talk: func(rw io.ReadWriter, version int16) (any, error) {
+		if version == api.MaxVersion() && version < wanted { // the newest that kafka-go knows
+			answer, err := l.roundTrip(rw, kmsg.NewPtrApiVersionsRequest())
+			if err != nil {
+				return nil, err
+			}
+			version = newestOf(answer, request.Key())
+		}
+		request.SetVersion(min(version, wanted))
+		return l.roundTrip(rw, request)
+	}})
+}
+
+// newestOf is the newest version of the request that the broker has.
+func newestOf(answer kmsg.Response, key int16) (newest int16) {
+	if versions, ok := answer.(*kmsg.ApiVersionsResponse); ok {
+		for _, k := range versions.ApiKeys {
+			if k.ApiKey == key {
+				newest = k.MaxVersion
+			}
+		}
+	}
+	return newest
+}
+
+// roundTrip writes a request and reads its answer.
+func (l *link) roundTrip(rw io.ReadWriter, request kmsg.Request) (kmsg.Response, error) {
+	serial := l.serial.Add(1)
+	room, _ := l.rooms.Get().([]byte)
+	room = kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID)).AppendRequest(room[:0], request, serial)
+	_, err := rw.Write(room)
+	l.rooms.Put(room)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	typed, fits := answer.(Answer)
-	if !fits {
-		return none, fmt.Errorf("ask Kafka for %s: the answer is a %T", request.ApiKey(), answer)
+	answer := request.ResponseKind()
+	return answer, readAnswer(rw, serial, answer)
+}
+
+// maxFrame bounds an answer in bytes: more than any batch that a broker takes (socket.request.max.bytes is 100 MiB).
+const maxFrame = 256 << 20
+
+// readAnswer reads the answer to the request with a correlation id.
+func readAnswer(r io.Reader, serial int32, answer kmsg.Response) error {
+	var head [8]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return err
 	}
-	return typed, nil
+	size := binary.BigEndian.Uint32(head[:])
+	if size < 4 || size > maxFrame {
+		return fmt.Errorf("the answer has %d bytes", size)
+	}
+	if got := int32(binary.BigEndian.Uint32(head[4:])); got != serial {
+		return fmt.Errorf("the answer is to request %d and not to %d", got, serial)
+	}
+	body := kbin.Reader{Src: make([]byte, size-4)}
+	if _, err := io.ReadFull(r, body.Src); err != nil {
+		return err
+	}
+	if answer.IsFlexible() {
+		kmsg.SkipTags(&body) // of the header
+	}
+	if err := answer.ReadFrom(body.Src); err != nil {
+		return fmt.Errorf("the answer is shorter than its contents: %w", err)
+	}
+	return nil
 }
 
 // send does one exchange. All errors that are not answers of a broker come from here.
-func (l *link) send(ctx context.Context, e *exchange) (any, error) {
+func send[Answer any](ctx context.Context, l *link, e *exchange) (answer Answer, err error) {
 	if err := l.awaitQuota(ctx, e.broker); err != nil {
-		return nil, err
+		return answer, err
 	}
-	bounded, done, err := l.requests.begin(ctx, l.options.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	message, err := l.transport.RoundTrip(bounded, l.address, e)
+	bounded, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	defer cancel()
+	address := kafka.TCP(l.options.Brokers...)
+	_, err = l.transport.RoundTrip(bounded, address, e)
 	if errors.Is(err, errNoBrokers) {
-		err = l.whyNoBrokers(bounded)
-	}
-	if err == nil {
-		answer, fits := message.(*reply)
-		if !fits {
-			return nil, fmt.Errorf("send %s to Kafka: the transport answers with a %T", e.api, message)
+		// Only the transport's own request has the true error. The next one shall connect anew instead of being told
+		// the same.
+		if _, why := l.transport.RoundTrip(bounded, address, &metadata.Request{TopicNames: []string{}}); why != nil {
+			err = why
 		}
-		l.throttles.note(e.broker, throttleOf(answer.answer))
-		return answer.answer, nil
+		l.broken.Store(true)
+		l.refresh()
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case l.requests.closed():
-		return nil, errClosed
-	}
-	l.broken.Store(true)
-	return nil, l.sendError(e, err)
-}
-
-// whyNoBrokers is the true error of a transport that has not reached a broker: only its own metadata has it. The next
-// request shall connect anew instead of being told the same.
-func (l *link) whyNoBrokers(ctx context.Context) error {
-	_, err := l.transport.RoundTrip(ctx, l.address, &metadata.Request{TopicNames: []string{}})
-	l.broken.Store(true)
-	l.refresh()
 	if err == nil {
-		err = errNoBrokers
+		typed, fits := e.answer.(Answer)
+		if !fits {
+			return answer, fmt.Errorf("send %s to Kafka: the answer is a %T", e.api, e.answer)
+		}
+		l.throttles.note(e.broker, throttleOf(typed))
+		return typed, nil
 	}
-	return err
+	if ctx.Err() != nil {
+		return answer, ctx.Err()
+	}
+	l.broken.Store(true)
+	return answer, l.sendError(e, err)
 }
 
 // sendError says what a failed exchange was about.
@@ -158,16 +201,11 @@ func (l *link) sendError(e *exchange, err error) error {
 	if answer := loginError(l.options.SASL, err); answer != nil {
 		return answer
 	}
-	var connect *ConnectError
-	var refused *Error
-	var login *loginFailure
-	switch {
-	case errors.As(err, &connect):
+	switch refused, connect := errorsIn(err); {
+	case connect != nil:
 		return connect
-	case errors.As(err, &refused):
+	case refused != nil:
 		return refused
-	case errors.As(err, &login):
-		return login
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("send %s to Kafka: no answer within %s: %w", e.api, l.options.Timeout, err)
 	}
@@ -181,20 +219,11 @@ func (l *link) awaitQuota(ctx context.Context, broker int32) error {
 		if left <= 0 {
 			return nil
 		}
-		if l.options.Throttled != nil {
-			l.options.Throttled(left)
-		}
-		waiting, done, err := l.requests.begin(ctx, left)
-		if err != nil {
-			return err
-		}
-		<-waiting.Done()
-		done()
-		if ctx.Err() != nil {
+		l.options.Throttled(left)
+		select {
+		case <-time.After(left):
+		case <-ctx.Done():
 			return ctx.Err()
-		}
-		if l.requests.closed() {
-			return errClosed
 		}
 	}
 }
@@ -215,6 +244,7 @@ type exchange struct {
 	version int16 // the newest that the broker and kafka-go have in common
 	known   bool  // to the broker
 	talk    func(rw io.ReadWriter, version int16) (any, error)
+	answer  any
 }
 
 func (e *exchange) ApiKey() protocol.ApiKey { return e.api }
@@ -240,74 +270,15 @@ func (e *exchange) Required(versions map[protocol.ApiKey]int16) bool {
 	return true
 }
 
-// RawExchange implements protocol.RawExchanger.
+// RawExchange implements protocol.RawExchanger. It keeps the answer from the transport, which looks into some of those
+// that it knows: it would wait until a topic that was created comes up in its own list, which has none.
 func (e *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if !e.known {
-		return nil, &Error{Code: codeUnsupportedVersion, Request: "send " + e.api.String(), Message: "the broker does not know this request"}
+		return nil, &Error{Code: kerr.UnsupportedVersion.Code, Request: "send " + e.api.String(), Message: "the broker does not know this request"}
 	}
 	answer, err := e.talk(rw, e.version)
-	if err != nil {
-		return nil, err
-	}
-	return &reply{e.api, answer}, nil
-}
-
-// reply hides an answer from the transport, which looks into some of those that it knows: it would wait until a topic
-// that was created comes up in its own list, which has none.
-type reply struct {
-	api    protocol.ApiKey
-	answer any
-}
-
-func (r *reply) ApiKey() protocol.ApiKey { return r.api }
-
-// write writes a request as kmsg encodes it.
-func (l *link) write(w io.Writer, request kmsg.Request) (serial int32, err error) {
-	serial = l.serial.Add(1)
-	_, err = w.Write(l.format(request, serial))
-	return serial, err
-}
-
-func (l *link) format(request kmsg.Request, serial int32) []byte {
-	return kmsg.NewRequestFormatter(kmsg.FormatterClientID(l.options.ClientID)).AppendRequest(nil, request, serial)
-}
-
-// askFlexible sends a request of a flexible version (KIP-482) that kafka-go does not know. Where the broker does not
-// know it either, that is an *Error with code 35.
-func askFlexible[Answer kmsg.Response](ctx context.Context, l *link, broker int32, request kmsg.Request) (Answer, error) {
-	var none Answer
-	answer, err := l.send(ctx, &exchange{api: protocol.ApiKey(request.Key()), broker: broker,
-		talk: func(rw io.ReadWriter, _ int16) (any, error) { return l.talkFlexible(rw, request) }})
-	if err != nil {
-		return none, err
-	}
-	typed, fits := answer.(Answer)
-	if !fits {
-		return none, &Error{Code: codeUnsupportedVersion, Request: "send " + kmsg.NameForKey(request.Key()), Message: "the broker does not know this request"}
-	}
-	return typed, nil
-}
-
-// talkFlexible returns the answer to ApiVersions where the broker does not know the request.
-func (l *link) talkFlexible(rw io.ReadWriter, request kmsg.Request) (kmsg.Response, error) {
-	serial, err := l.write(rw, kmsg.NewPtrApiVersionsRequest())
-	if err != nil {
-		return nil, err
-	}
-	versions, err := readAnswer(rw, serial, kmsg.NewPtrApiVersionsResponse())
-	if err != nil || !knows(versions, request) {
-		return versions, err
-	}
-	if serial, err = l.write(rw, request); err != nil {
-		return nil, err
-	}
-	return readAnswer(rw, serial, request.ResponseKind())
-}
-
-func knows(versions *kmsg.ApiVersionsResponse, request kmsg.Request) bool {
-	return slices.ContainsFunc(versions.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool {
-		return k.ApiKey == request.Key() && k.MaxVersion >= request.GetVersion()
-	})
+	e.answer = answer
+	return e, err
 }
 
 // throttles are until when brokers read nothing from this client, because it has used up a quota (KIP-219). A broker
@@ -315,8 +286,6 @@ func knows(versions *kmsg.ApiVersionsResponse, request kmsg.Request) bool {
 // also when the process that sent it is dead, and is done long after requests of its successor. So nothing is sent
 // meanwhile, on none of the connections to the broker.
 type throttles struct {
-	any atomic.Bool // false is that no broker has ever asked to wait
-
 	mu    sync.Mutex
 	until map[int32]time.Time // by broker
 }
@@ -335,13 +304,9 @@ func (t *throttles) note(broker, millis int32) {
 	if t.until[broker].Before(until) {
 		t.until[broker] = until
 	}
-	t.any.Store(true)
 }
 
 func (t *throttles) left(broker int32) time.Duration {
-	if !t.any.Load() {
-		return 0
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Until(t.until[broker])

@@ -17,7 +17,7 @@ func TestMSKSigns(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	for region, want := range map[string]string{"": "eu-central-1", "eu-west-1": "eu-west-1"} {
-		_, first, err := (&msk{region: region}).start(sasl.WithMetadata(t.Context(), &sasl.Metadata{Host: "b-1.msk", Port: 9098}))
+		_, first, err := (&msk{region: region}).Start(sasl.WithMetadata(t.Context(), &sasl.Metadata{Host: "b-1.msk", Port: 9098}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestMSKSigns(t *testing.T) {
 		}
 	}
 	t.Setenv("AWS_REGION", "")
-	_, _, err := new(msk).start(sasl.WithMetadata(t.Context(), &sasl.Metadata{Host: "b-1.msk"}))
+	_, _, err := new(msk).Start(sasl.WithMetadata(t.Context(), &sasl.Metadata{Host: "b-1.msk"}))
 	if Classify(err) != Fatal || !strings.Contains(Explain(err).Error(), "set kafka.sasl.region, or AWS_REGION") {
 		t.Errorf("no region: %v", Explain(err))
 	}

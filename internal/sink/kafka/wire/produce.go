@@ -3,15 +3,12 @@ package wire
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/segmentio/kafka-go/protocol"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -99,36 +96,30 @@ func (b *Bundle) change(by func()) {
 }
 
 // loads sorts parcels into requests.
-func loads(parcels []*parcel, most int) [][]*parcel {
+func loads(parcels []*parcel, most int) (all [][]*parcel) {
 	slices.SortFunc(parcels, func(a, b *parcel) int {
 		return cmp.Or(cmp.Compare(a.leader, b.leader), strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
-	return cut(parcels, func(begun []*parcel, next *parcel) bool {
-		size := len(next.Batch)
-		for _, p := range begun {
-			size += len(p.Batch)
+	size := 0
+	for i, p := range parcels {
+		size += len(p.Batch)
+		if i == 0 || p.leader != parcels[i-1].leader || size > most {
+			all, size = append(all, nil), len(p.Batch)
 		}
-		return next.leader == begun[0].leader && size <= most
-	})
+		all[len(all)-1] = append(all[len(all)-1], p)
+	}
+	return all
 }
 
-// produceVersion is the newest that is spoken: later ones are flexible (KIP-482).
+// produceVersion is the newest that is spoken: it tells which record was refused (KIP-467).
 const produceVersion = 8
-
-// smallBatch is written in one piece with the request around it, at the price of a copy.
-const smallBatch = 16 << 10
-
-var errElsewhere = errors.New("the answer is not for this partition")
 
 // ProduceRequest is one record batch for one partition. It is sent with acks=all.
 type ProduceRequest struct {
 	Topic           string
 	Partition       int32
 	TransactionalID string // where the batch is part of a transaction; the broker refuses it without (53)
-
-	// Batch is one record batch in format 2. After an error it may still be read by a connection that has not ended
-	// yet: it must not be changed or used again for anything but the same bytes.
-	Batch []byte
+	Batch           []byte // one record batch in format 2
 }
 
 // ProduceResult is the broker's answer.
@@ -161,128 +152,51 @@ type parcel struct {
 
 // produce sends parcels of one leader and one transaction in one request, those of a topic one after the other.
 func (c *Cluster) produce(ctx context.Context, parcels []*parcel) {
-	leader := parcels[0].leader
-	answer, err := c.send(ctx, &exchange{api: protocol.Produce, broker: leader, talk: func(rw io.ReadWriter, version int16) (any, error) {
-		return c.talkProduce(rw, version, parcels)
-	}})
-	for _, p := range parcels {
-		p.err = err
-	}
-	if produced, ok := answer.(*kmsg.ProduceResponse); ok {
-		readProduced(produced, parcels)
-	}
-	for _, p := range parcels {
-		c.doubtLeader(asked{partition{p.Topic, p.Partition}, leader}, p.err)
-	}
-}
-
-func (l *link) talkProduce(rw io.ReadWriter, version int16, parcels []*parcel) (any, error) {
-	if version < 3 { // KIP-98: record batches of format 2, transactional ids
-		return nil, &Error{Code: codeUnsupportedVersion, Request: parcels[0].String(), Message: "the broker does not know record batches"}
-	}
-	request := kmsg.ProduceRequest{Version: min(version, produceVersion), Acks: -1, TimeoutMillis: int32((l.options.Timeout / 2).Milliseconds())}
+	leader, request := parcels[0].leader, kmsg.NewPtrProduceRequest()
+	request.Version, request.Acks, request.TimeoutMillis = produceVersion, -1, int32((c.options.Timeout / 2).Milliseconds())
 	if id := parcels[0].TransactionalID; id != "" {
 		request.TransactionID = &id
 	}
-	serial := l.serial.Add(1)
-	head := l.format(&request, serial)
-	for _, part := range produceParts(head[:len(head)-4], parcels) { // without the number of topics, none
-		if _, err := rw.Write(part); err != nil {
-			return nil, err
+	for _, p := range parcels {
+		if n := len(request.Topics); n == 0 || request.Topics[n-1].Topic != p.Topic {
+			request.Topics = append(request.Topics, kmsg.ProduceRequestTopic{Topic: p.Topic})
 		}
+		topic := &request.Topics[len(request.Topics)-1]
+		topic.Partitions = append(topic.Partitions, kmsg.ProduceRequestTopicPartition{Partition: p.Partition, Records: p.Batch})
 	}
-	return readAnswer(rw, serial, request.ResponseKind())
-}
-
-// output is what kmsg would copy: the part of a request that has the batches.
-type output []byte
-
-func (o output) int32(v int32) output { return binary.BigEndian.AppendUint32(o, uint32(v)) }
-
-func (o output) text(v string) output {
-	return append(binary.BigEndian.AppendUint16(o, uint16(len(v))), v...)
-}
-
-// produceParts is the request, which begins with the head: small batches are copied, and large ones are parts of their
-// own.
-func produceParts(head output, parcels []*parcel) (parts [][]byte) {
-	topics := cut(parcels, func(begun []*parcel, next *parcel) bool { return begun[0].Topic == next.Topic })
-	next, size := head.int32(int32(len(topics))), 0
-	for _, topic := range topics {
-		next = next.text(topic[0].Topic).int32(int32(len(topic)))
-		for _, p := range topic {
-			next = next.int32(p.Partition).int32(int32(len(p.Batch)))
-			if len(p.Batch) <= smallBatch {
-				next = append(next, p.Batch...)
-				continue
-			}
-			parts, size, next = append(parts, next, p.Batch), size+len(next)+len(p.Batch), nil
+	answer, err := askNewer[*kmsg.ProduceResponse](ctx, c.link, leader, request)
+	if err == nil {
+		readProduced(answer, parcels)
+	}
+	for _, p := range parcels {
+		if err != nil {
+			p.err = err
 		}
+		c.doubtLeader(p.Topic, p.Partition, leader, p.err)
 	}
-	if len(next) > 0 {
-		parts, size = append(parts, next), size+len(next)
-	}
-	binary.BigEndian.PutUint32(parts[0], uint32(size-4))
-	return parts
 }
 
 // readProduced gives each parcel its part of the answer.
 func readProduced(answer *kmsg.ProduceResponse, parcels []*parcel) {
 	for _, p := range parcels {
-		p.err = errElsewhere
-	}
-	for i := range answer.Topics {
-		for j := range answer.Topics[i].Partitions {
-			part := &answer.Topics[i].Partitions[j]
-			for _, p := range parcels {
-				if p.Topic == answer.Topics[i].Topic && p.Partition == part.Partition {
-					p.answered(part)
+		p.err = fmt.Errorf("%s: the answer is not for this partition", p)
+		for _, topic := range answer.Topics {
+			for i := range topic.Partitions {
+				if p.Topic == topic.Topic && p.Partition == topic.Partitions[i].Partition {
+					p.answered(&topic.Partitions[i])
 				}
 			}
-		}
-	}
-	for _, p := range parcels {
-		if errors.Is(p.err, errElsewhere) {
-			p.err = fmt.Errorf("%s: %w", p, p.err)
 		}
 	}
 }
 
 func (p *parcel) answered(part *kmsg.ProduceResponseTopicPartition) {
-	p.result, p.err = ProduceResult{part.BaseOffset}, nil
-	if part.ErrorCode == 0 {
-		return
+	answer := &Error{Code: part.ErrorCode, Request: p.String(), Needs: "WRITE on topic " + p.Topic}
+	if answer.Code == kerr.TransactionalIDAuthorizationFailed.Code {
+		answer.Needs = keeper{transactional, p.TransactionalID}.needs()
 	}
-	answer := &Error{Code: part.ErrorCode, Message: textOf(part.ErrorMessage), Request: p.String(), Needs: "WRITE on topic " + p.Topic}
-	if answer.Code == codeTransactionalIDDenied {
-		answer.Needs = writeOn(p.TransactionalID)
+	if part.ErrorMessage != nil {
+		answer.Message = *part.ErrorMessage
 	}
-	for _, refused := range part.ErrorRecords { // KIP-467
-		if answer.Records == nil {
-			answer.Records = map[int]string{}
-		}
-		answer.Records[int(refused.RelativeOffset)] = textOf(refused.ErrorMessage)
-	}
-	p.err = answer
-}
-
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-// cut begins anew wherever the next parcel does not fit to those before.
-func cut(parcels []*parcel, fits func(begun []*parcel, next *parcel) bool) (all [][]*parcel) {
-	from := 0
-	for i := range parcels {
-		if i > 0 && !fits(parcels[from:i], parcels[i]) {
-			all, from = append(all, parcels[from:i]), i
-		}
-	}
-	if len(parcels) > 0 {
-		all = append(all, parcels[from:])
-	}
-	return all
+	p.result, p.err = ProduceResult{part.BaseOffset}, answer.orNil()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/addpartitionstotxn"
 	"github.com/segmentio/kafka-go/protocol/endtxn"
 	"github.com/segmentio/kafka-go/protocol/initproducerid"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -36,20 +37,15 @@ type Tx struct {
 func (c *Cluster) InitProducer(ctx context.Context, transactionalID string, timeout time.Duration, previous Producer) (Producer, error) {
 	request := &initproducerid.Request{TransactionalID: transactionalID, TransactionTimeoutMs: int32(min(timeout.Milliseconds(), 1<<31-1)),
 		ProducerID: previous.ID, ProducerEpoch: previous.Epoch}
-	broker, what, needs := anyBroker, "get a producer id", "WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"
+	k, failure := keeper{transactional, transactionalID}, &Error{Request: "get a producer id", Needs: "WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"}
 	if transactionalID != "" {
-		var err error
-		if broker, err = c.coordinator(ctx, transactionalID); err != nil {
-			return Producer{}, err
-		}
-		what, needs = "get a producer id for transactional id "+transactionalID, writeOn(transactionalID)
+		failure.Request, failure.Needs = "get a producer id for transactional id "+transactionalID, k.needs()
 	}
-	answer, err := ask[*initproducerid.Response](ctx, c.link, broker, request)
-	if err == nil && answer.ErrorCode != 0 {
-		err = &Error{Code: answer.ErrorCode, Request: what, Needs: needs}
-	}
+	answer, err := askCoordinator(ctx, c, k, request, func(answer *initproducerid.Response) error {
+		failure.Code = answer.ErrorCode
+		return failure.orNil()
+	})
 	if err != nil {
-		c.doubtCoordinator(transactionalID, err)
 		return Producer{}, err
 	}
 	return Producer{ID: answer.ProducerID, Epoch: answer.ProducerEpoch}, nil
@@ -63,60 +59,54 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 		request.Topics = append(request.Topics, addpartitionstotxn.RequestTopic{Name: topic, Partitions: numbers})
 	}
 	slices.SortFunc(request.Topics, func(a, b addpartitionstotxn.RequestTopic) int { return strings.Compare(a.Name, b.Name) })
-	answer, err := askCoordinator[*addpartitionstotxn.Response](ctx, c.leaders, tx.TransactionalID, request)
-	if err != nil {
-		return err
-	}
-	err = addError(tx, answer)
-	c.doubtCoordinator(tx.TransactionalID, err)
+	k := keeper{transactional, tx.TransactionalID}
+	_, err := askCoordinator(ctx, c, k, request, func(answer *addpartitionstotxn.Response) error { return addError(k, answer) })
 	return err
 }
 
 // addError is the first error of a partition that is its own: the others are only told that nothing was attempted.
-func addError(tx Tx, answer *addpartitionstotxn.Response) error {
-	var found *Error
+func addError(k keeper, answer *addpartitionstotxn.Response) error {
+	found := &Error{}
 	for _, topic := range answer.Results {
 		for _, partition := range topic.Results {
-			if partition.ErrorCode == 0 || found != nil && found.Code != codeNotAttempted {
+			if partition.ErrorCode == 0 || found.Code != 0 && found.Code != kerr.OperationNotAttempted.Code {
 				continue
 			}
 			found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Name, Topic: topic.Name,
-				Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Name, partition.PartitionIndex, tx.TransactionalID)}
-			if partition.ErrorCode == codeTransactionalIDDenied {
-				found.Needs = writeOn(tx.TransactionalID)
+				Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Name, partition.PartitionIndex, k.id)}
+			if found.Code == kerr.TransactionalIDAuthorizationFailed.Code {
+				found.Needs = k.needs()
 			}
 		}
 	}
-	if found == nil {
-		return nil
-	}
-	return found
+	return found.orNil()
 }
 
 // EndTransaction commits or aborts. nil says that the decision is durable, not that readers see it yet.
 func (c *Cluster) EndTransaction(ctx context.Context, tx Tx, commit bool) error {
-	answer, err := askCoordinator[*endtxn.Response](ctx, c.leaders, tx.TransactionalID, &endtxn.Request{TransactionalID: tx.TransactionalID,
-		ProducerID: tx.Producer.ID, ProducerEpoch: tx.Producer.Epoch, Committed: commit})
-	if err != nil || answer.ErrorCode == 0 {
-		return err
+	k, verb := keeper{transactional, tx.TransactionalID}, "abort"
+	if commit {
+		verb = "commit"
 	}
-	verb := map[bool]string{true: "commit", false: "abort"}[commit]
-	err = &Error{Code: answer.ErrorCode, Request: verb + " the transaction of " + tx.TransactionalID, Needs: writeOn(tx.TransactionalID)}
-	c.doubtCoordinator(tx.TransactionalID, err)
+	request := &endtxn.Request{TransactionalID: k.id, ProducerID: tx.Producer.ID, ProducerEpoch: tx.Producer.Epoch, Committed: commit}
+	_, err := askCoordinator(ctx, c, k, request, func(answer *endtxn.Response) error {
+		return (&Error{Code: answer.ErrorCode, Request: verb + " the transaction of " + k.id, Needs: k.needs()}).orNil()
+	})
 	return err
 }
 
 // TransactionTimeout asks the coordinator which timeout came with the last InitProducer of the transactional id that
 // was answered with a producer (KIP-664). Brokers before 3.0 do not say: code 35.
 func (c *Cluster) TransactionTimeout(ctx context.Context, transactionalID string) (timeout time.Duration, err error) {
-	broker, err := c.coordinator(ctx, transactionalID)
+	k := keeper{transactional, transactionalID}
+	broker, err := c.coordinator(ctx, k)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { c.doubtCoordinator(transactionalID, err) }()
+	defer func() { c.doubtCoordinator(k, err) }()
 	question := kmsg.NewPtrDescribeTransactionsRequest()
 	question.TransactionalIDs = []string{transactionalID}
-	answer, err := askFlexible[*kmsg.DescribeTransactionsResponse](ctx, c.link, broker, question)
+	answer, err := askNewer[*kmsg.DescribeTransactionsResponse](ctx, c.link, broker, question)
 	if err != nil {
 		return 0, err
 	}
@@ -124,8 +114,6 @@ func (c *Cluster) TransactionTimeout(ctx context.Context, transactionalID string
 	if len(states) != 1 {
 		return 0, fmt.Errorf("%s: the answer has %d transactional ids", what, len(states))
 	}
-	if code := states[0].ErrorCode; code != 0 {
-		return 0, &Error{Code: code, Request: what, Needs: "DESCRIBE on transactional id " + transactionalID}
-	}
-	return time.Duration(states[0].TimeoutMillis) * time.Millisecond, nil
+	err = (&Error{Code: states[0].ErrorCode, Request: what, Needs: "DESCRIBE on " + k.of + " " + k.id}).orNil()
+	return time.Duration(states[0].TimeoutMillis) * time.Millisecond, err
 }

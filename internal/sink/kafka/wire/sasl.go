@@ -23,59 +23,42 @@ import (
 	"github.com/segmentio/kafka-go/sasl/aws_msk_iam_v2"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// saslLogin is a sasl.Mechanism that looks its secret up for every connection.
-type saslLogin struct {
-	name  string
-	start func(ctx context.Context) (sasl.StateMachine, []byte, error)
-}
-
-func (l *saslLogin) Name() string { return l.name }
-
-func (l *saslLogin) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
-	return l.start(ctx)
-}
-
-// newLogin returns nil where there is nobody to log in.
-func newLogin(options *SASL) *saslLogin {
-	if options == nil {
+// newLogin looks its secret up for every connection. It is nil where there is nobody to log in.
+func newLogin(options *SASL) sasl.Mechanism {
+	switch {
+	case options == nil:
 		return nil
+	case options.Mechanism == OAuthBearer:
+		return newBearer(options.OAuth)
+	case options.Mechanism == AWSMSKIAM:
+		return &msk{region: options.Region}
 	}
-	l := &saslLogin{name: options.Mechanism}
-	switch options.Mechanism {
-	case OAuthBearer:
-		l.start = newBearer(options.OAuth).start
-	case AWSMSKIAM:
-		l.start = (&msk{region: options.Region}).start
-	default:
-		l.start = options.withPassword
-	}
-	return l
+	return withPassword{options}
 }
 
-func (s *SASL) withPassword(ctx context.Context) (sasl.StateMachine, []byte, error) {
-	password, err := secret(s.Password, s.PasswordFile)
+// withPassword is PLAIN or SCRAM.
+type withPassword struct{ *SASL }
+
+func (l withPassword) Name() string { return l.Mechanism }
+
+func (l withPassword) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
+	password, err := secret(l.Password, l.PasswordFile)
 	if err != nil {
-		return nil, nil, &loginFailure{Class: Retriable, Remedy: "check kafka.sasl.passwordFile", Err: err}
+		return nil, nil, &ConnectError{Class: Retriable, Remedy: "check kafka.sasl.passwordFile", Err: err}
 	}
-	mechanism, err := s.mechanism(password)
+	var mechanism sasl.Mechanism = plain.Mechanism{Username: l.User, Password: password}
+	if hash := map[string]scram.Algorithm{ScramSHA256: scram.SHA256, ScramSHA512: scram.SHA512}[l.Mechanism]; hash != nil {
+		mechanism, err = scram.Mechanism(hash, l.User, password)
+	}
 	if err != nil {
-		return nil, nil, &loginFailure{Class: Fatal, Remedy: "check kafka.sasl.user and kafka.sasl.password", Err: err}
+		return nil, nil, &ConnectError{Class: Fatal, Remedy: "check kafka.sasl.user and kafka.sasl.password", Err: err}
 	}
 	return mechanism.Start(ctx)
-}
-
-func (s *SASL) mechanism(password string) (sasl.Mechanism, error) {
-	switch s.Mechanism {
-	case ScramSHA256:
-		return scram.Mechanism(scram.SHA256, s.User, password)
-	case ScramSHA512:
-		return scram.Mechanism(scram.SHA512, s.User, password)
-	}
-	return plain.Mechanism{Username: s.User, Password: password}, nil
 }
 
 func (s *SASL) check(encrypted bool) error {
@@ -97,7 +80,7 @@ func loginError(options *SASL, err error) error {
 		return nil
 	}
 	switch int16(code) {
-	case codeSASLAuthenticationFailed, codeUnsupportedSASLMechanism, codeIllegalSASLState:
+	case kerr.SaslAuthenticationFailed.Code, kerr.UnsupportedSaslMechanism.Code, kerr.IllegalSaslState.Code:
 	default:
 		return nil
 	}
@@ -118,31 +101,26 @@ type bearer struct {
 }
 
 func newBearer(options *OAuth) *bearer {
-	b := &bearer{options: options}
-	b.config = clientcredentials.Config{TokenURL: options.TokenURL, ClientID: options.ClientID, Scopes: options.Scopes}
+	b := &bearer{options: options, config: clientcredentials.Config{TokenURL: options.TokenURL, ClientID: options.ClientID, Scopes: options.Scopes}}
 	if options.Audience != "" {
 		b.config.EndpointParams = url.Values{"audience": {options.Audience}}
 	}
 	return b
 }
 
-func (b *bearer) start(ctx context.Context) (sasl.StateMachine, []byte, error) {
+func (b *bearer) Name() string { return OAuthBearer }
+
+// Start sends the client's first message of RFC 7628 section 3.1, with the extensions of KIP-342.
+func (b *bearer) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	token, err := b.fresh(ctx)
 	if err != nil {
 		return nil, nil, b.tokenError(err)
 	}
-	return bearerSession{b}, b.options.message(token), nil
-}
-
-// message is the client's first of RFC 7628 section 3.1, with the extensions of KIP-342.
-func (o *OAuth) message(token string) []byte {
-	var text strings.Builder
-	text.WriteString("n,,\x01auth=Bearer " + token + "\x01")
-	for _, name := range slices.Sorted(maps.Keys(o.Extensions)) {
-		text.WriteString(name + "=" + o.Extensions[name] + "\x01")
+	text := "n,,\x01auth=Bearer " + token + "\x01"
+	for _, name := range slices.Sorted(maps.Keys(b.options.Extensions)) {
+		text += name + "=" + b.options.Extensions[name] + "\x01"
 	}
-	text.WriteString("\x01")
-	return []byte(text.String())
+	return bearerSession{b}, []byte(text + "\x01"), nil
 }
 
 type bearerSession struct{ of *bearer }
@@ -152,16 +130,12 @@ func (s bearerSession) Next(_ context.Context, challenge []byte) (bool, []byte, 
 	if len(challenge) == 0 {
 		return true, nil, nil
 	}
-	s.of.forget() // the next connection asks for another one
-	return false, nil, &Error{Code: codeSASLAuthenticationFailed, Message: "the broker refuses the token: " + string(challenge),
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.of.token = nil // the next connection asks for another one
+	return false, nil, &Error{Code: kerr.SaslAuthenticationFailed.Code, Message: "the broker refuses the token: " + string(challenge),
 		Request: "log in to Kafka with " + OAuthBearer,
 		Needs:   "kafka.sasl.oauth.scopes and kafka.sasl.oauth.audience against the broker's sasl.oauthbearer.expected.audience and sasl.oauthbearer.expected.issuer, and its sasl.oauthbearer.jwks.endpoint.url"}
-}
-
-func (b *bearer) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.token = nil
 }
 
 // fresh is a token that is good for a while, from memory if possible.
@@ -171,7 +145,20 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	if b.token != nil && (b.token.Expiry.IsZero() || time.Until(b.token.Expiry) > tokenMargin) {
 		return b.token.AccessToken, nil
 	}
-	token, err := b.grant(ctx)
+	password, err := secret(b.options.ClientSecret, b.options.ClientSecretFile)
+	if err != nil {
+		return "", err
+	}
+	security := &tls.Config{MinVersion: tls.VersionTLS12}
+	if b.options.CAFile != "" {
+		if security.RootCAs, err = readCA(b.options.CAFile); err != nil {
+			return "", err
+		}
+	}
+	// It keeps no connection: tokens are asked for once in a while.
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: security, DisableKeepAlives: true, ForceAttemptHTTP2: true}}
+	b.config.ClientSecret = password
+	token, err := b.config.Token(context.WithValue(ctx, oauth2.HTTPClient, client))
 	if err != nil {
 		return "", err
 	}
@@ -179,36 +166,9 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-func (b *bearer) grant(ctx context.Context) (*oauth2.Token, error) {
-	password, err := secret(b.options.ClientSecret, b.options.ClientSecretFile)
-	if err != nil {
-		return nil, err
-	}
-	client, err := b.options.client()
-	if err != nil {
-		return nil, err
-	}
-	b.config.ClientSecret = password
-	return b.config.Token(context.WithValue(ctx, oauth2.HTTPClient, client))
-}
-
-// client keeps no connection: tokens are asked for once in a while.
-func (o *OAuth) client() (*http.Client, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if o.CAFile != "" {
-		pool, err := readCA(o.CAFile)
-		if err != nil {
-			return nil, err
-		}
-		config.RootCAs = pool
-	}
-	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true,
-		ForceAttemptHTTP2: true}}, nil
-}
-
 // tokenError says whether the token server is not there or does not want us.
 func (b *bearer) tokenError(err error) error {
-	failure := &loginFailure{Class: Retriable, Remedy: "check kafka.sasl.oauth.tokenUrl, and that the server is up",
+	failure := &ConnectError{Class: Retriable, Remedy: "check kafka.sasl.oauth.tokenUrl, and that the server is up",
 		Err: fmt.Errorf("get a token from %s: %w", b.options.TokenURL, err)}
 	var refused *oauth2.RetrieveError
 	var authority x509.UnknownAuthorityError
@@ -252,37 +212,30 @@ type msk struct {
 	mechanism *aws_msk_iam_v2.Mechanism
 }
 
-func (m *msk) start(ctx context.Context) (sasl.StateMachine, []byte, error) {
-	mechanism, err := m.load(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	session, first, err := mechanism.Start(ctx)
-	if err != nil {
-		return nil, nil, &loginFailure{Class: Retriable, Err: err,
-			Remedy: "check that the pod has AWS credentials: a service account with a role, an instance profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"}
-	}
-	return session, first, nil
-}
+func (m *msk) Name() string { return AWSMSKIAM }
 
-// load reads AWS's configuration at the first connection; its credentials renew themselves after that.
-func (m *msk) load(ctx context.Context) (*aws_msk_iam_v2.Mechanism, error) {
+// Start reads AWS's configuration at the first connection; its credentials renew themselves after that.
+func (m *msk) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.mechanism != nil {
-		return m.mechanism, nil
+	if m.mechanism == nil {
+		// no goroutine stays
+		client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
+		loaded, err := config.LoadDefaultConfig(ctx, config.WithRegion(m.region), config.WithHTTPClient(client))
+		if err != nil {
+			return nil, nil, &ConnectError{Class: Retriable, Remedy: "check the AWS configuration: AWS_PROFILE, AWS_CONFIG_FILE", Err: err}
+		}
+		if loaded.Region == "" {
+			return nil, nil, &ConnectError{Class: Fatal, Remedy: "set kafka.sasl.region, or AWS_REGION", Err: errors.New("the AWS region is not known")}
+		}
+		m.mechanism = aws_msk_iam_v2.NewMechanism(loaded)
 	}
-	// no goroutine stays
-	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
-	loaded, err := config.LoadDefaultConfig(ctx, config.WithRegion(m.region), config.WithHTTPClient(client))
+	session, first, err := m.mechanism.Start(ctx)
 	if err != nil {
-		return nil, &loginFailure{Class: Retriable, Remedy: "check the AWS configuration: AWS_PROFILE, AWS_CONFIG_FILE", Err: err}
+		err = &ConnectError{Class: Retriable, Err: err,
+			Remedy: "check that the pod has AWS credentials: a service account with a role, an instance profile, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"}
 	}
-	if loaded.Region == "" {
-		return nil, &loginFailure{Class: Fatal, Remedy: "set kafka.sasl.region, or AWS_REGION", Err: errors.New("the AWS region is not known")}
-	}
-	m.mechanism = aws_msk_iam_v2.NewMechanism(loaded)
-	return m.mechanism, nil
+	return session, first, err
 }
 
 // SASL says who the client is.
@@ -379,7 +332,8 @@ func (t *TLS) handshake(ctx context.Context, raw net.Conn, address string) (net.
 	}
 	config, err := t.config(host)
 	if err != nil {
-		return nil, fileError(address, err)
+		// They may be in the middle of being replaced.
+		return nil, &ConnectError{Address: address, Class: Retriable, Err: err, Cause: "the TLS files cannot be used", Remedy: "check the files"}
 	}
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {

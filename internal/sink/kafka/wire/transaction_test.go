@@ -85,7 +85,7 @@ func TestTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for committed, want := range map[bool]int64{true: 7, false: 8} {
-		bounds, err := c.Bounds(t.Context(), w.topic, []int32{0}, committed)
+		bounds, err := c.Bounds(t.Context(), w.topic, 1, committed)
 		if err != nil || bounds[0].End != want {
 			t.Errorf("end of the log where committed is %t: %v, %v; want %d", committed, bounds, err, want)
 		}

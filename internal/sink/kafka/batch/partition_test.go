@@ -20,19 +20,6 @@ func TestPartitionIsThatOfOthers(t *testing.T) {
 	}
 }
 
-// TestGoldenMurmur2 has what Java's Utils.murmur2 returns (UtilsTest.testMurmur2).
-func TestGoldenMurmur2(t *testing.T) {
-	for key, want := range map[string]int32{
-		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
-		"a-little-bit-longer-string":                       -1486304829,
-		"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
-	} {
-		if got := int32(murmur2([]byte(key))); got != want {
-			t.Errorf("%q: got %d, want %d", key, got, want)
-		}
-	}
-}
-
 func oddKeys(n int) [][]byte {
 	dice := rand.New(rand.NewPCG(3, 4))
 	keys := [][]byte{{}, []byte("ünï-☃"), []byte("/"), {0}, {255, 254}}
