@@ -59,7 +59,7 @@ func (r *Reader) next() (Frame, error) {
 		}
 		f, err := r.scanner.frame(line)
 		if err != nil {
-			f, err = unreadableFrame(line, located(line, r.window.offset, err))
+			f, err = r.unreadable(line, located(line, r.window.offset, err))
 		}
 		r.window.discard(n)
 		return f, err
@@ -69,7 +69,7 @@ func (r *Reader) next() (Frame, error) {
 // tooLarge tells what it can of a line of which only the front is held, and steps over it. A line without an end ends
 // the watch.
 func (r *Reader) tooLarge() (Frame, error) {
-	f, unreadable := unreadableFrame(r.window.held(), ErrTooLarge)
+	f, unreadable := r.unreadable(r.window.held(), ErrTooLarge)
 	for limit := r.window.farthest(); r.window.offset < limit; {
 		held := r.window.held()
 		if n := bytes.IndexByte(held, '\n'); n >= 0 {
@@ -121,7 +121,6 @@ func (s *scanner) frame(line []byte) (Frame, error) {
 		return Frame{Type: t, Object: o}, err
 	}
 	o, err := s.object(line, nil)
-	o.InitialEventsEnd = false
 	return Frame{Type: t, Object: o}, err
 }
 
@@ -129,7 +128,7 @@ func (s *scanner) frame(line []byte) (Frame, error) {
 // and would keep a slab for that.
 func (s *scanner) bookmark(line []byte) (Object, error) {
 	objects := s.slab
-	s.slab = slab.Of(make([]byte, len(line)))
+	s.slab = slab.Of(make([]byte, 2*len(line))) // the names are in it twice
 	o, err := s.object(line, nil)
 	s.slab = objects
 	return o, err
@@ -150,7 +149,7 @@ func (s *scanner) fastFrame(line []byte) Type {
 	if bytes.HasSuffix(line, []byte("}}")) {
 		known = len(line) - len("}")
 	}
-	if !s.fast(line, end+len(middle), known) || string(line[s.marks.self.end:]) != "}" {
+	if !s.mark(cursor{data: line, pos: end + len(middle)}, known) || string(line[s.marks.self.end:]) != "}" {
 		return 0
 	}
 	return t
@@ -161,37 +160,46 @@ func (s *scanner) slowFrame(line []byte) (Type, error) {
 	if err := valid(line); err != nil {
 		return 0, err
 	}
-	all, err := members(line, span{0, len(line)})
-	if err != nil {
-		return 0, err
+	kind, object := parts(line)
+	var name string
+	if err := json.Unmarshal(kind.in(line), &name); err != nil {
+		return 0, faultf(kind.start, "the frame has no type: %w", err)
 	}
-	var kind, object span
-	for _, one := range all {
-		switch one.key {
-		case "type":
-			kind = one.value
-		case "object":
-			object = one.value
-		}
-	}
-	t, err := frameType(line, kind)
-	if err != nil {
-		return 0, err
+	t := parseType(name)
+	if t == 0 {
+		return 0, faultf(kind.start, "the frame has an unknown type %.32q", name)
 	}
 	if !object.found() || line[object.start] != '{' {
 		return 0, faultf(object.start, "the frame has no object")
 	}
-	return t, s.slowObject(line, object)
+	s.mark(cursor{data: line, pos: object.start, any: true}, 0)
+	return t, nil
 }
 
-func frameType(line []byte, place span) (Type, error) {
-	var name string
-	if err := json.Unmarshal(place.in(line), &name); err != nil {
-		return 0, faultf(place.start, "the frame has no type: %w", err)
+// parts are where the type and the object of any frame are. The line may be its front alone.
+func parts(line []byte) (kind, object span) {
+	c := cursor{data: line, any: true}
+	c.enter()
+	for c.member() {
+		switch string(c.key) {
+		case "type":
+			c.value(&kind)
+		case "object":
+			c.value(&object)
+		default:
+			c.skip()
+		}
 	}
-	t := parseType(name)
-	if t == 0 {
-		return 0, faultf(place.start, "the frame has an unknown type %.32q", name)
+	return kind, object
+}
+
+// unreadable is what can be told of a line, which may be its front alone. It returns the reason as an error where the
+// type, or the object's name or resourceVersion, cannot be told.
+func (r *Reader) unreadable(line []byte, why error) (Frame, error) {
+	kind, object := parts(line)
+	f := Frame{Type: parseType(text(kind.in(line))), Object: r.scanner.unreadable(cursor{data: line, pos: object.start}, why)}
+	if f.Type < Added || f.Type > Deleted || f.Object.Name == "" || f.Object.ResourceVersion == "" {
+		return Frame{}, why
 	}
-	return t, nil
+	return f, nil
 }

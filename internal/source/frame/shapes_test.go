@@ -123,7 +123,7 @@ func (s *shaper) metadata() {
 		case s.rare():
 			s.wrong()
 		case key == "annotations":
-			s.object([]string{"a", lastApplied, initialEventsEnd, "z"}, func(string) { s.text() })
+			s.object([]string{"a", lastApplied, "y", "z"}, func(string) { s.text() })
 		case key == "managedFields" || key == "labels":
 			s.any(3)
 		default:

@@ -49,8 +49,6 @@ func (t *tokens) skipSpace() {
 	t.discard(n)
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
-
 // peek returns the byte that the next piece begins with, which is held.
 func (t *tokens) peek() (byte, error) {
 	for {
