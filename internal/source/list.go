@@ -304,15 +304,13 @@ func (c *collection) look(ctx context.Context, key change.Key, exactly string) (
 }
 
 // watch opens a watch from the version.
-func (c *collection) watch(ctx context.Context, version string, timeoutSeconds *int64) (io.ReadCloser, error) {
-	request := c.request().
+func (c *collection) watch(ctx context.Context, version string, seconds int64) (io.ReadCloser, error) {
+	return c.request().
 		Param("watch", "true").
 		Param("allowWatchBookmarks", "true").
-		Param("resourceVersion", version)
-	if timeoutSeconds != nil {
-		request = request.Param("timeoutSeconds", strconv.FormatInt(c.client.guard.watchSeconds(*timeoutSeconds), 10))
-	}
-	return request.Stream(ctx)
+		Param("resourceVersion", version).
+		Param("timeoutSeconds", strconv.FormatInt(c.client.guard.watchSeconds(seconds), 10)).
+		Stream(ctx)
 }
 
 var errUnsorted = errors.New("the list is not sorted")
@@ -342,7 +340,7 @@ func isRange(token, namespace string, last []byte) bool {
 	return start > string(last)
 }
 
-// snapshotBackoff is reflectorBackoff for what is read beside a watch.
+// snapshotBackoff is watchBackoff for what is read beside a watch.
 func snapshotBackoff() backoff.BackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0),
@@ -371,8 +369,7 @@ func nextLimit(limit int, took time.Duration) int {
 	return limit
 }
 
-// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its
-// turn.
+// maxRestarts is how often one list starts over when its pages expire.
 const maxRestarts = 5
 
 // UnorderedError says that the resourceVersions of a stream cannot be ordered (KEP-5504).
