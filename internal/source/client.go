@@ -77,7 +77,6 @@ func (s Selection) String() string {
 type Client struct {
 	rest    *rest.RESTClient
 	guard   *guard
-	maxAge  time.Duration    // of an answer that serves again
 	uid     shared[string]   // of the cluster
 	reached shared[struct{}] // whether it answers
 
@@ -105,22 +104,17 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
 		config.NextProtos = []string{"http/1.1"}
 	}
-	client, guard, err := newGuardedClient(config)
+	client, guard, err := newRESTClient(config)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: client, guard: guard, maxAge: maxAge}, nil
+	return &Client{rest: client, guard: guard}, nil
 }
 
-// newRESTClient returns a client that sends and takes JSON. It is client-go's generic one: the typed clients, and that
-// of discovery, bring the code of all types of Kubernetes with them, a fifth of the binary.
-func newRESTClient(config *rest.Config) (*rest.RESTClient, error) {
-	client, _, err := newGuardedClient(config)
-	return client, err
-}
-
-// newGuardedClient is newRESTClient, with what bounds its requests.
-func newGuardedClient(config *rest.Config) (*rest.RESTClient, *guard, error) {
+// newRESTClient returns a client that sends and takes JSON, and what bounds its requests. It is client-go's generic
+// one: the typed clients, and that of discovery, bring the code of all types of Kubernetes with them, a fifth of the
+// binary.
+func newRESTClient(config *rest.Config) (*rest.RESTClient, *guard, error) {
 	config = rest.CopyConfig(config)
 	config.ContentConfig = rest.ContentConfig{
 		AcceptContentTypes:   runtime.ContentTypeJSON,
@@ -194,7 +188,7 @@ func both(a, b string) string {
 
 // clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question after since.
 func (c *Client) clusterUID(ctx context.Context, since time.Time) (string, error) {
-	return c.uid.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (string, error) {
+	return c.uid.get(ctx, freshness{since, maxAge}, func(ctx context.Context) (string, error) {
 		return readClusterUID(ctx, c.rest.Get().MaxRetries(0))
 	})
 }

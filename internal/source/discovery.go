@@ -37,7 +37,7 @@ func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return revalidator{&httpcache.Transport{Transport: tagged{next}, Cache: httpcache.NewMemoryCache()}, next}
 	})
-	client, err := newRESTClient(config)
+	client, _, err := newRESTClient(config)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (i *Informer) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	i.comparer.wait()
+	i.comparer.over.Wait()
 }
 
 // watchBackoff is the pauses between watches that fail: from 0.1 s up to 30 s. The jitter makes each up to twice as

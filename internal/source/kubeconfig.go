@@ -87,7 +87,7 @@ type Access struct {
 func NewAccess(config *rest.Config) (*Access, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	asker, err := newRESTClient(config)
+	asker, _, err := newRESTClient(config)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func hideLogin(config *rest.Config) {
 func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = askTime
-	client, err := newRESTClient(config)
+	client, _, err := newRESTClient(config)
 	if err != nil {
 		return "", err
 	}
@@ -334,7 +334,7 @@ func otherServer(err error) string {
 func AwaitReady(ctx context.Context, config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	config.Timeout = askTime
-	client, err := newRESTClient(config)
+	client, _, err := newRESTClient(config)
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func (o *origin) refutes(ctx context.Context, position string, p proof) bool {
 
 // present is where the server stands, by a list of one object.
 func (o *origin) present(ctx context.Context) (string, error) {
-	if fresh := (freshness{o.trust.asked(), o.collection.client.maxAge}); fresh.has(o.asked) {
+	if fresh := (freshness{o.trust.asked(), maxAge}); fresh.has(o.asked) {
 		return o.version, nil
 	}
 	return o.ask(ctx, o.collection)
