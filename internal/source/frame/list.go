@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // ListMeta is what a page of a list says of the list.
@@ -146,7 +148,10 @@ func (l *list) item() error {
 // largeItem tells what it can of an item of which only the front is held, and steps over it.
 func (l *list) largeItem() error {
 	o := l.scanner.unreadable(cursor{data: l.held()}, ErrTooLarge)
-	if err := l.passOver(); err != nil {
+	var b scan.Balance
+	b.Enter()
+	l.discard(1)
+	if err := l.passOver(b.Skip); err != nil {
 		return err
 	}
 	return l.fn(o)

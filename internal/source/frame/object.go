@@ -10,42 +10,26 @@ import (
 	"github.com/kubecdc/kubecdc/internal/scan/slab"
 )
 
-// Type is what a watch frame says has happened.
-type Type uint8
+// Type is what a watch frame says has happened, as on the wire.
+type Type string
 
 // The types of a frame.
 const (
-	Added Type = iota + 1
-	Modified
-	Deleted
-	Bookmark // the watch has come to Object.ResourceVersion
-	Error    // the watch ends; Frame.Status says why
+	Added    Type = "ADDED"
+	Modified Type = "MODIFIED"
+	Deleted  Type = "DELETED"
+	Bookmark Type = "BOOKMARK" // the watch has come to Object.ResourceVersion
+	Error    Type = "ERROR"    // the watch ends; Frame.Status says why
 )
 
-// String is the type's name on the wire: "ADDED".
-func (t Type) String() string {
-	switch t {
-	case Added:
-		return "ADDED"
-	case Modified:
-		return "MODIFIED"
-	case Deleted:
-		return "DELETED"
-	case Bookmark:
-		return "BOOKMARK"
-	case Error:
-		return "ERROR"
-	}
-	return "unknown"
-}
-
+// parseType is the type of the name, "" where there is none.
 func parseType[T string | []byte](name T) Type {
-	for t := Added; t <= Error; t++ {
-		if t.String() == string(name) {
+	for _, t := range [...]Type{Added, Modified, Deleted, Bookmark, Error} {
+		if string(t) == string(name) {
 			return t
 		}
 	}
-	return 0
+	return ""
 }
 
 // Frame is one event of a watch.

@@ -44,11 +44,11 @@ func oracleFrame(line []byte, opts Options) (f Frame, err error) {
 		return f, errOracle
 	}
 	for _, t := range []Type{Added, Modified, Deleted, Bookmark, Error} {
-		if t.String() == name {
+		if string(t) == name {
 			f.Type = t
 		}
 	}
-	if f.Type == 0 || !bytes.HasPrefix(top["object"], []byte("{")) {
+	if f.Type == "" || !bytes.HasPrefix(top["object"], []byte("{")) {
 		return f, errOracle
 	}
 	if f.Type == Error {
@@ -56,7 +56,7 @@ func oracleFrame(line []byte, opts Options) (f Frame, err error) {
 		return f, nil
 	}
 	f.Object, err = oracleObject(top["object"])
-	if err != nil && f.Type <= Deleted {
+	if err != nil && f.Type != Bookmark {
 		if f.Object = oracleNames(top["object"]); f.Object.Name != "" && f.Object.ResourceVersion != "" {
 			return f, nil
 		}

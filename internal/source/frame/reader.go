@@ -70,20 +70,16 @@ func (r *Reader) next() (Frame, error) {
 // the watch.
 func (r *Reader) tooLarge() (Frame, error) {
 	f, unreadable := r.unreadable(r.window.held(), ErrTooLarge)
-	for limit := r.window.farthest(); r.window.offset < limit; {
-		held := r.window.held()
-		if n := bytes.IndexByte(held, '\n'); n >= 0 {
-			r.window.discard(n + 1)
-			return f, unreadable
+	err := r.window.passOver(func(piece []byte) int {
+		if n := bytes.IndexByte(piece, '\n'); n >= 0 {
+			return n + 1
 		}
-		r.window.discard(len(held))
-		if err := r.window.fill(); err == io.EOF {
-			return Frame{}, io.ErrUnexpectedEOF
-		} else if err != nil {
-			return Frame{}, err
-		}
+		return -1
+	})
+	if err != nil {
+		return Frame{}, err
 	}
-	return Frame{}, io.ErrNoProgress
+	return f, unreadable
 }
 
 // line waits until a whole line is held, and returns its length.
@@ -106,7 +102,7 @@ func (r *Reader) line() (int, error) {
 // frame scans one line.
 func (s *scanner) frame(line []byte) (Frame, error) {
 	t := s.fastFrame(line)
-	if t == 0 {
+	if t == "" {
 		s.slow++
 		var err error
 		if t, err = s.slowFrame(line); err != nil {
@@ -134,23 +130,23 @@ func (s *scanner) bookmark(line []byte) (Object, error) {
 	return o, err
 }
 
-// fastFrame marks the object of a frame as API servers write it; it returns 0 for every other, and for errors.
+// fastFrame marks the object of a frame as API servers write it; it returns "" for every other, and for errors.
 func (s *scanner) fastFrame(line []byte) Type {
 	const head, middle = `{"type":"`, `","object":`
 	if len(line) < len(head) || string(line[:len(head)]) != head {
-		return 0
+		return ""
 	}
 	end := len(head) + max(0, bytes.IndexByte(line[len(head):], '"'))
 	t := parseType(line[len(head):end])
-	if t == 0 || t == Error || !bytes.HasPrefix(line[end:], []byte(middle)) {
-		return 0
+	if t == "" || t == Error || !bytes.HasPrefix(line[end:], []byte(middle)) {
+		return ""
 	}
 	known := 0
 	if bytes.HasSuffix(line, []byte("}}")) {
 		known = len(line) - len("}")
 	}
 	if !s.mark(cursor{data: line, pos: end + len(middle)}, known) || string(line[s.marks.self.end:]) != "}" {
-		return 0
+		return ""
 	}
 	return t
 }
@@ -158,19 +154,19 @@ func (s *scanner) fastFrame(line []byte) Type {
 // slowFrame marks the object of any frame.
 func (s *scanner) slowFrame(line []byte) (Type, error) {
 	if err := valid(line); err != nil {
-		return 0, err
+		return "", err
 	}
 	kind, object := parts(line)
 	var name string
 	if err := json.Unmarshal(kind.in(line), &name); err != nil {
-		return 0, faultf(kind.start, "the frame has no type: %w", err)
+		return "", faultf(kind.start, "the frame has no type: %w", err)
 	}
 	t := parseType(name)
-	if t == 0 {
-		return 0, faultf(kind.start, "the frame has an unknown type %.32q", name)
+	if t == "" {
+		return "", faultf(kind.start, "the frame has an unknown type %.32q", name)
 	}
 	if !object.found() || line[object.start] != '{' {
-		return 0, faultf(object.start, "the frame has no object")
+		return "", faultf(object.start, "the frame has no object")
 	}
 	s.mark(cursor{data: line, pos: object.start, any: true}, 0)
 	return t, nil
@@ -198,7 +194,7 @@ func parts(line []byte) (kind, object span) {
 func (r *Reader) unreadable(line []byte, why error) (Frame, error) {
 	kind, object := parts(line)
 	f := Frame{Type: parseType(text(kind.in(line))), Object: r.scanner.unreadable(cursor{data: line, pos: object.start}, why)}
-	if f.Type < Added || f.Type > Deleted || f.Object.Name == "" || f.Object.ResourceVersion == "" {
+	if f.Type == "" || f.Type == Bookmark || f.Type == Error || f.Object.Name == "" || f.Object.ResourceVersion == "" {
 		return Frame{}, why
 	}
 	return f, nil

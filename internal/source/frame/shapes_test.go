@@ -234,7 +234,7 @@ func TestShapes(t *testing.T) {
 		}
 		if _, err := oracleFrame(line, Options{}); err != nil {
 			wrong++
-		} else if s := (scanner{}); s.fastFrame(line) == 0 {
+		} else if s := (scanner{}); s.fastFrame(line) == "" {
 			slow++
 		}
 	}
