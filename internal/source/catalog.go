@@ -39,8 +39,8 @@ type LeftOut struct {
 	Waits  bool // it is configured by name, and streamed as soon as it is served
 }
 
-// NewCatalog makes a catalog of a server's answers. failed is what it could not tell: a group in it is not gone, whatever
-// else the answers say. The core group is the first: so kubectl reads a name.
+// NewCatalog makes a catalog of a server's answers. failed is what it could not tell: a group in it is not gone,
+// whatever else the answers say. The core group is the first: so kubectl reads a name.
 func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed map[schema.GroupVersion]error) *Catalog {
 	c := &Catalog{untold: map[string]error{}, serves: map[schema.GroupResource]bool{}}
 	if len(failed) > 0 {

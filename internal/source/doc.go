@@ -101,8 +101,8 @@
 //   - Discovery is polled. Watching CustomResourceDefinitions and APIServices needs more rights, reports a definition
 //     before it is served, and says nothing of what an aggregated server adds. Unchanged answers cost two small
 //     requests.
-//   - Discovery is read with client-go's generic REST client (discovery.go). Its discovery client and typed clients link
-//     the code of every type of Kubernetes, a fifth of the binary.
+//   - Discovery is read with client-go's generic REST client (discovery.go). Its discovery client and typed clients
+//     link the code of every type of Kubernetes, a fifth of the binary.
 //   - Gone is proven by etcd: it has the CustomResourceDefinition no more that the resource had. A catalog that lacks
 //     the resource, and a 404 at its path, are one server's words, and another may serve it. So a built-in or an
 //     aggregated resource is never gone, and a stream that is told 404 tries other connections.

@@ -152,7 +152,7 @@ func (o *origin) watchable(ctx context.Context) (version string, err error) {
 			return err
 		}
 		return backoff.Permanent(err)
-	}, backoff.WithContext(backoff.NewExponentialBackOff( // it takes some 100 ms; where much longer, others have their turn
+	}, backoff.WithContext(backoff.NewExponentialBackOff( // it takes some 100 ms; where more, others have their turn
 		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxElapsedTime(2*time.Second),
 	), ctx))
 	if apierrors.IsBadRequest(err) { // an aggregated API server that has no such selector
