@@ -2,21 +2,13 @@ package source
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"mime"
 	"regexp"
 	"slices"
 	"strings"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -47,65 +39,23 @@ type LeftOut struct {
 	Waits  bool // it is configured by name, and streamed as soon as it is served
 }
 
-// NewCatalog makes a catalog of a server's answers. incomplete says what it could not tell, nil is nothing: a group in
-// it is not gone, whatever else the answers say.
-func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, incomplete error) *Catalog {
-	c := &Catalog{untold: map[string]error{}, incomplete: incomplete}
-	if failed, is := errors.AsType[*IncompleteError](incomplete); is {
-		for version, err := range failed.Versions {
-			c.untold[version.Group] = err
-		}
+// NewCatalog makes a catalog of a server's answers. failed is what it could not tell: a group in it is not gone,
+// whatever else the answers say. The core group is the first: so kubectl reads a name.
+func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed map[schema.GroupVersion]error) *Catalog {
+	c := &Catalog{untold: map[string]error{}, serves: map[schema.GroupResource]bool{}}
+	if len(failed) > 0 {
+		c.incomplete = &IncompleteError{Versions: failed}
+	}
+	for version, err := range failed {
+		c.untold[version.Group] = err
 	}
 	versions := map[string][]metav1.APIResource{}
 	for _, list := range lists {
 		versions[list.GroupVersion] = list.APIResources
 	}
-	groups = slices.Clone(groups)
-	slices.SortStableFunc(groups, func(a, b *metav1.APIGroup) int { return coreFirst(a) - coreFirst(b) })
 	for _, group := range groups {
 		c.addGroup(group, versions)
 	}
-	c.choosePreferred()
-	return c
-}
-
-// coreFirst sorts the core group before the others, which are in the server's order: so kubectl reads a name.
-func coreFirst(group *metav1.APIGroup) int { return min(len(group.Name), 1) }
-
-// addGroup adds the group's resources, the preferred version first and then the others in the server's order, which is
-// by preference, too. A subresource is not served by itself.
-func (c *Catalog) addGroup(group *metav1.APIGroup, resources map[string][]metav1.APIResource) {
-	versions := slices.Clone(group.Versions)
-	slices.SortStableFunc(versions, func(a, b metav1.GroupVersionForDiscovery) int {
-		return rank(a, group) - rank(b, group)
-	})
-	for _, version := range versions {
-		at := schema.GroupVersion{Group: group.Name, Version: version.Version}
-		for _, r := range resources[at.String()] {
-			if !strings.Contains(r.Name, "/") {
-				c.offered = append(c.offered, offer(at, r))
-			}
-		}
-	}
-}
-
-func rank(version metav1.GroupVersionForDiscovery, group *metav1.APIGroup) int {
-	if version.Version == group.PreferredVersion.Version {
-		return 0
-	}
-	return 1
-}
-
-func offer(at schema.GroupVersion, r metav1.APIResource) offered {
-	return offered{
-		Resource: change.Resource{Group: at.Group, Version: at.Version, Name: r.Name, Kind: r.Kind, ClusterScoped: !r.Namespaced},
-		singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)), short: r.ShortNames, verbs: r.Verbs,
-	}
-}
-
-// choosePreferred takes each resource in the first version that has it.
-func (c *Catalog) choosePreferred() {
-	c.serves = map[schema.GroupResource]bool{}
 	for i := range c.offered {
 		o := &c.offered[i]
 		if id := (schema.GroupResource{Group: o.Group, Resource: o.Name}); !c.serves[id] {
@@ -114,6 +64,28 @@ func (c *Catalog) choosePreferred() {
 		}
 	}
 	slices.SortFunc(c.served, func(a, b *offered) int { return strings.Compare(a.String(), b.String()) })
+	return c
+}
+
+// addGroup adds the group's resources, the preferred version first and then the others in the server's order, which is
+// by preference, too. A subresource is not served by itself.
+func (c *Catalog) addGroup(group *metav1.APIGroup, resources map[string][]metav1.APIResource) {
+	preferred := group.PreferredVersion
+	for i, version := range slices.Concat([]metav1.GroupVersionForDiscovery{preferred}, group.Versions) {
+		if i > 0 && version.Version == preferred.Version {
+			continue
+		}
+		at := schema.GroupVersion{Group: group.Name, Version: version.Version}
+		for _, r := range resources[at.String()] {
+			if strings.Contains(r.Name, "/") {
+				continue
+			}
+			c.offered = append(c.offered, offered{
+				Resource: change.Resource{Group: at.Group, Version: at.Version, Name: r.Name, Kind: r.Kind, ClusterScoped: !r.Namespaced},
+				singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)), short: r.ShortNames, verbs: r.Verbs,
+			})
+		}
+	}
 }
 
 // Incomplete says what the server could not tell: resources that a wildcard may stand for and that are not in the
@@ -190,10 +162,10 @@ func watchable(verbs []string) bool {
 // Names are those of what can be streamed, and the plurals alone.
 func (c *Catalog) Names() (names []string) {
 	for _, o := range c.served {
-		if watchable(o.verbs) {
-			names = append(names, o.String())
+		if !watchable(o.verbs) {
+			continue
 		}
-		if watchable(o.verbs) && o.Group != "" {
+		if names = append(names, o.String()); o.Group != "" {
 			names = append(names, o.Name)
 		}
 	}
@@ -204,7 +176,7 @@ func (c *Catalog) Names() (names []string) {
 func (c *Catalog) resolveAll(name string) []change.Resource {
 	var found []change.Resource
 	for _, s := range c.served {
-		if Covers(name, s.Resource) && watchable(s.verbs) && c.refusal(name, s.Resource) == "" {
+		if Covers(name, s.Resource) && c.refusal(name, s) == "" {
 			found = append(found, s.Resource)
 		}
 	}
@@ -215,16 +187,9 @@ func (c *Catalog) resolveAll(name string) []change.Resource {
 func (c *Catalog) LeftOut(wildcard string) []LeftOut {
 	var left []LeftOut
 	for _, s := range c.served {
-		reason := c.refusal(wildcard, s.Resource)
-		switch {
-		case !Covers(wildcard, s.Resource):
-			continue
-		case !watchable(s.verbs):
-			reason = "it cannot be watched, its verbs are " + strings.Join(s.verbs, ", ")
-		case reason == "":
-			continue
+		if reason := c.refusal(wildcard, s); reason != "" && Covers(wildcard, s.Resource) {
+			left = append(left, LeftOut{Name: s.String(), Reason: reason})
 		}
-		left = append(left, LeftOut{Name: s.String(), Reason: reason})
 	}
 	return left
 }
@@ -238,14 +203,16 @@ func Covers(wildcard string, resource change.Resource) bool {
 // refusal says why a wildcard does not stand for a resource that it covers, "" is that it does. Secrets leave the
 // cluster only where they are asked for by name (I9). Where two groups serve the same objects, "*" stands for one of
 // them.
-func (c *Catalog) refusal(wildcard string, resource change.Resource) string {
-	if wildcard != "*" {
+func (c *Catalog) refusal(wildcard string, of *offered) string {
+	twin, found := Twin(of.Resource)
+	switch {
+	case !watchable(of.verbs):
+		return "it cannot be watched, its verbs are " + strings.Join(of.verbs, ", ")
+	case wildcard != "*":
 		return ""
-	}
-	if resource.Group == "" && resource.Name == "secrets" {
+	case of.Group == "" && of.Name == "secrets":
 		return "secrets are streamed only where they are named"
-	}
-	if twin, found := Twin(resource); found && c.Serves(twin) {
+	case found && c.Serves(twin):
 		return "its objects are those of " + twin.String()
 	}
 	return ""
@@ -313,66 +280,6 @@ func (e *UnknownResourceError) Waits() string {
 
 func (e *UnknownResourceError) Unwrap() error { return e.Cause }
 
-// document is the answer of /api, for the core group, or of /apis, for all others. Aggregated it names groups, versions
-// and resources; else it names groups and versions, and each version is a document of its own.
-type document struct {
-	body       []byte
-	aggregated bool
-}
-
-// aggregatedVersions are the versions of aggregated discovery: the older one, of the servers 1.26 to 1.29, has the same
-// fields.
-func aggregatedVersions() []string { return []string{"v2", "v2beta1"} }
-
-// documents asks a server for its documents.
-type documents struct{ client *rest.RESTClient }
-
-// accepted is the Accept header that asks for a document.
-func accepted() string {
-	var types []string
-	for _, version := range aggregatedVersions() {
-		types = append(types, runtime.ContentTypeJSON+";g=apidiscovery.k8s.io;v="+version+";as=APIGroupDiscoveryList")
-	}
-	return strings.Join(append(types, runtime.ContentTypeJSON), ",")
-}
-
-func isAggregated(contentType string) bool {
-	base, parameters, err := mime.ParseMediaType(contentType)
-	return err == nil && base == runtime.ContentTypeJSON && parameters["g"] == "apidiscovery.k8s.io" &&
-		parameters["as"] == "APIGroupDiscoveryList" && slices.Contains(aggregatedVersions(), parameters["v"])
-}
-
-// ask asks for the documents. A server that has no core group, such as an aggregated one that is asked by itself, has
-// an empty one of it.
-func (r *documents) ask(ctx context.Context) (documents [2]document, err error) {
-	for i, path := range []string{"/api", "/apis"} {
-		var contentType string
-		body, err := r.client.Get().AbsPath(path).SetHeader("Accept", accepted()).Do(ctx).ContentType(&contentType).Raw()
-		if err != nil && (path != "/api" || !apierrors.IsNotFound(err)) {
-			return documents, err
-		}
-		if err == nil {
-			documents[i] = document{body, isAggregated(contentType)}
-		}
-	}
-	return documents, nil
-}
-
-// answers are what a server says that it serves, in its order.
-type answers struct {
-	groups []*metav1.APIGroup
-	lists  []*metav1.APIResourceList
-	failed map[schema.GroupVersion]error
-}
-
-// incomplete is an *IncompleteError, or nil where the server told all.
-func (a *answers) incomplete() error {
-	if len(a.failed) == 0 {
-		return nil
-	}
-	return &IncompleteError{Versions: a.failed}
-}
-
 // IncompleteError says what of its groups an API server could not tell, and why.
 type IncompleteError struct {
 	Versions map[schema.GroupVersion]error
@@ -385,102 +292,4 @@ func (e *IncompleteError) Error() string {
 	}
 	slices.Sort(all)
 	return "unable to retrieve the complete list of server APIs: " + strings.Join(all, ", ")
-}
-
-// readAll reads the documents, and asks for those that they name.
-func (r *documents) readAll(ctx context.Context, documents [2]document) (*answers, error) {
-	a := &answers{failed: map[schema.GroupVersion]error{}}
-	for _, document := range documents {
-		var err error
-		switch {
-		case document.aggregated:
-			err = a.addAggregated(document.body)
-		case document.body != nil:
-			err = r.readVersions(ctx, document.body, a)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return a, ctx.Err()
-}
-
-func (a *answers) addAggregated(body []byte) error {
-	var list apidiscoveryv2.APIGroupDiscoveryList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return err
-	}
-	for i := range list.Items {
-		group := &metav1.APIGroup{Name: list.Items[i].Name}
-		a.groups = append(a.groups, group)
-		for _, version := range list.Items[i].Versions {
-			at := schema.GroupVersion{Group: group.Name, Version: version.Version}
-			if version.Freshness == apidiscoveryv2.DiscoveryFreshnessStale {
-				a.failed[at] = fmt.Errorf("stale GroupVersion discovery: %v", at)
-				continue
-			}
-			group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: at.String(), Version: at.Version})
-			group.PreferredVersion = group.Versions[0]
-			a.lists = append(a.lists, &metav1.APIResourceList{GroupVersion: at.String(), APIResources: resourcesOf(version.Resources)})
-		}
-	}
-	return nil
-}
-
-// resourcesOf leaves out what has subresources alone: it has no kind.
-func resourcesOf(found []apidiscoveryv2.APIResourceDiscovery) (resources []metav1.APIResource) {
-	for _, r := range found {
-		if r.ResponseKind == nil || *r.ResponseKind == (metav1.GroupVersionKind{}) {
-			continue
-		}
-		resources = append(resources, metav1.APIResource{
-			Name: r.Resource, SingularName: r.SingularResource, Kind: r.ResponseKind.Kind,
-			Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace, Verbs: r.Verbs, ShortNames: r.ShortNames,
-		})
-	}
-	return resources
-}
-
-// readVersions reads a document that is not aggregated, and those of the versions that it names.
-func (r *documents) readVersions(ctx context.Context, body []byte, a *answers) error {
-	var named struct {
-		Versions []string           `json:"versions"` // of the core group
-		Groups   []*metav1.APIGroup `json:"groups"`
-	}
-	if err := json.Unmarshal(body, &named); err != nil {
-		return err
-	}
-	if len(named.Versions) > 0 {
-		named.Groups = append(named.Groups, coreGroup(named.Versions))
-	}
-	for _, group := range named.Groups {
-		a.groups = append(a.groups, group)
-		for _, version := range group.Versions {
-			r.readVersion(ctx, schema.GroupVersion{Group: group.Name, Version: version.Version}, a)
-		}
-	}
-	return nil
-}
-
-func coreGroup(versions []string) *metav1.APIGroup {
-	group := new(metav1.APIGroup)
-	for _, version := range versions {
-		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: version, Version: version})
-	}
-	group.PreferredVersion = group.Versions[0]
-	return group
-}
-
-func (r *documents) readVersion(ctx context.Context, at schema.GroupVersion, a *answers) {
-	path := "/apis/" + at.String()
-	if at.Group == "" {
-		path = "/api/" + at.Version
-	}
-	list := new(metav1.APIResourceList)
-	if err := decodeAnswer(r.client.Get().AbsPath(path).Do(ctx), list); err != nil {
-		a.failed[at] = err
-		return
-	}
-	list.GroupVersion = at.String()
-	a.lists = append(a.lists, list)
 }

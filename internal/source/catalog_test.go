@@ -42,15 +42,11 @@ func told(t *testing.T, down []string, resources ...string) *Catalog {
 			Name: name, SingularName: strings.ToLower(kind), Kind: kind, Verbs: strings.Split(verbs, ","), ShortNames: strings.Fields(short), Namespaced: kind != "Node",
 		}, metav1.APIResource{Name: name + "/status", Kind: kind, Verbs: []string{"get"}})
 	}
-	var incomplete error
-	if len(down) > 0 {
-		failed := &IncompleteError{Versions: map[schema.GroupVersion]error{}}
-		for _, group := range down {
-			failed.Versions[schema.GroupVersion{Group: group, Version: "v1"}] = errors.New("it is down")
-		}
-		incomplete = failed
+	failed := map[schema.GroupVersion]error{}
+	for _, group := range down {
+		failed[schema.GroupVersion{Group: group, Version: "v1"}] = errors.New("it is down")
 	}
-	return NewCatalog(groups, lists, incomplete)
+	return NewCatalog(groups, lists, failed)
 }
 
 func usualCatalog(t *testing.T, down ...string) *Catalog {

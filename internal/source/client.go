@@ -25,7 +25,7 @@ import (
 )
 
 // knocks is how often all streams together try a server that nobody reaches: once it answers, each of them goes on at
-// once. Were it left to the Reflector's backoff, which grows for as long as the outage lasts, each would wait as long
+// once. Were it left to the pauses of Informer.run, which grow for as long as the outage lasts, each would wait as long
 // again.
 const knocks = 250 * time.Millisecond
 
@@ -77,7 +77,6 @@ func (s Selection) String() string {
 type Client struct {
 	rest    *rest.RESTClient
 	guard   *guard
-	maxAge  time.Duration    // of an answer that serves again
 	uid     shared[string]   // of the cluster
 	reached shared[struct{}] // whether it answers
 
@@ -105,22 +104,17 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
 		config.NextProtos = []string{"http/1.1"}
 	}
-	client, guard, err := newGuardedClient(config)
+	client, guard, err := newRESTClient(config)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{rest: client, guard: guard, maxAge: maxAge}, nil
+	return &Client{rest: client, guard: guard}, nil
 }
 
-// newRESTClient returns a client that sends and takes JSON. It is client-go's generic one: the typed clients, and that
-// of discovery, bring the code of all types of Kubernetes with them, a fifth of the binary.
-func newRESTClient(config *rest.Config) (*rest.RESTClient, error) {
-	client, _, err := newGuardedClient(config)
-	return client, err
-}
-
-// newGuardedClient is newRESTClient, with what bounds its requests.
-func newGuardedClient(config *rest.Config) (*rest.RESTClient, *guard, error) {
+// newRESTClient returns a client that sends and takes JSON, and what bounds its requests. It is client-go's generic
+// one: the typed clients, and that of discovery, bring the code of all types of Kubernetes with them, a fifth of the
+// binary.
+func newRESTClient(config *rest.Config) (*rest.RESTClient, *guard, error) {
 	config = rest.CopyConfig(config)
 	config.ContentConfig = rest.ContentConfig{
 		AcceptContentTypes:   runtime.ContentTypeJSON,
@@ -158,8 +152,7 @@ func decodeAnswer(answer rest.Result, into any) error {
 	return nil
 }
 
-// request is a GET of the stream's collection. The reflector has rules of its own for what to try again, so the client
-// retries nothing.
+// request is a GET of the stream's collection. What is tried again its callers say, so the client retries nothing.
 func (c *Client) request(stream *change.Stream, selection Selection) *rest.Request {
 	request := c.rest.Get().AbsPath(stream.Resource.Path(stream.Namespace)).MaxRetries(0)
 	if selection.LabelSelector != "" {
@@ -195,7 +188,7 @@ func both(a, b string) string {
 
 // clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question after since.
 func (c *Client) clusterUID(ctx context.Context, since time.Time) (string, error) {
-	return c.uid.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (string, error) {
+	return c.uid.get(ctx, freshness{since, maxAge}, func(ctx context.Context) (string, error) {
 		return readClusterUID(ctx, c.rest.Get().MaxRetries(0))
 	})
 }
@@ -259,13 +252,6 @@ func (d *Definitions) Generation(resource change.Resource) (generation int64, fo
 // ask the same question thousands of times.
 const maxAge = time.Second
 
-// shared is a question that all streams ask the server. One request at a time is under way, and serves everybody who
-// waits for it or comes soon after.
-type shared[T any] struct {
-	mu     sync.Mutex
-	flight *flight[T] // the newest request; nil before the first one
-}
-
 // freshness says which requests' answers are wanted.
 type freshness struct {
 	since  time.Time // they began later
@@ -277,55 +263,36 @@ func (f freshness) has(began time.Time) bool {
 	return began.After(f.since) && time.Since(began) <= f.maxAge
 }
 
-// flight is one request and its answer.
-type flight[T any] struct {
-	began  time.Time
-	done   chan struct{} // closed when the following are known
-	answer T
-	err    error
-	called bool // off, with who asked
+// shared is a question that all streams ask the server. One request at a time is under way, and serves everybody who
+// waits for it or comes soon after.
+type shared[T any] struct {
+	once         sync.Once
+	turn         chan struct{} // buffered 1: who is in it asks. It guards the following
+	began, ended time.Time     // of the newest request; zero before the first one
+	answer       T
+	err          error
 }
 
-// get returns an answer that is fresh. ask is the request.
+// get returns an answer that is fresh. ask is the request. A failure serves those alone who waited for it, and a
+// request that is called off nobody but who asked.
 func (q *shared[T]) get(ctx context.Context, fresh freshness, ask func(context.Context) (T, error)) (answer T, err error) {
-	for {
-		f, mine := q.join(fresh)
-		if mine {
-			f.answer, f.err = ask(ctx)
-			f.called = f.err != nil && ctx.Err() != nil
-			close(f.done)
-			return f.answer, f.err
-		}
-		select {
-		case <-f.done:
-		case <-ctx.Done():
-			return answer, context.Cause(ctx)
-		}
-		if !f.called && f.began.After(fresh.since) {
-			return f.answer, f.err
-		}
-	}
-}
-
-// join returns the request to wait for, or a new one, which is the caller's to make.
-func (q *shared[T]) join(fresh freshness) (f *flight[T], mine bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.flight != nil && q.flight.serves(fresh) {
-		return q.flight, false
-	}
-	q.flight = &flight[T]{began: time.Now(), done: make(chan struct{})}
-	return q.flight, true
-}
-
-// serves says whether the request is worth waiting for. A failure serves those alone who waited for it.
-func (f *flight[T]) serves(fresh freshness) bool {
+	came := time.Now()
+	q.once.Do(func() { q.turn = make(chan struct{}, 1) })
 	select {
-	case <-f.done:
-		return f.err == nil && fresh.has(f.began)
-	default:
-		return true
+	case q.turn <- struct{}{}:
+		defer func() { <-q.turn }()
+	case <-ctx.Done():
+		return answer, context.Cause(ctx)
 	}
+	waited := q.ended.After(came) && q.began.After(fresh.since)
+	if waited || q.err == nil && fresh.has(q.began) {
+		return q.answer, q.err
+	}
+	began := time.Now()
+	if answer, err = ask(ctx); err == nil || ctx.Err() == nil {
+		q.began, q.ended, q.answer, q.err = began, time.Now(), answer, err
+	}
+	return answer, err
 }
 
 const (

@@ -195,9 +195,6 @@ func (c *comparer) goesOn() bool {
 	return c.runs
 }
 
-// wait returns when nobody compares any more.
-func (c *comparer) wait() { c.over.Wait() }
-
 // release lets go what is held back for the sink: another comparison may begin. The caller has the turn.
 func (c *comparer) release(seat *listener.Seat) {
 	for _, h := range c.holdings {

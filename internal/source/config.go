@@ -69,19 +69,19 @@ type Observer struct {
 	Failed func(stream change.Stream, err error)
 	// Received is told of a record before it goes in line.
 	Received func(rec *change.Record)
-	// Ignored, where set, is told of an update that is not told to any sink, since nothing in it matters.
+	// Ignored is told of an update that is not told to any sink, since nothing in it matters.
 	Ignored func(rec *change.Record)
 	// Reconciling is told that a reconcile starts; its counts are not known yet.
 	Reconciling func(stream change.Stream, snapshot *change.Snapshot)
-	// Listed, where set, is told of each page of a reconcile's list: its objects, and how many remain, -1 where the
-	// server does not say, as with selectors (metav1.ListMeta.RemainingItemCount).
+	// Listed is told of each page of a reconcile's list: its objects, and how many remain, -1 where the server does not
+	// say, as with selectors (metav1.ListMeta.RemainingItemCount).
 	Listed func(stream change.Stream, n int, remaining int64)
-	// Abandoned, where set, is told that a full snapshot has ended that is not complete. Another one may follow.
+	// Abandoned is told that a full snapshot has ended that is not complete. Another one may follow.
 	Abandoned func(stream change.Stream, snapshot *change.Snapshot)
 	// Reconciled is told that a reconcile is complete.
 	Reconciled func(stream change.Stream, snapshot *change.Snapshot)
-	// Unreadable, where set, is told of the record that goes in line for what cannot be read, and why: one of an
-	// object, which is withheld, or a gap of the whole stream.
+	// Unreadable is told of the record that goes in line for what cannot be read, and why: one of an object, which is
+	// withheld, or a gap of the whole stream.
 	Unreadable func(rec *change.Record, err error)
 	// Corrected is told of each difference that a full snapshot finds and the watch should have told: drift.
 	Corrected func(stream change.Stream, correction change.Correction)
@@ -93,17 +93,18 @@ func NopObserver() Observer {
 		Watching:    func(change.Stream, string) {},
 		Failed:      func(change.Stream, error) {},
 		Received:    func(*change.Record) {},
+		Ignored:     func(*change.Record) {},
 		Reconciling: func(change.Stream, *change.Snapshot) {},
+		Listed:      func(change.Stream, int, int64) {},
+		Abandoned:   func(change.Stream, *change.Snapshot) {},
 		Reconciled:  func(change.Stream, *change.Snapshot) {},
+		Unreadable:  func(*change.Record, error) {},
 		Corrected:   func(change.Stream, change.Correction) {},
 	}
 }
 
 // tellListed tells of a page of n objects.
 func (o *Observer) tellListed(stream change.Stream, n int, page *frame.ListMeta) {
-	if o.Listed == nil {
-		return
-	}
 	remaining := int64(-1)
 	switch {
 	case page.Continue == "":
@@ -116,7 +117,7 @@ func (o *Observer) tellListed(stream change.Stream, n int, page *frame.ListMeta)
 
 // tellUnreadable tells why the object of the record cannot be read, where it cannot.
 func (o *Observer) tellUnreadable(rec *change.Record, err error) {
-	if err != nil && o.Unreadable != nil {
+	if err != nil {
 		o.Unreadable(rec, err)
 	}
 }

@@ -3,9 +3,18 @@ package source
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
+	"slices"
+	"strings"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/third_party/forked/httpcache"
 )
@@ -14,10 +23,10 @@ import (
 // discovery (KEP-3352), and an answer that has not changed is not sent again (RFC 9110, If-None-Match). One goroutine
 // at a time uses it.
 type Discovery struct {
-	documents
-	host string
-	last *Catalog             // what was told last, where two documents told all of it
-	sums [2][sha256.Size]byte // of these documents
+	client *rest.RESTClient
+	host   string
+	last   *Catalog             // what was told last, where two documents told all of it
+	sums   [2][sha256.Size]byte // of these documents
 }
 
 // NewDiscovery returns a Discovery that has asked nothing yet.
@@ -28,11 +37,11 @@ func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return revalidator{&httpcache.Transport{Transport: tagged{next}, Cache: httpcache.NewMemoryCache()}, next}
 	})
-	client, err := newRESTClient(config)
+	client, _, err := newRESTClient(config)
 	if err != nil {
 		return nil, err
 	}
-	return &Discovery{documents: documents{client}, host: config.Host}, nil
+	return &Discovery{client: client, host: config.Host}, nil
 }
 
 // Read asks for everything. Where a part cannot be told, such as the group of an aggregated API server that is down,
@@ -53,12 +62,149 @@ func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
 	if len(told.groups) == 0 {
 		return nil, fmt.Errorf("ask the API server %s what it serves: it lists no group: check any proxy in front of it", d.host)
 	}
-	catalog := NewCatalog(told.groups, told.lists, told.incomplete())
+	catalog := NewCatalog(told.groups, told.lists, told.failed)
 	d.last, d.sums = nil, sums
 	if found[0].aggregated && found[1].aggregated {
 		d.last = catalog
 	}
 	return catalog, nil
+}
+
+// document is the answer of /api, for the core group, or of /apis, for all others. Aggregated it names groups, versions
+// and resources; else it names groups and versions, and each version is a document of its own.
+type document struct {
+	body       []byte
+	aggregated bool
+}
+
+// aggregatedVersions are the versions of aggregated discovery: the older one, of the servers 1.26 to 1.29, has the same
+// fields.
+func aggregatedVersions() []string { return []string{"v2", "v2beta1"} }
+
+// accepted is the Accept header that asks for a document.
+func accepted() string {
+	var types []string
+	for _, version := range aggregatedVersions() {
+		types = append(types, runtime.ContentTypeJSON+";g=apidiscovery.k8s.io;v="+version+";as=APIGroupDiscoveryList")
+	}
+	return strings.Join(append(types, runtime.ContentTypeJSON), ",")
+}
+
+func isAggregated(contentType string) bool {
+	base, parameters, err := mime.ParseMediaType(contentType)
+	return err == nil && base == runtime.ContentTypeJSON && parameters["g"] == "apidiscovery.k8s.io" &&
+		parameters["as"] == "APIGroupDiscoveryList" && slices.Contains(aggregatedVersions(), parameters["v"])
+}
+
+// ask asks for the documents. A server that has no core group, such as an aggregated one that is asked by itself, has
+// an empty one of it.
+func (d *Discovery) ask(ctx context.Context) (documents [2]document, err error) {
+	for i, path := range []string{"/api", "/apis"} {
+		var contentType string
+		body, err := d.client.Get().AbsPath(path).SetHeader("Accept", accepted()).Do(ctx).ContentType(&contentType).Raw()
+		if err != nil && (path != "/api" || !apierrors.IsNotFound(err)) {
+			return documents, err
+		}
+		if err == nil {
+			documents[i] = document{body, isAggregated(contentType)}
+		}
+	}
+	return documents, nil
+}
+
+// answers are what a server says that it serves, in its order.
+type answers struct {
+	groups []*metav1.APIGroup
+	lists  []*metav1.APIResourceList
+	failed map[schema.GroupVersion]error
+}
+
+// readAll reads the documents, and asks for those that they name.
+func (d *Discovery) readAll(ctx context.Context, documents [2]document) (*answers, error) {
+	a := &answers{failed: map[schema.GroupVersion]error{}}
+	for _, document := range documents {
+		var err error
+		switch {
+		case document.aggregated:
+			err = a.addAggregated(document.body)
+		case document.body != nil:
+			err = d.readVersions(ctx, document.body, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return a, ctx.Err()
+}
+
+func (a *answers) addAggregated(body []byte) error {
+	var list apidiscoveryv2.APIGroupDiscoveryList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		group := &metav1.APIGroup{Name: list.Items[i].Name}
+		a.groups = append(a.groups, group)
+		for _, version := range list.Items[i].Versions {
+			at := schema.GroupVersion{Group: group.Name, Version: version.Version}
+			if version.Freshness == apidiscoveryv2.DiscoveryFreshnessStale {
+				a.failed[at] = fmt.Errorf("stale GroupVersion discovery: %v", at)
+				continue
+			}
+			group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: at.String(), Version: at.Version})
+			group.PreferredVersion = group.Versions[0]
+			a.lists = append(a.lists, &metav1.APIResourceList{GroupVersion: at.String(), APIResources: resourcesOf(version.Resources)})
+		}
+	}
+	return nil
+}
+
+// resourcesOf leaves out what has subresources alone: it has no kind.
+func resourcesOf(found []apidiscoveryv2.APIResourceDiscovery) (resources []metav1.APIResource) {
+	for _, r := range found {
+		if r.ResponseKind == nil || *r.ResponseKind == (metav1.GroupVersionKind{}) {
+			continue
+		}
+		resources = append(resources, metav1.APIResource{
+			Name: r.Resource, SingularName: r.SingularResource, Kind: r.ResponseKind.Kind,
+			Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace, Verbs: r.Verbs, ShortNames: r.ShortNames,
+		})
+	}
+	return resources
+}
+
+// readVersions reads a document that is not aggregated, and those of the versions that it names.
+func (d *Discovery) readVersions(ctx context.Context, body []byte, a *answers) error {
+	var named struct {
+		Versions []string           `json:"versions"` // of the core group
+		Groups   []*metav1.APIGroup `json:"groups"`
+	}
+	if err := json.Unmarshal(body, &named); err != nil {
+		return err
+	}
+	root := "/apis/"
+	if len(named.Versions) > 0 {
+		core := new(metav1.APIGroup)
+		for _, version := range named.Versions {
+			core.Versions = append(core.Versions, metav1.GroupVersionForDiscovery{GroupVersion: version, Version: version})
+		}
+		core.PreferredVersion = core.Versions[0]
+		root, named.Groups = "/api/", append(named.Groups, core)
+	}
+	for _, group := range named.Groups {
+		a.groups = append(a.groups, group)
+		for _, version := range group.Versions {
+			at := schema.GroupVersion{Group: group.Name, Version: version.Version}
+			list := new(metav1.APIResourceList)
+			if err := decodeAnswer(d.client.Get().AbsPath(root+at.String()).Do(ctx), list); err != nil {
+				a.failed[at] = err
+				continue
+			}
+			list.GroupVersion = at.String()
+			a.lists = append(a.lists, list)
+		}
+	}
+	return nil
 }
 
 // Definitions reads them.

@@ -1,8 +1,8 @@
 // Package source reads resources from an API server and gives their changes to the sinks.
 //
 // A SharedInformer is the life of one resource's stream, and its Informers are its watches: one that all sinks share,
-// and others for sinks that are not where it stands. An Informer runs client-go's Reflector over a ListerWatcher and a
-// decoder of its own, the feed. Each change becomes a change.Record as soon as its frame is read, and is offered to
+// and others for sinks that are not where it stands. An Informer opens one watch after the other, each of which is a
+// feed. Each change becomes a change.Record as soon as its frame is read, and is offered to
 // each seat: a sink as this watch sees it (package listener). What a sink was told, and where it stands, is the sink's
 // own and not here.
 //
@@ -25,7 +25,7 @@
 // What a watch cannot bring a comparison finds: a first snapshot, what lies in a gap, and full snapshots that are asked
 // for. One goroutine of the informer reads lists beside the watch while any is due (comparer), page by page. One list
 // serves all sinks that are compared with the same part of the stream. Watch and reader tell by turns (turns.go), each
-// of at most 32 objects, and the reader waits for its sinks before it takes its turn (pace.go).
+// of at most 32 objects, and the reader waits for its sinks before it takes its turn (turns.go).
 //
 // A resourceVersion orders all states of a resource, so no watermark is needed, as it is for databases (the DBLog
 // paper): what a sink was told last of an object, the version of the listed state, and the position say what follows
@@ -55,8 +55,10 @@
 //
 //   - Objects stay raw bytes. Decoding and marshalling costs many times more CPU (make bench-source) and changes
 //     numbers, key order and unknown fields.
-//   - The Reflector instead of a watch loop of our own: API servers are tested against its rules for 410, 429, time
-//     limits, short watches and backoff. Its list is not used, because it holds all objects in memory.
+//   - The loop of watches is our own, by the rules of client-go's Reflector for 410, 429, time limits, short watches
+//     and backoff: API servers are tested against these. The Reflector itself was refused. Its list holds all objects
+//     in memory, and of its watch only a bookmark and the end were left: what led it past the rest, and the locks of
+//     its StreamWatcher, were more code than the loop, and two more goroutines a stream.
 //   - HTTP/1.1 for up to 16 streams: one connection per watch costs less CPU, and a stalled watch's bytes stay in the
 //     kernel. Above that, one shared HTTP/2 connection costs less (make bench-source, make bench-scale).
 //   - No request waits for a server that stands still for longer than 50 s, and a watch not for much longer than it was
@@ -72,12 +74,12 @@
 //   - Before each watch the server is asked where it stands. A watch from a version that the server has not reached is
 //     silent until then, and loses everything in between.
 //   - A quiet stream without bookmarks moves its position by two proofs together, a silent watch and an equal list
-//     (informer_quiet.go). Silence alone was refused: a watch of an API server that is cut off from etcd is silent,
+//     (informer_begin.go). Silence alone was refused: a watch of an API server that is cut off from etcd is silent,
 //     too.
 //   - The order of a list is proven by a continue token or by the end of the list, never assumed (isRange). Before
 //     that, nothing is reported as gone for being passed over: an aggregated API server may sort differently.
 //   - No continue token is saved. It is the server's own, lasts for minutes, and proves nothing without an order.
-//   - A stream whose resourceVersions cannot be ordered is refused (versions.go). Comparing contents instead would
+//   - A stream whose resourceVersions cannot be ordered is refused (list.go). Comparing contents instead would
 //     deliver updates under equal ids, which consumers drop.
 //   - An object that cannot be read becomes a gap for its key, without a dead letter, since none of it could be
 //     redacted (I9). Ending the stream instead would let everybody who may write objects stop it.
@@ -99,8 +101,8 @@
 //   - Discovery is polled. Watching CustomResourceDefinitions and APIServices needs more rights, reports a definition
 //     before it is served, and says nothing of what an aggregated server adds. Unchanged answers cost two small
 //     requests.
-//   - Discovery is read with client-go's generic REST client (document.go). Its discovery client and typed clients link
-//     the code of every type of Kubernetes, a fifth of the binary.
+//   - Discovery is read with client-go's generic REST client (discovery.go). Its discovery client and typed clients
+//     link the code of every type of Kubernetes, a fifth of the binary.
 //   - Gone is proven by etcd: it has the CustomResourceDefinition no more that the resource had. A catalog that lacks
 //     the resource, and a 404 at its path, are one server's words, and another may serve it. So a built-in or an
 //     aggregated resource is never gone, and a stream that is told 404 tries other connections.
@@ -112,7 +114,7 @@
 //   - A Gate lets 32 streams begin at once, each until its watch is open, for five seconds at most: a list that waits
 //     for a stuck sink must not hold up the streams of other sinks. Built-in resources go first, then streams with a
 //     position. A limit of requests a second alone made every stream wait for the last one.
-//   - Streams share the answer to the question for the uid (shared.go). An answer serves whose request began after the
+//   - Streams share the answer to the question for the uid (client.go). An answer serves whose request began after the
 //     stream's last watch and last failure, and a second ago at most: so it proves as much as one of its own. Where the
 //     server stands each stream asks itself, once: resources may be in other etcds, whose versions cannot be compared.
 package source

@@ -2,6 +2,7 @@ package source
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -79,11 +80,9 @@ func toldByClientGo(t *testing.T, config *rest.Config) (*Catalog, []*restmapper.
 		t.Fatal(err)
 	}
 	groups, lists, err := client.ServerGroupsAndResourcesWithContext(t.Context())
-	var failed *discovery.ErrGroupDiscoveryFailed
-	var incomplete error
-	if discovery.IsGroupDiscoveryFailedError(err) {
-		failed = err.(*discovery.ErrGroupDiscoveryFailed)
-		incomplete = &IncompleteError{Versions: failed.Groups}
+	var down map[schema.GroupVersion]error
+	if failed, is := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); is {
+		down = failed.Groups
 	} else if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +96,7 @@ func toldByClientGo(t *testing.T, config *rest.Config) (*Catalog, []*restmapper.
 		}
 		resources = append(resources, &restmapper.APIGroupResources{Group: *group, VersionedResources: versioned})
 	}
-	return NewCatalog(groups, lists, incomplete), resources
+	return NewCatalog(groups, lists, down), resources
 }
 
 // text is all that a catalog says.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,34 +28,30 @@ const (
 	refusalPause = 250 * time.Millisecond
 )
 
-// refusals are the answers in a row that the position is gone. They are for any goroutine. The zero value has none.
-type refusals struct{ newest atomic.Pointer[refusal] }
-
-// refusal is the newest of some answers.
-type refusal struct {
-	err   error
-	times int
-	last  time.Time
+// refusals are the answers in a row that the position is gone. The zero value has none.
+type refusals struct {
+	newest error
+	times  int
+	last   time.Time
 }
 
 // note takes one more.
 func (r *refusals) note(err error, now time.Time) {
-	noted := refusal{err, 1, now}
-	if before := r.newest.Load(); before != nil && now.Sub(before.last) < keptTime {
-		noted.times += before.times
+	if now.Sub(r.last) >= keptTime {
+		r.times = 0
 	}
-	r.newest.Store(&noted)
+	r.newest, r.times, r.last = err, r.times+1, now
 }
 
 // convinces says whether the position is gone at each of so many servers. Where nobody knows (0), they count as two.
-func (r *refusal) convinces(servers int) bool {
+func (r *refusals) convinces(servers int) bool {
 	return servers == 1 || r.times >= minRefusals*max(servers, 2)
 }
 
 // servers is how many API servers there are, by the Leases of their identities (KEP-1965), 0 where nobody may know: the
 // Leases cannot be read, or there are none. One that has left is counted for as long as its Lease lasts.
 func (c *Client) servers(ctx context.Context) int {
-	n, err := c.counted.get(ctx, freshness{maxAge: c.maxAge}, func(ctx context.Context) (n int, err error) {
+	n, err := c.counted.get(ctx, freshness{maxAge: maxAge}, func(ctx context.Context) (n int, err error) {
 		var leases metav1.PartialObjectMetadataList
 		path := []string{"/apis/coordination.k8s.io/v1/namespaces", metav1.NamespaceSystem, "leases"}
 		request := c.rest.Get().AbsPath(path...).Param("labelSelector", "apiserver.kubernetes.io/identity").MaxRetries(0)
@@ -79,7 +74,7 @@ func (c *Client) servers(ctx context.Context) int {
 // that takes is left to chance: a balancer that leads them to its servers by turns would lead every watch of a stream
 // to the same one, where all that a stream asks between two of them takes as many connections as there are servers.
 func (c *Client) redial(ctx context.Context, since time.Time) {
-	_, _ = c.redialled.get(ctx, freshness{since, c.maxAge}, func(ctx context.Context) (struct{}, error) {
+	_, _ = c.redialled.get(ctx, freshness{since, maxAge}, func(ctx context.Context) (struct{}, error) {
 		for range 1 + rand.IntN(2) {
 			_ = c.rest.Get().AbsPath("/livez").SetHeader("Connection", "close").MaxRetries(0).Do(ctx).Error() // whatever it says
 			utilnet.CloseIdleConnectionsFor(c.guard.next)
@@ -96,35 +91,35 @@ const keptTime = time.Minute
 // which version is its oldest: what it has forgotten is only what came before. Had the watch ended long ago, the server
 // might be forgetting more, and that version might be gone, too. The zero value knows nothing.
 type remnant struct {
-	oldest atomic.Pointer[string]
-	worked atomic.Pointer[time.Time] // when the last watch ended that worked; nil before, and once it was asked for
+	oldest string
+	worked time.Time // when the last watch ended that worked; zero before, and once it was asked for
 }
 
 // ended takes a watch that ended.
 func (r *remnant) ended(took time.Duration) {
-	if now := time.Now(); took >= time.Second {
-		r.worked.Store(&now)
+	if took >= time.Second {
+		r.worked = time.Now()
 	}
 }
 
 // gone takes the error that says that the position is gone.
 func (r *remnant) gone(err error) {
 	var asked, oldest uint64
-	r.oldest.Store(nil)
+	r.oldest = ""
 	if n, _ := fmt.Sscanf(err.Error(), "too old resource version: %d (%d)", &asked, &oldest); n == 2 { // else it does not say
-		version := strconv.FormatUint(oldest, 10)
-		r.oldest.Store(&version)
+		r.oldest = strconv.FormatUint(oldest, 10)
 	}
 }
 
 // begin is where a stream goes on that stood at the position, on a server that stands at now: at the oldest version
 // that the server has, if that is certain to be there for a while, and was not asked for before.
 func (r *remnant) begin(position, now string) string {
-	oldest, worked := r.oldest.Swap(nil), r.worked.Swap(nil)
+	was := *r
+	*r = remnant{}
 	switch {
-	case oldest == nil || worked == nil || time.Since(*worked) > keptTime:
-	case change.CompareVersions(position, *oldest) <= 0 && change.CompareVersions(*oldest, now) <= 0:
-		return *oldest
+	case was.oldest == "" || time.Since(was.worked) > keptTime:
+	case change.CompareVersions(position, was.oldest) <= 0 && change.CompareVersions(was.oldest, now) <= 0:
+		return was.oldest
 	}
 	return now
 }

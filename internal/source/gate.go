@@ -40,17 +40,35 @@ func (g *Gate) enter(ctx context.Context, p precedence) (leave func(), err error
 	if g == nil {
 		return func() {}, nil
 	}
-	turn := g.queue(p)
+	turn := make(chan struct{}) // closed when it is the caller's
+	g.mu.Lock()
+	if g.free > 0 {
+		g.free--
+		close(turn)
+	} else {
+		g.waiting[p] = append(g.waiting[p], turn)
+	}
+	g.mu.Unlock()
 	select {
 	case <-turn:
 	case <-ctx.Done():
-		if !g.giveUp(p, turn) {
-			g.release() // it was this one's turn
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		before := len(g.waiting[p])
+		g.waiting[p] = slices.DeleteFunc(g.waiting[p], func(c chan struct{}) bool { return c == turn })
+		if len(g.waiting[p]) == before { // it was this one's turn
+			g.next()
 		}
 		return nil, context.Cause(ctx)
 	}
 	var once sync.Once
-	free := func() { once.Do(g.release) }
+	free := func() {
+		once.Do(func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.next()
+		})
+	}
 	timer := time.AfterFunc(lease, free)
 	return func() {
 		timer.Stop()
@@ -58,33 +76,8 @@ func (g *Gate) enter(ctx context.Context, p precedence) (leave func(), err error
 	}, nil
 }
 
-// queue returns what is closed when it is the caller's turn.
-func (g *Gate) queue(p precedence) chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	turn := make(chan struct{})
-	if g.free > 0 {
-		g.free--
-		close(turn)
-		return turn
-	}
-	g.waiting[p] = append(g.waiting[p], turn)
-	return turn
-}
-
-// giveUp takes a caller off the queue, and says whether it was there.
-func (g *Gate) giveUp(p precedence, turn chan struct{}) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	before := len(g.waiting[p])
-	g.waiting[p] = slices.DeleteFunc(g.waiting[p], func(c chan struct{}) bool { return c == turn })
-	return len(g.waiting[p]) < before
-}
-
-// release gives a place to who comes next.
-func (g *Gate) release() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// next gives a place to who comes next.
+func (g *Gate) next() {
 	for p, waiting := range g.waiting {
 		if len(waiting) > 0 {
 			close(waiting[0])
@@ -93,28 +86,6 @@ func (g *Gate) release() {
 		}
 	}
 	g.free++
-}
-
-// permit is a stream's place inside the gate. One goroutine at a time uses it.
-type permit struct {
-	gate  *Gate
-	leave func() // nil outside
-}
-
-// enter waits until the stream may begin, where it is not inside.
-func (p *permit) enter(ctx context.Context, as precedence) (err error) {
-	if p.leave == nil {
-		p.leave, err = p.gate.enter(ctx, as)
-	}
-	return err
-}
-
-// giveBack lets another one in.
-func (p *permit) giveBack() {
-	if p.leave != nil {
-		p.leave()
-		p.leave = nil
-	}
 }
 
 // isBuiltIn says whether the resource's group looks like one of Kubernetes' own: only the order of a start follows from

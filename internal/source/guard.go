@@ -48,8 +48,6 @@ func (e *StalledError) Timeout() bool { return true }
 type guard struct {
 	next   http.RoundTripper
 	plugin string
-	still  time.Duration // as stillTime
-	end    time.Duration // as endTime
 	calls  chan struct{}
 	http2  atomic.Bool // the server speaks it
 }
@@ -59,7 +57,7 @@ func newGuard(config *rest.Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{next: next, still: stillTime, end: endTime, calls: make(chan struct{}, pluginCalls)}
+	g := &guard{next: next, calls: make(chan struct{}, pluginCalls)}
 	if config.ExecProvider != nil {
 		g.plugin = config.ExecProvider.Command
 	}
@@ -73,21 +71,21 @@ func (g *guard) watchSeconds(most int64) int64 {
 	if g.http2.Load() {
 		return most
 	}
-	return min(most, max(1, int64((g.still-g.end).Seconds())))
+	return min(most, max(1, int64((stillTime-endTime).Seconds())))
 }
 
-// limit is how long nothing may come of the request. Behind some proxies a silent watch has no answer until its end.
-func (g *guard) limit(request *http.Request) time.Duration {
+// limitOf is how long nothing may come of the request. Behind some proxies a silent watch has no answer until its end.
+func limitOf(request *http.Request) time.Duration {
 	seconds, err := strconv.Atoi(request.URL.Query().Get("timeoutSeconds"))
 	if err != nil {
-		return g.still
+		return stillTime
 	}
-	return max(g.still, time.Duration(seconds)*time.Second+g.end)
+	return max(stillTime, time.Duration(seconds)*time.Second+endTime)
 }
 
 // RoundTrip is http.RoundTripper's.
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
-	limit := g.limit(request)
+	limit := limitOf(request)
 	ctx, cancel := context.WithCancelCause(request.Context())
 	timer := time.AfterFunc(limit, func() {
 		cancel(&StalledError{request.URL.Host, limit, g.plugin})

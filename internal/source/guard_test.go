@@ -120,7 +120,7 @@ func TestEveryRequestEndsThatStandsStill(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := &guard{next: c.next, still: stillTime, end: endTime}
+				g := &guard{next: c.next}
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/pods"+c.query, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -155,7 +155,7 @@ func TestI6ACredentialPluginThatHangsIsLeftBehind(t *testing.T) {
 			<-hangs
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("ok"))}, nil
 		})
-		g := &guard{next: next, still: stillTime, plugin: "login", calls: make(chan struct{}, 2)}
+		g := &guard{next: next, plugin: "login", calls: make(chan struct{}, 2)}
 		ask := func() error {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/livez", nil)
 			if err != nil {

@@ -149,11 +149,7 @@ func TestI4AProofHoldsInOneHistoryOnly(t *testing.T) {
 		"another object": {told, object("uid-b", "7"), false}, "none": {told, nil, false},
 		"gone as told": {gone, nil, true}, "not gone": {gone, object("uid-a", "7"), false},
 	} {
-		found := c.has != nil
-		if !found {
-			c.has = &frame.Object{}
-		}
-		if got := c.proof.holds(c.has, found); got != c.holds {
+		if got := c.proof.holds(c.has); got != c.holds {
 			t.Errorf("%s: it holds %t", what, got)
 		}
 	}

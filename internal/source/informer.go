@@ -8,17 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// Informer is one watch of a stream, and the sinks that are given what it brings: client-go's Reflector runs it. Its
-// loop of lists and watches, their time limits, 410, 429, very short watches and backoff are the Reflector's own rules.
-// What is ours are the ListerWatcher, which lists nothing, and the decoder.
+// Informer is one watch of a stream, and the sinks that are given what it brings.
 //
 // A watch begins at the lowest position of its sinks, and the others skip what they have by its number. What a watch
 // cannot bring a comparison does, which is read beside it.
@@ -27,7 +23,6 @@ type Informer struct {
 	shared  *common
 	stream  *change.Stream
 	way     listener.Way
-	retries *wait.Backoff
 	end     context.CancelFunc // of the informer
 	tryJoin func()             // lets sinks go on with the common watch, where they may; the caller has the turn
 	// askAgain has the informer that gives the sink the stream do what is asked for; the caller has the turn.
@@ -114,26 +109,24 @@ func (i *Informer) offer(seat *listener.Seat, rec *offering) (listener.Answer, e
 // tellReplaced tells the sink that the object is gone whose name the record's object has. A comparison that is under
 // way would have found it.
 func (i *Informer) tellReplaced(seat *listener.Seat, rec *offering) error {
-	m := missed{
-		of:   checkpoint.Object{Resource: i.way.Resource, Key: rec.Key},
-		asOf: checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: rec.ResourceVersion}.Below(),
-	}
-	var err error
-	if m.last, err = seat.Newest(m.of); err != nil {
+	of := checkpoint.Object{Resource: i.way.Resource, Key: rec.Key}
+	asOf := checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: rec.ResourceVersion}.Below()
+	had, err := seat.Newest(of)
+	if err != nil {
 		return err
 	}
+	gone := i.gone(of, had, asOf)
 	for _, c := range seat.Comparisons(&i.way) {
 		if c.Namespace == checkpoint.Others || c.Namespace == rec.Key.Namespace {
-			m.snapshot = i.snapshot(seat, c)
+			gone.Snapshot = i.snapshot(seat, c)
 		}
 	}
-	gone := i.gone(&m)
 	last := rec.last.Of(seat.Name)
 	if err := i.shape(gone, &last); err != nil {
 		return err
 	}
 	i.Observer.Received(gone)
-	seat.Tell(gone, listener.Deleted(m.of, i.way.Scope, m.last, m.asOf))
+	seat.Tell(gone, listener.Deleted(of, i.way.Scope, had, asOf))
 	return nil
 }
 
@@ -292,27 +285,12 @@ func (i *Informer) snapshot(seat *listener.Seat, c checkpoint.Comparison) *chang
 	return snapshot
 }
 
-// missed is the end of an object that no watch tells of.
-type missed struct {
-	of       checkpoint.Object
-	last     checkpoint.Row // what the sink was told last
-	asOf     checkpoint.Point
-	snapshot *change.Snapshot // that finds it, nil where a watch does
-}
-
-// gone is the record of the end, before it is shaped.
-func (i *Informer) gone(m *missed) *change.Record {
+// gone is the record of the end of an object that no watch tells of, before it is shaped: what the sink was told last.
+func (i *Informer) gone(of checkpoint.Object, last checkpoint.Row, asOf checkpoint.Point) *change.Record {
 	return &change.Record{
-		Stream: i.stream, Op: change.Deleted, Key: m.of.Key, UID: m.last.UID, ResourceVersion: m.asOf.Version,
-		Received: time.Now(), FinalStateUnknown: true, Snapshot: m.snapshot, Epoch: i.epoch,
+		Stream: i.stream, Op: change.Deleted, Key: of.Key, UID: last.UID, ResourceVersion: asOf.Version,
+		Received: time.Now(), FinalStateUnknown: true, Epoch: i.epoch,
 	}
-}
-
-// endOf is the record that tells the sink of the end.
-func (i *Informer) endOf(seat *listener.Seat, m missed) (*change.Record, error) {
-	rec := i.gone(&m)
-	_, err := i.shapeFor(seat, rec)
-	return rec, err
 }
 
 // ignore marks an update that differs in nothing that matters from what was told last. Nothing is ignored while a sink
@@ -321,9 +299,7 @@ func (i *Informer) ignore(rec *change.Record) {
 	told := rec.Filtered || rec.Withheld != "" || rec.Object == nil || rec.Before == nil
 	if i.Ignore != nil && !i.comparer.is && rec.Op == change.Updated && !told && i.Ignore(rec) {
 		rec.Ignored = true
-		if i.Observer.Ignored != nil {
-			i.Observer.Ignored(rec)
-		}
+		i.Observer.Ignored(rec)
 	}
 	if i.BeforeHidden {
 		rec.Before = nil

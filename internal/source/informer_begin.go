@@ -129,8 +129,9 @@ func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version s
 			frame(change.Gap)
 			frame(change.SnapshotBegin)
 		}
-		gone, err := i.endOf(seat, missed{of, last, asOf, snapshot})
-		if err != nil {
+		gone := i.gone(of, last, asOf)
+		gone.Snapshot = snapshot
+		if _, err := i.shapeFor(seat, gone); err != nil {
 			return err
 		}
 		snapshot.Counts.Deleted++
@@ -263,7 +264,7 @@ func (i *Informer) redefined(ctx context.Context) change.Reason {
 		return change.Gone
 	}
 	client := i.Client
-	fresh := freshness{i.origin.trust.asked(), client.maxAge}
+	fresh := freshness{i.origin.trust.asked(), maxAge}
 	now, err := client.defined.get(ctx, fresh, func(ctx context.Context) (*Definitions, error) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()

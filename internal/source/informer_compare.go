@@ -179,7 +179,7 @@ func (p *comparedSink) leave() {
 	if r.chosen != nil && r.comparer.current == r.chosen {
 		r.askAgain(*r.chosen)
 	}
-	if r.Observer.Abandoned != nil && p.comparison.Full {
+	if p.comparison.Full {
 		r.Observer.Abandoned(*r.stream, p.snapshot)
 	}
 }
@@ -303,8 +303,9 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 // emitGone tells the sink that its object is gone, as of the point. A list lacks it, or has another one of its name.
 func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf, lacks checkpoint.Point) error {
 	r := p.of
-	rec, err := r.endOf(p.Seat, missed{of, last, asOf, p.snapshot})
-	if err != nil {
+	rec := r.gone(of, last, asOf)
+	rec.Snapshot = p.snapshot
+	if _, err := r.shapeFor(p.Seat, rec); err != nil {
 		return err
 	}
 	p.counts.Deleted++
@@ -344,10 +345,12 @@ func (p *comparedSink) settleOne(s missing) (isOpen bool, err error) {
 	return false, p.emitGone(of, last, listener.AsOf(s.newest, last), s.newest)
 }
 
-// tryEnd tells the sink of the end, where nothing is open. The caller has the turn.
+// tryEnd tells the sink of the end, where nothing is open, and the watch has brought what the list has left to it. The
+// caller has the turn.
 func (p *comparedSink) tryEnd() (over bool) {
 	r := p.of
-	if len(p.suspects) > 0 || p.until.Version != "" && !r.silent && !p.reached() {
+	reached := !p.until.After(p.Known(&r.way).From) || change.CompareVersions(r.brought, p.until.Version) >= 0
+	if len(p.suspects) > 0 || p.until.Version != "" && !r.silent && !reached {
 		return false
 	}
 	p.release(true)
@@ -366,10 +369,4 @@ func (p *comparedSink) tryEnd() (over bool) {
 	}
 	r.Observer.Reconciled(*r.stream, &snapshot)
 	return true
-}
-
-// reached says whether the watch has brought what the list has left to it.
-func (p *comparedSink) reached() bool {
-	at := p.Known(&p.of.way).From
-	return !p.until.After(at) || change.CompareVersions(p.of.brought, p.until.Version) >= 0
 }

@@ -142,7 +142,9 @@ func (r *reading) try(ctx context.Context) error {
 			return backoff.Permanent(err)
 		}
 		return nil
-	}, backoff.WithContext(snapshotBackoff(), ctx), func(err error, _ time.Duration) {
+	}, backoff.WithContext(backoff.NewExponentialBackOff( // as between watches
+		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0),
+	), ctx), func(err error, _ time.Duration) {
 		if failed = !errors.Is(err, errWatchEnded) && !errors.Is(err, errUnsorted); failed {
 			r.Observer.Failed(*r.stream, fmt.Errorf("read a snapshot of %s: %w", r.stream, err))
 		}

@@ -43,7 +43,7 @@ func openAPIPath(resource change.Resource) string {
 	if resource.Group == "" {
 		return "api/" + resource.Version
 	}
-	return "apis/" + resource.Group + "/" + resource.Version
+	return "apis/" + resource.APIVersion()
 }
 
 // OpenAPIIndex says which documents there are.
@@ -87,7 +87,7 @@ type Access struct {
 func NewAccess(config *rest.Config) (*Access, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	asker, err := newRESTClient(config)
+	asker, _, err := newRESTClient(config)
 	if err != nil {
 		return nil, err
 	}
@@ -111,23 +111,17 @@ func (e *ForbiddenError) Error() string {
 func (a *Access) Check(ctx context.Context, stream change.Stream, selection Selection) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var missing []string
-	for _, verb := range []string{"list", "watch"} {
-		allowed, err := a.allowed(ctx, verb, &stream)
-		if err != nil {
-			return ExplainServerError(a.host, err)
-		}
-		if !allowed {
-			missing = append(missing, verb)
-		}
-	}
-	if len(missing) > 0 {
+	missing, err := a.forbidden(ctx, stream, "list", "watch")
+	switch {
+	case err != nil:
+		return err
+	case len(missing) > 0:
 		return &ForbiddenError{Verbs: missing, Stream: stream}
 	}
-	err := a.list(ctx, &stream, selection)
+	body, err := a.stream.request(&stream, selection).Param("limit", "1").Stream(ctx) // the answer's status matters
 	switch {
 	case err == nil:
-		return nil
+		return body.Close()
 	case apierrors.IsBadRequest(err):
 		return fmt.Errorf("the API server refuses to list %s: %w: correct its labelSelector and fieldSelector", stream, err)
 	}
@@ -138,17 +132,11 @@ func (a *Access) Check(ctx context.Context, stream change.Stream, selection Sele
 func (a *Access) Leases(ctx context.Context, namespace string) (missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	leases := change.Stream{Resource: change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}, Namespace: namespace}
-	for _, verb := range []string{"get", "create", "update"} {
-		allowed, err := a.allowed(ctx, verb, &leases)
-		if err != nil {
-			return nil, ExplainServerError(a.host, err)
-		}
-		if !allowed {
-			missing = append(missing, verb)
-		}
-	}
-	return missing, nil
+	return a.forbidden(ctx, leases(namespace), "get", "create", "update")
+}
+
+func leases(namespace string) change.Stream {
+	return change.Stream{Resource: change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}, Namespace: namespace}
 }
 
 // Missing says, in one sentence each, which rights the exporter does not have that no stream needs.
@@ -156,44 +144,42 @@ func (a *Access) Missing(ctx context.Context) (missing []string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	definitions := change.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
-	leases := change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}
 	for _, right := range []struct {
 		stream change.Stream
 		lack   string
 	}{
 		{change.Stream{Resource: definitions}, "a stream whose definition is deleted waits for it"},
-		{change.Stream{Resource: leases, Namespace: metav1.NamespaceSystem}, "a gap begins some seconds later, since nobody knows how many API servers there are"},
+		{leases(metav1.NamespaceSystem), "a gap begins some seconds later, since nobody knows how many API servers there are"},
 	} {
-		if allowed, err := a.allowed(ctx, "list", &right.stream); err == nil && !allowed {
+		if verbs, err := a.forbidden(ctx, right.stream, "list"); err == nil && len(verbs) > 0 {
 			missing = append(missing, fmt.Sprintf("the API server forbids to list %s: %s", right.stream, right.lack))
 		}
 	}
 	return missing
 }
 
-// list asks for one object and looks at the answer's status only.
-func (a *Access) list(ctx context.Context, stream *change.Stream, selection Selection) error {
-	body, err := a.stream.request(stream, selection).Param("limit", "1").Stream(ctx)
-	if err != nil {
-		return err
+// forbidden are those of the verbs that are not allowed on the stream.
+func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...string) (missing []string, err error) {
+	for _, verb := range verbs {
+		review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: stream.Namespace, Verb: verb, Group: stream.Resource.Group, Version: stream.Resource.Version, Resource: stream.Resource.Name,
+			},
+		}}
+		review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SelfSubjectAccessReview"
+		question, err := json.Marshal(&review)
+		if err != nil {
+			return nil, fmt.Errorf("encode the access review: %w", err)
+		}
+		answer := a.asker.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(question).Do(ctx)
+		if err := decodeAnswer(answer, &review); err != nil {
+			return nil, ExplainServerError(a.host, err)
+		}
+		if !review.Status.Allowed {
+			missing = append(missing, verb)
+		}
 	}
-	return body.Close()
-}
-
-func (a *Access) allowed(ctx context.Context, verb string, stream *change.Stream) (bool, error) {
-	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: stream.Namespace, Verb: verb, Group: stream.Resource.Group, Version: stream.Resource.Version, Resource: stream.Resource.Name,
-		},
-	}}
-	review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SelfSubjectAccessReview"
-	question, err := json.Marshal(&review)
-	if err != nil {
-		return false, fmt.Errorf("encode the access review: %w", err)
-	}
-	answer := a.asker.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(question).Do(ctx)
-	err = decodeAnswer(answer, &review)
-	return review.Status.Allowed, err
+	return missing, nil
 }
 
 // NamespaceMissing says whether the namespace is known not to exist. A stream of it is silent until somebody creates
@@ -208,13 +194,16 @@ const inClusterName = "kubernetes"
 // askTime is how long a question may take before the start. A server that never answers would be waited for in silence.
 const askTime = 30 * time.Second
 
+func loaderOf(file, contextName string) clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = file
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName})
+}
+
 // LoadKubeconfig follows kubectl's rules: the file, or KUBECONFIG's merged files, or ~/.kube/config, or the service
 // account of the pod. It returns the connection and the name of the context in use, "kubernetes" inside a cluster.
 func LoadKubeconfig(file, contextName string) (*rest.Config, string, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = file
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: contextName, ClusterDefaults: clientcmdapi.Cluster{}}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	loader := loaderOf(file, contextName)
 	raw, err := loader.RawConfig()
 	if err != nil {
 		return nil, "", kubeconfigError(file, err)
@@ -233,9 +222,7 @@ func LoadKubeconfig(file, contextName string) (*rest.Config, string, error) {
 
 // Namespace is that of the pod, or of the kubeconfig's context, by the same rules.
 func Namespace(file, contextName string) (string, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = file
-	name, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName}).Namespace()
+	name, _, err := loaderOf(file, contextName).Namespace()
 	if err != nil {
 		return "", kubeconfigError(file, err)
 	}
@@ -285,7 +272,7 @@ func hideLogin(config *rest.Config) {
 func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = askTime
-	client, err := newRESTClient(config)
+	client, _, err := newRESTClient(config)
 	if err != nil {
 		return "", err
 	}
@@ -311,17 +298,13 @@ func ExplainServerError(host string, err error) error {
 	case errors.As(err, &certificate):
 		return fmt.Errorf("trust the API server %s: %w: correct server or certificate-authority-data of the kubeconfig's cluster", host, certificate.Err)
 	case errors.As(err, &network):
-		return fmt.Errorf("reach the API server %s: %w: check the kubeconfig's server and context, and that it is up", host, withoutAddress(network.Err))
+		cause := network.Err
+		if system, is := errors.AsType[*os.SyscallError](cause); is {
+			cause = system.Err // without the address, which the message has already
+		}
+		return fmt.Errorf("reach the API server %s: %w: check the kubeconfig's server and context, and that it is up", host, cause)
 	}
 	return fmt.Errorf("ask the API server %s: %w", host, err)
-}
-
-// withoutAddress is the system's part of an error of a connection: the message has the address already.
-func withoutAddress(err error) error {
-	if system, is := errors.AsType[*os.SyscallError](err); is {
-		return system.Err
-	}
-	return err
 }
 
 // otherServer says with what a server answers that is no API server, such as another service's port, or a proxy's page
@@ -351,7 +334,7 @@ func otherServer(err error) string {
 func AwaitReady(ctx context.Context, config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	config.Timeout = askTime
-	client, err := newRESTClient(config)
+	client, _, err := newRESTClient(config)
 	if err != nil {
 		return err
 	}

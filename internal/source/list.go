@@ -16,7 +16,6 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
@@ -121,17 +120,22 @@ func (o *origin) refutes(ctx context.Context, position string, p proof) bool {
 	if p.version == "" {
 		return false
 	}
-	object, found, version, err := o.collection.look(ctx, p.key, position)
+	var object *frame.Object
+	one := o.collection.within(change.Limits{Namespace: p.key.Namespace, Name: p.key.Name})
+	_, err := one.list(ctx, page{limit: 1, exactly: position}, func(listed frame.Object) error {
+		object = &listed
+		return listed.Err
+	})
 	if err != nil {
-		return false // whatever follows fails, too, or is gone
+		return false // whatever follows fails, too, or is gone; a list of another version proves nothing
 	}
 	o.trust.suspect.Store(false)
-	return version == position && !p.holds(&object, found) // a server that does not list at exactly the version proves nothing
+	return !p.holds(object)
 }
 
 // present is where the server stands, by a list of one object.
 func (o *origin) present(ctx context.Context) (string, error) {
-	if fresh := (freshness{o.trust.asked(), o.collection.client.maxAge}); fresh.has(o.asked) {
+	if fresh := (freshness{o.trust.asked(), maxAge}); fresh.has(o.asked) {
 		return o.version, nil
 	}
 	return o.ask(ctx, o.collection)
@@ -148,16 +152,13 @@ func (o *origin) watchable(ctx context.Context) (version string, err error) {
 			return err
 		}
 		return backoff.Permanent(err)
-	}, backoff.WithContext(cacheBackoff(), ctx))
+	}, backoff.WithContext(backoff.NewExponentialBackOff( // it takes some 100 ms; where more, others have their turn
+		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxElapsedTime(2*time.Second),
+	), ctx))
 	if apierrors.IsBadRequest(err) { // an aggregated API server that has no such selector
 		return o.present(ctx)
 	}
 	return version, err
-}
-
-// cacheBackoff is for a server that builds a cache: some 100 ms. Where it takes much longer, others have their turn.
-func cacheBackoff() backoff.BackOff {
-	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxElapsedTime(2*time.Second))
 }
 
 // ask asks where the server stands, and remembers it.
@@ -227,10 +228,10 @@ func proofOf(rec *change.Record) proof {
 	return proof{key: rec.Key, uid: rec.UID, version: rec.ResourceVersion, deleted: rec.Op == change.Deleted}
 }
 
-// holds says whether the server has the object as it was told, where found is whether it has any.
-func (p proof) holds(object *frame.Object, found bool) bool {
-	if p.deleted || !found {
-		return p.deleted && !found
+// holds says whether the server has the object as it was told; nil is that it has none.
+func (p proof) holds(object *frame.Object) bool {
+	if p.deleted || object == nil {
+		return p.deleted && object == nil
 	}
 	return object.UID == p.uid && object.ResourceVersion == p.version
 }
@@ -259,8 +260,6 @@ func (c *collection) options() frame.Options {
 	}
 }
 
-func (c *collection) request() *rest.Request { return c.client.request(&c.stream, c.selection) }
-
 // pageSize is how many objects one page of a list holds at most; client-go's pager asks for as many.
 const pageSize = 500
 
@@ -273,7 +272,7 @@ type page struct {
 
 // list reads one page and hands its objects to each, in the server's order, without holding the page.
 func (c *collection) list(ctx context.Context, p page, each func(frame.Object) error) (frame.ListMeta, error) {
-	request := c.request().Param("limit", strconv.Itoa(p.limit))
+	request := c.client.request(&c.stream, c.selection).Param("limit", strconv.Itoa(p.limit))
 	switch {
 	case p.token != "":
 		request = request.Param("continue", p.token)
@@ -293,26 +292,14 @@ func (c *collection) list(ctx context.Context, p page, each func(frame.Object) e
 	return meta, err
 }
 
-// look asks for one object at exactly the version, and returns the version of the answer.
-func (c *collection) look(ctx context.Context, key change.Key, exactly string) (object frame.Object, found bool, version string, err error) {
-	one := c.within(change.Limits{Namespace: key.Namespace, Name: key.Name})
-	meta, err := one.list(ctx, page{limit: 1, exactly: exactly}, func(listed frame.Object) error {
-		object, found = listed, true
-		return listed.Err
-	})
-	return object, found, meta.ResourceVersion, err
-}
-
 // watch opens a watch from the version.
-func (c *collection) watch(ctx context.Context, version string, timeoutSeconds *int64) (io.ReadCloser, error) {
-	request := c.request().
+func (c *collection) watch(ctx context.Context, version string, seconds int64) (io.ReadCloser, error) {
+	return c.client.request(&c.stream, c.selection).
 		Param("watch", "true").
 		Param("allowWatchBookmarks", "true").
-		Param("resourceVersion", version)
-	if timeoutSeconds != nil {
-		request = request.Param("timeoutSeconds", strconv.FormatInt(c.client.guard.watchSeconds(*timeoutSeconds), 10))
-	}
-	return request.Stream(ctx)
+		Param("resourceVersion", version).
+		Param("timeoutSeconds", strconv.FormatInt(c.client.guard.watchSeconds(seconds), 10)).
+		Stream(ctx)
 }
 
 var errUnsorted = errors.New("the list is not sorted")
@@ -342,13 +329,6 @@ func isRange(token, namespace string, last []byte) bool {
 	return start > string(last)
 }
 
-// snapshotBackoff is reflectorBackoff for what is read beside a watch.
-func snapshotBackoff() backoff.BackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0),
-	)
-}
-
 // maxPassed bounds what the list has not and waits for the watch to pass the list (I6). Where there is more, the reader
 // waits.
 const maxPassed = 1 << 13
@@ -371,8 +351,7 @@ func nextLimit(limit int, took time.Duration) int {
 	return limit
 }
 
-// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its
-// turn.
+// maxRestarts is how often one list starts over when its pages expire.
 const maxRestarts = 5
 
 // UnorderedError says that the resourceVersions of a stream cannot be ordered (KEP-5504).

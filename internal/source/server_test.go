@@ -96,6 +96,13 @@ func parts(text string) (what string, version int, uid string) {
 
 func number(text string) int { n, _ := strconv.Atoi(text); return n }
 
+// set changes what the server is, while others ask it.
+func (s *server) set(change func(s *server)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
 // forget makes the version the oldest from which a watch can go on.
 func (s *server) forget(version int) {
 	s.mu.Lock()

@@ -135,16 +135,18 @@ func TestI4BehindAStartOfTheServerNothingIsMissingThatItHas(t *testing.T) {
 			r.server.do("b 140", "a 155", "a 160", "-b 170", "300")
 			r.server.forget(150)
 			late := make(chan struct{})
-			r.server.answer = func(kind string, q url.Values) *http.Response {
-				switch {
-				case kind == "list":
-					<-late
-				case again && kind == "watch" && q.Get("resourceVersion") == "150":
-					return reply(200, goneFrame(150)+"\n")
+			r.server.set(func(server *server) {
+				server.down = false
+				server.answer = func(kind string, q url.Values) *http.Response {
+					switch {
+					case kind == "list":
+						<-late
+					case again && kind == "watch" && q.Get("resourceVersion") == "150":
+						return reply(200, goneFrame(150)+"\n")
+					}
+					return nil
 				}
-				return nil
-			}
-			r.server.down = false
+			})
 			r.pass(30 * time.Second)
 			close(late)
 			r.pass(time.Second)
@@ -233,7 +235,7 @@ func TestI4AStreamGoesOnAtOnceWhenTheServerIsBack(t *testing.T) {
 		if told := strings.Count(r.failed(), "wait for the API server to answer"); told > int(10*time.Minute/outageTime) || told == 0 {
 			t.Errorf("an outage of ten minutes was told %d times", told)
 		}
-		r.server.down = false
+		r.server.set(func(server *server) { server.down = false })
 		r.pass(knocks)
 		r.want("lake", "added a 150")
 	})
@@ -248,7 +250,7 @@ func TestI4AConnectionThatStandsStillIsReplaced(t *testing.T) {
 		r.server.do("a 150")
 		r.pass(time.Second)
 		r.want("lake")
-		r.server.frozen = false
+		r.server.set(func(server *server) { server.frozen = false })
 		r.pass(stillTime + time.Second)
 		r.want("lake", "added a 150")
 		if failed := r.failed(); !strings.Contains(failed, "has sent nothing for 50s") {

@@ -23,7 +23,7 @@ func pod(i int) string {
 }
 
 func watchLine(t Type, object string) string {
-	return `{"type":"` + t.String() + `","object":` + object + "}\n"
+	return `{"type":"` + string(t) + `","object":` + object + "}\n"
 }
 
 // loop repeats a stream for ever.

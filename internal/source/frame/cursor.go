@@ -3,6 +3,7 @@ package frame
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"math/bits"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
@@ -14,11 +15,13 @@ type span struct{ start, end int }
 func (s span) in(data []byte) []byte { return data[s.start:s.end] }
 func (s span) found() bool           { return s.end > 0 }
 
-// cursor steps through compact JSON. It never fails, it becomes unsure: at anything that compact JSON with plain keys
-// does not have, it jumps to the end, where every further step stays.
+// cursor steps through compact JSON. It never fails, it becomes unsure: at anything that compact JSON with plain keys,
+// none twice, does not have, it jumps to the end, where every further step stays. Of any JSON it is unsure where that
+// ends.
 type cursor struct {
 	data   []byte
 	pos    int
+	any    bool   // JSON of any form is known: with space, and of a key that comes twice the last one counts
 	key    []byte // of the member that member came to, without quotes
 	start  int    // of that member, its key's quote
 	unsure bool
@@ -32,9 +35,18 @@ func (c *cursor) giveUp() {
 // at says whether b is next.
 func (c *cursor) at(b byte) bool { return c.pos < len(c.data) && c.data[c.pos] == b }
 
+// space steps over it, in JSON of any form.
+func (c *cursor) space() {
+	for c.any && c.pos < len(c.data) && isSpace(c.data[c.pos]) {
+		c.pos++
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
 // enter steps into the object at the cursor.
 func (c *cursor) enter() {
-	if !c.at('{') {
+	if c.space(); !c.at('{') {
 		c.giveUp()
 		return
 	}
@@ -46,31 +58,45 @@ func (c *cursor) member() bool {
 	if c.unsure {
 		return false
 	}
-	if c.at('}') {
+	first := c.data[c.pos-1] == '{' // enter stepped over one
+	if c.space(); c.at('}') {
 		c.pos++
 		return false
 	}
-	if c.data[c.pos-1] != '{' { // not the first: enter stepped over one
+	if !first {
 		if !c.at(',') {
 			c.giveUp()
 			return false
 		}
 		c.pos++
+		c.space()
 	}
 	c.start = c.pos
 	plain := c.skipString()
-	if !plain || !c.at(':') {
+	end := c.pos
+	if c.space(); !plain && !c.any || !c.at(':') {
 		c.giveUp()
 		return false
 	}
-	c.key = c.data[c.start+1 : c.pos-1]
+	if c.key = c.data[c.start+1 : end-1]; !plain {
+		c.key = []byte(text(c.data[c.start:end]))
+	}
 	c.pos++
+	c.space()
 	return true
+}
+
+// text is the string that the JSON is, "" where it is another value or none.
+func text(value []byte) (s string) {
+	if json.Unmarshal(value, &s) != nil {
+		return ""
+	}
+	return s
 }
 
 // value steps over a value and keeps its place. A second value for the same place is for the slow path.
 func (c *cursor) value(place *span) {
-	if place.found() {
+	if place.found() && !c.any {
 		c.giveUp()
 		return
 	}
@@ -115,16 +141,26 @@ func opensKey(p []byte) bool {
 	return len(p) > 2 && p[0] == ',' && p[1] == '"' && 'a' <= p[2] && p[2] <= 'z'
 }
 
-// cut is what to take out with the member whose value the cursor is behind: the comma before it or, of the first
-// member, the one after it.
-func (c *cursor) cut() span {
-	switch {
-	case c.data[c.start-1] == ',':
-		return span{c.start - 1, c.pos}
-	case c.at(','):
-		return span{c.start, c.pos + 1}
+// cut is what to take out with the member whose value the cursor is behind: all that is between it and the member
+// before, the comma with it; where none before stays, what is before the next. last is what was cut before.
+func (c *cursor) cut(last span) span {
+	from := c.start
+	for isSpace(c.data[from-1]) {
+		from--
 	}
-	return span{c.start, c.pos}
+	if c.data[from-1] == ',' && last.end != c.start {
+		for from--; isSpace(c.data[from-1]); {
+			from--
+		}
+		return span{from, c.pos}
+	}
+	next := *c
+	if next.space(); !next.at(',') {
+		return span{c.start, c.pos}
+	}
+	next.pos++
+	next.space()
+	return span{c.start, next.pos}
 }
 
 func (c *cursor) skipNested() {

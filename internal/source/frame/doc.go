@@ -2,8 +2,8 @@
 // for an object's identity and leaves the rest as bytes, since decoding objects costs forty times more than needed.
 //
 // An object's bytes are copied once, with the cuts made, and stay as the server wrote them otherwise. A fast scan knows
-// JSON as API servers write it: compact, with plain keys, none twice. Whatever else comes, the frame is handed to a
-// slow path that goes through encoding/json, and the result is the same.
+// JSON as API servers write it: compact, with plain keys, none twice. Whatever else comes, encoding/json checks first;
+// then the scan takes it in any form, and the result is the same.
 //
 // The fast scan checks that quotes and brackets are balanced in what it steps over, and not what is between them.
 // After the metadata of a frame's object it checks only that the frame ends with two braces: a frame has a type and an

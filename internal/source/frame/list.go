@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // ListMeta is what a page of a list says of the list.
@@ -28,7 +29,6 @@ func ScanList(r io.Reader, opts Options, fn func(Object) error) (ListMeta, error
 	}
 	l.kind = frontMember("kind", opts.Kind)
 	l.apiVersion = frontMember("apiVersion", opts.APIVersion)
-	l.both = slices.Concat(l.kind, l.apiVersion)
 	if err := l.scan(); err != nil {
 		return ListMeta{}, err
 	}
@@ -38,13 +38,14 @@ func ScanList(r io.Reader, opts Options, fn func(Object) error) (ListMeta, error
 // list is one page of a list on its way. Its methods step over what they name.
 type list struct {
 	tokens
-	scanner                scanner
-	fn                     func(Object) error
-	kind, apiVersion, both []byte // members for the front of an item that lacks them
-	items                  bool   // the items were there
-	length                 int    // of the last item
-	meta                   ListMeta
-	metaErr                error
+	scanner          scanner
+	fn               func(Object) error
+	kind, apiVersion []byte // members for the front of an item that lacks them
+	lacking          []byte // those of the last item
+	items            bool   // the items were there
+	length           int    // of the last item
+	meta             ListMeta
+	metaErr          error
 }
 
 func (l *list) scan() error {
@@ -137,7 +138,7 @@ func (l *list) item() error {
 	}
 	o, err := l.object(item, marked)
 	if err != nil {
-		o = unreadableItem(item, located(item, l.offset, err))
+		o = l.scanner.unreadable(cursor{data: item}, located(item, l.offset, err))
 	}
 	l.length = len(item)
 	l.discard(len(item))
@@ -146,8 +147,11 @@ func (l *list) item() error {
 
 // largeItem tells what it can of an item of which only the front is held, and steps over it.
 func (l *list) largeItem() error {
-	o := unreadableItem(l.held(), ErrTooLarge)
-	if err := l.passOver(); err != nil {
+	o := l.scanner.unreadable(cursor{data: l.held()}, ErrTooLarge)
+	var b scan.Balance
+	b.Enter()
+	l.discard(1)
+	if err := l.passOver(b.Skip); err != nil {
 		return err
 	}
 	return l.fn(o)
@@ -163,13 +167,13 @@ func (l *list) nextItem() (item []byte, marked bool, err error) {
 	for len(l.held()) < l.length && l.fill() == nil {
 	}
 	m := &l.scanner.marks
-	if held := l.held(); l.scanner.fast(held, 0, 0) {
+	if held := l.held(); l.scanner.mark(cursor{data: held}, 0) {
 		return held[:m.self.end], true, l.check(m.self.end)
 	}
 	if item, err = l.value(); err != nil {
 		return nil, false, err
 	}
-	return item, l.scanner.fast(item, 0, 0) && m.self.end == len(item), nil
+	return item, l.scanner.mark(cursor{data: item}, 0) && m.self.end == len(item), nil
 }
 
 // object scans an item. An item on several lines is brought onto one, since it goes on as a line.
@@ -182,13 +186,11 @@ func (l *list) object(item []byte, marked bool) (Object, error) {
 		if item, err = onOneLine(item, oneLine); err != nil {
 			return Object{}, err
 		}
-		if err := s.slowObject(item, span{0, len(item)}); err != nil {
-			return Object{}, err
+		if !s.mark(cursor{data: item, any: true}, 0) {
+			return Object{}, errNoObject
 		}
 	}
-	o, err := s.object(item, l.front(item))
-	o.InitialEventsEnd = false // it is for bookmarks
-	return o, err
+	return s.object(item, l.front(item))
 }
 
 // onOneLine checks an item and, unless it already is on one line, takes out all space.
@@ -203,19 +205,18 @@ func onOneLine(item []byte, already bool) ([]byte, error) {
 
 // front is what the marked item lacks of kind and apiVersion.
 func (l *list) front(item []byte) []byte {
-	var front []byte
-	switch m := &l.scanner.marks; {
-	case !m.kind.found() && !m.apiVersion.found():
-		front = l.both
-	case !m.kind.found():
-		front = l.kind
-	case !m.apiVersion.found():
-		front = l.apiVersion
+	m := &l.scanner.marks
+	l.lacking = l.lacking[:0]
+	if !m.kind.found() {
+		l.lacking = append(l.lacking, l.kind...)
+	}
+	if !m.apiVersion.found() {
+		l.lacking = append(l.lacking, l.apiVersion...)
 	}
 	if len(bytes.TrimSpace(item[1:len(item)-1])) == 0 {
-		return bytes.TrimSuffix(front, []byte(",")) // nothing follows
+		return bytes.TrimSuffix(l.lacking, []byte(",")) // nothing follows
 	}
-	return front
+	return l.lacking
 }
 
 func frontMember(key, value string) []byte {
@@ -229,26 +230,29 @@ func frontMember(key, value string) []byte {
 	return append(append([]byte(`"`+key+`":`), text...), ',')
 }
 
+var errNoObject = errors.New("no object where one belongs")
+
 // metadata reads the metadata of the list.
 func (l *list) metadata(value []byte) error {
 	l.meta = ListMeta{}
 	if isNull(value) {
 		return nil
 	}
-	if err := valid(value); err != nil {
+	if value[0] != '{' {
+		return errNoObject
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(value, &all); err != nil {
 		return err
 	}
-	all, err := members(value, span{0, len(value)})
-	if err != nil {
-		return err
+	for key, into := range map[string]any{
+		"resourceVersion": &l.meta.ResourceVersion, "continue": &l.meta.Continue, "remainingItemCount": &l.meta.RemainingItemCount,
+	} {
+		if raw, found := all[key]; found {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return err
+			}
+		}
 	}
-	last := make(map[string]span)
-	for _, one := range all {
-		last[one.key] = one.value
-	}
-	return errors.Join(
-		decode(value, last["resourceVersion"], &l.meta.ResourceVersion),
-		decode(value, last["continue"], &l.meta.Continue),
-		decode(value, last["remainingItemCount"], &l.meta.RemainingItemCount),
-	)
+	return nil
 }

@@ -10,11 +10,80 @@ import (
 	"github.com/kubecdc/kubecdc/internal/scan/slab"
 )
 
-// The two annotations that matter here.
+// Type is what a watch frame says has happened, as on the wire.
+type Type string
+
+// The types of a frame.
 const (
-	lastApplied      = "kubectl.kubernetes.io/last-applied-configuration"
-	initialEventsEnd = "k8s.io/initial-events-end"
+	Added    Type = "ADDED"
+	Modified Type = "MODIFIED"
+	Deleted  Type = "DELETED"
+	Bookmark Type = "BOOKMARK" // the watch has come to Object.ResourceVersion
+	Error    Type = "ERROR"    // the watch ends; Frame.Status says why
 )
+
+// parseType is the type of the name, "" where there is none.
+func parseType[T string | []byte](name T) Type {
+	for _, t := range [...]Type{Added, Modified, Deleted, Bookmark, Error} {
+		if string(t) == string(name) {
+			return t
+		}
+	}
+	return ""
+}
+
+// Frame is one event of a watch.
+type Frame struct {
+	Type   Type
+	Object Object // of every type but Error
+	Status []byte // of Error: the JSON of a metav1.Status
+}
+
+// Object is one object of a watch or a list.
+//
+// Strings and JSON share memory that is never written again, and that other objects of the stream share: who keeps a
+// string for longer than the object clones it.
+type Object struct {
+	Namespace, Name, UID, ResourceVersion string
+	// JSON is the object on one line, less the cuts.
+	JSON []byte
+	// Actor, where it is asked for, are the newest entries of managedFields, a list of JSON; nil where nobody is named.
+	Actor []byte
+	// Err, where not nil, is why the object cannot be read: a *SyntaxError or ErrTooLarge. JSON is nil then, and of the
+	// names those are set that could be found.
+	Err error
+}
+
+// Options say what becomes of the objects. The zero value makes every cut.
+type Options struct {
+	// KeepManagedFields leaves metadata.managedFields in.
+	KeepManagedFields bool
+	// KeepLastApplied leaves kubectl's annotation in that repeats the object as it was last applied.
+	KeepLastApplied bool
+	// Actor asks for Object.Actor.
+	Actor bool
+	// Kind and APIVersion are put in front of an item of a list that has none, as the items of built-in types, so that
+	// an object looks the same from list and watch. A watch always has them.
+	Kind, APIVersion string
+	// Lend leaves the JSON of a watch's objects in memory that the next frame is read into. It is for who makes other
+	// objects of them; what is to last goes through Reader.Keep. Names last in any case.
+	Lend bool
+	// MaxBytes is the longest frame, or item of a list, that is read; 0 is 64 MiB. API servers write up to 9.4 MB. Of
+	// what is longer, the names are looked for in so much of it.
+	MaxBytes int
+}
+
+const defaultMaxBytes = 64 << 20
+
+func (o Options) maxBytes() int {
+	if o.MaxBytes > 0 {
+		return o.MaxBytes
+	}
+	return defaultMaxBytes
+}
+
+// lastApplied is kubectl's annotation.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // marks is what a scan found in an object: where its values are, and what is to be cut, in order.
 type marks struct {
@@ -23,11 +92,12 @@ type marks struct {
 	cuts                   []span
 }
 
-// metadata is where an object's metadata and the values in it are, of whatever type.
+// metadata is where an object's metadata and the values in it are, of whatever type. Of a key that comes twice the last
+// one counts.
 type metadata struct {
 	self, namespace, name, uid, version span
 	managedFields, annotations          span
-	lastApplied, eventsEnd              span // of the annotations
+	lastApplied                         span // of the annotations
 }
 
 // scanner makes objects from their bytes in a frame or a list.
@@ -36,21 +106,21 @@ type scanner struct {
 	slab  slab.Slab
 	lent  []byte // to the object before, and to the next one
 	marks marks
-	slow  int // how often the fast scan was unsure
+	err   error // of the strings of the object
+	slow  int   // how often the fast scan was unsure
 	actors
 }
 
-// fast marks the object that starts at start, and says whether it is sure. Where its end is known, 0 if not, what is
-// after its metadata is stepped over without a look.
-func (s *scanner) fast(data []byte, start, end int) bool {
-	m := &s.marks
+// mark marks the object at the cursor, and says whether it is sure. Where its end is known, 0 if not, what is after its
+// metadata is stepped over without a look.
+func (s *scanner) mark(c cursor, end int) bool {
+	m, start := &s.marks, c.pos
 	*m = marks{cuts: m.cuts[:0]}
-	c := cursor{data: data, pos: start}
 	c.enter()
 	for c.member() {
 		switch string(c.key) {
 		case "metadata":
-			s.fastMetadata(&c)
+			s.markMetadata(&c)
 		case "kind":
 			c.value(&m.kind)
 		case "apiVersion":
@@ -67,9 +137,12 @@ func (s *scanner) fast(data []byte, start, end int) bool {
 	return !c.unsure
 }
 
-func (s *scanner) fastMetadata(c *cursor) {
+func (s *scanner) markMetadata(c *cursor) {
 	m := &s.marks.meta
 	start := c.pos
+	if c.any {
+		*m = metadata{}
+	}
 	if m.self.found() || !c.at('{') {
 		c.value(&m.self)
 		return
@@ -86,7 +159,7 @@ func (s *scanner) fastMetadata(c *cursor) {
 		case "resourceVersion":
 			c.value(&m.version)
 		case "annotations":
-			s.fastAnnotations(c)
+			s.markAnnotations(c)
 		case "managedFields":
 			c.entries(&m.managedFields)
 			s.cut(c, s.opts.KeepManagedFields)
@@ -97,9 +170,12 @@ func (s *scanner) fastMetadata(c *cursor) {
 	m.self = span{start, c.pos}
 }
 
-func (s *scanner) fastAnnotations(c *cursor) {
+func (s *scanner) markAnnotations(c *cursor) {
 	m := &s.marks.meta
 	start := c.pos
+	if c.any {
+		m.annotations = span{}
+	}
 	if m.annotations.found() || !c.at('{') {
 		c.value(&m.annotations)
 		return
@@ -110,8 +186,6 @@ func (s *scanner) fastAnnotations(c *cursor) {
 		case lastApplied:
 			c.value(&m.lastApplied)
 			s.cut(c, s.opts.KeepLastApplied)
-		case initialEventsEnd:
-			c.value(&m.eventsEnd)
 		default:
 			c.skip()
 		}
@@ -120,9 +194,31 @@ func (s *scanner) fastAnnotations(c *cursor) {
 }
 
 func (s *scanner) cut(c *cursor, keep bool) {
-	if !keep {
-		s.marks.cuts = append(s.marks.cuts, c.cut())
+	if m := &s.marks; !keep {
+		last := span{}
+		if n := len(m.cuts); n > 0 {
+			last = m.cuts[n-1]
+		}
+		m.cuts = append(m.cuts, c.cut(last))
 	}
+}
+
+// unreadable is what can be told of the object at the cursor, which is refused as a whole although only a part is no
+// JSON, is nested too deeply, or is too large to be held: of the names, those that are there.
+func (s *scanner) unreadable(c cursor, why error) Object {
+	c.any = true
+	s.mark(c, 0)
+	m := &s.marks.meta
+	return Object{
+		Namespace: text(m.namespace.in(c.data)), Name: text(m.name.in(c.data)), UID: text(m.uid.in(c.data)),
+		ResourceVersion: text(m.version.in(c.data)), Err: why,
+	}
+}
+
+// valid checks that data is one JSON value.
+func valid(data []byte) error {
+	var all json.RawMessage
+	return json.Unmarshal(data, &all)
 }
 
 // object copies what is marked in data, with front after the opening brace.
@@ -132,21 +228,15 @@ func (s *scanner) object(data, front []byte) (Object, error) {
 		return Object{}, err
 	}
 	o := Object{JSON: s.splice(data, front)}
-	t := texts{data: data, out: o.JSON, shift: len(front) - m.self.start, cuts: m.cuts}
-	if s.opts.Lend {
-		t.own = &s.slab
-	}
-	o.Namespace = t.text(m.meta.namespace)
-	o.Name = t.text(m.meta.name)
-	o.UID = t.text(m.meta.uid)
-	o.ResourceVersion = t.text(m.meta.version)
+	s.err = nil
+	o.Namespace = s.text(data, m.meta.namespace)
+	o.Name = s.text(data, m.meta.name)
+	o.UID = s.text(data, m.meta.uid)
+	o.ResourceVersion = s.text(data, m.meta.version)
 	if s.opts.Actor {
 		o.Actor = s.actors.of(m.meta.managedFields.in(data))
 	}
-	if end := m.meta.eventsEnd; end.found() && data[end.start] == '"' {
-		o.InitialEventsEnd = t.text(end) == "true"
-	}
-	return o, t.err
+	return o, s.err
 }
 
 // check refuses what is no object where one belongs.
@@ -202,54 +292,22 @@ func (s *scanner) room(size int) []byte {
 	return s.lent[:size:size]
 }
 
-// texts reads strings of an object that was copied from data to out: data[i] became out[i+shift], but for the cuts
-// before it. The first error stays.
-type texts struct {
-	data, out []byte
-	shift     int
-	cuts      []span
-	own       *slab.Slab // of the strings; nil where they share that of out
-	err       error
-}
-
-// text returns the string at place. Without escapes it is the same bytes in out: these are never written again, which
-// is what a string asks for. Of an object that is lent it is a copy.
-func (t *texts) text(place span) string {
-	value := place.in(t.data)
+// text copies the string at place in data. The first error stays.
+func (s *scanner) text(data []byte, place span) string {
+	value := place.in(data)
 	switch {
 	case len(value) == 0 || isNull(value) || string(value) == `""`:
 		return ""
 	case value[0] != '"':
-		t.err = errors.Join(t.err, faultf(place.start, "a name, namespace, uid or resourceVersion is no string"))
+		s.err = errors.Join(s.err, faultf(place.start, "a name, namespace, uid or resourceVersion is no string"))
 		return ""
 	case bytes.IndexByte(value, '\\') >= 0 || !utf8.Valid(value):
-		return t.decode(place)
-	}
-	at := place.start + len(`"`) + t.shift
-	for _, cut := range t.cuts {
-		if cut.end <= place.start {
-			at -= cut.end - cut.start
+		var unquoted string
+		if err := json.Unmarshal(value, &unquoted); err != nil {
+			s.err = errors.Join(s.err, &fault{at: place.start, err: err})
 		}
+		return unquoted
 	}
-	text := t.out[at : at+len(value)-len(`""`)]
-	if t.own != nil {
-		text = append(t.own.Take(len(text))[:0], text...)
-	}
+	text := append(s.slab.Take(len(value) - len(`""`))[:0], value[1:len(value)-1]...)
 	return unsafe.String(&text[0], len(text))
-}
-
-func (t *texts) decode(place span) (s string) {
-	t.err = errors.Join(t.err, decode(t.data, place, &s))
-	return s
-}
-
-// decode is json.Unmarshal for a part of data, if there is such a part.
-func decode(data []byte, place span, into any) error {
-	if !place.found() {
-		return nil
-	}
-	if err := json.Unmarshal(place.in(data), into); err != nil {
-		return &fault{at: place.start, err: err}
-	}
-	return nil
 }

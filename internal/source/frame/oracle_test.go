@@ -44,11 +44,11 @@ func oracleFrame(line []byte, opts Options) (f Frame, err error) {
 		return f, errOracle
 	}
 	for _, t := range []Type{Added, Modified, Deleted, Bookmark, Error} {
-		if t.String() == name {
+		if string(t) == name {
 			f.Type = t
 		}
 	}
-	if f.Type == 0 || !bytes.HasPrefix(top["object"], []byte("{")) {
+	if f.Type == "" || !bytes.HasPrefix(top["object"], []byte("{")) {
 		return f, errOracle
 	}
 	if f.Type == Error {
@@ -56,8 +56,7 @@ func oracleFrame(line []byte, opts Options) (f Frame, err error) {
 		return f, nil
 	}
 	f.Object, err = oracleObject(top["object"])
-	f.Object.InitialEventsEnd = f.Object.InitialEventsEnd && f.Type == Bookmark
-	if err != nil && f.Type <= Deleted {
+	if err != nil && f.Type != Bookmark {
 		if f.Object = oracleNames(top["object"]); f.Object.Name != "" && f.Object.ResourceVersion != "" {
 			return f, nil
 		}
@@ -97,12 +96,8 @@ func oracleObject(data []byte) (o Object, err error) {
 		}
 	}
 	if raw, ok := meta["annotations"]; ok {
-		annotations, err := oracleRaws(raw)
-		if err != nil {
-			return o, err
-		}
-		var end string
-		o.InitialEventsEnd = json.Unmarshal(annotations[initialEventsEnd], &end) == nil && end == "true"
+		_, err = oracleRaws(raw)
+		return o, err
 	}
 	return o, nil
 }
@@ -205,8 +200,7 @@ func isWritten(line []byte) bool {
 	if err != nil || top == nil {
 		return true
 	}
-	all, err := members(line, span{0, len(line)})
-	if err != nil || len(all) > 2 {
+	if countKey(line, "") > 2 {
 		return false
 	}
 	return !bytes.HasPrefix(top["object"], []byte("{")) || countKey(top["object"], "metadata") <= 1
@@ -223,7 +217,6 @@ func checkSlow(line []byte, want Frame, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("slow: %w", err)
 	}
-	o.InitialEventsEnd = o.InitialEventsEnd && t == Bookmark
 	if got := (Frame{Type: t, Object: o}); !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("slow: got %+v\n%s\nwant %+v\n%s", got, o.JSON, want, want.Object.JSON)
 	}
@@ -306,7 +299,6 @@ func oracleItem(item []byte, opts Options) (Object, error) {
 		text += ","
 	}
 	o, err := oracleObject([]byte("{" + text + string(item[1:])))
-	o.InitialEventsEnd = false
 	return o, err
 }
 
@@ -316,7 +308,7 @@ func countKey(data []byte, key string) int {
 	n := 0
 	must(dec.Token())
 	for dec.More() {
-		if must(dec.Token()) == key {
+		if at := must(dec.Token()); key == "" || at == key {
 			n++
 		}
 		var value json.RawMessage

@@ -59,7 +59,7 @@ func (r *Reader) next() (Frame, error) {
 		}
 		f, err := r.scanner.frame(line)
 		if err != nil {
-			f, err = unreadableFrame(line, located(line, r.window.offset, err))
+			f, err = r.unreadable(line, located(line, r.window.offset, err))
 		}
 		r.window.discard(n)
 		return f, err
@@ -69,21 +69,17 @@ func (r *Reader) next() (Frame, error) {
 // tooLarge tells what it can of a line of which only the front is held, and steps over it. A line without an end ends
 // the watch.
 func (r *Reader) tooLarge() (Frame, error) {
-	f, unreadable := unreadableFrame(r.window.held(), ErrTooLarge)
-	for limit := r.window.farthest(); r.window.offset < limit; {
-		held := r.window.held()
-		if n := bytes.IndexByte(held, '\n'); n >= 0 {
-			r.window.discard(n + 1)
-			return f, unreadable
+	f, unreadable := r.unreadable(r.window.held(), ErrTooLarge)
+	err := r.window.passOver(func(piece []byte) int {
+		if n := bytes.IndexByte(piece, '\n'); n >= 0 {
+			return n + 1
 		}
-		r.window.discard(len(held))
-		if err := r.window.fill(); err == io.EOF {
-			return Frame{}, io.ErrUnexpectedEOF
-		} else if err != nil {
-			return Frame{}, err
-		}
+		return -1
+	})
+	if err != nil {
+		return Frame{}, err
 	}
-	return Frame{}, io.ErrNoProgress
+	return f, unreadable
 }
 
 // line waits until a whole line is held, and returns its length.
@@ -106,7 +102,7 @@ func (r *Reader) line() (int, error) {
 // frame scans one line.
 func (s *scanner) frame(line []byte) (Frame, error) {
 	t := s.fastFrame(line)
-	if t == 0 {
+	if t == "" {
 		s.slow++
 		var err error
 		if t, err = s.slowFrame(line); err != nil {
@@ -121,7 +117,6 @@ func (s *scanner) frame(line []byte) (Frame, error) {
 		return Frame{Type: t, Object: o}, err
 	}
 	o, err := s.object(line, nil)
-	o.InitialEventsEnd = false
 	return Frame{Type: t, Object: o}, err
 }
 
@@ -129,29 +124,29 @@ func (s *scanner) frame(line []byte) (Frame, error) {
 // and would keep a slab for that.
 func (s *scanner) bookmark(line []byte) (Object, error) {
 	objects := s.slab
-	s.slab = slab.Of(make([]byte, len(line)))
+	s.slab = slab.Of(make([]byte, 2*len(line))) // the names are in it twice
 	o, err := s.object(line, nil)
 	s.slab = objects
 	return o, err
 }
 
-// fastFrame marks the object of a frame as API servers write it; it returns 0 for every other, and for errors.
+// fastFrame marks the object of a frame as API servers write it; it returns "" for every other, and for errors.
 func (s *scanner) fastFrame(line []byte) Type {
 	const head, middle = `{"type":"`, `","object":`
 	if len(line) < len(head) || string(line[:len(head)]) != head {
-		return 0
+		return ""
 	}
 	end := len(head) + max(0, bytes.IndexByte(line[len(head):], '"'))
 	t := parseType(line[len(head):end])
-	if t == 0 || t == Error || !bytes.HasPrefix(line[end:], []byte(middle)) {
-		return 0
+	if t == "" || t == Error || !bytes.HasPrefix(line[end:], []byte(middle)) {
+		return ""
 	}
 	known := 0
 	if bytes.HasSuffix(line, []byte("}}")) {
 		known = len(line) - len("}")
 	}
-	if !s.fast(line, end+len(middle), known) || string(line[s.marks.self.end:]) != "}" {
-		return 0
+	if !s.mark(cursor{data: line, pos: end + len(middle)}, known) || string(line[s.marks.self.end:]) != "}" {
+		return ""
 	}
 	return t
 }
@@ -159,39 +154,48 @@ func (s *scanner) fastFrame(line []byte) Type {
 // slowFrame marks the object of any frame.
 func (s *scanner) slowFrame(line []byte) (Type, error) {
 	if err := valid(line); err != nil {
-		return 0, err
+		return "", err
 	}
-	all, err := members(line, span{0, len(line)})
-	if err != nil {
-		return 0, err
-	}
-	var kind, object span
-	for _, one := range all {
-		switch one.key {
-		case "type":
-			kind = one.value
-		case "object":
-			object = one.value
-		}
-	}
-	t, err := frameType(line, kind)
-	if err != nil {
-		return 0, err
-	}
-	if !object.found() || line[object.start] != '{' {
-		return 0, faultf(object.start, "the frame has no object")
-	}
-	return t, s.slowObject(line, object)
-}
-
-func frameType(line []byte, place span) (Type, error) {
+	kind, object := parts(line)
 	var name string
-	if err := json.Unmarshal(place.in(line), &name); err != nil {
-		return 0, faultf(place.start, "the frame has no type: %w", err)
+	if err := json.Unmarshal(kind.in(line), &name); err != nil {
+		return "", faultf(kind.start, "the frame has no type: %w", err)
 	}
 	t := parseType(name)
-	if t == 0 {
-		return 0, faultf(place.start, "the frame has an unknown type %.32q", name)
+	if t == "" {
+		return "", faultf(kind.start, "the frame has an unknown type %.32q", name)
 	}
+	if !object.found() || line[object.start] != '{' {
+		return "", faultf(object.start, "the frame has no object")
+	}
+	s.mark(cursor{data: line, pos: object.start, any: true}, 0)
 	return t, nil
+}
+
+// parts are where the type and the object of any frame are. The line may be its front alone.
+func parts(line []byte) (kind, object span) {
+	c := cursor{data: line, any: true}
+	c.enter()
+	for c.member() {
+		switch string(c.key) {
+		case "type":
+			c.value(&kind)
+		case "object":
+			c.value(&object)
+		default:
+			c.skip()
+		}
+	}
+	return kind, object
+}
+
+// unreadable is what can be told of a line, which may be its front alone. It returns the reason as an error where the
+// type, or the object's name or resourceVersion, cannot be told.
+func (r *Reader) unreadable(line []byte, why error) (Frame, error) {
+	kind, object := parts(line)
+	f := Frame{Type: parseType(text(kind.in(line))), Object: r.scanner.unreadable(cursor{data: line, pos: object.start}, why)}
+	if f.Type == "" || f.Type == Bookmark || f.Type == Error || f.Object.Name == "" || f.Object.ResourceVersion == "" {
+		return Frame{}, why
+	}
+	return f, nil
 }

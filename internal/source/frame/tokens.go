@@ -17,15 +17,6 @@ func (t *tokens) wrong(what string) error {
 	return syntaxError(t.held(), t.offset, 0, errors.New(what))
 }
 
-// more waits for more of something that has begun.
-func (t *tokens) more() error {
-	err := t.fill()
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
 // end returns nil if there is nothing but space up to the end of the stream.
 func (t *tokens) end() error {
 	for {
@@ -48,8 +39,6 @@ func (t *tokens) skipSpace() {
 	}
 	t.discard(n)
 }
-
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 // peek returns the byte that the next piece begins with, which is held.
 func (t *tokens) peek() (byte, error) {
@@ -128,25 +117,6 @@ func (t *tokens) nested() ([]byte, error) {
 	}
 }
 
-// passOver steps over a value in brackets and holds a piece of it at a time.
-func (t *tokens) passOver() error {
-	var b scan.Balance
-	b.Enter()
-	t.discard(1)
-	for limit := t.farthest(); t.offset < limit; {
-		held := t.held()
-		if n := b.Skip(held); n >= 0 {
-			t.discard(n)
-			return nil
-		}
-		t.discard(len(held))
-		if err := t.more(); err != nil {
-			return err
-		}
-	}
-	return io.ErrNoProgress
-}
-
 // flat is for strings and scalars, which are short where a list has them. A scalar ends before a byte that cannot be in
 // it, so that byte must be there.
 func (t *tokens) flat() ([]byte, error) {
@@ -207,8 +177,31 @@ func (w *window) check(n int) error {
 	return nil
 }
 
-// farthest is the offset up to which the end of what begins here is looked for.
-func (w *window) farthest() int64 { return w.offset + passedOver*int64(min(w.max, 1<<40)) }
+// more is fill for something that has begun.
+func (w *window) more() error {
+	err := w.fill()
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// passOver steps over what is too large, and holds a piece of it at a time. end is how much of a piece belongs to it,
+// -1 where it goes on.
+func (w *window) passOver(end func(piece []byte) int) error {
+	for limit := w.offset + passedOver*int64(min(w.max, 1<<40)); w.offset < limit; {
+		held := w.held()
+		if n := end(held); n >= 0 {
+			w.discard(n)
+			return nil
+		}
+		w.discard(len(held))
+		if err := w.more(); err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
 
 // fill reads more. It blocks until there is at least one byte more, and returns the reader's error when there is none.
 func (w *window) fill() error {
