@@ -187,9 +187,9 @@ type assembly struct {
 const (
 	// besideQueues is what the process needs beside full queues, in bytes, with room for the collector to be lazy in.
 	besideQueues = 80 << 20
-	// perStream is what a stream needs beside that, in bytes: a watch with its buffers, a decoder, its position. Each
-	// of 2,500 quiet ones had 83 KiB (go run ./bench/idle -resources 2500, compared with 100). Twice as many leave the
-	// collector its room.
+	// perStream is what a stream needs beside that, in bytes: a watch with its buffers, the Reflector, a decoder, its
+	// position. Each of 2,500 quiet ones had 83 KiB (go run ./bench/idle -resources 2500, compared with 100). Twice as
+	// many leave the collector its room.
 	perStream = 160 << 10
 )
 

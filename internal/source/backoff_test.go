@@ -9,7 +9,7 @@ import (
 func TestI4WaitAfterAFailureIsBounded(t *testing.T) {
 	const longest = 30 * time.Second
 	for range 100 {
-		delay := watchBackoff().DelayFunc()
+		delay := reflectorBackoff().DelayFunc()
 		if first := delay(); first < 100*time.Millisecond || first > 200*time.Millisecond {
 			t.Fatalf("the first wait is %s, want from 0.1 to 0.2 s", first)
 		}

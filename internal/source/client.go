@@ -25,7 +25,7 @@ import (
 )
 
 // knocks is how often all streams together try a server that nobody reaches: once it answers, each of them goes on at
-// once. Were it left to the pauses of Informer.run, which grow for as long as the outage lasts, each would wait as long
+// once. Were it left to the Reflector's backoff, which grows for as long as the outage lasts, each would wait as long
 // again.
 const knocks = 250 * time.Millisecond
 
@@ -152,7 +152,8 @@ func decodeAnswer(answer rest.Result, into any) error {
 	return nil
 }
 
-// request is a GET of the stream's collection. What is tried again its callers say, so the client retries nothing.
+// request is a GET of the stream's collection. The reflector has rules of its own for what to try again, so the client
+// retries nothing.
 func (c *Client) request(stream *change.Stream, selection Selection) *rest.Request {
 	request := c.rest.Get().AbsPath(stream.Resource.Path(stream.Namespace)).MaxRetries(0)
 	if selection.LabelSelector != "" {

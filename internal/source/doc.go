@@ -1,8 +1,8 @@
 // Package source reads resources from an API server and gives their changes to the sinks.
 //
 // A SharedInformer is the life of one resource's stream, and its Informers are its watches: one that all sinks share,
-// and others for sinks that are not where it stands. An Informer opens one watch after the other, each of which is a
-// feed. Each change becomes a change.Record as soon as its frame is read, and is offered to
+// and others for sinks that are not where it stands. An Informer runs client-go's Reflector over a ListerWatcher and a
+// decoder of its own, the feed. Each change becomes a change.Record as soon as its frame is read, and is offered to
 // each seat: a sink as this watch sees it (package listener). What a sink was told, and where it stands, is the sink's
 // own and not here.
 //
@@ -55,10 +55,8 @@
 //
 //   - Objects stay raw bytes. Decoding and marshalling costs many times more CPU (make bench-source) and changes
 //     numbers, key order and unknown fields.
-//   - The loop of watches is our own, by the rules of client-go's Reflector for 410, 429, time limits, short watches
-//     and backoff: API servers are tested against these. The Reflector itself was refused. Its list holds all objects
-//     in memory, and of its watch only a bookmark and the end were left: what led it past the rest, and the locks of
-//     its StreamWatcher, were more code than the loop, and two more goroutines a stream.
+//   - The Reflector instead of a watch loop of our own: API servers are tested against its rules for 410, 429, time
+//     limits, short watches and backoff. Its list is not used, because it holds all objects in memory.
 //   - HTTP/1.1 for up to 16 streams: one connection per watch costs less CPU, and a stalled watch's bytes stay in the
 //     kernel. Above that, one shared HTTP/2 connection costs less (make bench-source, make bench-scale).
 //   - No request waits for a server that stands still for longer than 50 s, and a watch not for much longer than it was

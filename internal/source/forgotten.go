@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,23 +29,27 @@ const (
 	refusalPause = 250 * time.Millisecond
 )
 
-// refusals are the answers in a row that the position is gone. The zero value has none.
-type refusals struct {
-	newest error
-	times  int
-	last   time.Time
+// refusals are the answers in a row that the position is gone. They are for any goroutine. The zero value has none.
+type refusals struct{ newest atomic.Pointer[refusal] }
+
+// refusal is the newest of some answers.
+type refusal struct {
+	err   error
+	times int
+	last  time.Time
 }
 
 // note takes one more.
 func (r *refusals) note(err error, now time.Time) {
-	if now.Sub(r.last) >= keptTime {
-		r.times = 0
+	noted := refusal{err, 1, now}
+	if before := r.newest.Load(); before != nil && now.Sub(before.last) < keptTime {
+		noted.times += before.times
 	}
-	r.newest, r.times, r.last = err, r.times+1, now
+	r.newest.Store(&noted)
 }
 
 // convinces says whether the position is gone at each of so many servers. Where nobody knows (0), they count as two.
-func (r *refusals) convinces(servers int) bool {
+func (r *refusal) convinces(servers int) bool {
 	return servers == 1 || r.times >= minRefusals*max(servers, 2)
 }
 
@@ -91,35 +96,35 @@ const keptTime = time.Minute
 // which version is its oldest: what it has forgotten is only what came before. Had the watch ended long ago, the server
 // might be forgetting more, and that version might be gone, too. The zero value knows nothing.
 type remnant struct {
-	oldest string
-	worked time.Time // when the last watch ended that worked; zero before, and once it was asked for
+	oldest atomic.Pointer[string]
+	worked atomic.Pointer[time.Time] // when the last watch ended that worked; nil before, and once it was asked for
 }
 
 // ended takes a watch that ended.
 func (r *remnant) ended(took time.Duration) {
-	if took >= time.Second {
-		r.worked = time.Now()
+	if now := time.Now(); took >= time.Second {
+		r.worked.Store(&now)
 	}
 }
 
 // gone takes the error that says that the position is gone.
 func (r *remnant) gone(err error) {
 	var asked, oldest uint64
-	r.oldest = ""
+	r.oldest.Store(nil)
 	if n, _ := fmt.Sscanf(err.Error(), "too old resource version: %d (%d)", &asked, &oldest); n == 2 { // else it does not say
-		r.oldest = strconv.FormatUint(oldest, 10)
+		version := strconv.FormatUint(oldest, 10)
+		r.oldest.Store(&version)
 	}
 }
 
 // begin is where a stream goes on that stood at the position, on a server that stands at now: at the oldest version
 // that the server has, if that is certain to be there for a while, and was not asked for before.
 func (r *remnant) begin(position, now string) string {
-	was := *r
-	*r = remnant{}
+	oldest, worked := r.oldest.Swap(nil), r.worked.Swap(nil)
 	switch {
-	case was.oldest == "" || time.Since(was.worked) > keptTime:
-	case change.CompareVersions(position, was.oldest) <= 0 && change.CompareVersions(was.oldest, now) <= 0:
-		return was.oldest
+	case oldest == nil || worked == nil || time.Since(*worked) > keptTime:
+	case change.CompareVersions(position, *oldest) <= 0 && change.CompareVersions(*oldest, now) <= 0:
+		return *oldest
 	}
 	return now
 }

@@ -28,7 +28,7 @@ func TestARefusalIsBelievedThatIsRepeated(t *testing.T) {
 		for i := range c.times {
 			all.note(gone, now.Add(time.Duration(i)*c.each))
 		}
-		if got := all.convinces(c.servers); got != c.want {
+		if got := all.newest.Load().convinces(c.servers); got != c.want {
 			t.Errorf("%s: believed is %t, want %t", name, got, c.want)
 		}
 	}

@@ -8,13 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// Informer is one watch of a stream, and the sinks that are given what it brings.
+// Informer is one watch of a stream, and the sinks that are given what it brings: client-go's Reflector runs it. Its
+// loop of lists and watches, their time limits, 410, 429, very short watches and backoff are the Reflector's own rules.
+// What is ours are the ListerWatcher, which lists nothing, and the decoder.
 //
 // A watch begins at the lowest position of its sinks, and the others skip what they have by its number. What a watch
 // cannot bring a comparison does, which is read beside it.
@@ -23,6 +27,7 @@ type Informer struct {
 	shared  *common
 	stream  *change.Stream
 	way     listener.Way
+	retries *wait.Backoff
 	end     context.CancelFunc // of the informer
 	tryJoin func()             // lets sinks go on with the common watch, where they may; the caller has the turn
 	// askAgain has the informer that gives the sink the stream do what is asked for; the caller has the turn.

@@ -2,93 +2,95 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"net/http"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// longestWatch bounds the time limit of a watch, which is half of it at least, by chance: so not all end together.
-const longestWatch = 10 * time.Minute
-
-// run opens one watch after the other until ctx ends, or no sink is left. Behind one that has failed, or that was very
-// short and brought nothing, there is a pause.
+// run reads until ctx ends, or no sink is left. It starts the Reflector's goroutines and returns when they are gone.
 func (i *Informer) run(ctx context.Context) {
+	// The Reflector logs each failure again and again; the observer hears of them instead.
+	ctx = klog.NewContext(ctx, logr.Discard())
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	i.turns.take()
 	i.end = end
 	i.turns.give()
-	w := &watching{Informer: i}
-	pauses, since := watchBackoff(), time.Now()
-	for ctx.Err() == nil {
-		if w.next(ctx) {
-			continue
-		}
-		if time.Since(since) > 2*time.Minute {
-			pauses, since = watchBackoff(), time.Now()
-		}
-		select {
-		case <-time.After(pauses.Step()):
-		case <-ctx.Done():
-		}
-	}
+	discard := logr.Discard()
+	w := &watching{Informer: i, permit: permit{gate: i.Gate}}
+	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watchAside}}
+	reflector := cache.NewReflectorWithOptions(through, nil, nopStore{}, cache.ReflectorOptions{
+		Logger: &discard, Name: i.stream.String(), TypeDescription: i.stream.String(), Backoff: i.retries,
+	})
+	reflector.RunWithContext(ctx)
+	w.opening.Wait()
 	i.comparer.over.Wait()
+	w.permit.giveBack()
 }
 
-// watchBackoff is the pauses between watches that fail: from 0.1 s up to 30 s. The jitter makes each up to twice as
-// long.
-func watchBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
-}
-
-// watching is one watch after the other.
+// watching is what the Reflector lists and watches through.
 type watching struct {
 	*Informer
+	permit   permit
+	opening  sync.WaitGroup // the Reflector does not wait for it
 	endings  endings
 	refusals refusals
+	stop     context.CancelFunc // of the watch that is open
+	stopMu   sync.Mutex
 }
 
-// next reads one watch to its end, and says whether another one may be opened at once. To open it takes a deep stack
-// for a moment, and this goroutine, which then waits for as long as the watch lives, would keep it, 8 KiB a stream: so
-// another one does.
-func (w *watching) next(ctx context.Context) (atOnce bool) {
-	began := time.Now()
-	var d *feed
-	opened := make(chan error)
+// list answers with an empty list: "nothing new". So the Reflector, which lists at each start and after many kinds of
+// watch error, costs nothing.
+func (w *watching) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	version := "1"
+	w.turns.take()
+	if w.brought != "" {
+		version = w.brought
+	}
+	w.turns.give()
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, ctx.Err()
+}
+
+// watchAside is watch in a goroutine that ends with it. To open a watch takes a deep stack for a moment, and the
+// Reflector's goroutine, which then waits for as long as the watch lives, would keep it: 8 KiB a stream.
+func (w *watching) watchAside(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
+	w.opening.Add(1)
+	defer w.opening.Done()
+	done := make(chan struct{})
 	go func() {
-		opened <- w.beyondOutage(ctx, func() (err error) {
-			d, err = w.watch(ctx)
+		defer close(done)
+		err = w.beyondOutage(ctx, func() (err error) {
+			opened, err = w.watch(ctx, options)
 			return err
 		})
-	}()
-	if err := <-opened; err != nil {
-		if errors.Is(err, errNobody) {
-			w.end()
+		if err != nil {
+			w.permit.giveBack()
 		}
-		return false
+	}()
+	<-done
+	if errors.Is(err, errNobody) {
+		w.end()
 	}
-	defer d.body.Close()
-	defer d.stop()
-	err := d.read()
-	d.finish(err, time.Since(d.began))
-	ordinary := err == io.EOF || err == io.ErrUnexpectedEOF || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err)
-	return ordinary && (d.works || time.Since(began) >= time.Second)
+	return opened, err
 }
 
 // watch opens a watch at the lowest position of the sinks.
-func (w *watching) watch(ctx context.Context) (*feed, error) {
+func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if refused := w.shared.isRefused(); refused != nil {
 		w.fail(ctx, refused)
 		return nil, refused
@@ -96,11 +98,10 @@ func (w *watching) watch(ctx context.Context) (*feed, error) {
 	if err := w.believeOrAsk(ctx); err != nil {
 		return nil, err
 	}
-	leave, err := w.Gate.enter(ctx, w.precedence())
-	if err != nil {
+	if err := w.permit.enter(ctx, w.precedence()); err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer w.permit.giveBack()
 	if err := w.moveQuiet(ctx); err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (w *watching) watch(ctx context.Context) (*feed, error) {
 		}
 		return nil, err
 	}
-	return w.open(ctx, from)
+	return w.open(ctx, from, options.TimeoutSeconds)
 }
 
 // precedence is the stream's.
@@ -135,11 +136,12 @@ func (w *watching) precedence() precedence {
 // believeOrAsk judges that the position is gone, where a server said so: the sinks that stand there are told of a gap,
 // or the next watch is asked for at another server.
 func (w *watching) believeOrAsk(ctx context.Context) error {
-	refused := w.refusals
-	if refused.times == 0 {
+	refused := w.refusals.newest.Load()
+	if refused == nil {
 		return nil
 	}
 	if !refused.convinces(w.Client.servers(ctx)) {
+		w.permit.giveBack()
 		select {
 		case <-time.After(refusalPause):
 		case <-ctx.Done():
@@ -148,24 +150,23 @@ func (w *watching) believeOrAsk(ctx context.Context) error {
 		w.Client.redial(ctx, refused.last)
 		return nil
 	}
-	w.refusals = refusals{}
-	w.Observer.Failed(*w.stream, refused.newest)
+	w.refusals.newest.Store(nil)
+	w.Observer.Failed(*w.stream, refused.err)
 	w.turns.take()
 	w.forgot = change.VersionAbove(w.from)
 	w.turns.give()
 	if !w.endings.isFirstGone() {
-		return refused.newest // for the pause
+		return errReconcileDue()
 	}
 	return nil
 }
 
 // open opens a watch from the version. What is read beside it ends with run.
-func (w *watching) open(run context.Context, from string) (*feed, error) {
+func (w *watching) open(run context.Context, from string, seconds *int64) (watch.Interface, error) {
 	ctx, stop := context.WithCancel(run)
 	w.turns.take()
 	w.seen.settle()
 	w.turns.give()
-	seconds := int64((longestWatch / 2).Seconds() * (1 + rand.Float64()))
 	body, err := w.origin.collection.watch(ctx, from, w.silence.limit(seconds))
 	if err != nil {
 		stop()
@@ -174,15 +175,32 @@ func (w *watching) open(run context.Context, from string) (*feed, error) {
 		}
 		return nil, err
 	}
+	w.stopMu.Lock()
+	w.stop = stop
+	w.stopMu.Unlock()
 	w.Observer.Watching(*w.stream, from)
-	cut := w.origin.collection.options()
+	stood, cut := w.origin.version, w.origin.collection.options()
 	cut.Lend = w.Shape != nil
 	d := &feed{
-		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(), began: time.Now(),
-		watch: ctx, stop: stop, stood: w.origin.version,
+		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(), began: time.Now(), watch: ctx,
 	}
 	w.comparer.wake(run)
-	return d, nil
+	d.ended = func(frames int, orderly bool, took time.Duration) {
+		stop()
+		w.watchEnded(frames, orderly, took, stood)
+	}
+	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
+	opened := watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter)
+	return &stoppable{opened, sync.OnceFunc(d.stopped)}, nil
+}
+
+// endWatch ends the watch that is open.
+func (w *watching) endWatch() {
+	w.stopMu.Lock()
+	defer w.stopMu.Unlock()
+	if w.stop != nil {
+		w.stop()
+	}
 }
 
 // noteGone notes that the position is unavailable, where the error says so: before the next watch it is judged.
@@ -196,13 +214,29 @@ func (w *watching) noteGone(err error) bool {
 	return true
 }
 
+// watchEnded takes a watch that ended, which began when the server stood at the version.
+func (w *watching) watchEnded(frames int, orderly bool, took time.Duration, version string) {
+	w.origin.trust.forgetAnswers()
+	if w.remnant.ended(took); took >= time.Second {
+		w.refusals.newest.Store(nil)
+		w.origin.watched = version
+	}
+	if w.endings.ended(frames, orderly, took) {
+		w.turns.take()
+		w.stale = true
+		w.turns.give()
+	}
+	w.silence.note(frames == 0 && orderly, took, version)
+}
+
 // beyondOutage does what needs the server. Where nobody answers it waits until somebody does, and does it once more: a
-// server that answers that question and not this one is left to the pauses of run.
+// server that answers that question and not this one is left to the Reflector's backoff.
 func (w *watching) beyondOutage(ctx context.Context, do func() error) error {
 	err := do()
 	if !IsUnreachable(err) || ctx.Err() != nil {
 		return err
 	}
+	w.permit.giveBack()
 	for {
 		err := w.Client.awaitAnswer(ctx)
 		if err == nil {
@@ -229,80 +263,89 @@ func (w *watching) fail(ctx context.Context, err error) {
 	}
 }
 
-// feed is a watch that is open.
+// feed is the watch.Decoder over the raw bytes of a watch. It gives the records to the sinks itself, in the goroutine
+// that has just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more
+// than all else that is done for them. The Reflector learns of a watch that it has begun, and how it ended.
 type feed struct {
 	*watching
 	ctx    context.Context // of the informer
 	watch  context.Context // it ends when the watch is stopped
-	stop   context.CancelFunc
 	body   io.ReadCloser
 	frames *frame.Reader
+	ended  func(frames int, orderly bool, took time.Duration)
+	over   bool // the position is gone, and the Reflector is not told of it
 
 	number int       // of the watch
-	began  time.Time // when it was open
-	stood  string    // the version at which the server stood then
-	count  int       // frames
-	works  bool      // one was taken
+	began  time.Time // when it was asked for
+
+	// the turn guards the following
+	count   int           // frames
+	orderly bool          // the server has ended the watch
+	took    time.Duration // until then
+	closed  bool
 }
 
-// read gives the records of the watch to the sinks until it ends, and returns why it did. One that was stopped ends as
-// it should. So does one whose position is gone: what follows of that is found out before the next one.
-func (d *feed) read() error {
+// Decode gives the records of the watch to the sinks. It returns the first frame, as a bookmark, so that the Reflector
+// knows a watch that works; an error that the server sends; and the end. It blocks until there is one of these. A watch
+// that was stopped ends as it should: the Reflector opens the next one at once. So does one whose position is gone:
+// what follows of that is found out before the next one.
+func (d *feed) Decode() (watch.EventType, runtime.Object, error) {
+	if d.over {
+		return "", nil, io.EOF
+	}
 	for {
 		f, err := d.frames.Next()
 		if err != nil {
-			return err
+			return "", nil, d.finish(err)
 		}
 		first := d.take(&f)
+		if d.watch.Err() != nil {
+			return "", nil, io.EOF
+		}
 		switch {
-		case d.watch.Err() != nil:
-			return io.EOF
 		case f.Type == frame.Error:
-			return d.failed(f.Status)
+			return d.failed(&f)
 		case first:
-			d.works, d.refusals = true, refusals{} // the position has a server
+			d.refusals.newest.Store(nil) // the position has a server
+			version := metav1.ObjectMeta{ResourceVersion: strings.Clone(f.Object.ResourceVersion)}
+			return watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: version}, nil
 		}
 	}
 }
 
-// failed is the error that the server sends.
-func (d *feed) failed(text []byte) error {
-	status := new(metav1.Status)
-	if err := json.Unmarshal(text, status); err != nil {
-		return fmt.Errorf("decode the server's error %.200q: %w", text, err)
+// failed takes an error that the server sends.
+func (d *feed) failed(f *frame.Frame) (watch.EventType, runtime.Object, error) {
+	status, err := decodeStatus(f.Status)
+	if err != nil {
+		return "", nil, d.finish(err)
 	}
 	failure := apierrors.FromObject(status)
-	if d.noteGone(failure) {
-		d.works = true
-		return io.EOF
+	if d.over = d.noteGone(failure); d.over {
+		return watch.Bookmark, &metav1.PartialObjectMetadata{}, nil // the Reflector takes this for a watch that works
 	}
-	return failure
+	d.Observer.Failed(*d.stream, failure)
+	return watch.Error, status, nil
 }
 
-// finish notes how the watch ended, and how long it took until then. For its turn it may wait long. No position can be
-// gone on with where what cannot be read stands at it for the second time, or where the server has none of it.
-func (d *feed) finish(err error, took time.Duration) {
+// finish notes how the watch ended, and when, unless it was closed. For its turn it may wait long. No position can be
+// gone on with where what cannot be read stands at it for the second time.
+func (d *feed) finish(err error) error {
+	took := time.Since(d.began)
 	d.turns.take()
 	defer d.turns.give()
+	if !d.closed && err == io.EOF {
+		d.orderly, d.took = true, took
+	}
 	d.turns.closed(d.number)
-	var said apierrors.APIStatus
 	switch {
-	case d.watch.Err() != nil, err == io.EOF:
-	case errors.As(err, &said):
-		d.Observer.Failed(*d.stream, err)
-	default:
+	case d.watch.Err() != nil:
+		return io.EOF
+	case err != io.EOF:
 		d.origin.trust.doubt()
 		d.stale = d.stale || d.endings.broke(d.brought, frame.IsUnreadable(err))
 		d.Observer.Failed(*d.stream, fmt.Errorf("read the watch of %s: %w", d.stream, err))
 	}
-	d.origin.trust.forgetAnswers()
-	if d.remnant.ended(took); took >= time.Second {
-		d.refusals = refusals{}
-		d.origin.watched = d.stood
-	}
-	orderly := err == io.EOF && d.watch.Err() == nil
-	d.stale = d.endings.ended(d.count, orderly, took) || d.stale
-	d.silence.note(d.count == 0 && orderly, took, d.stood)
+	return err
 }
 
 // take gives the frame's record to the sinks, and says whether it is the watch's first. What comes after a record that
@@ -311,14 +354,14 @@ func (d *feed) take(f *frame.Frame) (first bool) {
 	d.turns.take()
 	defer d.turns.give()
 	d.count++
-	if f.Type == frame.Error || d.watch.Err() != nil {
+	if f.Type == frame.Error || d.closed || d.watch.Err() != nil {
 		return d.count == 1
 	}
 	if err := d.push(f); err != nil && d.ctx.Err() == nil {
 		err = d.refuse(d.ctx, err)
 		d.Observer.Failed(*d.stream, err)
 		d.stale = true
-		d.stop()
+		d.endWatch()
 	}
 	if len(d.seats) == 0 {
 		d.end()
@@ -363,4 +406,21 @@ func (d *feed) push(f *frame.Frame) error {
 	err := d.tell(d.ctx, &rec, again)
 	d.proof = proofOf(&rec)
 	return err
+}
+
+// Close ends a Decode that is waiting for the server. watch.StreamWatcher calls it once.
+func (d *feed) Close() { d.body.Close() }
+
+// stopped waits for a record that is going in line: none follows, so that whoever ended the watch may go on with the
+// stream (I3).
+func (d *feed) stopped() {
+	d.turns.take()
+	d.closed = true
+	frames, orderly, took := d.count, d.orderly, d.took
+	if !orderly {
+		took = time.Since(d.began)
+	}
+	d.turns.closed(d.number)
+	d.turns.give()
+	d.ended(frames, orderly, took)
 }

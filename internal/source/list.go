@@ -293,13 +293,15 @@ func (c *collection) list(ctx context.Context, p page, each func(frame.Object) e
 }
 
 // watch opens a watch from the version.
-func (c *collection) watch(ctx context.Context, version string, seconds int64) (io.ReadCloser, error) {
-	return c.client.request(&c.stream, c.selection).
+func (c *collection) watch(ctx context.Context, version string, timeoutSeconds *int64) (io.ReadCloser, error) {
+	request := c.client.request(&c.stream, c.selection).
 		Param("watch", "true").
 		Param("allowWatchBookmarks", "true").
-		Param("resourceVersion", version).
-		Param("timeoutSeconds", strconv.FormatInt(c.client.guard.watchSeconds(seconds), 10)).
-		Stream(ctx)
+		Param("resourceVersion", version)
+	if timeoutSeconds != nil {
+		request = request.Param("timeoutSeconds", strconv.FormatInt(c.client.guard.watchSeconds(*timeoutSeconds), 10))
+	}
+	return request.Stream(ctx)
 }
 
 var errUnsorted = errors.New("the list is not sorted")
@@ -351,7 +353,8 @@ func nextLimit(limit int, took time.Duration) int {
 	return limit
 }
 
-// maxRestarts is how often one list starts over when its pages expire.
+// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its
+// turn.
 const maxRestarts = 5
 
 // UnorderedError says that the resourceVersions of a stream cannot be ordered (KEP-5504).

@@ -142,7 +142,7 @@ func (s *SharedInformer) run(ctx context.Context, i *Informer, apart bool) {
 func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake) *Informer {
 	i := &Informer{
 		Config: &s.config, shared: &s.common, stream: stream, turns: newTurns(), silence: silence{least: minSilence},
-		end: func() {}, fresh: map[string]bool{},
+		retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{},
 		way: listener.Way{
 			Resource: stream.Resource.String(), Scope: checkpoint.ScopeOf(stream), Selection: s.config.Selection.String(),
 		},

@@ -2,10 +2,13 @@ package source
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -196,6 +199,58 @@ func TestI4AResourceWhoseDefinitionIsDeleted(t *testing.T) {
 			if at := r.position("lake"); at != "" {
 				t.Errorf("%s: it stands at %s", name, at)
 			}
+		})
+	}
+}
+
+// TestNobodyWaitsForItsTurnUnderTheLockOfAWatch: the Reflector would wait for the lock, and no simulated time passes
+// while somebody does.
+func TestNobodyWaitsForItsTurnUnderTheLockOfAWatch(t *testing.T) {
+	for name, end := range map[string]func(w *stream){
+		"it ended":                 func(w *stream) { w.finish(io.EOF) },
+		"it broke":                 func(w *stream) { w.finish(io.ErrUnexpectedEOF) },
+		"it cannot be read":        func(w *stream) { w.say("x") },
+		"the server sent an error": func(w *stream) { w.say(frameOf("ERROR", `{"kind":"Status","code":500}`)) },
+	} {
+		play(t, 100, func(r *rig) {
+			r.exist("lake", 100)
+			r.start("lake")
+			i := r.informer.informers[0]
+			opened, err := (&watching{Informer: i}).open(r.Context(), "100", nil)
+			r.must(err)
+			lock := opened.(*stoppable).Interface.(*watch.StreamWatcher)
+			i.turns.take() // as a snapshot has it
+			r.server.do("a 101")
+			r.server.each(end)
+			synctest.Wait()
+			over := make(chan struct{})
+			go func() { // the Reflector
+				defer close(over)
+				for event := range opened.ResultChan() {
+					if event.Type == watch.Error {
+						break
+					}
+				}
+				opened.Stop()
+			}()
+			for range 4 { // the turn goes round, and each time the next one has it for long
+				next := make(chan struct{})
+				go func() { i.turns.take(); close(next) }()
+				synctest.Wait()
+				i.turns.give()
+				<-next
+				synctest.Wait()
+				if lock.TryLock() {
+					lock.Unlock()
+				} else {
+					t.Errorf("%s: somebody waits with the lock", name)
+				}
+			}
+			i.turns.give()
+			<-over
+			r.pass(time.Minute)
+			r.do("b 102")
+			r.want("lake", "added a 101", "added b 102")
 		})
 	}
 }

@@ -151,7 +151,7 @@ func wings() []string {
 // brands are libraries that only their own packages may know.
 func brands() map[string][]string {
 	return map[string][]string{
-		"k8s.io/client-go/tools/cache":          {"test/", "bench"}, // it holds all objects in memory
+		"k8s.io/client-go/tools/cache":          {"internal/source"},
 		"k8s.io/client-go/kubernetes":           {"test/", "bench"}, // with the code of every type of Kubernetes
 		"k8s.io/client-go/discovery":            {"test/", "bench"}, // the same
 		"k8s.io/client-go/restmapper":           {"test/", "bench"}, // the same

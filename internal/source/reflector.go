@@ -1,13 +1,67 @@
 package source
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/crc32"
+	"sync/atomic"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
+
+// listerWatcher is what an informer watches through, as the Reflector knows it.
+type listerWatcher struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported tells the Reflector to ask for lists, and so leaves them to us.
+func (listerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
+
+// stoppable is a watch that the Reflector stops, however it ended. The decoder is closed under a lock of the watch, so
+// what may wait long comes after that.
+type stoppable struct {
+	watch.Interface
+	end func()
+}
+
+// Stop is watch.Interface's.
+func (w *stoppable) Stop() {
+	w.Interface.Stop()
+	w.end()
+}
+
+// reflectorBackoff starts sooner than the Reflector's own, which waits from 0.8 s up to 60 s: from 0.1 s up to 30 s.
+// The jitter makes each wait up to twice as long.
+func reflectorBackoff() *wait.Backoff {
+	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
+}
+
+// nopStore is the ReflectorStore of a stream, whose records the decoder and reconcile put in line.
+type nopStore struct{}
+
+func (nopStore) Add(any) error { return nil }
+
+func (nopStore) Update(any) error { return nil }
+
+func (nopStore) Delete(any) error { return nil }
+
+// Replace is the Reflector's hand-over of a list. Ours has been put in line already, and is empty.
+func (nopStore) Replace([]any, string) error { return nil }
+
+// Resync is not used: the Reflector's own resync would be the same for all sinks.
+func (nopStore) Resync() error { return nil }
+
+// errReconcileDue ends the Reflector's watch loop, so that it lists.
+func errReconcileDue() error {
+	return apierrors.NewResourceExpired("a reconcile is due before the next watch")
+}
 
 // opOf is the operation that a frame tells of.
 func opOf(t frame.Type) change.Op {
@@ -18,6 +72,14 @@ func opOf(t frame.Type) change.Op {
 		return change.Updated
 	}
 	return change.Deleted
+}
+
+func decodeStatus(text []byte) (*metav1.Status, error) {
+	status := new(metav1.Status)
+	if err := json.Unmarshal(text, status); err != nil {
+		return nil, fmt.Errorf("decode the server's error %.200q: %w", text, err)
+	}
+	return status, nil
 }
 
 // maxSeen bounds the records of one version that are remembered (I6); 1,000 Events expire together where the API
@@ -136,21 +198,18 @@ type endings struct {
 	empty    int    // watches in a row that the server ended at once with nothing
 	brokenAt string // the position at which the last watch brought what cannot be read, "" where it did not
 
-	goneAgain bool // a position was gone, and no watch has worked since
+	goneAgain atomic.Bool // a position was gone, and no watch has worked since; a watch may end while it is told so
 }
 
-// isFirstGone says whether no other position was gone since a watch worked. Behind the others there is a pause.
-func (e *endings) isFirstGone() bool {
-	first := !e.goneAgain
-	e.goneAgain = true
-	return first
-}
+// isFirstGone says whether no other position was gone since a watch worked. The others are left to the Reflector's
+// backoff.
+func (e *endings) isFirstGone() bool { return !e.goneAgain.Swap(true) }
 
 // ended takes a watch that ended, and says whether the position is stale. One that was cut off tells nothing of it: it
 // neither counts nor begins the count anew.
 func (e *endings) ended(frames int, orderly bool, took time.Duration) (stale bool) {
 	if took >= time.Second {
-		e.goneAgain = false
+		e.goneAgain.Store(false)
 	}
 	switch {
 	case frames > 0 || took >= time.Second:
@@ -174,8 +233,9 @@ func (e *endings) broke(at string, unreadable bool) (again bool) {
 	return again
 }
 
-// unmarkedShare is which part of 5 to 10 minutes a watch takes that may have no bookmarks: an API server keeps at least
-// 5 minutes of Events (--etcd-compaction-interval), and the position of a quiet one is as old as the watch.
+// unmarkedShare is which part of the Reflector's 5 to 10 minutes a watch takes that may have no bookmarks: an API
+// server keeps at least 5 minutes of Events (--etcd-compaction-interval), and the position of a quiet one is as old as
+// the watch.
 const unmarkedShare = 3
 
 // minSilence is how long a watch must have been silent: whatever was under way when it began has come by then. It is
@@ -190,11 +250,12 @@ type silence struct {
 }
 
 // limit is the time limit of the next watch in seconds.
-func (s *silence) limit(asked int64) int64 {
-	if s.bookmarked {
+func (s *silence) limit(asked *int64) *int64 {
+	if asked == nil || s.bookmarked {
 		return asked
 	}
-	return asked / unmarkedShare
+	short := max(1, *asked/unmarkedShare)
+	return &short
 }
 
 // note remembers up to where a watch proved silence that began when the server stood at the version.
