@@ -40,7 +40,7 @@ func (i identity) Met(uid string) (History, error) {
 	if len(clusters) > 0 {
 		since = History(time.Now().UnixMilli())
 	}
-	return since, i.set(uidKey(uid), binary.AppendUvarint(nil, uint64(since)))
+	return since, i.set(keyOf(tableUID, uid), binary.AppendUvarint(nil, uint64(since)))
 }
 
 // met are the clusters that were ever behind the name, and when that was noted first.
@@ -99,7 +99,7 @@ type identity struct{ *database }
 
 // Cluster is the saved identity, false in a state that has none yet.
 func (i identity) Cluster() (Cluster, bool, error) {
-	value, found, err := i.get(clusterKey())
+	value, found, err := i.get(keyOf(tableCluster))
 	if err != nil || !found {
 		return Cluster{}, false, err
 	}
@@ -116,15 +116,15 @@ func (i identity) SetCluster(c Cluster) error {
 	if err != nil {
 		return err
 	}
-	_, noted, err := i.get(uidKey(before.UID))
+	_, noted, err := i.get(keyOf(tableUID, before.UID))
 	if err != nil {
 		return err
 	}
 	return i.write(func(b *rows) error {
 		if found && !noted {
-			b.set(uidKey(before.UID), nil)
+			b.set(keyOf(tableUID, before.UID), nil)
 		}
-		b.set(clusterKey(), appendCluster(nil, c))
+		b.set(keyOf(tableCluster), appendCluster(nil, c))
 		return nil
 	})
 }
@@ -153,13 +153,13 @@ const redactionKeySize = 32
 // RedactionKey is this state's key of the hashes that stand for secret values. It is made at the first call and stays,
 // so that a value has one hash for as long as the state lives.
 func (i identity) RedactionKey() ([]byte, error) {
-	key, found, err := i.get(redactionKey())
+	key, found, err := i.get(keyOf(tableRedaction))
 	if err != nil || found {
 		return key, err
 	}
 	key = make([]byte, redactionKeySize)
 	rand.Read(key) // never fails
-	if err := i.set(redactionKey(), key); err != nil {
+	if err := i.set(keyOf(tableRedaction), key); err != nil {
 		return nil, fmt.Errorf("save the key of redacted values: %w", err)
 	}
 	return key, nil

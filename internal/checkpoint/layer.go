@@ -95,7 +95,7 @@ func (d *database) places(table byte, sinkNames ...string) (map[string]map[strin
 }
 
 func (l *layer) loadGraves() error {
-	prefix := sinkPrefix(tableGrave, l.sink)
+	prefix := keyOf(tableGrave, l.sink, "")
 	return l.db.each(prefix, func(key, value []byte) error {
 		resource, joined, ok := bytes.Cut(key[len(prefix):], []byte{terminator})
 		row, err := parseRow(value)
@@ -153,15 +153,11 @@ func (l *layer) diskRow(of Object) (Row, error) { return l.read(tableDiskRow, of
 
 // read is the row that the table has of the object, the zero value for none.
 func (l *layer) read(table byte, of Object, parse func(value []byte) (Row, error)) (row Row, err error) {
-	value, closer, err := l.db.view(rowKey(nil, table, l.sink, of))
-	if err != nil || closer == nil {
+	value, found, err := l.db.get(rowKey(nil, table, l.sink, of))
+	if err != nil || !found {
 		return Row{}, err
 	}
-	row, err = parse(value)
-	if closed := closer.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if row, err = parse(value); err != nil {
 		return Row{}, l.db.badValue(of.Resource+" "+of.Key.String()+" of sink "+l.sink, err)
 	}
 	return row, nil
@@ -198,7 +194,7 @@ const mergedAtOnce = 4096
 
 // piece is the first of the saved rows of the disk's layer, and whether there are more.
 func (l *layer) piece() (rows []SinkObject, more bool, err error) {
-	prefix := sinkPrefix(tableDiskRow, l.sink)
+	prefix := keyOf(tableDiskRow, l.sink, "")
 	iterator, err := l.db.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
 		return nil, false, l.db.failed("read", err)
@@ -265,15 +261,15 @@ func (l *layer) fillDisk(r *rows) {
 func (l *layer) fillPlaces(r *rows, table byte, resource string) {
 	for namespace, place := range l.Places[resource] {
 		if saved, is := l.places[resource][namespace]; !is || saved != place {
-			r.set(placeKey(table, l.sink, resource, namespace), appendPlace(nil, place))
+			r.set(keyOf(table, l.sink, resource, namespace), appendPlace(nil, place))
 		}
 	}
 	for namespace := range l.places[resource] {
 		if _, is := l.Places[resource][namespace]; !is {
-			r.remove(placeKey(table, l.sink, resource, namespace))
+			r.remove(keyOf(table, l.sink, resource, namespace))
 		}
 	}
-	if none := placeKey(table, l.sink, resource, noPlace); table == tableDiskPlace && len(l.Places[resource]) == 0 {
+	if none := keyOf(table, l.sink, resource, noPlace); table == tableDiskPlace && len(l.Places[resource]) == 0 {
 		r.set(none, nil)
 	} else if table == tableDiskPlace {
 		r.remove(none)
@@ -291,7 +287,7 @@ type rowRange struct {
 
 func (l *layer) rows(of rowRange, parse func(value []byte) (Row, error)) iter.Seq2[SinkObject, error] {
 	return func(yield func(SinkObject, error) bool) {
-		prefix := resourcePrefix(nil, of.table, l.sink, of.resource)
+		prefix := keyOf(of.table, l.sink, of.resource, "")
 		from := prefix
 		if of.namespace != Others {
 			from = append(append(slices.Clone(prefix), of.namespace...), '/')
@@ -362,20 +358,6 @@ const scanChunk = 512
 type keyRange struct {
 	prefix   int    // the length of what comes before the joined key
 	from, to []byte // from is nil at the end
-}
-
-// resourcePrefix is what the keys of the table begin with that are the sink's and of the resource.
-func resourcePrefix(dst []byte, table byte, sinkName, resource string) []byte {
-	dst = append(append(append(dst, table), sinkName...), terminator)
-	return append(append(dst, resource...), terminator)
-}
-
-func rowKey(dst []byte, table byte, sinkName string, of Object) []byte {
-	return appendKey(resourcePrefix(dst, table, sinkName, of.Resource), of.Key)
-}
-
-func placeKey(table byte, sinkName, resource, namespace string) []byte {
-	return append(resourcePrefix(nil, table, sinkName, resource), namespace...)
 }
 
 // appendRow appends the value of a row: history, uid, version. Its table says whether it is a tombstone.

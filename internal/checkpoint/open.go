@@ -35,26 +35,6 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// record begins to tell the journal. Without one, that the log has all of the state counts no more: what follows may
-// change it.
-func (d *database) record() error {
-	if d.opts.Journal == nil {
-		return d.forgetLogged()
-	}
-	d.recorder = &recorder{to: d.opts.Journal}
-	return nil
-}
-
-// formatOfRows is the format of rows without one: those of a log of the state.
-func (d *database) formatOfRows() (int, error) {
-	for _, table := range sharedTables() {
-		if some, err := d.holds([]byte{table}); err != nil || some {
-			return 1, err
-		}
-	}
-	return formatVersion, nil
-}
-
 // convert makes a state of format 1 one of this format, in which each sink has its own rows and places. Nothing may be
 // open in it: of what is, it says less than a sink has to know.
 //
@@ -116,7 +96,7 @@ func (c *conversion) rows() error {
 			if change.CompareVersions(p.version, highest) > 0 {
 				highest = p.version
 			}
-			c.places[string(placeKey(tablePlace, sinkName, resource, namespace))] = Place{
+			c.places[string(keyOf(tablePlace, sinkName, resource, namespace))] = Place{
 				At: Point{history, p.resumesAt()}, High: Point{history, highest}, Selection: p.selector,
 			}
 		}
@@ -126,7 +106,7 @@ func (c *conversion) rows() error {
 
 // rowsOf gives the sink the stream's rows, and returns the highest version among them.
 func (c *conversion) rowsOf(sinkName, resource, stream string, history History) (highest string, err error) {
-	prefix := streamPrefix(tableInventory, stream)
+	prefix := keyOf(tableInventory, stream, "")
 	for from := prefix; from != nil && err == nil; {
 		err = c.write(func(r *rows) error {
 			rest := from
@@ -175,7 +155,7 @@ func (c *conversion) finish() error {
 		}
 		r.removeAll([]byte{tableUID})
 		for uid, since := range histories {
-			r.set(uidKey(uid), binary.AppendUvarint(nil, uint64(since)))
+			r.set(keyOf(tableUID, uid), binary.AppendUvarint(nil, uint64(since)))
 		}
 		for _, d := range stopped {
 			r.remove(pendingKey(&d))
@@ -183,8 +163,8 @@ func (c *conversion) finish() error {
 		for _, table := range gone {
 			r.removeAll([]byte{table})
 		}
-		r.remove(loggedKey())
-		r.set(formatKey(), []byte(strconv.Itoa(formatVersion)))
+		r.remove(keyOf(tableLogged))
+		r.set(keyOf(tableFormat), []byte(strconv.Itoa(formatVersion)))
 		return nil
 	})
 	for _, table := range gone {
@@ -349,7 +329,7 @@ func (e *earlier) load(s *Store) (open []string, err error) {
 			if err != nil {
 				return s.badValue("what the mark of sink "+sinkName+" carries", err)
 			}
-			mark, _, err := s.get(markKey(sinkName))
+			mark, _, err := s.get(keyOf(tableMark, sinkName))
 			if string(mark) == of {
 				note("the log of sink %s is ahead of the state", sinkName)
 			}

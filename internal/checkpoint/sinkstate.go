@@ -29,7 +29,7 @@ type SinkState struct {
 // LoadSink reads what is saved of the sink, nothing for one that is not known.
 func (s *Store) LoadSink(name string) (*SinkState, error) {
 	state := &SinkState{layer: newLayer(s.database, name), Name: name}
-	mark, _, err := s.get(markKey(name))
+	mark, _, err := s.get(keyOf(tableMark, name))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Store) LoadSink(name string) (*SinkState, error) {
 // loadDisk reads the layer of the disk, where there is one.
 func (s *SinkState) loadDisk() error {
 	for _, table := range []byte{tableDiskPlace, tableDiskRow} {
-		has, err := s.db.holds(sinkPrefix(table, s.Name))
+		has, err := s.db.holds(keyOf(table, s.Name, ""))
 		if err != nil {
 			return err
 		}
@@ -192,8 +192,8 @@ func (s *Store) Recall(state *SinkState, whole bool) error {
 	clear(state.pending)
 	clear(state.graves)
 	return s.giveUpDisk(state, func(r *rows) {
-		r.removeAll(sinkPrefix(tableRow, state.Name))
-		r.removeAll(sinkPrefix(tableGrave, state.Name))
+		r.removeAll(keyOf(tableRow, state.Name, ""))
+		r.removeAll(keyOf(tableGrave, state.Name, ""))
 	})
 }
 
@@ -207,9 +207,9 @@ func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 	err := s.write(func(r *rows) error {
 		more(r)
 		for _, table := range []byte{tableDiskRow, tableDiskPlace, tableSpool} {
-			r.removeAll(sinkPrefix(table, state.Name))
+			r.removeAll(keyOf(table, state.Name, ""))
 		}
-		r.remove(spooledKey(state.Name))
+		r.remove(keyOf(tableSpooled, state.Name))
 		return state.fill(r)
 	})
 	if err == nil {
@@ -241,7 +241,7 @@ func (s *SinkState) fill(r *rows) error {
 		s.disk.fillDisk(r)
 	}
 	if s.Mark != s.mark {
-		r.set(markKey(s.Name), []byte(s.Mark))
+		r.set(keyOf(tableMark, s.Name), []byte(s.Mark))
 	}
 	return nil
 }
@@ -283,8 +283,8 @@ func (s *SinkState) merge(r *rows) error {
 	for resource := range s.Places {
 		s.layer.told[resource] = struct{}{}
 	}
-	r.removeAll(sinkPrefix(tableDiskRow, s.Name))
-	r.removeAll(sinkPrefix(tableDiskPlace, s.Name))
+	r.removeAll(keyOf(tableDiskRow, s.Name, ""))
+	r.removeAll(keyOf(tableDiskPlace, s.Name, ""))
 	s.merged = true
 	return nil
 }

@@ -73,7 +73,7 @@ func (s *Store) KnowStreams(streams []change.Stream) error {
 	}
 	return s.write(func(r *rows) error {
 		for _, stream := range streams {
-			r.set(resourceKey(stream.String()), appendResource(nil, stream.Resource))
+			r.set(keyOf(tableResource, stream.String()), appendResource(nil, stream.Resource))
 		}
 		return nil
 	})
@@ -118,8 +118,8 @@ func (s *Store) ForgetStream(stream *change.Stream) (gone bool, err error) {
 	}
 	return true, s.write(func(r *rows) error {
 		dropObjects(r, stream.String())
-		r.remove(resourceKey(stream.String()))
-		r.remove(definedKey(stream.String()))
+		r.remove(keyOf(tableResource, stream.String()))
+		r.remove(keyOf(tableDefined, stream.String()))
 		return nil
 	})
 }
@@ -139,7 +139,7 @@ func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version str
 						was, found = places[name][resource].Lowest(scope).Version, true
 					}
 					place.At.Version, place.At.History = version, max(place.At.History, 1)
-					r.set(placeKey(table, name, resource, namespace), appendPlace(nil, place))
+					r.set(keyOf(table, name, resource, namespace), appendPlace(nil, place))
 				})
 			}
 		}
@@ -226,9 +226,9 @@ func (s *Store) RowOf(sinkName string, of Object) (Row, error) {
 
 // CountRows is the number of objects that the sink has of the resource, in the scope. It reads all of them.
 func (s *Store) CountRows(sinkName, resource string, scope Scope) (n int, err error) {
-	prefix := resourcePrefix(nil, tableRow, sinkName, resource)
+	prefix := keyOf(tableRow, sinkName, resource, "")
 	if scope != Others {
-		prefix = append(append(prefix, scope...), '/')
+		prefix = keyOf(tableRow, sinkName, resource, string(scope)+"/")
 	}
 	err = s.each(prefix, func(_, _ []byte) error { n++; return nil })
 	return n, err
@@ -244,7 +244,7 @@ func (s *Store) ResourcesOf(sinkName string) ([]string, error) {
 	for resource := range places[sinkName] {
 		found[resource] = true
 	}
-	prefix := sinkPrefix(tableRow, sinkName)
+	prefix := keyOf(tableRow, sinkName, "")
 	iterator, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
 		return nil, s.failed("read", err)
@@ -252,7 +252,7 @@ func (s *Store) ResourcesOf(sinkName string) ([]string, error) {
 	for valid := iterator.First(); valid; {
 		resource, _, _ := bytes.Cut(iterator.Key()[len(prefix):], []byte{terminator})
 		found[string(resource)] = true
-		valid = iterator.SeekGE(after(resourcePrefix(nil, tableRow, sinkName, string(resource))))
+		valid = iterator.SeekGE(after(keyOf(tableRow, sinkName, string(resource), "")))
 	}
 	if err := iterator.Close(); err != nil {
 		return nil, s.failed("read", err)
@@ -281,14 +281,14 @@ func (s *Store) KnownSinks() ([]string, error) {
 func (s *Store) Forget(sinkName string) error {
 	err := s.write(func(r *rows) error {
 		for _, table := range append(pendingTables(), tableRow, tableGrave, tablePlace, tableDiskRow, tableDiskPlace, tableSpool) {
-			r.removeAll(sinkPrefix(table, sinkName))
+			r.removeAll(keyOf(table, sinkName, ""))
 		}
-		for _, key := range [][]byte{markKey(sinkName), spooledKey(sinkName), heardKey(sinkName)} {
+		for _, key := range [][]byte{keyOf(tableMark, sinkName), keyOf(tableSpooled, sinkName), keyOf(tableHeard, sinkName)} {
 			r.remove(key)
 		}
 		return nil
 	})
-	prefix := sinkPrefix(tableSpool, sinkName)
+	prefix := keyOf(tableSpool, sinkName, "")
 	return errors.Join(err, s.excise(prefix, after(prefix)))
 }
 

@@ -181,7 +181,7 @@ func fill(ctx context.Context, dir string, found *statelog.Found, letters *lette
 	if err != nil {
 		return err
 	}
-	place, err := found.Into(ctx, r)
+	place, err := found.Into(ctx, r.Apply)
 	if err == nil {
 		err = r.Finish(place, letters.putBack)
 	}

@@ -82,10 +82,10 @@ func (w *world) at(place []byte) map[string]string {
 		w.t.Fatalf("%x is no place", place)
 	}
 	rows := map[string]string{}
-	all := fold{of: of, before: next, apply: func(changes checkpoint.Changes, _ []byte) error { return changes.Fold(rows) }}
+	all := fold{of: of, apply: func(changes checkpoint.Changes, _ []byte) error { return changes.Fold(rows) }}
 	for _, m := range w.ever {
 		p, err := parsePart(m)
-		if err == nil {
+		if err == nil && p.unit < next {
 			err = all.add(&p)
 		}
 		if err != nil {
