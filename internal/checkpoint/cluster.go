@@ -63,14 +63,6 @@ type Cluster struct {
 	UID  string // of namespace kube-system
 }
 
-// Match is what a saved identity says about a cluster.
-type Match int
-
-const (
-	SameCluster Match = iota // go on
-	NewEpoch                 // the same name for a cluster that was made anew: no saved position means anything
-)
-
 // OtherClusterError says that a state is another cluster's.
 type OtherClusterError struct {
 	Dir        string
@@ -82,16 +74,13 @@ func (e *OtherClusterError) Error() string {
 		e.Dir, e.Saved.Name, e.Saved.UID, e.Now.Name, e.Now.UID, e.Dir)
 }
 
-// CompareCluster compares the identity saved in the directory with the cluster that is there now. Another name is an
-// *OtherClusterError; it does no I/O.
-func CompareCluster(dir string, saved, now Cluster) (Match, error) {
-	switch {
-	case saved.Name != now.Name:
-		return 0, &OtherClusterError{Dir: dir, Saved: saved, Now: now}
-	case saved.UID != now.UID:
-		return NewEpoch, nil
+// CompareCluster compares the identity saved in the directory with the cluster that is there now. It says whether that
+// was made anew under its name: then no saved position means anything. Another name is an *OtherClusterError.
+func CompareCluster(dir string, saved, now Cluster) (anew bool, err error) {
+	if saved.Name != now.Name {
+		return false, &OtherClusterError{Dir: dir, Saved: saved, Now: now}
 	}
-	return SameCluster, nil
+	return saved.UID != now.UID, nil
 }
 
 // identity is whose changes the state is about, and with which key it hides values.

@@ -158,7 +158,7 @@ func TestI5BadValuesAreRefused(t *testing.T) {
 	_, err4 := s.Places()
 	_, err5 := s.RowOf("out", of)
 	var err6 error
-	for _, err6 = range s.Select([]string{"out"}, "pods", Query{}) {
+	for _, err6 = range s.Select([]string{"out"}, "pods", "", anyObject) {
 	}
 	for i, err := range []error{err1, err2, err3, err4, err5, err6} {
 		var damaged *DamagedError

@@ -124,22 +124,21 @@ func (s *SinkState) Logged(i *Item) error { return s.layer.fold(i) }
 
 // LeaveOut notes that something on disk of the scope does not reach the sink.
 func (s *SinkState) LeaveOut(resource string, scope Scope) {
+	if s.disk == nil {
+		return
+	}
 	for _, l := range s.layers() {
-		if s.disk != nil {
-			l.told[resource] = struct{}{}
-			l.LeaveOut(resource, scope)
-		}
+		l.told[resource] = struct{}{}
+		l.LeaveOut(resource, scope)
 	}
 }
 
 // SavedRow is what the sink was given last of the object, as it is saved.
 func (s *SinkState) SavedRow(of Object) (Row, error) {
 	if s.onDisk.Load() {
-		if row, err := s.diskRow(of); err != nil || row.Known() {
-			return row, err
-		}
+		return s.saved(of, tableDiskRow, tableRow, tableGrave)
 	}
-	return s.savedRow(of)
+	return s.saved(of, tableRow, tableGrave)
 }
 
 // Spools are the chunks that go to disk with a save, by the name of the sink, and the extents that its spool has then.
@@ -246,44 +245,47 @@ func (s *SinkState) fill(r *rows) error {
 	return nil
 }
 
+// mergedAtOnce is how many rows of the disk's layer become part of the first one with one save (I6).
+const mergedAtOnce = 4096
+
 // merge makes a piece of the disk's layer, of which all has reached the sink, part of the first one: as a rule the log
 // has said so already.
 func (s *SinkState) merge(r *rows) error {
-	take := func(of Object, row Row) error {
-		if s.disk.Places[of.Resource].LeftOut(Scope(of.Key.Namespace)) {
-			return nil
-		}
-		have, err := s.layer.Row(of)
-		if err != nil || !row.At.After(have.At) {
-			return err
-		}
-		s.layer.told[of.Resource] = struct{}{}
-		return s.layer.Put(of, row)
-	}
-	piece, more, err := s.disk.piece()
+	prefix := keyOf(tableDiskRow, s.Name, "")
+	piece, more, err := s.disk.read(s.db.db, prefix, after(prefix), mergedAtOnce)
 	if err != nil {
 		return err
 	}
+	if more == nil {
+		for of, row := range s.disk.pending {
+			piece = append(piece, SinkObject{of, row.Row})
+		}
+	}
 	for _, row := range piece {
-		if err := take(row.Of, row.Row); err != nil {
+		r.removeRow(tableDiskRow, s.Name, row.Of)
+		if s.disk.Places[row.Of.Resource].LeftOut(Scope(row.Of.Key.Namespace)) {
+			continue
+		}
+		have, err := s.layer.Row(row.Of)
+		if err != nil {
 			return err
 		}
-		r.key = rowKey(r.key[:0], tableDiskRow, s.Name, row.Of)
-		r.remove(r.key)
+		if !row.At.After(have.At) {
+			continue
+		}
+		s.layer.told[row.Of.Resource] = struct{}{}
+		if err := s.layer.Put(row.Of, row.Row); err != nil {
+			return err
+		}
 	}
-	if more {
+	if more != nil {
 		return nil
-	}
-	for of, row := range s.disk.pending {
-		if err := take(of, row.Row); err != nil {
-			return err
-		}
 	}
 	s.Merge(&s.disk.Saved)
 	for resource := range s.Places {
 		s.layer.told[resource] = struct{}{}
 	}
-	r.removeAll(keyOf(tableDiskRow, s.Name, ""))
+	r.removeAll(prefix)
 	r.removeAll(keyOf(tableDiskPlace, s.Name, ""))
 	s.merged = true
 	return nil
@@ -309,7 +311,7 @@ func (s *SinkState) settled() {
 // joined keys are after the given one, in the bytewise order of those keys, as they are saved when the loop begins. The
 // loop may take its time, and may break.
 func (s *SinkState) Objects(resource, namespace, behind string) iter.Seq2[SinkObject, error] {
-	return s.rows(rowRange{tableRow, resource, namespace, behind}, parseRow)
+	return s.rows(tableRow, resource, namespace, behind)
 }
 
 // ObjectsOnDisk yields, as Objects does, those that something on disk is of, also where that is their end.
@@ -317,5 +319,5 @@ func (s *SinkState) ObjectsOnDisk(resource, namespace, behind string) iter.Seq2[
 	if !s.onDisk.Load() {
 		return func(func(SinkObject, error) bool) {}
 	}
-	return s.rows(rowRange{tableDiskRow, resource, namespace, behind}, parseDiskRow)
+	return s.rows(tableDiskRow, resource, namespace, behind)
 }

@@ -56,24 +56,16 @@ func (s *Store) Reached(stream *change.Stream) (newest History, err error) {
 
 // KnowStreams notes what the streams are of, for when nobody serves them any more.
 func (s *Store) KnowStreams(streams []change.Stream) error {
-	known := map[string][]byte{}
-	err := s.each([]byte{tableResource}, func(key, value []byte) error {
-		known[string(key[1:])] = bytes.Clone(value)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	streams = slices.DeleteFunc(slices.Clone(streams), func(stream change.Stream) bool {
-		saved, is := known[stream.String()]
-		return is && bytes.Equal(saved, appendResource(nil, stream.Resource))
-	})
-	if len(streams) == 0 {
-		return nil
-	}
 	return s.write(func(r *rows) error {
 		for _, stream := range streams {
-			r.set(keyOf(tableResource, stream.String()), appendResource(nil, stream.Resource))
+			key, value := keyOf(tableResource, stream.String()), appendResource(nil, stream.Resource)
+			known, _, err := s.get(key)
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(known, value) {
+				r.set(key, value)
+			}
 		}
 		return nil
 	})
@@ -81,24 +73,17 @@ func (s *Store) KnowStreams(streams []change.Stream) error {
 
 // KnownStreams are those that were read, and that a sink was given something of.
 func (s *Store) KnownStreams() (streams []change.Stream, err error) {
-	var names []string
-	err = s.each([]byte{tableResource}, func(key, _ []byte) error {
-		names = append(names, string(key[1:]))
-		return nil
-	})
+	places, err := s.Places()
 	if err != nil {
 		return nil, err
 	}
-	places, err := s.Places()
-	for _, name := range names {
-		stream, found, readErr := s.Resource(name)
-		if readErr != nil {
-			return nil, readErr
-		}
+	err = s.each([]byte{tableResource}, func(key, _ []byte) error {
+		stream, found, err := s.Resource(string(key[1:]))
 		if found && isGiven(places, &stream) {
 			streams = append(streams, stream)
 		}
-	}
+		return err
+	})
 	return streams, err
 }
 
@@ -151,52 +136,37 @@ func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version str
 	return was, err
 }
 
-// Query says which rows of a resource are wanted; the zero value wants all.
-type Query struct {
-	Namespace string // where not "", a range of keys: nothing else is read
-	// UID, where not "", is compared with every row in the range. No index by uid is kept: its upkeep would cost much
-	// of every commit, for a question that is rarely asked.
-	UID string
-}
-
 // SinkRow is the row of an object that a sink has.
 type SinkRow struct {
 	Sink string
 	SinkObject
 }
 
-// Select yields the objects of the resource that the named sinks have, in the order of their keys, and of one key in
-// that of the sinks' names, as they are saved when the loop begins.
-func (s *Store) Select(sinkNames []string, resource string, query Query) iter.Seq2[SinkRow, error] {
+// Select yields the objects of the resource that the named sinks have and keep chooses, in the namespace or with "" in
+// all, in the order of their keys, and of one key in that of the sinks' names, as they are saved when the loop begins.
+// No index by uid is kept: its upkeep would cost much of every commit, for a question that is rarely asked.
+func (s *Store) Select(
+	sinkNames []string, resource, namespace string, keep func(*SinkObject) bool,
+) iter.Seq2[SinkRow, error] {
 	return func(yield func(SinkRow, error) bool) {
 		type front struct {
-			row  SinkRow
+			row  SinkRow // after an error with no key, and before all others
+			err  error
 			next func() (SinkObject, error, bool)
 		}
-		var fronts []*front
-		advance := func(f *front) (more bool, err error) {
-			for {
-				object, err, found := f.next()
-				if !found || err != nil {
-					return false, err
-				}
-				if query.UID == "" || object.UID == query.UID {
-					f.row.SinkObject = object
-					return true, nil
-				}
+		advance := func(f *front) (found bool) {
+			f.row.SinkObject, f.err, found = f.next()
+			for found && f.err == nil && !keep(&f.row.SinkObject) {
+				f.row.SinkObject, f.err, found = f.next()
 			}
+			return found
 		}
+		var fronts []*front
 		for _, name := range slices.Sorted(slices.Values(sinkNames)) {
-			state := &SinkState{layer: newLayer(s.database, name), Name: name}
-			next, stop := iter.Pull2(state.Objects(resource, cmp.Or(query.Namespace, Others), ""))
+			l := newLayer(s.database, name)
+			next, stop := iter.Pull2(l.rows(tableRow, resource, cmp.Or(namespace, Others), ""))
 			defer stop()
-			f := &front{row: SinkRow{Sink: name}, next: next}
-			more, err := advance(f)
-			if err != nil {
-				yield(SinkRow{}, err)
-				return
-			}
-			if more {
+			if f := (&front{row: SinkRow{Sink: name}, next: next}); advance(f) {
 				fronts = append(fronts, f)
 			}
 		}
@@ -204,24 +174,18 @@ func (s *Store) Select(sinkNames []string, resource string, query Query) iter.Se
 			first := slices.MinFunc(fronts, func(a, b *front) int {
 				return cmp.Or(strings.Compare(a.row.Of.Key.String(), b.row.Of.Key.String()), strings.Compare(a.row.Sink, b.row.Sink))
 			})
-			if !yield(first.row, nil) {
+			if !yield(first.row, first.err) || first.err != nil {
 				return
 			}
-			more, err := advance(first)
-			if err != nil {
-				yield(SinkRow{}, err)
-				return
-			}
-			if !more {
-				fronts = slices.DeleteFunc(fronts, func(f *front) bool { return f == first })
-			}
+			fronts = slices.DeleteFunc(fronts, func(f *front) bool { return f == first && !advance(f) })
 		}
 	}
 }
 
 // RowOf is what was saved last of the object for the sink.
 func (s *Store) RowOf(sinkName string, of Object) (Row, error) {
-	return (&SinkState{layer: newLayer(s.database, sinkName), Name: sinkName}).SavedRow(of)
+	l := newLayer(s.database, sinkName)
+	return l.saved(of, tableRow, tableGrave)
 }
 
 // CountRows is the number of objects that the sink has of the resource, in the scope. It reads all of them.
