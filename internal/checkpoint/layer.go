@@ -285,9 +285,9 @@ func (l *layer) rows(table byte, resource, namespace, behind string) iter.Seq2[S
 	}
 }
 
-// read reads so many rows of a table from one key on that are below another, and where the others begin, nil at the end.
-// Between two calls no iterator is open, which would keep files and memtables alive for as long as the reader takes
-// (I6).
+// read reads so many rows of a table from one key on that are below another, and where the others begin, nil at the
+// end. Between two calls no iterator is open, which would keep files and memtables alive for as long as the reader
+// takes (I6).
 func (l *layer) read(view pebble.Reader, from, to []byte, most int) (rows []SinkObject, next []byte, err error) {
 	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {

@@ -70,7 +70,7 @@ type conversion struct {
 	places    map[string]Place    // by key
 }
 
-// rows gives each sink the rows of its streams, after what an earlier conversion has left that was cut short is removed.
+// rows gives each sink the rows of its streams. What an earlier conversion has left that was cut short goes before.
 // It writes them in the order of their keys, so that no compaction has to bring them into it.
 func (c *conversion) rows() error {
 	err := c.write(func(r *rows) error {

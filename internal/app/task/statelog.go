@@ -316,10 +316,10 @@ func (l *StateLog) Changed(sinkName string) func(string) {
 		}
 		key := checkpoint.FileKey(name)
 		if content == nil {
-			l.queue.Note(checkpoint.Changes{}.Remove(key))
+			l.queue.Record(checkpoint.Changes{}.Remove(key))
 			return
 		}
-		l.queue.Note(checkpoint.Changes{}.Set(key, content))
+		l.queue.Record(checkpoint.Changes{}.Set(key, content))
 	}
 }
 

@@ -97,7 +97,7 @@ func (f *Follower) catchUp(ctx context.Context) error {
 		return err
 	}
 	at, whole := f.seen.Range()
-	if !whole || f.Keep(f.seen.claim.Claimant) || bytes.Equal(f.Copy.Place(), at.end()) {
+	if !whole || f.Keep(f.seen.claim.Claimant) || bytes.Equal(f.Copy.Place(), at.End()) {
 		return nil
 	}
 	if err := f.Copy.Begin(ctx); err != nil {
@@ -176,9 +176,6 @@ type Found struct {
 	Range
 	place Place
 }
-
-// End is the place of one who has all of it.
-func (f *Found) End() []byte { return f.end() }
 
 // Place is where the log is, for people.
 func (f *Found) Place() string { return f.place.Name }

@@ -207,7 +207,7 @@ func (w *world) letter() {
 		c = c.Set(checkpoint.FileKey(name), []byte(w.files[name]))
 	}
 	w.note()
-	w.queue.Note(c)
+	w.queue.Record(c)
 }
 
 func (w *world) names() iter.Seq2[string, error] {
