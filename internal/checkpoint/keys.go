@@ -134,7 +134,7 @@ func FileRange() (from, to []byte) { return []byte{tableFile}, []byte{tableFile 
 // formatVersion is the form of keys and values that this version writes.
 const formatVersion = 2
 
-// The tables are told apart by a key's first byte. Those of format 1 are in earlier.go.
+// The tables are told apart by a key's first byte. Those of format 1 are in open.go.
 const (
 	tableFormat    = 0x01
 	tableRestoring = 0x02 // no key -> the place in a log up to which the directory has it, nothing while it is being filled

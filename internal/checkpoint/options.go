@@ -49,7 +49,7 @@ func checkFiles(dir string, opts Options) error {
 		return openError(dir, err)
 	}
 	for _, name := range names {
-		if isTable(name) || isLog(name) {
+		if filepath.Ext(name) == ".sst" || isLog(name) {
 			return &DamagedError{Op: "open", Dir: dir, Err: errors.New("the marker file of the manifest is missing")}
 		}
 	}

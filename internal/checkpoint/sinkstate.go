@@ -157,11 +157,11 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) 
 			}
 		}
 		if keeping != nil {
-			if err := s.images.keep(r, keeping); err != nil {
+			if err := s.keep(r, keeping); err != nil {
 				return err
 			}
 		}
-		s.spools.put(r, spools.Chunks, spools.Extents)
+		s.put(r, spools.Chunks, spools.Extents)
 		return nil
 	})
 	if err != nil {
