@@ -93,10 +93,10 @@ func BenchmarkScan(b *testing.B) {
 // BenchmarkFindUID finds the object of the last row by its uid, which reads all of them.
 func BenchmarkFindUID(b *testing.B) {
 	s, _ := filled(b)
-	cpu := cpuTime(b)
+	cpu, uid := cpuTime(b), benchItem(benchObjects-1, 0).UID
 	for b.Loop() {
 		n := 0
-		for _, err := range s.Select([]string{"out"}, "pods", Query{UID: benchItem(benchObjects-1, 0).UID}) {
+		for _, err := range s.Select([]string{"out"}, "pods", "", func(o *SinkObject) bool { return o.UID == uid }) {
 			must(b, err)
 			n++
 		}

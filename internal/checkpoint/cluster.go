@@ -12,8 +12,8 @@ import (
 
 // EpochOf is the name of the history, as of change.NewEpoch: a history is one of the cluster that was behind the name
 // when it was found.
-func (i identity) EpochOf(history History) (string, error) {
-	clusters, err := i.met()
+func (s *Store) EpochOf(history History) (string, error) {
+	clusters, err := s.met()
 	if err != nil {
 		return "", err
 	}
@@ -31,8 +31,8 @@ func (i identity) EpochOf(history History) (string, error) {
 
 // Met notes durably that the cluster of the uid is behind the name, and returns the history that began when it was
 // first: 1 where no other was before it.
-func (i identity) Met(uid string) (History, error) {
-	clusters, err := i.met()
+func (s *Store) Met(uid string) (History, error) {
+	clusters, err := s.met()
 	if err != nil || clusters[uid] != 0 {
 		return clusters[uid], err
 	}
@@ -40,16 +40,16 @@ func (i identity) Met(uid string) (History, error) {
 	if len(clusters) > 0 {
 		since = History(time.Now().UnixMilli())
 	}
-	return since, i.set(uidKey(uid), binary.AppendUvarint(nil, uint64(since)))
+	return since, s.set(keyOf(tableUID, uid), binary.AppendUvarint(nil, uint64(since)))
 }
 
 // met are the clusters that were ever behind the name, and when that was noted first.
-func (i identity) met() (map[string]History, error) {
+func (s *Store) met() (map[string]History, error) {
 	clusters := map[string]History{}
-	err := i.each([]byte{tableUID}, func(key, value []byte) error {
+	err := s.each([]byte{tableUID}, func(key, value []byte) error {
 		since, width := binary.Uvarint(value)
 		if width < 0 {
-			return i.badValue("the clusters that were met", errValue)
+			return s.badValue("the clusters that were met", errValue)
 		}
 		clusters[string(key[1:])] = max(History(since), 1)
 		return nil
@@ -63,14 +63,6 @@ type Cluster struct {
 	UID  string // of namespace kube-system
 }
 
-// Match is what a saved identity says about a cluster.
-type Match int
-
-const (
-	SameCluster Match = iota // go on
-	NewEpoch                 // the same name for a cluster that was made anew: no saved position means anything
-)
-
 // OtherClusterError says that a state is another cluster's.
 type OtherClusterError struct {
 	Dir        string
@@ -82,64 +74,58 @@ func (e *OtherClusterError) Error() string {
 		e.Dir, e.Saved.Name, e.Saved.UID, e.Now.Name, e.Now.UID, e.Dir)
 }
 
-// CompareCluster compares the identity saved in the directory with the cluster that is there now. Another name is an
-// *OtherClusterError; it does no I/O.
-func CompareCluster(dir string, saved, now Cluster) (Match, error) {
-	switch {
-	case saved.Name != now.Name:
-		return 0, &OtherClusterError{Dir: dir, Saved: saved, Now: now}
-	case saved.UID != now.UID:
-		return NewEpoch, nil
+// CompareCluster compares the identity saved in the directory with the cluster that is there now. It says whether that
+// was made anew under its name: then no saved position means anything. Another name is an *OtherClusterError.
+func CompareCluster(dir string, saved, now Cluster) (anew bool, err error) {
+	if saved.Name != now.Name {
+		return false, &OtherClusterError{Dir: dir, Saved: saved, Now: now}
 	}
-	return SameCluster, nil
+	return saved.UID != now.UID, nil
 }
 
-// identity is whose changes the state is about, and with which key it hides values.
-type identity struct{ *database }
-
 // Cluster is the saved identity, false in a state that has none yet.
-func (i identity) Cluster() (Cluster, bool, error) {
-	value, found, err := i.get(clusterKey())
+func (s *Store) Cluster() (Cluster, bool, error) {
+	value, found, err := s.get(keyOf(tableCluster))
 	if err != nil || !found {
 		return Cluster{}, false, err
 	}
 	cluster, err := parseCluster(value)
 	if err != nil {
-		return Cluster{}, false, i.badValue("the cluster's identity", err)
+		return Cluster{}, false, s.badValue("the cluster's identity", err)
 	}
 	return cluster, true, nil
 }
 
 // SetCluster saves the identity, durably. The cluster that it takes the place of stays one of those that were met.
-func (i identity) SetCluster(c Cluster) error {
-	before, found, err := i.Cluster()
+func (s *Store) SetCluster(c Cluster) error {
+	before, found, err := s.Cluster()
 	if err != nil {
 		return err
 	}
-	_, noted, err := i.get(uidKey(before.UID))
+	_, noted, err := s.get(keyOf(tableUID, before.UID))
 	if err != nil {
 		return err
 	}
-	return i.write(func(b *rows) error {
+	return s.write(func(b *rows) error {
 		if found && !noted {
-			b.set(uidKey(before.UID), nil)
+			b.set(keyOf(tableUID, before.UID), nil)
 		}
-		b.set(clusterKey(), appendCluster(nil, c))
+		b.set(keyOf(tableCluster), appendCluster(nil, c))
 		return nil
 	})
 }
 
 // Clusters are the uids of all clusters that were ever behind the name: what is told under another one is not ours.
-func (i identity) Clusters() ([]string, error) {
+func (s *Store) Clusters() ([]string, error) {
 	var uids []string
-	saved, found, err := i.Cluster()
+	saved, found, err := s.Cluster()
 	if err != nil {
 		return nil, err
 	}
 	if found {
 		uids = append(uids, saved.UID)
 	}
-	err = i.each([]byte{tableUID}, func(key, _ []byte) error {
+	err = s.each([]byte{tableUID}, func(key, _ []byte) error {
 		uids = append(uids, string(key[1:]))
 		return nil
 	})
@@ -152,14 +138,14 @@ const redactionKeySize = 32
 
 // RedactionKey is this state's key of the hashes that stand for secret values. It is made at the first call and stays,
 // so that a value has one hash for as long as the state lives.
-func (i identity) RedactionKey() ([]byte, error) {
-	key, found, err := i.get(redactionKey())
+func (s *Store) RedactionKey() ([]byte, error) {
+	key, found, err := s.get(keyOf(tableRedaction))
 	if err != nil || found {
 		return key, err
 	}
 	key = make([]byte, redactionKeySize)
 	rand.Read(key) // never fails
-	if err := i.set(redactionKey(), key); err != nil {
+	if err := s.set(keyOf(tableRedaction), key); err != nil {
 		return nil, fmt.Errorf("save the key of redacted values: %w", err)
 	}
 	return key, nil

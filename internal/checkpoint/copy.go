@@ -11,8 +11,61 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Copy is a directory that follows a log of the state: what a standby has. It belongs to this process until Close
-// (I10), and Open refuses it until Finish makes it a state.
+// Led is how a state directory stands to the log of the state.
+type Led struct {
+	Claim  []byte // of the log, with which the state was led last; nil is not known
+	Logged []byte // the place that had all of the state when it was closed; nil where the log may lack something
+}
+
+// holding is what a directory holds.
+type holding struct {
+	isState bool
+	led     Led
+	place   []byte // of a copy of the log; nil where there is none, or one that is being filled
+}
+
+// LedAt is how a directory stands to the log of the state. It is false where the directory holds no state, or one that
+// is being restored.
+func LedAt(ctx context.Context, dir string, opts Options) (led Led, found bool, err error) {
+	has, err := look(ctx, dir, opts)
+	return has.led, has.isState, err
+}
+
+// look changes nothing in the directory.
+func look(ctx context.Context, dir string, opts Options) (has holding, err error) {
+	opts.ReadOnly, opts.Journal = true, nil
+	d, err := newDatabase(ctx, dir, opts.withDefaults())
+	if err == nil {
+		err = d.open(ctx, func() (err error) {
+			has, err = d.holding()
+			return err
+		})
+	}
+	if errors.Is(err, ErrNoState) {
+		return holding{}, nil
+	}
+	if err != nil {
+		return holding{}, err
+	}
+	return has, d.Close()
+}
+
+func (d *database) holding() (has holding, err error) {
+	if err = d.checkFormat(); errors.Is(err, ErrRestoring) {
+		has.place, _, err = d.get(keyOf(tableRestoring))
+		return has, err
+	}
+	if has.isState = err == nil; has.isState {
+		has.led.Claim, _, err = d.get(keyOf(tableLogged, "c"))
+	}
+	if err == nil {
+		has.led.Logged, _, err = d.get(keyOf(tableLogged))
+	}
+	return has, err
+}
+
+// Copy is a directory that follows a log of the state: what a standby has, or what is restored. It belongs to this
+// process until Close (I10), and Open refuses it until Finish makes it a state.
 //
 // What the copy has of the log is written together with the place up to which it has it. So a process that is killed
 // leaves the copy as of an earlier place, and never between two. A copy that is being filled has no place.
@@ -20,14 +73,48 @@ type Copy struct {
 	dir   string
 	opts  Options
 	lock  io.Closer
+	db    *database // nil where there is no copy
 	owned bool      // it is a state
-	into  *Restorer // nil where there is no copy
 	place []byte    // up to which it has the log; nil while it is being filled
 }
 
 // OpenCopy takes the directory, and goes on with a copy that it finds there. A damaged one counts for nothing. A state
 // stays as it is until Begin.
 func OpenCopy(ctx context.Context, dir string, opts Options) (*Copy, error) {
+	return openCopy(dir, opts, func(c *Copy) error {
+		has, err := look(ctx, dir, c.opts)
+		if c.owned = has.isState; len(has.place) > 0 {
+			c.place = has.place
+			err = c.open(ctx, func() error { return nil })
+		}
+		if damaged := (*DamagedError)(nil); errors.As(err, &damaged) {
+			c.opts.Logger.Warn("the state directory is damaged; it is filled anew from the log of the state", "error", err)
+			c.owned, c.place, err = false, nil, nil
+		}
+		return err
+	})
+}
+
+// ErrState says that a directory that is to be filled holds a state.
+var ErrState = errors.New("it holds a state already: choose another state.dir, or remove it with exporter checkpoint reset")
+
+// Restore makes the directory a copy that is being filled. What an earlier one has left that was cut short is removed.
+// A directory with a state in it is refused with ErrState.
+func Restore(ctx context.Context, dir string, opts Options) (*Copy, error) {
+	return openCopy(dir, opts, func(c *Copy) error {
+		has, err := look(ctx, dir, c.opts)
+		switch {
+		case err != nil:
+			return err
+		case has.isState:
+			return fmt.Errorf("restore state %s: %w", dir, ErrState)
+		}
+		return c.Begin(ctx)
+	})
+}
+
+// openCopy takes the directory, and begins as it is told.
+func openCopy(dir string, opts Options, begin func(*Copy) error) (*Copy, error) {
 	opts = opts.withDefaults()
 	lock, err := opts.claim(dir)
 	if err != nil {
@@ -35,69 +122,21 @@ func OpenCopy(ctx context.Context, dir string, opts Options) (*Copy, error) {
 	}
 	opts.Journal, opts.claim = nil, func(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 	c := &Copy{dir: dir, opts: opts, lock: lock}
-	if err := c.resume(ctx); err != nil {
-		return nil, errors.Join(err, lock.Close())
+	if err := begin(c); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-// resume finds what is in the directory.
-func (c *Copy) resume(ctx context.Context) error {
-	empty, err := IsEmpty(ctx, c.dir, c.opts)
-	if err == nil && !empty {
-		c.owned = true
-		return nil
+func (c *Copy) open(ctx context.Context, load func() error) error {
+	var err error
+	if c.db, err = newDatabase(ctx, c.dir, c.opts); err == nil {
+		err = c.db.open(ctx, load)
 	}
-	if err == nil {
-		err = c.open(ctx)
-	}
-	var damaged *DamagedError
-	if errors.As(err, &damaged) {
-		c.opts.Logger.Warn("the state directory is damaged; it is filled anew from the log of the state", "error", err)
-		return nil
+	if err != nil {
+		c.db = nil
 	}
 	return err
-}
-
-// open opens the copy that the directory holds, if it does.
-func (c *Copy) open(ctx context.Context) error {
-	whole, err := isCopy(ctx, c.dir, c.opts)
-	if err != nil || !whole {
-		return err
-	}
-	d, err := newDatabase(ctx, c.dir, c.opts)
-	if err != nil {
-		return err
-	}
-	err = d.open(ctx, func() (err error) {
-		c.place, _, err = d.get(restoringKey())
-		return err
-	})
-	if err == nil {
-		c.into = &Restorer{d}
-	}
-	return err
-}
-
-// isCopy says whether the directory holds a copy with a place.
-func isCopy(ctx context.Context, dir string, opts Options) (whole bool, err error) {
-	opts.ReadOnly = true
-	d, err := newDatabase(ctx, dir, opts)
-	if err != nil {
-		return false, err
-	}
-	err = d.open(ctx, func() error {
-		place, _, err := d.get(restoringKey())
-		whole = len(place) > 0
-		return err
-	})
-	if errors.Is(err, ErrNoState) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return whole, d.Close()
 }
 
 // IsState says whether the directory holds a state of its own, which is no copy.
@@ -115,74 +154,31 @@ func (c *Copy) Begin(ctx context.Context) error {
 	if err := removeFiles(c.opts.fs, c.dir); err != nil {
 		return fmt.Errorf("reset state %s: %w", c.dir, err)
 	}
-	r, err := beginRestoring(ctx, c.dir, c.opts)
-	if err == nil {
-		c.into = r
-	}
-	return err
+	return c.open(ctx, func() error { return c.db.set(keyOf(tableRestoring), nil) })
 }
 
 // Apply applies what the log has up to the place, whole or not at all. Without a place it is a part of what fills the
 // copy, which counts when a later call has a place.
+//
+// Only the end of a filling, which has no changes, is synced: a crash takes away what was written last, and the log has
+// it still, or the copy is filled anew.
 func (c *Copy) Apply(changes Changes, place []byte) error {
-	if c.into == nil {
+	if c.db == nil {
 		return fmt.Errorf("follow the log of the state in %s: it was not begun", c.dir)
 	}
-	if len(place) == 0 {
-		return c.into.Apply(changes)
-	}
-	if err := c.into.follow(changes, place); err != nil {
-		return err
-	}
-	c.place = bytes.Clone(place)
-	return nil
-}
-
-// Finish gives each file to keep, and makes the copy a state, of which the log has everything at the place; nil is
-// nowhere. Then it lets go of the directory.
-func (c *Copy) Finish(place []byte, keep func(name string, content []byte) error) error {
-	if c.into == nil || c.place == nil {
-		return fmt.Errorf("finish the copy of the log of the state in %s: it is not whole", c.dir)
-	}
-	return errors.Join(c.into.Finish(place, keep), c.Close())
-}
-
-// Close lets go of the directory. A second call does nothing.
-func (c *Copy) Close() error {
-	if c.lock == nil {
-		return nil
-	}
-	err := errors.Join(c.shut(), c.lock.Close())
-	c.lock = nil
-	return err
-}
-
-// shut closes the copy.
-func (c *Copy) shut() error {
-	if c.into == nil {
-		return nil
-	}
-	into := c.into
-	c.into = nil
-	return into.Close()
-}
-
-// follow writes the changes and the place up to which they go. Only the end of a filling, which has no changes, is
-// synced: a crash takes away what was written last, and the log has it still, or the copy is filled anew.
-func (r *Restorer) follow(changes Changes, place []byte) error {
-	if damage := r.damage.Load(); damage != nil {
+	if damage := c.db.damage.Load(); damage != nil {
 		return damage
 	}
-	b := r.db.NewBatch()
+	b := c.db.db.NewBatch()
 	defer func() { _ = b.Close() }() // it only gives memory back
 	err := changes.each(func(o *one) error { return o.apply(b) })
-	if err == nil {
-		err = b.Set(restoringKey(), place, nil)
+	if err == nil && place != nil {
+		err = b.Set(keyOf(tableRestoring), place, nil)
 	}
 	if err != nil {
-		return r.badValue("the log of the state", err)
+		return c.db.badValue("the log of the state", err)
 	}
-	if err := r.space.check("follow"); err != nil {
+	if err := c.db.space.check("follow"); err != nil {
 		return err
 	}
 	durable := pebble.NoSync
@@ -190,89 +186,10 @@ func (r *Restorer) follow(changes Changes, place []byte) error {
 		durable = pebble.Sync
 	}
 	if err := b.Commit(durable); err != nil {
-		return r.failed("follow", err)
+		return c.db.failed("follow", err)
 	}
-	return nil
-}
-
-// Restorer fills an empty directory with a state. Until Finish the directory is refused by Open.
-type Restorer struct{ *database }
-
-// Restore makes the directory one that is being filled. What an earlier one has left that was cut short is removed. A
-// directory with a state in it is refused with ErrState.
-func Restore(ctx context.Context, dir string, opts Options) (*Restorer, error) {
-	if err := clearDir(ctx, dir, opts); err != nil {
-		return nil, err
-	}
-	return beginRestoring(ctx, dir, opts)
-}
-
-// beginRestoring makes the directory, which holds nothing of a state, one that is being filled.
-func beginRestoring(ctx context.Context, dir string, opts Options) (*Restorer, error) {
-	opts.Journal = nil
-	d, err := newDatabase(ctx, dir, opts.withDefaults())
-	if err != nil {
-		return nil, err
-	}
-	return &Restorer{d}, d.open(ctx, func() error { return d.set(restoringKey(), nil) })
-}
-
-// ErrState says that a directory that is to be filled holds a state.
-var ErrState = errors.New("it holds a state already: choose another state.dir, or remove it with exporter checkpoint reset")
-
-// IsEmpty says whether the directory holds no state, or only the beginning of one that is being restored.
-func IsEmpty(ctx context.Context, dir string, opts Options) (bool, error) {
-	opts.ReadOnly, opts.Journal = true, nil
-	store, err := Open(ctx, dir, opts)
-	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
-		return true, nil
-	}
-	if _, is := errors.AsType[*EarlierError](err); is {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, store.Close()
-}
-
-// clearDir makes sure that the directory holds no state, nor the beginning of one.
-func clearDir(ctx context.Context, dir string, opts Options) error {
-	empty, err := IsEmpty(ctx, dir, opts)
-	if err != nil {
-		return err
-	}
-	if !empty {
-		return fmt.Errorf("restore state %s: %w", dir, ErrState)
-	}
-	if err := Discard(dir); !errors.Is(err, ErrNoState) {
-		return err
-	}
-	return nil
-}
-
-// Apply applies changes. They are durable with Finish.
-func (r *Restorer) Apply(c Changes) error {
-	const piece = 256 << 10
-	for len(c) > 0 {
-		b := r.db.NewBatch()
-		for b.Len() < piece && len(c) > 0 {
-			first, rest, err := c.next()
-			if err == nil {
-				err = first.apply(b)
-			}
-			if err != nil {
-				_ = b.Close() // what is in it counts for nothing
-				return r.badValue("the log of the state", err)
-			}
-			c = rest
-		}
-		if err := r.space.check("restore"); err != nil {
-			return errors.Join(err, b.Close())
-		}
-		if err := b.Commit(pebble.NoSync); err != nil {
-			return r.failed("restore", err)
-		}
+	if place != nil {
+		c.place = bytes.Clone(place)
 	}
 	return nil
 }
@@ -288,28 +205,59 @@ func (o *one) apply(b *pebble.Batch) error {
 	}
 }
 
-// Finish gives each file to keep, and makes the directory a state, of which the log has everything at the place; nil is
-// nowhere. A log that an earlier version wrote becomes a state of its format, which Open converts.
-func (r *Restorer) Finish(place []byte, keep func(name string, content []byte) error) error {
-	from, to := FileRange()
-	err := r.each(from, func(key, value []byte) error {
-		name, _ := isFile(key)
-		return keep(name, value)
-	})
+// Finish gives each file to keep, and makes the copy a state, of which the log has everything at the place; nil is
+// nowhere. A log that an earlier version wrote becomes a state of its format, which Open converts. Then it lets go of
+// the directory.
+func (c *Copy) Finish(place []byte, keep func(name string, content []byte) error) error {
+	if c.place == nil {
+		return fmt.Errorf("finish the copy of the log of the state in %s: it is not whole", c.dir)
+	}
+	return errors.Join(c.finish(place, keep), c.Close())
+}
+
+func (c *Copy) finish(place []byte, keep func(name string, content []byte) error) error {
+	files, end := FileRange()
+	err := c.db.each(files, func(key, value []byte) error { return keep(string(key[1:]), value) })
 	if err != nil {
 		return err
 	}
-	format, err := r.formatOfRows()
-	if err != nil {
-		return err
-	}
-	return r.write(func(b *rows) error {
-		b.note(b.of.DeleteRange(from, to, nil))
-		b.remove(restoringKey())
-		if place != nil {
-			b.set(loggedKey(), place)
+	format := formatVersion
+	for _, table := range sharedTables() {
+		some, err := c.db.holds([]byte{table})
+		if err != nil {
+			return err
 		}
-		b.set(formatKey(), []byte(strconv.Itoa(format)))
+		if some {
+			format = 1
+		}
+	}
+	return c.db.write(func(b *rows) error {
+		b.note(b.of.DeleteRange(files, end, nil))
+		b.remove(keyOf(tableRestoring))
+		if place != nil {
+			b.set(keyOf(tableLogged), place)
+		}
+		b.set(keyOf(tableFormat), []byte(strconv.Itoa(format)))
 		return nil
 	})
+}
+
+// Close lets go of the directory. A second call does nothing.
+func (c *Copy) Close() error {
+	if c.lock == nil {
+		return nil
+	}
+	err := errors.Join(c.shut(), c.lock.Close())
+	c.lock = nil
+	return err
+}
+
+// shut closes the copy.
+func (c *Copy) shut() error {
+	if c.db == nil {
+		return nil
+	}
+	err := c.db.Close()
+	c.db = nil
+	return err
 }

@@ -17,7 +17,7 @@ import (
 // numberedChanges are those after which a log's place is n.
 func numberedChanges(n int) (changes Changes, place []byte) {
 	text := []byte(strconv.Itoa(n))
-	return Changes{}.Set(markKey("first"), text).Set(markKey("second"), text), text
+	return Changes{}.Set(keyOf(tableMark, "first"), text).Set(keyOf(tableMark, "second"), text), text
 }
 
 // filledCopy begins a copy, which is at place 0.
@@ -54,7 +54,7 @@ func TestI5ACrashLeavesACopyAtAnEarlierPlace(t *testing.T) {
 		must(t, err)
 		if place := again.Place(); place != nil {
 			for _, name := range []string{"first", "second"} {
-				value, _, err := again.into.get(markKey(name))
+				value, _, err := again.db.get(keyOf(tableMark, name))
 				must(t, err)
 				if !bytes.Equal(value, place) {
 					t.Errorf("the copy is at %s and has %s", place, value)

@@ -149,7 +149,7 @@ func TestI5BadValuesAreRefused(t *testing.T) {
 	s := open(t, t.TempDir())
 	bad := []byte{0xf0}
 	of := Object{"pods", change.Key{Name: "x"}}
-	for _, key := range [][]byte{clusterKey(), placeKey(tablePlace, "out", "pods", Others), rowKey(nil, tableRow, "out", of), rowKey(nil, tableGrave, "lake", of)} {
+	for _, key := range [][]byte{keyOf(tableCluster), keyOf(tablePlace, "out", "pods", Others), rowKey(nil, tableRow, "out", of), rowKey(nil, tableGrave, "lake", of)} {
 		must(t, s.db.Set(key, bad, pebble.Sync))
 	}
 	_, _, err1 := s.Cluster()
@@ -158,7 +158,7 @@ func TestI5BadValuesAreRefused(t *testing.T) {
 	_, err4 := s.Places()
 	_, err5 := s.RowOf("out", of)
 	var err6 error
-	for _, err6 = range s.Select([]string{"out"}, "pods", Query{}) {
+	for _, err6 = range s.Select([]string{"out"}, "pods", "", anyObject) {
 	}
 	for i, err := range []error{err1, err2, err3, err4, err5, err6} {
 		var damaged *DamagedError
@@ -171,7 +171,7 @@ func TestI5BadValuesAreRefused(t *testing.T) {
 func TestNewerStateIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	must(t, s.db.Set(formatKey(), []byte("7"), pebble.Sync))
+	must(t, s.db.Set(keyOf(tableFormat), []byte("7"), pebble.Sync))
 	must(t, s.Close())
 	_, err := Open(context.Background(), dir, Options{Logger: quiet()})
 	want := "open state " + dir + ": written by a newer version of exporter (format 7, this one knows 2): use that version, or another state.dir"

@@ -13,43 +13,31 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Led is how a state directory stands to the log of the state.
-type Led struct {
-	Claim  []byte // of the log, with which the state was led last; nil is not known
-	Logged []byte // the place that had all of the state when it was closed; nil where the log may lack something
-}
-
-// LedAt is how a directory stands to the log of the state. It is false where the directory holds no state, or one that
-// is being restored.
-func LedAt(ctx context.Context, dir string, opts Options) (led Led, found bool, err error) {
-	opts.ReadOnly, opts.Journal = true, nil
-	d, err := newDatabase(ctx, dir, opts.withDefaults())
-	if err == nil {
-		err = d.open(ctx, d.checkFormat)
-	}
-	if errors.Is(err, ErrNoState) || errors.Is(err, ErrRestoring) {
-		return led, false, nil
-	}
-	if err != nil {
-		return led, false, err
-	}
-	if led.Claim, _, err = d.get(claimedKey()); err == nil {
-		led.Logged, _, err = d.get(loggedKey())
-	}
-	return led, err == nil, errors.Join(err, d.Close())
-}
-
-// checkFormat reads the format, and writes it into a new database.
+// checkFormat reads the format, and writes it into an empty database: a new one, or one whose first start was cut
+// short.
 func (d *database) checkFormat() error {
-	value, found, err := d.get(formatKey())
+	value, found, err := d.get(keyOf(tableFormat))
 	if err != nil {
 		return err
 	}
 	if !found {
-		if cut, err := d.holds(restoringKey()); cut || err != nil {
-			return errors.Join(err, ErrRestoring)
+		restoring, err := d.holds(keyOf(tableRestoring))
+		some, failed := d.holds(nil)
+		switch {
+		case err != nil || failed != nil:
+			return errors.Join(err, failed)
+		case restoring:
+			return ErrRestoring
+		case some:
+			return fmt.Errorf("open state %s: it holds another program's database: choose another state.dir", d.dir)
+		case d.opts.ReadOnly:
+			return fmt.Errorf("open state %s: %w", d.dir, ErrNoState)
 		}
-		return d.startFormat()
+		d.format = formatVersion
+		if err := d.db.Set(keyOf(tableFormat), []byte(strconv.Itoa(formatVersion)), pebble.Sync); err != nil {
+			return d.failed("open", err)
+		}
+		return nil
 	}
 	format, err := strconv.Atoi(string(value))
 	if err != nil {
@@ -61,58 +49,37 @@ func (d *database) checkFormat() error {
 	return nil
 }
 
-// startFormat writes the format into an empty database: a new one, or one whose first start was cut short.
-func (d *database) startFormat() error {
-	iterator, err := d.db.NewIter(nil)
-	if err != nil {
-		return d.failed("open", err)
-	}
-	empty := !iterator.First()
-	if err := iterator.Close(); err != nil {
-		return d.failed("open", err)
-	}
-	if !empty {
-		return fmt.Errorf("open state %s: it holds another program's database: choose another state.dir", d.dir)
-	}
-	if d.opts.ReadOnly {
-		return fmt.Errorf("open state %s: %w", d.dir, ErrNoState)
-	}
-	if err := d.db.Set(formatKey(), []byte(strconv.Itoa(formatVersion)), pebble.Sync); err != nil {
-		return d.failed("open", err)
-	}
-	d.format = formatVersion
-	return nil
-}
-
 // TakeLogged returns the place in a log of the state that had all of the state when it was closed, and forgets it: what
 // is written next may not be there. It is nil where the log may lack something. It notes the claim of the log with
 // which the state is led from now on.
 func (d *database) TakeLogged(claim []byte) ([]byte, error) {
-	place, _, err := d.get(loggedKey())
+	place, _, err := d.get(keyOf(tableLogged))
 	if err != nil {
 		return nil, err
 	}
 	return place, d.write(func(b *rows) error {
-		b.remove(loggedKey())
-		b.set(claimedKey(), claim)
+		b.remove(keyOf(tableLogged))
+		b.set(keyOf(tableLogged, "c"), claim)
 		return nil
 	})
 }
 
-// forgetLogged forgets the place in a log of the state that has all of it.
-func (d *database) forgetLogged() error {
-	_, found, err := d.get(loggedKey())
-	if err != nil || !found || d.opts.ReadOnly {
+// record begins to tell the journal. Without one, that the log has all of the state counts no more: what follows may
+// change it.
+func (d *database) record() error {
+	d.recording = d.opts.Journal != nil
+	_, found, err := d.get(keyOf(tableLogged))
+	if err != nil || !found || d.opts.ReadOnly || d.recording {
 		return err
 	}
 	return d.write(func(b *rows) error {
-		b.remove(loggedKey())
+		b.remove(keyOf(tableLogged))
 		return nil
 	})
 }
 
 // SetLogged notes that the log of the state has all of it at the place.
-func (d *database) SetLogged(place []byte) error { return d.set(loggedKey(), place) }
+func (d *database) SetLogged(place []byte) error { return d.set(keyOf(tableLogged), place) }
 
 // Page reads about so many bytes of the state from the key on, as changes that make another state have the same
 // between the key and the next one, and returns that, nil at the end. It is the state as of one moment, at which begin
@@ -122,9 +89,17 @@ func (d *database) Page(from []byte, size int, begin func() bool) (page Changes,
 		from = []byte{tableRestoring + 1}
 	}
 	end := []byte{tableFile}
-	iterator, err := d.iterate(from, end, begin)
-	if err != nil || iterator == nil {
-		return nil, from, err
+	var iterator *pebble.Iterator
+	d.mu.Lock()
+	if isOpen := !d.closed && begin(); isOpen {
+		iterator, err = d.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: end})
+	}
+	d.mu.Unlock()
+	if err != nil {
+		return nil, nil, d.failed("read", err)
+	}
+	if iterator == nil {
+		return nil, from, nil
 	}
 	var rows Changes
 	for valid := iterator.First(); valid; {
@@ -148,20 +123,6 @@ func (d *database) Page(from []byte, size int, begin func() bool) (page Changes,
 	return append(Changes(nil).Clear(from, end), rows...), next, nil
 }
 
-// iterate begins to read a range while nobody writes.
-func (d *database) iterate(from, to []byte, begin func() bool) (*pebble.Iterator, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed || !begin() {
-		return nil, nil
-	}
-	iterator, err := d.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
-	if err != nil {
-		return nil, d.failed("read", err)
-	}
-	return iterator, nil
-}
-
 // database is Pebble's database in a directory that this process owns (I10): keys and values, which it reads, and
 // changes by whole batches (I5). It knows none of the tables.
 type database struct {
@@ -175,10 +136,10 @@ type database struct {
 
 	background context.Context // of what Pebble does on its own account: Open's, without its end
 
-	mu       sync.Mutex // held by one writer at a time, and by Close
-	closed   bool
-	recorder *recorder // of what is written; nil is nobody
-	format   int       // of what is saved
+	mu        sync.Mutex // held by one writer at a time, and by Close
+	closed    bool
+	recording bool // the journal is told of what is written
+	format    int  // of what is saved
 }
 
 // newDatabase is one that is still to be opened, in a directory that is owned from now on.
@@ -234,7 +195,12 @@ func (d *database) openNow(load func() error) error {
 		return openError(d.dir, err)
 	}
 	d.db = db
-	if err := inOrder(load, d.mend); err != nil {
+	err = load()
+	// Files that an earlier version, a copy or a mount has opened to others are made private.
+	if _, real := d.opts.fs.(privateFS); err == nil && real && !d.opts.ReadOnly {
+		err = mendModes(d.dir, d.opts.Logger)
+	}
+	if err != nil {
 		return errors.Join(err, db.Close())
 	}
 	d.gate.open()
@@ -247,14 +213,6 @@ func (d *database) reportDamage(info pebble.DataCorruptionInfo) {
 	d.damage.CompareAndSwap(nil, &DamagedError{
 		Op: "commit", Dir: d.dir, Err: fmt.Errorf("%s: %w", info.Path, info.Details),
 	})
-}
-
-// mend makes the files private that an earlier version, a copy or a mount has opened to others.
-func (d *database) mend() error {
-	if _, real := d.opts.fs.(privateFS); !real || d.opts.ReadOnly {
-		return nil
-	}
-	return mendModes(d.dir, d.opts.Logger)
 }
 
 // Close releases the directory. Everything was durable before; where there is space, the log's end is moved into a
@@ -278,26 +236,17 @@ func (d *database) Close() error {
 	return nil
 }
 
-// view returns the key's value, which is the caller's until it closes the closer. Without a closer there is none.
-func (d *database) view(key []byte) (value []byte, closer io.Closer, err error) {
-	value, closer, err = d.db.Get(key)
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return nil, nil, nil
-	case err != nil:
-		return nil, nil, d.failed("read", err)
-	}
-	return value, closer, nil
-}
-
 // get returns a copy of the key's value.
 func (d *database) get(key []byte) (value []byte, found bool, err error) {
-	view, closer, err := d.view(key)
-	if err != nil || closer == nil {
-		return nil, false, err
+	view, closer, err := d.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
 	}
-	value = append([]byte{}, view...)
-	if err := closer.Close(); err != nil {
+	if err == nil {
+		value = append([]byte{}, view...)
+		err = closer.Close()
+	}
+	if err != nil {
 		return nil, false, d.failed("read", err)
 	}
 	return value, true, nil
@@ -358,14 +307,19 @@ func (d *database) write(fill func(*rows) error) error {
 	if err := d.space.check("commit"); err != nil {
 		return err
 	}
-	changes, err := d.recorder.changes(b.of)
-	if err != nil {
-		return d.badValue("what is saved", err)
+	var changes Changes
+	if d.recording {
+		var err error
+		if changes, err = changesOf(b.of); err != nil {
+			return d.badValue("what is saved", err)
+		}
 	}
 	if err := b.of.Commit(pebble.Sync); err != nil {
 		return d.failed("commit", err)
 	}
-	d.recorder.tell(changes)
+	if d.recording {
+		d.opts.Journal.Record(changes)
+	}
 	return nil
 }
 

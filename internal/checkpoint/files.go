@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -75,7 +74,10 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, errors.Join(&InUseError{Dir: dir, PID: pid}, f.Close())
 	}
 	if err == nil {
-		err = writePID(f)
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(f, os.Getpid())
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open state %s: lock %s: %w", dir, lockName, err), f.Close())
@@ -112,24 +114,11 @@ func Owner(dir string) (pid int, running bool, err error) {
 }
 
 // readPID is the owner's process id, 0 where it has not written it yet.
-func readPID(f *os.File) int {
-	text, err := io.ReadAll(io.LimitReader(f, 32))
-	if err != nil {
-		return 0
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
+func readPID(f *os.File) (pid int) {
+	if _, err := fmt.Fscan(f, &pid); err != nil {
 		return 0
 	}
 	return pid
-}
-
-func writePID(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return err
 }
 
 // privateFS makes files that nobody but their owner may read. Pebble's own are everybody's, and a umask would be the
@@ -163,9 +152,6 @@ func (f privateFS) Lock(name string) (io.Closer, error) {
 	return f.FS.Lock(name)
 }
 
-// MkdirAll is vfs.FS's.
-func (f privateFS) MkdirAll(dir string, _ os.FileMode) error { return f.FS.MkdirAll(dir, privateDir) }
-
 // Unwrap is vfs.FS's.
 func (f privateFS) Unwrap() vfs.FS { return f.FS }
 
@@ -189,7 +175,8 @@ func mendModes(dir string, logger *slog.Logger) error {
 	var failed []error
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || !isOurs(entry.Name()) || info.Mode().Perm()&^privateFile == 0 {
+		isOurs := ofDatabase(entry.Name()) || entry.Name() == lockName
+		if err != nil || !info.Mode().IsRegular() || !isOurs || info.Mode().Perm()&^privateFile == 0 {
 			continue
 		}
 		if err := os.Chmod(filepath.Join(dir, entry.Name()), privateFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -203,17 +190,12 @@ func mendModes(dir string, logger *slog.Logger) error {
 	return nil
 }
 
-// The modes of what the state is made of: it holds objects, whoever may read the directory (I9).
-const (
-	privateFile = 0o600
-	privateDir  = 0o700
-)
+// privateFile is the mode of what the state is made of: it holds objects, whoever may read the directory (I9).
+const privateFile = 0o600
 
 // lockName is the file that the owner of a state directory holds locked. Pebble has a lock of its own, which does not
 // say who holds it.
 const lockName = "LOCK.exporter"
-
-func isTable(name string) bool { return filepath.Ext(name) == ".sst" }
 
 // isLog tells Pebble's logs, whose names are numbers, from those of other programs.
 func isLog(name string) bool {
@@ -221,28 +203,14 @@ func isLog(name string) bool {
 	return found && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// isOurs tells the state's files, Pebble's among them, from those of other programs.
-func isOurs(name string) bool {
-	switch filepath.Ext(name) {
-	case ".sst", ".blob", ".dbtmp":
-		return true
-	}
-	for _, prefix := range []string{"MANIFEST-", "OPTIONS-", "marker.", "REMOTE-OBJ-CATALOG-"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return isLog(name) || name == "LOCK" || name == "CURRENT" || name == lockName
-}
-
 // ofDatabase says whether the file's name is one that Pebble gives.
 func ofDatabase(name string) bool {
-	for _, pattern := range []string{"LOCK", "marker.*", "MANIFEST-*", "OPTIONS-*", "*.blob", "*.dbtmp", "CURRENT.*"} {
+	for _, pattern := range []string{"LOCK", "marker.*", "MANIFEST-*", "OPTIONS-*", "*.blob", "*.dbtmp", "CURRENT.*", "*.sst"} {
 		if ok, _ := filepath.Match(pattern, name); ok { // the patterns are well-formed
 			return true
 		}
 	}
-	return isTable(name) || isLog(name)
+	return isLog(name)
 }
 
 // ErrNoState says that a directory which was opened read-only holds no state.

@@ -212,12 +212,6 @@ type Saved struct {
 	Places map[string]Places // by resource
 }
 
-// Settle drops what the resource's positions have passed: tombstones, and the places that say what Others says. It is
-// called when the items of a batch are applied.
-func (s *Saved) Settle(resource string, rows Rows) error {
-	return s.of(resource).settle(resource, rows)
-}
-
 // Item is one thing that a sink is given.
 type Item struct {
 	Kind     Kind
@@ -484,7 +478,10 @@ func (p Places) Give(scope Scope, to Point) {
 	})
 }
 
-func (p Places) settle(resource string, rows Rows) error {
+// Settle drops what the resource's positions have passed: tombstones, and the places that say what Others says. It is
+// called when the items of a batch are applied.
+func (s *Saved) Settle(resource string, rows Rows) error {
+	p := s.of(resource)
 	named := func(namespace string) bool { _, is := p[namespace]; return is }
 	for namespace, place := range p {
 		if place.Comparison.UnderWay() {

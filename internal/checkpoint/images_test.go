@@ -116,7 +116,7 @@ func TestDamagedObjectIsToldOf(t *testing.T) {
 	s := open(t, t.TempDir())
 	key := kept("web", "1").Key
 	for _, value := range []string{"\x05u", "\x01u\x01", "\x01u\x015\x01a", "\x01u\x015\x01a\x01\xff"} {
-		put(t, s, string(appendKey(streamPrefix(tableObject, "pods"), key)), value)
+		put(t, s, string(objectKey("pods", key)), value)
 		if images, err := s.Images("pods", key); err == nil {
 			t.Errorf("%q is read as %s (%v)", value, images, err)
 		}
@@ -129,7 +129,7 @@ func TestKeptObjectsArePacked(t *testing.T) {
 	large := kept("web", "5")
 	large.Object = []byte(strings.Repeat(`{"a":"b"},`, 1000))
 	keep(t, s, large)
-	value, _, err := s.get(appendKey(streamPrefix(tableObject, "pods"), large.Key))
+	value, _, err := s.get(objectKey("pods", large.Key))
 	if err != nil || len(value) > len(large.Object)/4 {
 		t.Errorf("%d bytes became %d: %v", len(large.Object), len(value), err)
 	}

@@ -115,18 +115,18 @@ func TestI5ARestoredStateIsTheSame(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	cut, err := Restore(ctx, dir, Options{Logger: quiet()})
 	must(t, err)
-	must(t, cut.Apply(Changes{}.Set([]byte("1stale\x00x"), []byte("y"))))
+	must(t, cut.Apply(Changes{}.Set([]byte("1stale\x00x"), []byte("y")), nil))
 	must(t, cut.Close())
 	if _, err := Open(ctx, dir, Options{Logger: quiet()}); !errors.Is(err, ErrRestoring) {
 		t.Errorf("a part of a state opens: %v", err)
 	}
-	if empty, err := IsEmpty(ctx, dir, Options{Logger: quiet()}); err != nil || !empty {
+	if _, found, err := LedAt(ctx, dir, Options{Logger: quiet()}); err != nil || found {
 		t.Errorf("a part of a state is no empty directory: %v", err)
 	}
 	r, err := Restore(ctx, dir, Options{Logger: quiet()})
 	must(t, err)
-	must(t, r.Apply(page))
-	must(t, r.Apply(Changes{}.Set(FileKey("lake/1.letter"), []byte("letter"))))
+	must(t, r.Apply(page, nil))
+	must(t, r.Apply(Changes{}.Set(FileKey("lake/1.letter"), []byte("letter")), []byte("place")))
 	files := map[string]string{}
 	must(t, r.Finish([]byte("place"), func(name string, content []byte) error { files[name] = string(content); return nil }))
 	must(t, r.Close())

@@ -11,7 +11,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/google/uuid"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
@@ -19,24 +18,6 @@ import (
 type Journal interface {
 	// Record is called with what one write has changed, which is the journal's from then on.
 	Record(changes Changes)
-}
-
-// recorder tells a journal what is written. The database's lock guards it. A nil recorder does nothing.
-type recorder struct{ to Journal }
-
-// changes are those of a batch that the journal is to be told of.
-func (r *recorder) changes(b *pebble.Batch) (Changes, error) {
-	if r == nil {
-		return nil, nil
-	}
-	return changesOf(b)
-}
-
-// tell tells what is durable.
-func (r *recorder) tell(c Changes) {
-	if r != nil {
-		r.to.Record(c)
-	}
 }
 
 // Changes are what writes have changed, in their order, as a log of the state has it: for each a kind, the key, and a
@@ -69,31 +50,21 @@ type one struct {
 	key, value []byte
 }
 
-// next cuts the first change off.
-func (c Changes) next() (first one, rest Changes, err error) {
-	first.kind, rest = c[0], c[1:]
-	if first.kind < changeSet || first.kind > changeClear {
-		return first, nil, fmt.Errorf("a change of kind %d: %w", first.kind, errValue)
-	}
-	if first.key, rest, err = cutBytes(rest); err == nil && first.kind != changeRemove {
-		first.value, rest, err = cutBytes(rest)
-	}
-	return first, rest, err
-}
-
 // each visits the changes in their order.
-func (c Changes) each(visit func(*one) error) error {
-	for len(c) > 0 {
-		first, rest, err := c.next()
+func (c Changes) each(visit func(*one) error) (err error) {
+	for rest := []byte(c); len(rest) > 0 && err == nil; {
+		next := one{kind: rest[0]}
+		if next.kind < changeSet || next.kind > changeClear {
+			return fmt.Errorf("a change of kind %d: %w", next.kind, errValue)
+		}
+		if next.key, rest, err = cutBytes(rest[1:]); err == nil && next.kind != changeRemove {
+			next.value, rest, err = cutBytes(rest)
+		}
 		if err == nil {
-			err = visit(&first)
+			err = visit(&next)
 		}
-		if err != nil {
-			return err
-		}
-		c = rest
 	}
-	return nil
+	return err
 }
 
 // Fold applies the changes to a map, as a test or a tool has it.
@@ -127,8 +98,11 @@ func cutBytes(from []byte) (part, rest []byte, err error) {
 // changesOf are those of a batch that others may know: nothing of what is on this disk alone for a sink, and
 // of what the state notes about its log.
 func changesOf(b *pebble.Batch) (c Changes, err error) {
-	err = eachOf(b, func(kind pebble.InternalKeyKind, key, value []byte) error {
+	for r := b.Reader(); ; {
+		kind, key, value, more, err := r.Next()
 		switch {
+		case err != nil || !more:
+			return c, err
 		case !isLogged(key):
 		case kind == pebble.InternalKeyKindSet:
 			c = c.Set(key, value)
@@ -137,11 +111,9 @@ func changesOf(b *pebble.Batch) (c Changes, err error) {
 		case kind == pebble.InternalKeyKindRangeDelete:
 			c = c.Clear(key, value)
 		default:
-			return fmt.Errorf("a change of kind %s: %w", kind, errValue)
+			return nil, fmt.Errorf("a change of kind %s: %w", kind, errValue)
 		}
-		return nil
-	})
-	return c, err
+	}
 }
 
 // isLogged says whether the log of the state has the key.
@@ -159,29 +131,10 @@ func FileKey(name string) []byte { return append([]byte{tableFile}, name...) }
 // FileRange is where the keys of files begin and end.
 func FileRange() (from, to []byte) { return []byte{tableFile}, []byte{tableFile + 1} }
 
-// isFile says whether the key is that of a file, and which.
-func isFile(key []byte) (name string, is bool) {
-	rest, is := bytes.CutPrefix(key, []byte{tableFile})
-	return string(rest), is
-}
-
-// eachOf visits what the batch changes. What the visit adds to it is not visited.
-func eachOf(b *pebble.Batch, visit func(kind pebble.InternalKeyKind, key, value []byte) error) error {
-	for r := b.Reader(); ; {
-		kind, key, value, more, err := r.Next()
-		if err != nil || !more {
-			return err
-		}
-		if err := visit(kind, key, value); err != nil {
-			return err
-		}
-	}
-}
-
 // formatVersion is the form of keys and values that this version writes.
 const formatVersion = 2
 
-// The tables are told apart by a key's first byte. Those of format 1 are in earlier.go.
+// The tables are told apart by a key's first byte. Those of format 1 are in open.go.
 const (
 	tableFormat    = 0x01
 	tableRestoring = 0x02 // no key -> the place in a log up to which the directory has it, nothing while it is being filled
@@ -205,62 +158,29 @@ const (
 	tableDiskRow   = '4'  // as tableRow, of what is on disk for the sink -> 1 for a tombstone or 0, and as tableRow
 	tableDiskPlace = '5'  // as tablePlace, with what is on disk for the sink
 	tableLogged    = 'Y'  // no key                           -> the place in the log of the state that has all of it
+	//                       c                                -> the claim of the log with which the state was led last
 )
 
-// A stream's name inside a key ends with a terminator, so that no stream is a prefix of another, and holds no
-// terminator: what names never contain in practice is escaped.
-const (
-	terminator = 0x00
-	escape     = 0x01
-)
+// terminator is between the parts of a key, and in none of them. What begins with the first parts alone ends with it,
+// so that no name is a prefix of another.
+const terminator = 0x00
 
-func formatKey() []byte { return []byte{tableFormat} }
-
-func restoringKey() []byte { return []byte{tableRestoring} }
-
-func loggedKey() []byte { return []byte{tableLogged} }
-
-// claimedKey is that of the claim of the log with which the state was led last.
-func claimedKey() []byte { return []byte{tableLogged, 'c'} }
-
-func clusterKey() []byte { return []byte{tableCluster} }
-
-func uidKey(uid string) []byte { return append([]byte{tableUID}, uid...) }
-
-func redactionKey() []byte { return []byte{tableRedaction} }
-
-func markKey(sinkName string) []byte { return append([]byte{tableMark}, sinkName...) }
-
-func formKey(stream string) []byte { return append([]byte{tableForm}, stream...) }
-
-func definedKey(stream string) []byte { return append([]byte{tableDefined}, stream...) }
-
-func resourceKey(stream string) []byte { return append([]byte{tableResource}, stream...) }
-
-// sinkPrefix is what the keys of a table that belong to the sink begin with.
-func sinkPrefix(table byte, sinkName string) []byte {
-	return append(append([]byte{table}, sinkName...), terminator)
+// keyOf is the key of the parts. With "" at the end it is what all keys begin with that have the parts before.
+func keyOf(table byte, parts ...string) []byte {
+	return append([]byte{table}, strings.Join(parts, string(rune(terminator)))...)
 }
 
-// streamPrefix is what the keys of the table begin with that belong to the stream's objects.
-func streamPrefix(table byte, stream string) []byte {
-	prefix := append(make([]byte, 0, len(stream)+2), table)
-	for i := range len(stream) {
-		switch c := stream[i]; c {
-		case terminator, escape:
-			prefix = append(prefix, escape, c+1)
-		default:
-			prefix = append(prefix, c)
-		}
-	}
-	return append(prefix, terminator)
+// rowKey appends the key of a row. The database orders a resource's rows as the API server does.
+func rowKey(dst []byte, table byte, sinkName string, of Object) []byte {
+	dst = append(append(append(dst, table), sinkName...), terminator)
+	return of.Key.AppendString(append(append(dst, of.Resource...), terminator))
 }
 
-// appendKey appends the joined key. It is not escaped: the database orders a stream's keys as the API server does.
-func appendKey(dst []byte, key change.Key) []byte { return key.AppendString(dst) }
-
-// after is the first key after all that begin with the prefix, which ends with a byte below 0xff.
+// after is the first key after all that begin with the prefix, which ends with a byte below 0xff; nil is after all.
 func after(prefix []byte) []byte {
+	if len(prefix) == 0 {
+		return nil
+	}
 	end := bytes.Clone(prefix)
 	end[len(end)-1]++
 	return end
@@ -341,12 +261,8 @@ func appendText[T string | []byte](dst []byte, text T) []byte {
 }
 
 func cutText(value []byte) (text string, rest []byte, err error) {
-	n, width := binary.Uvarint(value)
-	if width <= 0 || n > uint64(len(value)-width) {
-		return "", nil, errValue
-	}
-	value = value[width:]
-	return string(value[:n]), value[n:], nil
+	part, rest, err := cutBytes(value)
+	return string(part), rest, err
 }
 
 // appendSpool appends an extent of a spool.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -95,16 +96,12 @@ func (d *database) places(table byte, sinkNames ...string) (map[string]map[strin
 }
 
 func (l *layer) loadGraves() error {
-	prefix := sinkPrefix(tableGrave, l.sink)
-	return l.db.each(prefix, func(key, value []byte) error {
-		resource, joined, ok := bytes.Cut(key[len(prefix):], []byte{terminator})
-		row, err := parseRow(value)
-		if !ok || err != nil {
-			return l.db.badValue("a tombstone of sink "+l.sink, errValue)
-		}
-		l.bury(Object{string(resource), change.ParseKey(string(joined))}, row.At)
-		return nil
-	})
+	prefix := keyOf(tableGrave, l.sink, "")
+	all, _, err := l.read(l.db.db, prefix, after(prefix), math.MaxInt)
+	for _, grave := range all {
+		l.bury(grave.Of, grave.At)
+	}
+	return err
 }
 
 func (l *layer) bury(of Object, at Point) {
@@ -130,41 +127,32 @@ func (l *layer) Row(of Object) (Row, error) {
 		return row.Row, nil
 	}
 	if l.under == nil {
-		return l.savedRow(of)
+		return l.saved(of, tableRow, tableGrave)
 	}
-	row, err := l.diskRow(of)
+	row, err := l.saved(of, tableDiskRow)
 	if err != nil || row.Known() {
 		return row, err
 	}
 	return l.under.Row(of)
 }
 
-func (l *layer) savedRow(of Object) (Row, error) {
-	for _, table := range []byte{tableRow, tableGrave} {
-		row, err := l.read(table, of, parseRow)
-		if row.Gone = table == tableGrave; row.Known() || err != nil {
-			return row, err
+// saved is the row that one of the tables has of the object, the zero value for none.
+func (l *layer) saved(of Object, tables ...byte) (Row, error) {
+	for _, table := range tables {
+		value, found, err := l.db.get(rowKey(nil, table, l.sink, of))
+		if err != nil {
+			return Row{}, err
 		}
+		if !found {
+			continue
+		}
+		row, err := parseRow(table, value)
+		if err != nil {
+			return Row{}, l.db.badValue(of.Resource+" "+of.Key.String()+" of sink "+l.sink, err)
+		}
+		return row, nil
 	}
 	return Row{}, nil
-}
-
-func (l *layer) diskRow(of Object) (Row, error) { return l.read(tableDiskRow, of, parseDiskRow) }
-
-// read is the row that the table has of the object, the zero value for none.
-func (l *layer) read(table byte, of Object, parse func(value []byte) (Row, error)) (row Row, err error) {
-	value, closer, err := l.db.view(rowKey(nil, table, l.sink, of))
-	if err != nil || closer == nil {
-		return Row{}, err
-	}
-	row, err = parse(value)
-	if closed := closer.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return Row{}, l.db.badValue(of.Resource+" "+of.Key.String()+" of sink "+l.sink, err)
-	}
-	return row, nil
 }
 
 // Put is Rows'.
@@ -193,35 +181,6 @@ func (l *layer) Passed(resource, namespace string, upTo Point, named func(string
 	return nil
 }
 
-// mergedAtOnce is how many rows of the disk's layer become part of the first one with one save (I6).
-const mergedAtOnce = 4096
-
-// piece is the first of the saved rows of the disk's layer, and whether there are more.
-func (l *layer) piece() (rows []SinkObject, more bool, err error) {
-	prefix := sinkPrefix(tableDiskRow, l.sink)
-	iterator, err := l.db.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return nil, false, l.db.failed("read", err)
-	}
-	for valid := iterator.First(); valid && !more && err == nil; valid = iterator.Next() {
-		if more = len(rows) == mergedAtOnce; more {
-			break
-		}
-		var row SinkObject
-		resource, joined, _ := bytes.Cut(iterator.Key()[len(prefix):], []byte{terminator})
-		row.Of = Object{string(resource), change.ParseKey(string(joined))}
-		row.Row, err = parseDiskRow(iterator.Value())
-		rows = append(rows, row)
-	}
-	if closed := iterator.Close(); closed != nil {
-		return nil, false, l.db.failed("read", closed)
-	}
-	if err != nil {
-		return nil, false, l.db.badValue("an object of sink "+l.sink, err)
-	}
-	return rows, more, nil
-}
-
 func (l *layer) fill(r *rows) error {
 	for resource := range l.told {
 		if err := l.Settle(resource, l); err != nil {
@@ -230,20 +189,16 @@ func (l *layer) fill(r *rows) error {
 		l.fillPlaces(r, tablePlace, resource)
 	}
 	for of, row := range l.pending {
-		r.key = rowKey(r.key[:0], tableRow, l.sink, of)
 		if row.Exists() {
-			r.value = appendRow(r.value[:0], row.Row)
-			r.set(r.key, r.value)
+			r.setRow(tableRow, l.sink, of, row.Row)
 		} else {
-			r.remove(r.key)
+			r.removeRow(tableRow, l.sink, of)
 		}
-		r.key = rowKey(r.key[:0], tableGrave, l.sink, of)
 		switch {
 		case row.Gone:
-			r.value = appendRow(r.value[:0], row.Row)
-			r.set(r.key, r.value)
+			r.setRow(tableGrave, l.sink, of, row.Row)
 		case row.buried:
-			r.remove(r.key)
+			r.removeRow(tableGrave, l.sink, of)
 		}
 	}
 	return nil
@@ -255,25 +210,34 @@ func (l *layer) fillDisk(r *rows) {
 		l.fillPlaces(r, tableDiskPlace, resource)
 	}
 	for of, row := range l.pending {
-		r.key = rowKey(r.key[:0], tableDiskRow, l.sink, of)
-		r.value = appendDiskRow(r.value[:0], row.Row)
-		r.set(r.key, r.value)
+		r.setRow(tableDiskRow, l.sink, of, row.Row)
 	}
+}
+
+func (r *rows) setRow(table byte, sinkName string, of Object, row Row) {
+	r.key = rowKey(r.key[:0], table, sinkName, of)
+	r.value = appendRow(r.value[:0], table, row)
+	r.set(r.key, r.value)
+}
+
+func (r *rows) removeRow(table byte, sinkName string, of Object) {
+	r.key = rowKey(r.key[:0], table, sinkName, of)
+	r.remove(r.key)
 }
 
 // fillPlaces writes those of the resource that are others than the saved ones.
 func (l *layer) fillPlaces(r *rows, table byte, resource string) {
 	for namespace, place := range l.Places[resource] {
 		if saved, is := l.places[resource][namespace]; !is || saved != place {
-			r.set(placeKey(table, l.sink, resource, namespace), appendPlace(nil, place))
+			r.set(keyOf(table, l.sink, resource, namespace), appendPlace(nil, place))
 		}
 	}
 	for namespace := range l.places[resource] {
 		if _, is := l.Places[resource][namespace]; !is {
-			r.remove(placeKey(table, l.sink, resource, namespace))
+			r.remove(keyOf(table, l.sink, resource, namespace))
 		}
 	}
-	if none := placeKey(table, l.sink, resource, noPlace); table == tableDiskPlace && len(l.Places[resource]) == 0 {
+	if none := keyOf(table, l.sink, resource, noPlace); table == tableDiskPlace && len(l.Places[resource]) == 0 {
 		r.set(none, nil)
 	} else if table == tableDiskPlace {
 		r.remove(none)
@@ -283,133 +247,102 @@ func (l *layer) fillPlaces(r *rows, table byte, resource string) {
 // noPlace is in the place of a namespace, and says that the layer of the disk has none of the resource.
 const noPlace = ""
 
-// rowRange is what of a table is read: one resource, after the joined key.
-type rowRange struct {
-	table                       byte
-	resource, namespace, behind string
-}
-
-func (l *layer) rows(of rowRange, parse func(value []byte) (Row, error)) iter.Seq2[SinkObject, error] {
-	return func(yield func(SinkObject, error) bool) {
-		prefix := resourcePrefix(nil, of.table, l.sink, of.resource)
-		from := prefix
-		if of.namespace != Others {
-			from = append(append(slices.Clone(prefix), of.namespace...), '/')
-		}
-		to := after(from)
-		if of.behind != "" {
-			from = append(append(slices.Clone(prefix), of.behind...), 0)
-		}
-		view := l.db.db.NewSnapshot()
-		defer func() { _ = view.Close() }() // it never fails
-		chunk := make([]SinkObject, 0, scanChunk)
-		part := &keyRange{prefix: len(prefix), from: from, to: to}
-		for part.from != nil {
-			var err error
-			if chunk, err = l.readRows(view, part, chunk[:0], parse); err != nil {
-				yield(SinkObject{}, err)
-				return
-			}
-			for _, row := range chunk {
-				if row.Of.Resource = of.resource; !yield(row, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // SinkObject is an object with its row.
 type SinkObject struct {
 	Of Object
 	Row
 }
 
-// readRows appends rows of the range until dst is full, and takes what it has read from the range. Between two calls no
-// iterator is open, which would keep files and memtables alive for as long as the reader takes (I6).
-func (l *layer) readRows(
-	view pebble.Reader, part *keyRange, dst []SinkObject, parse func(value []byte) (Row, error),
-) ([]SinkObject, error) {
-	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: part.from, UpperBound: part.to})
-	if err != nil {
-		return nil, l.db.failed("read", err)
-	}
-	part.from = nil
-	var bad error
-	for iterator.First(); iterator.Valid() && bad == nil; iterator.Next() {
-		if len(dst) == cap(dst) {
-			part.from = bytes.Clone(iterator.Key())
-			break
-		}
-		var row SinkObject
-		row.Of.Key = change.ParseKey(string(iterator.Key()[part.prefix:]))
-		row.Row, bad = parse(iterator.Value())
-		dst = append(dst, row)
-	}
-	if err := iterator.Close(); err != nil {
-		return nil, l.db.failed("read", err)
-	}
-	if bad != nil {
-		return nil, l.db.badValue("an object of sink "+l.sink, bad)
-	}
-	return dst, nil
-}
-
 // scanChunk is how many rows a scan reads at once.
 const scanChunk = 512
 
-// keyRange is what is still to be read of a scan.
-type keyRange struct {
-	prefix   int    // the length of what comes before the joined key
-	from, to []byte // from is nil at the end
+// rows yields those of the table as Objects does.
+func (l *layer) rows(table byte, resource, namespace, behind string) iter.Seq2[SinkObject, error] {
+	return func(yield func(SinkObject, error) bool) {
+		from := keyOf(table, l.sink, resource, "")
+		if namespace != Others {
+			from = keyOf(table, l.sink, resource, namespace+"/")
+		}
+		to := after(from)
+		if behind != "" {
+			from = keyOf(table, l.sink, resource, behind, "")
+		}
+		view := l.db.db.NewSnapshot()
+		defer func() { _ = view.Close() }() // it never fails
+		for from != nil {
+			chunk, next, err := l.read(view, from, to, scanChunk)
+			if err != nil {
+				yield(SinkObject{}, err)
+				return
+			}
+			for _, row := range chunk {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			from = next
+		}
+	}
 }
 
-// resourcePrefix is what the keys of the table begin with that are the sink's and of the resource.
-func resourcePrefix(dst []byte, table byte, sinkName, resource string) []byte {
-	dst = append(append(append(dst, table), sinkName...), terminator)
-	return append(append(dst, resource...), terminator)
+// read reads so many rows of a table from one key on that are below another, and where the others begin, nil at the
+// end. Between two calls no iterator is open, which would keep files and memtables alive for as long as the reader
+// takes (I6).
+func (l *layer) read(view pebble.Reader, from, to []byte, most int) (rows []SinkObject, next []byte, err error) {
+	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return nil, nil, l.db.failed("read", err)
+	}
+	resource, bad := "", error(nil)
+	for valid := iterator.First(); valid && bad == nil; valid = iterator.Next() {
+		if len(rows) == most {
+			next = bytes.Clone(iterator.Key())
+			break
+		}
+		of, joined, _ := bytes.Cut(iterator.Key()[len(l.sink)+2:], []byte{terminator})
+		if string(of) != resource {
+			resource = string(of)
+		}
+		row := SinkObject{Of: Object{resource, change.ParseKey(string(joined))}}
+		row.Row, bad = parseRow(from[0], iterator.Value())
+		rows = append(rows, row)
+	}
+	if err := iterator.Close(); err != nil {
+		return nil, nil, l.db.failed("read", err)
+	}
+	if bad != nil {
+		return nil, nil, l.db.badValue("an object of sink "+l.sink, bad)
+	}
+	return rows, next, nil
 }
 
-func rowKey(dst []byte, table byte, sinkName string, of Object) []byte {
-	return appendKey(resourcePrefix(dst, table, sinkName, of.Resource), of.Key)
-}
-
-func placeKey(table byte, sinkName, resource, namespace string) []byte {
-	return append(resourcePrefix(nil, table, sinkName, resource), namespace...)
-}
-
-// appendRow appends the value of a row: history, uid, version. Its table says whether it is a tombstone.
-func appendRow(dst []byte, row Row) []byte {
+// appendRow appends the value of a row: history, uid, version. Only on disk it says whether it is a tombstone; else its
+// table does.
+func appendRow(dst []byte, table byte, row Row) []byte {
+	switch {
+	case table == tableDiskRow && row.Gone:
+		dst = append(dst, 1)
+	case table == tableDiskRow:
+		dst = append(dst, 0)
+	}
 	return appendEntry(binary.AppendUvarint(dst, uint64(row.At.History)), row.UID, row.At.Version)
 }
 
 // parseRow is the inverse of appendRow.
-func parseRow(value []byte) (row Row, err error) {
+func parseRow(table byte, value []byte) (row Row, err error) {
+	row.Gone = table == tableGrave
+	if table == tableDiskRow {
+		if len(value) == 0 || value[0] > 1 {
+			return Row{}, errValue
+		}
+		row.Gone, value = value[0] == 1, value[1:]
+	}
 	history, width := binary.Uvarint(value)
 	if width <= 0 || history == 0 {
 		return Row{}, errValue
 	}
 	row.At.History = History(history)
 	row.UID, row.At.Version, err = parseEntry(value[width:])
-	return row, err
-}
-
-// appendDiskRow appends the value of a row of what is on disk: whether it is a tombstone, and the row.
-func appendDiskRow(dst []byte, row Row) []byte {
-	gone := byte(0)
-	if row.Gone {
-		gone = 1
-	}
-	return appendRow(append(dst, gone), row)
-}
-
-// parseDiskRow is the inverse of appendDiskRow.
-func parseDiskRow(value []byte) (row Row, err error) {
-	if len(value) == 0 || value[0] > 1 {
-		return Row{}, errValue
-	}
-	row, err = parseRow(value[1:])
-	row.Gone = value[0] == 1
 	return row, err
 }
 

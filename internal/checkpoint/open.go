@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
 // state: one that is damaged, newer, or in use is refused with a *DamagedError, *NewerError or *InUseError, a full
 // volume with a *disk.FullError, and a missing state that is opened read-only with ErrNoState. One of an earlier format
-// is converted (convert.go), or refused with an *EarlierError where that cannot be, or where it is opened read-only.
+// is converted, or refused with an *EarlierError where that cannot be, or where it is opened read-only.
 //
 // Open gives up when ctx ends; what is still under way then ends by itself, and releases the directory.
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
@@ -25,34 +26,11 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		database: d, identity: identity{d}, streams: streams{d}, images: images{d}, pendingSnapshots: pendingSnapshots{d},
-		spools: spools{database: d, codec: &codec{}, reclaimed: map[string]*reclaimed{}},
-	}
-	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.convert, s.spools.load, d.record) }); err != nil {
+	s := &Store{database: d, spools: spools{database: d, codec: &codec{}, reclaimed: map[string]*reclaimed{}}}
+	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.convert, s.load, d.record) }); err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-// record begins to tell the journal. Without one, that the log has all of the state counts no more: what follows may
-// change it.
-func (d *database) record() error {
-	if d.opts.Journal == nil {
-		return d.forgetLogged()
-	}
-	d.recorder = &recorder{to: d.opts.Journal}
-	return nil
-}
-
-// formatOfRows is the format of rows without one: those of a log of the state.
-func (d *database) formatOfRows() (int, error) {
-	for _, table := range sharedTables() {
-		if some, err := d.holds([]byte{table}); err != nil || some {
-			return 1, err
-		}
-	}
-	return formatVersion, nil
 }
 
 // convert makes a state of format 1 one of this format, in which each sink has its own rows and places. Nothing may be
@@ -64,8 +42,8 @@ func (s *Store) convert() error {
 	if s.format == formatVersion {
 		return nil
 	}
-	c := &conversion{Store: s, places: map[string]Place{}}
-	open, err := c.load(s)
+	c := &conversion{Store: s, positions: map[string]position{}, taken: map[string][]string{}, places: map[string]Place{}}
+	open, err := c.load()
 	if err != nil {
 		return err
 	}
@@ -74,7 +52,7 @@ func (s *Store) convert() error {
 	}
 	s.gate.open() // so many rows are compacted meanwhile
 	s.opts.Logger.Info("the saved state is of an earlier version, and is converted", "dir", s.dir, "sinks", len(c.taken), "streams", len(c.positions))
-	if err := inOrder(c.begin, c.rows, c.finish); err != nil {
+	if err := inOrder(c.rows, c.finish); err != nil {
 		return fmt.Errorf("convert state %s from format %d: %w", s.dir, s.format, err)
 	}
 	s.format = formatVersion
@@ -84,23 +62,23 @@ func (s *Store) convert() error {
 // conversion is what is known of a state of format 1.
 type conversion struct {
 	*Store
-	earlier
-	places map[string]Place // by key
+	positions map[string]position // by stream
+	taken     map[string][]string // streams by sink, those of all namespaces first
+	places    map[string]Place    // by key
 }
 
-// begin removes what an earlier conversion has left that was cut short.
-func (c *conversion) begin() error {
-	return c.write(func(r *rows) error {
+// rows gives each sink the rows of its streams. What an earlier conversion has left that was cut short goes before.
+// It writes them in the order of their keys, so that no compaction has to bring them into it.
+func (c *conversion) rows() error {
+	err := c.write(func(r *rows) error {
 		for _, table := range []byte{tableRow, tableGrave, tablePlace} {
 			r.removeAll([]byte{table})
 		}
 		return nil
 	})
-}
-
-// rows gives each sink the rows of its streams. It writes them in the order of their keys, so that no compaction has to
-// bring them into it.
-func (c *conversion) rows() error {
+	if err != nil {
+		return err
+	}
 	for _, sinkName := range slices.Sorted(maps.Keys(c.taken)) {
 		for _, stream := range c.taken[sinkName] {
 			namespace, resource, found := strings.Cut(stream, "/")
@@ -116,8 +94,12 @@ func (c *conversion) rows() error {
 			if change.CompareVersions(p.version, highest) > 0 {
 				highest = p.version
 			}
-			c.places[string(placeKey(tablePlace, sinkName, resource, namespace))] = Place{
-				At: Point{history, p.resumesAt()}, High: Point{history, highest}, Selection: p.selector,
+			at := p.version
+			if !p.complete { // a watch from there on would miss something
+				at = change.VersionBelow(at)
+			}
+			c.places[string(keyOf(tablePlace, sinkName, resource, namespace))] = Place{
+				At: Point{history, at}, High: Point{history, highest}, Selection: p.selector,
 			}
 		}
 	}
@@ -126,7 +108,7 @@ func (c *conversion) rows() error {
 
 // rowsOf gives the sink the stream's rows, and returns the highest version among them.
 func (c *conversion) rowsOf(sinkName, resource, stream string, history History) (highest string, err error) {
-	prefix := streamPrefix(tableInventory, stream)
+	prefix := keyOf(tableInventory, stream, "")
 	for from := prefix; from != nil && err == nil; {
 		err = c.write(func(r *rows) error {
 			rest := from
@@ -146,9 +128,8 @@ func (c *conversion) rowsOf(sinkName, resource, stream string, history History) 
 				if change.CompareVersions(version, highest) > 0 {
 					highest = version
 				}
-				r.key = rowKey(r.key[:0], tableRow, sinkName, Object{resource, change.ParseKey(string(key[len(prefix):]))})
-				r.value = appendRow(r.value[:0], Row{At: Point{history, version}, UID: uid})
-				r.set(r.key, r.value)
+				of := Object{resource, change.ParseKey(string(key[len(prefix):]))}
+				r.setRow(tableRow, sinkName, of, Row{At: Point{history, version}, UID: uid})
 				return nil
 			})
 		})
@@ -175,7 +156,7 @@ func (c *conversion) finish() error {
 		}
 		r.removeAll([]byte{tableUID})
 		for uid, since := range histories {
-			r.set(uidKey(uid), binary.AppendUvarint(nil, uint64(since)))
+			r.set(keyOf(tableUID, uid), binary.AppendUvarint(nil, uint64(since)))
 		}
 		for _, d := range stopped {
 			r.remove(pendingKey(&d))
@@ -183,8 +164,8 @@ func (c *conversion) finish() error {
 		for _, table := range gone {
 			r.removeAll([]byte{table})
 		}
-		r.remove(loggedKey())
-		r.set(formatKey(), []byte(strconv.Itoa(formatVersion)))
+		r.remove(keyOf(tableLogged))
+		r.set(keyOf(tableFormat), []byte(strconv.Itoa(formatVersion)))
 		return nil
 	})
 	for _, table := range gone {
@@ -211,11 +192,9 @@ func (c *conversion) histories() (map[string]History, error) {
 			first[uid] = since
 		}
 	}
-	for uid := range first {
-		if !slices.Contains(uids, uid) {
-			uids = append(uids, uid)
-		}
-	}
+	uids = slices.AppendSeq(uids, maps.Keys(first))
+	slices.Sort(uids)
+	uids = slices.Compact(uids)
 	met := map[string]History{}
 	for _, uid := range uids {
 		since, found := first[uid]
@@ -273,12 +252,6 @@ func sharedTables() []byte {
 	}
 }
 
-// earlier is what a state of format 1 says of streams and sinks.
-type earlier struct {
-	positions map[string]position // by stream
-	taken     map[string][]string // streams by sink, those of all namespaces first
-}
-
 // position is how far all sinks were given a stream.
 type position struct {
 	version  string
@@ -308,102 +281,84 @@ func (p *position) isUnderWay() bool {
 		p.epoch == interrupted || p.version == ""
 }
 
-// resumesAt is the version at which a watch goes on without missing anything.
-func (p *position) resumesAt() string {
-	if p.complete {
-		return p.version
-	}
-	return change.VersionBelow(p.version)
-}
-
 // load reads the state, and what is open in it.
-func (e *earlier) load(s *Store) (open []string, err error) {
+func (c *conversion) load() (open []string, err error) {
 	note := func(format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); !slices.Contains(open, text) {
 			open = append(open, text)
 		}
 	}
-	e.positions, e.taken = map[string]position{}, map[string][]string{}
-	err = inOrder(func() error {
-		return s.each([]byte{tablePosition}, func(key, value []byte) error {
-			name := string(key[1:])
-			p, err := parsePosition(value)
-			if err != nil {
-				return s.badValue("the position of "+name, err)
-			}
-			if e.positions[name] = p; p.isUnderWay() {
-				note("a snapshot of %s is under way", name)
-			}
-			return nil
-		})
-	}, func() error {
-		return s.eachPair(tableSubscription, func(sinkName, stream string) {
-			if _, known := e.positions[stream]; known {
-				e.taken[sinkName] = append(e.taken[sinkName], stream)
-			}
-		})
-	}, func() error {
-		return s.each([]byte{tableCarried}, func(key, value []byte) error {
-			sinkName := string(key[1:])
-			of, _, err := cutText(value)
-			if err != nil {
-				return s.badValue("what the mark of sink "+sinkName+" carries", err)
-			}
-			mark, _, err := s.get(markKey(sinkName))
-			if string(mark) == of {
-				note("the log of sink %s is ahead of the state", sinkName)
+	// names are the sink, and the stream where the table has one.
+	each := func(table byte, visit func(names []string, value []byte) error) {
+		if err != nil {
+			return
+		}
+		err = c.each([]byte{table}, func(key, value []byte) error {
+			names := strings.SplitN(string(key[1:]), string(rune(terminator)), 2)
+			err := visit(append(names, ""), value)
+			if errors.Is(err, errValue) {
+				err = c.badValue(fmt.Sprintf("what table %c has of %s", table, names[0]), err)
 			}
 			return err
 		})
-	}, func() error {
-		return s.eachPair(tableReplayBase, func(sinkName, _ string) { note("the log of sink %s is still to be read", sinkName) })
-	}, func() error {
-		return s.each([]byte{tableSpooled}, func(key, value []byte) error {
-			spool, err := parseSpool(value)
-			if err != nil {
-				return s.badValue("the spool of sink "+string(key[1:]), err)
-			}
-			if !spool.Empty() {
-				note("%d records for sink %s are on disk", spool.Records(), key[1:])
-			}
-			return nil
-		})
-	}, func() error {
-		return s.eachPair(tableAbsent, func(sinkName, stream string) {
-			note("sink %s misses changes of %s, unless that version forgets it with: exporter checkpoint forget-sink %s",
-				sinkName, stream, sinkName)
-		})
-	}, func() error {
-		all, err := s.PendingSnapshots()
-		for _, d := range all {
-			if d.Reason != change.Requested && d.Reason != change.Resync {
-				note("sink %s waits for a snapshot of %s (%s)", d.Sink, d.Stream, d.Reason)
-			}
-		}
-		return err
-	}, func() error {
-		some, err := s.holds([]byte{tableMissed})
-		if some {
-			note("deletes are still to be told that a sink has missed")
+	}
+	each(tablePosition, func(names []string, value []byte) error {
+		p, err := parsePosition(value)
+		if c.positions[names[0]] = p; err == nil && p.isUnderWay() {
+			note("a snapshot of %s is under way", names[0])
 		}
 		return err
 	})
-	for _, of := range e.taken {
+	each(tableSubscription, func(names []string, _ []byte) error {
+		if _, known := c.positions[names[1]]; known {
+			c.taken[names[0]] = append(c.taken[names[0]], names[1])
+		}
+		return nil
+	})
+	each(tableCarried, func(names []string, value []byte) error {
+		of, _, err := cutText(value)
+		if err != nil {
+			return err
+		}
+		mark, _, err := c.get(keyOf(tableMark, names[0]))
+		if string(mark) == of {
+			note("the log of sink %s is ahead of the state", names[0])
+		}
+		return err
+	})
+	each(tableReplayBase, func(names []string, _ []byte) error {
+		note("the log of sink %s is still to be read", names[0])
+		return nil
+	})
+	each(tableSpooled, func(names []string, value []byte) error {
+		spool, err := parseSpool(value)
+		if err == nil && !spool.Empty() {
+			note("%d records for sink %s are on disk", spool.Records(), names[0])
+		}
+		return err
+	})
+	each(tableAbsent, func(names []string, _ []byte) error {
+		note("sink %s misses changes of %s, unless that version forgets it with: exporter checkpoint forget-sink %s",
+			names[0], names[1], names[0])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.PendingSnapshots()
+	for _, d := range all {
+		if d.Reason != change.Requested && d.Reason != change.Resync {
+			note("sink %s waits for a snapshot of %s (%s)", d.Sink, d.Stream, d.Reason)
+		}
+	}
+	each(tableMissed, func([]string, []byte) error {
+		note("deletes are still to be told that a sink has missed")
+		return nil
+	})
+	for _, of := range c.taken {
 		slices.SortFunc(of, func(a, b string) int {
 			return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
 		})
 	}
 	return open, err
-}
-
-// eachPair visits the keys of a table that are of a sink and a stream.
-func (d *database) eachPair(table byte, visit func(sinkName, stream string)) error {
-	return d.each([]byte{table}, func(key, _ []byte) error {
-		sinkName, stream, found := bytes.Cut(key[1:], []byte{terminator})
-		if !found {
-			return d.badValue("a sink's stream", errValue)
-		}
-		visit(string(sinkName), string(stream))
-		return nil
-	})
 }

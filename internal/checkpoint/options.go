@@ -1,6 +1,8 @@
 package checkpoint
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -47,7 +49,7 @@ func checkFiles(dir string, opts Options) error {
 		return openError(dir, err)
 	}
 	for _, name := range names {
-		if isTable(name) || isLog(name) {
+		if filepath.Ext(name) == ".sst" || isLog(name) {
 			return &DamagedError{Op: "open", Dir: dir, Err: errors.New("the marker file of the manifest is missing")}
 		}
 	}
@@ -84,7 +86,7 @@ func damagedChunk(data []byte) int {
 			continue
 		}
 		rest := data[at:]
-		if len(rest) < chunkHeader || allZero(rest) {
+		if len(rest) < chunkHeader || len(bytes.Trim(rest, "\x00")) == 0 {
 			return -1
 		}
 		end := chunkHeader + int(binary.LittleEndian.Uint16(rest[4:]))
@@ -123,15 +125,6 @@ func hasChunk(rest []byte) bool {
 		}
 	}
 	return false
-}
-
-func allZero(data []byte) bool {
-	for _, c := range data {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // pebbleOptions hold the memory of the database at about 10 MB whatever its size (I6), and the bytes written at two
@@ -228,23 +221,18 @@ func OnFS(fs vfs.FS) Options {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.Floor == 0 {
-		o.Floor = defaultFloor
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Floor = cmp.Or(o.Floor, defaultFloor)
+	o.memTable = cmp.Or(o.memTable, 2<<20)
+	o.piece = cmp.Or(o.piece, 1<<20) // bounded, for a stream of any size (I6)
 	if o.fs == nil {
 		o.fs = privateFS{vfs.Default}
 	}
 	if o.claim == nil {
-		o.claim = o.claimDir
-	}
-	if o.memTable == 0 {
-		o.memTable = 2 << 20
-	}
-	if o.piece == 0 {
-		o.piece = 1 << 20 // bounded, for a stream of any size (I6)
+		o.claim = Reserve
+		if o.ReadOnly {
+			o.claim = func(dir string) (io.Closer, error) { return lockDir(dir) }
+		}
 	}
 	if o.usage == nil {
 		o.usage = o.fs.GetDiskUsage
@@ -255,14 +243,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// claimDir makes the directory, where it may be made, and this process its owner (I10).
-func (o Options) claimDir(dir string) (io.Closer, error) {
-	if o.ReadOnly {
-		return lockDir(dir)
-	}
-	return Reserve(dir)
-}
-
 // gate runs Pebble's compactions one at a time, and none before the database is open: pebble.Open otherwise waits for
 // the compactions that its own recovery starts, for most of a second after some crashes.
 //
@@ -270,10 +250,10 @@ func (o Options) claimDir(dir string) (io.Closer, error) {
 type gate struct {
 	db pebble.DBForCompaction // set by Register, before all other calls
 
+	opening  sync.Once
 	mu       sync.Mutex
-	opened   bool
+	free     bool // the database is open, and no compaction runs or is being granted
 	closed   bool
-	running  bool           // a compaction runs or is being granted
 	granting sync.WaitGroup // calls of db in progress
 }
 
@@ -290,12 +270,10 @@ func (g *gate) Unregister() {
 
 // TrySchedule grants a compaction where none runs. A refused one waits for grant.
 func (g *gate) TrySchedule() (bool, pebble.CompactionGrantHandle) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.opened || g.closed || g.running {
+	if !g.reserve() {
 		return false, nil
 	}
-	g.running = true
+	g.granting.Done()
 	return true, g
 }
 
@@ -307,23 +285,10 @@ func (g *gate) Started()                                          {}
 func (g *gate) MeasureCPU(pebble.CompactionGoroutineKind)         {}
 func (g *gate) CumulativeStats(pebble.CompactionGrantHandleStats) {}
 
-// Done ends a compaction and starts the next that waits.
+// Done ends a compaction, or the opening of the database, and starts the next compaction that waits. It asks again
+// after a grant that was not taken, because one that began to wait in the meantime was refused.
 func (g *gate) Done() {
 	g.release()
-	g.grant()
-}
-
-// open lets compactions run, from now on.
-func (g *gate) open() {
-	g.mu.Lock()
-	g.opened = true
-	g.mu.Unlock()
-	g.grant()
-}
-
-// grant starts a waiting compaction, if none runs. It asks again after a grant that was not taken, because one that
-// began to wait in the meantime was refused.
-func (g *gate) grant() {
 	for g.reserve() {
 		waiting, _ := g.db.GetWaitingCompaction()
 		taken := waiting && g.db.Schedule(g)
@@ -338,20 +303,23 @@ func (g *gate) grant() {
 	}
 }
 
+// open lets compactions run, from the first call on.
+func (g *gate) open() { g.opening.Do(g.Done) }
+
 func (g *gate) reserve() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.opened || g.closed || g.running {
+	if !g.free || g.closed {
 		return false
 	}
-	g.running = true
+	g.free = false
 	g.granting.Add(1)
 	return true
 }
 
 func (g *gate) release() {
 	g.mu.Lock()
-	g.running = false
+	g.free = true
 	g.mu.Unlock()
 }
 

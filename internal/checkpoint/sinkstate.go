@@ -29,7 +29,7 @@ type SinkState struct {
 // LoadSink reads what is saved of the sink, nothing for one that is not known.
 func (s *Store) LoadSink(name string) (*SinkState, error) {
 	state := &SinkState{layer: newLayer(s.database, name), Name: name}
-	mark, _, err := s.get(markKey(name))
+	mark, _, err := s.get(keyOf(tableMark, name))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Store) LoadSink(name string) (*SinkState, error) {
 // loadDisk reads the layer of the disk, where there is one.
 func (s *SinkState) loadDisk() error {
 	for _, table := range []byte{tableDiskPlace, tableDiskRow} {
-		has, err := s.db.holds(sinkPrefix(table, s.Name))
+		has, err := s.db.holds(keyOf(table, s.Name, ""))
 		if err != nil {
 			return err
 		}
@@ -124,22 +124,21 @@ func (s *SinkState) Logged(i *Item) error { return s.layer.fold(i) }
 
 // LeaveOut notes that something on disk of the scope does not reach the sink.
 func (s *SinkState) LeaveOut(resource string, scope Scope) {
+	if s.disk == nil {
+		return
+	}
 	for _, l := range s.layers() {
-		if s.disk != nil {
-			l.told[resource] = struct{}{}
-			l.LeaveOut(resource, scope)
-		}
+		l.told[resource] = struct{}{}
+		l.LeaveOut(resource, scope)
 	}
 }
 
 // SavedRow is what the sink was given last of the object, as it is saved.
 func (s *SinkState) SavedRow(of Object) (Row, error) {
 	if s.onDisk.Load() {
-		if row, err := s.diskRow(of); err != nil || row.Known() {
-			return row, err
-		}
+		return s.saved(of, tableDiskRow, tableRow, tableGrave)
 	}
-	return s.savedRow(of)
+	return s.saved(of, tableRow, tableGrave)
 }
 
 // Spools are the chunks that go to disk with a save, by the name of the sink, and the extents that its spool has then.
@@ -158,11 +157,11 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) 
 			}
 		}
 		if keeping != nil {
-			if err := s.images.keep(r, keeping); err != nil {
+			if err := s.keep(r, keeping); err != nil {
 				return err
 			}
 		}
-		s.spools.put(r, spools.Chunks, spools.Extents)
+		s.put(r, spools.Chunks, spools.Extents)
 		return nil
 	})
 	if err != nil {
@@ -192,8 +191,8 @@ func (s *Store) Recall(state *SinkState, whole bool) error {
 	clear(state.pending)
 	clear(state.graves)
 	return s.giveUpDisk(state, func(r *rows) {
-		r.removeAll(sinkPrefix(tableRow, state.Name))
-		r.removeAll(sinkPrefix(tableGrave, state.Name))
+		r.removeAll(keyOf(tableRow, state.Name, ""))
+		r.removeAll(keyOf(tableGrave, state.Name, ""))
 	})
 }
 
@@ -207,9 +206,9 @@ func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 	err := s.write(func(r *rows) error {
 		more(r)
 		for _, table := range []byte{tableDiskRow, tableDiskPlace, tableSpool} {
-			r.removeAll(sinkPrefix(table, state.Name))
+			r.removeAll(keyOf(table, state.Name, ""))
 		}
-		r.remove(spooledKey(state.Name))
+		r.remove(keyOf(tableSpooled, state.Name))
 		return state.fill(r)
 	})
 	if err == nil {
@@ -241,50 +240,53 @@ func (s *SinkState) fill(r *rows) error {
 		s.disk.fillDisk(r)
 	}
 	if s.Mark != s.mark {
-		r.set(markKey(s.Name), []byte(s.Mark))
+		r.set(keyOf(tableMark, s.Name), []byte(s.Mark))
 	}
 	return nil
 }
 
+// mergedAtOnce is how many rows of the disk's layer become part of the first one with one save (I6).
+const mergedAtOnce = 4096
+
 // merge makes a piece of the disk's layer, of which all has reached the sink, part of the first one: as a rule the log
 // has said so already.
 func (s *SinkState) merge(r *rows) error {
-	take := func(of Object, row Row) error {
-		if s.disk.Places[of.Resource].LeftOut(Scope(of.Key.Namespace)) {
-			return nil
-		}
-		have, err := s.layer.Row(of)
-		if err != nil || !row.At.After(have.At) {
-			return err
-		}
-		s.layer.told[of.Resource] = struct{}{}
-		return s.layer.Put(of, row)
-	}
-	piece, more, err := s.disk.piece()
+	prefix := keyOf(tableDiskRow, s.Name, "")
+	piece, more, err := s.disk.read(s.db.db, prefix, after(prefix), mergedAtOnce)
 	if err != nil {
 		return err
 	}
+	if more == nil {
+		for of, row := range s.disk.pending {
+			piece = append(piece, SinkObject{of, row.Row})
+		}
+	}
 	for _, row := range piece {
-		if err := take(row.Of, row.Row); err != nil {
+		r.removeRow(tableDiskRow, s.Name, row.Of)
+		if s.disk.Places[row.Of.Resource].LeftOut(Scope(row.Of.Key.Namespace)) {
+			continue
+		}
+		have, err := s.layer.Row(row.Of)
+		if err != nil {
 			return err
 		}
-		r.key = rowKey(r.key[:0], tableDiskRow, s.Name, row.Of)
-		r.remove(r.key)
+		if !row.At.After(have.At) {
+			continue
+		}
+		s.layer.told[row.Of.Resource] = struct{}{}
+		if err := s.layer.Put(row.Of, row.Row); err != nil {
+			return err
+		}
 	}
-	if more {
+	if more != nil {
 		return nil
-	}
-	for of, row := range s.disk.pending {
-		if err := take(of, row.Row); err != nil {
-			return err
-		}
 	}
 	s.Merge(&s.disk.Saved)
 	for resource := range s.Places {
 		s.layer.told[resource] = struct{}{}
 	}
-	r.removeAll(sinkPrefix(tableDiskRow, s.Name))
-	r.removeAll(sinkPrefix(tableDiskPlace, s.Name))
+	r.removeAll(prefix)
+	r.removeAll(keyOf(tableDiskPlace, s.Name, ""))
 	s.merged = true
 	return nil
 }
@@ -309,7 +311,7 @@ func (s *SinkState) settled() {
 // joined keys are after the given one, in the bytewise order of those keys, as they are saved when the loop begins. The
 // loop may take its time, and may break.
 func (s *SinkState) Objects(resource, namespace, behind string) iter.Seq2[SinkObject, error] {
-	return s.rows(rowRange{tableRow, resource, namespace, behind}, parseRow)
+	return s.rows(tableRow, resource, namespace, behind)
 }
 
 // ObjectsOnDisk yields, as Objects does, those that something on disk is of, also where that is their end.
@@ -317,5 +319,5 @@ func (s *SinkState) ObjectsOnDisk(resource, namespace, behind string) iter.Seq2[
 	if !s.onDisk.Load() {
 		return func(func(SinkObject, error) bool) {}
 	}
-	return s.rows(rowRange{tableDiskRow, resource, namespace, behind}, parseDiskRow)
+	return s.rows(tableDiskRow, resource, namespace, behind)
 }

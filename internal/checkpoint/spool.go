@@ -40,19 +40,19 @@ func (s *spools) put(b *rows, chunks map[string][]fifo.Chunk, extents map[string
 	}
 	for name, spool := range extents {
 		b.value = appendSpool(b.value[:0], &spool)
-		b.set(spooledKey(name), b.value)
+		b.set(keyOf(tableSpooled, name), b.value)
 		for n := s.reclaimedOf(name).spool[fifo.Ahead].First; n < spool[fifo.Ahead].First; n++ { // these are few
 			b.remove(spoolKey(name, fifo.Ahead, n))
 		}
 		if spool.Empty() { // what was cut and redacted by earlier rules than today's is not to stay (I9)
-			b.removeAll(sinkPrefix(tableSpool, name))
+			b.removeAll(keyOf(tableSpool, name, ""))
 		}
 	}
 }
 
 // Spool is the extent of what is spooled for the sink.
 func (s *spools) Spool(sinkName string) (fifo.Spool, error) {
-	value, found, err := s.get(spooledKey(sinkName))
+	value, found, err := s.get(keyOf(tableSpooled, sinkName))
 	if err != nil || !found {
 		return fifo.Spool{}, err
 	}
@@ -157,11 +157,9 @@ func (s *spools) reclaim(chunks map[string][]fifo.Chunk, extents map[string]fifo
 	return nil
 }
 
-func spooledKey(sinkName string) []byte { return append([]byte{tableSpooled}, sinkName...) }
-
 // spoolKey is the key of a chunk, and the end of all before it.
 func spoolKey(sinkName string, part fifo.Part, number uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(sinkPrefix(tableSpool, sinkName), byte(part)), number)
+	return binary.BigEndian.AppendUint64(append(keyOf(tableSpool, sinkName, ""), byte(part)), number)
 }
 
 // A chunk is a version, the number of its records and the length of their text in bytes, both varints, and one zstd

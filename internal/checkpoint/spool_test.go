@@ -67,7 +67,7 @@ func TestI9NothingOfWhatWasDeliveredStaysOnDisk(t *testing.T) {
 		for range 3 {
 			p.take(1, 1)
 		}
-		if has, err := s.holds(sinkPrefix(tableSpool, "lake")); err != nil || has {
+		if has, err := s.holds(keyOf(tableSpool, "lake", "")); err != nil || has {
 			t.Errorf("round %d: all is delivered, and the state still has a chunk: %v, %v", round, has, err)
 		}
 	}

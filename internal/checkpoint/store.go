@@ -49,10 +49,10 @@ func (s *Store) Commit(b Batch) error {
 		}
 		for name, heard := range b.Heard {
 			if len(heard) == 0 {
-				r.remove(heardKey(name))
+				r.remove(keyOf(tableHeard, name))
 				continue
 			}
-			r.set(heardKey(name), heard)
+			r.set(keyOf(tableHeard, name), heard)
 		}
 		return nil
 	})
@@ -60,7 +60,7 @@ func (s *Store) Commit(b Batch) error {
 
 // Heard is what was heard through the sink's broker, nil where nothing was.
 func (s *Store) Heard(sinkName string) ([]byte, error) {
-	value, _, err := s.get(heardKey(sinkName))
+	value, _, err := s.get(keyOf(tableHeard, sinkName))
 	return value, err
 }
 
@@ -73,44 +73,32 @@ func (s *Store) Hearing() (sinks []string, err error) {
 	return sinks, err
 }
 
-func heardKey(sinkName string) []byte { return append([]byte{tableHeard}, sinkName...) }
-
-// Store is the saved state of one exporter: one directory, owned by one process at a time (I10). Each of its parts
-// knows one thing. All methods but Close may be called from several
-// goroutines; none may be called after Close, and scans must have ended before it.
+// Store is the saved state of one exporter: one directory, owned by one process at a time (I10). All methods but
+// Close may be called from several goroutines; none may be called after Close, and scans must have ended before it.
 //
 // Its errors are a *disk.FullError where the volume is full, in which case the same call works later, a *DamagedError
 // where the files are not what was written, and otherwise the operating system's.
 type Store struct {
 	*database
-
-	identity         // which cluster's changes these are
-	streams          // what each stream is of
-	images           // the objects themselves, as the sinks were told of them last
-	pendingSnapshots // the snapshots that sinks are owed
-	spools           // queues on disk
+	spools // queues on disk
 }
 
-// images are the objects that are kept, as the sinks were told of them last.
-type images struct{ *database }
-
 // Images are what is kept of the object. The caller owns them.
-func (i images) Images(stream string, key change.Key) (change.Images, error) {
-	all, err := i.packed(stream, key)
+func (s *Store) Images(stream string, key change.Key) (change.Images, error) {
+	all, err := s.packed(stream, key)
 	for at := range all {
 		if err == nil {
 			if all[at].Object, err = s2.Decode(nil, all[at].Object); err != nil {
-				err = i.badValue("the object "+key.String()+" of "+stream, err)
+				err = s.badValue("the object "+key.String()+" of "+stream, err)
 			}
 		}
 	}
 	return all, err
 }
 
-// packed are the images of the object, each as it is saved: S2 takes less than half of the time of zstd here, at four
-// fifths of its ratio, and has no state.
-func (i images) packed(stream string, key change.Key) (all change.Images, err error) {
-	value, _, err := i.get(appendKey(streamPrefix(tableObject, stream), key))
+// packed are the images of the object, each as it is saved.
+func (s *Store) packed(stream string, key change.Key) (all change.Images, err error) {
+	value, _, err := s.get(objectKey(stream, key))
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +106,7 @@ func (i images) packed(stream string, key change.Key) (all change.Images, err er
 		var part [4][]byte
 		for at := range part {
 			if part[at], value, err = cutBytes(value); err != nil {
-				return nil, i.badValue("the object "+key.String()+" of "+stream, err)
+				return nil, s.badValue("the object "+key.String()+" of "+stream, err)
 			}
 		}
 		all = append(all, change.Image{
@@ -127,6 +115,8 @@ func (i images) packed(stream string, key change.Key) (all change.Images, err er
 	}
 	return all, nil
 }
+
+func objectKey(stream string, key change.Key) []byte { return keyOf(tableObject, stream, key.String()) }
 
 // KeptObject is an object as a sink was told of it last, which is kept to be the Before of what follows.
 type KeptObject struct {
@@ -142,7 +132,7 @@ type Keeping struct {
 }
 
 // keep makes what sinks were told of objects part of what is kept of them. Nothing stays for sinks that there are not.
-func (i images) keep(r *rows, keeping *Keeping) error {
+func (s *Store) keep(r *rows, keeping *Keeping) error {
 	type object struct {
 		stream string
 		key    change.Key
@@ -156,14 +146,14 @@ func (i images) keep(r *rows, keeping *Keeping) error {
 		told[of] = append(told[of], k.Image)
 	}
 	for of, images := range told {
-		all, err := i.packed(of.stream, of.key)
+		all, err := s.packed(of.stream, of.key)
 		if err != nil {
 			return err
 		}
 		for _, image := range images {
 			all = all.Tell(image)
 		}
-		r.key = appendKey(append(r.key[:0], streamPrefix(tableObject, of.stream)...), of.key)
+		at := objectKey(of.stream, of.key)
 		r.value = r.value[:0]
 		for _, image := range all {
 			isGone := func(name string) bool { return !slices.Contains(keeping.Sinks, name) }
@@ -174,8 +164,8 @@ func (i images) keep(r *rows, keeping *Keeping) error {
 				r.value = appendText(r.value, image.Object)
 			}
 		}
-		if r.set(r.key, r.value); len(r.value) == 0 {
-			r.remove(r.key)
+		if r.set(at, r.value); len(r.value) == 0 {
+			r.remove(at)
 		}
 	}
 	return nil
@@ -184,14 +174,14 @@ func (i images) keep(r *rows, keeping *Keeping) error {
 // KeepObjects says that the objects of the stream are kept from now on in the form, which tells what was cut and
 // redacted and is nil where nothing is kept. What was kept in another form is forgotten: it may say what nobody may
 // know any more (I9).
-func (i images) KeepObjects(stream string, form []byte) error {
-	known, _, err := i.get(formKey(stream))
+func (s *Store) KeepObjects(stream string, form []byte) error {
+	known, _, err := s.get(keyOf(tableForm, stream))
 	if err != nil || bytes.Equal(known, form) {
 		return err
 	}
-	err = i.write(func(b *rows) error {
+	err = s.write(func(b *rows) error {
 		if dropObjects(b, stream); form != nil {
-			b.set(formKey(stream), form)
+			b.set(keyOf(tableForm, stream), form)
 		}
 		return nil
 	})
@@ -203,17 +193,14 @@ func (i images) KeepObjects(stream string, form []byte) error {
 
 // dropObjects removes what is kept of the stream, and in what form.
 func dropObjects(b *rows, stream string) {
-	b.remove(formKey(stream))
-	b.removeAll(streamPrefix(tableObject, stream))
+	b.remove(keyOf(tableForm, stream))
+	b.removeAll(keyOf(tableObject, stream, ""))
 }
-
-// streams are what the state knows of each stream beside its objects.
-type streams struct{ *database }
 
 // Resource is what the stream of the name is of, false where the state does not know. A stream outlives its resource:
 // the sinks are still to be told that its objects are gone. What is on disk of it may outlive the stream.
-func (s streams) Resource(stream string) (change.Stream, bool, error) {
-	value, found, err := s.get(resourceKey(stream))
+func (s *Store) Resource(stream string) (change.Stream, bool, error) {
+	value, found, err := s.get(keyOf(tableResource, stream))
 	if err != nil || !found {
 		return change.Stream{}, false, err
 	}
@@ -233,13 +220,13 @@ func (s streams) Resource(stream string) (change.Stream, bool, error) {
 
 // Define notes that the stream is of a custom resource, whose definition has the generation: that it is not served says
 // nothing then, and that the definition is gone says everything.
-func (s streams) Define(stream string, generation int64) error {
-	return s.set(definedKey(stream), strconv.AppendInt(nil, generation, 10))
+func (s *Store) Define(stream string, generation int64) error {
+	return s.set(keyOf(tableDefined, stream), strconv.AppendInt(nil, generation, 10))
 }
 
 // Defined is what Define noted, false where it was not called.
-func (s streams) Defined(stream string) (generation int64, found bool, err error) {
-	value, found, err := s.get(definedKey(stream))
+func (s *Store) Defined(stream string) (generation int64, found bool, err error) {
+	value, found, err := s.get(keyOf(tableDefined, stream))
 	if err != nil || !found {
 		return 0, false, err
 	}
@@ -265,30 +252,27 @@ type PendingSnapshot struct {
 	Paused bool // it waits until somebody resumes it
 }
 
-// pendingSnapshots are the snapshots that are owed.
-type pendingSnapshots struct{ *database }
-
 // pendingTables are those of pending snapshots. An earlier version knows nothing of the limited ones, and does not give
 // them.
 func pendingTables() []byte { return []byte{tablePending, tableLimited} }
 
 // PendingSnapshots are the snapshots that are owed, sorted by sink and stream.
-func (d pendingSnapshots) PendingSnapshots() ([]PendingSnapshot, error) {
-	return d.that(func(is standing) bool { return is != stopped })
+func (s *Store) PendingSnapshots() ([]PendingSnapshot, error) {
+	return s.that(func(is standing) bool { return is != stopped })
 }
 
 // StoppedSnapshots are those that are owed no more and were not given to their end, until they are owed again.
-func (d pendingSnapshots) StoppedSnapshots() ([]PendingSnapshot, error) {
-	return d.that(func(is standing) bool { return is == stopped })
+func (s *Store) StoppedSnapshots() ([]PendingSnapshot, error) {
+	return s.that(func(is standing) bool { return is == stopped })
 }
 
 // that are those of which is holds, sorted by sink and stream.
-func (d pendingSnapshots) that(holds func(standing) bool) (all []PendingSnapshot, err error) {
+func (s *Store) that(holds func(standing) bool) (all []PendingSnapshot, err error) {
 	for _, table := range pendingTables() {
-		err := d.each([]byte{table}, func(key, value []byte) error {
+		err := s.each([]byte{table}, func(key, value []byte) error {
 			pendingSnapshot, is, err := parsePending(key, value)
 			if err != nil {
-				return d.badValue("a pending snapshot", err)
+				return s.badValue("a pending snapshot", err)
 			}
 			if pendingSnapshot.Paused = is == paused; holds(is) {
 				all = append(all, pendingSnapshot)
@@ -316,21 +300,21 @@ const (
 )
 
 // find is what is saved of the pending snapshot: its generation and its standing.
-func (d pendingSnapshots) find(of *PendingSnapshot) (generation uint64, is standing, err error) {
-	value, found, err := d.get(pendingKey(of))
+func (s *Store) find(of *PendingSnapshot) (generation uint64, is standing, err error) {
+	value, found, err := s.get(pendingKey(of))
 	if err == nil && found {
 		generation, is, err = parsePendingValue(value)
 	}
 	if err != nil {
-		err = d.badValue("a pending snapshot", err)
+		err = s.badValue("a pending snapshot", err)
 	}
 	return generation, is, err
 }
 
 // owe notes a pending snapshot. What is owed already is owed from its beginning: the snapshot that is under way does
 // not pay it.
-func (d pendingSnapshots) owe(r *rows, of *PendingSnapshot) error {
-	generation, was, err := d.find(of)
+func (s *Store) owe(r *rows, of *PendingSnapshot) error {
+	generation, was, err := s.find(of)
 	if err != nil {
 		return err
 	}
@@ -356,8 +340,8 @@ const (
 
 // steer stops a pending snapshot, or makes it wait or go on, unless it is paid, or owed anew since. A resync, which is
 // not owed, is owed from its pause on.
-func (d pendingSnapshots) steer(r *rows, do Steering, of *PendingSnapshot) error {
-	generation, was, err := d.find(of)
+func (s *Store) steer(r *rows, do Steering, of *PendingSnapshot) error {
+	generation, was, err := s.find(of)
 	if err != nil || was != nothing && generation != of.Generation {
 		return err
 	}
@@ -374,9 +358,9 @@ func (d pendingSnapshots) steer(r *rows, do Steering, of *PendingSnapshot) error
 }
 
 // Pay forgets the snapshot, which its sink has, unless it is owed anew since.
-func (d pendingSnapshots) Pay(of PendingSnapshot) error {
-	return d.write(func(r *rows) error {
-		generation, was, err := d.find(&of)
+func (s *Store) Pay(of PendingSnapshot) error {
+	return s.write(func(r *rows) error {
+		generation, was, err := s.find(&of)
 		if err == nil && generation == of.Generation && (was == owed || was == paused) {
 			r.remove(pendingKey(&of))
 		}
@@ -426,19 +410,15 @@ func parsePendingValue(value []byte) (generation uint64, is standing, err error)
 
 func pendingKey(d *PendingSnapshot) []byte {
 	if d.Limits == (change.Limits{}) {
-		return pendingKeyIn(tablePending, d)
+		return keyOf(tablePending, d.Sink, d.Stream, string(d.Reason))
 	}
-	return append(append(pendingKeyIn(tableLimited, d), terminator), encodeLimits(d.Limits)...)
-}
-
-func pendingKeyIn(table byte, d *PendingSnapshot) []byte {
-	return append(append(append(sinkPrefix(table, d.Sink), d.Stream...), terminator), d.Reason...)
+	return keyOf(tableLimited, d.Sink, d.Stream, string(d.Reason), encodeLimits(d.Limits))
 }
 
 // encodeLimits writes them as JSON, in which no terminator is.
-func encodeLimits(l change.Limits) []byte {
+func encodeLimits(l change.Limits) string {
 	text, _ := json.Marshal(l) // of three strings it cannot fail
-	return text
+	return string(text)
 }
 
 // parsePending is the inverse of pendingKey and appendPending.
@@ -468,7 +448,7 @@ const idLetters = "0123456789abcdefghjkmnpqrstvwxyz"
 func (p *PendingSnapshot) ID() string {
 	parts := []string{p.Sink, p.Stream, string(p.Reason), strconv.FormatUint(p.Generation, 10)}
 	if p.Limits != (change.Limits{}) {
-		parts = append(parts, string(encodeLimits(p.Limits)))
+		parts = append(parts, encodeLimits(p.Limits))
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return base32.NewEncoding(idLetters).EncodeToString(sum[:])[:idLength]

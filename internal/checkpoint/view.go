@@ -56,24 +56,16 @@ func (s *Store) Reached(stream *change.Stream) (newest History, err error) {
 
 // KnowStreams notes what the streams are of, for when nobody serves them any more.
 func (s *Store) KnowStreams(streams []change.Stream) error {
-	known := map[string][]byte{}
-	err := s.each([]byte{tableResource}, func(key, value []byte) error {
-		known[string(key[1:])] = bytes.Clone(value)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	streams = slices.DeleteFunc(slices.Clone(streams), func(stream change.Stream) bool {
-		saved, is := known[stream.String()]
-		return is && bytes.Equal(saved, appendResource(nil, stream.Resource))
-	})
-	if len(streams) == 0 {
-		return nil
-	}
 	return s.write(func(r *rows) error {
 		for _, stream := range streams {
-			r.set(resourceKey(stream.String()), appendResource(nil, stream.Resource))
+			key, value := keyOf(tableResource, stream.String()), appendResource(nil, stream.Resource)
+			known, _, err := s.get(key)
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(known, value) {
+				r.set(key, value)
+			}
 		}
 		return nil
 	})
@@ -81,24 +73,17 @@ func (s *Store) KnowStreams(streams []change.Stream) error {
 
 // KnownStreams are those that were read, and that a sink was given something of.
 func (s *Store) KnownStreams() (streams []change.Stream, err error) {
-	var names []string
-	err = s.each([]byte{tableResource}, func(key, _ []byte) error {
-		names = append(names, string(key[1:]))
-		return nil
-	})
+	places, err := s.Places()
 	if err != nil {
 		return nil, err
 	}
-	places, err := s.Places()
-	for _, name := range names {
-		stream, found, readErr := s.Resource(name)
-		if readErr != nil {
-			return nil, readErr
-		}
+	err = s.each([]byte{tableResource}, func(key, _ []byte) error {
+		stream, found, err := s.Resource(string(key[1:]))
 		if found && isGiven(places, &stream) {
 			streams = append(streams, stream)
 		}
-	}
+		return err
+	})
 	return streams, err
 }
 
@@ -118,8 +103,8 @@ func (s *Store) ForgetStream(stream *change.Stream) (gone bool, err error) {
 	}
 	return true, s.write(func(r *rows) error {
 		dropObjects(r, stream.String())
-		r.remove(resourceKey(stream.String()))
-		r.remove(definedKey(stream.String()))
+		r.remove(keyOf(tableResource, stream.String()))
+		r.remove(keyOf(tableDefined, stream.String()))
 		return nil
 	})
 }
@@ -139,7 +124,7 @@ func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version str
 						was, found = places[name][resource].Lowest(scope).Version, true
 					}
 					place.At.Version, place.At.History = version, max(place.At.History, 1)
-					r.set(placeKey(table, name, resource, namespace), appendPlace(nil, place))
+					r.set(keyOf(table, name, resource, namespace), appendPlace(nil, place))
 				})
 			}
 		}
@@ -151,52 +136,37 @@ func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version str
 	return was, err
 }
 
-// Query says which rows of a resource are wanted; the zero value wants all.
-type Query struct {
-	Namespace string // where not "", a range of keys: nothing else is read
-	// UID, where not "", is compared with every row in the range. No index by uid is kept: its upkeep would cost much
-	// of every commit, for a question that is rarely asked.
-	UID string
-}
-
 // SinkRow is the row of an object that a sink has.
 type SinkRow struct {
 	Sink string
 	SinkObject
 }
 
-// Select yields the objects of the resource that the named sinks have, in the order of their keys, and of one key in
-// that of the sinks' names, as they are saved when the loop begins.
-func (s *Store) Select(sinkNames []string, resource string, query Query) iter.Seq2[SinkRow, error] {
+// Select yields the objects of the resource that the named sinks have and keep chooses, in the namespace or with "" in
+// all, in the order of their keys, and of one key in that of the sinks' names, as they are saved when the loop begins.
+// No index by uid is kept: its upkeep would cost much of every commit, for a question that is rarely asked.
+func (s *Store) Select(
+	sinkNames []string, resource, namespace string, keep func(*SinkObject) bool,
+) iter.Seq2[SinkRow, error] {
 	return func(yield func(SinkRow, error) bool) {
 		type front struct {
-			row  SinkRow
+			row  SinkRow // after an error with no key, and before all others
+			err  error
 			next func() (SinkObject, error, bool)
 		}
-		var fronts []*front
-		advance := func(f *front) (more bool, err error) {
-			for {
-				object, err, found := f.next()
-				if !found || err != nil {
-					return false, err
-				}
-				if query.UID == "" || object.UID == query.UID {
-					f.row.SinkObject = object
-					return true, nil
-				}
+		advance := func(f *front) (found bool) {
+			f.row.SinkObject, f.err, found = f.next()
+			for found && f.err == nil && !keep(&f.row.SinkObject) {
+				f.row.SinkObject, f.err, found = f.next()
 			}
+			return found
 		}
+		var fronts []*front
 		for _, name := range slices.Sorted(slices.Values(sinkNames)) {
-			state := &SinkState{layer: newLayer(s.database, name), Name: name}
-			next, stop := iter.Pull2(state.Objects(resource, cmp.Or(query.Namespace, Others), ""))
+			l := newLayer(s.database, name)
+			next, stop := iter.Pull2(l.rows(tableRow, resource, cmp.Or(namespace, Others), ""))
 			defer stop()
-			f := &front{row: SinkRow{Sink: name}, next: next}
-			more, err := advance(f)
-			if err != nil {
-				yield(SinkRow{}, err)
-				return
-			}
-			if more {
+			if f := (&front{row: SinkRow{Sink: name}, next: next}); advance(f) {
 				fronts = append(fronts, f)
 			}
 		}
@@ -204,31 +174,25 @@ func (s *Store) Select(sinkNames []string, resource string, query Query) iter.Se
 			first := slices.MinFunc(fronts, func(a, b *front) int {
 				return cmp.Or(strings.Compare(a.row.Of.Key.String(), b.row.Of.Key.String()), strings.Compare(a.row.Sink, b.row.Sink))
 			})
-			if !yield(first.row, nil) {
+			if !yield(first.row, first.err) || first.err != nil {
 				return
 			}
-			more, err := advance(first)
-			if err != nil {
-				yield(SinkRow{}, err)
-				return
-			}
-			if !more {
-				fronts = slices.DeleteFunc(fronts, func(f *front) bool { return f == first })
-			}
+			fronts = slices.DeleteFunc(fronts, func(f *front) bool { return f == first && !advance(f) })
 		}
 	}
 }
 
 // RowOf is what was saved last of the object for the sink.
 func (s *Store) RowOf(sinkName string, of Object) (Row, error) {
-	return (&SinkState{layer: newLayer(s.database, sinkName), Name: sinkName}).SavedRow(of)
+	l := newLayer(s.database, sinkName)
+	return l.saved(of, tableRow, tableGrave)
 }
 
 // CountRows is the number of objects that the sink has of the resource, in the scope. It reads all of them.
 func (s *Store) CountRows(sinkName, resource string, scope Scope) (n int, err error) {
-	prefix := resourcePrefix(nil, tableRow, sinkName, resource)
+	prefix := keyOf(tableRow, sinkName, resource, "")
 	if scope != Others {
-		prefix = append(append(prefix, scope...), '/')
+		prefix = keyOf(tableRow, sinkName, resource, string(scope)+"/")
 	}
 	err = s.each(prefix, func(_, _ []byte) error { n++; return nil })
 	return n, err
@@ -244,7 +208,7 @@ func (s *Store) ResourcesOf(sinkName string) ([]string, error) {
 	for resource := range places[sinkName] {
 		found[resource] = true
 	}
-	prefix := sinkPrefix(tableRow, sinkName)
+	prefix := keyOf(tableRow, sinkName, "")
 	iterator, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
 		return nil, s.failed("read", err)
@@ -252,7 +216,7 @@ func (s *Store) ResourcesOf(sinkName string) ([]string, error) {
 	for valid := iterator.First(); valid; {
 		resource, _, _ := bytes.Cut(iterator.Key()[len(prefix):], []byte{terminator})
 		found[string(resource)] = true
-		valid = iterator.SeekGE(after(resourcePrefix(nil, tableRow, sinkName, string(resource))))
+		valid = iterator.SeekGE(after(keyOf(tableRow, sinkName, string(resource), "")))
 	}
 	if err := iterator.Close(); err != nil {
 		return nil, s.failed("read", err)
@@ -281,14 +245,14 @@ func (s *Store) KnownSinks() ([]string, error) {
 func (s *Store) Forget(sinkName string) error {
 	err := s.write(func(r *rows) error {
 		for _, table := range append(pendingTables(), tableRow, tableGrave, tablePlace, tableDiskRow, tableDiskPlace, tableSpool) {
-			r.removeAll(sinkPrefix(table, sinkName))
+			r.removeAll(keyOf(table, sinkName, ""))
 		}
-		for _, key := range [][]byte{markKey(sinkName), spooledKey(sinkName), heardKey(sinkName)} {
+		for _, key := range [][]byte{keyOf(tableMark, sinkName), keyOf(tableSpooled, sinkName), keyOf(tableHeard, sinkName)} {
 			r.remove(key)
 		}
 		return nil
 	})
-	prefix := sinkPrefix(tableSpool, sinkName)
+	prefix := keyOf(tableSpool, sinkName, "")
 	return errors.Join(err, s.excise(prefix, after(prefix)))
 }
 

@@ -32,7 +32,7 @@ type Object struct {
 // Inventory is what Find needs of checkpoint.Store.
 type Inventory interface {
 	RowOf(sinkName string, of checkpoint.Object) (checkpoint.Row, error)
-	Select(sinkNames []string, resource string, query checkpoint.Query) iter.Seq2[checkpoint.SinkRow, error]
+	Select(sinkNames []string, resource, namespace string, keep func(*checkpoint.SinkObject) bool) iter.Seq2[checkpoint.SinkRow, error]
 }
 
 // Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys,
@@ -100,16 +100,9 @@ func rowsOf(store Inventory, sinks []string, resource string, query Query) iter.
 	if query.Namespace != "" && query.Name != "" {
 		return lookUp(store, sinks, resource, query)
 	}
-	return func(yield func(checkpoint.SinkRow, error) bool) {
-		for row, err := range store.Select(sinks, resource, checkpoint.Query{Namespace: query.Namespace, UID: query.UID}) {
-			if err == nil && query.Name != "" && row.Of.Key.Name != query.Name {
-				continue
-			}
-			if !yield(row, err) {
-				return
-			}
-		}
-	}
+	return store.Select(sinks, resource, query.Namespace, func(o *checkpoint.SinkObject) bool {
+		return (query.Name == "" || query.Name == o.Of.Key.Name) && (query.UID == "" || query.UID == o.UID)
+	})
 }
 
 func lookUp(store Inventory, sinks []string, resource string, query Query) iter.Seq2[checkpoint.SinkRow, error] {

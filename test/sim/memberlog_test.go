@@ -94,7 +94,7 @@ func (m *memberLog) restore(ctx context.Context, found *statelog.Found) error {
 	if err != nil {
 		return err
 	}
-	place, err := found.Into(ctx, target)
+	place, err := found.Into(ctx, target.Apply)
 	if err == nil {
 		err = target.Finish(place, func(string, []byte) error { return nil })
 	}

@@ -98,11 +98,11 @@ func compareSaved(c *cluster.Cluster, dir string, saved checkpoint.Cluster, r *r
 	if c.UID == "" {
 		return // nobody knows which cluster this is
 	}
-	match, err := checkpoint.CompareCluster(dir, saved, checkpoint.Cluster{Name: c.Name, UID: c.UID})
+	anew, err := checkpoint.CompareCluster(dir, saved, checkpoint.Cluster{Name: c.Name, UID: c.UID})
 	switch {
 	case err != nil:
 		r.problem(usage.Wrap(err))
-	case match == checkpoint.NewEpoch:
+	case anew:
 		r.note(fmt.Sprintf("state %s: cluster %s was rebuilt since, its uid was %s: a gap and all objects will follow", dir, c.Name, saved.UID))
 	default:
 		r.ok("state " + dir + " of this cluster")

@@ -208,9 +208,9 @@ func (c *Cluster) Claim(store *checkpoint.Store, dir string, logger *slog.Logger
 	if err != nil {
 		return err
 	}
-	match := checkpoint.SameCluster
+	anew := false
 	if found {
-		if match, err = checkpoint.CompareCluster(dir, saved, now); err != nil {
+		if anew, err = checkpoint.CompareCluster(dir, saved, now); err != nil {
 			return usage.Wrap(err)
 		}
 	}
@@ -220,7 +220,7 @@ func (c *Cluster) Claim(store *checkpoint.Store, dir string, logger *slog.Logger
 	switch {
 	case !found:
 		return store.SetCluster(now)
-	case match == checkpoint.NewEpoch:
+	case anew:
 		logger.Warn("cluster rebuilt under the same name; starting a new epoch", "cluster", c.Name, "uid", c.UID, "savedUid", saved.UID)
 		return store.SetCluster(now)
 	}

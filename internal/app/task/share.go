@@ -371,7 +371,7 @@ func (t *task) mayClaim(ctx context.Context) func(last statelog.Claimant, wrote 
 		if !held {
 			return nil
 		}
-		return &statelog.LeaseError{Have: last.Lease, Want: t.lease.String()}
+		return statelog.OtherLease(last.Lease, t.lease.String())
 	}
 }
 

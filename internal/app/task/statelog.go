@@ -181,7 +181,7 @@ func fill(ctx context.Context, dir string, found *statelog.Found, letters *lette
 	if err != nil {
 		return err
 	}
-	place, err := found.Into(ctx, r)
+	place, err := found.Into(ctx, r.Apply)
 	if err == nil {
 		err = r.Finish(place, letters.putBack)
 	}
@@ -316,10 +316,10 @@ func (l *StateLog) Changed(sinkName string) func(string) {
 		}
 		key := checkpoint.FileKey(name)
 		if content == nil {
-			l.queue.Note(checkpoint.Changes{}.Remove(key))
+			l.queue.Record(checkpoint.Changes{}.Remove(key))
 			return
 		}
-		l.queue.Note(checkpoint.Changes{}.Set(key, content))
+		l.queue.Record(checkpoint.Changes{}.Set(key, content))
 	}
 }
 

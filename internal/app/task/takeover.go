@@ -33,8 +33,8 @@ func (l *StateLog) Begin(ctx context.Context, of *Term) error {
 	if of != nil {
 		return l.takeOver(ctx, of)
 	}
-	empty, err := checkpoint.IsEmpty(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
-	if err != nil || !empty {
+	_, found, err := checkpoint.LedAt(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
+	if err != nil || found {
 		return err
 	}
 	l.logger.Info("there is no state; reading its log", "dir", l.cfg.State.Dir, "log", l.place.Name)

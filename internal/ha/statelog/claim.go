@@ -139,7 +139,7 @@ func read(ctx context.Context, from sink.Reader, each func(*part) error) error {
 		}
 		p, err := parsePart(stored.Value)
 		if errors.Is(err, errForm) {
-			return &StrangeError{stored.Place}
+			return refused("%s is no message of a log of the state: name another topic or bucket with state.log", stored.Place)
 		}
 		if err == nil {
 			err = each(&p)
@@ -192,7 +192,12 @@ func (s *survey) belongs(to Identity) error {
 	if !s.seen || s.newest.Cluster == to.Cluster && (to.Instance == "" || s.newest.Instance == to.Instance) {
 		return nil
 	}
-	return &ForeignError{Have: s.newest, Want: to}
+	if s.newest.Cluster != to.Cluster {
+		return refused("it is of cluster %q (uid %s), and ours is %q: give each cluster a log of its own with state.log.name, or correct the key cluster",
+			s.newest.Cluster, s.newest.UID, to.Cluster)
+	}
+	return refused("it is of another exporter's state (%s, ours is %s): give each release a log of its own with state.log.name; "+
+		"to go on from that log instead, remove the state of this exporter with exporter checkpoint reset", s.newest.Instance, to.Instance)
 }
 
 func reading(place *Place, err error) error {

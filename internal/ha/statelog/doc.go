@@ -24,12 +24,9 @@
 // begins anew: another chain counts, or units are gone that it lacks. A copy is never taken for a state that is newer
 // than the log.
 //
-// What is on the exporter's disk alone is not in the log. Where a spool has records, their sink counts as told of them,
-// and the log says so: it has all rows as they are, at any time. Beside them it has undo rows, which are rows of the
-// database like all others: what was under the sink's changed keys when nothing was on disk for it. Whoever makes a
-// state of the log puts them back (checkpoint.Restorer): he finds that sink as it was then, and all others as they are.
-// So the log knows nothing of sinks and stands still for none, and a segment is the pages of all keys whoever is
-// behind. The log's state is then another one than that of the place, so its next writer begins a chain.
+// What is on the exporter's disk alone is not in the log: neither a spool, nor the layer that lies on a sink's fold
+// meanwhile. Whoever makes a state of the log finds that sink as its own log has it, and all others as they are. So the
+// log stands still for no sink, and a segment is the pages of all keys whoever is behind.
 //
 // Dead letters are rows of the log beside those of the database.
 //
@@ -59,8 +56,4 @@
 //   - The format of rows is that of package checkpoint: an older version refuses a newer log as it refuses a newer
 //     state. A log that an older version wrote becomes a state of its format, which is converted when it is opened. Its
 //     chain ends there.
-//   - What a sink's rows were is in the log, not held back from it. To leave out the changes of a sink with records on
-//     disk, the writer would have to give all of them at once when its spool is empty, of any size and in one unit; a
-//     segment meanwhile would need rows that the state has no more; and a writer that was started meanwhile would know
-//     neither.
 package statelog

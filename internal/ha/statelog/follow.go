@@ -72,7 +72,7 @@ func (f *Follower) read(ctx context.Context) (err error) {
 		return f.seen.more(ctx)
 	}
 	if of, next, ok := parsePlace(f.Copy.Place()); ok {
-		f.into = &fold{of: of, next: next, apply: f.Copy.Apply}
+		f.into = &fold{of: of, next: next, apply: f.apply}
 	}
 	f.seen, err = look(ctx, &f.FollowOptions.Place, f.add)
 	return err
@@ -86,27 +86,25 @@ func (f *Follower) add(p *part) error {
 	return f.into.add(p)
 }
 
+func (f *Follower) apply(changes checkpoint.Changes, place []byte) error {
+	f.took.Add(1)
+	return f.Copy.Apply(changes, place)
+}
+
 // catchUp fills the copy anew where the log does not go on from it.
 func (f *Follower) catchUp(ctx context.Context) error {
 	if err := f.seen.belongs(f.Of); err != nil {
 		return err
 	}
 	at, whole := f.seen.Range()
-	if !whole || f.Keep(f.seen.claim.Claimant) || bytes.Equal(f.Copy.Place(), at.end()) {
+	if !whole || f.Keep(f.seen.claim.Claimant) || bytes.Equal(f.Copy.Place(), at.End()) {
 		return nil
 	}
 	if err := f.Copy.Begin(ctx); err != nil {
 		return err
 	}
-	f.into = &fold{of: at.chain, next: at.from, apply: func(changes checkpoint.Changes, _ []byte) error {
-		f.took.Add(1)
-		return f.Copy.Apply(changes, nil)
-	}}
-	place, err := (&Found{at, f.FollowOptions.Place}).through(ctx, f.into)
-	if err == nil {
-		err = f.Copy.Apply(nil, place)
-	}
-	f.into.apply = f.Copy.Apply
+	f.into = &fold{of: at.chain, next: at.from, apply: f.apply}
+	_, err := (&Found{at, f.FollowOptions.Place}).fill(ctx, f.into)
 	return err
 }
 
@@ -173,19 +171,11 @@ var ErrNothing = errors.New("it holds no whole state: nothing has written one ye
 // errMoved says that the writer has taken away what was to be read.
 var errMoved = errors.New("it was written to faster than it could be read: try again, or stop the exporter that writes it")
 
-// Target takes the state that a log holds.
-type Target interface {
-	Apply(changes checkpoint.Changes) error
-}
-
 // Found is what the log of a state holds.
 type Found struct {
 	Range
 	place Place
 }
-
-// End is the place of one who has all of it.
-func (f *Found) End() []byte { return f.end() }
 
 // Place is where the log is, for people.
 func (f *Found) Place() string { return f.place.Name }
@@ -214,36 +204,39 @@ func found(seen *Survey, place Place, err error) (*Found, error) {
 	return &Found{Range: at, place: place}, nil
 }
 
-// Into gives the state to the target, and returns the place in the log that it is of.
-func (f *Found) Into(ctx context.Context, to Target) (place []byte, err error) {
-	folded := &fold{of: f.chain, next: f.from, before: f.to + 1, apply: func(changes checkpoint.Changes, _ []byte) error { return to.Apply(changes) }}
-	return f.through(ctx, folded)
+// Into gives the state to what fills a copy, as of Copy.Apply, and returns the place in the log that it is of.
+func (f *Found) Into(ctx context.Context, apply func(changes checkpoint.Changes, place []byte) error) (place []byte, err error) {
+	return f.fill(ctx, &fold{of: f.chain, next: f.from, apply: apply})
 }
 
-// through reads the log from its beginning into the fold, and returns the place up to which that has all.
-func (f *Found) through(ctx context.Context, folded *fold) (place []byte, err error) {
+// fill reads the log from its beginning into the fold, and returns the place up to which that has all. What is applied
+// has no place before the end.
+func (f *Found) fill(ctx context.Context, into *fold) (place []byte, err error) {
 	reader, err := f.place.Reader()
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(read(ctx, reader, folded.add), reader.Close())
-	if err == nil && folded.next <= f.to {
+	apply := into.apply
+	into.apply = func(changes checkpoint.Changes, _ []byte) error { return apply(changes, nil) }
+	err = errors.Join(read(ctx, reader, into.add), reader.Close())
+	into.apply = apply
+	if err == nil && into.next <= f.to {
 		err = errMoved
 	}
 	if err != nil {
 		return nil, reading(&f.place, err)
 	}
-	return placeOf(f.chain, folded.next), nil
+	place = placeOf(f.chain, into.next)
+	return place, apply(nil, place)
 }
 
 // fold puts the units of a chain together, in their order, and applies each when it is whole. It is pure, and keeps one
 // unit in memory.
 type fold struct {
-	of     chain
-	next   uint64 // the unit to come, or to be completed
-	torn   torn
-	apply  func(changes checkpoint.Changes, place []byte) error
-	before uint64 // units from here on are not applied; 0 is that all are
+	of    chain
+	next  uint64 // the unit to come, or to be completed
+	torn  torn
+	apply func(changes checkpoint.Changes, place []byte) error
 }
 
 // torn is a unit of which parts are missing.
@@ -260,7 +253,7 @@ func (f *fold) add(p *part) error {
 	case p.flags&claims != 0:
 		f.torn.number = 0 // whoever writes from here on begins units anew
 		return nil
-	case p.chain != f.of || p.unit != f.next || f.before != 0 && p.unit >= f.before || !f.torn.add(p):
+	case p.chain != f.of || p.unit != f.next || !f.torn.add(p):
 		return nil
 	}
 	changes, err := join(f.torn.contents)

@@ -82,10 +82,10 @@ func (w *world) at(place []byte) map[string]string {
 		w.t.Fatalf("%x is no place", place)
 	}
 	rows := map[string]string{}
-	all := fold{of: of, before: next, apply: func(changes checkpoint.Changes, _ []byte) error { return changes.Fold(rows) }}
+	all := fold{of: of, apply: func(changes checkpoint.Changes, _ []byte) error { return changes.Fold(rows) }}
 	for _, m := range w.ever {
 		p, err := parsePart(m)
-		if err == nil {
+		if err == nil && p.unit < next {
 			err = all.add(&p)
 		}
 		if err != nil {
@@ -109,8 +109,8 @@ func (s *standby) rest() {
 	}
 	s.judge()
 	found, err := Look(context.Background(), s.w.place(), Bid{Of: Identity{Cluster: "c"}})
-	if err == nil && !bytes.Equal(found.end(), s.Place()) {
-		s.w.t.Fatalf("the log ends at %x, and the copy at %x", found.end(), s.Place())
+	if err == nil && !bytes.Equal(found.End(), s.Place()) {
+		s.w.t.Fatalf("the log ends at %x, and the copy at %x", found.End(), s.Place())
 	}
 }
 
@@ -137,7 +137,7 @@ func (w *world) takeOver(s *standby) error {
 	if err != nil {
 		return err
 	}
-	if end, _ := claimed.seen.end(); string(found.end()) != string(s.Place()) || end != nil && string(end) != string(s.Place()) {
+	if end, _ := claimed.seen.end(); string(found.End()) != string(s.Place()) || end != nil && string(end) != string(s.Place()) {
 		return errMoved
 	}
 	w.judge() // what it goes on from is what the one before was

@@ -207,7 +207,7 @@ func (w *world) letter() {
 		c = c.Set(checkpoint.FileKey(name), []byte(w.files[name]))
 	}
 	w.note()
-	w.queue.Note(c)
+	w.queue.Record(c)
 }
 
 func (w *world) names() iter.Seq2[string, error] {
@@ -274,13 +274,13 @@ func (w *world) restored() (map[string]string, []byte, error) {
 		return nil, nil, err
 	}
 	into := target{}
-	place, err := found.Into(context.Background(), into)
+	place, err := found.Into(context.Background(), into.Apply)
 	return into, place, err
 }
 
 type target map[string]string
 
-func (t target) Apply(c checkpoint.Changes) error { return c.Fold(t) }
+func (t target) Apply(c checkpoint.Changes, _ []byte) error { return c.Fold(t) }
 
 // step lets the log write once, unless it crashes.
 func (w *world) step() error {

@@ -23,14 +23,6 @@ const (
 	claims             // it only says who writes from here on
 )
 
-// NewerError says that a log was written in a form that this version does not know.
-type NewerError struct{ Version int }
-
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("it was written by a newer version of exporter (form %d, this one knows %d): use that version, or give this exporter a log of its own with state.log.name",
-		e.Version, version)
-}
-
 // Identity says whose state a log is.
 type Identity struct {
 	Cluster  string // the name
@@ -104,7 +96,8 @@ func parsePart(value []byte) (p part, err error) {
 		return p, errForm
 	}
 	if v := int(value[len(magic)]); v > version {
-		return p, &NewerError{Version: v}
+		return p, refused("it was written by a newer version of exporter (form %d, this one knows %d): "+
+			"use that version, or give this exporter a log of its own with state.log.name", v, version)
 	}
 	if len(value) < head || binary.LittleEndian.Uint32(value[head-4:]) != sum(value[head:]) {
 		return p, errForm
@@ -194,8 +187,8 @@ type Range struct {
 	Messages int
 }
 
-// end is the place of one who has all of it.
-func (r *Range) end() []byte { return placeOf(r.chain, r.to+1) }
+// End is the place of one who has all of it.
+func (r *Range) End() []byte { return placeOf(r.chain, r.to+1) }
 
 // add takes the next message of the log.
 func (s *Survey) add(p *part) {
@@ -343,38 +336,23 @@ func saidBy(contents []byte) said {
 	return s
 }
 
-// ForeignError says that a log is another cluster's, or another exporter's of the same cluster.
-type ForeignError struct{ Have, Want Identity }
+// RefusedError says why the log is not ours to write, whatever is tried: it is of a newer version, another cluster or
+// another exporter, shared under another Lease, or no log of a state at all.
+type RefusedError struct{ why string }
 
-func (e *ForeignError) Error() string {
-	if e.Have.Cluster != e.Want.Cluster {
-		return fmt.Sprintf("it is of cluster %q (uid %s), and ours is %q: give each cluster a log of its own with state.log.name, or correct the key cluster",
-			e.Have.Cluster, e.Have.UID, e.Want.Cluster)
-	}
-	return fmt.Sprintf("it is of another exporter's state (%s, ours is %s): give each release a log of its own with state.log.name; "+
-		"to go on from that log instead, remove the state of this exporter with exporter checkpoint reset", e.Have.Instance, e.Want.Instance)
+func (e *RefusedError) Error() string { return e.why }
+
+func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+
+// OtherLease refuses a log to which exporters write that share another Lease: two releases would fence each other in
+// turns.
+func OtherLease(have, want string) error {
+	return refused("exporters that share the Lease %s write to it, and this one has %s: give each release a log of its own with state.log.name, "+
+		"or let all of one release share a Lease with ha.lease; if the Lease has been renamed, stop those with the old one first", have, want)
 }
 
-// LeaseError says that exporters write a log that share another Lease: two releases would fence each other in turns.
-type LeaseError struct{ Have, Want string }
-
-func (e *LeaseError) Error() string {
-	return fmt.Sprintf("exporters that share the Lease %s write to it, and this one has %s: give each release a log of its own with state.log.name, "+
-		"or let all of one release share a Lease with ha.lease; if the Lease has been renamed, stop those with the old one first", e.Have, e.Want)
-}
-
-// StrangeError says that what is configured as a log of the state holds something else.
-type StrangeError struct{ Place string }
-
-func (e *StrangeError) Error() string {
-	return e.Place + " is no message of a log of the state: name another topic or bucket with state.log"
-}
-
-// IsForGood says whether the log is not ours to write, whatever is tried.
+// IsForGood says whether the log is not ours to write.
 func IsForGood(err error) bool {
-	var foreign *ForeignError
-	var newer *NewerError
-	var strange *StrangeError
-	var leased *LeaseError
-	return errors.As(err, &leased) || errors.As(err, &foreign) || errors.As(err, &newer) || errors.As(err, &strange)
+	_, is := errors.AsType[*RefusedError](err)
+	return is
 }

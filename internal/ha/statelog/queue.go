@@ -31,11 +31,8 @@ func newQueue(now func() time.Time) *Queue {
 	return &Queue{wake: make(chan struct{}, 1), now: now, most: maxWaiting, unlogged: now()}
 }
 
-// Record is checkpoint.Journal's.
-func (q *Queue) Record(changes checkpoint.Changes) { q.Note(changes) }
-
-// Note adds what has changed beside the database.
-func (q *Queue) Note(changes checkpoint.Changes) {
+// Record is checkpoint.Journal's. It is also told what has changed beside the database.
+func (q *Queue) Record(changes checkpoint.Changes) {
 	if len(changes) == 0 {
 		return
 	}

@@ -97,8 +97,7 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 	s := &session{Log: l, writer: newWriter(l.Of, newChain(), seen), claim: claimed.claim}
 	s.grain = l.Grain
 	if end, ok := seen.end(); ok && l.logged != nil && bytes.Equal(l.logged, end) {
-		s.goOn(seen)
-		s.whole = true
+		s.chain, s.unit, s.sizes, s.whole = seen.now.chain, seen.now.next, seen.now.sizes, true
 		l.Queue.logged()
 	}
 	return s, nil
@@ -116,30 +115,15 @@ type session struct {
 
 // segment is how far the pages of one are.
 type segment struct {
-	began bool
-	from  []byte // the next page begins there
-	rows  bool   // all pages of rows are written
-	names func() (string, error, bool)
-	stop  func()
-	files *filePage // that was read and not written; nil is none
-}
-
-// filePage is some files.
-type filePage struct {
-	changes checkpoint.Changes
-	last    bool
-}
-
-// end gives up what reads the names.
-func (g *segment) end() {
-	if g != nil && g.stop != nil {
-		g.stop()
-	}
+	began  bool
+	from   []byte // the next page begins there
+	rows   bool   // all pages of rows are written
+	listed bool   // the files are
+	names  []string
 }
 
 // run writes what waits, and waits for more. It returns nil when it has finished.
 func (s *session) run(ctx context.Context) error {
-	defer func() { s.segment.end() }()
 	for finish := s.finish; ; {
 		if s.last {
 			s.leaveSegment()
@@ -194,7 +178,6 @@ func (s *session) await(ctx context.Context, finish <-chan struct{}, wrote bool)
 // for it, and begins one of its own.
 func (s *session) leaveSegment() {
 	if s.whole {
-		s.segment.end()
 		s.segment = nil
 	}
 }
@@ -223,7 +206,6 @@ func (s *session) step(ctx context.Context) (wrote bool, err error) {
 	}
 	if u.flags&closes != 0 {
 		s.closed()
-		s.segment.end()
 		s.whole, s.segment = true, nil
 	}
 	if s.whole {
@@ -254,8 +236,7 @@ func (s *session) next() (*unit, bool, error) {
 
 // restart begins another chain, since some changes are not in this one.
 func (s *session) restart() {
-	s.segment.end()
-	s.renew(newChain())
+	s.chain, s.unit, s.pages = newChain(), 0, 0
 	s.whole, s.segment = false, &segment{}
 }
 
@@ -285,44 +266,45 @@ func (s *session) nextRows() (*unit, bool, error) {
 }
 
 // nextFiles is a unit with some files. Changes follow them, since a file may have been read before it changed.
-func (s *session) nextFiles() (u *unit, ok bool, err error) {
-	if s.segment.files == nil {
-		if s.segment.files, err = s.readFiles(); err != nil {
-			return nil, false, err
-		}
+func (s *session) nextFiles() (*unit, bool, error) {
+	files, err := s.readFiles()
+	if err != nil {
+		return nil, false, err
 	}
 	t, lost := s.Queue.take(false)
 	if lost {
 		s.restart()
 		return s.next()
 	}
-	page := s.segment.files
-	u = &unit{changes: append(page.changes, t.changes...), saved: t.saved}
-	if s.segment.files = nil; page.last {
+	u := &unit{changes: append(files, t.changes...), saved: t.saved}
+	if len(s.segment.names) == 0 {
 		u.flags = closes
 	}
 	return u, true, nil
 }
 
 // readFiles reads some files.
-func (s *session) readFiles() (*filePage, error) {
-	g, page := s.segment, &filePage{}
-	if g.names == nil {
-		g.names, g.stop = iter.Pull2(s.Files())
-		page.changes = page.changes.Clear(checkpoint.FileRange())
-	}
-	for len(page.changes) < s.grain.Page {
-		name, err, found := g.names()
-		if page.last = !found; err != nil || !found {
-			return page, err
+func (s *session) readFiles() (page checkpoint.Changes, err error) {
+	g := s.segment
+	if !g.listed {
+		for name, err := range s.Files() {
+			if err != nil {
+				return nil, err
+			}
+			g.names = append(g.names, name)
 		}
-		content, err := s.File(name)
+		g.listed = true
+		page = page.Clear(checkpoint.FileRange())
+	}
+	for len(g.names) > 0 && len(page) < s.grain.Page {
+		content, err := s.File(g.names[0])
 		if err != nil {
 			return nil, err
 		}
 		if content != nil {
-			page.changes = page.changes.Set(checkpoint.FileKey(name), content)
+			page = page.Set(checkpoint.FileKey(g.names[0]), content)
 		}
+		g.names = g.names[1:]
 	}
 	return page, nil
 }

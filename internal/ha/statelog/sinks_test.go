@@ -185,7 +185,7 @@ func (e *estate) restored() (vfs.FS, error) {
 	o.Logger = slog.New(slog.DiscardHandler)
 	r, err := checkpoint.Restore(context.Background(), "state", o)
 	e.must(err)
-	place, err := found.Into(context.Background(), r)
+	place, err := found.Into(context.Background(), r.Apply)
 	e.must(err)
 	e.must(r.Finish(place, func(string, []byte) error { return nil }))
 	return fs, r.Close()

@@ -47,7 +47,7 @@ type live struct {
 
 // newWriter writes after what the survey has seen, in a chain of its own.
 func newWriter(of Identity, c chain, seen *Survey) *writer {
-	w := &writer{of: of, grain: defaultGrain(), chain: c, slots: seen.slots}
+	w := &writer{of: of, chain: c, slots: seen.slots}
 	used := map[uint32]bool{}
 	for _, l := range seen.found().live {
 		w.live, used[l.slot] = append(w.live, live{0, l.slot}), true
@@ -59,14 +59,6 @@ func newWriter(of Identity, c chain, seen *Survey) *writer {
 	}
 	return w
 }
-
-// goOn makes it go on at the end of what the survey has seen, which has all of the state.
-func (w *writer) goOn(seen *Survey) {
-	w.chain, w.unit, w.sizes = seen.now.chain, seen.now.next, seen.now.sizes
-}
-
-// renew begins another chain: what came between is not in the log.
-func (w *writer) renew(c chain) { w.chain, w.unit, w.pages = c, 0, 0 }
 
 // isDue says whether another segment is to begin: what came since the last one is as large as its pages.
 func (w *writer) isDue() bool { return w.since > max(w.segment, w.grain.Since) }
