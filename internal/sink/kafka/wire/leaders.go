@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -125,6 +126,9 @@ func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (in
 	known, ok := c.known(topic)
 	if !ok {
 		found, err, _ := c.asking.Do(topic, func() (any, error) { return c.Topic(ctx, topic) })
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil { // who asked for all has gone
+			return c.leader(ctx, topic, partition)
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -82,6 +83,38 @@ func TestLeaderMovesAreFollowed(t *testing.T) {
 			t.Fatalf("move %d: %v", i, err)
 		}
 	}
+}
+
+// TestNobodyEndsWithWhoAskedForAll: of many who ask for a topic at once one does, and may go before the answer.
+func TestNobodyEndsWithWhoAskedForAll(t *testing.T) {
+	fake, c := scripted(t, 1, Options{})
+	asked, left, once := make(chan struct{}), make(chan struct{}), sync.Once{}
+	fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
+		once.Do(func() { close(asked) })
+		<-left
+		return nil, nil, false
+	})
+	first, leave := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	begun := make(chan struct{})
+	others.Go(func() {
+		if _, err := c.leader(first, "t", 0); !errors.Is(err, context.Canceled) {
+			t.Errorf("who has gone is told %v", err)
+		}
+	})
+	<-asked
+	for range 32 {
+		others.Go(func() {
+			begun <- struct{}{}
+			if _, err := c.leader(t.Context(), "t", 0); err != nil {
+				t.Errorf("who stays is told %v", err)
+			}
+		})
+		<-begun
+	}
+	leave()
+	close(left)
+	others.Wait()
 }
 
 func TestLostAnswers(t *testing.T) {
