@@ -17,8 +17,8 @@ import (
 // Plan says in one line each what the next start changes for the consumers of the sinks, since another configuration
 // has saved the state: what is told from its beginning, what is compared again, and what stays behind. It asks nobody.
 func Plan(saved *control.State, c *cluster.Cluster, cfg *config.Config) (lines []string) {
-	if saved == nil || len(saved.Streams) == 0 {
-		return nil // the first start
+	if saved == nil || saved.Cluster != c.Name || len(saved.Streams) == 0 {
+		return nil // the first start, or one that is refused
 	}
 	configured := map[string]bool{}
 	for i := range cfg.Sinks {

@@ -57,7 +57,7 @@ func configured(t *testing.T, text string, of served) (*config.Config, *cluster.
 // savedWith is the state after a run with the configuration, in which each sink has three objects of each stream.
 func savedWith(t *testing.T, text string) *control.State {
 	t.Helper()
-	state := &control.State{Streams: map[string]control.StreamState{}}
+	state := &control.State{Cluster: "c", Streams: map[string]control.StreamState{}}
 	if text == "" {
 		return state
 	}
