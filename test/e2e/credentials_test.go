@@ -29,6 +29,7 @@ func TestI4RevokedCredentialsAreOneStory(t *testing.T) {
 	r.starts()
 	r.arrives(r.touched("before"), "added", "replaced")
 	r.eventuallyPage("all is watched", func(p page) bool { return p.Ready && states(p)["watching"] == len(p.Streams) })
+	r.begun()
 	told := len(r.exporter.log(t))
 
 	if err := r.client.Resource(core("serviceaccounts")).Namespace("default").Delete(t.Context(), account, metav1.DeleteOptions{}); err != nil {

@@ -169,6 +169,7 @@ func (p *plant) sendLettersAgain() {
 	p.t.Helper()
 	p.outlet.narrow(-1)
 	p.restart()
+	p.r.idle() // what waits on disk goes before a letter
 	p.searchCommand("deadletter", "replay", "--force")
 	if left := p.r.letters(); len(left) > 0 {
 		p.t.Errorf("letters are left: %+v", left)

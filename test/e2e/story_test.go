@@ -79,6 +79,7 @@ func (s *outageStory) play() {
 	s.exporter.start(s.t)
 	s.await(s.writer.finish(s.t)...)
 	s.idle()
+	s.begun()
 	told := len(s.exporter.log(s.t))
 	for range 2 {
 		s.outage()
@@ -90,6 +91,15 @@ func (s *outageStory) play() {
 	}
 	s.stopIdle()
 	s.judge(len(s.gaps) > 0)
+}
+
+// begun returns when the log has the lines of the start.
+func (r *rig) begun() {
+	r.t.Helper()
+	eventually(r.t, deliveryLimit, "the log says that the streams are watched, and what the first comparison found", func() bool {
+		log := r.exporter.log(r.t)
+		return strings.Contains(log, "msg=watching ") && strings.Contains(log, "msg=reconciled ")
+	})
 }
 
 // outage takes the broker away for its time, and at least until the log says so. When its sink is well again and has
