@@ -277,10 +277,10 @@ func (c *catalog) grown(t *topic, have, used int) {
 // look notices, from time to time, that partitions are added while the sink is open. Where nobody answers, it looks
 // later.
 func (c *catalog) look(ctx context.Context) {
-	if c.now().Sub(c.looked) < c.tuning.look {
+	if len(c.known.topics) == 0 || c.now().Sub(c.looked) < c.tuning.look {
 		return
 	}
-	c.looked = c.now() // there are topics, as something is to be written
+	c.looked = c.now()
 	counts, err := c.cluster.Partitions(ctx, slices.Collect(maps.Keys(c.known.topics)))
 	if err != nil {
 		return // whoever writes finds out more

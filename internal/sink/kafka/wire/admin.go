@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,7 +80,7 @@ func (c *Cluster) awaitTopic(ctx context.Context, name string) error {
 		if err == nil && slices.ContainsFunc(topic.Partitions, func(p Partition) bool { return p.Leader < 0 }) {
 			err = &Error{Code: kerr.LeaderNotAvailable.Code, Request: "create topic " + name, Message: "not all partitions have a leader yet"}
 		}
-		if err != nil && Classify(err) != Retriable {
+		if err != nil && (Classify(err) != Retriable || errors.Is(err, errClosed)) {
 			return backoff.Permanent(err)
 		}
 		return err

@@ -22,8 +22,11 @@ func (c *Cluster) Reach(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return err
 		}
-		bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
-		defer cancel()
+		bounded, done, closed := c.requests.begin(ctx, c.options.Timeout)
+		if closed != nil {
+			return closed
+		}
+		defer done()
 		return diagnosis{c.dialer}.of(bounded, err)
 	}
 	if len(answer.Brokers) == 0 {

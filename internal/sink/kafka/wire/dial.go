@@ -21,7 +21,7 @@ type dialer struct {
 	mu     sync.Mutex
 	closed bool
 	conns  map[*guarded]struct{} // that the transport has not closed
-	left   sync.WaitGroup        // of them
+	gone   chan struct{}         // closed when the last of them is; made by close
 }
 
 func (d *dialer) open(ctx context.Context, network, address string, security *TLS) (net.Conn, error) {
@@ -55,7 +55,6 @@ func (d *dialer) adopt(conn *guarded) bool {
 	defer d.mu.Unlock()
 	if !d.closed {
 		d.conns[conn] = struct{}{}
-		d.left.Add(1)
 	}
 	return !d.closed
 }
@@ -63,23 +62,34 @@ func (d *dialer) adopt(conn *guarded) bool {
 func (d *dialer) drop(conn *guarded) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, kept := d.conns[conn]; kept {
-		delete(d.conns, conn)
-		d.left.Done()
+	delete(d.conns, conn)
+	if d.gone != nil && len(d.conns) == 0 {
+		close(d.gone)
+		d.gone = nil
 	}
 }
 
 // close breaks all connections, so that whatever of the transport waits for one ends, and waits until it has dropped
 // them.
 func (d *dialer) close() {
+	gone := make(chan struct{})
 	d.mu.Lock()
-	d.closed = true
+	if d.closed = true; len(d.conns) > 0 {
+		d.gone = gone
+	} else {
+		close(gone)
+	}
 	conns := slices.Collect(maps.Keys(d.conns))
 	d.mu.Unlock()
 	for _, conn := range conns {
 		_ = conn.raw.Close() // not TLS's, which would say goodbye first; the transport closes it again
 	}
-	d.left.Wait()
+	limit := time.NewTimer(connectTimeout)
+	defer limit.Stop()
+	select {
+	case <-gone:
+	case <-limit.C:
+	}
 }
 
 // clientID is as the brokers' quotas and logs show it.
@@ -228,5 +238,49 @@ func (g *guarded) foreign(seen []byte) error {
 	return notKafka(g.address, append(seen, more[:n]...))
 }
 
-// errClosed is what a transport is told that connects once more although its Cluster is closed.
+// errClosed is what requests of a closed Cluster return.
 var errClosed = errors.New("the connection to Kafka is closed")
+
+// requests are those under way.
+type requests struct {
+	mu      sync.Mutex
+	running map[*context.CancelFunc]struct{} // nil once closed
+	idle    sync.WaitGroup                   // running, too, to wait for
+}
+
+// close ends all of them, and waits until they have ended.
+func (r *requests) close() {
+	r.mu.Lock()
+	running := r.running
+	r.running = nil
+	r.mu.Unlock()
+	for cancel := range running {
+		(*cancel)()
+	}
+	r.idle.Wait()
+}
+
+// begin bounds a request and makes close wait for it.
+func (r *requests) begin(ctx context.Context, timeout time.Duration) (context.Context, func(), error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running == nil {
+		return nil, nil, errClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	r.running[&cancel] = struct{}{}
+	r.idle.Add(1)
+	return ctx, func() {
+		cancel()
+		r.mu.Lock()
+		delete(r.running, &cancel)
+		r.mu.Unlock()
+		r.idle.Done()
+	}, nil
+}
+
+func (r *requests) closed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running == nil
+}

@@ -58,7 +58,7 @@ func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (result Fetch
 
 func (r *FetchRequest) question() *kmsg.FetchRequest {
 	asked, topic, partition := kmsg.NewPtrFetchRequest(), kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
-	asked.Version, asked.MaxBytes = fetchVersion, int32(cmp.Or(r.MaxBytes, 1<<20))
+	asked.Version, asked.MaxBytes = fetchVersion, int32(min(cmp.Or(max(r.MaxBytes, 0), 1<<20), maxFrame/2))
 	if r.Committed {
 		asked.IsolationLevel = 1
 	}

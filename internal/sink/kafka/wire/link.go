@@ -42,6 +42,7 @@ type link struct {
 	throttles throttles
 	serial    atomic.Int32 // correlation ids
 	rooms     sync.Pool    // []byte, for requests of kmsg
+	requests  requests
 
 	broken    atomic.Bool // a connection failed since connections were closed
 	refreshed atomic.Int64
@@ -50,7 +51,7 @@ type link struct {
 // newLink returns a link that has not connected yet. The options are complete.
 func newLink(options Options) *link {
 	d := &dialer{options: &options, conns: map[*guarded]struct{}{}}
-	return &link{options: options, dialer: d, transport: &kafka.Transport{
+	return &link{options: options, dialer: d, requests: requests{running: map[*context.CancelFunc]struct{}{}}, transport: &kafka.Transport{
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return d.open(ctx, network, address, options.TLS)
 		},
@@ -65,8 +66,9 @@ func newLink(options Options) *link {
 	}}
 }
 
-// Close closes all connections. No request is under way, and no goroutine is left when it returns.
+// Close closes all connections. Requests under way fail. No goroutine is left when it returns.
 func (l *link) Close() {
+	l.requests.close()
 	l.transport.CloseIdleConnections()
 	l.dialer.close()
 }
@@ -168,8 +170,11 @@ func send[Answer any](ctx context.Context, l *link, e *exchange) (answer Answer,
 	if err := l.awaitQuota(ctx, e.broker); err != nil {
 		return answer, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, l.options.Timeout)
-	defer cancel()
+	bounded, done, err := l.requests.begin(ctx, l.options.Timeout)
+	if err != nil {
+		return answer, err
+	}
+	defer done()
 	address := kafka.TCP(l.options.Brokers...)
 	_, err = l.transport.RoundTrip(bounded, address, e)
 	if errors.Is(err, errNoBrokers) {
@@ -189,8 +194,11 @@ func send[Answer any](ctx context.Context, l *link, e *exchange) (answer Answer,
 		l.throttles.note(e.broker, throttleOf(typed))
 		return typed, nil
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return answer, ctx.Err()
+	case l.requests.closed():
+		return answer, errClosed
 	}
 	l.broken.Store(true)
 	return answer, l.sendError(e, err)
@@ -220,9 +228,13 @@ func (l *link) awaitQuota(ctx context.Context, broker int32) error {
 			return nil
 		}
 		l.options.Throttled(left)
-		select {
-		case <-time.After(left):
-		case <-ctx.Done():
+		waiting, done, err := l.requests.begin(ctx, left)
+		if err != nil {
+			return err
+		}
+		<-waiting.Done()
+		done()
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
