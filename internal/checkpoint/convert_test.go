@@ -285,6 +285,9 @@ func TestAnEarlierStateThatIsLookedAtStaysAsItIs(t *testing.T) {
 	if led, found, err := LedAt(t.Context(), "state", opts); err != nil || !found || string(led.Logged) != "place" {
 		t.Errorf("the directory is led at %+v, %v (%v)", led, found, err)
 	}
+	if _, err := Restore(t.Context(), "state", opts); !errors.Is(err, ErrState) {
+		t.Errorf("it is filled anew: %v", err)
+	}
 	if !maps.Equal(allRows(t, opts), before) {
 		t.Error("it has changed")
 	}
