@@ -67,6 +67,10 @@ lint: ## gofmt, go vet, staticcheck
 	go tool staticcheck ./...
 	@check=$$(go tool -n staticcheck) && for module in test/consumers/sdk test/deploy; do (cd $$module && go vet ./... && "$$check" ./...) || exit 1; done
 
+.PHONY: vulnerabilities
+vulnerabilities: ## known vulnerabilities that the exporter reaches (asks vuln.go.dev)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./cmd/... ./internal/...
+
 .PHONY: docs
 docs: ## the reference of the configuration, docs/configuration.md, from its keys
 	go run ./test/reference/generate docs/configuration.md
@@ -172,16 +176,8 @@ completions: build ## completions for bash, zsh, fish and PowerShell into dist/c
 	@set -e; for shell in bash zsh fish powershell; do bin/exporter completion $$shell > dist/completions/exporter.$$shell; done
 
 .PHONY: release
-release: ## binaries, lists of components, image, chart and checksums of VERSION=v1.2.3; MINISIGN_KEY signs them
+release: ## binaries, lists of components, image, chart, krew's manifest and checksums of VERSION=v1.2.3
 	cd test/deploy && go run ./release -root ../.. -out ../../dist/release -version $(VERSION)
-	@[ -n "$(MINISIGN_KEY)" ] || echo 'not signed: set MINISIGN_KEY to the file of a secret key'
-	@[ -z "$(MINISIGN_KEY)" ] || $(MAKE) --no-print-directory sign
-
-MINISIGN := go run aead.dev/minisign/cmd/minisign@v0.3.0
-SUMS ?= dist/release/SHA256SUMS
-.PHONY: sign
-sign: ## sign the checksums of a release, SUMS, with the secret key in the file MINISIGN_KEY
-	$(MINISIGN) -S -s '$(MINISIGN_KEY)' -m '$(SUMS)'
 
 .PHONY: clean
 clean: ## remove what the other targets made

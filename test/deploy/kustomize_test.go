@@ -1,12 +1,15 @@
 package deploy
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/test/deploy/chart"
 	"github.com/kubecdc/kubecdc/test/deploy/generated"
 )
@@ -49,6 +52,15 @@ configMapGenerator: [{name: kubecdc, namespace: kubecdc, behavior: replace, lite
 `)
 	if as == changed {
 		t.Errorf("both are %s", as)
+	}
+}
+
+// TestManifestsAskForTheClustersName: two clusters of one name would mix up their objects for every consumer.
+func TestManifestsAskForTheClustersName(t *testing.T) {
+	file := filepath.Join(root, generated.Manifests, "config.yaml")
+	_, err := config.Load(file, func(string) (string, bool) { return "", false })
+	if err == nil || !strings.Contains(err.Error(), "cluster (line 1): environment variable CLUSTER is not set") {
+		t.Errorf("without a name: %v", err)
 	}
 }
 

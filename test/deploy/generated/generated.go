@@ -86,7 +86,7 @@ func base(kind string) bool { return kind != "ServiceMonitor" && kind != "Promet
 // Kustomize returns the manifests by their paths: what the chart renders with its own values, in namespace kubecdc.
 func Kustomize(root string) (map[string][]byte, error) {
 	objects, err := chart.Render(chart.Release{
-		Dir: filepath.Join(root, Chart), Name: "kubecdc", Namespace: "kubecdc", Cluster: "change-me",
+		Dir: filepath.Join(root, Chart), Name: "kubecdc", Namespace: "kubecdc", Cluster: "${CLUSTER}",
 		Values: "serviceMonitor: {enabled: true}\nprometheusRule: {enabled: true}\n",
 	})
 	if err != nil {
@@ -180,8 +180,8 @@ metadata:
 `
 
 func kustomization(resources []string) string {
-	text := note + `# In an overlay, replace config.yaml, and in rbac.yaml the rules that follow from its resources. No other cluster may
-# have the same cluster name.
+	text := note + `# In an overlay, replace config.yaml, and in rbac.yaml the rules that follow from its resources. The cluster needs a name
+# that no other one has: as it is, the exporter stops and asks for it.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: kubecdc

@@ -63,12 +63,16 @@ func (o *order) archive(binaries []binary) error {
 		return err
 	}
 	for _, b := range binaries {
-		name := fmt.Sprintf("kubecdc_%s_%s_%s.tar.gz", o.version, b.os, b.arch)
-		if err := o.write(name, []entry{{"exporter", 0o755, b.content}, {"LICENSE", 0o644, license}}); err != nil {
+		if err := o.write(o.archiveOf(&b), []entry{{"exporter", 0o755, b.content}, {"LICENSE", 0o644, license}}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// archiveOf is the name of a platform's archive.
+func (o *order) archiveOf(b *binary) string {
+	return fmt.Sprintf("kubecdc_%s_%s_%s.tar.gz", o.version, b.os, b.arch)
 }
 
 // chart packages the chart as helm package does, with the release's version.

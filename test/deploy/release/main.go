@@ -1,6 +1,6 @@
 // Command release makes what a version consists of: static binaries, a list of the components of each, an image as an
-// OCI archive, the chart's package, and their checksums. The same sources and the same version give the same bytes,
-// whenever and wherever it runs.
+// OCI archive, the chart's package, a manifest for krew, and their checksums. The same sources and the same version
+// give the same bytes, whenever and wherever it runs.
 package main
 
 import (
@@ -53,7 +53,7 @@ func (o *order) make() error {
 	}
 	for _, step := range []func() error{
 		func() error { return o.archive(binaries) }, func() error { return o.components(binaries) },
-		func() error { return o.image(binaries) }, o.chart, o.sums,
+		func() error { return o.image(binaries) }, o.chart, func() error { return o.krew(binaries) }, o.sums,
 	} {
 		if err := step(); err != nil {
 			return err

@@ -28,8 +28,8 @@ func TestAReleaseIsWholeAndTheSameTwice(t *testing.T) {
 			look(t, o.out)
 		}
 	}
-	if len(made[0]) != 5 {
-		t.Errorf("made are %d files, want an archive, its components, an image, a chart and checksums", len(made[0]))
+	if len(made[0]) != 6 {
+		t.Errorf("made are %d files, want an archive, its components, an image, a chart, a manifest and checksums", len(made[0]))
 	}
 	for name, content := range made[0] {
 		if !bytes.Equal(content, made[1][name]) {
