@@ -493,7 +493,10 @@ func (s *Saved) Settle(resource string, rows Rows) error {
 	}
 	others := p[Others]
 	for namespace, place := range p {
-		if namespace == Others || place.Asked != "" || place.Comparison.UnderWay() || others.Comparison.UnderWay() || place.At != others.At {
+		if namespace == Others || place.Asked != "" || place.Left != others.Left || place.At != others.At {
+			continue
+		}
+		if place.Comparison.UnderWay() || others.Comparison.UnderWay() {
 			continue
 		}
 		if place.High.After(others.High) {
