@@ -47,3 +47,16 @@ func TestI4AStateThatWasToldLeavesAnotherSelection(t *testing.T) {
 		}
 	}
 }
+
+// TestI3AStateIsNotToldAgainAfterAListLackedIt: a watch whose server loses a delete brings what was before it, also while
+// a comparison is under way.
+func TestI3AStateIsNotToldAgainAfterAListLackedIt(t *testing.T) {
+	place := checkpoint.Place{At: at("7"), High: at("15"), Comparison: checkpoint.Comparison{ID: "15.1.full", Full: true, Namespace: checkpoint.Others}}
+	f := NewFollower(&checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": {checkpoint.Others: place}}}, nil)
+	way := Way{Resource: "pods", Scope: checkpoint.Others}
+	item := checkpoint.Item{Kind: checkpoint.Told, Resource: "pods", Scope: way.Scope, At: at("8"), Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u"}
+	as, _, err := f.Offer(&item, way, func() (checkpoint.Row, error) { return checkpoint.Row{At: at("8"), UID: "u", Gone: true}, nil })
+	if err != nil || as != Moved {
+		t.Errorf("what a list as of 15 lacked is offered as %v, %v", as, err)
+	}
+}
