@@ -48,8 +48,8 @@ func TestI4AStateThatWasToldLeavesAnotherSelection(t *testing.T) {
 	}
 }
 
-// TestI3AStateIsNotToldAgainAfterAListLackedIt: a watch whose server loses a delete brings what was before it, also while
-// a comparison is under way.
+// TestI3AStateIsNotToldAgainAfterAListLackedIt: a watch whose server loses a delete brings what was before it, also
+// while a comparison is under way.
 func TestI3AStateIsNotToldAgainAfterAListLackedIt(t *testing.T) {
 	place := checkpoint.Place{At: at("7"), High: at("15"), Comparison: checkpoint.Comparison{ID: "15.1.full", Full: true, Namespace: checkpoint.Others}}
 	f := NewFollower(&checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": {checkpoint.Others: place}}}, nil)
