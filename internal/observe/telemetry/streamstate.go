@@ -27,8 +27,7 @@ type streamState struct {
 	LastGap       *gapState             `json:"lastGap,omitempty"`
 	LastReconcile *reconcileState       `json:"lastReconcile,omitempty"`
 	Snapshot      *snapshotState        `json:"snapshot,omitempty"`
-	LastError     string                `json:"lastError,omitempty"`
-	LastErrorTime time.Time             `json:"lastErrorTime,omitzero"`
+	trouble
 
 	late      bool                    // it came when the process ran already
 	over      bool                    // it has left: nobody sees this
@@ -54,7 +53,6 @@ type streamState struct {
 	corrections int                              // of the reconcile that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
 	bytes       prometheus.Counter               // made with the first of them
-	misshapen   tally                            // objects that a filter or a redaction failed for
 }
 
 // Outage is why the API server serves no stream.
@@ -212,7 +210,7 @@ func (s *streamState) fails(err error) bool {
 	if s.LastError == shownError(err) {
 		return false
 	}
-	s.State, s.LastError, s.LastErrorTime, s.outage = failing, shownError(err), s.sign, NoOutage
+	s.State, s.trouble, s.outage = failing, troubleOf(err), NoOutage
 	return true
 }
 
@@ -220,7 +218,7 @@ func (s *streamState) fails(err error) bool {
 const unknownCount = -1
 
 // show shows how the sinks stand that take the stream.
-func (s *streamState) show(views []listener.View) {
+func (s *streamState) show(views []listener.View, now time.Time) {
 	if s.Sinks = nil; len(views) == 0 {
 		return
 	}
@@ -228,7 +226,9 @@ func (s *streamState) show(views []listener.View) {
 	s.ResourceVersion, s.confirmed = "", time.Time{}
 	for i := range views {
 		v := &views[i]
-		sinks[v.Sink] = takerState{ResourceVersion: v.Version, Comparing: v.Comparing, Waits: v.Waits, Since: v.Since(), moved: v.Moved}
+		sinks[v.Sink] = takerState{
+			ResourceVersion: v.Version, AgeSeconds: age(now, v.Moved), Comparing: v.Comparing, Waits: v.Waits, Since: v.Since(),
+		}
 		if s.ResourceVersion == "" || v.Version != "" && change.CompareVersions(v.Version, s.ResourceVersion) < 0 {
 			s.ResourceVersion = v.Version
 		}
@@ -260,16 +260,6 @@ func (s *streamState) oldest() (oldest time.Time) {
 		}
 	}
 	return oldest
-}
-
-// aged are the sinks with the ages of their positions.
-func (s *streamState) aged(now time.Time) map[string]takerState {
-	sinks := make(map[string]takerState, len(s.Sinks))
-	for name, taker := range s.Sinks {
-		taker.AgeSeconds = age(now, taker.moved)
-		sinks[name] = taker
-	}
-	return sinks
 }
 
 // How often objects are counted, which reads all of them: so that it takes a thousandth of the time at most, but for
@@ -355,8 +345,6 @@ type takerState struct {
 	Comparing       change.Reason  `json:"comparing,omitempty"` // with the cluster, and why
 	Waits           listener.Waits `json:"waits,omitempty"`     // why it is not given the stream as others are
 	Since           time.Time      `json:"since,omitzero"`      // its position stands still
-
-	moved time.Time
 }
 
 // objectCount is how many objects of a stream a sink has: as they were counted, and what was written since.
@@ -420,6 +408,3 @@ func (p *pace) perSecond(at time.Time) float64 {
 	faded := p.last * math.Exp2(-float64(took-paceSpan)/float64(paceSpan))
 	return max(p.count/took.Seconds(), faded)
 }
-
-// shownError is the error's text, which may name an object.
-func shownError(err error) string { return change.Shown(err.Error(), change.MaxShown) }
