@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -181,7 +182,9 @@ func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 			return nil, err
 		}
 		if found != nil {
-			if late++; snapshot.newer(found) || late > maxLate {
+			isBefore := func(r Reconcile) bool { return r.Time.Before(snapshot.Time) } // that was asked for later
+			late++
+			if late > maxLate || !slices.ContainsFunc(slices.Collect(maps.Values(found)), isBefore) {
 				return found, nil
 			}
 		}
@@ -215,25 +218,6 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 		tell(open)
 		return nil, nil
 	}
-	return c.reconciles(ctx, snapshot.Streams)
-}
-
-func (s *Snapshot) has(owed Owed) bool {
-	return owed.Reason == string(change.Requested) && owed.Limits == s.Limits && slices.Contains(s.Streams, owed.Stream) && slices.Contains(s.Sinks, owed.Sink)
-}
-
-// newer says whether all of the reconciles ended after the snapshot was asked for.
-func (s *Snapshot) newer(found map[string]Reconcile) bool {
-	for _, r := range found {
-		if r.Time.Before(s.Time) {
-			return false
-		}
-	}
-	return true
-}
-
-// reconciles reads the last reconcile of each of the streams.
-func (c *Client) reconciles(ctx context.Context, streams []string) (map[string]Reconcile, error) {
 	var status struct {
 		Streams map[string]struct {
 			LastReconcile Reconcile `json:"lastReconcile"`
@@ -243,10 +227,14 @@ func (c *Client) reconciles(ctx context.Context, streams []string) (map[string]R
 		return nil, err
 	}
 	last := map[string]Reconcile{}
-	for _, name := range streams {
+	for _, name := range snapshot.Streams {
 		last[name] = status.Streams[name].LastReconcile
 	}
 	return last, nil
+}
+
+func (s *Snapshot) has(owed Owed) bool {
+	return owed.Reason == string(change.Requested) && owed.Limits == s.Limits && slices.Contains(s.Streams, owed.Stream) && slices.Contains(s.Sinks, owed.Sink)
 }
 
 // connectTime is how long a connection may take: the exporter is on this host, or behind a tunnel.
