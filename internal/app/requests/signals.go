@@ -274,11 +274,6 @@ func (h *brokerHandler) reread() error {
 	return err
 }
 
-// once does what has the id, unless that was done before. What is done saves with it that it is (I5).
-func (h *brokerHandler) once(id string, do func(heard map[string][]byte) error) error {
-	return h.follow(id, h.book.With(id), do)
-}
-
 // follow does what has the id, unless that was done before. What is done saves the next book with it (I5).
 func (h *brokerHandler) follow(id string, next signal.Book, do func(heard map[string][]byte) error) error {
 	switch {
@@ -316,7 +311,7 @@ func (h *brokerHandler) snapshot(ctx context.Context, id string, asked control.S
 	if err := h.room(); err != nil {
 		return nil, err
 	}
-	err = h.once(id, func(heard map[string][]byte) (err error) {
+	err = h.follow(id, h.book.With(id), func(heard map[string][]byte) (err error) {
 		answer, err = h.owe(ctx, asked, heard)
 		return err
 	})
@@ -325,7 +320,7 @@ func (h *brokerHandler) snapshot(ctx context.Context, id string, asked control.S
 
 // steer stops, pauses or resumes snapshots.
 func (h *brokerHandler) steer(ctx context.Context, id string, asked control.SteerRequest) error {
-	return h.once(id, func(heard map[string][]byte) error { return h.Owing.steer(ctx, asked, heard) })
+	return h.follow(id, h.book.With(id), func(heard map[string][]byte) error { return h.Owing.steer(ctx, asked, heard) })
 }
 
 // maxTold is how many bytes of an error the log is told: it may name what others have made up.
