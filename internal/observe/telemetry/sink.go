@@ -238,7 +238,14 @@ func (t *Telemetry) tellBehind(name string, s *sinkState, now time.Time) {
 		t.Logger.Warn("spool fills; when it is full, the sink holds its streams up: bring the sink back, or raise queue.spool",
 			"sink", name, "spoolBytes", s.SpoolBytes, "limit", limit, "waiting", int64(s.QueueRecords)+s.SpoolRecords)
 	}
-	late := s.isLate(now)
+	old := !s.oldest.IsZero() && now.Sub(s.oldest) >= slow
+	switch {
+	case !old || s.State != open || !s.outage.began.IsZero() || now.Before(s.timely):
+		s.late = time.Time{}
+	case s.late.IsZero():
+		s.late = now
+	}
+	late := !s.late.IsZero() && now.Sub(s.late) >= slow
 	switch {
 	case s.State != open || !s.outage.began.IsZero():
 	case s.behind.IsZero() && late && !s.holding:

@@ -51,18 +51,6 @@ type sinkState struct {
 	schemasTold time.Time // when the log was told last that some wait
 }
 
-// isLate says whether the oldest record of a sink that does not fail has been old for a while.
-func (s *sinkState) isLate(now time.Time) bool {
-	old := !s.oldest.IsZero() && now.Sub(s.oldest) >= slow
-	switch {
-	case !old || s.State != open || !s.outage.began.IsZero() || now.Before(s.timely):
-		s.late = time.Time{}
-	case s.late.IsZero():
-		s.late = now
-	}
-	return !s.late.IsZero() && now.Sub(s.late) >= slow
-}
-
 // waits are what waits for a sink, for a log line.
 func (s *sinkState) waits() []any {
 	return []any{"waiting", int64(s.QueueRecords) + s.SpoolRecords, "waitingBytes", s.QueueBytes, "spoolBytes", s.SpoolBytes}

@@ -126,7 +126,10 @@ func (t *Telemetry) Left(stream change.Stream) {
 			return
 		}
 	}
-	t.metrics.forget(resource)
+	m := t.metrics
+	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures, m.sourceIgnored} {
+		vec.DeletePartialMatch(prometheus.Labels{"resource": resource})
+	}
 }
 
 // Waiting is told that a stream cannot be read, and why.
@@ -165,14 +168,6 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	}
 	d.trouble = troubleOf(err)
 	t.Logger.Warn("API discovery is incomplete; retrying; streams of resources that are missing from it continue", "error", err)
-}
-
-// forget removes the resource's series.
-func (m *metrics) forget(resource string) {
-	of := prometheus.Labels{"resource": resource}
-	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures, m.sourceIgnored} {
-		vec.DeletePartialMatch(of)
-	}
 }
 
 // maxCorrections is how many corrections of one reconcile are logged, each with its object.
@@ -243,7 +238,11 @@ func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) 
 	s := t.states.stream(stream)
 	s.sign = time.Now()
 	objects := s.endSnapshot(snapshot.Sinks)
-	s.compared(snapshot.Reason)
+	if !snapshot.Reason.Full() { // a watch is open beside it, or is opened next
+		if s.comparing = false; s.State == snapshotting && snapshot.Reason.Beside() {
+			s.State = watching
+		}
+	}
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
 	}
@@ -274,7 +273,17 @@ func (t *Telemetry) Listed(stream change.Stream, n int, remaining int64) {
 	if s.Snapshot == nil {
 		return
 	}
-	s.Snapshot = s.Snapshot.listed(n, remaining)
+	next := *s.Snapshot
+	next.Objects += n
+	switch all := int64(next.Objects) + remaining; {
+	case remaining == 0:
+		next.Percent = percent(1, 1)
+	case remaining > 0:
+		next.Percent = percent(int64(next.Objects), all)
+	case next.expected > 0: // a server that has selectors does not say: as many are expected as there were
+		next.Percent = percent(int64(min(next.Objects, next.expected)), int64(next.expected)+1)
+	}
+	s.Snapshot = &next
 	if now := time.Now(); remaining != 0 && now.Sub(s.Snapshot.told) >= goesOnEvery {
 		s.Snapshot.told = now
 		line := []any{"resource", stream.String(), "reason", s.Snapshot.Reason, "objects", s.Snapshot.Objects}

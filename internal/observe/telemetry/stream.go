@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
@@ -26,7 +24,18 @@ func (t *Telemetry) Watching(stream change.Stream, from string) {
 	if s.State == state && s.LastError == "" {
 		return
 	}
-	t.tellWatching(stream, s, from)
+	// A gap that is about to be told says so. A stream is said to have recovered where a line says that it failed.
+	toldSoon := slices.ContainsFunc(t.states.stories, func(g *story) bool {
+		return g.mends && g.of.Stream == stream.String() && g.of.Reason.Beside() && g.told.IsZero()
+	})
+	switch {
+	case s.told:
+		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
+	case s.expired != "" && !s.unserved && !toldSoon:
+		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
+	default:
+		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
+	}
 	s.State, s.LastError, s.failed, s.told, s.expired, s.unserved = state, "", time.Time{}, false, "", false
 	t.tellStarted()
 }
@@ -48,22 +57,6 @@ func (t *Telemetry) tellStarted() {
 	}
 	if t.states.started = watched > 0; t.states.started {
 		t.Logger.Info("watching", "streams", watched, "of", all)
-	}
-}
-
-// tellWatching tells the log, unless a gap is about to be told that says so. A stream is said to have recovered where
-// a line of the log says that it failed.
-func (t *Telemetry) tellWatching(stream change.Stream, s *streamState, from string) {
-	toldSoon := slices.ContainsFunc(t.states.stories, func(g *story) bool {
-		return g.mends && g.of.Stream == stream.String() && g.of.Reason.Beside() && g.told.IsZero()
-	})
-	switch {
-	case s.told:
-		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
-	case s.expired != "" && !s.unserved && !toldSoon:
-		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
-	default:
-		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
 	}
 }
 
@@ -152,25 +145,21 @@ func (t *Telemetry) Received(rec *change.Record) {
 		s.sign = time.Now()
 	}
 	s.Records++
-	s.changed(rec)
-	t.receivedOf(s, rec).Inc()
+	if rec.Snapshot == nil && rec.Op.OfObject() {
+		s.pace.note(rec.Received)
+	}
+	// To find a counter by its labels costs more than all else that is done for a record here, so it is remembered.
+	if s.received[rec.Op] == nil {
+		s.received[rec.Op] = t.metrics.sourceRecords.WithLabelValues(s.resource, rec.Op.String())
+		s.bytes = t.metrics.sourceBytes.WithLabelValues(s.resource)
+	}
+	s.received[rec.Op].Inc()
 	s.bytes.Add(float64(len(rec.Object)))
 }
 
 // Ignored is told of an update that no sink is told of.
 func (t *Telemetry) Ignored(rec *change.Record) {
 	t.metrics.sourceIgnored.WithLabelValues(rec.Stream.Resource.String()).Inc()
-}
-
-// receivedOf is the stream's counter of the record's operation. To find a counter by its labels costs more than all
-// else that is done for a record here, so it is remembered; the caller holds mu.
-func (t *Telemetry) receivedOf(s *streamState, rec *change.Record) prometheus.Counter {
-	if s.received[rec.Op] == nil {
-		resource := rec.Stream.Resource.String()
-		s.received[rec.Op] = t.metrics.sourceRecords.WithLabelValues(resource, rec.Op.String())
-		s.bytes = t.metrics.sourceBytes.WithLabelValues(resource)
-	}
-	return s.received[rec.Op]
 }
 
 // ShapeFailed is told of an object that a filter or a redaction could not be applied to.
@@ -246,7 +235,8 @@ func (t *Telemetry) Trimmed(name string, rec *change.Record) {
 	t.rarely(name, line, append(ofObject(name, rec), "trimmed", rec.Remarks.LeftOut())...)
 }
 
-// Replayed is told of a dead letter that was sent again, or why it was not.
+// Replayed is told of a dead letter that was sent again, or why it was not. It shows that what a gap stood for was
+// delivered after all.
 func (t *Telemetry) Replayed(name string, rec *change.Record, err error) {
 	if err != nil {
 		t.Logger.Warn("dead letter not sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter, "error", err)...)
@@ -254,8 +244,22 @@ func (t *Telemetry) Replayed(name string, rec *change.Record, err error) {
 	}
 	t.metrics.replayed.WithLabelValues(name).Inc()
 	t.mu.Lock()
-	t.resolve(name, rec)
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	sink, stream := t.states.sinks[name], t.states.stream(*rec.Stream)
+	sink.RecentGaps = slices.Clone(sink.RecentGaps)
+	for i, gap := range sink.RecentGaps {
+		if gap.Stream != rec.Stream.String() || gap.Object != rec.Key.Shown() || gap.To != rec.ResourceVersion {
+			continue
+		}
+		resolved := *gap // which somebody may read just now
+		resolved.Resolved = time.Now()
+		sink.RecentGaps[i] = &resolved
+		for _, last := range []**gapState{&sink.LastGap, &stream.LastGap} {
+			if *last == gap {
+				*last = &resolved
+			}
+		}
+	}
 	t.Logger.Info("dead letter sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter)...)
 }
 
@@ -286,25 +290,5 @@ func (t *Telemetry) noteGap(stream change.Stream, gap *gapState) {
 		of.Gaps++
 		of.LastGap = gap
 		of.RecentGaps = slices.Concat([]*gapState{gap}, of.RecentGaps[:min(len(of.RecentGaps), mostGaps-1)])
-	}
-}
-
-// resolve shows that what a gap stood for was delivered after all. A gap that somebody may read just now is replaced,
-// not changed. The caller holds mu.
-func (t *Telemetry) resolve(name string, rec *change.Record) {
-	sink, stream := t.states.sinks[name], t.states.stream(*rec.Stream)
-	sink.RecentGaps = slices.Clone(sink.RecentGaps)
-	for i, gap := range sink.RecentGaps {
-		if gap.Stream != rec.Stream.String() || gap.Object != rec.Key.Shown() || gap.To != rec.ResourceVersion {
-			continue
-		}
-		resolved := *gap
-		resolved.Resolved = time.Now()
-		sink.RecentGaps[i] = &resolved
-		for _, last := range []**gapState{&sink.LastGap, &stream.LastGap} {
-			if *last == gap {
-				*last = &resolved
-			}
-		}
 	}
 }

@@ -75,19 +75,11 @@ func (o Outage) lines() (begins, ends string) {
 }
 
 func newStreamState(stream change.Stream, late bool) *streamState {
+	group := stream.Resource.Group
+	isEvents := stream.Resource.Name == "events" && (group == "" || group == "events.k8s.io") // whose watches are read from etcd
 	return &streamState{
 		State: starting, stream: stream, counts: map[string]*objectCount{}, sign: time.Now(), late: late, resource: stream.Resource.String(),
-		partial: stream.Namespace != "", uncached: isUncached(stream.Resource), received: map[change.Op]prometheus.Counter{},
-	}
-}
-
-// compared notes that a snapshot of the reason is complete. A watch is open beside it, or is opened next.
-func (s *streamState) compared(reason change.Reason) {
-	if reason.Full() {
-		return
-	}
-	if s.comparing = false; s.State == snapshotting && reason.Beside() {
-		s.State = watching
+		partial: stream.Namespace != "", uncached: isEvents, received: map[change.Op]prometheus.Counter{},
 	}
 }
 
@@ -102,13 +94,15 @@ type reconcileState struct {
 
 // beginSnapshot shows the snapshot; the caller holds mu. Those that begin together are read from one list.
 func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
-	is := snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.mostObjects()}
+	is := snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: unknownCount}
 	is.told = is.Since
 	if last := s.Snapshot; last != nil && last.Objects == 0 && last.Reason == is.Reason && last.Limits == is.Limits {
 		is.Sinks = append(slices.Clip(without(last.Sinks, is.Sinks)), is.Sinks...)
 	}
-	if snapshot.Limits != (change.Limits{}) {
-		is.expected = unknownCount
+	for _, c := range s.counts {
+		if !c.counted.IsZero() && snapshot.Limits == (change.Limits{}) {
+			is.expected = max(is.expected, c.n) // what the sink has that has most
+		}
 	}
 	s.Snapshot, s.given = &is, nil
 }
@@ -139,13 +133,6 @@ func without(all, others []string) (left []string) {
 		}
 	}
 	return left
-}
-
-// changed counts the change, unless it is of a snapshot.
-func (s *streamState) changed(rec *change.Record) {
-	if rec.Snapshot == nil && rec.Op.OfObject() {
-		s.pace.note(rec.Received)
-	}
 }
 
 // history is how far back the API server can tell what changed of the stream. oldest is since when the sink that lags
@@ -181,11 +168,6 @@ func (s *streamState) stands(oldest time.Time) time.Time {
 		return s.unread
 	}
 	return oldest
-}
-
-// isUncached says whether the API server reads the resource's watches from etcd.
-func isUncached(resource change.Resource) bool {
-	return resource.Name == "events" && (resource.Group == "" || resource.Group == "events.k8s.io")
 }
 
 // expires notes a failure of which the log is told when it is known what follows, or when that takes long.
@@ -292,17 +274,6 @@ func (s *streamState) count(sinkName string, rec *change.Record) {
 	}
 }
 
-// mostObjects is how many objects the sink has that has most, unknownCount where nobody has counted them.
-func (s *streamState) mostObjects() int {
-	most := unknownCount
-	for _, c := range s.counts {
-		if !c.counted.IsZero() {
-			most = max(most, c.n)
-		}
-	}
-	return most
-}
-
 // snapshotState is how far a snapshot is that is being read. It is replaced, never changed.
 type snapshotState struct {
 	Reason  change.Reason `json:"reason"`
@@ -314,22 +285,6 @@ type snapshotState struct {
 
 	expected int       // objects in the inventory when it began, unknownCount where nobody had counted them
 	told     time.Time // when the log was, or when it began
-}
-
-// listed is the state after another page. A server that has selectors does not say how many objects remain: then they
-// are expected to be as many as there were.
-func (s *snapshotState) listed(n int, remaining int64) *snapshotState {
-	next := *s
-	next.Objects += n
-	switch all := int64(next.Objects) + remaining; {
-	case remaining == 0:
-		next.Percent = percent(1, 1)
-	case remaining > 0:
-		next.Percent = percent(int64(next.Objects), all)
-	case next.expected > 0:
-		next.Percent = percent(int64(min(next.Objects, next.expected)), int64(next.expected)+1)
-	}
-	return &next
 }
 
 // percent rounds down: only all is a hundred.
