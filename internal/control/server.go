@@ -135,31 +135,23 @@ func Decode(text io.Reader, into any, such string) error {
 }
 
 func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
-	var objects iter.Seq2[Object, error]
-	query, err := readQuery(r)
-	if err == nil {
-		objects, err = f.Inventory(query)
+	var query Query
+	known := query.fields()
+	for key, values := range r.URL.Query() { // a misspelt filter would list everything
+		into := known[key]
+		if into == nil || len(values) != 1 {
+			reply(w, 0, nil, &RefusedError{fmt.Sprintf("query %s: want each at most once of name, namespace, resource, sink, uid", key)})
+			return
+		}
+		*into = values[0]
 	}
+	objects, err := f.Inventory(query)
 	if err != nil {
 		reply(w, 0, nil, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	writeObjects(w, r, objects)
-}
-
-// readQuery refuses what it does not know: a misspelt filter would list everything.
-func readQuery(r *http.Request) (Query, error) {
-	var query Query
-	known := map[string]*string{"resource": &query.Resource, "namespace": &query.Namespace, "name": &query.Name, "uid": &query.UID, "sink": &query.Sink}
-	for key, values := range r.URL.Query() {
-		into := known[key]
-		if into == nil || len(values) != 1 {
-			return query, &RefusedError{fmt.Sprintf("query %s: want each at most once of name, namespace, resource, sink, uid", key)}
-		}
-		*into = values[0]
-	}
-	return query, nil
 }
 
 // writeObjects writes a line for each object, until the reader is gone or the server stops. What cuts it short is the
