@@ -139,7 +139,13 @@ func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal
 		if h.book.IsFull() {
 			return errors.New("too many snapshots of signals are under way, or nobody could be told of their end: send it again when some are delivered")
 		}
-		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: partsOf(wanted)})
+		var taken []signal.Part // of those that are wanted
+		for _, p := range wanted {
+			for _, stream := range p.Streams {
+				taken = append(taken, signal.Part{Stream: stream, Limits: p.Limits})
+			}
+		}
+		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: taken})
 	}
 	return h.follow(s.ID, next, func(heard map[string][]byte) error {
 		return ask(ctx, h.Requests, pipeline.Request{
@@ -164,16 +170,6 @@ func byLimits(parts []signal.Part) (all []pipeline.RequestPart) {
 		all[at].Streams = append(all[at].Streams, part.Stream)
 	}
 	return all
-}
-
-// partsOf is the inverse of byLimits.
-func partsOf(all []pipeline.RequestPart) (parts []signal.Part) {
-	for _, p := range all {
-		for _, stream := range p.Streams {
-			parts = append(parts, signal.Part{Stream: stream, Limits: p.Limits})
-		}
-	}
-	return parts
 }
 
 // taken is what the sink takes of the parts and what there may be objects of, with limits that an API server takes. It
