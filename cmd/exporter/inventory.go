@@ -123,8 +123,5 @@ func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
 	}
 	buffered := bufio.NewWriter(out)
 	defer func() { err = errors.Join(err, buffered.Flush(), done()) }()
-	if l.output == "json" {
-		return console.EncodeObjects(objects, buffered)
-	}
-	return console.PrintObjects(objects, buffered)
+	return console.PrintObjects(objects, l.output == "json", buffered)
 }

@@ -148,16 +148,15 @@ func steer(ctx context.Context, client *control.Client, request control.SteerReq
 // show lists what is owed.
 func (s *snapshotCommand) show(ctx context.Context, client *control.Client, out, errOut io.Writer) error {
 	list, err := client.Owed(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case s.output == "json":
-		return console.EncodeOwed(list.Owed, out)
-	case len(list.Owed) == 0:
+	}
+	asJSON := s.output == "json"
+	if len(list.Owed) == 0 && !asJSON {
 		fmt.Fprintln(errOut, "no snapshot is owed")
 		return nil
 	}
-	return console.PrintOwed(list.Owed, out)
+	return console.PrintOwed(list.Owed, asJSON, out)
 }
 
 // await shows how far the snapshot is until it is delivered.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -34,10 +35,15 @@ func Announce(dir string, listening net.Addr, token Token) (withdraw func() erro
 	path := filepath.Join(dir, addressName)
 	text := fmt.Sprintf("%s %d %s\n", listening, os.Getpid(), token.text)
 	// Renamed into place: a reader finds all of it or nothing.
-	if err := writePrivate(path+".new", text); err != nil {
-		return nil, fmt.Errorf("write the address into the state directory: %w", err)
+	// It is made anew, whatever mode one had that was there.
+	err = os.Remove(path + ".new")
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		err = os.WriteFile(path+".new", []byte(text), 0o600)
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("write the address into the state directory: %w", err)
 	}
 	return func() error {
@@ -75,14 +81,6 @@ func Locate(dir string) (*Client, error) {
 	client := newClient("http://" + dialable(part[0]))
 	client.token = Token{strings.Join(part[2:], "")}
 	return client, nil
-}
-
-// writePrivate makes the file anew, whatever mode one had that was there.
-func writePrivate(path, text string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return os.WriteFile(path, []byte(text), 0o600)
 }
 
 // dialable turns the address of a listener into one that can be connected to, over the loopback interface where the
@@ -181,7 +179,9 @@ func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 			return nil, err
 		}
 		if found != nil {
-			if late++; snapshot.newer(found) || late > maxLate {
+			isBefore := func(r Reconcile) bool { return r.Time.Before(snapshot.Time) } // that was asked for later
+			late++
+			if late > maxLate || !slices.ContainsFunc(slices.Collect(maps.Values(found)), isBefore) {
 				return found, nil
 			}
 		}
@@ -215,25 +215,6 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 		tell(open)
 		return nil, nil
 	}
-	return c.reconciles(ctx, snapshot.Streams)
-}
-
-func (s *Snapshot) has(owed Owed) bool {
-	return owed.Reason == string(change.Requested) && owed.Limits == s.Limits && slices.Contains(s.Streams, owed.Stream) && slices.Contains(s.Sinks, owed.Sink)
-}
-
-// newer says whether all of the reconciles ended after the snapshot was asked for.
-func (s *Snapshot) newer(found map[string]Reconcile) bool {
-	for _, r := range found {
-		if r.Time.Before(s.Time) {
-			return false
-		}
-	}
-	return true
-}
-
-// reconciles reads the last reconcile of each of the streams.
-func (c *Client) reconciles(ctx context.Context, streams []string) (map[string]Reconcile, error) {
 	var status struct {
 		Streams map[string]struct {
 			LastReconcile Reconcile `json:"lastReconcile"`
@@ -243,10 +224,14 @@ func (c *Client) reconciles(ctx context.Context, streams []string) (map[string]R
 		return nil, err
 	}
 	last := map[string]Reconcile{}
-	for _, name := range streams {
+	for _, name := range snapshot.Streams {
 		last[name] = status.Streams[name].LastReconcile
 	}
 	return last, nil
+}
+
+func (s *Snapshot) has(owed Owed) bool {
+	return owed.Reason == string(change.Requested) && owed.Limits == s.Limits && slices.Contains(s.Streams, owed.Stream) && slices.Contains(s.Sinks, owed.Sink)
 }
 
 // connectTime is how long a connection may take: the exporter is on this host, or behind a tunnel.
@@ -316,9 +301,9 @@ func (c *Client) Checkpoint(ctx context.Context) (*State, error) {
 // Inventory asks for objects. They come as they are read; after an error there are no more.
 func (c *Client) Inventory(ctx context.Context, query Query) iter.Seq2[Object, error] {
 	values := url.Values{}
-	for key, value := range map[string]string{"resource": query.Resource, "namespace": query.Namespace, "name": query.Name, "uid": query.UID, "sink": query.Sink} {
-		if value != "" {
-			values.Set(key, value)
+	for key, value := range query.fields() {
+		if *value != "" {
+			values.Set(key, *value)
 		}
 	}
 	return func(yield func(Object, error) bool) {
@@ -330,33 +315,25 @@ func (c *Client) Inventory(ctx context.Context, query Query) iter.Seq2[Object, e
 		defer response.Body.Close()
 		decoder := json.NewDecoder(response.Body)
 		for {
-			object, err := readObject(decoder)
-			if err == io.EOF {
+			var line struct {
+				Object
+				problem // that cut the answer short
+			}
+			err := decoder.Decode(&line)
+			switch {
+			case err == io.EOF:
 				return
+			case err == nil && line.Error != "":
+				err = errors.New(line.Error)
 			}
 			if err != nil {
 				err = fmt.Errorf("read the inventory of the exporter at %s: %w", c.base, err)
 			}
-			if !yield(object, err) || err != nil {
+			if !yield(line.Object, err) || err != nil {
 				return
 			}
 		}
 	}
-}
-
-// readObject returns io.EOF at the end, and the exporter's error where the answer was cut short.
-func readObject(decoder *json.Decoder) (Object, error) {
-	var line struct {
-		Object
-		problem
-	}
-	if err := decoder.Decode(&line); err != nil {
-		return Object{}, err
-	}
-	if line.Error != "" {
-		return Object{}, errors.New(line.Error)
-	}
-	return line.Object, nil
 }
 
 // ask sends one request, with a document where it is not nil, and reads the answer's.
@@ -391,34 +368,25 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 	c.token.show(request)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, c.unreachable(err)
+		if network, is := errors.AsType[*url.Error](err); is {
+			err = network.Err
+		}
+		if system, is := errors.AsType[*os.SyscallError](err); is {
+			err = system.Err
+		}
+		return nil, fmt.Errorf("ask the exporter at %s: %w: check that it runs and listens there", c.base, err)
 	}
 	if response.StatusCode < 300 {
 		return response, nil
 	}
 	defer response.Body.Close()
-	return nil, c.refused(response)
-}
-
-func (c *Client) unreachable(err error) error {
-	if network, is := errors.AsType[*url.Error](err); is {
-		err = network.Err
-	}
-	if system, is := errors.AsType[*os.SyscallError](err); is {
-		err = system.Err
-	}
-	return fmt.Errorf("ask the exporter at %s: %w: check that it runs and listens there", c.base, err)
-}
-
-// refused reads an answer that is an error.
-func (c *Client) refused(response *http.Response) error {
 	var said problem
-	err := json.NewDecoder(io.LimitReader(response.Body, maxRequest)).Decode(&said)
+	err = json.NewDecoder(io.LimitReader(response.Body, maxRequest)).Decode(&said)
 	switch {
 	case err != nil || said.Error == "":
-		return fmt.Errorf("ask the exporter at %s: it answers %s: check that an exporter of this version listens there", c.base, response.Status)
+		return nil, fmt.Errorf("ask the exporter at %s: it answers %s: check that an exporter of this version listens there", c.base, response.Status)
 	case response.StatusCode == http.StatusBadRequest:
-		return &RefusedError{said.Error}
+		return nil, &RefusedError{said.Error}
 	}
-	return fmt.Errorf("ask the exporter at %s: %s", c.base, said.Error)
+	return nil, fmt.Errorf("ask the exporter at %s: %s", c.base, said.Error)
 }

@@ -19,6 +19,11 @@ type Query struct {
 	Sink      string
 }
 
+// fields are those of a question by HTTP.
+func (q *Query) fields() map[string]*string {
+	return map[string]*string{"resource": &q.Resource, "namespace": &q.Namespace, "name": &q.Name, "uid": &q.UID, "sink": &q.Sink}
+}
+
 // Object is one object as sinks have it. It is what the inventory keeps: never the object itself.
 type Object struct {
 	Stream          string   `json:"stream"`

@@ -19,12 +19,12 @@ type Stream struct {
 // group only. Every name that stands for nothing is in the error, a *RefusedError.
 func Resolve(streams []Stream, names []string) ([]string, error) {
 	if len(names) == 0 {
-		return allOf(streams), nil
+		return distinct(streams, nameOf), nil
 	}
 	var found, unknown []string
 	for _, name := range names {
-		meant := resolveOne(streams, strings.ToLower(name))
-		if groups := groupsOf(meant); len(groups) > 1 {
+		meant, exact := resolveOne(streams, strings.ToLower(name))
+		if groups := distinct(meant, func(s Stream) string { return resourceOf(s.Name) }); !exact && len(groups) > 1 {
 			return nil, &RefusedError{fmt.Sprintf("resource %q is one of %s: say which", name, strings.Join(groups, ", "))}
 		}
 		if len(meant) == 0 {
@@ -35,7 +35,7 @@ func Resolve(streams []Stream, names []string) ([]string, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, &RefusedError{fmt.Sprintf("no stream of %s; %s", strings.Join(unknown, ", "), thereAre(allOf(streams)))}
+		return nil, &RefusedError{fmt.Sprintf("no stream of %s; %s", strings.Join(unknown, ", "), thereAre(distinct(streams, nameOf)))}
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
@@ -66,47 +66,32 @@ func Match(streams []Stream, pattern string) ([]string, error) {
 	return found, nil
 }
 
-// meaning is a stream that a name may stand for.
-type meaning struct {
-	Stream
-	exact bool // by its whole name, or an alias
-}
-
 // resolveOne prefers whole names: "events" is the core group's, although another group has events, too.
-func resolveOne(streams []Stream, name string) []meaning {
-	var exact, loose []meaning
+func resolveOne(streams []Stream, name string) (meant []Stream, isExact bool) {
+	var exact, loose []Stream
 	for _, stream := range streams {
 		resource := resourceOf(stream.Name)
 		plural, group, _ := strings.Cut(resource, ".")
 		switch {
 		case name == stream.Name, name == resource, group != "" && name == group+"/"+plural, slices.Contains(stream.Alias, name):
-			exact = append(exact, meaning{stream, true})
+			exact = append(exact, stream)
 		case name == plural:
-			loose = append(loose, meaning{stream, false})
+			loose = append(loose, stream)
 		}
 	}
 	if len(exact) > 0 {
-		return exact
+		return exact, true
 	}
-	return loose
+	return loose, false
 }
 
-// groupsOf are the resources that a name without a group could be of.
-func groupsOf(meant []meaning) []string {
-	var resources []string
-	for _, m := range meant {
-		if !m.exact {
-			resources = append(resources, resourceOf(m.Name))
-		}
-	}
-	slices.Sort(resources)
-	return slices.Compact(resources)
-}
+func nameOf(s Stream) string { return s.Name }
 
-func allOf(streams []Stream) []string {
+// distinct are the names of streams, or of their resources, in order and each once.
+func distinct(streams []Stream, name func(Stream) string) []string {
 	var names []string
 	for _, stream := range streams {
-		names = append(names, stream.Name)
+		names = append(names, name(stream))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

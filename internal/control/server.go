@@ -54,7 +54,7 @@ func Elsewhere(where func() string, token Token) http.Handler {
 // guarded answers to this host, and to who shows the token.
 func guarded(handler http.Handler, token Token) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := refusal(r); why != "" {
+		if why := Refusal(r); why != "" {
 			fail(w, http.StatusForbidden, why)
 			return
 		}
@@ -76,8 +76,8 @@ func asked[Q, A any](status int, such string, do func(context.Context, Q) (A, er
 	return func(w http.ResponseWriter, r *http.Request) {
 		var request Q
 		if readJSON(w, r, &request, such) {
-			made, err := do(r.Context(), request)
-			reply(w, status, made, err)
+			document, err := do(r.Context(), request)
+			reply(w, status, document, err)
 		}
 	}
 }
@@ -90,10 +90,10 @@ func shown[A any](document func() (A, error)) http.HandlerFunc {
 	}
 }
 
+// reply answers with the document, or with the error where there is one.
 func reply(w http.ResponseWriter, status int, document any, err error) {
 	if err != nil {
-		failWith(w, err)
-		return
+		status, document = StatusOf(err), problem{err.Error()}
 	}
 	answer(w, status, document)
 }
@@ -114,7 +114,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, such string) boo
 		return false
 	}
 	if err != nil {
-		failWith(w, err)
+		reply(w, 0, nil, err)
 		return false
 	}
 	return true
@@ -135,31 +135,23 @@ func Decode(text io.Reader, into any, such string) error {
 }
 
 func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
-	var objects iter.Seq2[Object, error]
-	query, err := readQuery(r)
-	if err == nil {
-		objects, err = f.Inventory(query)
+	var query Query
+	known := query.fields()
+	for key, values := range r.URL.Query() { // a misspelt filter would list everything
+		into := known[key]
+		if into == nil || len(values) != 1 {
+			reply(w, 0, nil, &RefusedError{fmt.Sprintf("query %s: want each at most once of name, namespace, resource, sink, uid", key)})
+			return
+		}
+		*into = values[0]
 	}
+	objects, err := f.Inventory(query)
 	if err != nil {
-		failWith(w, err)
+		reply(w, 0, nil, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	writeObjects(w, r, objects)
-}
-
-// readQuery refuses what it does not know: a misspelt filter would list everything.
-func readQuery(r *http.Request) (Query, error) {
-	var query Query
-	known := map[string]*string{"resource": &query.Resource, "namespace": &query.Namespace, "name": &query.Name, "uid": &query.UID, "sink": &query.Sink}
-	for key, values := range r.URL.Query() {
-		into := known[key]
-		if into == nil || len(values) != 1 {
-			return query, &RefusedError{fmt.Sprintf("query %s: want each at most once of name, namespace, resource, sink, uid", key)}
-		}
-		*into = values[0]
-	}
-	return query, nil
 }
 
 // writeObjects writes a line for each object, until the reader is gone or the server stops. What cuts it short is the
@@ -175,7 +167,7 @@ func writeObjects(w http.ResponseWriter, r *http.Request, objects iter.Seq2[Obje
 			encoder.Encode(problem{err.Error()}) // a reader that went away is no error of ours
 			return
 		}
-		if written%flushEvery == 0 && !awaitReader(control) {
+		if written%flushEvery == 0 && !known(control.SetWriteDeadline(time.Now().Add(readerTime))) {
 			return
 		}
 		if encoder.Encode(object) != nil {
@@ -185,15 +177,8 @@ func writeObjects(w http.ResponseWriter, r *http.Request, objects iter.Seq2[Obje
 	}
 }
 
-// awaitReader gives the reader time anew. It is false where there is no reader any more.
-func awaitReader(control *http.ResponseController) bool {
-	return known(control.SetWriteDeadline(time.Now().Add(readerTime)))
-}
-
 // known is false where a connection is gone. What has no deadlines is none.
 func known(err error) bool { return err == nil || errors.Is(err, http.ErrNotSupported) }
-
-func failWith(w http.ResponseWriter, err error) { fail(w, StatusOf(err), err.Error()) }
 
 // StatusOf tells the asker's mistakes from failures of ours, as a status of HTTP.
 func StatusOf(err error) int {
@@ -355,11 +340,8 @@ func (t Token) shown(r *http.Request) bool {
 	return found && t.text != "" && subtle.ConstantTimeCompare([]byte(text), []byte(t.text)) == 1
 }
 
-// Refusal says why the request is not told what names objects, "" where it is: it is for the exporter's own host, as
+// Refusal says why the request is not answered, "" where it is: what names objects is for the exporter's own host, as
 // the questions of this package are.
-func Refusal(r *http.Request) string { return refusal(r) }
-
-// refusal says why the request is not answered, "" where it is.
 //
 // The port also serves metrics, and so is open to others. Who reaches it over the loopback interface is on the
 // exporter's host, or in its pod, or was let in by kubectl port-forward. What is left are programs on this host that
@@ -370,7 +352,7 @@ func Refusal(r *http.Request) string { return refusal(r) }
 //
 // A proxy on this host that says nothing of itself cannot be told from a program here. So what may be asked for, and
 // changed, wants a Token beside; the page does not, since a browser behind kubectl port-forward has none.
-func refusal(r *http.Request) string {
+func Refusal(r *http.Request) string {
 	switch {
 	case !isLoopback(r.RemoteAddr) || isToOtherAddress(r):
 		return "this is answered on the loopback interface only: run the command on the exporter's host, in its pod, or through kubectl port-forward"

@@ -166,21 +166,17 @@ type Stopped struct {
 	Time time.Time `json:"time"` // by the exporter's clock
 }
 
-// owedOf is what people are told of a pending snapshot.
-func owedOf(p *checkpoint.PendingSnapshot) Owed {
-	owed := Owed{ID: p.ID(), Sink: p.Sink, Stream: p.Stream, Reason: string(p.Reason), Limits: p.Limits}
-	if p.Paused {
-		owed.State = Paused
-	}
-	return owed
-}
-
 // ReadOwed reads which snapshots are owed, sorted by sink and stream.
 func ReadOwed(store *checkpoint.Store) ([]Owed, error) {
 	pendingSnapshots, err := store.PendingSnapshots()
 	var owed []Owed
 	for i := range pendingSnapshots {
-		owed = append(owed, owedOf(&pendingSnapshots[i]))
+		p := &pendingSnapshots[i]
+		one := Owed{ID: p.ID(), Sink: p.Sink, Stream: p.Stream, Reason: string(p.Reason), Limits: p.Limits}
+		if p.Paused {
+			one.State = Paused
+		}
+		owed = append(owed, one)
 	}
 	return owed, err
 }

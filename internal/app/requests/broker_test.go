@@ -76,13 +76,13 @@ func TestI5AQuestionIsFollowedOnce(t *testing.T) {
 // TestI5WhatFailedAndIsSavedAllTheSameIsKnown: the pipeline may say that something failed after the commit.
 func TestI5WhatFailedAndIsSavedAllTheSameIsKnown(t *testing.T) {
 	d := newTestHandler(t)
-	err := d.once("one", func(heard map[string][]byte) error {
+	err := d.follow("one", d.book.With("one"), func(heard map[string][]byte) error {
 		return errors.Join(d.Store.Commit(checkpoint.Batch{Heard: heard}), errTest)
 	})
 	if !errors.Is(err, errTest) || !d.book.Has("one") {
 		t.Errorf("%v; known is %t", err, d.book.Has("one"))
 	}
-	if err := d.once("two", func(map[string][]byte) error { return errTest }); !errors.Is(err, errTest) || d.book.Has("two") {
+	if err := d.follow("two", d.book.With("two"), func(map[string][]byte) error { return errTest }); !errors.Is(err, errTest) || d.book.Has("two") {
 		t.Errorf("what was not saved is known: %v", err)
 	}
 }

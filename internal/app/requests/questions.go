@@ -223,15 +223,11 @@ func (h *signalHandler) standing() (func(*signal.Part) signal.State, error) {
 		if known, found := states[signal.Part{Stream: part.Stream, Limits: part.Limits}]; found {
 			return known
 		}
-		return h.delivered(part)
+		// The sink has it to its end.
+		last, found := h.Owing.telemetry.Progress(part.Stream, change.Owed{Sink: h.sink, Reason: change.Requested, Limits: part.Limits})
+		if !found || !last.Read {
+			return signal.State{}
+		}
+		return signal.State{Objects: last.Objects, Listed: true}
 	}, nil
-}
-
-// delivered is how a part stands that the sink has to its end.
-func (h *signalHandler) delivered(part *signal.Part) signal.State {
-	last, found := h.Owing.telemetry.Progress(part.Stream, change.Owed{Sink: h.sink, Reason: change.Requested, Limits: part.Limits})
-	if !found || !last.Read {
-		return signal.State{}
-	}
-	return signal.State{Objects: last.Objects, Listed: true}
 }

@@ -33,21 +33,17 @@ func (h *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (
 		for {
 			select {
 			case <-hangups:
-				h.answerHangup(ctx)
+				snapshot, err := h.owe(ctx, control.SnapshotRequest{}, nil)
+				if err != nil {
+					h.Logger.Warn("SIGHUP requested a full snapshot, which could not start", "error", err)
+					continue
+				}
+				h.Logger.Info("SIGHUP requested a full snapshot", "resources", strings.Join(snapshot.Streams, ","), "sinks", strings.Join(snapshot.Sinks, ","))
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
-}
-
-func (h *Handler) answerHangup(ctx context.Context) {
-	snapshot, err := h.owe(ctx, control.SnapshotRequest{}, nil)
-	if err != nil {
-		h.Logger.Warn("SIGHUP requested a full snapshot, which could not start", "error", err)
-		return
-	}
-	h.Logger.Info("SIGHUP requested a full snapshot", "resources", strings.Join(snapshot.Streams, ","), "sinks", strings.Join(snapshot.Sinks, ","))
 }
 
 // AskTime is how long a request waits for a pipeline that is still opening its sinks.
@@ -188,21 +184,18 @@ func (s *Snapshots) steer(ctx context.Context, asked control.SteerRequest, heard
 	if refused, is := errors.AsType[*pipeline.OrderError](err); is {
 		return &control.RefusedError{Text: refused.Text}
 	}
-	if err == nil && do == checkpoint.Stop {
-		s.noteStopped(before, asked.IDs)
+	if err != nil || do != checkpoint.Stop {
+		return err
 	}
-	return err
-}
-
-func (s *Snapshots) noteStopped(before []control.Owed, ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range before {
-		if slices.ContainsFunc(ids, func(id string) bool { return strings.EqualFold(id, o.ID) }) {
+		if slices.ContainsFunc(asked.IDs, func(id string) bool { return strings.EqualFold(id, o.ID) }) {
 			s.last = append(s.last, control.Stopped{Owed: o, Time: time.Now()})
 		}
 	}
 	s.last = s.last[max(0, len(s.last)-mostStopped):]
+	return nil
 }
 
 // handOver gives the pipeline what it is asked, and waits for the answer, which comes for all that was taken: who gave
@@ -223,25 +216,22 @@ func (s *Snapshots) owed() ([]control.Owed, error) {
 		return nil, err
 	}
 	for i := range owed {
-		s.measure(&owed[i])
+		o := &owed[i]
+		if o.State == control.Paused {
+			continue
+		}
+		progress, found := s.telemetry.Progress(o.Stream, change.Owed{Sink: o.Sink, Reason: change.Reason(o.Reason), Limits: o.Limits})
+		switch {
+		case !found:
+			o.State = control.Waits
+		case progress.Read:
+			o.State = control.Delivers
+		default:
+			o.State = control.Reads
+		}
+		o.Objects, o.Percent = progress.Objects, progress.Percent
 	}
 	return owed, nil
-}
-
-func (s *Snapshots) measure(o *control.Owed) {
-	progress, found := s.telemetry.Progress(o.Stream, change.Owed{Sink: o.Sink, Reason: change.Reason(o.Reason), Limits: o.Limits})
-	switch {
-	case o.State == control.Paused:
-		return
-	case !found:
-		o.State = control.Waits
-		return
-	case progress.Read:
-		o.State = control.Delivers
-	default:
-		o.State = control.Reads
-	}
-	o.Objects, o.Percent = progress.Objects, progress.Percent
 }
 
 // limitsOf are those that a request asks for. Of what no server would take the error is a *control.RefusedError.

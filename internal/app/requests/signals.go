@@ -139,7 +139,13 @@ func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal
 		if h.book.IsFull() {
 			return errors.New("too many snapshots of signals are under way, or nobody could be told of their end: send it again when some are delivered")
 		}
-		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: partsOf(wanted)})
+		var taken []signal.Part // of those that are wanted
+		for _, p := range wanted {
+			for _, stream := range p.Streams {
+				taken = append(taken, signal.Part{Stream: stream, Limits: p.Limits})
+			}
+		}
+		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: taken})
 	}
 	return h.follow(s.ID, next, func(heard map[string][]byte) error {
 		return ask(ctx, h.Requests, pipeline.Request{
@@ -164,16 +170,6 @@ func byLimits(parts []signal.Part) (all []pipeline.RequestPart) {
 		all[at].Streams = append(all[at].Streams, part.Stream)
 	}
 	return all
-}
-
-// partsOf is the inverse of byLimits.
-func partsOf(all []pipeline.RequestPart) (parts []signal.Part) {
-	for _, p := range all {
-		for _, stream := range p.Streams {
-			parts = append(parts, signal.Part{Stream: stream, Limits: p.Limits})
-		}
-	}
-	return parts
 }
 
 // taken is what the sink takes of the parts and what there may be objects of, with limits that an API server takes. It
@@ -274,11 +270,6 @@ func (h *brokerHandler) reread() error {
 	return err
 }
 
-// once does what has the id, unless that was done before. What is done saves with it that it is (I5).
-func (h *brokerHandler) once(id string, do func(heard map[string][]byte) error) error {
-	return h.follow(id, h.book.With(id), do)
-}
-
 // follow does what has the id, unless that was done before. What is done saves the next book with it (I5).
 func (h *brokerHandler) follow(id string, next signal.Book, do func(heard map[string][]byte) error) error {
 	switch {
@@ -316,7 +307,7 @@ func (h *brokerHandler) snapshot(ctx context.Context, id string, asked control.S
 	if err := h.room(); err != nil {
 		return nil, err
 	}
-	err = h.once(id, func(heard map[string][]byte) (err error) {
+	err = h.follow(id, h.book.With(id), func(heard map[string][]byte) (err error) {
 		answer, err = h.owe(ctx, asked, heard)
 		return err
 	})
@@ -325,7 +316,7 @@ func (h *brokerHandler) snapshot(ctx context.Context, id string, asked control.S
 
 // steer stops, pauses or resumes snapshots.
 func (h *brokerHandler) steer(ctx context.Context, id string, asked control.SteerRequest) error {
-	return h.once(id, func(heard map[string][]byte) error { return h.Owing.steer(ctx, asked, heard) })
+	return h.follow(id, h.book.With(id), func(heard map[string][]byte) error { return h.Owing.steer(ctx, asked, heard) })
 }
 
 // maxTold is how many bytes of an error the log is told: it may name what others have made up.

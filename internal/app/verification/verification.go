@@ -178,7 +178,7 @@ func (v *verification) prepare(c *cluster.Cluster, streams []selection.Selected)
 // way.
 func (v *verification) compare(ctx context.Context) (*verify.Report, error) {
 	for _, s := range v.streams {
-		if err := v.listStream(ctx, s); err != nil {
+		if err := v.list(ctx, s); err != nil {
 			return nil, err
 		}
 	}
@@ -194,10 +194,11 @@ func (v *verification) compare(ctx context.Context) (*verify.Report, error) {
 		if first {
 			deadline = time.Now().Add(v.Timeout)
 		}
-		if err := v.judge(ctx, at); err != nil {
+		decided, err := v.judge(ctx, at)
+		if err != nil {
 			return nil, err
 		}
-		if v.decided() || !time.Now().Before(deadline) {
+		if decided || !time.Now().Before(deadline) {
 			return v.confirm(ctx, at)
 		}
 		select {
@@ -208,29 +209,21 @@ func (v *verification) compare(ctx context.Context) (*verify.Report, error) {
 	}
 }
 
-// judge compares every stream with its list, and looks for a proof of what differs. at was found out before the sink
-// was read.
-func (v *verification) judge(ctx context.Context, at *exporterProgress) error {
+// judge compares every stream with its list, looks for a proof of what differs, and says whether all is proven. at was
+// found out before the sink was read.
+func (v *verification) judge(ctx context.Context, at *exporterProgress) (decided bool, err error) {
+	decided = true
 	for _, s := range v.streams {
 		s.result = verify.Compare(v.log, s.list)
 		if len(s.result.Differences) == 0 || s.proven {
 			continue
 		}
-		var err error
 		if s.proven, err = v.prove(ctx, s, at); err != nil {
-			return err
+			return false, err
 		}
+		decided = decided && s.proven
 	}
-	return nil
-}
-
-func (v *verification) decided() bool {
-	for _, s := range v.streams {
-		if len(s.result.Differences) > 0 && !s.proven {
-			return false
-		}
-	}
-	return true
+	return decided, nil
 }
 
 // prove says whether everything up to the list was in the sink when it was read: the exporter's saved position says
@@ -245,25 +238,20 @@ func (v *verification) prove(ctx context.Context, s *compared, at *exporterProgr
 		return true, nil
 	}
 	if s.tried != stands.Position {
-		if err := v.listThen(ctx, s, stands.Position); err != nil {
+		then, err := v.read(ctx, s, stands.Position)
+		if _, isGone := errors.AsType[*source.ExpiredError](err); isGone {
+			then, err = nil, nil
+		}
+		if err != nil {
 			return false, err
 		}
+		s.then, s.tried = then, stands.Position
 	}
 	if s.then == nil {
 		return false, nil
 	}
 	both := s.result.Both(verify.Compare(v.log, s.then))
 	return len(both.Differences) == len(s.result.Differences), nil // otherwise the rest may be on its way
-}
-
-// listThen lists the stream as it was at the position.
-func (v *verification) listThen(ctx context.Context, s *compared, position string) (err error) {
-	s.tried = position
-	s.then, err = v.read(ctx, s, position)
-	if _, is := errors.AsType[*source.ExpiredError](err); is {
-		s.then, err = nil, nil
-	}
-	return err
 }
 
 // confirm compares what differs once more, with a list of now: only what differs both times is told.
@@ -274,11 +262,9 @@ func (v *verification) confirm(ctx context.Context, at *exporterProgress) (*veri
 			continue
 		}
 		again = true
-		first := s.result
-		if err := v.listStream(ctx, s); err != nil {
+		if err := v.list(ctx, s); err != nil {
 			return nil, err
 		}
-		s.result = first
 	}
 	if again {
 		if err := v.reader.Read(ctx, v.log.Take); err != nil {
@@ -295,8 +281,8 @@ func (v *verification) confirm(ctx context.Context, at *exporterProgress) (*veri
 	return found, nil
 }
 
-// listStream lists the stream as the server has it now.
-func (v *verification) listStream(ctx context.Context, s *compared) (err error) {
+// list lists the stream as the server has it now.
+func (v *verification) list(ctx context.Context, s *compared) (err error) {
 	s.list, err = v.read(ctx, s, "")
 	return err
 }
@@ -342,16 +328,21 @@ func (s *compared) tellsDeletes() bool {
 
 // exporterProgress is how far the exporter has come, as its saved state says.
 type exporterProgress struct {
-	known     bool // the rest is
-	running   bool
-	positions map[string]map[string]string // by sink and stream
-	owed      []control.Owed
+	*control.State // nil is not known
+	running        bool
 }
 
 // of is how far it has come with one stream of a sink.
 func (s *exporterProgress) of(sink, stream string) verify.Progress {
-	owed := slices.ContainsFunc(s.owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
-	return verify.Progress{Known: s.known, Position: s.positions[sink][stream], Owed: owed}
+	if s.State == nil {
+		return verify.Progress{}
+	}
+	at := s.Streams[stream].Sinks[sink]
+	if at.Comparing != "" { // it proves nothing
+		at.ResourceVersion = ""
+	}
+	owed := slices.ContainsFunc(s.Owed, func(o control.Owed) bool { return o.Sink == sink && o.Stream == stream })
+	return verify.Progress{Known: true, Position: at.ResourceVersion, Owed: owed}
 }
 
 // exporterProgressOf asks the running exporter, or reads what a stopped one left. It is not known where there is no
@@ -363,26 +354,11 @@ func exporterProgressOf(ctx context.Context, find func() (*control.Client, error
 		running = err == nil
 		return client, err
 	}, stateDir)
-	if errors.Is(err, checkpoint.ErrNoState) {
-		return &exporterProgress{}, nil
+	if errors.Is(err, checkpoint.ErrNoState) || err == nil && state.ClusterUID != uid {
+		return new(exporterProgress), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if state.ClusterUID != uid {
-		return &exporterProgress{}, nil
-	}
-	found := &exporterProgress{known: true, running: running, positions: map[string]map[string]string{}, owed: state.Owed}
-	for name, stream := range state.Streams {
-		for sink, at := range stream.Sinks {
-			if at.Comparing != "" { // it proves nothing
-				continue
-			}
-			if found.positions[sink] == nil {
-				found.positions[sink] = map[string]string{}
-			}
-			found.positions[sink][name] = at.ResourceVersion
-		}
-	}
-	return found, nil
+	return &exporterProgress{state, running}, nil
 }

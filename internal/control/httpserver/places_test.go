@@ -47,7 +47,7 @@ func (h *hall) comes(address string, port int) net.Conn {
 func openHall(t *testing.T) (*hall, *places, func()) {
 	t.Helper()
 	h := &hall{doors: make(chan net.Conn)}
-	p := newPlaces(h)
+	p := Bounded(h).(*places)
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }), t.Context())
 	done := make(chan error)
 	go func() { done <- server.Serve(p) }()
@@ -135,7 +135,7 @@ func TestI6RealConnectionsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlaces(listener)
+	p := Bounded(listener).(*places)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }), ctx)

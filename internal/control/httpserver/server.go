@@ -41,7 +41,7 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(newPlaces(listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(Bounded(listener)); !errors.Is(err, http.ErrServerClosed) {
 			s.Logger.Error("status server ended", "address", s.Address, "error", err)
 		}
 	}()
@@ -202,15 +202,18 @@ type places struct {
 
 // seats are the open connections by address, the oldest first.
 type seats struct {
-	of    map[netip.Addr][]*placed
-	taken int
+	all, one int // how many there may be, and of one address
+	of       map[netip.Addr][]*placed
+	taken    int
 }
 
 // Bounded is the listener with places for so many connections and no more.
-func Bounded(l net.Listener) net.Listener { return newPlaces(l) }
-
-func newPlaces(l net.Listener) *places {
-	return &places{Listener: l, here: seats{of: map[netip.Addr][]*placed{}}, away: seats{of: map[netip.Addr][]*placed{}}}
+func Bounded(l net.Listener) net.Listener {
+	return &places{
+		Listener: l,
+		here:     seats{all: placesHere, one: placesHere, of: map[netip.Addr][]*placed{}},
+		away:     seats{all: placesAway, one: placesOfOne, of: map[netip.Addr][]*placed{}},
+	}
 }
 
 // placed is a connection that has a place until it is closed.
@@ -244,14 +247,11 @@ func (c *placed) Close() error {
 func (p *places) admit(c *placed) (victim *placed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, all, one := &p.away, placesAway, placesOfOne
-	if c.from.IsLoopback() {
-		s, all, one = &p.here, placesHere, placesHere
-	}
+	s := p.seatsOf(c)
 	switch {
-	case len(s.of[c.from]) >= one:
+	case len(s.of[c.from]) >= s.one:
 		victim = s.of[c.from][0]
-	case s.taken >= all:
+	case s.taken >= s.all:
 		victim = s.of[s.greediest()][0]
 	}
 	s.of[c.from] = append(s.of[c.from], c)
@@ -262,14 +262,18 @@ func (p *places) admit(c *placed) (victim *placed) {
 func (p *places) leave(c *placed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := &p.away
-	if c.from.IsLoopback() {
-		s = &p.here
-	}
+	s := p.seatsOf(c)
 	s.taken--
 	if s.of[c.from] = slices.DeleteFunc(s.of[c.from], func(o *placed) bool { return o == c }); len(s.of[c.from]) == 0 {
 		delete(s.of, c.from)
 	}
+}
+
+func (p *places) seatsOf(c *placed) *seats {
+	if c.from.IsLoopback() {
+		return &p.here
+	}
+	return &p.away
 }
 
 // greediest is the address with the most connections.

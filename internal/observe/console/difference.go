@@ -86,25 +86,18 @@ func (v versions) compare(c *decode.Change) []difference {
 	return compareObjects(c.ID.Resource, before.object, after)
 }
 
-// comparison finds the places at which two versions of an object differ.
-type comparison struct {
-	secret bool // values are hidden
-	found  []difference
-}
-
 // compareObjects lists what differs, in the order of the paths. What changes with every version is left out.
 func compareObjects(resource string, before, after any) []difference {
-	c := comparison{secret: isSecret(resource)}
-	c.compare(place{}, before, after)
-	return slices.DeleteFunc(c.found, func(d difference) bool {
+	return slices.DeleteFunc(compare(place{secret: isSecret(resource)}, before, after), func(d difference) bool {
 		return d.Path == "metadata.resourceVersion" || d.Path == "metadata.generation" || strings.HasPrefix(d.Path, "metadata.managedFields")
 	})
 }
 
 // place is where in an object something is.
 type place struct {
-	path []string // keys, and "" for an index
-	text string
+	path   []string // keys, and "" for an index
+	text   string
+	secret bool // values are hidden
 }
 
 func (p place) key(key string) place {
@@ -115,39 +108,39 @@ func (p place) key(key string) place {
 	case p.text == "":
 		text = key
 	}
-	return place{append(p.path, key), text}
+	return place{append(p.path, key), text, p.secret}
 }
 
 func (p place) index(i int) place {
-	return place{append(p.path, ""), p.text + "[" + strconv.Itoa(i) + "]"}
+	return place{append(p.path, ""), p.text + "[" + strconv.Itoa(i) + "]", p.secret}
 }
 
-func (c *comparison) compare(at place, before, after any) {
+func compare(at place, before, after any) (found []difference) {
 	switch a := before.(type) {
 	case map[string]any:
 		if b, same := after.(map[string]any); same {
 			keys := maps.Clone(a)
 			maps.Copy(keys, b)
 			for _, key := range slices.Sorted(maps.Keys(keys)) {
-				c.compare(at.key(key), a[key], b[key])
+				found = append(found, compare(at.key(key), a[key], b[key])...)
 			}
-			return
+			return found
 		}
 	case []any:
 		if b, same := after.([]any); same && len(a) == len(b) {
 			for i := range a {
-				c.compare(at.index(i), a[i], b[i])
+				found = append(found, compare(at.index(i), a[i], b[i])...)
 			}
-			return
+			return found
 		}
 	}
 	if bytes.Equal(rawText(before), rawText(after)) {
-		return
+		return nil
 	}
-	if c.secret {
+	if at.secret {
 		before, after = hideSecret(at.path, before), hideSecret(at.path, after)
 	}
-	c.found = append(c.found, difference{at.text, rawText(before), rawText(after)})
+	return []difference{{at.text, rawText(before), rawText(after)}}
 }
 
 func rawText(value any) json.RawMessage {
@@ -208,8 +201,19 @@ func PrintReplayed(replayed *control.Replayed, out io.Writer) (kept int, err err
 
 // PrintLetter prints one letter whole, as JSON, but for what is hidden of Secrets.
 func PrintLetter(letter *deadletter.Letter, out io.Writer) error {
-	if err := hideLetter(letter); err != nil {
-		return err
+	if letter.Group == "" && isSecret(letter.Resource) { // its file keeps the values
+		for i := range letter.Headers {
+			if h := &letter.Headers[i]; strings.HasSuffix(h.Name, "before") { // of CloudEvents in binary mode
+				h.Value = redacted
+			}
+		}
+		if letter.Value != nil {
+			hidden, err := json.Marshal(hideMessage(parseObject(letter.Value)))
+			if err != nil {
+				return err
+			}
+			letter.Value = hidden
+		}
 	}
 	document, err := letter.Document()
 	if err == nil {
@@ -271,24 +275,6 @@ func hideValues(value any) any {
 func isHash(text string) bool {
 	digits, found := strings.CutPrefix(text, "hmac-sha256:")
 	return found && len(digits) == 32 && strings.Trim(digits, "0123456789abcdef") == ""
-}
-
-// hideLetter takes the values out of the letter of a Secret. Its file keeps them.
-func hideLetter(letter *deadletter.Letter) error {
-	if letter.Group != "" || !isSecret(letter.Resource) {
-		return nil
-	}
-	for i := range letter.Headers {
-		if h := &letter.Headers[i]; strings.HasSuffix(h.Name, "before") { // of CloudEvents in binary mode
-			h.Value = redacted
-		}
-	}
-	if letter.Value == nil {
-		return nil
-	}
-	value, err := json.Marshal(hideMessage(parseObject(letter.Value)))
-	letter.Value = value
-	return err
 }
 
 // hideMessage knows the forms that package encode gives a value. Of another one it leaves nothing.

@@ -308,30 +308,26 @@ func shownObject(c *decode.Change) json.RawMessage {
 	return hidden
 }
 
-// by names the managers that changed the object last, "" where nobody says.
+// by names the user of an actor's request, and how sure that is, or the managers that changed the object last; "" where
+// nobody says.
 func (l *Line) by() string {
-	if l.Op == change.Actor.String() {
-		return byUser(l.Data)
+	if l.Op != change.Actor.String() {
+		var actors []struct{ Manager string }
+		if json.Unmarshal(l.Actor, &actors) != nil || len(actors) == 0 {
+			return ""
+		}
+		var managers []string
+		for _, a := range actors {
+			managers = append(managers, a.Manager)
+		}
+		return "by " + strings.Join(managers, ", ")
 	}
-	var actors []struct{ Manager string }
-	if json.Unmarshal(l.Actor, &actors) != nil || len(actors) == 0 {
-		return ""
-	}
-	var managers []string
-	for _, a := range actors {
-		managers = append(managers, a.Manager)
-	}
-	return "by " + strings.Join(managers, ", ")
-}
-
-// byUser names the user of an actor's request, and how sure that is.
-func byUser(data json.RawMessage) string {
 	var told struct {
 		Certainty    string
 		User         struct{ Username string }
 		Impersonated *struct{ Username string }
 	}
-	if json.Unmarshal(data, &told) != nil {
+	if json.Unmarshal(l.Data, &told) != nil {
 		return ""
 	}
 	by := "by " + told.User.Username

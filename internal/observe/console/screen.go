@@ -201,37 +201,30 @@ func (f *Findings) End() error {
 	}{f.problems, f.all})
 }
 
-func EncodeObjects(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
-	encoder := json.NewEncoder(out)
-	for object, err := range objects {
-		if err != nil {
-			return n, err
-		}
-		if err := encoder.Encode(object); err != nil {
-			return n, fmt.Errorf("write the inventory: %w", err)
-		}
-		n++
-	}
-	return n, nil
-}
-
 // alignEvery is how many lines of a table are held to find how wide its columns are (I6).
 const alignEvery = 1000
 
-func PrintObjects(objects iter.Seq2[control.Object, error], out io.Writer) (n int, err error) {
-	table := newGrid(out)
+// PrintObjects writes a table, or one JSON object per line.
+func PrintObjects(objects iter.Seq2[control.Object, error], asJSON bool, out io.Writer) (n int, err error) {
+	table, encoder := newGrid(out), json.NewEncoder(out)
 	for object, err := range objects {
 		if err != nil {
 			return n, errors.Join(err, table.Flush())
 		}
-		if n == 0 {
-			table.row("STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION", "SINKS")
-		}
-		table.row(object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion, strings.Join(object.Sinks, ","))
-		if n++; n%alignEvery == 0 {
-			if err := table.Flush(); err != nil {
-				return n, fmt.Errorf("write the inventory: %w", err)
+		n++
+		if asJSON {
+			err = encoder.Encode(object)
+		} else {
+			if n == 1 {
+				table.row("STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION", "SINKS")
 			}
+			table.row(object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion, strings.Join(object.Sinks, ","))
+			if n%alignEvery == 0 {
+				err = table.Flush()
+			}
+		}
+		if err != nil {
+			return n, fmt.Errorf("write the inventory: %w", err)
 		}
 	}
 	return n, table.Flush()
@@ -367,26 +360,21 @@ func PrintReconciles(found map[string]control.Reconcile, out io.Writer) error {
 	return table.Flush()
 }
 
-// PrintOwed writes a table of the snapshots that are owed.
-func PrintOwed(owed []control.Owed, out io.Writer) error {
-	table := newGrid(out)
-	table.row("ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS")
+// PrintOwed writes a table of the snapshots that are owed, or one JSON object per line.
+func PrintOwed(owed []control.Owed, asJSON bool, out io.Writer) error {
+	table, encoder := newGrid(out), json.NewEncoder(out)
+	if !asJSON {
+		table.row("ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS")
+	}
 	for i := range owed {
 		o := &owed[i]
-		table.row(o.ID, whatOf(o), o.Sink, o.Reason, o.State, progressOf(o))
-	}
-	return table.Flush()
-}
-
-// EncodeOwed writes one JSON object per line.
-func EncodeOwed(owed []control.Owed, out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	for i := range owed {
-		if err := encoder.Encode(&owed[i]); err != nil {
+		if !asJSON {
+			table.row(o.ID, whatOf(o), o.Sink, o.Reason, o.State, progressOf(o))
+		} else if err := encoder.Encode(o); err != nil {
 			return err
 		}
 	}
-	return nil
+	return table.Flush()
 }
 
 // whatOf is the resource, and which objects of it, where that is not all.

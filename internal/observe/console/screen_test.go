@@ -79,7 +79,7 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 	}
 	for name, print := range map[string]func(out *Screen) (lines int, err error){
 		"verify":    func(out *Screen) (int, error) { return 5, (&Reports{Out: out}).Show(d) },
-		"inventory": func(out *Screen) (int, error) { _, err := PrintObjects(objects, out); return 2, err },
+		"inventory": func(out *Screen) (int, error) { _, err := PrintObjects(objects, false, out); return 2, err },
 		"dev": func(out *Screen) (int, error) {
 			p := NewPrinter(out, Style{Brief: true})
 			return 1, errors.Join(p.Show(&Line{Op: "added", Resource: "roles", Name: hostile, UID: "u", Diff: []difference{{Path: hostile}}}), p.Flush())
@@ -115,7 +115,7 @@ func TestI6NoNameMakesALongLine(t *testing.T) {
 		"inventory": func(s *Screen) error {
 			_, err := PrintObjects(func(yield func(control.Object, error) bool) {
 				_ = yield(control.Object{Stream: "roles", Namespace: "shop", Name: name}, nil) && yield(control.Object{Name: "web"}, nil)
-			}, s)
+			}, false, s)
 			return err
 		},
 		"letters": func(s *Screen) error {

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -29,7 +30,12 @@ func (w *Waiting) Show(owed []control.Owed) {
 	if len(owed) == 0 || now.Sub(w.told) < waitingEvery {
 		return
 	}
-	o := furthest(owed)
+	o := &owed[0] // or one that is read, if there is any
+	for _, state := range []string{control.Delivers, control.Reads} {
+		if i := slices.IndexFunc(owed, func(o control.Owed) bool { return o.State == state }); i >= 0 {
+			o = &owed[i]
+		}
+	}
 	text := o.Stream + " for " + o.Sink + ": " + o.State
 	if progress := progressOf(o); progress != "-" {
 		text += ", " + progress
@@ -41,16 +47,4 @@ func (w *Waiting) Show(owed []control.Owed) {
 		w.told, w.last = now, text
 		fmt.Fprintln(w.Out, text)
 	}
-}
-
-// furthest is one that is read, if there is any.
-func furthest(owed []control.Owed) *control.Owed {
-	for _, state := range []string{control.Reads, control.Delivers} {
-		for i := range owed {
-			if owed[i].State == state {
-				return &owed[i]
-			}
-		}
-	}
-	return &owed[0]
 }

@@ -61,7 +61,7 @@ func TestTheStateSaysOfWhatASnapshotIsOwed(t *testing.T) {
 func TestWhatIsOwedIsATable(t *testing.T) {
 	out := new(bytes.Buffer)
 	owed := append(waited(7), control.Owed{ID: "4", Sink: "lake", Stream: "pods", Reason: "newsink", State: control.Delivers, Objects: 12})
-	if err := PrintOwed(owed, out); err != nil {
+	if err := PrintOwed(owed, false, out); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ID  RESOURCE  SINK  REASON     STATE     PROGRESS
@@ -74,7 +74,7 @@ func TestWhatIsOwedIsATable(t *testing.T) {
 		t.Errorf("printed\n%s\nwant\n%s", out, want)
 	}
 	out.Reset()
-	if err := EncodeOwed(owed[1:2], out); err != nil || out.String() != `{"id":"2","sink":"bus","stream":"pods","reason":"requested","state":"reads","objects":70,"percent":7}`+"\n" {
+	if err := PrintOwed(owed[1:2], true, out); err != nil || out.String() != `{"id":"2","sink":"bus","stream":"pods","reason":"requested","state":"reads","objects":70,"percent":7}`+"\n" {
 		t.Errorf("%v: printed %s", err, out)
 	}
 }

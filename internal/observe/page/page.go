@@ -80,11 +80,9 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	reader := &reader{page: p, w: w, control: http.NewResponseController(w)}
-	if reader.private = private; reader.private != "" {
-		if reader.send("private", reader.private) != nil {
-			return
-		}
+	reader := &reader{page: p, w: w, control: http.NewResponseController(w), private: private}
+	if private != "" && reader.send("private", private) != nil {
+		return
 	}
 	if newest := p.ring.newest(); newest > shownFirst {
 		reader.seq = newest - shownFirst
@@ -114,26 +112,23 @@ type reader struct {
 
 // tell tells of the changes first: after the first status, a reader has heard of all that were before it.
 func (r *reader) tell(status bool) error {
-	if err := r.tellChanges(); err != nil || !status {
-		return err
+	if r.private == "" {
+		changes, missed := r.page.ring.after(r.seq)
+		if len(changes) > 0 {
+			r.seq = changes[len(changes)-1].Seq
+			if err := r.send("changes", Changes{Missed: missed, Changes: changes}); err != nil {
+				return err
+			}
+		}
+	}
+	if !status {
+		return nil
 	}
 	document, err := r.page.document()
 	if err != nil {
 		return err
 	}
 	return r.write("status", document)
-}
-
-func (r *reader) tellChanges() error {
-	if r.private != "" {
-		return nil
-	}
-	changes, missed := r.page.ring.after(r.seq)
-	if len(changes) == 0 {
-		return nil
-	}
-	r.seq = changes[len(changes)-1].Seq
-	return r.send("changes", Changes{Missed: missed, Changes: changes})
 }
 
 func (r *reader) send(event string, data any) error {
@@ -292,46 +287,38 @@ const maxReaders, perAddress = 16, 4
 
 // readers are the places of those who read /events: of this host, and of others, of whom none takes all.
 type readers struct {
-	mu   sync.Mutex // guards the following
-	here int
-	away int
-	of   map[string]int // the others by address
+	mu  sync.Mutex // guards the following
+	all int
+	of  map[string]int // by address; "" is this host
 }
 
 // enter takes a place, or says why there is none.
 func (r *readers) enter(remote string, here bool) (leave func(), why string) {
 	from, _, err := net.SplitHostPort(remote)
-	if err != nil {
+	switch {
+	case here:
+		from = ""
+	case err != nil:
 		from = remote
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case here && r.here >= maxReaders, !here && r.away >= maxReaders:
+	case here && r.of[""] >= maxReaders, !here && r.all-r.of[""] >= maxReaders:
 		return nil, fmt.Sprintf("%d readers are connected already: close one", maxReaders)
 	case !here && r.of[from] >= perAddress:
 		return nil, fmt.Sprintf("%d readers of your address are connected already: close one", perAddress)
-	case here:
-		r.here++
-		return func() { r.leave(func() { r.here-- }) }, ""
-	}
-	if r.of == nil {
+	case r.of == nil:
 		r.of = map[string]int{}
 	}
-	r.away++
+	r.all++
 	r.of[from]++
 	return func() {
-		r.leave(func() {
-			r.away--
-			if r.of[from]--; r.of[from] == 0 {
-				delete(r.of, from)
-			}
-		})
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.all--
+		if r.of[from]--; r.of[from] == 0 {
+			delete(r.of, from)
+		}
 	}, ""
-}
-
-func (r *readers) leave(give func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	give()
 }

@@ -8,29 +8,27 @@ import (
 
 // metrics are the counters and histograms; what has a present value is read from the state when it is collected.
 type metrics struct {
-	sourceRecords  *prometheus.CounterVec
-	sourceBytes    *prometheus.CounterVec
-	sourceIgnored  *prometheus.CounterVec
-	sourceGaps     *prometheus.CounterVec
-	sinkRecords    *prometheus.CounterVec
-	sinkWrite      *prometheus.HistogramVec
-	sinkRetries    *prometheus.CounterVec
-	sinkRejected   *prometheus.CounterVec
-	lettersDropped *prometheus.CounterVec
-	coalesced      *prometheus.CounterVec
-	sinkTrimmed    *prometheus.CounterVec
-	replayed       *prometheus.CounterVec
-	delivery       *prometheus.HistogramVec
-	commit         prometheus.Histogram
-	reconciles     *prometheus.CounterVec
-	corrections    *prometheus.CounterVec
-	shapeFailures  *prometheus.CounterVec
-	labelTopics    *prometheus.GaugeVec
-	signals        *prometheus.CounterVec
-	auditEvents    *prometheus.CounterVec
-	auditRefused   *prometheus.CounterVec
-
-	schemas         *prometheus.GaugeVec
+	sourceRecords   *prometheus.CounterVec
+	sourceBytes     *prometheus.CounterVec
+	sourceIgnored   *prometheus.CounterVec
+	sourceGaps      *prometheus.CounterVec
+	sinkRecords     *prometheus.CounterVec
+	sinkWrite       *prometheus.HistogramVec
+	sinkRetries     *prometheus.CounterVec
+	sinkRejected    *prometheus.CounterVec
+	lettersDropped  *prometheus.CounterVec
+	coalesced       *prometheus.CounterVec
+	sinkTrimmed     *prometheus.CounterVec
+	replayed        *prometheus.CounterVec
+	delivery        *prometheus.HistogramVec
+	commit          prometheus.Histogram
+	reconciles      *prometheus.CounterVec
+	corrections     *prometheus.CounterVec
+	shapeFailures   *prometheus.CounterVec
+	labelTopics     *prometheus.GaugeVec
+	signals         *prometheus.CounterVec
+	auditEvents     *prometheus.CounterVec
+	auditRefused    *prometheus.CounterVec
 	schemasReplaced *prometheus.CounterVec
 }
 
@@ -54,29 +52,27 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return vec
 	}
 	return &metrics{
-		labelTopics:    gauge("sink_label_topics", "Topics that labels and names of objects created.", "sink"),
-		sourceRecords:  counter("source_records_total", "Records read from the API server.", "resource", "op"),
-		sourceBytes:    counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
-		sourceIgnored:  counter("source_ignored_total", "Updates that no sink was told of, since nothing in them matters.", "resource"),
-		sourceGaps:     counter("source_gaps_total", "Gaps: how often intermediate changes may be missing.", "resource", "reason"),
-		sinkRecords:    counter("sink_records_total", "Records that are durable in the sink.", "sink", "resource"),
-		sinkWrite:      histogram("sink_write_seconds", "Time that one batch takes to become durable.", "sink"),
-		sinkRetries:    counter("sink_retries_total", "Retries of a sink.", "sink", "reason"),
-		sinkRejected:   counter("sink_rejected_total", "Records that a sink refused for good.", "sink", "reason"),
-		coalesced:      counter("queue_coalesced_total", "Records that were merged into a newer queued record of the same object.", "sink"),
-		sinkTrimmed:    counter("sink_trimmed_total", "Records that were cut to fit into the sink.", "sink"),
-		lettersDropped: counter("dead_letters_dropped_total", "Rejected records that were not kept: the letters reached their limit.", "sink"),
-		replayed:       counter("dead_letters_replayed_total", "Dead letters that were sent again and delivered.", "sink"),
-		delivery:       histogram("delivery_seconds", "Time from receiving a record until it is durable in the sink.", "sink"),
-		commit:         histogram("commit_seconds", "Time to save positions, inventory and marks.").WithLabelValues().(prometheus.Histogram),
-		reconciles:     counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
-		signals:        counter("signals_total", "What was asked through the sink's broker.", "sink", "result"),
-		shapeFailures:  counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
-		auditEvents:    counter("audit_events_total", "Events of the audit webhook, by what the sinks are told of them.", "outcome"),
-		auditRefused:   counter("audit_refused_total", "Requests and connections that the audit webhook refused.", "reason"),
-		corrections:    counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
-
-		schemas:         gauge("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", "sink", "state"),
+		labelTopics:     gauge("sink_label_topics", "Topics that labels and names of objects created.", "sink"),
+		sourceRecords:   counter("source_records_total", "Records read from the API server.", "resource", "op"),
+		sourceBytes:     counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
+		sourceIgnored:   counter("source_ignored_total", "Updates that no sink was told of, since nothing in them matters.", "resource"),
+		sourceGaps:      counter("source_gaps_total", "Gaps: how often intermediate changes may be missing.", "resource", "reason"),
+		sinkRecords:     counter("sink_records_total", "Records that are durable in the sink.", "sink", "resource"),
+		sinkWrite:       histogram("sink_write_seconds", "Time that one batch takes to become durable.", "sink"),
+		sinkRetries:     counter("sink_retries_total", "Retries of a sink.", "sink", "reason"),
+		sinkRejected:    counter("sink_rejected_total", "Records that a sink refused for good.", "sink", "reason"),
+		coalesced:       counter("queue_coalesced_total", "Records that were merged into a newer queued record of the same object.", "sink"),
+		sinkTrimmed:     counter("sink_trimmed_total", "Records that were cut to fit into the sink.", "sink"),
+		lettersDropped:  counter("dead_letters_dropped_total", "Rejected records that were not kept: the letters reached their limit.", "sink"),
+		replayed:        counter("dead_letters_replayed_total", "Dead letters that were sent again and delivered.", "sink"),
+		delivery:        histogram("delivery_seconds", "Time from receiving a record until it is durable in the sink.", "sink"),
+		commit:          histogram("commit_seconds", "Time to save positions, inventory and marks.").WithLabelValues().(prometheus.Histogram),
+		reconciles:      counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
+		signals:         counter("signals_total", "What was asked through the sink's broker.", "sink", "result"),
+		shapeFailures:   counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
+		auditEvents:     counter("audit_events_total", "Events of the audit webhook, by what the sinks are told of them.", "outcome"),
+		auditRefused:    counter("audit_refused_total", "Requests and connections that the audit webhook refused.", "reason"),
+		corrections:     counter("corrections_total", "Differences that a full snapshot found and no watch had reported.", "resource", "op"),
 		schemasReplaced: counter("sink_schemas_replaced_total", "Schemas that a registry had and lost.", "sink"),
 	}
 }
@@ -84,7 +80,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 // gauges describes what is read from the state at each collection.
 type gauges struct {
 	positionAge, history, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
-	streamState, sinkState, stateLogLag, signalsUp, leader, takeovers, standbyLag                                               *prometheus.Desc
+	streamState, sinkState, stateLogLag, signalsUp, leader, takeovers, standbyLag, schemas                                      *prometheus.Desc
 }
 
 func newGauges() gauges {
@@ -108,6 +104,7 @@ func newGauges() gauges {
 		leader:        desc("leader", "1 while this exporter leads, 0 while it stands by."),
 		standbyLag:    desc("standby_lag_seconds", "Time since this standby had all that the log of the state had then."),
 		takeovers:     desc("takeovers_total", "How often this exporter has begun to lead."),
+		schemas:       desc("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", "sink", "state"),
 		deadLetters:   desc("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink"),
 	}
 }

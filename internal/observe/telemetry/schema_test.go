@@ -26,14 +26,14 @@ func full() Status {
 			State: watching, ResourceVersion: "7", PositionAgeSeconds: 0.1, HistoryLeftSeconds: 300, Records: 1, Gaps: 1, LastGap: gap,
 			LastReconcile: &reconcileState{Reason: change.Initial, Sinks: []string{"bus"}, ResourceVersion: "7", Counts: change.Counts{Replaced: 1}, Limits: change.Limits{Namespace: "shop"}, Time: now},
 			Snapshot:      &snapshotState{Reason: change.Requested, Sinks: []string{"bus"}, Limits: change.Limits{Namespace: "shop", Name: "web", Selector: "a=b"}, Since: now, Objects: 7, Percent: percent(1, 3)},
-			LastError:     "forbidden", LastErrorTime: now, HeldBy: []string{"bus"}, HeldSince: now,
+			trouble:       trouble{"forbidden", now}, HeldBy: []string{"bus"}, HeldSince: now,
 		}},
 		Sinks: map[string]sinkState{"bus": {
 			Place: Place{"nats", "nats:4222 stream K8S", "cloudevents"}, State: open, Records: 1, QueueRecords: 1, QueueBytes: 1, SpoolRecords: 1, SpoolBytes: 1, OldestUnackedSeconds: 1, Mark: "1", Note: "fast",
-			Gaps: 1, LastGap: gap, LastError: "refused", LastErrorTime: now, RecentGaps: []*gapState{gap}, FailingSince: now,
+			Gaps: 1, LastGap: gap, trouble: trouble{"refused", now}, RecentGaps: []*gapState{gap}, FailingSince: now,
 		}},
-		State:     commitState{LastError: "full", LastErrorTime: &now, FailingSince: now, SavedAgain: now, Log: &StateLog{LagSeconds: 1, Fenced: true, LastError: "full", LastErrorTime: now}},
-		Discovery: discoveryState{LastRead: now, LastError: "down", LastErrorTime: now, LeftOut: map[string]string{"secrets": "not by a wildcard"}},
+		State:     commitState{trouble: trouble{"full", now}, FailingSince: now, SavedAgain: now, Log: &StateLog{LagSeconds: 1, Fenced: true, LastError: "full", LastErrorTime: now}},
+		Discovery: discoveryState{LastRead: now, trouble: trouble{"down", now}, LeftOut: map[string]string{"secrets": "not by a wildcard"}},
 	}
 }
 

@@ -20,7 +20,7 @@ const schemaQuiet = 10 * time.Second
 
 // SchemaKnown is told with which schema a resource's records are written, and why not with a newer one; nil is that
 // there is none.
-func (t ofSinks) SchemaKnown(name, resource string, schema sink.Schema, behind error) {
+func (t *Telemetry) SchemaKnown(name, resource string, schema sink.Schema, behind error) {
 	now := schemaState{State: schemaRegistered, Subject: schema.Subject, ID: schema.ID}
 	if behind != nil {
 		now.State, now.LastError = schemaBehind, shownError(behind)
@@ -38,7 +38,7 @@ func (t ofSinks) SchemaKnown(name, resource string, schema sink.Schema, behind e
 }
 
 // SchemaWaits is told that a resource's records wait for their schema, and why.
-func (t ofSinks) SchemaWaits(name, resource string, why error, forGood bool) {
+func (t *Telemetry) SchemaWaits(name, resource string, why error, forGood bool) {
 	now := schemaState{State: schemaWaiting, LastError: shownError(why)}
 	if forGood {
 		now.State = schemaStopped
@@ -59,24 +59,23 @@ func (t ofSinks) SchemaWaits(name, resource string, why error, forGood bool) {
 }
 
 // SchemaReplaced is told that a registry has lost an id that it had then.
-func (t ofSinks) SchemaReplaced(name, resource string, schema sink.Schema, confirmed time.Time) {
+func (t *Telemetry) SchemaReplaced(name, resource string, schema sink.Schema, confirmed time.Time) {
 	t.metrics.schemasReplaced.WithLabelValues(name).Inc()
 	t.Logger.Error("the schema registry was replaced, or a version deleted: records since then have an id that it may know as another schema; they are read with what exporter schema show prints, and exporter snapshot sends the objects again",
 		"sink", name, "resource", resource, "subject", schema.Subject, "id", schema.ID, "confirmed", confirmed.UTC().Format(time.RFC3339))
 }
 
 // SchemaForgotten is told that nothing is written of the resource.
-func (t ofSinks) SchemaForgotten(name, resource string) {
+func (t *Telemetry) SchemaForgotten(name, resource string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
 	s.Schemas = maps.Clone(s.Schemas)
 	delete(s.Schemas, resource)
-	t.countSchemas(name)
 }
 
 // setSchema replaces the map, which readers of the status may have; the caller holds mu.
-func (t ofSinks) setSchema(name, resource string, to schemaState) (before schemaState) {
+func (t *Telemetry) setSchema(name, resource string, to schemaState) (before schemaState) {
 	s := t.states.sinks[name]
 	before = s.Schemas[resource]
 	to.Since = time.Now()
@@ -89,16 +88,5 @@ func (t ofSinks) setSchema(name, resource string, to schemaState) (before schema
 	}
 	all[resource] = to
 	s.Schemas = all
-	t.countSchemas(name)
 	return before
-}
-
-func (t ofSinks) countSchemas(name string) {
-	counts := map[string]int{schemaRegistered: 0, schemaBehind: 0, schemaWaiting: 0, schemaStopped: 0}
-	for _, s := range t.states.sinks[name].Schemas {
-		counts[s.State]++
-	}
-	for state, n := range counts {
-		t.metrics.schemas.WithLabelValues(name, state).Set(float64(n))
-	}
 }

@@ -19,51 +19,36 @@ type Place struct {
 // sinkState is one sink on /statusz.
 type sinkState struct {
 	Place
-	State                string       `json:"state"`
-	Records              int          `json:"records"`
-	QueueRecords         int          `json:"queueRecords"`
-	QueueBytes           int          `json:"queueBytes"`
-	SpoolRecords         int64        `json:"spoolRecords"`
-	SpoolBytes           int64        `json:"spoolBytes"`
-	OldestUnackedSeconds float64      `json:"oldestUnackedSeconds"`
-	Mark                 string       `json:"mark"`
-	Note                 string       `json:"note,omitempty"` // how it works, where there is a choice
-	Gaps                 int          `json:"gaps"`           // of this sink alone
-	LastGap              *gapState    `json:"lastGap,omitempty"`
-	RecentGaps           []*gapState  `json:"recentGaps,omitempty"` // the newest first; replaced, never changed
-	LastError            string       `json:"lastError,omitempty"`
-	LastErrorTime        time.Time    `json:"lastErrorTime,omitzero"`
-	FailingSince         time.Time    `json:"failingSince,omitzero"`
-	Asking               *askingState `json:"asking,omitempty"` // nil where nobody can ask through its broker
+	State                string      `json:"state"`
+	Records              int         `json:"records"`
+	QueueRecords         int         `json:"queueRecords"`
+	QueueBytes           int         `json:"queueBytes"`
+	SpoolRecords         int64       `json:"spoolRecords"`
+	SpoolBytes           int64       `json:"spoolBytes"`
+	OldestUnackedSeconds float64     `json:"oldestUnackedSeconds"`
+	Mark                 string      `json:"mark"`
+	Note                 string      `json:"note,omitempty"` // how it works, where there is a choice
+	Gaps                 int         `json:"gaps"`           // of this sink alone
+	LastGap              *gapState   `json:"lastGap,omitempty"`
+	RecentGaps           []*gapState `json:"recentGaps,omitempty"` // the newest first; replaced, never changed
+	trouble
+	FailingSince time.Time    `json:"failingSince,omitzero"`
+	Asking       *askingState `json:"asking,omitempty"` // nil where nobody can ask through its broker
 	// Schemas are those of a sink with a registry, by resource; replaced, never changed.
 	Schemas map[string]schemaState `json:"schemas,omitempty"`
 
 	oldest      time.Time
 	opened      bool      // once
 	timely      time.Time // from when on it may be held to be behind: later where it was away for long
-	behind      behind
+	late        time.Time // since when its oldest record is old; zero is not
+	behind      time.Time // since when the log knows that it takes records too slowly; zero is not
+	spoolFills  bool      // which was logged
 	outage      outage
 	back        *comeback // nil where the log knows
 	holds       int       // streams, for more than half of their history
 	holding     bool      // which was logged
 	lettersFull bool      // which was logged
-	trimmed     tally     // records that were cut
-	rejected    tally     // records that it will never take
-	followed    tally     // what was asked through its broker
-	refused     tally     // and was not followed
 	schemasTold time.Time // when the log was told last that some wait
-}
-
-// isLate says whether the oldest record of a sink that does not fail has been old for a while.
-func (s *sinkState) isLate(now time.Time) bool {
-	old := !s.oldest.IsZero() && now.Sub(s.oldest) >= slow
-	switch {
-	case !old || s.State != open || !s.outage.began.IsZero() || now.Before(s.timely):
-		s.behind.late = time.Time{}
-	case s.behind.late.IsZero():
-		s.behind.late = now
-	}
-	return !s.behind.late.IsZero() && now.Sub(s.behind.late) >= slow
 }
 
 // waits are what waits for a sink, for a log line.
@@ -71,32 +56,29 @@ func (s *sinkState) waits() []any {
 	return []any{"waiting", int64(s.QueueRecords) + s.SpoolRecords, "waitingBytes", s.QueueBytes, "spoolBytes", s.SpoolBytes}
 }
 
-func (s *sinkState) check(name string) check {
-	c := check{name: "sink " + name, state: s.State}
-	if s.LastError != "" {
-		c.state += ": " + s.LastError
-	}
-	switch {
-	case s.State == stopped:
-		c.problem = "sink " + name + " is stopped: " + s.LastError
-	case !s.opened:
-		if c.problem = "sink " + name + " is not open"; s.LastError != "" {
-			c.problem += ": " + s.LastError
-		}
-	}
-	return c
-}
-
-// askingState is what others ask through a sink's broker, on /statusz. It is replaced, never changed.
-type askingState struct {
-	Followed      int       `json:"followed"` // since the start
-	Refused       int       `json:"refused"`
-	LastError     string    `json:"lastError,omitempty"` // why nothing can be asked
+// trouble is the newest error of something; no text is none, or that it is over.
+type trouble struct {
+	LastError     string    `json:"lastError,omitempty"`
 	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
 }
 
-// isUp says whether others can ask.
-func (s *askingState) isUp() bool { return s.LastError == "" }
+// troubleOf takes nil for none.
+func troubleOf(err error) trouble {
+	if err == nil {
+		return trouble{}
+	}
+	return trouble{shownError(err), time.Now()}
+}
+
+// shownError is the error's text, which may name an object.
+func shownError(err error) string { return change.Shown(err.Error(), change.MaxShown) }
+
+// askingState is what others ask through a sink's broker, on /statusz. It is replaced, never changed.
+type askingState struct {
+	Followed int `json:"followed"` // since the start
+	Refused  int `json:"refused"`
+	trouble      // why nothing can be asked
+}
 
 // schemaState is the schema of one resource in a sink with a registry.
 type schemaState struct {
@@ -120,14 +102,6 @@ type story struct {
 	told         time.Time // the last line of it; zero is none yet
 	objects      int       // that were listed
 	counts       change.Counts
-}
-
-// moved is when something happened last.
-func (g *story) moved() time.Time {
-	if g.ended.IsZero() {
-		return g.began
-	}
-	return g.ended
 }
 
 // is says whether the snapshot is the reconcile's.
@@ -178,69 +152,6 @@ func (g *story) String() string {
 	return text + ")"
 }
 
-// stories are the reconciles that go on, and those whose end is told in a moment. Nothing else is remembered of them.
-type stories struct {
-	all    []*story
-	ending bool // nobody looks any more: what comes is told at once
-}
-
-// find returns the story that the snapshot belongs to, nil where there is none.
-func (all *stories) find(stream change.Stream, snapshot *change.Snapshot) *story {
-	for _, g := range all.all {
-		if g.is(stream, snapshot) {
-			return g
-		}
-	}
-	return nil
-}
-
-// quiet says whether the log is about to be told of a gap of the stream, and so not of the watch that goes on beside
-// its reconcile.
-func (all *stories) quiet(stream change.Stream) bool {
-	return slices.ContainsFunc(all.all, func(g *story) bool {
-		return g.mends && g.of.Stream == stream.String() && g.of.Reason.Beside() && g.told.IsZero()
-	})
-}
-
-// untold are those that the log knows nothing of, whether they have ended or not.
-func (all *stories) untold() (ended, open []*story) {
-	for _, g := range all.all {
-		switch {
-		case !g.told.IsZero():
-		case g.ended.IsZero():
-			open = append(open, g)
-		default:
-			ended = append(ended, g)
-		}
-	}
-	return ended, open
-}
-
-// due says whether the log is to be told now: when all have ended and no other has come for a moment, or when it has
-// lasted.
-func (all *stories) due(now time.Time) bool {
-	ended, open := all.untold()
-	untold := append(ended, open...)
-	if len(untold) == 0 || all.ending {
-		return len(untold) > 0
-	}
-	oldest, newest := untold[0].began, untold[0].moved()
-	for _, g := range untold[1:] {
-		if g.began.Before(oldest) {
-			oldest = g.began
-		}
-		if g.moved().After(newest) {
-			newest = g.moved()
-		}
-	}
-	return now.Sub(oldest) >= settling || len(open) == 0 && now.Sub(newest) >= patience
-}
-
-// drop forgets the story.
-func (all *stories) drop(g *story) {
-	all.all = slices.DeleteFunc(all.all, func(other *story) bool { return other == g })
-}
-
 // gapState is a gap as it is shown (I4).
 type gapState struct {
 	Reason change.Reason `json:"reason"`
@@ -267,29 +178,14 @@ const (
 	lostUnknown = "not known yet: streams were held up; the line of a gap names each that lost states"
 )
 
-// comeback is the end of an outage, until the log is told of it.
+// comeback is the end of an outage, until the log is told of it. What was lost is known where the streams that it held
+// up are read again, which they are when the sink has all that waited, and none of them has a gap, or the gap's line is
+// told.
 type comeback struct {
 	outage
 	at    time.Time
 	waits []any
 	held  bool // streams
-}
-
-// lost says what the outage has lost, if that is known. It is where the streams that it held up are read again, which
-// they are when the sink has all that waited, and none of them has a gap, or the gap's line is told.
-func (c *comeback) lost(now, oldest time.Time, gaps, busy bool) (text string, isKnown bool) {
-	late := now.Sub(c.at) >= word
-	switch {
-	case gaps && (!busy || !c.held || late):
-		return lostStates, true
-	case !c.held:
-		return lostNothing, true
-	case late:
-		return lostUnknown, true
-	case busy || now.Sub(c.at) < calm:
-		return "", false
-	}
-	return lostNothing, oldest.IsZero() || oldest.After(c.at)
 }
 
 // patience is how long a sink that was open may repeat what it does before somebody is told: brokers that change their
@@ -322,91 +218,10 @@ func (o *outage) fails(now time.Time, gaps int, atOnce bool) (first, again bool)
 	return first, again
 }
 
-// heard notes that the log was told something else of the outage: the next line comes a minute later.
-func (o *outage) heard(now time.Time) {
-	if !o.told.IsZero() {
-		o.told = now
-	}
-}
-
-// tally counts what is worth a line once and may happen to any number of objects: the log is told at once, and then
-// once a minute with a count and an example.
-type tally struct {
-	told    time.Time
-	since   int   // the last line
-	example []any // the newest of them
-}
-
-// note counts one more.
-func (a *tally) note(example ...any) { a.since, a.example = a.since+1, example }
-
-// take returns how many the log does not know of, and the newest of them, if it is time to tell it or these are the
-// last ones; otherwise 0.
-func (a *tally) take(now time.Time, last bool) (n int, example []any) {
-	if a.since == 0 || !last && !a.told.IsZero() && now.Sub(a.told) < word {
-		return 0, nil
-	}
-	n, example = a.since, a.example
-	*a = tally{told: now}
-	return n, example
-}
-
-// records is the example, with the number of records if it is one of several; nil if nothing is to be told.
-func (a *tally) records(now time.Time, last bool) []any {
-	n, example := a.take(now, last)
-	if n > 1 {
-		example = append(example, "records", n)
-	}
-	return example
-}
-
-// check is one thing that readiness depends on.
-type check struct {
-	name    string
-	problem string // "" is none
-	state   string // for people
-}
-
-// unready says what has not started yet, or stands still.
-func unready(checks []check) (problems []string) {
-	for _, c := range checks {
-		if c.problem != "" {
-			problems = append(problems, c.problem)
-		}
-	}
-	return problems
-}
-
-// verbose is a line for each check, as the API server writes them.
-func verbose(checks []check) string {
-	var text strings.Builder
-	ready := true
-	for _, c := range checks {
-		sign, what := "+", c.state
-		if c.problem != "" {
-			sign, what, ready = "-", c.problem, false
-		}
-		fmt.Fprintf(&text, "[%s]%s: %s\n", sign, c.name, strings.ReplaceAll(what, "\n", " "))
-	}
-	if ready {
-		text.WriteString("ready\n")
-	} else {
-		text.WriteString("not ready\n")
-	}
-	return text.String()
-}
-
 // A sink that does not fail may still take fewer records than arrive. slow is how old its oldest record is then, and
 // how long that lasts until the log is told: a record that another sink has held up is old when it comes. After an
 // outage, what waited has as much time as that took.
 const slow = time.Minute
-
-// behind is what the log knows of a sink that takes records too slowly.
-type behind struct {
-	late  time.Time // since when its oldest record is old; zero is not
-	since time.Time // zero is not behind
-	spool bool      // it fills
-}
 
 // The states of streams and sinks.
 const (

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,10 +16,10 @@ import (
 
 // Describe is prometheus.Collector's. It describes nothing, since to collect reads the whole inventory once, which a
 // takeover need not wait for.
-func (t shown) Describe(chan<- *prometheus.Desc) {}
+func (t *Telemetry) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
-func (t shown) Collect(out chan<- prometheus.Metric) {
+func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
@@ -30,53 +31,61 @@ func (t shown) Collect(out chan<- prometheus.Metric) {
 			gauge(t.gauges.deadLetters, float64(n), name)
 		}
 	}
-	if t.StateLog != nil {
-		gauge(t.gauges.stateLogLag, t.StateLog().LagSeconds)
+	status := t.Status()
+	if log := status.State.Log; log != nil {
+		gauge(t.gauges.stateLogLag, log.LagSeconds)
 	}
-	if t.Leadership != nil {
-		leads := t.Leadership()
+	if leads := status.HA; leads != nil {
 		gauge(t.gauges.leader, oneIf(leads.Leads))
 		if leads.Standby != nil {
 			gauge(t.gauges.standbyLag, leads.Standby.LagSeconds)
 		}
 		out <- prometheus.MustNewConstMetric(t.gauges.takeovers, prometheus.CounterValue, float64(leads.Takeovers))
 	}
-	t.look()
-	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name, s := range t.states.streams {
-		gauge(t.gauges.history, s.history(now, s.oldest()).Seconds(), name)
-		gauge(t.gauges.historyLeft, s.historyLeft(now, s.oldest()).Seconds(), name)
+	for name, s := range status.Streams {
+		gauge(t.gauges.history, s.HistorySeconds, name)
+		gauge(t.gauges.historyLeft, s.HistoryLeftSeconds, name)
 		for _, state := range streamStates() {
-			gauge(t.gauges.streamState, oneIf(s.standing() == state), name, state)
+			gauge(t.gauges.streamState, oneIf(s.State == state), name, state)
 		}
 		for sinkName, taker := range s.Sinks {
 			if taker.ResourceVersion != "" {
-				gauge(t.gauges.positionAge, age(now, taker.moved), name, sinkName)
+				gauge(t.gauges.positionAge, taker.AgeSeconds, name, sinkName)
 			}
-			if n, err := t.countObjects(s, sinkName); err == nil {
+			if n, err := t.countObjects(&s, sinkName); err == nil {
 				gauge(t.gauges.inventory, float64(n), name, sinkName)
 			}
 		}
 	}
-	for name, s := range t.states.sinks {
+	for name, s := range status.Sinks {
 		for _, state := range sinkStates() {
 			gauge(t.gauges.sinkState, oneIf(s.State == state), name, state)
 		}
 		gauge(t.gauges.queueBytes, float64(s.QueueBytes), name)
 		gauge(t.gauges.queueRecords, float64(s.QueueRecords), name)
 		gauge(t.gauges.spoolBytes, float64(s.SpoolBytes), name)
-		gauge(t.gauges.oldestUnacked, age(now, s.oldest), name)
+		gauge(t.gauges.oldestUnacked, s.OldestUnackedSeconds, name)
 		gauge(t.gauges.sinkStopped, oneIf(s.State == stopped), name)
 		if s.Asking != nil {
-			gauge(t.gauges.signalsUp, oneIf(s.Asking.isUp()), name)
+			gauge(t.gauges.signalsUp, oneIf(s.Asking.LastError == ""), name)
+		}
+		if s.Schemas == nil {
+			continue
+		}
+		counts := map[string]int{}
+		for _, schema := range s.Schemas {
+			counts[schema.State]++
+		}
+		for _, state := range []string{schemaRegistered, schemaBehind, schemaWaiting, schemaStopped} {
+			gauge(t.gauges.schemas, float64(counts[state]), name, state)
 		}
 	}
 }
 
 // Handler serves /metrics, /healthz, /readyz and /statusz.
-func (t shown) Handler() http.Handler {
+func (t *Telemetry) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", t.serveHealth)
@@ -94,14 +103,14 @@ func (t shown) Handler() http.Handler {
 // answerTime is how long a reader may take for an answer: one that stands still would keep it in memory.
 const answerTime = 30 * time.Second
 
-func (t shown) serveHealth(w http.ResponseWriter, _ *http.Request) {
+func (t *Telemetry) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	t.mu.Lock()
 	problems := t.states.unhealthy(time.Now())
 	t.mu.Unlock()
 	answer(w, problems)
 }
 
-func (t shown) serveReady(w http.ResponseWriter, r *http.Request) {
+func (t *Telemetry) serveReady(w http.ResponseWriter, r *http.Request) {
 	t.mu.Lock()
 	checks := t.checks()
 	t.mu.Unlock()
@@ -112,10 +121,19 @@ func (t shown) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	verdict := "ready"
 	if len(waiting) > 0 {
+		verdict = "not ready"
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	w.Write([]byte(verbose(checks)))
+	for _, c := range checks { // a line for each, as the API server writes them
+		sign, what := "+", c.state
+		if c.problem != "" {
+			sign, what = "-", c.problem
+		}
+		fmt.Fprintf(w, "[%s]%s: %s\n", sign, c.name, strings.ReplaceAll(what, "\n", " "))
+	}
+	fmt.Fprintln(w, verdict) // a reader that went away is no error of ours
 }
 
 // answer says ok, or 503 and one problem a line.
@@ -127,7 +145,7 @@ func answer(w http.ResponseWriter, problems []string) {
 	w.Write([]byte("ok\n"))
 }
 
-func (t shown) serveStatus(w http.ResponseWriter, _ *http.Request) {
+func (t *Telemetry) serveStatus(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -151,7 +169,7 @@ type Status struct {
 }
 
 // countObjects returns how many objects of a stream a sink has; the caller holds mu.
-func (t shown) countObjects(s *streamState, sinkName string) (int, error) {
+func (t *Telemetry) countObjects(s *streamState, sinkName string) (int, error) {
 	c, now := s.counts[sinkName], time.Now()
 	if c != nil && (!c.vague || now.Sub(c.counted) < min(recount, recountPause*c.took)) {
 		return c.n, nil
@@ -169,22 +187,19 @@ func (t shown) countObjects(s *streamState, sinkName string) (int, error) {
 }
 
 // Status is how things stand now.
-func (t shown) Status() Status {
+func (t *Telemetry) Status() Status {
 	t.look()
 	now := time.Now()
-	var log *StateLog
-	if t.StateLog != nil {
-		stands := t.StateLog()
-		log = &stands
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	status := Status{
 		Version: t.Version, Cluster: t.ClusterName, ClusterUID: t.ClusterUID, UptimeSeconds: now.Sub(t.started).Seconds(),
-		Streams: map[string]streamState{}, Sinks: map[string]sinkState{}, State: t.states.commit,
-		Discovery: t.states.discovery,
+		Streams: map[string]streamState{}, Sinks: map[string]sinkState{}, State: t.states.commit, Discovery: t.states.discovery,
 	}
-	status.State.Log = log
+	if t.StateLog != nil {
+		log := t.StateLog()
+		status.State.Log = &log
+	}
 	if t.Leadership != nil {
 		leads := t.Leadership()
 		status.HA = &leads
@@ -198,7 +213,6 @@ func (t shown) Status() Status {
 		if shown.HeldBy = s.holders(now); shown.HeldBy != nil {
 			shown.HeldSince = s.oldest()
 		}
-		shown.Sinks = s.aged(now)
 		status.Streams[name] = shown
 	}
 	for name, s := range t.states.sinks {
@@ -213,7 +227,7 @@ func (t shown) Status() Status {
 }
 
 // Settled says whether every sink is open and no stream that is served starts or is being reconciled.
-func (t shown) Settled() bool {
+func (t *Telemetry) Settled() bool {
 	t.look()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,26 +239,81 @@ func (t shown) Settled() bool {
 	return len(unready(t.checks())) == 0
 }
 
-// checks are those of what is known, and of a standby. One that still reads the log of the state for the first time is
-// not ready: an update that waits for it can stop the leader, and the takeover reads little. One that cannot read the
-// log takes over all the same.
-func (t shown) checks() []check {
-	checks := t.states.checks()
+// check is one thing that readiness depends on.
+type check struct {
+	name    string
+	problem string // "" is none
+	state   string // for people
+}
+
+// unready says what has not started yet, or stands still.
+func unready(checks []check) (problems []string) {
+	for _, c := range checks {
+		if c.problem != "" {
+			problems = append(problems, c.problem)
+		}
+	}
+	return problems
+}
+
+// checks are all that readiness depends on, and what of the rest a person may want to know; the caller holds mu. Of the
+// streams, those count that were there when the process started and have neither begun nor failed to. One that is
+// forbidden or not served is on /statusz, and holds nothing up. Credentials that are refused are a person's to mend, as
+// those of a sink.
+//
+// A standby that still reads the log of the state for the first time is not ready: an update that waits for it can stop
+// the leader, and the takeover reads little. One that cannot read the log takes over all the same.
+func (t *Telemetry) checks() []check {
+	var checks []check
+	add := func(name, state, failure string) *check {
+		if failure != "" {
+			state += ": " + failure
+		}
+		checks = append(checks, check{name: name, state: state})
+		return &checks[len(checks)-1]
+	}
+	refused := ""
+	for _, name := range slices.Sorted(maps.Keys(t.states.streams)) {
+		s := t.states.streams[name]
+		c := add("stream "+name, s.State, s.LastError)
+		if s.State == starting && !s.late {
+			c.problem = "stream " + name + " has not started"
+		}
+		if s.outage == Refused {
+			refused = s.LastError
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.states.sinks)) {
+		s := t.states.sinks[name]
+		c := add("sink "+name, s.State, s.LastError)
+		if s.State == stopped {
+			c.problem = "sink " + name + " is stopped: " + s.LastError
+		} else if !s.opened {
+			if c.problem = "sink " + name + " is not open"; s.LastError != "" {
+				c.problem += ": " + s.LastError
+			}
+		}
+	}
+	if c := add("state", "saved", ""); t.states.commit.LastError != "" {
+		c.problem = "the state is not saved: " + t.states.commit.LastError
+	}
+	if refused != "" {
+		add("credentials", "", "").problem = "the API server refuses the credentials: " + refused + ": renew the exporter's token or certificate"
+	}
 	if t.Leadership == nil {
 		return checks
 	}
 	b := t.Leadership().Standby
-	if b == nil {
-		return checks
-	}
-	c := check{name: "standby", state: "follows the log of the state"}
 	switch {
+	case b == nil:
 	case b.LastError != "":
-		c.state = "cannot follow the log of the state: " + b.LastError
+		add("standby", "cannot follow the log of the state", b.LastError)
 	case !b.Whole:
-		c.problem = "this standby reads the log of the state for the first time"
+		add("standby", "", "").problem = "this standby reads the log of the state for the first time"
+	default:
+		add("standby", "follows the log of the state", "")
 	}
-	return append(checks, c)
+	return checks
 }
 
 // holders are the sinks that lag by more than half of the stream's history, nil where none does.
@@ -260,7 +329,7 @@ func (s *streamState) holders(now time.Time) (names []string) {
 // CheckHistory tells once of sinks that lag by more than half of the API server's history: a gap follows, unless they
 // come back. A sink that fails is told of once until it takes records again, and has told what was lost,
 // however many streams follow; the line that says that it still fails counts them.
-func (t shown) CheckHistory() {
+func (t *Telemetry) CheckHistory() {
 	t.look()
 	now := time.Now()
 	t.mu.Lock()
@@ -292,7 +361,9 @@ func (t shown) CheckHistory() {
 	}
 	slices.Sort(sinks)
 	for _, name := range sinks {
-		t.states.sinks[name].outage.heard(now)
+		if o := &t.states.sinks[name].outage; !o.told.IsZero() {
+			o.told = now // the next line of it comes a minute later
+		}
 	}
 	t.Logger.Warn("sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool",
 		"sinks", strings.Join(slices.Compact(sinks), ","), "streams", held, "resource", first, "historyLeft", soonest.Round(time.Second).String())

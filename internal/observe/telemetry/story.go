@@ -11,41 +11,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// beginStory remembers a reconcile until its end is told. One that goes on where another began, or that interrupts
-// another which the log does not know of yet, is one with it.
-func (t ofStreams) beginStory(stream change.Stream, snapshot *change.Snapshot, of *gapState) {
-	stories, s, mends := &t.states.stories, t.states.stream(stream), snapshot.IsGap()
-	before := stories.find(stream, snapshot)
-	if before != nil && (before.told.IsZero() || before.of.From == of.From) {
-		both := *before.of
-		both.To = of.To
-		before.of, before.mends = &both, before.mends || mends
-	} else {
-		stories.drop(before)
-		stories.all = append(stories.all, &story{of: of, mends: mends, cause: s.expired, began: time.Now()})
-	}
-	if mends {
-		s.expired = ""
-	}
-	t.tellStories(time.Now())
-}
-
-// endStory notes what the reconcile found. Where the log knows of it, its end is told at once.
-func (t ofStreams) endStory(g *story, snapshot *change.Snapshot, objects int) {
-	g.ended, g.objects, g.counts = time.Now(), objects, snapshot.Counts
-	if g.told.IsZero() {
-		t.tellStories(g.ended)
-		return
-	}
-	t.states.stories.drop(g)
-	line := []any{"resource", g.of.Stream, "reason", g.of.Reason, "resourceVersion", snapshot.ResourceVersion}
-	t.Logger.Info("reconciled", append(line, g.outcome()...)...)
-}
-
 // CheckGaps tells the log of gaps, of outages whose loss is known now, and once a minute that a gap is not mended yet.
 // A stream is told to fail whose history is gone and whose gap does not begin. Sinks that are behind, spools that fill,
 // objects that a filter failed for and records that were trimmed or rejected are told, too.
-func (t shown) CheckGaps() {
+func (t *Telemetry) CheckGaps() {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,22 +28,19 @@ func (t shown) CheckGaps() {
 		if s.expired != "" && now.Sub(s.expiredAt) >= wait {
 			t.tellFailure(name, s, s.expired)
 		}
-		t.tellMisshapen(s, now, false)
 	}
 	t.tellFailing(now)
 	for name, s := range t.states.sinks {
-		t.tellBack(name, s, now)
+		t.tellBack(name, s, now, false)
 		t.tellBehind(name, s, now)
-		t.tellTrimmed(s, now, false)
-		t.tellRejected(s, now, false)
-		t.tellAsked(s, now, false)
 	}
+	t.tellRare(now, false)
 	t.tellLasting(now)
 }
 
 // tellFailing names, once a minute, a stream of those that were read and cannot be now: what changes meanwhile may be
 // forgotten. Of one that was never read nothing is lost.
-func (t *known) tellFailing(now time.Time) {
+func (t *Telemetry) tellFailing(now time.Time) {
 	failing, longest := 0, ""
 	for _, name := range slices.Sorted(maps.Keys(t.states.streams)) {
 		s := t.states.streams[name]
@@ -102,10 +68,10 @@ func (t *known) tellFailing(now time.Time) {
 }
 
 // tellLasting names the oldest gap of those that are being mended, once a minute.
-func (t *known) tellLasting(now time.Time) {
+func (t *Telemetry) tellLasting(now time.Time) {
 	var oldest *story
 	lasting := 0
-	for _, g := range t.states.stories.all {
+	for _, g := range t.states.stories {
 		if g.told.IsZero() || !g.mends {
 			continue
 		}
@@ -128,24 +94,19 @@ func (t *known) tellLasting(now time.Time) {
 
 // TellAll tells the log of all gaps and ends of outages that it does not know of, and of later gaps at once: nobody
 // calls CheckGaps any more.
-func (t shown) TellAll() {
+func (t *Telemetry) TellAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.states.stories.ending = true
+	t.states.ending = true
 	t.tellStories(time.Now())
 	for name, s := range t.states.sinks {
-		t.tellBackNow(name, s)
-		t.tellTrimmed(s, time.Now(), true)
-		t.tellRejected(s, time.Now(), true)
-		t.tellAsked(s, time.Now(), true)
+		t.tellBack(name, s, time.Now(), true)
 	}
-	for _, s := range t.states.streams {
-		t.tellMisshapen(s, time.Now(), true)
-	}
+	t.tellRare(time.Now(), true)
 }
 
 // Joined is told of a stream that comes while the process runs, before anything else of it.
-func (t ofStreams) Joined(stream change.Stream) {
+func (t *Telemetry) Joined(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states.streams[stream.String()] = t.newStream(stream, true)
@@ -153,10 +114,10 @@ func (t ofStreams) Joined(stream change.Stream) {
 }
 
 // Left is told of a stream that is over. Its series are removed where no other stream has the resource.
-func (t ofStreams) Left(stream change.Stream) {
+func (t *Telemetry) Left(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.breakOffAll(stream)
+	t.breakOff(stream, nil)
 	delete(t.states.streams, stream.String())
 	t.Logger.Info("stream ended: the definition of its resource was deleted", "resource", stream.String())
 	resource := stream.Resource.String()
@@ -165,11 +126,14 @@ func (t ofStreams) Left(stream change.Stream) {
 			return
 		}
 	}
-	t.metrics.forget(resource)
+	m := t.metrics
+	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures, m.sourceIgnored} {
+		vec.DeletePartialMatch(prometheus.Labels{"resource": resource})
+	}
 }
 
 // Waiting is told that a stream cannot be read, and why.
-func (t ofStreams) Waiting(stream change.Stream, reason string) {
+func (t *Telemetry) Waiting(stream change.Stream, reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -178,14 +142,14 @@ func (t ofStreams) Waiting(stream change.Stream, reason string) {
 	}
 	s.State, s.LastError, s.LastErrorTime, s.sign = waiting, reason, time.Now(), time.Now()
 	s.failed, s.told, s.expired = s.sign, true, ""
-	t.breakOffAll(stream)
+	t.breakOff(stream, nil)
 	s.Snapshot = nil // it begins anew when the stream is read again
 	t.Logger.Warn("stream waits", "resource", stream.String(), "reason", reason)
 }
 
 // Discovered is told what became of an attempt to read what the server serves: what is left out and why, and an error
 // of all or of a part. The same error is logged once, until it is another one.
-func (t ofStreams) Discovered(leftOut map[string]string, err error) {
+func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	d := &t.states.discovery
@@ -196,29 +160,21 @@ func (t ofStreams) Discovered(leftOut map[string]string, err error) {
 		if d.LastError != "" {
 			t.Logger.Info("API discovery is complete again")
 		}
-		d.LastError, d.LastErrorTime = "", time.Time{}
+		d.trouble = trouble{}
 		return
 	}
 	if d.LastError == shownError(err) {
 		return
 	}
-	d.LastError, d.LastErrorTime = shownError(err), time.Now()
+	d.trouble = troubleOf(err)
 	t.Logger.Warn("API discovery is incomplete; retrying; streams of resources that are missing from it continue", "error", err)
-}
-
-// forget removes the resource's series.
-func (m *metrics) forget(resource string) {
-	of := prometheus.Labels{"resource": resource}
-	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures, m.sourceIgnored} {
-		vec.DeletePartialMatch(of)
-	}
 }
 
 // maxCorrections is how many corrections of one reconcile are logged, each with its object.
 const maxCorrections = 20
 
 // Reconciling is told that a reconcile starts, and of the gap that made it necessary.
-func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
+func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -241,9 +197,28 @@ func (t ofStreams) Reconciling(stream change.Stream, snapshot *change.Snapshot) 
 	}
 }
 
+// beginStory remembers a reconcile until its end is told. One that goes on where another began, or that interrupts
+// another which the log does not know of yet, is one with it.
+func (t *Telemetry) beginStory(stream change.Stream, snapshot *change.Snapshot, of *gapState) {
+	s, mends := t.states.stream(stream), snapshot.IsGap()
+	before := t.states.storyOf(stream, snapshot)
+	if before != nil && (before.told.IsZero() || before.of.From == of.From) {
+		both := *before.of
+		both.To = of.To
+		before.of, before.mends = &both, before.mends || mends
+	} else {
+		t.states.drop(before)
+		t.states.stories = append(t.states.stories, &story{of: of, mends: mends, cause: s.expired, began: time.Now()})
+	}
+	if mends {
+		s.expired = ""
+	}
+	t.tellStories(time.Now())
+}
+
 // Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each
 // reconcile are logged; Reconciled says how many there were.
-func (t ofStreams) Corrected(stream change.Stream, c change.Correction) {
+func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
 	t.metrics.corrections.WithLabelValues(stream.Resource.String(), c.Op.String()).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -256,14 +231,18 @@ func (t ofStreams) Corrected(stream change.Stream, c change.Correction) {
 }
 
 // Reconciled is told that a reconcile is complete.
-func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
+func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 	t.metrics.reconciles.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
 	s.sign = time.Now()
 	objects := s.endSnapshot(snapshot.Sinks)
-	s.compared(snapshot.Reason)
+	if !snapshot.Reason.Full() { // a watch is open beside it, or is opened next
+		if s.comparing = false; s.State == snapshotting && snapshot.Reason.Beside() {
+			s.State = watching
+		}
+	}
 	s.LastReconcile = &reconcileState{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
 	}
@@ -271,13 +250,22 @@ func (t ofStreams) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
 		t.Logger.Warn("drift was found and corrected", "resource", stream.String(), "reason", snapshot.Reason, "corrections", s.corrections)
 	}
 	t.Logger.Debug("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion)
-	if g := t.states.stories.find(stream, snapshot); g != nil {
-		t.endStory(g, snapshot, objects)
+	g := t.states.storyOf(stream, snapshot)
+	if g == nil {
+		return
 	}
+	g.ended, g.objects, g.counts = time.Now(), objects, snapshot.Counts
+	if g.told.IsZero() {
+		t.tellStories(g.ended)
+		return
+	}
+	t.states.drop(g) // the log knows of it, and is told its end at once
+	line := []any{"resource", g.of.Stream, "reason", g.of.Reason, "resourceVersion", snapshot.ResourceVersion}
+	t.Logger.Info("reconciled", append(line, g.outcome()...)...)
 }
 
 // Listed is told of a page of a snapshot's list: its objects, and how many remain, below 0 where that is not known.
-func (t ofStreams) Listed(stream change.Stream, n int, remaining int64) {
+func (t *Telemetry) Listed(stream change.Stream, n int, remaining int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -285,7 +273,17 @@ func (t ofStreams) Listed(stream change.Stream, n int, remaining int64) {
 	if s.Snapshot == nil {
 		return
 	}
-	s.Snapshot = s.Snapshot.listed(n, remaining)
+	next := *s.Snapshot
+	next.Objects += n
+	switch all := int64(next.Objects) + remaining; {
+	case remaining == 0:
+		next.Percent = percent(1, 1)
+	case remaining > 0:
+		next.Percent = percent(int64(next.Objects), all)
+	case next.expected > 0: // a server that has selectors does not say: as many are expected as there were
+		next.Percent = percent(int64(min(next.Objects, next.expected)), int64(next.expected)+1)
+	}
+	s.Snapshot = &next
 	if now := time.Now(); remaining != 0 && now.Sub(s.Snapshot.told) >= goesOnEvery {
 		s.Snapshot.told = now
 		line := []any{"resource", stream.String(), "reason", s.Snapshot.Reason, "objects", s.Snapshot.Objects}
@@ -300,7 +298,7 @@ func (t ofStreams) Listed(stream change.Stream, n int, remaining int64) {
 const goesOnEvery = 10 * time.Second
 
 // Abandoned is told that a full snapshot is read no more, although it is not complete.
-func (t ofStreams) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
+func (t *Telemetry) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -308,9 +306,7 @@ func (t ofStreams) Abandoned(stream change.Stream, snapshot *change.Snapshot) {
 	given := s.given
 	s.endSnapshot(snapshot.Sinks)
 	s.given = given
-	if g := t.states.stories.find(stream, snapshot); g != nil {
-		t.breakOff(g)
-	}
+	t.breakOff(stream, snapshot)
 	t.Logger.Info("snapshot ended before it was complete", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks)
 }
 
@@ -322,7 +318,7 @@ type Progress struct {
 }
 
 // Progress of the snapshot that the stream is read for, or was read for last, false where that is another one.
-func (t shown) Progress(stream string, owed change.Owed) (p Progress, found bool) {
+func (t *Telemetry) Progress(stream string, owed change.Owed) (p Progress, found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.streams[stream]
@@ -337,52 +333,51 @@ func (t shown) Progress(stream string, owed change.Owed) (p Progress, found bool
 	return p, false
 }
 
-// breakOff tells of a gap whose reconcile goes on no more, and forgets it.
-func (t *known) breakOff(g *story) {
-	if g.mends && g.told.IsZero() {
-		t.tellGaps([]*story{g}, time.Now())
+// breakOff tells of a gap whose reconcile goes on no more, and forgets it: that of the snapshot, or all of the stream
+// with nil.
+func (t *Telemetry) breakOff(stream change.Stream, snapshot *change.Snapshot) {
+	for _, g := range slices.Clone(t.states.stories) {
+		if g.of.Stream != stream.String() || snapshot != nil && !g.is(stream, snapshot) {
+			continue
+		}
+		if g.mends && g.told.IsZero() {
+			t.tellGaps([]*story{g}, time.Now())
+		}
+		t.states.drop(g)
 	}
-	t.states.stories.drop(g)
 }
 
-// breakOffAll does so with all reconciles of the stream.
-func (t *known) breakOffAll(stream change.Stream) {
-	for _, g := range slices.Clone(t.states.stories.all) {
-		if g.of.Stream == stream.String() {
-			t.breakOff(g)
+// tellStories tells the log of reconciles, if it is time: when all have ended and no other has come for a moment, or
+// when one has lasted. The caller holds mu.
+func (t *Telemetry) tellStories(now time.Time) {
+	ended, open := t.states.untold()
+	oldest, newest := now, time.Time{}
+	for _, g := range slices.Concat(ended, open) {
+		if g.began.Before(oldest) {
+			oldest = g.began
+		}
+		for _, at := range []time.Time{g.began, g.ended} {
+			if at.After(newest) {
+				newest = at
+			}
 		}
 	}
-}
-
-// tellStories tells the log of reconciles, if it is time; the caller holds mu.
-func (t *known) tellStories(now time.Time) {
-	if !t.states.stories.due(now) {
+	isOver := len(open) == 0 && now.Sub(newest) >= patience
+	if !t.states.ending && !isOver && now.Sub(oldest) < settling {
 		return
 	}
-	ended, open := t.states.stories.untold()
 	for _, some := range [][]*story{ended, open} {
 		gaps, others := divide(some, func(g *story) bool { return g.mends })
 		t.tellGaps(gaps, now)
 		t.tellReconciles(others, now)
 	}
 	for _, g := range ended { // of the others the end is told, too
-		t.states.stories.drop(g)
+		t.states.drop(g)
 	}
-}
-
-func divide(all []*story, is func(*story) bool) (those, others []*story) {
-	for _, one := range all {
-		if is(one) {
-			those = append(those, one)
-		} else {
-			others = append(others, one)
-		}
-	}
-	return those, others
 }
 
 // tellGaps tells of gaps in as few lines as name all of them.
-func (t *known) tellGaps(gaps []*story, now time.Time) {
+func (t *Telemetry) tellGaps(gaps []*story, now time.Time) {
 	const text = "gap: intermediate changes may be missing"
 	for some := range slices.Chunk(gaps, mostTold) {
 		for _, g := range some {
@@ -400,7 +395,7 @@ func (t *known) tellGaps(gaps []*story, now time.Time) {
 const mostTold = 20
 
 // tellReconciles tells of reconciles without a gap, which have all ended or have not, in one line for each reason.
-func (t *known) tellReconciles(all []*story, now time.Time) {
+func (t *Telemetry) tellReconciles(all []*story, now time.Time) {
 	for len(all) > 0 {
 		var same []*story
 		first := *all[0].of

@@ -2,17 +2,16 @@ package telemetry
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Watching is told that a stream's watch is open.
-func (t ofStreams) Watching(stream change.Stream, from string) {
+func (t *Telemetry) Watching(stream change.Stream, from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -25,14 +24,25 @@ func (t ofStreams) Watching(stream change.Stream, from string) {
 	if s.State == state && s.LastError == "" {
 		return
 	}
-	t.tellWatching(stream, s, from)
+	// A gap that is about to be told says so. A stream is said to have recovered where a line says that it failed.
+	toldSoon := slices.ContainsFunc(t.states.stories, func(g *story) bool {
+		return g.mends && g.of.Stream == stream.String() && g.of.Reason.Beside() && g.told.IsZero()
+	})
+	switch {
+	case s.told:
+		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
+	case s.expired != "" && !s.unserved && !toldSoon:
+		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
+	default:
+		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
+	}
 	s.State, s.LastError, s.failed, s.told, s.expired, s.unserved = state, "", time.Time{}, false, "", false
 	t.tellStarted()
 }
 
 // tellStarted tells the log once that the streams of the start are watched: all but those that cannot be, of which
 // there are other lines. The caller holds mu.
-func (t *known) tellStarted() {
+func (t *Telemetry) tellStarted() {
 	all, watched := 0, 0
 	for _, s := range t.states.streams {
 		switch {
@@ -50,21 +60,8 @@ func (t *known) tellStarted() {
 	}
 }
 
-// tellWatching tells the log, unless a gap is about to be told that says so. A stream is said to have recovered where
-// a line of the log says that it failed.
-func (t ofStreams) tellWatching(stream change.Stream, s *streamState, from string) {
-	switch {
-	case s.told:
-		t.Logger.Info("stream recovered", "resource", stream.String(), "resourceVersion", from, "for", time.Since(s.failed).Round(time.Second))
-	case s.expired != "" && !s.unserved && !t.states.stories.quiet(stream):
-		t.Logger.Warn("stream failed, and recovered without a gap", "resource", stream.String(), "resourceVersion", from, "error", s.expired)
-	default:
-		t.Logger.Debug("watching", "resource", stream.String(), "resourceVersion", from)
-	}
-}
-
 // StreamFailed is told of a failed list or watch. The same failure is logged once, until the stream recovers.
-func (t ofStreams) StreamFailed(stream change.Stream, err error) {
+func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.states.stream(stream); s.fails(err) {
@@ -74,7 +71,7 @@ func (t ofStreams) StreamFailed(stream change.Stream, err error) {
 
 // StreamCutOff is told of a list or watch that failed in an outage of the API server. However many streams fail so, the
 // log has one line.
-func (t ofStreams) StreamCutOff(stream change.Stream, why Outage, err error) {
+func (t *Telemetry) StreamCutOff(stream change.Stream, why Outage, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -90,7 +87,7 @@ func (t ofStreams) StreamCutOff(stream change.Stream, why Outage, err error) {
 }
 
 // tellOver tells the log of outages that no stream is in any more; the caller holds mu.
-func (t *known) tellOver() {
+func (t *Telemetry) tellOver() {
 	for why := range outages {
 		is := func(s *streamState) bool { return s.outage == why }
 		since := &t.states.outages[why]
@@ -105,7 +102,7 @@ func (t *known) tellOver() {
 
 // StreamExpired is told of a failed list or watch because the API server has forgotten what changed. A gap follows as a
 // rule, with which it is logged. If none does, it is logged as another failure is.
-func (t ofStreams) StreamExpired(stream change.Stream, err error) {
+func (t *Telemetry) StreamExpired(stream change.Stream, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -118,7 +115,7 @@ func (t ofStreams) StreamExpired(stream change.Stream, err error) {
 
 // StreamUnserved is told that the API server that answered does not serve the resource. Another one may, or the stream
 // is about to end, so the log is told where it lasts.
-func (t ofStreams) StreamUnserved(stream change.Stream, err error) {
+func (t *Telemetry) StreamUnserved(stream change.Stream, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -130,14 +127,14 @@ func (t ofStreams) StreamUnserved(stream change.Stream, err error) {
 }
 
 // tellFailure tells the log that the stream fails; the caller holds mu.
-func (t *known) tellFailure(name string, s *streamState, failure string) {
+func (t *Telemetry) tellFailure(name string, s *streamState, failure string) {
 	t.Logger.Warn("stream failed; retrying", "resource", name, "error", failure)
 	s.told = true
 	s.noted()
 }
 
 // Received is told of a record that was read.
-func (t ofStreams) Received(rec *change.Record) {
+func (t *Telemetry) Received(rec *change.Record) {
 	if t.Options.Received != nil {
 		t.Options.Received(rec)
 	}
@@ -148,41 +145,36 @@ func (t ofStreams) Received(rec *change.Record) {
 		s.sign = time.Now()
 	}
 	s.Records++
-	s.changed(rec)
-	t.receivedOf(s, rec).Inc()
+	if rec.Snapshot == nil && rec.Op.OfObject() {
+		s.pace.note(rec.Received)
+	}
+	// To find a counter by its labels costs more than all else that is done for a record here, so it is remembered.
+	if s.received[rec.Op] == nil {
+		s.received[rec.Op] = t.metrics.sourceRecords.WithLabelValues(s.resource, rec.Op.String())
+		s.bytes = t.metrics.sourceBytes.WithLabelValues(s.resource)
+	}
+	s.received[rec.Op].Inc()
 	s.bytes.Add(float64(len(rec.Object)))
 }
 
 // Ignored is told of an update that no sink is told of.
-func (t ofStreams) Ignored(rec *change.Record) {
+func (t *Telemetry) Ignored(rec *change.Record) {
 	t.metrics.sourceIgnored.WithLabelValues(rec.Stream.Resource.String()).Inc()
 }
 
-// receivedOf is the stream's counter of the record's operation. To find a counter by its labels costs more than all
-// else that is done for a record here, so it is remembered; the caller holds mu.
-func (t ofStreams) receivedOf(s *streamState, rec *change.Record) prometheus.Counter {
-	if s.received[rec.Op] == nil {
-		resource := rec.Stream.Resource.String()
-		s.received[rec.Op] = t.metrics.sourceRecords.WithLabelValues(resource, rec.Op.String())
-		s.bytes = t.metrics.sourceBytes.WithLabelValues(resource)
-	}
-	return s.received[rec.Op]
-}
-
 // ShapeFailed is told of an object that a filter or a redaction could not be applied to.
-func (t ofStreams) ShapeFailed(rec *change.Record, err error) {
+func (t *Telemetry) ShapeFailed(rec *change.Record, err error) {
 	t.metrics.shapeFailures.WithLabelValues(rec.Stream.Resource.String()).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.states.stream(*rec.Stream)
-	s.misshapen.note("resource", rec.Stream.String(), "object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion,
-		"withheld", rec.Withheld != "", "error", err)
-	t.tellMisshapen(s, time.Now(), false)
+	t.rarely(rec.Stream.String(), rareLine{
+		slog.LevelWarn, "objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest", "objects", true,
+	}, "resource", rec.Stream.String(), "object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
 }
 
 // Unreadable is told of what a stream cannot read. The gap of an object is counted for each sink that takes it, when
 // its record is there; that of a stream here.
-func (t ofStreams) Unreadable(rec *change.Record, err error) {
+func (t *Telemetry) Unreadable(rec *change.Record, err error) {
 	t.Logger.Error("object from the API server cannot be read; a gap record stands in its place", "resource", rec.Stream.String(),
 		"object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "error", err)
 	if rec.Op != change.Gap {
@@ -197,13 +189,12 @@ func (t ofStreams) Unreadable(rec *change.Record, err error) {
 
 // Rejected is told of a record that a sink will never take: a gap of that sink. The log names one a minute, and how
 // many there were: who may make objects must not fill it.
-func (t ofSinks) Rejected(name string, rec *change.Record, reason string, err error) {
+func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err error) {
 	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.states.sinks[name]
-	s.rejected.note(append(ofObject(name, rec), "reason", reason, "error", err)...)
-	t.tellRejected(s, time.Now(), false)
+	line := rareLine{slog.LevelError, "record rejected; a gap record stands in its place", ofRecords, false}
+	t.rarely(name, line, append(ofObject(name, rec), "reason", reason, "error", err)...)
 	t.noteGap(*rec.Stream, &gapState{
 		Reason: change.Policy, Stream: rec.Stream.String(), Sinks: []string{name}, Object: rec.Key.Shown(), Rejected: reason,
 		From: rec.ResourceVersion, To: rec.ResourceVersion, Since: rec.Received, Time: time.Now(),
@@ -212,7 +203,7 @@ func (t ofSinks) Rejected(name string, rec *change.Record, reason string, err er
 
 // NotKept is told why a dead letter could not be kept: the sink waits for it. The same error is logged once, until a
 // batch is written.
-func (t ofSinks) NotKept(name string, err error) {
+func (t *Telemetry) NotKept(name string, err error) {
 	t.metrics.sinkRetries.WithLabelValues(name, "dead_letter").Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,11 +211,11 @@ func (t ofSinks) NotKept(name string, err error) {
 	if s.LastError != shownError(err) {
 		t.Logger.Error("dead letter cannot be kept; the sink waits and retries", "sink", name, "error", err)
 	}
-	s.State, s.LastError, s.LastErrorTime = failing, shownError(err), time.Now()
+	s.State, s.trouble = failing, troubleOf(err)
 }
 
 // Dropped is told that a rejected record was not kept. It is logged once.
-func (t ofSinks) Dropped(name string) {
+func (t *Telemetry) Dropped(name string) {
 	t.metrics.lettersDropped.WithLabelValues(name).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,48 +227,40 @@ func (t ofSinks) Dropped(name string) {
 }
 
 // Trimmed is told of a durable record of which something was cut. The log names one a minute, and how many there were.
-func (t ofSinks) Trimmed(name string, rec *change.Record) {
+func (t *Telemetry) Trimmed(name string, rec *change.Record) {
 	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.states.sinks[name]
-	s.trimmed.note(append(ofObject(name, rec), "trimmed", rec.Remarks.LeftOut())...)
-	t.tellTrimmed(s, time.Now(), false)
+	line := rareLine{slog.LevelWarn, "record trimmed to fit into the sink", ofRecords, false}
+	t.rarely(name, line, append(ofObject(name, rec), "trimmed", rec.Remarks.LeftOut())...)
 }
 
-// Replayed is told of a dead letter that was sent again, or why it was not.
-func (t ofSinks) Replayed(name string, rec *change.Record, err error) {
+// Replayed is told of a dead letter that was sent again, or why it was not. It shows that what a gap stood for was
+// delivered after all.
+func (t *Telemetry) Replayed(name string, rec *change.Record, err error) {
 	if err != nil {
 		t.Logger.Warn("dead letter not sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter, "error", err)...)
 		return
 	}
 	t.metrics.replayed.WithLabelValues(name).Inc()
 	t.mu.Lock()
-	t.resolve(name, rec)
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	sink, stream := t.states.sinks[name], t.states.stream(*rec.Stream)
+	sink.RecentGaps = slices.Clone(sink.RecentGaps)
+	for i, gap := range sink.RecentGaps {
+		if gap.Stream != rec.Stream.String() || gap.Object != rec.Key.Shown() || gap.To != rec.ResourceVersion {
+			continue
+		}
+		resolved := *gap // which somebody may read just now
+		resolved.Resolved = time.Now()
+		sink.RecentGaps[i] = &resolved
+		for _, last := range []**gapState{&sink.LastGap, &stream.LastGap} {
+			if *last == gap {
+				*last = &resolved
+			}
+		}
+	}
 	t.Logger.Info("dead letter sent again", append(ofObject(name, rec), "letter", rec.Replay.Letter)...)
-}
-
-// tellMisshapen tells the log of the objects of a stream that a filter or a redaction failed for; the caller holds mu.
-func (t *known) tellMisshapen(s *streamState, now time.Time, last bool) {
-	if n, example := s.misshapen.take(now, last); n > 0 {
-		t.Logger.Warn("objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest",
-			slices.Concat([]any{"objects", n}, example)...)
-	}
-}
-
-// tellTrimmed tells the log of the records that were cut for the sink; the caller holds mu.
-func (t *known) tellTrimmed(s *sinkState, now time.Time, last bool) {
-	if line := s.trimmed.records(now, last); line != nil {
-		t.Logger.Warn("record trimmed to fit into the sink", line...)
-	}
-}
-
-// tellRejected tells the log of the records that the sink will never take; the caller holds mu.
-func (t *known) tellRejected(s *sinkState, now time.Time, last bool) {
-	if line := s.rejected.records(now, last); line != nil {
-		t.Logger.Error("record rejected; a gap record stands in its place", line...)
-	}
 }
 
 // ofObject names a record of a sink in the log.
@@ -297,7 +280,7 @@ func stateOf(stream change.Stream, snapshot *change.Snapshot) *gapState {
 }
 
 // noteGap counts a gap and shows it: with the stream, and with the sinks where it is theirs alone. The caller holds mu.
-func (t *known) noteGap(stream change.Stream, gap *gapState) {
+func (t *Telemetry) noteGap(stream change.Stream, gap *gapState) {
 	t.metrics.sourceGaps.WithLabelValues(stream.Resource.String(), string(gap.Reason)).Inc()
 	s := t.states.stream(stream)
 	s.Gaps++
@@ -307,25 +290,5 @@ func (t *known) noteGap(stream change.Stream, gap *gapState) {
 		of.Gaps++
 		of.LastGap = gap
 		of.RecentGaps = slices.Concat([]*gapState{gap}, of.RecentGaps[:min(len(of.RecentGaps), mostGaps-1)])
-	}
-}
-
-// resolve shows that what a gap stood for was delivered after all. A gap that somebody may read just now is replaced,
-// not changed. The caller holds mu.
-func (t *known) resolve(name string, rec *change.Record) {
-	sink, stream := t.states.sinks[name], t.states.stream(*rec.Stream)
-	sink.RecentGaps = slices.Clone(sink.RecentGaps)
-	for i, gap := range sink.RecentGaps {
-		if gap.Stream != rec.Stream.String() || gap.Object != rec.Key.Shown() || gap.To != rec.ResourceVersion {
-			continue
-		}
-		resolved := *gap
-		resolved.Resolved = time.Now()
-		sink.RecentGaps[i] = &resolved
-		for _, last := range []**gapState{&sink.LastGap, &stream.LastGap} {
-			if *last == gap {
-				*last = &resolved
-			}
-		}
 	}
 }

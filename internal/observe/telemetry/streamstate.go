@@ -27,8 +27,7 @@ type streamState struct {
 	LastGap       *gapState             `json:"lastGap,omitempty"`
 	LastReconcile *reconcileState       `json:"lastReconcile,omitempty"`
 	Snapshot      *snapshotState        `json:"snapshot,omitempty"`
-	LastError     string                `json:"lastError,omitempty"`
-	LastErrorTime time.Time             `json:"lastErrorTime,omitzero"`
+	trouble
 
 	late      bool                    // it came when the process ran already
 	over      bool                    // it has left: nobody sees this
@@ -54,7 +53,6 @@ type streamState struct {
 	corrections int                              // of the reconcile that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
 	bytes       prometheus.Counter               // made with the first of them
-	misshapen   tally                            // objects that a filter or a redaction failed for
 }
 
 // Outage is why the API server serves no stream.
@@ -77,19 +75,11 @@ func (o Outage) lines() (begins, ends string) {
 }
 
 func newStreamState(stream change.Stream, late bool) *streamState {
+	group := stream.Resource.Group
+	isEvents := stream.Resource.Name == "events" && (group == "" || group == "events.k8s.io") // whose watches are read from etcd
 	return &streamState{
 		State: starting, stream: stream, counts: map[string]*objectCount{}, sign: time.Now(), late: late, resource: stream.Resource.String(),
-		partial: stream.Namespace != "", uncached: isUncached(stream.Resource), received: map[change.Op]prometheus.Counter{},
-	}
-}
-
-// compared notes that a snapshot of the reason is complete. A watch is open beside it, or is opened next.
-func (s *streamState) compared(reason change.Reason) {
-	if reason.Full() {
-		return
-	}
-	if s.comparing = false; s.State == snapshotting && reason.Beside() {
-		s.State = watching
+		partial: stream.Namespace != "", uncached: isEvents, received: map[change.Op]prometheus.Counter{},
 	}
 }
 
@@ -104,13 +94,15 @@ type reconcileState struct {
 
 // beginSnapshot shows the snapshot; the caller holds mu. Those that begin together are read from one list.
 func (s *streamState) beginSnapshot(snapshot *change.Snapshot) {
-	is := snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: s.mostObjects()}
+	is := snapshotState{Reason: snapshot.Reason, Sinks: snapshot.Sinks, Limits: snapshot.Limits, Since: time.Now(), expected: unknownCount}
 	is.told = is.Since
 	if last := s.Snapshot; last != nil && last.Objects == 0 && last.Reason == is.Reason && last.Limits == is.Limits {
 		is.Sinks = append(slices.Clip(without(last.Sinks, is.Sinks)), is.Sinks...)
 	}
-	if snapshot.Limits != (change.Limits{}) {
-		is.expected = unknownCount
+	for _, c := range s.counts {
+		if !c.counted.IsZero() && snapshot.Limits == (change.Limits{}) {
+			is.expected = max(is.expected, c.n) // what the sink has that has most
+		}
 	}
 	s.Snapshot, s.given = &is, nil
 }
@@ -141,13 +133,6 @@ func without(all, others []string) (left []string) {
 		}
 	}
 	return left
-}
-
-// changed counts the change, unless it is of a snapshot.
-func (s *streamState) changed(rec *change.Record) {
-	if rec.Snapshot == nil && rec.Op.OfObject() {
-		s.pace.note(rec.Received)
-	}
 }
 
 // history is how far back the API server can tell what changed of the stream. oldest is since when the sink that lags
@@ -185,11 +170,6 @@ func (s *streamState) stands(oldest time.Time) time.Time {
 	return oldest
 }
 
-// isUncached says whether the API server reads the resource's watches from etcd.
-func isUncached(resource change.Resource) bool {
-	return resource.Name == "events" && (resource.Group == "" || resource.Group == "events.k8s.io")
-}
-
 // expires notes a failure of which the log is told when it is known what follows, or when that takes long.
 func (s *streamState) expires(failure string) {
 	if s.expired == "" {
@@ -212,7 +192,7 @@ func (s *streamState) fails(err error) bool {
 	if s.LastError == shownError(err) {
 		return false
 	}
-	s.State, s.LastError, s.LastErrorTime, s.outage = failing, shownError(err), s.sign, NoOutage
+	s.State, s.trouble, s.outage = failing, troubleOf(err), NoOutage
 	return true
 }
 
@@ -220,7 +200,7 @@ func (s *streamState) fails(err error) bool {
 const unknownCount = -1
 
 // show shows how the sinks stand that take the stream.
-func (s *streamState) show(views []listener.View) {
+func (s *streamState) show(views []listener.View, now time.Time) {
 	if s.Sinks = nil; len(views) == 0 {
 		return
 	}
@@ -228,7 +208,9 @@ func (s *streamState) show(views []listener.View) {
 	s.ResourceVersion, s.confirmed = "", time.Time{}
 	for i := range views {
 		v := &views[i]
-		sinks[v.Sink] = takerState{ResourceVersion: v.Version, Comparing: v.Comparing, Waits: v.Waits, Since: v.Since(), moved: v.Moved}
+		sinks[v.Sink] = takerState{
+			ResourceVersion: v.Version, AgeSeconds: age(now, v.Moved), Comparing: v.Comparing, Waits: v.Waits, Since: v.Since(),
+		}
 		if s.ResourceVersion == "" || v.Version != "" && change.CompareVersions(v.Version, s.ResourceVersion) < 0 {
 			s.ResourceVersion = v.Version
 		}
@@ -262,16 +244,6 @@ func (s *streamState) oldest() (oldest time.Time) {
 	return oldest
 }
 
-// aged are the sinks with the ages of their positions.
-func (s *streamState) aged(now time.Time) map[string]takerState {
-	sinks := make(map[string]takerState, len(s.Sinks))
-	for name, taker := range s.Sinks {
-		taker.AgeSeconds = age(now, taker.moved)
-		sinks[name] = taker
-	}
-	return sinks
-}
-
 // How often objects are counted, which reads all of them: so that it takes a thousandth of the time at most, but for
 // the many of which that would be too seldom.
 const (
@@ -302,17 +274,6 @@ func (s *streamState) count(sinkName string, rec *change.Record) {
 	}
 }
 
-// mostObjects is how many objects the sink has that has most, unknownCount where nobody has counted them.
-func (s *streamState) mostObjects() int {
-	most := unknownCount
-	for _, c := range s.counts {
-		if !c.counted.IsZero() {
-			most = max(most, c.n)
-		}
-	}
-	return most
-}
-
 // snapshotState is how far a snapshot is that is being read. It is replaced, never changed.
 type snapshotState struct {
 	Reason  change.Reason `json:"reason"`
@@ -324,22 +285,6 @@ type snapshotState struct {
 
 	expected int       // objects in the inventory when it began, unknownCount where nobody had counted them
 	told     time.Time // when the log was, or when it began
-}
-
-// listed is the state after another page. A server that has selectors does not say how many objects remain: then they
-// are expected to be as many as there were.
-func (s *snapshotState) listed(n int, remaining int64) *snapshotState {
-	next := *s
-	next.Objects += n
-	switch all := int64(next.Objects) + remaining; {
-	case remaining == 0:
-		next.Percent = percent(1, 1)
-	case remaining > 0:
-		next.Percent = percent(int64(next.Objects), all)
-	case next.expected > 0:
-		next.Percent = percent(int64(min(next.Objects, next.expected)), int64(next.expected)+1)
-	}
-	return &next
 }
 
 // percent rounds down: only all is a hundred.
@@ -355,8 +300,6 @@ type takerState struct {
 	Comparing       change.Reason  `json:"comparing,omitempty"` // with the cluster, and why
 	Waits           listener.Waits `json:"waits,omitempty"`     // why it is not given the stream as others are
 	Since           time.Time      `json:"since,omitzero"`      // its position stands still
-
-	moved time.Time
 }
 
 // objectCount is how many objects of a stream a sink has: as they were counted, and what was written since.
@@ -420,6 +363,3 @@ func (p *pace) perSecond(at time.Time) float64 {
 	faded := p.last * math.Exp2(-float64(took-paceSpan)/float64(paceSpan))
 	return max(p.count/took.Seconds(), faded)
 }
-
-// shownError is the error's text, which may name an object.
-func shownError(err error) string { return change.Shown(err.Error(), change.MaxShown) }

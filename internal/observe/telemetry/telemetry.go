@@ -3,7 +3,6 @@ package telemetry
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -42,26 +41,9 @@ type Options struct {
 	Received func(rec *change.Record)
 }
 
-// Telemetry is told what happens in the running process, and shows it. Its methods may be called from any goroutine.
+// Telemetry is told what happens in the running process, and shows it: in metrics, in the log, and to who asks. Its
+// methods may be called from any goroutine.
 type Telemetry struct {
-	*known
-
-	ofStreams // what it is told of streams and their reconciles, and of discovery
-	ofSinks   // what it is told of sinks and dead letters
-	ofState   // what it is told of the saved state
-	shown     // what people, probes and Prometheus are told
-}
-
-// The parts of a Telemetry: each knows all that is known.
-type (
-	ofStreams struct{ *known }
-	ofSinks   struct{ *known }
-	ofState   struct{ *known }
-	shown     struct{ *known }
-)
-
-// known is what is known of the running process, and where it is told: the metrics and the log.
-type known struct {
 	Options
 	registry *prometheus.Registry
 	metrics  *metrics
@@ -81,9 +63,9 @@ func New(options Options) *Telemetry {
 	if options.ClusterName != "" {
 		labelled = prometheus.WrapRegistererWith(prometheus.Labels{"cluster": options.ClusterName}, registry)
 	}
-	t := &known{
+	t := &Telemetry{
 		Options: options, registry: registry, metrics: newMetrics(labelled), gauges: newGauges(), started: time.Now(),
-		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}},
+		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}, rare: map[rareKey]*tally{}},
 	}
 	for _, stream := range options.Streams {
 		s := t.newStream(stream, false)
@@ -95,22 +77,22 @@ func New(options Options) *Telemetry {
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_build_info", Help: "1, with the version as label."}, []string{"version"})
 	build.WithLabelValues(options.Version).Set(1)
-	labelled.MustRegister(shown{t}, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return &Telemetry{known: t, ofStreams: ofStreams{t}, ofSinks: ofSinks{t}, ofState: ofState{t}, shown: shown{t}}
+	labelled.MustRegister(t, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return t
 }
 
-func (t *known) newStream(stream change.Stream, late bool) *streamState {
+func (t *Telemetry) newStream(stream change.Stream, late bool) *streamState {
 	s := newStreamState(stream, late)
 	s.partial = s.partial || t.Partial != nil && t.Partial(&stream)
 	return s
 }
 
 // Follow tells where to ask how the sinks stand with the streams.
-func (t *known) Follow(views func() *listener.Views) { t.views.Store(&views) }
+func (t *Telemetry) Follow(views func() *listener.Views) { t.views.Store(&views) }
 
 // look asks how the sinks stand, and shows it; the caller does not hold mu, since the pipeline calls under locks of its
 // own.
-func (t *known) look() {
+func (t *Telemetry) look() {
 	ask := t.views.Load()
 	if ask == nil {
 		return
@@ -119,7 +101,7 @@ func (t *known) look() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, s := range t.states.streams {
-		s.show(views.Streams[name])
+		s.show(views.Streams[name], time.Now())
 	}
 	for name, s := range t.states.sinks {
 		s.Mark = views.Marks[name]
@@ -128,11 +110,10 @@ func (t *known) look() {
 
 // commitState is the store on /statusz.
 type commitState struct {
-	LastError     string     `json:"lastError,omitempty"`
-	LastErrorTime *time.Time `json:"lastErrorTime,omitempty"`
-	FailingSince  time.Time  `json:"failingSince,omitzero"`
-	SavedAgain    time.Time  `json:"savedAgain,omitzero"` // when it was, after it could not be; zero where that never was so
-	Log           *StateLog  `json:"log,omitempty"`
+	trouble
+	FailingSince time.Time `json:"failingSince,omitzero"`
+	SavedAgain   time.Time `json:"savedAgain,omitzero"` // when it was, after it could not be; zero where that never was so
+	Log          *StateLog `json:"log,omitempty"`
 
 	attempts int // that failed
 }
@@ -169,9 +150,7 @@ type Standby struct {
 // discoveryState is what is known of the API server's discovery on /statusz.
 type discoveryState struct {
 	LastRead time.Time `json:"lastRead,omitzero"`
-	// of the newest attempt, or what the server could not tell
-	LastError     string    `json:"lastError,omitempty"`
-	LastErrorTime time.Time `json:"lastErrorTime,omitzero"` // when it was heard first
+	trouble            // of the newest attempt, or what the server could not tell; when it was heard first
 	// resources and names that are not streamed, and why
 	LeftOut map[string]string `json:"leftOut,omitempty"`
 }
@@ -183,12 +162,12 @@ type states struct {
 	sinks     map[string]*sinkState
 	commit    commitState
 	discovery discoveryState
-	stories   stories
+	stories   []*story           // that go on, and those whose end is told in a moment
+	ending    bool               // nobody looks any more: stories that come are told at once
 	started   bool               // the log knows that the streams are watched
 	failing   time.Time          // when the log was told last of streams that fail
 	outages   [outages]time.Time // since when the log knows of each; zero where it knows of none
-	// what the audit webhook refused, and what it was not told of
-	auditRefused, auditMissing tally
+	rare      map[rareKey]*tally
 }
 
 // stream is what is known of a stream; of one that is forgotten, it is a state that nobody sees.
@@ -218,51 +197,105 @@ func (all *states) unhealthy(now time.Time) []string {
 	return problems
 }
 
-func now() *time.Time { t := time.Now(); return &t }
-
-// checks are all that readiness depends on, and what of the rest a person may want to know. Of the streams, those count
-// that were there when the process started and have neither begun nor failed to. One that is forbidden or not served is
-// on /statusz, and holds nothing up. Credentials that are refused are a person's to mend, as those of a sink.
-func (all *states) checks() []check {
-	var checks []check
-	credentials := check{name: "credentials"}
-	for _, name := range slices.Sorted(maps.Keys(all.streams)) {
-		s := all.streams[name]
-		c := check{name: "stream " + name, state: s.State}
-		if s.LastError != "" {
-			c.state += ": " + s.LastError
-		}
-		if s.State == starting && !s.late {
-			c.problem = "stream " + name + " has not started"
-		}
-		if s.outage == Refused {
-			credentials.problem = "the API server refuses the credentials: " + s.LastError + ": renew the exporter's token or certificate"
-		}
-		checks = append(checks, c)
-	}
-	for _, name := range slices.Sorted(maps.Keys(all.sinks)) {
-		checks = append(checks, all.sinks[name].check(name))
-	}
-	state := check{name: "state", state: "saved"}
-	if all.commit.LastError != "" {
-		state.problem = "the state is not saved: " + all.commit.LastError
-	}
-	if checks = append(checks, state); credentials.problem != "" {
-		checks = append(checks, credentials)
-	}
-	return checks
-}
-
 // restless says whether a reconcile is about to be told.
 func (all *states) restless() bool {
-	ended, open := all.stories.untold()
 	for _, s := range all.streams {
 		if s.expired != "" {
 			return true
 		}
 	}
-	return len(ended)+len(open) > 0
+	return slices.ContainsFunc(all.stories, func(g *story) bool { return g.told.IsZero() })
 }
+
+// untold are the stories that the log knows nothing of, whether they have ended or not.
+func (all *states) untold() (ended, open []*story) {
+	untold, _ := divide(all.stories, func(g *story) bool { return g.told.IsZero() })
+	return divide(untold, func(g *story) bool { return !g.ended.IsZero() })
+}
+
+// storyOf returns the story that the snapshot belongs to, nil where there is none.
+func (all *states) storyOf(stream change.Stream, snapshot *change.Snapshot) *story {
+	for _, g := range all.stories {
+		if g.is(stream, snapshot) {
+			return g
+		}
+	}
+	return nil
+}
+
+// drop forgets the story.
+func (all *states) drop(g *story) {
+	all.stories = slices.DeleteFunc(all.stories, func(other *story) bool { return other == g })
+}
+
+func divide(all []*story, is func(*story) bool) (those, others []*story) {
+	for _, one := range all {
+		if is(one) {
+			those = append(those, one)
+		} else {
+			others = append(others, one)
+		}
+	}
+	return those, others
+}
+
+// rareLine is a line about what may happen to any number of objects: the log is told at once, and then once a minute
+// with a count and the newest example.
+type rareLine struct {
+	level   slog.Level
+	text    string
+	counted string // the name of the count
+	leads   bool   // the count stands before the example
+}
+
+// rareKey is a line, and the sink or the stream that it is about.
+type rareKey struct {
+	rareLine
+	of string
+}
+
+// tally counts what the log does not know of yet.
+type tally struct {
+	told    time.Time
+	since   int   // the last line
+	example []any // the newest of them
+}
+
+// rarely counts one more; the caller holds mu.
+func (t *Telemetry) rarely(of string, line rareLine, example ...any) {
+	a := t.states.rare[rareKey{line, of}]
+	if a == nil {
+		a = new(tally)
+		t.states.rare[rareKey{line, of}] = a
+	}
+	a.since, a.example = a.since+1, example
+	t.tellRare(time.Now(), false)
+}
+
+// tellRare tells the log of what it is time for, or of all that is left; the caller holds mu.
+func (t *Telemetry) tellRare(now time.Time, last bool) {
+	tell := map[slog.Level]func(string, ...any){slog.LevelInfo: t.Logger.Info, slog.LevelWarn: t.Logger.Warn, slog.LevelError: t.Logger.Error}
+	for line, a := range t.states.rare {
+		if !last && now.Sub(a.told) < word {
+			continue
+		}
+		if a.since == 0 {
+			delete(t.states.rare, line)
+			continue
+		}
+		attributes := a.example
+		if line.leads {
+			attributes = slices.Concat([]any{line.counted, a.since}, a.example)
+		} else if a.since > 1 || line.counted != ofRecords {
+			attributes = append(attributes, line.counted, a.since)
+		}
+		tell[line.level](line.text, attributes...)
+		*a = tally{told: now}
+	}
+}
+
+// ofRecords is a count that a line about a single one does without.
+const ofRecords = "records"
 
 // silence is how long a stream may give no sign of life. A watch is opened again after ten minutes at most.
 const silence = 15 * time.Minute

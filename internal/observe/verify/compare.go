@@ -179,10 +179,8 @@ func (r *Result) judgeListed(key change.Key, listed Listed, h held, exists bool,
 	case listed.Optional, listed.Behind && exists && h.uid == listed.UID:
 		r.Unjudged++
 	case !exists:
-		r.Missing++
 		r.add(Missing, key, listed, held{})
 	default:
-		r.Stale++
 		r.add(Stale, key, listed, h)
 	}
 }
@@ -194,7 +192,6 @@ func (r *Result) judgeUnlisted(key change.Key, h held, list *List) {
 	case !list.Deletes:
 		r.Unjudged++
 	default:
-		r.Extra++
 		r.add(Extra, key, Listed{}, h)
 	}
 }
@@ -205,7 +202,6 @@ func (r *Result) judgeOldRow(h held, version string) {
 		r.Changing++
 		return
 	}
-	r.Extra++
 	r.add(Extra, h.object, Listed{}, h)
 	r.Differences[len(r.Differences)-1].Place = h.row
 }
@@ -215,6 +211,18 @@ func (r *Result) add(kind Kind, key change.Key, listed Listed, h held) {
 		Kind: kind, Stream: r.Stream, Namespace: key.Namespace, Name: key.Name,
 		ClusterUID: listed.UID, ClusterVersion: listed.Version, SinkUID: h.uid, SinkVersion: h.version,
 	})
+	r.count(kind)
+}
+
+func (r *Result) count(kind Kind) {
+	switch kind {
+	case Missing:
+		r.Missing++
+	case Stale:
+		r.Stale++
+	case Extra:
+		r.Extra++
+	}
 }
 
 // Both is the result without the differences of objects in which the other one has none: what differs in two
@@ -232,14 +240,7 @@ func (r Result) Both(other Result) Result {
 			continue
 		}
 		kept.Differences = append(kept.Differences, d)
-		switch d.Kind {
-		case Missing:
-			kept.Missing++
-		case Stale:
-			kept.Stale++
-		case Extra:
-			kept.Extra++
-		}
+		kept.count(d.Kind)
 	}
 	return kept
 }
