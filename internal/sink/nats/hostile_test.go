@@ -58,17 +58,24 @@ func asTheExporter(user string) answering {
 	return func(t *testing.T, s *testServer) {
 		options := s.options()
 		options.User, options.Password = user, "p"
-		serving := make(chan struct{}, 100)
-		served := service.New(service.Options{
-			Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
-			Endpoints: map[string]service.Answer{"list": aList, "stop": aRefusal}, Serving: func() { serving <- struct{}{} },
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { served.Run(ctx); close(ended) }()
-		t.Cleanup(func() { cancel(); <-ended })
-		<-serving
+		<-serve(t, options, func(error) {})
 	}
+}
+
+// serve answers questions until the test ends. told is told of what goes wrong.
+func serve(t *testing.T, options Options, told func(error)) (serving <-chan struct{}) {
+	t.Helper()
+	began := make(chan struct{}, 100)
+	served := service.New(service.Options{
+		Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
+		Endpoints: map[string]service.Answer{"list": aList, "stop": aRefusal}, Serving: func() { began <- struct{}{} },
+		Failed: told, Refused: func(_ string, err error) { told(err) },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { served.Run(ctx); close(ended) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return began
 }
 
 // naively answers to any subject, as the micro library does.
@@ -215,16 +222,8 @@ func TestAnAnswerThatIsNotPermittedEndsNothing(t *testing.T) {
 	})
 	options := s.options()
 	options.User, options.Password = "service", "p"
-	serving, told := make(chan struct{}, 100), make(chan error, 100)
-	served := service.New(service.Options{
-		Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
-		Endpoints: map[string]service.Answer{"list": aList}, Serving: func() { serving <- struct{}{} },
-		Refused: func(_ string, err error) { told <- err }, Failed: func(err error) { t.Error(err) },
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { served.Run(ctx); close(ended) }()
-	defer func() { cancel(); <-ended }()
+	told := make(chan error, 100)
+	serving := serve(t, options, func(err error) { told <- err })
 	<-serving
 	admin := s.connectAs("admin")
 	if err := admin.PublishRequest("kubecdc.prod.list", "_INBOX.denied.x", nil); err != nil {
@@ -278,7 +277,7 @@ func TestInboxesOfExportersAreTheirOwn(t *testing.T) {
 	if opened := openSink(t, userOf(s)); !strings.HasPrefix(opened.conn.Inbox, conn.Inboxes+".") {
 		t.Error(opened.conn.Inbox)
 	}
-	s.createAs(jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"o"}})
+	s.create(jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"o"}})
 	options := s.options()
 	options.User, options.Password = "admin", "p"
 	admin := s.connectAs("admin")

@@ -143,10 +143,7 @@ func TestI3BucketMirrorsTheCluster(t *testing.T) {
 // replay is what of the messages the bucket does not prove to be delivered.
 func replay(t *testing.T, s *Sink, saved sink.Mark, messages []sink.Message) []sink.Message {
 	t.Helper()
-	ids, err := sinktest.Open(within(t), s, saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := openAt(t, s, saved)
 	newest := map[change.Key]string{}
 	for _, text := range ids {
 		id := must(change.ParseID(text))
@@ -211,9 +208,7 @@ func TestI4SweepTakesOutWhatNobodyRemembers(t *testing.T) {
 			mark := write(t, publisher, []sink.Message{
 				pods.message(change.SnapshotBegin, "", ""), pods.message(change.Replaced, "shop", "web"), pods.message(change.Replaced, "shop", "new"),
 			})
-			if _, err := sinktest.Open(within(t), publisher, mark); err != nil { // the floor is in the mark
-				t.Fatal(err)
-			}
+			openAt(t, publisher, mark) // the floor is in the mark
 			pods.snapshot.Reason = change.Gone
 			write(t, publisher, []sink.Message{pods.message(change.SnapshotEnd, "", "")})
 			if must(must(s.keys()).Get(t.Context(), "core.pods.shop.old-1")).Operation() != jetstream.KeyValuePut {

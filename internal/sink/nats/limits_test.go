@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func TestI4RejectionSaysWhy(t *testing.T) {
@@ -112,9 +111,7 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 				}
 			}
 			resize(5000)
-			if _, err := sinktest.Open(within(t), publisher, ""); err != nil { // the sink knows the limit
-				t.Fatal(err)
-			}
+			openAt(t, publisher, "") // the sink knows the limit
 			large := newMaker().Message(6000)
 			_, err := publisher.Write(within(t), []sink.Message{large})
 			var rejected *sink.RejectedError
