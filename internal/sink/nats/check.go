@@ -102,11 +102,11 @@ func (s *Sink) creatable(ctx context.Context) error {
 
 // checkError explains what Open would only try again.
 func (s *Sink) checkError(ctx context.Context, err error) error {
-	var permanent *sink.PermanentError
-	var explained *conn.UnreachableError
+	_, permanent := errors.AsType[*sink.PermanentError](err)
+	_, explained := errors.AsType[*conn.UnreachableError](err)
 	var network net.Error
 	switch {
-	case errors.As(err, &permanent), errors.As(err, &explained), ctx.Err() != nil:
+	case permanent, explained, ctx.Err() != nil:
 		return err
 	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, conn.ErrSilent):
 		return fmt.Errorf("connect to %s: no answer in time: check the URL, and that the server is up", s.options.servers())

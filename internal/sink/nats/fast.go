@@ -141,12 +141,11 @@ func (f *fastBatch) take(m *natsgo.Msg) error {
 // failed notes why the batch ends. The server tells what it stored of the batch when all of that is stored, if it has
 // the batch.
 func (f *fastBatch) failed(a *answer, err error) error {
-	var refused *refusal
-	first := errors.As(err, &refused) && refused.index == f.start
+	refused, is := errors.AsType[*refusal](err)
 	switch {
 	case f.cause != nil:
 		return nil
-	case first, codeOf(err) == codeUnknownBatch:
+	case is && refused.index == f.start, codeOf(err) == codeUnknownBatch:
 		return err
 	}
 	f.cause = err

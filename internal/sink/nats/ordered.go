@@ -3,6 +3,7 @@ package nats
 import (
 	"bytes"
 	"context"
+	"strconv"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -63,7 +64,10 @@ func (o *orderedWindow) publish(i int) error {
 	o.envelope.fill(&o.stream, &o.batch[i], reply)
 	if o.stream.shared {
 		id := messageID(o.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID)
-		o.envelope.set(headerMessageID, again(id, o.earlier[i]))
+		if earlier := o.earlier[i]; earlier > 0 {
+			id += tellingAgain + strconv.FormatUint(earlier, 10)
+		}
+		o.envelope.set(headerMessageID, id)
 	} else {
 		o.envelope.expect(o.expected(i))
 	}

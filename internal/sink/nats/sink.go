@@ -77,11 +77,11 @@ func (s *Sink) Close(ctx context.Context) error {
 
 // final returns the error that ends a call of Open or Write, or nil if another attempt may go better.
 func (s *Sink) final(ctx context.Context, verb string, err error) error {
-	var permanent *sink.PermanentError
-	var rejected *sink.RejectedError
-	var late *sink.LateError
+	_, permanent := errors.AsType[*sink.PermanentError](err)
+	_, rejected := errors.AsType[*sink.RejectedError](err)
+	_, late := errors.AsType[*sink.LateError](err)
 	switch ended := ctx.Err(); {
-	case errors.As(err, &permanent), errors.As(err, &rejected), errors.As(err, &late):
+	case permanent, rejected, late:
 		return err
 	case ended == nil:
 		return nil

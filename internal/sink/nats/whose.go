@@ -40,9 +40,9 @@ func (s *Sink) inspect(ctx context.Context, info *jetstream.StreamInfo) error {
 // may share a stream under two names.
 func (s *Sink) refuse(e *entry) error {
 	err := s.options.Judge(e.asStored(s.options.Stream))
-	var foreign *sink.ForeignError
+	foreign, is := errors.AsType[*sink.ForeignError](err)
 	switch {
-	case !errors.As(err, &foreign):
+	case !is:
 		return err
 	case foreign.Same:
 		return permanent("open stream %s: %w", s.options.Stream, err)

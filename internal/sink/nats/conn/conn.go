@@ -126,6 +126,12 @@ func (c *Conn) dial(o *Options) error {
 }
 
 func (c *Conn) options(o *Options) []natsgo.Option {
+	note := func(_ *natsgo.Conn, err error) {
+		if err != nil {
+			c.fault.Store(&err)
+		}
+		c.wake()
+	}
 	options := []natsgo.Option{
 		natsgo.Name(o.Name),
 		natsgo.Timeout(o.Timing.Dial),
@@ -138,36 +144,7 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 		natsgo.FlusherTimeout(o.Timing.Flush),
 		natsgo.SkipSubjectValidation(), // who writes does it
 		natsgo.CustomInboxPrefix(Inboxes),
-	}
-	return slices.Concat(options, o.Login.Options(), o.Extra, c.handlers(o))
-}
-
-// plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol.
-// While the library connects it says so, and a socket that it has given up takes nothing any more.
-func (c *Conn) plain() *socket {
-	m := c.dialer.last.Load()
-	if m == nil || !c.NC.IsConnected() || !c.NC.HeadersSupported() || !m.plain.Load() {
-		return nil
-	}
-	return m
-}
-
-// ResetOutbox makes the outbox one for the connection as it is now. What was not sent is forgotten.
-func (c *Conn) ResetOutbox() {
-	o := &c.Outbox
-	o.nc, o.socket, o.payload, o.within = c.NC, c.plain(), c.NC.MaxPayload(), c.Flush
-	o.clear()
-}
-
-// handlers are called by a goroutine of the library.
-func (c *Conn) handlers(o *Options) []natsgo.Option {
-	note := func(_ *natsgo.Conn, err error) {
-		if err != nil {
-			c.fault.Store(&err)
-		}
-		c.wake()
-	}
-	return []natsgo.Option{
+		// What follows is called by a goroutine of the library.
 		natsgo.DisconnectErrHandler(note),
 		natsgo.ReconnectErrHandler(note),
 		natsgo.ReconnectHandler(func(*natsgo.Conn) { c.wake() }),
@@ -186,6 +163,24 @@ func (c *Conn) handlers(o *Options) []natsgo.Option {
 			}
 		}),
 	}
+	return slices.Concat(options, o.Login.Options(), o.Extra)
+}
+
+// plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol.
+// While the library connects it says so, and a socket that it has given up takes nothing any more.
+func (c *Conn) plain() *socket {
+	m := c.dialer.last.Load()
+	if m == nil || !c.NC.IsConnected() || !c.NC.HeadersSupported() || !m.plain.Load() {
+		return nil
+	}
+	return m
+}
+
+// ResetOutbox makes the outbox one for the connection as it is now. What was not sent is forgotten.
+func (c *Conn) ResetOutbox() {
+	o := &c.Outbox
+	o.nc, o.socket, o.payload, o.within = c.NC, c.plain(), c.NC.MaxPayload(), c.Flush
+	o.clear()
 }
 
 func (c *Conn) wake() {
