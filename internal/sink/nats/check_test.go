@@ -18,24 +18,18 @@ func check(t *testing.T, options Options) (string, error) {
 const smallNote = "the largest message is 1024 KiB, and objects can have 1536 KiB: a gap record will stand for one that is larger; " +
 	"raise max_payload of the server and max_msg_size of the stream to take all"
 
-// TestCheckMakesNoStream where it could.
-func TestCheckMakesNoStream(t *testing.T) {
-	s := startServer(t)
-	note, err := check(t, s.options())
-	if err != nil || note != smallNote {
+// TestCheckNotesObjectsThatDoNotFit, and only then. It makes no stream, where it could.
+func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
+	if note, err := check(t, startServer(t).options()); err != nil || note != smallNote {
+		t.Errorf("got %q, %v", note, err)
+	}
+	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
+	if note, err := check(t, s.options()); err != nil || note != "" {
 		t.Errorf("got %q, %v", note, err)
 	}
 	js, ctx := s.admin()
 	if _, err := js.Stream(ctx, testStream); err == nil {
 		t.Error("the stream was made")
-	}
-}
-
-// TestCheckNotesObjectsThatDoNotFit, and only then.
-func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
-	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
-	if note, err := check(t, s.options()); err != nil || note != "" {
-		t.Errorf("got %q, %v", note, err)
 	}
 	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20,
 		AllowBatchPublish: true})

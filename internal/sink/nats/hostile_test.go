@@ -2,14 +2,12 @@ package nats
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
@@ -267,29 +265,5 @@ func TestAskersOfAnotherAccount(t *testing.T) {
 	answer, err := s.connectAs("asker").Request("kubecdc.prod.list", nil, limit)
 	if err != nil || string(answer.Data) != `{"owed":null}` {
 		t.Fatalf("got %v, %v", answer, err)
-	}
-}
-
-// TestInboxesOfExportersAreTheirOwn: those of sinks, readers and services are below one subject, which permissions can
-// name.
-func TestInboxesOfExportersAreTheirOwn(t *testing.T) {
-	s := hostileServer(t)
-	if opened := openSink(t, userOf(s)); !strings.HasPrefix(opened.conn.Inbox, conn.Inboxes+".") {
-		t.Error(opened.conn.Inbox)
-	}
-	s.create(jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"o"}})
-	options := s.options()
-	options.User, options.Password = "admin", "p"
-	admin := s.connectAs("admin")
-	all, err := admin.SubscribeSync(fmt.Sprint("$JS.API.STREAM.INFO.", options.Stream))
-	if err == nil {
-		err = admin.Flush() // the server knows of it before the reader asks
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = read(t, options, 0)
-	if m, err := all.NextMsg(limit); err != nil || !strings.HasPrefix(m.Reply, conn.Inboxes+".") {
-		t.Errorf("a reader asks for its answer at %v, %v", m, err)
 	}
 }

@@ -33,10 +33,7 @@ func TestOpenMakesTheStream(t *testing.T) {
 	options.MaxAge, options.MaxBytes, options.DiscardNew = time.Hour, 1<<30, true
 	openSink(t, options)
 	js, ctx := s.admin()
-	stream, err := js.Stream(ctx, testStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must(js.Stream(ctx, testStream))
 	c := stream.CachedInfo().Config
 	if !slices.Equal(c.Subjects, options.Subjects) || c.Storage != jetstream.FileStorage || c.MaxAge != time.Hour ||
 		c.Retention != jetstream.LimitsPolicy || c.Discard != jetstream.DiscardNew || c.MaxBytes != 1<<30 ||
@@ -135,10 +132,7 @@ func TestI1OpenSkipsDeletedMessages(t *testing.T) {
 	batch := newMaker().Batch(100)
 	write(t, first, batch)
 	js, ctx := s.admin()
-	stream, err := js.Stream(ctx, testStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must(js.Stream(ctx, testStream))
 	want := slices.Clone(batch)
 	for seq := uint64(99); seq > 0; seq -= 3 {
 		if err := stream.DeleteMsg(ctx, seq); err != nil {

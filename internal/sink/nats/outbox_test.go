@@ -190,11 +190,7 @@ func TestI4TooLargeBehindOthers(t *testing.T) {
 		open := openSink(t, s.options(publish))
 		batch := newMaker().Batch(5)
 		batch[3].Value = make([]byte, 1<<20+1)
-		var rejected *sink.RejectedError
-		err := open.publish(within(t), batch)
-		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" {
-			t.Fatalf("got %v", err)
-		}
+		wantRejected(t, open.publish(within(t), batch), 3, "too_large")
 		wantIDs(t, s.ids(), idsOf(batch[:3]))
 		batch = newMaker().Batch(2)
 		write(t, open, batch)

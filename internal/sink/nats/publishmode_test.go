@@ -39,10 +39,7 @@ func TestBatchesWhereServerAndStreamTakeThem(t *testing.T) {
 			test.options(&options)
 			publisher := openSink(t, options)
 			write(t, publisher, newMaker().Batch(3))
-			stream, err := js.Stream(ctx, testStream)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stream := must(js.Stream(ctx, testStream))
 			config := stream.CachedInfo().Config
 			var notes []string
 			for _, note := range publisher.notes(&config) {
@@ -64,12 +61,7 @@ func TestBatchesSwitchedOffMeanwhile(t *testing.T) {
 	maker := newMaker()
 	batch := maker.Batch(10)
 	write(t, publisher, batch)
-	js, ctx := s.admin()
-	config := *publisher.newStream()
-	config.AllowBatchPublish = false
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
+	s.change(publisher, func(c *jetstream.StreamConfig) { c.AllowBatchPublish = false })
 	more := maker.Batch(10)
 	write(t, publisher, more)
 	wantIDs(t, s.ids(), idsOf(append(batch, more...)))

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,6 +109,17 @@ func (s *testServer) create(config jetstream.StreamConfig) jetstream.Stream {
 		s.t.Fatal(err)
 	}
 	return stream
+}
+
+// change gives the stream that the sink has made other settings.
+func (s *testServer) change(of *Sink, set func(*jetstream.StreamConfig)) {
+	s.t.Helper()
+	js, ctx := s.admin()
+	config := of.newStream()
+	set(config)
+	if _, err := js.UpdateStream(ctx, *config); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *testServer) deleteStream() {
@@ -230,4 +242,14 @@ func wantError(t *testing.T, err error, want string) {
 	if err == nil || err.Error() != want {
 		t.Fatalf("got  %v\nwant %s", err, want)
 	}
+}
+
+// wantRejected returns why the message is rejected.
+func wantRejected(t *testing.T, err error, index int, reason string) error {
+	t.Helper()
+	rejected, is := errors.AsType[*sink.RejectedError](err)
+	if !is || rejected.Index != index || rejected.Reason != reason {
+		t.Fatalf("got %#v, want message %d to be rejected as %s", err, index, reason)
+	}
+	return rejected.Err
 }
