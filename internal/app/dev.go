@@ -86,7 +86,7 @@ func startEmbedded(address, storeDir string) (*embedded.Server, error) {
 	if err != nil {
 		return nil, usage.Errorf("--nats-listen %q: %w: want host:port", address, err)
 	}
-	return embedded.Start(embedded.Options{StoreDir: storeDir, Host: host, Port: int(port)})
+	return embedded.Start(storeDir, host, int(port))
 }
 
 // devDir is the given directory, or a temporary one that cleanUp removes.

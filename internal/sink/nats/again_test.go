@@ -65,10 +65,7 @@ func TestI1WhatWasToldAgainIsFoundAfterACrash(t *testing.T) {
 	is, isNot := told("web", change.Replaced), told("web", change.Deleted)
 	mark := write(t, opened, []sink.Message{is, isNot})
 	write(t, opened, []sink.Message{is, isNot})
-	found, err := sinktest.Open(within(t), newSink(t, options), mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := openAt(t, newSink(t, options), mark)
 	wantIDs(t, found, []string{is.ID, isNot.ID})
 }
 

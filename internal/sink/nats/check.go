@@ -45,7 +45,11 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	if limit := int64(config.MaxMsgSize); limit > 0 {
 		most = min(most, limit)
 	}
-	notes := append(append(s.strangers(ctx), s.notes(config)...), s.sizeNote(most)...)
+	notes := append(s.strangers(ctx), s.notes(config)...)
+	if most < largestObject && !s.options.Whole {
+		notes = append(notes, fmt.Sprintf("the largest message is %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; "+
+			"raise max_payload of the server and max_msg_size of the stream to take all", most>>10, int64(largestObject)>>10))
+	}
 	return strings.Join(notes, "; "), nil
 }
 
@@ -54,18 +58,14 @@ func (s *Sink) checkPatiently(ctx context.Context) (config *jetstream.StreamConf
 	over, cancel := context.WithTimeout(ctx, electionTime)
 	defer cancel()
 	for wait := newBackOff(); ; {
-		config, err = s.checkOnce(over)
+		bounded, end := context.WithTimeout(over, answerTime)
+		config, err = s.checkStream(bounded)
+		end()
 		if err == nil || !early(err) || over.Err() != nil {
 			return config, err
 		}
 		pause(over, wait.NextBackOff(), nil)
 	}
-}
-
-func (s *Sink) checkOnce(ctx context.Context) (*jetstream.StreamConfig, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	return s.checkStream(ctx)
 }
 
 // checkStream returns the stream as it is, or as it would be made.
@@ -102,11 +102,11 @@ func (s *Sink) creatable(ctx context.Context) error {
 
 // checkError explains what Open would only try again.
 func (s *Sink) checkError(ctx context.Context, err error) error {
-	var permanent *sink.PermanentError
-	var explained *conn.UnreachableError
+	_, permanent := errors.AsType[*sink.PermanentError](err)
+	_, explained := errors.AsType[*conn.UnreachableError](err)
 	var network net.Error
 	switch {
-	case errors.As(err, &permanent), errors.As(err, &explained), ctx.Err() != nil:
+	case permanent, explained, ctx.Err() != nil:
 		return err
 	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, conn.ErrSilent):
 		return fmt.Errorf("connect to %s: no answer in time: check the URL, and that the server is up", s.options.servers())
@@ -117,14 +117,22 @@ func (s *Sink) checkError(ctx context.Context, err error) error {
 }
 
 // notes are what a person may want to know of a stream that is suitable.
-func (s *Sink) notes(config *jetstream.StreamConfig) []string {
-	var notes []string
-	if limit := limitOf(config); limit != "" && config.Discard == jetstream.DiscardOld && s.options.KV == "" {
+func (s *Sink) notes(config *jetstream.StreamConfig) (notes []string) {
+	limit := ""
+	switch {
+	case config.MaxBytes > 0:
+		limit = fmt.Sprintf("%d bytes", config.MaxBytes)
+	case config.MaxMsgs > 0:
+		limit = fmt.Sprintf("%d messages", config.MaxMsgs)
+	case config.MaxAge > 0:
+		limit = "the age of " + config.MaxAge.String()
+	}
+	switch {
+	case s.options.KV != "":
+		notes = bucketNotes(config)
+	case limit != "" && config.Discard == jetstream.DiscardOld:
 		notes = append(notes, fmt.Sprintf("stream %s drops its oldest messages at %s (discard old): a consumer that is slower loses them without a word",
 			config.Name, limit))
-	}
-	if s.options.KV != "" {
-		notes = append(notes, bucketNotes(config)...)
 	}
 	if config.Storage == jetstream.MemoryStorage {
 		notes = append(notes, fmt.Sprintf("stream %s is in memory: a restart of its servers loses it, and all objects are sent again", config.Name))
@@ -136,19 +144,6 @@ func (s *Sink) notes(config *jetstream.StreamConfig) []string {
 	return notes
 }
 
-// limitOf is the first limit of the stream as a whole, "" if there is none.
-func limitOf(config *jetstream.StreamConfig) string {
-	switch {
-	case config.MaxBytes > 0:
-		return fmt.Sprintf("%d bytes", config.MaxBytes)
-	case config.MaxMsgs > 0:
-		return fmt.Sprintf("%d messages", config.MaxMsgs)
-	case config.MaxAge > 0:
-		return "the age of " + config.MaxAge.String()
-	}
-	return ""
-}
-
 // strangers says that somebody else publishes into the stream, which stops the sink when it happens while it runs.
 func (s *Sink) strangers(ctx context.Context) []string {
 	if s.options.Shared || s.options.Whole {
@@ -156,21 +151,13 @@ func (s *Sink) strangers(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	last, err := s.fetch(ctx, map[string]any{"last_by_subj": ">"})
-	if err != nil || last == nil {
+	last, err := s.get(ctx, map[string]any{"last_by_subj": ">"})
+	if err != nil || last.gone {
 		return nil // what keeps the sink from reading it is told already
 	}
-	if _, notOurs := change.ParseID(last.Header(sink.HeaderID)); notOurs == nil {
+	if _, notOurs := change.ParseID(last.id); notOurs == nil {
 		return nil
 	}
 	return []string{fmt.Sprintf("the last message of stream %s, on subject %q, is not from kubecdc: another writer stops the sink: "+
-		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.options.Stream, last.Destination)}
-}
-
-func (s *Sink) sizeNote(most int64) []string {
-	if most >= largestObject || s.options.Whole {
-		return nil
-	}
-	return []string{fmt.Sprintf("the largest message is %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max_payload of the server and max_msg_size of the stream to take all",
-		most>>10, int64(largestObject)>>10)}
+		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.options.Stream, last.subject)}
 }

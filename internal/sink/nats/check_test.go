@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"net"
 	"testing"
 	"time"
@@ -17,30 +18,21 @@ func check(t *testing.T, options Options) (string, error) {
 const smallNote = "the largest message is 1024 KiB, and objects can have 1536 KiB: a gap record will stand for one that is larger; " +
 	"raise max_payload of the server and max_msg_size of the stream to take all"
 
-// TestCheckMakesNoStream where it could.
-func TestCheckMakesNoStream(t *testing.T) {
-	s := startServer(t)
-	note, err := check(t, s.options())
-	if err != nil || note != smallNote {
+// TestCheckNotesObjectsThatDoNotFit, and only then. It makes no stream, where it could.
+func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
+	if note, err := check(t, startServer(t).options()); err != nil || note != smallNote {
+		t.Errorf("got %q, %v", note, err)
+	}
+	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
+	if note, err := check(t, s.options()); err != nil || note != "" {
 		t.Errorf("got %q, %v", note, err)
 	}
 	js, ctx := s.admin()
 	if _, err := js.Stream(ctx, testStream); err == nil {
 		t.Error("the stream was made")
 	}
-}
-
-// TestCheckNotesObjectsThatDoNotFit, and only then.
-func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
-	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
-	if note, err := check(t, s.options()); err != nil || note != "" {
-		t.Errorf("got %q, %v", note, err)
-	}
-	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20,
-		AllowBatchPublish: true}); err != nil {
-		t.Fatal(err)
-	}
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20,
+		AllowBatchPublish: true})
 	if note, err := check(t, s.options()); err != nil || note != smallNote {
 		t.Errorf("got %q, %v", note, err)
 	}
@@ -52,27 +44,26 @@ func TestCheckNamesWhatOpenWouldFailAt(t *testing.T) {
 		server func(*server.Options)
 		stream *jetstream.StreamConfig
 		sink   func(*Options)
-		want   string
+		want   string // what check says
+		open   string // "" is the same
 	}{
 		{"no JetStream", func(o *server.Options) { o.JetStream = false }, nil, nil,
-			"look up stream K8S: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration"},
+			"look up stream K8S: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration", ""},
 		{"no JetStream for the account", accountWithoutJetStream, nil, func(o *Options) { o.User, o.Password = "u", "p" },
-			"look up stream K8S: JetStream is not enabled for the account of the sink's user: enable it for the account"},
+			"look up stream K8S: JetStream is not enabled for the account of the sink's user: enable it for the account", ""},
 		{"overlap", nil, &jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"k8s.prod.*"}}, nil,
-			`create stream K8S: stream OTHER takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`},
-		{"subjects", nil, &jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>"}}, nil,
-			`open stream K8S: it takes ["k8s.prod.>"], which does not cover "k8s.>": give each cluster a stream of its own with the key stream, ` +
-				`or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects`},
+			`create stream K8S: stream OTHER takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`, ""},
+		{"subjects", nil, &jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>", "x"}}, nil,
+			`open stream K8S: it takes ["k8s.prod.>" "x"], which does not cover "k8s.>": give each cluster a stream of its own with the key stream, ` +
+				`or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects`, ""},
 		{"replicas", nil, nil, func(o *Options) { o.Replicas = 3 },
-			"create stream K8S: 3 replicas need a cluster of servers: use 1 replica"},
+			"create stream K8S: 3 replicas need a cluster of servers: use 1 replica",
+			"create stream K8S: replicas > 1 not supported in non-clustered mode: use 1 replica"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := startServer(t, test.server)
 			if test.stream != nil {
-				js, ctx := s.admin()
-				if _, err := js.CreateStream(ctx, *test.stream); err != nil {
-					t.Fatal(err)
-				}
+				s.create(*test.stream)
 			}
 			options := s.options()
 			if test.sink != nil {
@@ -80,6 +71,7 @@ func TestCheckNamesWhatOpenWouldFailAt(t *testing.T) {
 			}
 			_, err := check(t, options)
 			wantError(t, err, test.want)
+			wantError(t, openError(t, options, ""), cmp.Or(test.open, test.want))
 		})
 	}
 }
@@ -104,10 +96,8 @@ func TestCheckTriesOnce(t *testing.T) {
 // TestI10CheckNotesAnotherWriter in a stream that is not shared.
 func TestI10CheckNotesAnotherWriter(t *testing.T) {
 	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, AllowBatchPublish: true})
 	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, AllowBatchPublish: true}); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := js.Publish(ctx, "k8s.audit", []byte("x")); err != nil {
 		t.Fatal(err)
 	}

@@ -39,9 +39,7 @@ func TestClusterConformance(t *testing.T) {
 	admin, _ := servers[0].admin()
 	options := Options{URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3}
 	first := newSink(t, options)
-	if _, err := sinktest.Open(within(t), first, ""); err != nil { // the servers found each other
-		t.Fatal(err)
-	}
+	openAt(t, first, "") // the servers found each other
 	if err := first.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -156,9 +154,7 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 		Retry: func(reason string, _ error) { retries[reason]++ },
 	})
 	publisher.tuning.Reply = time.Second
-	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, publisher, "")
 	admin, _ := servers[0].admin()
 	nc := admin.Conn()
 	maker := newMaker()

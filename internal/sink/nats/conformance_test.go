@@ -3,8 +3,6 @@ package nats
 import (
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
@@ -20,13 +18,13 @@ func TestConformance(t *testing.T) {
 		{"shared", Options{Shared: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env { return newEnv(t, test.sink, nil) }})
+			sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env { return newEnv(t, test.sink) }})
 		})
 	}
 }
 
-func newEnv(t *testing.T, options Options, change func(*server.Options)) *sinktest.Env {
-	server := startServer(t, change)
+func newEnv(t *testing.T, options Options) *sinktest.Env {
+	server := startServer(t)
 	network := startProxy(t, server.Addr().String())
 	options.URL, options.Stream, options.Subjects = network.url(), testStream, []string{"k8s.>"}
 	return &sinktest.Env{

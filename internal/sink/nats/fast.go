@@ -29,15 +29,10 @@ const (
 // every so many messages, up to one of which all are stored, and the last one of the batch. The batch ends with the
 // Write, so it never waits for changes, and the server's rule that forgets a batch after ten idle seconds does not
 // bite. With "fail" the server ends a batch at the first message that is refused or missing and stores none after it.
-//
-// ADR-50 asks for an expected sequence on the first message only; ours is on every one. Without it, the server would
-// take a batch's messages between another writer's, and a leader that could not propose one message to its followers
-// would go on with the next. So a second writer is noticed at the very message that it came before, and nothing after
-// that one is stored: the first message needs to be alone no more than any other (I3, I10). A leader that changes goes
-// on with the batch where its own log ends; what got lost with the old one is the gap that ends it.
+// A leader that changes goes on with the batch where its own log ends; what got lost with the old one is the gap that
+// ends it.
 type fastBatch struct {
 	*publisher
-	flow   int    // ask for an acknowledgement after so many messages
 	prefix string // of this batch's replies, and only of them
 	pings  int    // in a row
 	cause  error  // the batch failed, and the server is still to say how much of it is stored
@@ -51,7 +46,7 @@ func (p *publisher) sendFast(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := f.receive(ctx, f); err != nil {
+		if err := f.receive(ctx); err != nil {
 			return err
 		}
 	}
@@ -59,12 +54,10 @@ func (p *publisher) sendFast(ctx context.Context) error {
 }
 
 func newFastBatch(p *publisher) *fastBatch {
-	f := &fastBatch{publisher: p, flow: p.flow()}
-	f.prefix = p.conn.Batch() + strconv.Itoa(f.flow) + ".fail."
-	return f
+	return &fastBatch{publisher: p, prefix: p.conn.Batch() + strconv.Itoa(p.flow()) + ".fail."}
 }
 
-// flow is such that half a window brings an acknowledgement, whichever messages are in it.
+// flow is after how many messages to ask for an acknowledgement: half a window brings one, whatever is in it.
 func (p *publisher) flow() int {
 	largest := 1
 	for i := p.start; i < len(p.batch); i++ {
@@ -94,23 +87,18 @@ func (f *fastBatch) reply(seq, op int) string {
 	return string(append(text, ".$FI"...))
 }
 
-// next waits for a reply. Where none comes, it asks from time to time whether the server has the batch and all that was
-// sent: a new leader may not, and would wait for the rest without a word.
-func (f *fastBatch) next(ctx context.Context) (*natsgo.Msg, error) {
+// receive waits for replies. Where none comes, it asks from time to time whether the server has the batch and all that
+// was sent: a new leader may not, and would wait for the rest without a word.
+func (f *fastBatch) receive(ctx context.Context) error {
 	const pings = 4
-	c := f.conn
-	for {
-		m, err := c.Next(ctx, f.during, c.Reply/(pings+1))
-		if !errors.Is(err, conn.ErrSilent) {
-			return m, err
-		}
-		if f.pings++; f.pings > pings {
-			return nil, cmp.Or(f.cause, err)
-		}
-		if err := f.ping(); err != nil {
-			return nil, err
-		}
+	err := f.publisher.receive(ctx, f.conn.Reply/(pings+1), f.take)
+	if !errors.Is(err, conn.ErrSilent) {
+		return err
 	}
+	if f.pings++; f.pings > pings {
+		return cmp.Or(f.cause, err)
+	}
+	return f.ping()
 }
 
 func (f *fastBatch) ping() error {
@@ -153,12 +141,11 @@ func (f *fastBatch) take(m *natsgo.Msg) error {
 // failed notes why the batch ends. The server tells what it stored of the batch when all of that is stored, if it has
 // the batch.
 func (f *fastBatch) failed(a *answer, err error) error {
-	var refused *refusal
-	first := errors.As(err, &refused) && refused.index == f.start
+	refused, is := errors.AsType[*refusal](err)
 	switch {
 	case f.cause != nil:
 		return nil
-	case first, codeOf(err) == codeUnknownBatch:
+	case is && refused.index == f.start, codeOf(err) == codeUnknownBatch:
 		return err
 	}
 	f.cause = err

@@ -57,9 +57,7 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 				return err
 			}
 			var lost *sink.LostError
-			if _, err := sinktest.Open(within(t), running, ""); err != nil {
-				t.Fatal(err)
-			}
+			openAt(t, running, "")
 			write(t, running, messages(0, 20))
 			running.looked = time.Time{}
 			write(t, running, nil)

@@ -2,14 +2,12 @@ package nats
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
@@ -58,17 +56,24 @@ func asTheExporter(user string) answering {
 	return func(t *testing.T, s *testServer) {
 		options := s.options()
 		options.User, options.Password = user, "p"
-		serving := make(chan struct{}, 100)
-		served := service.New(service.Options{
-			Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
-			Endpoints: map[string]service.Answer{"list": aList, "stop": aRefusal}, Serving: func() { serving <- struct{}{} },
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { served.Run(ctx); close(ended) }()
-		t.Cleanup(func() { cancel(); <-ended })
-		<-serving
+		<-serve(t, options, func(error) {})
 	}
+}
+
+// serve answers questions until the test ends. told is told of what goes wrong.
+func serve(t *testing.T, options Options, told func(error)) (serving <-chan struct{}) {
+	t.Helper()
+	began := make(chan struct{}, 100)
+	served := service.New(service.Options{
+		Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
+		Endpoints: map[string]service.Answer{"list": aList, "stop": aRefusal}, Serving: func() { began <- struct{}{} },
+		Failed: told, Refused: func(_ string, err error) { told(err) },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { served.Run(ctx); close(ended) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return began
 }
 
 // naively answers to any subject, as the micro library does.
@@ -215,16 +220,8 @@ func TestAnAnswerThatIsNotPermittedEndsNothing(t *testing.T) {
 	})
 	options := s.options()
 	options.User, options.Password = "service", "p"
-	serving, told := make(chan struct{}, 100), make(chan error, 100)
-	served := service.New(service.Options{
-		Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
-		Endpoints: map[string]service.Answer{"list": aList}, Serving: func() { serving <- struct{}{} },
-		Refused: func(_ string, err error) { told <- err }, Failed: func(err error) { t.Error(err) },
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { served.Run(ctx); close(ended) }()
-	defer func() { cancel(); <-ended }()
+	told := make(chan error, 100)
+	serving := serve(t, options, func(err error) { told <- err })
 	<-serving
 	admin := s.connectAs("admin")
 	if err := admin.PublishRequest("kubecdc.prod.list", "_INBOX.denied.x", nil); err != nil {
@@ -268,29 +265,5 @@ func TestAskersOfAnotherAccount(t *testing.T) {
 	answer, err := s.connectAs("asker").Request("kubecdc.prod.list", nil, limit)
 	if err != nil || string(answer.Data) != `{"owed":null}` {
 		t.Fatalf("got %v, %v", answer, err)
-	}
-}
-
-// TestInboxesOfExportersAreTheirOwn: those of sinks, readers and services are below one subject, which permissions can
-// name.
-func TestInboxesOfExportersAreTheirOwn(t *testing.T) {
-	s := hostileServer(t)
-	if opened := openSink(t, userOf(s)); !strings.HasPrefix(opened.conn.Inbox, conn.Inboxes+".") {
-		t.Error(opened.conn.Inbox)
-	}
-	s.createAs(jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"o"}})
-	options := s.options()
-	options.User, options.Password = "admin", "p"
-	admin := s.connectAs("admin")
-	all, err := admin.SubscribeSync(fmt.Sprint("$JS.API.STREAM.INFO.", options.Stream))
-	if err == nil {
-		err = admin.Flush() // the server knows of it before the reader asks
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = read(t, options, 0)
-	if m, err := all.NextMsg(limit); err != nil || !strings.HasPrefix(m.Reply, conn.Inboxes+".") {
-		t.Errorf("a reader asks for its answer at %v, %v", m, err)
 	}
 }

@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -143,10 +142,7 @@ func TestI3BucketMirrorsTheCluster(t *testing.T) {
 // replay is what of the messages the bucket does not prove to be delivered.
 func replay(t *testing.T, s *Sink, saved sink.Mark, messages []sink.Message) []sink.Message {
 	t.Helper()
-	ids, err := sinktest.Open(within(t), s, saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := openAt(t, s, saved)
 	newest := map[change.Key]string{}
 	for _, text := range ids {
 		id := must(change.ParseID(text))
@@ -211,9 +207,7 @@ func TestI4SweepTakesOutWhatNobodyRemembers(t *testing.T) {
 			mark := write(t, publisher, []sink.Message{
 				pods.message(change.SnapshotBegin, "", ""), pods.message(change.Replaced, "shop", "web"), pods.message(change.Replaced, "shop", "new"),
 			})
-			if _, err := sinktest.Open(within(t), publisher, mark); err != nil { // the floor is in the mark
-				t.Fatal(err)
-			}
+			openAt(t, publisher, mark) // the floor is in the mark
 			pods.snapshot.Reason = change.Gone
 			write(t, publisher, []sink.Message{pods.message(change.SnapshotEnd, "", "")})
 			if must(must(s.keys()).Get(t.Context(), "core.pods.shop.old-1")).Operation() != jetstream.KeyValuePut {
@@ -259,29 +253,17 @@ func TestI4RejectionAfterASweep(t *testing.T) {
 	c := newCluster("pods")
 	write(t, openSink(t, options), []sink.Message{c.message(change.Added, "", "old")})
 	publisher := openSink(t, options)
-	js, ctx := s.admin()
-	config := *publisher.newStream()
-	config.MaxMsgSize = 5000
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
+	s.change(publisher, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 5000 })
 	c.snapshot.Reason = change.Initial
 	batch := []sink.Message{c.message(change.SnapshotBegin, "", ""), c.message(change.SnapshotEnd, "", ""), c.message(change.Added, "", "a"), c.message(change.Added, "", "b")}
 	batch[3].Value = make([]byte, 6000)
 	_, err := publisher.Write(within(t), batch)
-	var rejected *sink.RejectedError
-	if !errors.As(err, &rejected) || rejected.Index != 3 {
-		t.Fatalf("got %v", err)
-	}
+	wantRejected(t, err, 3, "too_large")
 }
 
 func TestI4KeysThatClientsRefuseAreRejected(t *testing.T) {
 	s := startServer(t)
 	publisher := openSink(t, bucketOptions(s.URL()))
 	_, err := publisher.Write(within(t), []sink.Message{{ID: "c/pods/a/x/u/1/added", Destination: "$KV." + bucket + ".a:b"}})
-	var rejected *sink.RejectedError
-	if !errors.As(err, &rejected) || rejected.Reason != "invalid" {
-		t.Fatalf("got %v", err)
-	}
-	wantError(t, rejected.Err, `publish to subject "$KV.CLUSTER.a:b": it is not a key of the bucket: a key has letters, digits, and -/_=. as in a path`)
+	wantError(t, wantRejected(t, err, 0, "invalid"), `publish to subject "$KV.CLUSTER.a:b": it is not a key of the bucket: a key has letters, digits, and -/_=. as in a path`)
 }

@@ -108,9 +108,7 @@ func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
 		late, more := maker.Batch(50), maker.Batch(5)
 		mark, release := dying(t, s, s.options(publish), late, 0)
 		next := newSink(t, s.options(publish))
-		if _, err := sinktest.Open(within(t), next, mark); err != nil {
-			t.Fatal(err)
-		}
+		openAt(t, next, mark)
 		write(t, next, more[:1])
 		release()
 		write(t, next, more[1:])
@@ -128,18 +126,14 @@ func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
 	late, more := maker.Batch(50), maker.Batch(5)
 	mark, release := dying(t, s, s.options(oneByOne), late, 1)
 	next := newSink(t, s.options(oneByOne))
-	if _, err := sinktest.Open(within(t), next, mark); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, next, mark)
 	write(t, next, more[:1])
 	release()
 	want = append(want, late[0], more[0])
 	s.awaitStored(len(want) + 1)
 	_, err := next.Write(within(t), more[1:])
 	wantLate(t, err, len(want)+1)
-	if _, err := sinktest.Open(within(t), next, mark); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, next, mark)
 	want = append(want, late[2:underWay(true, late, 1)]...)
 	write(t, next, more[1:])
 	wantIDs(t, s.ids(), idsOf(append(want, more[1:]...)))
@@ -155,9 +149,7 @@ func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 		late, other := maker.Batch(50), maker.Batch(5)
 		mark, release := dying(t, s, s.options(publish), late, 0)
 		next := newSink(t, s.options(publish))
-		if _, err := sinktest.Open(within(t), next, mark); err != nil {
-			t.Fatal(err)
-		}
+		openAt(t, next, mark)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := next.Write(ended, other); err == nil {
@@ -193,9 +185,7 @@ func TestI3LastWordsThatAreOursToo(t *testing.T) {
 	late, more := maker.Batch(50), maker.Batch(5)
 	mark, release := dying(t, s, s.options(), late, 0)
 	next := newSink(t, s.options())
-	if _, err := sinktest.Open(within(t), next, mark); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, next, mark)
 	release()
 	write(t, next, late)
 	s.publish("k8s.x", more[0].ID)
@@ -236,9 +226,7 @@ func TestI10LastWordsEnd(t *testing.T) {
 // openedEnd opens the sink anew, and returns the mark of the log's end.
 func openedEnd(t *testing.T, s *Sink) sink.Mark {
 	t.Helper()
-	if _, err := sinktest.Open(within(t), s, ""); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, s, "")
 	return write(t, s, nil)
 }
 

@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func TestI4RejectionSaysWhy(t *testing.T) {
@@ -50,11 +48,7 @@ func TestI4RejectionSaysWhy(t *testing.T) {
 		bad := sink.Message{ID: "c/pods/a/x/u/1/added", Op: "added", ResourceVersion: "1", Destination: "one"}
 		test.change(&bad)
 		_, err := publisher.Write(within(t), []sink.Message{bad})
-		var rejected *sink.RejectedError
-		if !errors.As(err, &rejected) || rejected.Reason != test.reason || rejected.Index != 0 {
-			t.Fatalf("got %#v, want %s", err, test.want)
-		}
-		wantError(t, rejected.Err, test.want)
+		wantError(t, wantRejected(t, err, 0, test.reason), test.want)
 	}
 	wantIDs(t, s.ids(), nil)
 }
@@ -76,19 +70,14 @@ func TestI4LimitLoweredMeanwhile(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
 		s := startServer(t)
 		publisher := openSink(t, s.options(publish))
-		js, ctx := s.admin()
-		config := *publisher.newStream()
-		config.MaxMsgSize = 5000
-		if _, err := js.UpdateStream(ctx, config); err != nil {
-			t.Fatal(err)
-		}
+		s.change(publisher, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 5000 })
 		maker := newMaker()
 		batch := append(maker.Batch(3), maker.Message(6000))
 		batch = append(batch, maker.Batch(3)...)
 		mark, err := publisher.Write(within(t), batch)
-		var rejected *sink.RejectedError
-		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" || mark != publisher.stream.place.text() {
-			t.Fatalf("got %v, %v", mark, err)
+		wantRejected(t, err, 3, "too_large")
+		if mark != publisher.stream.place.text() {
+			t.Fatalf("the mark is %v", mark)
 		}
 		write(t, publisher, batch[4:])
 		wantIDs(t, s.ids(), idsOf(slices.Delete(batch, 3, 4)))
@@ -100,27 +89,17 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("shared %t", shared), func(t *testing.T) {
 			s := startServer(t)
-			js, ctx := s.admin()
 			options := s.options(inBatches)
 			options.Shared = shared
 			publisher := openSink(t, options)
-			config := *publisher.newStream()
 			resize := func(limit int32) {
-				config.MaxMsgSize = limit
-				if _, err := js.UpdateStream(ctx, config); err != nil {
-					t.Fatal(err)
-				}
+				s.change(publisher, func(c *jetstream.StreamConfig) { c.MaxMsgSize = limit })
 			}
 			resize(5000)
-			if _, err := sinktest.Open(within(t), publisher, ""); err != nil { // the sink knows the limit
-				t.Fatal(err)
-			}
+			openAt(t, publisher, "") // the sink knows the limit
 			large := newMaker().Message(6000)
 			_, err := publisher.Write(within(t), []sink.Message{large})
-			var rejected *sink.RejectedError
-			if !errors.As(err, &rejected) || rejected.Reason != "too_large" {
-				t.Fatalf("got %v", err)
-			}
+			wantRejected(t, err, 0, "too_large")
 			resize(0)
 			write(t, publisher, []sink.Message{large})
 			wantIDs(t, s.ids(), idsOf([]sink.Message{large}))
@@ -141,10 +120,7 @@ func TestI4FullStreamWaits(t *testing.T) {
 				return // the messages after the first refused one
 			}
 			full++
-			stream, err := js.Stream(ctx, testStream)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stream := must(js.Stream(ctx, testStream))
 			if err := stream.Purge(ctx); err != nil {
 				t.Fatal(err)
 			}

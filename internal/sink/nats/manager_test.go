@@ -15,36 +15,10 @@ import (
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
-// TestOpenRefusesStreamsThatForget, and others that cannot be a log.
-func TestOpenRefusesStreamsThatForget(t *testing.T) {
-	for want, config := range map[string]jetstream.StreamConfig{
-		"it forgets what a consumer took (work-queue retention), so that nobody can find there what a crash left undone: " +
-			"name a stream with limits retention, and let the work queue take it in as a source": {Retention: jetstream.WorkQueuePolicy},
-		"it forgets what no consumer waits for (interest retention), so that nobody can find there what a crash left undone: " +
-			"name a stream with limits retention": {Retention: jetstream.InterestPolicy},
-		"it takes no change of an object that has its share of messages (discard_new_per_subject): set discard_new_per_subject to false": {
-			Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 5},
-		"it acknowledges what it has not stored yet (persist_mode async): set persist_mode to default": {PersistMode: jetstream.AsyncPersistMode},
-	} {
-		s := startServer(t)
-		js, ctx := s.admin()
-		config.Name, config.Subjects = testStream, []string{"k8s.>"}
-		if _, err := js.CreateStream(ctx, config); err != nil {
-			t.Fatal(err)
-		}
-		wantError(t, openError(t, s.options(), ""), "open stream K8S: "+want)
-		_, err := check(t, s.options())
-		wantError(t, err, "open stream K8S: "+want)
-	}
-}
-
 // TestI3PatchesNeedAStreamThatKeepsWhatTheyChange: one that keeps the last messages of a subject alone does not.
 func TestI3PatchesNeedAStreamThatKeepsWhatTheyChange(t *testing.T) {
 	s := startServer(t)
-	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 5}); err != nil {
-		t.Fatal(err)
-	}
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 5})
 	options := s.options()
 	openSink(t, options)
 	options.Uncompacted = "updates are patches: choose updates: whole"
@@ -91,20 +65,14 @@ func TestI3TwoWritersOnASharedStream(t *testing.T) {
 	want = append(append(append(want, idsOf(batch)...), idsOf(batch[10:])...), idsOf(more)...)
 	wantIDs(t, s.ids(), append(want, moved[0].ID))
 	for at, tail := range map[sink.Mark][]string{before: append(idsOf(batch), moved[0].ID), mark: {moved[0].ID}} {
-		ids, err := sinktest.Open(within(t), newSink(t, options), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ids := openAt(t, newSink(t, options), at)
 		wantIDs(t, ids, tail)
 	}
 	atFirst := write(t, openSink(t, others), nil)
 	again := maker.Batch(2)
 	write(t, first, again)
 	write(t, second, again[:1])
-	ids, err := sinktest.Open(within(t), newSink(t, others), atFirst)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := openAt(t, newSink(t, others), atFirst)
 	wantIDs(t, ids, idsOf(again[:1]))
 }
 
@@ -165,10 +133,7 @@ func keep(option jetstream.StreamPurgeOpt) []jetstream.StreamPurgeOpt {
 // TestI4StreamThatBeginsLaterIsNotLost: before its first message it looks as if it was purged.
 func TestI4StreamThatBeginsLaterIsNotLost(t *testing.T) {
 	s := startServer(t)
-	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, FirstSeq: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, FirstSeq: 1000})
 	publisher := openSink(t, s.options())
 	mark := write(t, publisher, nil)
 	if _, err := sinktest.Open(within(t), publisher, mark); err != nil || publisher.stream.place.Seq != 999 {
@@ -229,10 +194,7 @@ func TestCheckNotesWhatConsumersAndRestartsMayLose(t *testing.T) {
 	if err != nil || note != want {
 		t.Fatalf("got  %q, %v\nwant %q", note, err, want)
 	}
-	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgs: 7}); err != nil {
-		t.Fatal(err)
-	}
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgs: 7})
 	note, err = check(t, s.options())
 	const other = "stream K8S drops its oldest messages at 7 messages (discard old): a consumer that is slower loses them without a word; " +
 		"stream K8S does not take batches: set its allow_batched, which keeps all messages in order, also while another exporter takes over"

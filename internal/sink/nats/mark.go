@@ -125,7 +125,11 @@ func (h *held) missing(v view) string {
 	case h == nil, bounded, config.AllowMsgTTL:
 		return ""
 	case config.MaxMsgsPerSubject > 0:
-		return h.missingKeys(info)
+		// a key stays, with its value or with the marker of its delete, until somebody purges it
+		if config.MaxAge == 0 && state.NumSubjects < h.Keys {
+			return fmt.Sprintf("it has %d keys, and had %d", state.NumSubjects, h.Keys)
+		}
+		return ""
 	case config.MaxBytes > 0: // whoever makes room takes messages away
 		return ""
 	case config.MaxAge == 0 && config.MaxMsgs <= 0 && !v.shared:
@@ -140,15 +144,6 @@ func (h *held) missing(v view) string {
 		return fmt.Sprintf("message %d is gone, and no limit has taken it", h.Last)
 	}
 	return ""
-}
-
-// missingKeys compares the number of keys: a key stays, with its value or with the marker of its delete, until somebody
-// purges it.
-func (h *held) missingKeys(info *jetstream.StreamInfo) string {
-	if info.Config.MaxAge > 0 || info.State.NumSubjects >= h.Keys {
-		return ""
-	}
-	return fmt.Sprintf("it has %d keys, and had %d", info.State.NumSubjects, h.Keys)
 }
 
 // purged says whether somebody took away messages up to the sequence that no limit would have taken.

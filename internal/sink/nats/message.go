@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -53,14 +52,6 @@ func validKey(key string) bool {
 	})
 }
 
-// objectionToKey finds what clients of a bucket would not accept.
-func (s *knownStream) objectionToKey(m *sink.Message) error {
-	if key, found := strings.CutPrefix(m.Destination, s.keys); s.keys != "" && (!found || !validKey(key)) {
-		return fmt.Errorf("publish to subject %q: it is not a key of the bucket: a key has letters, digits, and -/_=. as in a path", m.Destination)
-	}
-	return nil
-}
-
 // deletes says whether the message takes its key out of the bucket.
 func (s *knownStream) deletes(m *sink.Message) bool {
 	return s.keys != "" && m.Op == change.Deleted.String()
@@ -85,7 +76,11 @@ func (s *knownStream) objection(m *sink.Message, payload int64) (reason string, 
 	case !coveredByAny(s.subjects, m.Destination):
 		return "invalid", fmt.Errorf("publish to subject %q: stream %s takes %q only", m.Destination, s.name, s.subjects)
 	}
-	if err := cmp.Or(s.objectionToKey(m), checkHeaders(m)); err != nil {
+	// clients of a bucket would not accept it
+	if key, found := strings.CutPrefix(m.Destination, s.keys); s.keys != "" && (!found || !validKey(key)) {
+		return "invalid", fmt.Errorf("publish to subject %q: it is not a key of the bucket: a key has letters, digits, and -/_=. as in a path", m.Destination)
+	}
+	if err := checkHeaders(m); err != nil {
 		return "invalid", err
 	}
 	headers := headerSize(m)
@@ -111,7 +106,9 @@ func (s *knownStream) objection(m *sink.Message, payload int64) (reason string, 
 // server is told what to do.
 func checkHeaders(m *sink.Message) error {
 	for _, h := range m.Headers {
-		if h.Name == "" || strings.ContainsFunc(h.Name, badInName) {
+		if h.Name == "" || strings.ContainsFunc(h.Name, func(r rune) bool {
+			return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+		}) {
 			return fmt.Errorf("publish header %q: its name is not a token", h.Name)
 		}
 		if len(h.Name) >= 5 && strings.EqualFold(h.Name[:5], "Nats-") {
@@ -122,10 +119,6 @@ func checkHeaders(m *sink.Message) error {
 		}
 	}
 	return nil
-}
-
-func badInName(r rune) bool {
-	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
 
 // headerSize is what the headers take, whatever the sequence: a message that fits today fits when it is sent again.
@@ -176,14 +169,6 @@ func oneLine(value string) string {
 // messageID is what the server knows a message of a shared stream by. JetStream takes a message of the same id for a
 // repetition, on whatever subject and by whomever.
 func messageID(author, subject, id string) string { return shortHash(author, subject) + "/" + id }
-
-// again is the id under which a message goes out that the server has at the sequence already, as of an earlier telling.
-func again(id string, earlier uint64) string {
-	if earlier == 0 {
-		return id
-	}
-	return id + tellingAgain + strconv.FormatUint(earlier, 10)
-}
 
 const (
 	tellingAgain  = "#" // no id ends with it and a number

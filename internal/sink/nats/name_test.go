@@ -1,11 +1,8 @@
 package nats
 
 import (
-	"errors"
 	"strings"
 	"testing"
-
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // TestI4LongSubjectIsRejected as a message, before the server cuts the connection for it: what comes before it is
@@ -18,11 +15,11 @@ func TestI4LongSubjectIsRejected(t *testing.T) {
 	batch[2].Destination, batch[3].Destination, batch[4].Destination = fits, fits+"r", "k8s."+strings.Repeat("r", 300_000)
 	mark, err := open.Write(within(t), batch)
 	for _, long := range []int{3, 0} {
-		var rejected *sink.RejectedError
-		if !errors.As(err, &rejected) || rejected.Index != long || rejected.Reason != "invalid" || len(err.Error()) > 500 || mark == "" {
+		wantRejected(t, err, long, "invalid")
+		if len(err.Error()) > 500 || mark == "" {
 			t.Fatalf("got %v", err)
 		}
-		batch = batch[rejected.Index+1:]
+		batch = batch[long+1:]
 		mark, err = open.Write(within(t), batch)
 	}
 	if err != nil || open.conn.Generation() != 0 {

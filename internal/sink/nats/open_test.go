@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,63 +33,13 @@ func TestOpenMakesTheStream(t *testing.T) {
 	options.MaxAge, options.MaxBytes, options.DiscardNew = time.Hour, 1<<30, true
 	openSink(t, options)
 	js, ctx := s.admin()
-	stream, err := js.Stream(ctx, testStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must(js.Stream(ctx, testStream))
 	c := stream.CachedInfo().Config
 	if !slices.Equal(c.Subjects, options.Subjects) || c.Storage != jetstream.FileStorage || c.MaxAge != time.Hour ||
 		c.Retention != jetstream.LimitsPolicy || c.Discard != jetstream.DiscardNew || c.MaxBytes != 1<<30 ||
 		c.Replicas != 1 || !c.AllowDirect || !c.AllowBatchPublish || c.Duplicates != 100*time.Millisecond {
 		t.Fatalf("got %+v", c)
 	}
-}
-
-func TestOpenNamesWhatIsWrongWithTheStream(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		stream jetstream.StreamConfig
-		want   string
-	}{
-		{"overlap", jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"k8s.prod.*"}},
-			`create stream K8S: stream OTHER takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`},
-		{"subjects", jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>", "x"}},
-			`open stream K8S: it takes ["k8s.prod.>" "x"], which does not cover "k8s.>": give each cluster a stream of its own with the key stream, ` +
-				`or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects`},
-		{"mirror", jetstream.StreamConfig{Name: "K8S", Mirror: &jetstream.StreamSource{Name: "ORIGIN"}},
-			`open stream K8S: it mirrors stream ORIGIN: name the origin, or another stream`},
-		{"sources", jetstream.StreamConfig{Name: "K8S", Sources: []*jetstream.StreamSource{{Name: "ORIGIN"}}},
-			`open stream K8S: it takes in stream ORIGIN: give the exporter a stream of its own`},
-		{"no ack", jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, NoAck: true},
-			`open stream K8S: it acknowledges nothing: set no_ack to false`},
-		{"counter", jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}, AllowMsgCounter: true},
-			`open stream K8S: it takes counters only: name another stream`},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := startServer(t)
-			js, ctx := s.admin()
-			for _, config := range []jetstream.StreamConfig{{Name: "ORIGIN", Subjects: []string{"o"}}, test.stream} {
-				if _, err := js.CreateStream(ctx, config); err != nil {
-					t.Fatal(err)
-				}
-			}
-			wantError(t, openError(t, s.options(), ""), test.want)
-		})
-	}
-}
-
-func TestOpenRefusesASealedStream(t *testing.T) {
-	s := startServer(t)
-	js, ctx := s.admin()
-	config := jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.>"}}
-	if _, err := js.CreateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
-	config.Sealed = true
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, openError(t, s.options(), ""), "open stream K8S: it is sealed: name another stream")
 }
 
 // TestOpenRefusesABucketThatForgets where all of it is needed.
@@ -104,54 +53,6 @@ func TestOpenRefusesABucketThatForgets(t *testing.T) {
 	options.Stream, options.Subjects, options.KV, options.Whole = "", nil, "forgets", true
 	wantError(t, openError(t, options, ""),
 		"open stream KV_forgets: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new")
-}
-
-func TestOpenNamesWhatTheServerDoesNotAllow(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		server func(*server.Options)
-		sink   func(*Options)
-		want   string
-	}{
-		{"no JetStream", func(o *server.Options) { o.JetStream = false }, nil,
-			"look up stream K8S: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration"},
-		{"no JetStream for the account", accountWithoutJetStream, func(o *Options) { o.User, o.Password = "u", "p" },
-			"look up stream K8S: JetStream is not enabled for the account of the sink's user: enable it for the account"},
-		{"replicas", nil, func(o *Options) { o.Replicas = 3 },
-			"create stream K8S: replicas > 1 not supported in non-clustered mode: use 1 replica"},
-		{"permission to create", restricted("$JS.API.STREAM.CREATE.>"), func(o *Options) { o.User, o.Password = "u", "p" },
-			`publish to "$JS.API.STREAM.CREATE.K8S": not permitted by the server: allow it to the sink's user`},
-		{"permission for replies", func(o *server.Options) {
-			o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
-				Subscribe: &server.SubjectPermission{Allow: []string{"mine.>"}},
-			}}}
-		}, func(o *Options) { o.User, o.Password = "u", "p" },
-			`subscription to "_INBOX.kubecdc.X.>": not permitted by the server: allow it to the sink's user`},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := startServer(t, test.server)
-			options := s.options()
-			if test.sink != nil {
-				test.sink(&options)
-			}
-			text := openError(t, options, "").Error()
-			if _, id, found := strings.Cut(text, "_INBOX.kubecdc."); found {
-				text = strings.Replace(text, id[:strings.IndexByte(id, '.')], "X", 1)
-			}
-			if text != test.want {
-				t.Fatalf("got  %s\nwant %s", text, test.want)
-			}
-		})
-	}
-}
-
-// restricted lets user u, password p, do all but publish to the subject.
-func restricted(subject string) func(*server.Options) {
-	return func(o *server.Options) {
-		o.Users = []*server.User{{Username: "u", Password: "p", Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Deny: []string{subject}},
-		}}}
-	}
 }
 
 func accountWithoutJetStream(o *server.Options) {
@@ -231,10 +132,7 @@ func TestI1OpenSkipsDeletedMessages(t *testing.T) {
 	batch := newMaker().Batch(100)
 	write(t, first, batch)
 	js, ctx := s.admin()
-	stream, err := js.Stream(ctx, testStream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := must(js.Stream(ctx, testStream))
 	want := slices.Clone(batch)
 	for seq := uint64(99); seq > 0; seq -= 3 {
 		if err := stream.DeleteMsg(ctx, seq); err != nil {
@@ -242,9 +140,6 @@ func TestI1OpenSkipsDeletedMessages(t *testing.T) {
 		}
 		want = slices.Delete(want, int(seq)-1, int(seq))
 	}
-	ids, err := sinktest.Open(within(t), newSink(t, s.options()), before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := openAt(t, newSink(t, s.options()), before)
 	wantIDs(t, ids, idsOf(want))
 }

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
@@ -60,86 +60,41 @@ type (
 	TLS   = conn.TLS
 )
 
-// complete fills in the defaults, and checks what the configuration's own check cannot know or leaves to the sink. It
-// reports all problems at once.
-func (o *Options) complete() error {
-	if o.Name == "" {
-		o.Name = "kubecdc"
-	}
-	if o.Writer == "" {
-		o.Writer = o.Name
-	}
-	if o.Judge == nil {
-		o.Judge = func(*sink.Stored) error { return nil }
-	}
-	if o.Replicas == 0 {
-		o.Replicas = 1
-	}
-	if o.KV != "" {
-		o.useBucket()
-	}
-	if o.Storage == "" {
-		o.Storage = StorageFile
-	}
-	if o.Retry == nil {
-		o.Retry = func(string, error) {}
-	}
-	return errors.Join(o.checkDomain(), o.checkAge(), o.Login.Check())
-}
-
-// useBucket fills in what follows from the bucket's name.
-func (o *Options) useBucket() {
-	if o.Stream == "" {
-		o.Stream = bucketStream + o.KV
-	}
-	if len(o.Subjects) == 0 {
-		o.Subjects = []string{bucketSubject + o.KV + ".>"}
-	}
-	if o.History == 0 {
-		o.History = 1
-	}
-}
-
-func (o *Options) checkDomain() error {
-	if strings.ContainsAny(o.Domain, ".*> \t\r\n") {
-		return fmt.Errorf("option Domain is %q: a domain has no dots, wildcards and spaces", o.Domain)
-	}
-	return nil
-}
-
 // The values of Options.Storage.
 const (
 	StorageFile   = "file"
 	StorageMemory = "memory"
 )
 
-func (o *Options) storage() jetstream.StorageType {
-	if o.Storage == StorageMemory {
-		return jetstream.MemoryStorage
-	}
-	return jetstream.FileStorage
-}
-
 // window is how long a shared stream must know a message's id.
 const window = 2 * time.Minute
 
-// window is for how long a stream of ours knows message ids. It gets none, and so the shortest that servers allow,
-// unless it is shared.
-func (o *Options) window() time.Duration {
-	if o.Shared {
-		return window
+// complete fills in the defaults, and checks what the configuration's own check cannot know or leaves to the sink. It
+// reports all problems at once.
+func (o *Options) complete() error {
+	o.Name = cmp.Or(o.Name, "kubecdc")
+	o.Writer = cmp.Or(o.Writer, o.Name)
+	o.Replicas = cmp.Or(o.Replicas, 1)
+	if o.Judge == nil {
+		o.Judge = func(*sink.Stored) error { return nil }
 	}
-	return 100 * time.Millisecond
-}
-
-func (o *Options) checkAge() error {
+	if o.Retry == nil {
+		o.Retry = func(string, error) {}
+	}
+	if o.KV != "" {
+		o.Stream, o.Subjects, o.History = bucketStream+o.KV, []string{bucketSubject + o.KV + ".>"}, max(o.History, 1)
+	}
+	var problems []error
+	if strings.ContainsAny(o.Domain, ".*> \t\r\n") {
+		problems = append(problems, fmt.Errorf("option Domain is %q: a domain has no dots, wildcards and spaces", o.Domain))
+	}
 	switch {
 	case o.MaxAge > 0 && o.MaxAge < time.Second:
-		return fmt.Errorf("option MaxAge is %s: use 1s or more, or 0 for ever", o.MaxAge)
+		problems = append(problems, fmt.Errorf("option MaxAge is %s: use 1s or more, or 0 for ever", o.MaxAge))
 	case o.Shared && o.MaxAge > 0 && o.MaxAge < window:
-		return fmt.Errorf("option MaxAge is %s and Shared is set: use %s or more", o.MaxAge, window)
+		problems = append(problems, fmt.Errorf("option MaxAge is %s and Shared is set: use %s or more", o.MaxAge, window))
 	}
-	return nil
+	return errors.Join(append(problems, o.Login.Check())...)
 }
 
 // servers is the URL for error texts.

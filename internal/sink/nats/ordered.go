@@ -3,6 +3,7 @@ package nats
 import (
 	"bytes"
 	"context"
+	"strconv"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -18,9 +19,8 @@ import (
 // never stored without the one before it.
 //
 // On a stream that others write to, too, no message can say what it follows. There the second rule keeps the order of
-// each object, and ids keep the copies of a message apart, as long as the server knows them. An id that was stored
-// before what is known of its object is that of an earlier telling, which proves nothing: the message goes out again
-// under another id, which is the same one after a crash.
+// each object, and ids keep the copies of a message apart. An id that was stored before what is known of its object is
+// that of an earlier telling, which proves nothing: the message goes out again under another id.
 type orderedWindow struct {
 	*publisher
 	previous []int          // the message before it of the same object, or -1
@@ -38,7 +38,7 @@ func (p *publisher) sendOrdered(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := o.receive(ctx, o); err != nil {
+		if err := o.receive(ctx, o.conn.Reply, o.take); err != nil {
 			return err
 		}
 	}
@@ -64,16 +64,14 @@ func (o *orderedWindow) publish(i int) error {
 	o.envelope.fill(&o.stream, &o.batch[i], reply)
 	if o.stream.shared {
 		id := messageID(o.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID)
-		o.envelope.set(headerMessageID, again(id, o.earlier[i]))
+		if earlier := o.earlier[i]; earlier > 0 {
+			id += tellingAgain + strconv.FormatUint(earlier, 10)
+		}
+		o.envelope.set(headerMessageID, id)
 	} else {
 		o.envelope.expect(o.expected(i))
 	}
 	return o.post(i)
-}
-
-func (o *orderedWindow) next(ctx context.Context) (*natsgo.Msg, error) {
-	c := o.conn
-	return c.Next(ctx, o.during, c.Reply)
 }
 
 func (o *orderedWindow) take(m *natsgo.Msg) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // FuzzOutbox: what the outbox writes itself and what the client library writes of the same message arrive as the same.
@@ -24,9 +24,11 @@ func FuzzOutbox(f *testing.F) {
 	f.Add("k8s.large", "r", "id", "2", "b", "c", make([]byte, 256<<10), uint8(2))
 	s := startServer(f)
 	open := openSink(f, s.options())
-	open.conn.ResetOutbox()
-	if !open.conn.Outbox.Direct() {
-		f.Fatal("the outbox leaves everything to the library")
+	options := s.options()
+	options.Extra = []natsgo.Option{natsgo.SetCustomDialer(&net.Dialer{})} // not the sink's own
+	library := openSink(f, options)
+	if !open.conn.Outbox.Direct() || library.conn.Outbox.Direct() {
+		f.Fatal("the outbox leaves everything to the library, or nothing")
 	}
 	consumer, err := natsgo.Connect(s.URL())
 	if err != nil {
@@ -56,11 +58,9 @@ func FuzzOutbox(f *testing.F) {
 		var e envelope
 		e.fill(&open.stream, &m, reply)
 		e.expect(uint64(n))
-		open.conn.Outbox.UseLibrary()
-		if err := open.conn.Outbox.Post(&e.Message); err != nil || open.conn.NC.Flush() != nil {
+		if err := library.conn.Outbox.Post(&e.Message); err != nil || library.conn.NC.Flush() != nil {
 			t.Fatal(err)
 		}
-		open.conn.ResetOutbox()
 		want := next(t)
 		for range n%8 + 1 {
 			if err := open.conn.Outbox.Post(&e.Message); err != nil {
@@ -190,11 +190,7 @@ func TestI4TooLargeBehindOthers(t *testing.T) {
 		open := openSink(t, s.options(publish))
 		batch := newMaker().Batch(5)
 		batch[3].Value = make([]byte, 1<<20+1)
-		var rejected *sink.RejectedError
-		err := open.publish(within(t), batch)
-		if !errors.As(err, &rejected) || rejected.Index != 3 || rejected.Reason != "too_large" {
-			t.Fatalf("got %v", err)
-		}
+		wantRejected(t, open.publish(within(t), batch), 3, "too_large")
 		wantIDs(t, s.ids(), idsOf(batch[:3]))
 		batch = newMaker().Batch(2)
 		write(t, open, batch)
@@ -235,9 +231,7 @@ func TestI3SocketThatTakesNothing(t *testing.T) {
 	publisher := newSink(t, options)
 	publisher.tuning.Flush, publisher.tuning.bytes = 500*time.Millisecond, 64<<20
 	publisher.tuning.Reply = 20 * time.Second // a socket that goes on with the wrong bytes is silent for so long
-	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, publisher, "")
 	defer network.stall()()
 	batch := benchBatch(900<<10, 1000, new(int))[:30] // more than all buffers on the way
 	write(t, publisher, batch)

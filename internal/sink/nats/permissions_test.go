@@ -2,7 +2,6 @@ package nats
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/nats/service"
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
@@ -106,24 +104,12 @@ func read(t *testing.T, options Options, want int) error {
 // ask serves one question.
 func ask(t *testing.T, s *testServer, options Options) error {
 	failed := make(chan error, 1)
-	serving := make(chan struct{}, 1)
-	told := func(err error) {
+	serving := serve(t, options, func(err error) {
 		select {
 		case failed <- err:
 		default:
 		}
-	}
-	served := service.New(service.Options{
-		Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
-		Endpoints: map[string]service.Answer{"state": func(context.Context, []byte) ([]byte, error) { return []byte("{}"), nil }},
-		Failed:    told,
-		Refused:   func(_ string, err error) { told(err) },
-		Serving:   func() { serving <- struct{}{} },
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { served.Run(ctx); close(ended) }()
-	defer func() { cancel(); <-ended }()
 	select {
 	case <-serving:
 	case err := <-failed:
@@ -133,14 +119,14 @@ func ask(t *testing.T, s *testServer, options Options) error {
 	inbox := js.Conn().NewInbox()
 	answers, err := js.Conn().SubscribeSync(inbox)
 	if err == nil {
-		err = js.Conn().PublishRequest("kubecdc.prod.state", inbox, nil)
+		err = js.Conn().PublishRequest("kubecdc.prod.list", inbox, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	answered := make(chan error, 1)
 	go func() {
-		_, err := answers.NextMsgWithContext(ctx)
+		_, err := answers.NextMsgWithContext(t.Context())
 		answered <- err
 	}()
 	select {
@@ -213,7 +199,7 @@ func TestPermissions(t *testing.T) {
 			for _, missing := range append([]string{""}, slices.Concat(test.permits.publish, test.permits.subscribe)...) {
 				s := test.permits.without(missing).server(t)
 				if test.made {
-					s.createAs(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}})
+					s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}})
 				}
 				err := test.try(t, s, userOf(s))
 				enough := missing == "" || slices.Contains(test.spare, missing)
@@ -236,15 +222,6 @@ func (s *testServer) publishAs(subject string) {
 	s.t.Helper()
 	js, ctx := s.admin(natsgo.UserInfo("admin", "p"))
 	if _, err := js.Publish(ctx, subject, nil); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// createAs makes a stream as one who may.
-func (s *testServer) createAs(config jetstream.StreamConfig) {
-	s.t.Helper()
-	js, ctx := s.admin(natsgo.UserInfo("admin", "p"))
-	if _, err := js.CreateStream(ctx, config); err != nil {
 		s.t.Fatal(err)
 	}
 }

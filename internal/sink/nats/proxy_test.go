@@ -2,7 +2,6 @@ package nats
 
 import (
 	"bytes"
-	"io"
 	"maps"
 	"net"
 	"slices"
@@ -232,47 +231,4 @@ func (p *proxy) close() {
 	p.mu.Unlock()
 	p.cut()
 	p.wait.Wait()
-}
-
-// TestProxyBringsWhatWasOnHold, also when it is released before the end of its sender, and when the other end has sent
-// something meanwhile.
-func TestProxyBringsWhatWasOnHold(t *testing.T) {
-	target, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	p := startProxy(t, target.Addr().String())
-	client, err := net.Dial("tcp", p.listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	server, err := target.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	send := func(from net.Conn, text string) {
-		if _, err := from.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	send(client, "early ")
-	if _, err := io.ReadFull(server, make([]byte, len("early "))); err != nil {
-		t.Fatal(err)
-	}
-	p.hold()
-	send(client, "late")
-	p.awaitHeld("late")
-	send(server, "PING")
-	p.awaitHeld("PING")
-	p.awaitHeld("late")
-	p.letGo()
-	client.Close()
-	if got, err := io.ReadAll(server); err != nil || string(got) != "late" {
-		t.Fatalf("the server got %q, %v", got, err)
-	}
-	server.Close()
-	p.release(t)
 }

@@ -14,7 +14,12 @@ func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
 		return s.final(ctx, "write to", err)
 	}
 	p := &publisher{Sink: s, batch: batch}
-	defer func() { s.left.doubt = namesOf(batch[p.acked:]) }()
+	defer func() {
+		s.left.doubt = nil
+		for _, m := range batch[p.acked:] { // the rest of it is not ours to keep
+			s.left.doubt = append(s.left.doubt, sink.Message{ID: m.ID, Destination: m.Destination})
+		}
+	}()
 	wait := newBackOff()
 	for {
 		before := p.acked
@@ -37,15 +42,6 @@ func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
 			return s.final(ctx, "write to", err)
 		}
 	}
-}
-
-// namesOf are the messages by id and subject alone: the rest is not ours to keep.
-func namesOf(batch []sink.Message) []sink.Message {
-	names := make([]sink.Message, len(batch))
-	for i := range batch {
-		names[i] = sink.Message{ID: batch[i].ID, Destination: batch[i].Destination}
-	}
-	return names
 }
 
 // attempt finds out what an earlier one left in doubt, and sends the rest.
@@ -89,11 +85,9 @@ func (p *publisher) send(ctx context.Context) error {
 // of an attempt decides: the ones after it are refused because of it, and none of them is under way yet, to be stored
 // when the caller has gone on without the message.
 func (p *publisher) classify(err error) error {
-	var refused *refusal
-	if !errors.As(err, &refused) || refused.index != p.start {
-		return err
-	}
+	refused, is := errors.AsType[*refusal](err)
 	switch {
+	case !is || refused.index != p.start:
 	case tooLarge(err):
 		return &sink.RejectedError{Index: refused.index, Reason: "too_large", Err: conn.Terse{Err: refused.err}}
 	case codeOf(err) == codeSealed:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 
@@ -14,20 +15,15 @@ import (
 
 // publisher writes one batch, in order, with many messages under way.
 //
-// Message i of what is left expects the stream to end at base+i, so the server stores it at base+i+1 or not at all.
-// From this follows all that I3 asks for, whichever way the messages are sent:
-//
-//   - No gap. If message i is refused or lost, the stream does not reach base+i+1, and i+1 is refused.
-//   - No duplicate, however often a message is sent: for its second copy the stream does not end at base+i any more.
-//   - A copy that a broken connection left somewhere on its way does no harm, whenever it arrives. If it fits, the
-//     message is stored at its place, and the copy that is sent after it is refused; if it does not fit, it is refused.
+// Message i of what is left expects the stream to end at base+i, so the server stores it at base+i+1 or not at all. If
+// it is refused or lost, so is all after it; and a second copy is refused, however late a broken connection brings it.
 //
 // So after a failure nothing needs to settle: settle reads what is stored after the last acknowledged message and the
 // rest is sent. If a late copy overtakes the rest, the rest is refused, and the next settle finds it stored.
 //
-// A second writer breaks the first point: it stores something at base+i+1, message i is refused, and i+1 finds the end
-// that it expects. Each publish mode keeps that damage away by a rule of its own. Settle then finds the other's
-// message, and the run ends (I10).
+// A second writer breaks that: it stores something at base+i+1, message i is refused, and i+1 finds the end that it
+// expects. Each way to send keeps that damage away by a rule of its own. Settle then finds the other's message, and the
+// run ends (I10).
 type publisher struct {
 	*Sink
 	batch    []sink.Message
@@ -61,20 +57,14 @@ func (p *publisher) post(i int) error {
 	return nil
 }
 
-// replies are those of a publish mode.
-type replies interface {
-	next(ctx context.Context) (*natsgo.Msg, error) // waits for one
-	take(m *natsgo.Msg) error
-}
-
-// receive sends what is in the outbox, waits for a reply, and takes those that came with it.
-func (p *publisher) receive(ctx context.Context, of replies) error {
+// receive sends what is in the outbox, waits so long for a reply, and takes those that came with it.
+func (p *publisher) receive(ctx context.Context, within time.Duration, take func(*natsgo.Msg) error) error {
 	if err := p.conn.Outbox.Flush(); err != nil {
 		return err
 	}
-	m, err := of.next(ctx)
+	m, err := p.conn.Next(ctx, p.during, within)
 	for err == nil {
-		if err = of.take(m); err != nil {
+		if err = take(m); err != nil {
 			return err
 		}
 		select {

@@ -33,18 +33,13 @@ func TestBatchesWhereServerAndStreamTakeThem(t *testing.T) {
 			s := startServer(t)
 			js, ctx := s.admin()
 			if test.made {
-				if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}}); err != nil {
-					t.Fatal(err)
-				}
+				s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}})
 			}
 			options := s.options()
 			test.options(&options)
 			publisher := openSink(t, options)
 			write(t, publisher, newMaker().Batch(3))
-			stream, err := js.Stream(ctx, testStream)
-			if err != nil {
-				t.Fatal(err)
-			}
+			stream := must(js.Stream(ctx, testStream))
 			config := stream.CachedInfo().Config
 			var notes []string
 			for _, note := range publisher.notes(&config) {
@@ -66,12 +61,7 @@ func TestBatchesSwitchedOffMeanwhile(t *testing.T) {
 	maker := newMaker()
 	batch := maker.Batch(10)
 	write(t, publisher, batch)
-	js, ctx := s.admin()
-	config := *publisher.newStream()
-	config.AllowBatchPublish = false
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
+	s.change(publisher, func(c *jetstream.StreamConfig) { c.AllowBatchPublish = false })
 	more := maker.Batch(10)
 	write(t, publisher, more)
 	wantIDs(t, s.ids(), idsOf(append(batch, more...)))
@@ -140,7 +130,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 		}
 	}
 	for f.acked < 2 {
-		if err := f.receive(ctx, f); err != nil {
+		if err := f.receive(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,7 +142,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 	}
 	var err error
 	for err == nil {
-		err = f.receive(ctx, f)
+		err = f.receive(ctx)
 	}
 	var refused *refusal
 	if !errors.As(err, &refused) || refused.index != 2 || codeOf(err) != codeWrongLast {
@@ -174,7 +164,7 @@ func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
 	f.bytes += f.batch[1].Size()
 	var err error
 	for ctx := within(t); err == nil || errors.Is(err, conn.ErrSilent); { // on a busy machine the server takes its time
-		err = f.receive(ctx, f)
+		err = f.receive(ctx)
 	}
 	if !errors.Is(err, errGap) || f.acked != 1 {
 		t.Fatalf("got %d and %v", f.acked, err)
@@ -199,7 +189,7 @@ func TestI3ForgottenBatch(t *testing.T) {
 	for codeOf(err) != codeUnknownBatch {
 		pause(ctx, 50*time.Millisecond, nil)
 		if err = f.ping(); err == nil {
-			err = f.receive(ctx, f)
+			err = f.receive(ctx)
 		}
 		if ctx.Err() != nil {
 			t.Fatal(err)

@@ -38,15 +38,9 @@ func wantRead(t *testing.T, r *Reader, want ...string) {
 	}
 }
 
-// createStream makes the stream of the tests, with subjects of somebody else.
-func (s *testServer) createStream() jetstream.Stream {
-	s.t.Helper()
-	js, ctx := s.admin()
-	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>", "theirs"}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return stream
+// withOthers is a stream that takes subjects of somebody else, too.
+func withOthers() jetstream.StreamConfig {
+	return jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>", "theirs"}}
 }
 
 // awaitSent returns when a consumer was sent the stream's message of that sequence.
@@ -66,7 +60,7 @@ func awaitSent(t *testing.T, stream jetstream.Stream, sequence uint64) {
 // A message says how many came after it when it was sent, and a reader may look at it much later.
 func TestReaderReadsToTheEndThatIsThereNow(t *testing.T) {
 	s := startServer(t)
-	stream := s.createStream()
+	stream := s.create(withOthers())
 	r := newReader(t, s, sink.Start{})
 	s.publish("k8s.1", "")
 	wantRead(t, r, "k8s.1")
@@ -81,7 +75,7 @@ func TestReaderReadsToTheEndThatIsThereNow(t *testing.T) {
 // The last sequences of a shared stream are others', of which the reader is never told.
 func TestReaderEndsBeforeWhatIsNotForIt(t *testing.T) {
 	s := startServer(t)
-	s.createStream()
+	s.create(withOthers())
 	empty := newReader(t, s, sink.Start{})
 	wantRead(t, empty)
 	s.publish("theirs", "")
@@ -102,7 +96,7 @@ func TestReaderBeginsWithAStreamThatComes(t *testing.T) {
 	s := startServer(t)
 	r := newReader(t, s, sink.Start{End: true})
 	wantRead(t, r)
-	s.createStream()
+	s.create(withOthers())
 	s.publish("k8s.1", "")
 	wantRead(t, r, "k8s.1")
 }

@@ -52,21 +52,9 @@ func (s *testServer) stored(options ...natsgo.Option) []sinktest.Stored {
 	s.t.Helper()
 	js, _ := s.admin(options...)
 	defer js.Conn().Close()
-	stream, err := js.Stream(s.t.Context(), testStream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil // not made yet
-	}
+	all, err := readStream(s.t.Context(), js)
 	if err != nil {
 		s.t.Fatal(err)
-	}
-	state := stream.CachedInfo().State
-	var all []sinktest.Stored
-	for seq := max(state.FirstSeq, 1); seq <= state.LastSeq; seq++ {
-		m, err := stream.GetMsg(s.t.Context(), seq)
-		if err != nil {
-			s.t.Fatalf("read message %d: %v", seq, err)
-		}
-		all = append(all, storedMessage(m))
 	}
 	return all
 }
@@ -110,6 +98,28 @@ func (s *testServer) truncate() {
 		s.t.Fatal(err)
 	}
 	s.Restart(s.t)
+}
+
+// create makes a stream as one who may.
+func (s *testServer) create(config jetstream.StreamConfig) jetstream.Stream {
+	s.t.Helper()
+	js, ctx := s.admin(natsgo.UserInfo("admin", "p"))
+	stream, err := js.CreateStream(ctx, config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return stream
+}
+
+// change gives the stream that the sink has made other settings.
+func (s *testServer) change(of *Sink, set func(*jetstream.StreamConfig)) {
+	s.t.Helper()
+	js, ctx := s.admin()
+	config := of.newStream()
+	set(config)
+	if _, err := js.UpdateStream(ctx, *config); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *testServer) deleteStream() {
@@ -168,10 +178,18 @@ func newSink(t testing.TB, options Options) *Sink {
 func openSink(t testing.TB, options Options) *Sink {
 	t.Helper()
 	s := newSink(t, options)
-	if _, err := sinktest.Open(within(t), s, ""); err != nil {
+	openAt(t, s, "")
+	return s
+}
+
+// openAt opens the sink, and returns the ids of what follows the mark.
+func openAt(t testing.TB, s *Sink, mark sink.Mark) []string {
+	t.Helper()
+	ids, err := sinktest.Open(within(t), s, mark)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return ids
 }
 
 // within ends after far more time than anything here takes on a busy machine.
@@ -224,4 +242,14 @@ func wantError(t *testing.T, err error, want string) {
 	if err == nil || err.Error() != want {
 		t.Fatalf("got  %v\nwant %s", err, want)
 	}
+}
+
+// wantRejected returns why the message is rejected.
+func wantRejected(t *testing.T, err error, index int, reason string) error {
+	t.Helper()
+	rejected, is := errors.AsType[*sink.RejectedError](err)
+	if !is || rejected.Index != index || rejected.Reason != reason {
+		t.Fatalf("got %#v, want message %d to be rejected as %s", err, index, reason)
+	}
+	return rejected.Err
 }

@@ -41,27 +41,29 @@ func settings() map[string][]setting {
 			{set: func(c *config) { c.Subjects = []string{prefix + ".only"} }, refused: "does not cover"},
 		},
 		"Retention": {
-			{set: func(c *config) { c.Retention = jetstream.WorkQueuePolicy }, refused: "work-queue retention"},
-			{set: func(c *config) { c.Retention = jetstream.InterestPolicy }, refused: "interest retention"},
+			{set: func(c *config) { c.Retention = jetstream.WorkQueuePolicy }, refused: "it forgets what a consumer took (work-queue retention), so that nobody can find there what a crash left undone: " +
+				"name a stream with limits retention, and let the work queue take it in as a source"},
+			{set: func(c *config) { c.Retention = jetstream.InterestPolicy }, refused: "it forgets what no consumer waits for (interest retention), so that nobody can find there what a crash left undone: " +
+				"name a stream with limits retention"},
 		},
 		"MaxConsumers": {{set: func(c *config) { c.MaxConsumers = 1 }, unread: true}},
 		"MaxMsgs":      harmless(func(c *config) { c.MaxMsgs = 10000 }, func(c *config) { c.MaxMsgs, c.Discard = 10000, jetstream.DiscardNew }),
 		"MaxBytes":     harmless(func(c *config) { c.MaxBytes = 1 << 30 }, func(c *config) { c.MaxBytes, c.Discard = 1<<30, jetstream.DiscardNew }),
 		"Discard":      harmless(func(c *config) { c.Discard = jetstream.DiscardNew }),
-		"DiscardNewPerSubject": {{refused: "discard_new_per_subject", set: func(c *config) {
+		"DiscardNewPerSubject": {{refused: "it takes no change of an object that has its share of messages (discard_new_per_subject): set discard_new_per_subject to false", set: func(c *config) {
 			c.Discard, c.DiscardNewPerSubject, c.MaxMsgsPerSubject = jetstream.DiscardNew, true, 1
 		}}},
 		"MaxAge":            harmless(func(c *config) { c.MaxAge = time.Hour }),
 		"MaxMsgsPerSubject": harmless(func(c *config) { c.MaxMsgsPerSubject = 1 }),
 		"MaxMsgSize":        harmless(func(c *config) { c.MaxMsgSize = 1 << 16 }),
 		"Storage":           harmless(func(c *config) { c.Storage = jetstream.MemoryStorage }),
-		"NoAck":             {{set: func(c *config) { c.NoAck = true }, refused: "no_ack"}},
+		"NoAck":             {{set: func(c *config) { c.NoAck = true }, refused: "it acknowledges nothing: set no_ack to false"}},
 		"Duplicates":        harmless(func(c *config) { c.Duplicates = time.Hour }, func(c *config) { c.Duplicates = 100 * time.Millisecond }),
-		"Mirror": {{refused: "mirrors", set: func(c *config) {
+		"Mirror": {{refused: "it mirrors stream ORIGIN: name the origin, or another stream", set: func(c *config) {
 			c.Mirror, c.Subjects = &jetstream.StreamSource{Name: "ORIGIN"}, nil
 		}}},
-		"Sources":     {{set: func(c *config) { c.Sources = []*jetstream.StreamSource{{Name: "ORIGIN"}} }, refused: "takes in stream"}},
-		"Sealed":      {{set: func(c *config) { c.Sealed = true }, refused: "sealed", after: true}},
+		"Sources":     {{set: func(c *config) { c.Sources = []*jetstream.StreamSource{{Name: "ORIGIN"}} }, refused: "it takes in stream ORIGIN: give the exporter a stream of its own"}},
+		"Sealed":      {{set: func(c *config) { c.Sealed = true }, refused: "it is sealed: name another stream", after: true}},
 		"DenyDelete":  harmless(func(c *config) { c.DenyDelete = true }),
 		"DenyPurge":   harmless(func(c *config) { c.DenyPurge = true }),
 		"AllowRollup": harmless(func(c *config) { c.AllowRollup = true }),
@@ -101,10 +103,10 @@ func settings() map[string][]setting {
 				c.SubjectDeleteMarkerTTL, c.AllowMsgTTL, c.AllowRollup, c.MaxAge = time.Minute, true, true, time.Hour
 			}},
 		},
-		"AllowMsgCounter":    {{set: func(c *config) { c.AllowMsgCounter = true }, refused: "counters"}},
+		"AllowMsgCounter":    {{set: func(c *config) { c.AllowMsgCounter = true }, refused: "it takes counters only: name another stream"}},
 		"AllowAtomicPublish": harmless(func(c *config) { c.AllowAtomicPublish = true }),
 		"AllowMsgSchedules":  harmless(func(c *config) { c.AllowMsgSchedules, c.AllowMsgTTL, c.AllowRollup = true, true, true }),
-		"PersistMode":        {{set: func(c *config) { c.PersistMode = jetstream.AsyncPersistMode }, refused: "persist_mode"}},
+		"PersistMode":        {{set: func(c *config) { c.PersistMode = jetstream.AsyncPersistMode }, refused: "it acknowledges what it has not stored yet (persist_mode async): set persist_mode to default"}},
 		"AllowBatchPublish":  harmless(func(c *config) { c.AllowBatchPublish = true }),
 	}
 }
@@ -124,10 +126,7 @@ func TestEverySettingOfAStream(t *testing.T) {
 		t.Errorf("the client library has no %s of streams any more", name)
 	}
 	s := startServer(t)
-	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "ORIGIN", Subjects: []string{"origin"}}); err != nil {
-		t.Fatal(err)
-	}
+	s.create(jetstream.StreamConfig{Name: "ORIGIN", Subjects: []string{"origin"}})
 	for name, all := range settings() {
 		for i, one := range all {
 			t.Run(fmt.Sprintf("%s %d", name, i), func(t *testing.T) {
@@ -145,9 +144,7 @@ func (one *setting) try(t *testing.T, s *testServer, name string) {
 	options := s.options()
 	options.Stream, options.Subjects = name, slices.Clone(config.Subjects)
 	if one.after {
-		if _, err := js.CreateStream(ctx, config); err != nil {
-			t.Fatal(err)
-		}
+		s.create(config)
 	}
 	one.set(&config)
 	for i := range config.Subjects {
@@ -159,9 +156,7 @@ func (one *setting) try(t *testing.T, s *testServer, name string) {
 	opened := newSink(t, options)
 	var err error
 	if one.after {
-		if _, err := sinktest.Open(within(t), opened, ""); err != nil {
-			t.Fatal(err)
-		}
+		openAt(t, opened, "")
 		_, err = js.UpdateStream(ctx, config)
 	} else {
 		_, err = js.CreateStream(ctx, config)

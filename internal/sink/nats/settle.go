@@ -100,9 +100,9 @@ func (e *strangerError) Error() string {
 // is acknowledged, or directly behind it where they are no batch: each fits in one place only, and of several under way
 // that place goes on behind ours. They are no more than it may have had under way.
 func (s *Sink) verdict(ctx context.Context, last uint64, err error) error {
-	var stranger *strangerError
+	stranger, is := errors.AsType[*strangerError](err)
 	switch {
-	case !errors.As(err, &stranger):
+	case !is:
 		return err
 	case s.stream.confirmed > 0 && stranger.gone:
 		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.options.Stream)
@@ -129,8 +129,8 @@ func (s *Sink) onlyOurs(ctx context.Context, since *left) error {
 	if err != nil {
 		return err
 	}
-	var stranger *strangerError
-	if _, err := prefix(entries, since.doubt); errors.As(err, &stranger) {
+	_, err = prefix(entries, since.doubt)
+	if stranger, is := errors.AsType[*strangerError](err); is {
 		return s.late("open", stranger)
 	}
 	return nil

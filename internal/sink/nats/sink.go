@@ -77,11 +77,11 @@ func (s *Sink) Close(ctx context.Context) error {
 
 // final returns the error that ends a call of Open or Write, or nil if another attempt may go better.
 func (s *Sink) final(ctx context.Context, verb string, err error) error {
-	var permanent *sink.PermanentError
-	var rejected *sink.RejectedError
-	var late *sink.LateError
+	_, permanent := errors.AsType[*sink.PermanentError](err)
+	_, rejected := errors.AsType[*sink.RejectedError](err)
+	_, late := errors.AsType[*sink.LateError](err)
 	switch ended := ctx.Err(); {
-	case errors.As(err, &permanent), errors.As(err, &rejected), errors.As(err, &late):
+	case permanent, rejected, late:
 		return err
 	case ended == nil:
 		return nil
@@ -128,18 +128,22 @@ func (s *Sink) glance(ctx context.Context) *jetstream.StreamInfo {
 
 // judge finds the failures of a request about the stream that only a person can mend.
 func (s *Sink) judge(verb string, err error) error {
+	remedy := ""
 	switch codeOf(err) {
 	case codeNotEnabledAccount:
 		return permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
 			verb, s.options.Stream)
 	case codeMaxBytesRequired:
-		return permanent("%s stream %s: %w: set a maximum size for the stream", verb, s.options.Stream, conn.Terse{Err: err})
+		remedy = "set a maximum size for the stream"
 	case codeReplicas:
-		return permanent("%s stream %s: %w: use 1 replica", verb, s.options.Stream, conn.Terse{Err: err})
+		remedy = "use 1 replica"
 	case codeMaxStreams, codeNoLimits, codeMaxBytesExceeded:
-		return permanent("%s stream %s: %w: raise the limits of the account", verb, s.options.Stream, conn.Terse{Err: err})
+		remedy = "raise the limits of the account"
 	case codeStreamConfig:
-		return permanent("%s stream %s: %w: create the stream by hand", verb, s.options.Stream, conn.Terse{Err: err})
+		remedy = "create the stream by hand"
+	}
+	if remedy != "" {
+		return permanent("%s stream %s: %w: %s", verb, s.options.Stream, conn.Terse{Err: err}, remedy)
 	}
 	if s.withoutJetStream(err) {
 		return permanent("%s stream %s: JetStream is not enabled on the server: "+

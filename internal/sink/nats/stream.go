@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -14,31 +15,22 @@ import (
 func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 	info, err := s.lookup(ctx)
 	if codeOf(err) == codeNotFound {
-		info, err = s.create(ctx)
+		config, _ := json.Marshal(s.newStream()) // of texts and numbers it cannot fail
+		info = new(jetstream.StreamInfo)
+		err = s.conn.Request(ctx, "STREAM.CREATE."+s.options.Stream, config, info)
+		switch codeOf(err) {
+		case codeNameInUse: // somebody was quicker
+			info, err = s.lookup(ctx)
+		case codeOverlap:
+			err = s.overlap(ctx)
+		default:
+			err = s.judge("create", err)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return info, s.options.suitable(&info.Config)
-}
-
-func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
-	config, err := json.Marshal(s.newStream())
-	if err != nil {
-		return nil, err
-	}
-	var info jetstream.StreamInfo
-	err = s.conn.Request(ctx, "STREAM.CREATE."+s.options.Stream, config, &info)
-	switch codeOf(err) {
-	case codeNameInUse: // somebody was quicker
-		return s.lookup(ctx)
-	case codeOverlap:
-		return nil, s.overlap(ctx)
-	}
-	if err != nil {
-		return nil, s.judge("create", err)
-	}
-	return &info, nil
 }
 
 // newStream is the stream that we make. Its limits are retention, as Kafka's are: at the limit the oldest messages go,
@@ -48,15 +40,21 @@ func (s *Sink) create(ctx context.Context) (*jetstream.StreamInfo, error) {
 func (s *Sink) newStream() *jetstream.StreamConfig {
 	o := &s.options
 	config := &jetstream.StreamConfig{
-		Name:        s.options.Stream,
-		Description: "Changes of Kubernetes objects, written by kubecdc",
-		Subjects:    o.Subjects,
-		Storage:     o.storage(),
-		Replicas:    o.Replicas,
-		MaxAge:      o.MaxAge,
-		MaxBytes:    o.MaxBytes,
-		Duplicates:  o.window(),
-		AllowDirect: true,
+		Name:              o.Stream,
+		Description:       "Changes of Kubernetes objects, written by kubecdc",
+		Subjects:          o.Subjects,
+		Replicas:          o.Replicas,
+		MaxAge:            o.MaxAge,
+		MaxBytes:          o.MaxBytes,
+		Duplicates:        100 * time.Millisecond,
+		AllowDirect:       true,
+		AllowBatchPublish: s.knowsBatches() && !o.Shared && !o.Single,
+	}
+	if o.Storage == StorageMemory {
+		config.Storage = jetstream.MemoryStorage
+	}
+	if o.Shared {
+		config.Duplicates = window
 	}
 	if o.DiscardNew || o.KV != "" {
 		config.Discard = jetstream.DiscardNew
@@ -64,7 +62,6 @@ func (s *Sink) newStream() *jetstream.StreamConfig {
 	if o.KV != "" {
 		config.MaxMsgsPerSubject, config.AllowRollup, config.DenyDelete = int64(o.History), true, true
 	}
-	config.AllowBatchPublish = s.knowsBatches() && !o.Shared && !o.Single
 	return config
 }
 
@@ -90,10 +87,7 @@ func (s *Sink) overlap(ctx context.Context) error {
 
 // owner is the name of a stream that takes the subject, "" if there is none.
 func (s *Sink) owner(ctx context.Context, subject string) (string, error) {
-	query, err := json.Marshal(map[string]string{"subject": subject})
-	if err != nil {
-		return "", err
-	}
+	query, _ := json.Marshal(map[string]string{"subject": subject}) // of a text it cannot fail
 	var names struct {
 		Streams []string `json:"streams"`
 	}
@@ -173,15 +167,14 @@ func (o *Options) unfit(config *jetstream.StreamConfig) (what, remedy string) {
 }
 
 // bucketNotes are what a person may want to know of a bucket that is there already.
-func bucketNotes(config *jetstream.StreamConfig) []string {
-	var notes []string
+func bucketNotes(config *jetstream.StreamConfig) (notes []string) {
+	name := strings.TrimPrefix(config.Name, bucketStream)
 	if config.MaxAge > 0 {
 		notes = append(notes, fmt.Sprintf("bucket %s lets values expire after %s: it will lack objects that did not change for so long",
-			strings.TrimPrefix(config.Name, bucketStream), config.MaxAge))
+			name, config.MaxAge))
 	}
 	if config.Discard == jetstream.DiscardOld && (config.MaxBytes > 0 || config.MaxMsgs > 0) {
-		notes = append(notes, fmt.Sprintf("bucket %s drops its oldest values at its limits (discard old): it will lack objects",
-			strings.TrimPrefix(config.Name, bucketStream)))
+		notes = append(notes, fmt.Sprintf("bucket %s drops its oldest values at its limits (discard old): it will lack objects", name))
 	}
 	return notes
 }

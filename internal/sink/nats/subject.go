@@ -5,37 +5,14 @@ import (
 	"strings"
 )
 
-// validPattern says whether the text is a subject, with or without wildcards.
-func validPattern(text string) bool {
-	for i := range len(text) {
-		if text[i] <= ' ' || text[i] == 0x7f {
-			return false
-		}
-	}
-	for rest, more := text, true; more; {
-		var token string
-		token, rest, more = strings.Cut(rest, ".")
-		if token == "" || token == ">" && more {
-			return false
-		}
-	}
-	return true
-}
-
 // validSubject says whether a message can be published to the subject.
 func validSubject(text string) bool {
-	before := byte('.') // so that an empty token is found at the front, too
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '*' || c == '>': // as a whole token it stands for others
-			return validPattern(text) && !strings.Contains("."+text+".", ".*.") && !strings.HasSuffix("."+text, ".>")
-		case c <= ' ' || c == 0x7f || c == '.' && before == '.':
+	for token := range strings.SplitSeq(text, ".") {
+		if token == "" || token == "*" || token == ">" {
 			return false
-		default:
-			before = c
 		}
 	}
-	return before != '.'
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
 // A server cuts the connection of who sends a longer line, whatever the message is (max_control_line, 4096 by default).
@@ -95,10 +72,5 @@ func Filters(patterns ...string) (kept []string) {
 }
 
 func coveredByAny(patterns []string, subject string) bool {
-	for _, pattern := range patterns {
-		if covers(pattern, subject) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return covers(pattern, subject) })
 }

@@ -67,7 +67,7 @@ func (s *Sink) sweep(ctx context.Context, end *sink.Message) error {
 			return err
 		}
 		beyond := e.gone || e.seq > s.stream.place.Floor
-		if !beyond && e.subject != end.Destination && e.operation == "" {
+		if !beyond && e.subject != end.Destination && e.headers.Get(headerOperation) == "" {
 			markers = append(markers, marker(&e, end))
 		}
 		if beyond || len(markers) == swept {

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -24,9 +25,9 @@ func (s *Sink) inspect(ctx context.Context, info *jetstream.StreamInfo) error {
 		queries = append(queries, map[string]any{"last_by_subj": ">"}, map[string]any{"seq": 1, "next_by_subj": ">"})
 	}
 	for _, query := range queries {
-		stored, err := s.fetch(ctx, query)
-		if err == nil && stored != nil {
-			err = s.refuse(stored)
+		e, err := s.get(ctx, query)
+		if err == nil && !e.gone {
+			err = s.refuse(&e)
 		}
 		if err != nil {
 			return err
@@ -37,11 +38,11 @@ func (s *Sink) inspect(ctx context.Context, info *jetstream.StreamInfo) error {
 
 // refuse is the verdict on a message that is in the place of ours: nil for one of ours and of nobody's. Two clusters
 // may share a stream under two names.
-func (s *Sink) refuse(stored *sink.Stored) error {
-	err := s.options.Judge(stored)
-	var foreign *sink.ForeignError
+func (s *Sink) refuse(e *entry) error {
+	err := s.options.Judge(e.asStored(s.options.Stream))
+	foreign, is := errors.AsType[*sink.ForeignError](err)
 	switch {
-	case !errors.As(err, &foreign):
+	case !is:
 		return err
 	case foreign.Same:
 		return permanent("open stream %s: %w", s.options.Stream, err)
@@ -82,26 +83,16 @@ func (s *Sink) isOurs(ctx context.Context, e *entry, want *mark) (bool, error) {
 			"another writer publishes into the stream: give the exporter a stream of its own, or say that it is shared",
 			s.options.Stream, e.seq, e.subject)
 	case s.options.Shared:
-		return isMessageID(e.messageID, messageID(want.Writer, e.subject, e.id)), nil
+		return isMessageID(e.headers.Get(headerMessageID), messageID(want.Writer, e.subject, e.id)), nil
 	}
-	if err := s.options.Judge(e.asStored(s.options.Stream)); err != nil {
-		return false, s.convict(ctx, e)
+	if s.options.Judge(e.asStored(s.options.Stream)) == nil {
+		return coveredByAny(s.options.Subjects, e.subject), nil
 	}
-	return coveredByAny(s.options.Subjects, e.subject), nil
-}
-
-// convict reads the whole message, which tells under which name another cluster has written it. One that is gone by
-// now, such as a replaced value of a bucket, is judged by its id.
-func (s *Sink) convict(ctx context.Context, e *entry) error {
-	if s.options.Shared {
-		return nil
+	// The whole message tells under which name another cluster has written it. One that is gone by now, such as a
+	// replaced value of a bucket, is judged by its id.
+	whole, err := s.get(ctx, map[string]any{"seq": e.seq})
+	if err == nil && !whole.gone {
+		e = &whole
 	}
-	stored, err := s.fetch(ctx, map[string]any{"seq": e.seq})
-	if err != nil {
-		return err
-	}
-	if stored == nil {
-		stored = e.asStored(s.options.Stream)
-	}
-	return s.refuse(stored)
+	return false, cmp.Or(err, s.refuse(e))
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/kubecdc/kubecdc/internal/format/decode"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/test/sinktest"
@@ -31,15 +29,6 @@ func theirs(n int, name string) []sink.Message {
 		batch[i].Value = fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"cluster":%q}`, batch[i].ID, name)
 	}
 	return batch
-}
-
-// makeStream makes one by hand.
-func (s *testServer) makeStream(name string, subjects ...string) {
-	s.t.Helper()
-	js, ctx := s.admin()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: name, Subjects: subjects, Duplicates: window}); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 // TestI10AnotherClustersStreamIsRefused at the start and by check, which name the key to set.
@@ -97,13 +86,10 @@ func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
 	s.publish("k8s.another.subject", batch[0].ID)
 	narrow := mine
 	narrow.Subjects = []string{"k8s.test.>", "k8s.x"}
-	ids, err := sinktest.Open(within(t), newSink(t, narrow), before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := openAt(t, newSink(t, narrow), before)
 	wantIDs(t, ids, idsOf(batch))
 	s.publish("k8s.x", theirs(1, "prod")[0].ID)
-	_, err = sinktest.Open(within(t), newSink(t, mine), before)
+	_, err := sinktest.Open(within(t), newSink(t, mine), before)
 	var foreign *sink.ForeignError
 	if !errors.As(err, &foreign) || foreign.UID != otherUID[:8] || !strings.Contains(err.Error(), "key cluster") {
 		t.Fatalf("got %v", err)

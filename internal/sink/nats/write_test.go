@@ -12,40 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
-
-// TestI3ResetConnections resets all connections again and again, until enough messages and enough resets came together.
-func TestI3ResetConnections(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		network := startProxy(t, s.Addr().String())
-		retries := map[string]int{}
-		options := s.options(publish)
-		options.URL = network.url()
-		options.Retry = func(reason string, _ error) { retries[reason]++ }
-		publisher := openSink(t, options)
-
-		enough := network.cutOften(20)
-		maker := newMaker()
-		var want []string
-		for running := true; running || len(want) < 10_000; {
-			batch := maker.Batch(500)
-			want = append(want, idsOf(batch)...)
-			write(t, publisher, batch)
-			select {
-			case <-enough:
-				running = false
-			default:
-			}
-		}
-		wantIDs(t, s.ids(), want)
-		t.Logf("%d messages, retries: %v", len(want), retries)
-		if retries["disconnected"] == 0 {
-			t.Fatal("no reset hit a write")
-		}
-	})
-}
 
 func TestI3RestartedServer(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
@@ -89,9 +56,7 @@ func TestI10OlderWriterIsFenced(t *testing.T) {
 		want := maker.Batch(5)
 		mark := write(t, older, want)
 		younger := newSink(t, s.options(publish))
-		if _, err := sinktest.Open(within(t), younger, mark); err != nil {
-			t.Fatal(err)
-		}
+		openAt(t, younger, mark)
 		batch := maker.Batch(1)
 		write(t, younger, batch)
 		want = append(want, batch...)
@@ -141,19 +106,6 @@ func TestI6WindowIsBoundedByBytes(t *testing.T) {
 	wantIDs(t, s.ids(), idsOf(batch))
 }
 
-func TestDeniedSubjectIsPermanent(t *testing.T) {
-	s := startServer(t, restricted("k8s.denied"))
-	options := s.options()
-	options.User, options.Password = "u", "p"
-	publisher := openSink(t, options)
-	_, err := publisher.Write(within(t), []sink.Message{{ID: "a", Destination: "k8s.denied"}})
-	var permanent *sink.PermanentError
-	if !errors.As(err, &permanent) {
-		t.Fatalf("got %v, want a PermanentError", err)
-	}
-	wantError(t, err, `publish to "k8s.denied": not permitted by the server: allow it to the sink's user`)
-}
-
 // TestI7CancelledInAFullSocket: the other end takes nothing any more, and the client library is blocked in a write.
 func TestI7CancelledInAFullSocket(t *testing.T) {
 	s := startServer(t, func(o *server.Options) { o.MaxPayload = 40 << 20 })
@@ -162,9 +114,7 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 	options.URL = network.url()
 	publisher := newSink(t, options)
 	publisher.tuning.Reply, publisher.tuning.Flush = time.Hour, time.Hour // so that only the context ends the Write
-	if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, publisher, "")
 	resume := network.stall()
 	defer resume()
 	huge := newMaker().Batch(1)
@@ -208,9 +158,7 @@ func TestI3SilentConnection(t *testing.T) {
 		publisher := newSink(t, options)
 		const short = 300 * time.Millisecond
 		publisher.tuning.Reply, publisher.tuning.Outage, publisher.tuning.Dial = short, short, short
-		if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
-			t.Fatal(err)
-		}
+		openAt(t, publisher, "")
 		resume = network.stall()
 		defer resume()
 		batch := newMaker().Batch(100)
@@ -231,9 +179,7 @@ func TestI3LateCopy(t *testing.T) {
 		options.URL = network.url()
 		publisher := newSink(t, options)
 		publisher.tuning.Reply = 300 * time.Millisecond
-		if _, err := sinktest.Open(within(t), publisher, ""); err != nil {
-			t.Fatal(err)
-		}
+		openAt(t, publisher, "")
 		maker := newMaker()
 		want := maker.Batch(3)
 		write(t, publisher, want)

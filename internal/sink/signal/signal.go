@@ -75,15 +75,12 @@ type data struct {
 }
 
 // Parse reads a message. Its error says what is wrong; the signal has what could be read all the same, cut short.
-func Parse(value []byte) (Signal, error) {
-	s, err := parse(value)
-	if err != nil {
-		s.ID, s.Type = s.ID[:min(len(s.ID), MaxID)], ""
-	}
-	return s, err
-}
-
-func parse(value []byte) (s Signal, err error) {
+func Parse(value []byte) (s Signal, err error) {
+	defer func() {
+		if err != nil {
+			s.ID, s.Type = s.ID[:min(len(s.ID), MaxID)], ""
+		}
+	}()
 	if len(value) > MaxSize {
 		return s, fmt.Errorf("a signal of %d bytes: want %d at most", len(value), MaxSize)
 	}

@@ -1,7 +1,6 @@
 package signal
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"reflect"
@@ -100,6 +99,7 @@ func TestConditionsAreOfTheChosenCollectionsAlone(t *testing.T) {
 			`the additional-condition of "secrets" is of no chosen data-collection: choose of pods`},
 		{Signal{Collections: []string{"pods"}, Conditions: []Condition{{"pods", "name='x'"}, {"p*", "name='y'"}}}, nil,
 			"two additional-conditions are of pods: join them with AND"},
+		{Signal{Collections: []string{"pods"}, Conditions: []Condition{{"none", "name='y'"}}}, nil, "additional-conditions: no stream none"},
 		{Signal{Collections: []string{"pods"}, Conditions: []Condition{{"pods", "color='blue'"}}}, nil,
 			`filter "color='blue'": an API server cannot select by "color='blue'": want namespace='shop', name='web'`},
 	} {
@@ -124,19 +124,4 @@ func FuzzSignals(f *testing.F) {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
 	})
-}
-
-var errUnknown = errors.New("unknown")
-
-func TestAnUnknownCollectionOfAConditionIsRefused(t *testing.T) {
-	s := Signal{Collections: []string{"pods"}, Conditions: []Condition{{"x", "name='y'"}}}
-	_, err := s.Parts(func(name string) ([]string, error) {
-		if name == "x" {
-			return nil, errUnknown
-		}
-		return []string{name}, nil
-	})
-	if !errors.Is(err, errUnknown) {
-		t.Error(err)
-	}
 }

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -45,8 +46,7 @@ type Timing struct {
 const Inboxes = "_INBOX.kubecdc"
 
 // Conn is the client library's connection with what the sink needs of it: replies to numbered subjects, and
-// word of what happened to it. The library reconnects by itself, and keeps nothing to send it again later: what was
-// under way when a connection broke is for the sink to find out.
+// word of what happened to it.
 type Conn struct {
 	NC      *natsgo.Conn
 	API     string           // the prefix of the JetStream API's subjects
@@ -97,11 +97,10 @@ func Dial(ctx context.Context, options *Options) (*Conn, error) {
 	return c, nil
 }
 
-// Usable says whether something may still come of the connection, or a person must help: not where the end of a
-// context hit it.
+// Usable says whether the connection is as it was opened, or tells why not: not where the end of a context hit it.
 func (c *Conn) Usable() bool {
-	var permanent *sink.PermanentError
-	return c.life.Err() == nil || errors.As(context.Cause(c.life), &permanent)
+	cause := context.Cause(c.life)
+	return cause != context.Canceled && cause != context.DeadlineExceeded // as fail was given them
 }
 
 // EndWith makes the connection fail when ctx ends, until the returned function is called: a socket may take nothing,
@@ -122,13 +121,17 @@ func (c *Conn) dial(o *Options) error {
 	}
 	c.Inbox = c.NC.NewInbox() + "."
 	c.ResetOutbox()
-	if _, err := c.NC.ChanSubscribe(c.Inbox+">", c.Replies); err != nil {
-		return err
-	}
-	return nil
+	_, err = c.NC.ChanSubscribe(c.Inbox+">", c.Replies)
+	return err
 }
 
 func (c *Conn) options(o *Options) []natsgo.Option {
+	note := func(_ *natsgo.Conn, err error) {
+		if err != nil {
+			c.fault.Store(&err)
+		}
+		c.wake()
+	}
 	options := []natsgo.Option{
 		natsgo.Name(o.Name),
 		natsgo.Timeout(o.Timing.Dial),
@@ -141,8 +144,26 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 		natsgo.FlusherTimeout(o.Timing.Flush),
 		natsgo.SkipSubjectValidation(), // who writes does it
 		natsgo.CustomInboxPrefix(Inboxes),
+		// What follows is called by a goroutine of the library.
+		natsgo.DisconnectErrHandler(note),
+		natsgo.ReconnectErrHandler(note),
+		natsgo.ReconnectHandler(func(*natsgo.Conn) { c.wake() }),
+		natsgo.ClosedHandler(func(nc *natsgo.Conn) {
+			c.fail(c.givenUp(nc.LastError()))
+			close(c.closed)
+			c.wake()
+		}),
+		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
+			switch {
+			case !errors.Is(err, natsgo.ErrPermissionViolation):
+			case o.Denied != nil && strings.Contains(err.Error(), "for Publish to"):
+				o.Denied(Forbidden(err))
+			default:
+				c.fail(Forbidden(err))
+			}
+		}),
 	}
-	return slices.Concat(options, o.Login.Options(), o.Extra, c.handlers(o))
+	return slices.Concat(options, o.Login.Options(), o.Extra)
 }
 
 // plain is the socket by which the library is connected, or nil if what goes through it is not the bare protocol.
@@ -160,34 +181,6 @@ func (c *Conn) ResetOutbox() {
 	o := &c.Outbox
 	o.nc, o.socket, o.payload, o.within = c.NC, c.plain(), c.NC.MaxPayload(), c.Flush
 	o.clear()
-}
-
-// handlers are called by a goroutine of the library.
-func (c *Conn) handlers(o *Options) []natsgo.Option {
-	note := func(_ *natsgo.Conn, err error) {
-		if err != nil {
-			c.fault.Store(&err)
-		}
-		c.wake()
-	}
-	return []natsgo.Option{
-		natsgo.DisconnectErrHandler(note),
-		natsgo.ReconnectErrHandler(note),
-		natsgo.ReconnectHandler(func(*natsgo.Conn) { c.wake() }),
-		natsgo.ClosedHandler(func(*natsgo.Conn) {
-			close(c.closed)
-			c.wake()
-		}),
-		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
-			switch {
-			case !errors.Is(err, natsgo.ErrPermissionViolation):
-			case o.Denied != nil && strings.Contains(err.Error(), "for Publish to"):
-				o.Denied(Forbidden(err))
-			default:
-				c.fail(Forbidden(err))
-			}
-		}),
-	}
 }
 
 func (c *Conn) wake() {
@@ -216,19 +209,18 @@ func (c *Conn) Close(ctx context.Context) {
 	}
 }
 
-// Ends are closed when nothing more comes of the connection: one since it must not be used any more, the other since
-// the library has given it up.
-func (c *Conn) Ends() (dead, closed <-chan struct{}) { return c.life.Done(), c.closed }
+// Done is closed when nothing more comes of the connection.
+func (c *Conn) Done() <-chan struct{} { return c.life.Done() }
 
 // Over says why nothing more comes of the connection, nil while something may.
 func (c *Conn) Over() error {
-	switch {
-	case c.life.Err() != nil:
-		return c.dead()
-	case c.NC.IsClosed():
-		return c.ended()
+	cause := context.Cause(c.life)
+	_, permanent := errors.AsType[*sink.PermanentError](cause)
+	_, ended := errors.AsType[*EndedError](cause)
+	if cause == nil || permanent || ended {
+		return cause
 	}
-	return nil
+	return Ended("use connection to %s: %w", c.servers, cause)
 }
 
 // Settle waits until the server has answered to what was subscribed to, and says whether that was refused.
@@ -261,22 +253,9 @@ func (c *Conn) Ready(ctx context.Context) error {
 	}
 }
 
-// dead tells why life ended.
-func (c *Conn) dead() error {
-	cause := context.Cause(c.life)
-	if _, is := errors.AsType[*sink.PermanentError](cause); is {
-		return cause
-	}
-	return Ended("use connection to %s: %w", c.servers, cause)
-}
-
-// ended tells why the library gave the connection up: it does so only if the same login was refused twice.
-func (c *Conn) ended() error {
-	cause := c.NC.LastError()
-	if cause == nil {
-		cause = errClosed
-	}
-	err := ConnectError(c.servers, cause)
+// givenUp tells why the library gave the connection up: it does so only if the same login was refused twice.
+func (c *Conn) givenUp(cause error) error {
+	err := ConnectError(c.servers, cmp.Or(cause, errClosed))
 	if _, is := errors.AsType[*sink.PermanentError](err); is {
 		return err
 	}
@@ -315,16 +294,12 @@ func ConnectError(servers string, err error) error {
 	return unreachable(servers, err)
 }
 
-// Forbidden says what a natsgo.ErrPermissionViolation is about. It is for a person.
+// Forbidden says what a natsgo.ErrPermissionViolation is about. It is for a person, and turns
+// `permissions violation: Permissions Violation for Publish to "a.b"` into `publish to "a.b": not permitted`.
 func Forbidden(err error) error {
-	return permanent("%s: allow it to the sink's user", permission(err))
-}
-
-// permission turns `permissions violation: Permissions Violation for Publish to "a.b"` into `publish to "a.b"`.
-func permission(err error) string {
-	_, what, found := strings.Cut(err.Error(), "for ")
-	if !found {
-		return Detail(err)
+	what := Detail(err)
+	if _, named, found := strings.Cut(err.Error(), "for "); found {
+		what = strings.ToLower(named[:1]) + named[1:] + ": not permitted by the server"
 	}
-	return strings.ToLower(what[:1]) + what[1:] + ": not permitted by the server"
+	return permanent("%s: allow it to the sink's user", what)
 }

@@ -29,20 +29,38 @@ type TLS struct {
 }
 
 // Check reads the files, and reports all problems at once.
-func (l *Login) Check() error { return errors.Join(l.checkCredentials(), l.checkTLS()) }
-
-func (l *Login) checkCredentials() error {
-	if l.CredentialsFile != "" {
-		if err := checkCredentialsFile(l.CredentialsFile, l.NkeySeedFile == ""); err != nil {
-			return fmt.Errorf("option CredentialsFile: %w", err)
+func (l *Login) Check() error {
+	var problems []error
+	note := func(what string, err error) {
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", what, err))
 		}
+	}
+	if l.CredentialsFile != "" {
+		note("option CredentialsFile", checkCredentialsFile(l.CredentialsFile, l.NkeySeedFile == ""))
 	}
 	if l.NkeySeedFile != "" {
 		if _, err := natsgo.NkeyOptionFromSeed(l.NkeySeedFile); err != nil {
-			return fmt.Errorf("option NkeySeedFile: %s: %s", l.NkeySeedFile, Detail(err))
+			note("option NkeySeedFile: "+l.NkeySeedFile, Terse{err})
 		}
 	}
-	return nil
+	if l.TLS == nil {
+		return errors.Join(problems...)
+	}
+	if l.TLS.CAFile != "" {
+		content, err := os.ReadFile(l.TLS.CAFile)
+		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
+			err = fmt.Errorf("%s holds no certificate in PEM form", l.TLS.CAFile)
+		}
+		note("option TLS.CAFile", err)
+	}
+	if (l.TLS.CertFile == "") != (l.TLS.KeyFile == "") {
+		problems = append(problems, errors.New("options TLS.CertFile and TLS.KeyFile belong together: set both or none"))
+	} else if l.TLS.CertFile != "" {
+		_, err := tls.LoadX509KeyPair(l.TLS.CertFile, l.TLS.KeyFile)
+		note("option TLS.CertFile", err)
+	}
+	return errors.Join(problems...)
 }
 
 func checkCredentialsFile(path string, seedToo bool) error {
@@ -57,30 +75,6 @@ func checkCredentialsFile(path string, seedToo bool) error {
 		return fmt.Errorf("%s holds no seed: make it with nsc generate creds", path)
 	}
 	return nil
-}
-
-func (l *Login) checkTLS() error {
-	if l.TLS == nil {
-		return nil
-	}
-	var problems []error
-	if l.TLS.CAFile != "" {
-		content, err := os.ReadFile(l.TLS.CAFile)
-		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
-			err = fmt.Errorf("%s holds no certificate in PEM form", l.TLS.CAFile)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("option TLS.CAFile: %w", err))
-		}
-	}
-	if (l.TLS.CertFile == "") != (l.TLS.KeyFile == "") {
-		problems = append(problems, errors.New("options TLS.CertFile and TLS.KeyFile belong together: set both or none"))
-	} else if l.TLS.CertFile != "" {
-		if _, err := tls.LoadX509KeyPair(l.TLS.CertFile, l.TLS.KeyFile); err != nil {
-			problems = append(problems, fmt.Errorf("option TLS.CertFile: %w", err))
-		}
-	}
-	return errors.Join(problems...)
 }
 
 // Options are those of the client library.

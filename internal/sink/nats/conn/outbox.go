@@ -22,12 +22,9 @@ type Message struct {
 	Value          []byte
 }
 
-// Outbox sends messages, in their order. The client library would copy every value, and make the headers of a map,
-// which costs more than all else that this sink does but for the system calls. So the outbox writes into the
-// library's socket itself: many messages with one call, and the values from where they are. What the library writes
-// at once is whole operations of the protocol, too, and a socket takes one write after the other, so neither cuts
-// into the other's. Each keeps its own deadline (socket.SetWriteDeadline). A test holds what is assumed of the
-// library (TestLibraryWritesWholeOperations). Where the socket carries TLS or a websocket, the library sends.
+// Outbox sends messages, in their order: many with one call, and the values from where they are. What the library
+// writes at once is whole operations of the protocol, too, and a socket takes one write after the other, so neither
+// cuts into the other's. Each keeps its own deadline (socket.SetWriteDeadline).
 type Outbox struct {
 	nc      *natsgo.Conn
 	socket  *socket // nil: the library sends
@@ -45,9 +42,6 @@ type Outbox struct {
 
 // Direct says whether messages go past the library.
 func (o *Outbox) Direct() bool { return o.socket != nil }
-
-// UseLibrary makes the library send, until the next ResetOutbox.
-func (o *Outbox) UseLibrary() { o.socket = nil }
 
 func (o *Outbox) clear() {
 	clear(o.parts)

@@ -48,7 +48,7 @@ func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration
 				return nil, c.lost()
 			}
 		case <-c.life.Done():
-			return nil, c.dead()
+			return nil, c.Over()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-c.timer.C:
@@ -65,11 +65,15 @@ func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer 
 	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
 		return err
 	}
-	m, err := c.Await(ctx, generation, number)
-	if err != nil {
-		return err
+	for {
+		m, err := c.Next(ctx, generation, c.Reply)
+		if err != nil {
+			return err
+		}
+		if got, ok := c.NumberOf(m); ok && got == number {
+			return Parse(m, answer)
+		}
 	}
-	return Parse(m, answer)
 }
 
 // PublishRequest sends a request. Where nothing more can come of the connection, its error says why: the library's
@@ -79,19 +83,6 @@ func (c *Conn) PublishRequest(subject, reply string, body []byte) error {
 		return cmp.Or(c.Over(), err)
 	}
 	return nil
-}
-
-// Await waits for the reply with the number.
-func (c *Conn) Await(ctx context.Context, generation, number uint64) (*natsgo.Msg, error) {
-	for {
-		m, err := c.Next(ctx, generation, c.Reply)
-		if err != nil {
-			return nil, err
-		}
-		if got, ok := c.NumberOf(m); ok && got == number {
-			return m, nil
-		}
-	}
 }
 
 // Parse reads the answer. It returns the error that the answer holds, if it does.

@@ -3,7 +3,7 @@
 package embedded
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"time"
 
@@ -13,20 +13,11 @@ import (
 // Server is a running server.
 type Server struct{ inner *server.Server }
 
-// Start returns when the server takes connections.
-func Start(options Options) (*Server, error) {
-	if options.StoreDir == "" {
-		return nil, errors.New("start nats server: StoreDir is empty: name a directory for its streams")
-	}
+// Start returns when the server takes connections. "" as its host is 127.0.0.1, and 0 as its port any that is free.
+func Start(storeDir, host string, port int) (*Server, error) {
 	config := &server.Options{
-		Host: options.Host, Port: options.Port, StoreDir: options.StoreDir,
-		MaxPayload: options.MaxPayload, JetStream: true, NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
-	}
-	if config.Host == "" {
-		config.Host = "127.0.0.1"
-	}
-	if config.Port == 0 {
-		config.Port = server.RANDOM_PORT
+		Host: cmp.Or(host, "127.0.0.1"), Port: cmp.Or(port, server.RANDOM_PORT), StoreDir: storeDir,
+		JetStream: true, NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
 	}
 	inner, err := server.NewServer(config)
 	if err != nil {
@@ -36,7 +27,7 @@ func Start(options Options) (*Server, error) {
 	if !inner.ReadyForConnections(time.Minute) {
 		inner.Shutdown()
 		inner.WaitForShutdown()
-		return nil, fmt.Errorf("start nats server: not ready on %s:%d: is the port in use?", config.Host, options.Port)
+		return nil, fmt.Errorf("start nats server: not ready on %s:%d: is the port in use?", config.Host, port)
 	}
 	return &Server{inner: inner}, nil
 }

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestI1EmbeddedServerKeepsTheStream(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	options := embedded.Options{StoreDir: t.TempDir()}
-	server := start(t, options)
+	dir := t.TempDir()
+	server := start(t, dir)
 	writer := newSink(t, server.URL())
 	if _, err := sinktest.Open(ctx, writer, ""); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestI1EmbeddedServerKeepsTheStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Shutdown()
-	server = start(t, options)
+	server = start(t, dir)
 	reader := newSink(t, server.URL())
 	ids, err := sinktest.Open(ctx, reader, before)
 	if err != nil || len(ids) != 1 || ids[0] != id {
@@ -42,16 +42,9 @@ func TestI1EmbeddedServerKeepsTheStream(t *testing.T) {
 	}
 }
 
-func TestStartNeedsADirectory(t *testing.T) {
-	_, err := embedded.Start(embedded.Options{})
-	if err == nil || err.Error() != "start nats server: StoreDir is empty: name a directory for its streams" {
-		t.Fatalf("got %v", err)
-	}
-}
-
-func start(t *testing.T, options embedded.Options) *embedded.Server {
+func start(t *testing.T, dir string) *embedded.Server {
 	t.Helper()
-	server, err := embedded.Start(options)
+	server, err := embedded.Start(dir, "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ type Refusal struct {
 
 func (e *Refusal) Error() string { return e.Text }
 
-// Options configures a Service. All but Version, Metadata, Failed, Serving and Refused are needed.
+// Options configures a Service. For Check alone the functions are not needed.
 type Options struct {
 	Connection *conn.Options
 	Subject    string   // the endpoints are below it: "kubecdc.prod" and "snapshot" give "kubecdc.prod.snapshot"
@@ -71,17 +71,8 @@ type question struct {
 // statistics is the question of how many questions came.
 const statistics = -1
 
-// New fills in what is left out.
+// New returns a service that does not run.
 func New(options Options) *Service {
-	if options.Failed == nil {
-		options.Failed = func(error) {}
-	}
-	if options.Serving == nil {
-		options.Serving = func() {}
-	}
-	if options.Refused == nil {
-		options.Refused = func(string, error) {}
-	}
 	return &Service{options: options, questions: make(chan question)}
 }
 
@@ -183,35 +174,27 @@ func (s *Service) say(c *conn.Conn, to *natsgo.Msg, document any) {
 	}
 }
 
+var errLost = errors.New("the connection is lost: check that the server is up")
+
 // answer answers what comes, until nothing more can come of the connection.
 func (s *Service) answer(ctx context.Context, c *conn.Conn) error {
-	dead, closed := c.Ends()
 	for {
 		select {
 		case q := <-s.questions:
 			s.reply(ctx, c, &q)
 		case <-c.Changed:
-			s.tell(c)
-		case <-dead:
-			return c.Over()
-		case <-closed:
+			if c.NC.IsConnected() {
+				s.options.Serving()
+			} else if c.Over() == nil {
+				s.options.Failed(errLost)
+			}
+		case <-c.Done():
 			return c.Over()
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
-
-// tell says whether the connection is there.
-func (s *Service) tell(c *conn.Conn) {
-	if c.NC.IsConnected() {
-		s.options.Serving()
-	} else if c.Over() == nil {
-		s.options.Failed(errLost)
-	}
-}
-
-var errLost = errors.New("the connection is lost: check that the server is up")
 
 // reply answers one question. An answer that cannot be sent is for nobody.
 func (s *Service) reply(ctx context.Context, c *conn.Conn, q *question) {
@@ -232,7 +215,7 @@ func (s *Service) reply(ctx context.Context, c *conn.Conn, q *question) {
 		}
 		answer.Header.Set(micro.ErrorHeader, description(err.Error()))
 		answer.Header.Set(micro.ErrorCodeHeader, strconv.Itoa(code))
-		answer.Data = problem(err.Error())
+		answer.Data, _ = json.Marshal(map[string]string{"error": err.Error()}) // of texts it cannot fail
 		stats.NumErrors++
 		stats.LastError = strconv.Itoa(code) + ":" + description(err.Error())
 	}
@@ -283,12 +266,6 @@ func description(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, "?"))
 	return cmp.Or(line[:min(len(line), maxDescription)], "failed")
-}
-
-// problem is the body of an answer that is an error.
-func problem(text string) []byte {
-	body, _ := json.Marshal(map[string]string{"error": text}) // of texts it cannot fail
-	return body
 }
 
 // semantic is the version in the form that the library wants (SemVer), 0.0.0 where it has none.

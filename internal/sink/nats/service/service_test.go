@@ -31,6 +31,7 @@ func optionsOf(url string) Options {
 			Reply: 10 * time.Second, Outage: time.Second, Dial: 10 * time.Second, Flush: 10 * time.Second, Ping: 10 * time.Second,
 		}},
 		Subject: "kubecdc.test", Inboxes: []string{"_INBOX.", "answers.here."}, Version: "v1.2.3", Metadata: map[string]string{"cluster": "test"},
+		Refused: func(string, error) {},
 		Endpoints: map[string]Answer{"echo": func(_ context.Context, question []byte) ([]byte, error) {
 			switch string(question) {
 			case "no":
