@@ -1,19 +1,16 @@
 package file
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func check(t *testing.T, o Options) error {
 	t.Helper()
-	target := New(o)
-	note, err := target.(*Log).Check(t.Context())
+	note, err := New(o).(*Log).Check(t.Context())
 	if note != "" {
 		t.Errorf("note %q", note)
 	}
@@ -52,51 +49,19 @@ func TestCheckLeavesTheDirectoryAsItIs(t *testing.T) {
 	}
 }
 
-// TestCheckSaysWhatOpenWould, for whoever tries it first.
-func TestCheckSaysWhatOpenWould(t *testing.T) {
-	dir := t.TempDir()
-	plain, loop := filepath.Join(dir, "plain"), filepath.Join(dir, "loop")
-	if err := os.WriteFile(plain, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(loop, loop); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ path, want string }{
-		{filepath.Join(dir, "nope", "out"), "no such file or directory: create the directory"},
-		{filepath.Join(plain, "out"), "not a directory: create the directory"},
-		{dir, "is a directory: name a file in the directory"},
-		{loop, "too many levels of symbolic links: choose another path"},
-	} {
-		err := check(t, Options{Path: c.path})
-		var permanent *sink.PermanentError
-		if want := "check file " + c.path + ": " + c.want; !errors.As(err, &permanent) || err.Error() != want {
-			t.Errorf("got  %v\nwant %s", err, want)
-		}
-	}
-}
-
-// TestI10CheckFindsTheOwner, and leaves the lock to the next owner.
-func TestI10CheckFindsTheOwner(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "out")
-	owner := New(Options{Path: path})
-	if _, err := sinktest.Open(t.Context(), owner, ""); err != nil {
-		t.Fatal(err)
-	}
-	want := "open file " + path + ": in use by another process: stop it, or give each its own file"
-	if err := check(t, Options{Path: path}); err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-	if err := owner.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := check(t, Options{Path: path}); err != nil {
+// TestI10FileInUse: both Open and Check find the owner, and Check leaves the lock to the next one.
+func TestI10FileInUse(t *testing.T) {
+	o := pathIn(t)
+	owner, _ := mustOpen(t, o, "")
+	want := "open file " + o.Path + ": in use by another process: stop it, or give each its own file"
+	_, _, err := opened(t, o, "")
+	checkPermanent(t, err, want)
+	checkPermanent(t, check(t, o), want)
+	mustClose(t, owner)
+	if err := check(t, o); err != nil {
 		t.Error(err)
 	}
 	if _, err := sinktest.Open(t.Context(), owner, ""); err != nil {
-		t.Error(err)
-	}
-	if err := owner.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -39,12 +39,18 @@ func openRotating(t *testing.T, o Options, c *clock, mark sink.Mark) (*Log, []st
 	return l, ids
 }
 
-func TestI3RotatedNamesSortInTheOrderOfWriting(t *testing.T) {
+// rotating is an open log of files with a line each, of which so many are kept; 0 is all.
+func rotating(t *testing.T, keep int) (*Log, Options, *clock) {
+	t.Helper()
 	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
+	o.MaxBytes, o.Keep = 1, keep
 	l, _ := openRotating(t, o, c, "")
-	maker := sinktest.Maker{}
-	batch := maker.Batch(4)
+	return l, o, c
+}
+
+func TestI3RotatedNamesSortInTheOrderOfWriting(t *testing.T) {
+	l, o, c := rotating(t, 0)
+	batch := batchOf(4)
 	mustWrite(t, l, batch[:3]) // three within one tick of the clock
 	c.at = c.at.Add(-time.Hour)
 	mustWrite(t, l, batch[3:])
@@ -65,8 +71,7 @@ func TestI3RotatedNamesSortInTheOrderOfWriting(t *testing.T) {
 
 func TestRotationFillsFilesToTheLimit(t *testing.T) {
 	o, c := pathIn(t), startOfTime()
-	maker := sinktest.Maker{}
-	batch := maker.Batch(4)
+	batch := batchOf(4)
 	for i := range batch {
 		batch[i].Value = bytes.Repeat([]byte{'x'}, 99)
 	}
@@ -81,9 +86,7 @@ func TestRotationFillsFilesToTheLimit(t *testing.T) {
 }
 
 func TestKeepLeavesTheYoungestAndWhatAMarkMayNeed(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes, o.Keep = 1, 2
-	l, _ := openRotating(t, o, c, "")
+	l, o, c := rotating(t, 2)
 	maker := sinktest.Maker{}
 	mark := mustWrite(t, l, maker.Batch(6))
 	if got := len(files(t, o.Path)); got != 6 {
@@ -110,9 +113,7 @@ func TestKeepLeavesTheYoungestAndWhatAMarkMayNeed(t *testing.T) {
 // TestI1RetentionKeepsWhatIsBehindTheSavedMark however old it is and however many files that are: removed, it would be
 // a false loss.
 func TestI1RetentionKeepsWhatIsBehindTheSavedMark(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes, o.Keep = 1, 2
-	l, _ := openRotating(t, o, c, "")
+	l, o, c := rotating(t, 2)
 	maker := sinktest.Maker{}
 	mustWrite(t, l, maker.Batch(3))
 	saved := mustWrite(t, l, maker.Batch(1))
@@ -141,9 +142,7 @@ func TestI1RetentionKeepsWhatIsBehindTheSavedMark(t *testing.T) {
 
 // The clock stands, so that the only difference between the two files of the mark at 0 is their order.
 func TestI1MarkOfAnEmptyFileSurvivesRotation(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
-	l, _ := openRotating(t, o, c, "")
+	l, o, c := rotating(t, 0)
 	maker := sinktest.Maker{}
 	batch := maker.Batch(5)
 	start := mustWrite(t, l, nil)
@@ -165,11 +164,8 @@ func TestI1MarkOfAnEmptyFileSurvivesRotation(t *testing.T) {
 }
 
 func TestI1CrashBetweenRenameAndNewFile(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
-	l, _ := openRotating(t, o, c, "")
-	maker := sinktest.Maker{}
-	batch := maker.Batch(3)
+	l, o, c := rotating(t, 0)
+	batch := batchOf(3)
 	mark := mustWrite(t, l, batch[:1])
 	mustWrite(t, l, batch[1:2])
 	if err := os.Rename(o.Path, l.sibling(l.nextName())); err != nil {
@@ -200,8 +196,7 @@ func TestI4FullDiskDuringRotationIsWaitedFor(t *testing.T) {
 	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
 		t.Fatal(err)
 	}
-	maker := sinktest.Maker{}
-	batch := maker.Batch(3)
+	batch := batchOf(3)
 	mustWrite(t, l, batch[:1])
 	d.full.Store(true)
 	mustWrite(t, l, batch[1:])
@@ -214,20 +209,15 @@ func TestI4FullDiskDuringRotationIsWaitedFor(t *testing.T) {
 }
 
 func TestI10RotationKeepsTheLock(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
-	l, _ := openRotating(t, o, c, "")
-	maker := sinktest.Maker{}
-	mustWrite(t, l, maker.Batch(3))
+	l, o, _ := rotating(t, 0)
+	mustWrite(t, l, batchOf(3))
 	_, _, err := opened(t, o, "")
 	checkPermanent(t, err, "open file "+o.Path+": in use by another process: stop it, or give each its own file")
 }
 
 // A second process opens the file, and before it comes to the lock the owner rotates and lets the old file go.
 func TestI10LockOfARotatedFileIsNotTheFilesLock(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
-	owner, _ := openRotating(t, o, c, "")
+	owner, o, _ := rotating(t, 0)
 	maker := sinktest.Maker{}
 	mustWrite(t, owner, maker.Batch(1))
 	late := newTestLog(t, o, nil)
@@ -251,8 +241,7 @@ func TestRotationRenamesTheFileBehindALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, _ := openRotating(t, o, c, "")
-	maker := sinktest.Maker{}
-	mustWrite(t, l, maker.Batch(2))
+	mustWrite(t, l, batchOf(2))
 	if got := len(files(t, real)); got != 2 {
 		t.Fatalf("%d files beside the real one, want 2", got)
 	}
@@ -262,9 +251,7 @@ func TestRotationRenamesTheFileBehindALink(t *testing.T) {
 }
 
 func TestKeepCountsOnlyFilesOfOurs(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes, o.Keep = 1, 1
-	l, _ := openRotating(t, o, c, "")
+	l, o, c := rotating(t, 1)
 	directory := l.sibling("changes-20011121T023314.000000000Z.ndjson")
 	if err := os.Mkdir(directory, 0o700); err != nil {
 		t.Fatal(err)

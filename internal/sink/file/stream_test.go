@@ -59,8 +59,7 @@ func TestI1StdoutIsARegularFile(t *testing.T) {
 	}
 	defer f.Close()
 	s := newTestStream(t, f)
-	maker := sinktest.Maker{}
-	batch := maker.Batch(50)
+	batch := batchOf(50)
 	if _, err := s.Write(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +122,7 @@ func TestI3StdoutGoesOnWhereItFailed(t *testing.T) {
 	var out slowly
 	s := newTestStream(t, &out)
 	s.options.Retry = func(string, error) {}
-	maker := sinktest.Maker{}
-	batch := maker.Batch(3)
+	batch := batchOf(3)
 	if _, err := s.Write(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
@@ -146,14 +144,16 @@ func TestRestOfLine(t *testing.T) {
 	}
 }
 
-// writeToBrokenPipe is the child of the test below. It must come to its error, and not die of SIGPIPE before.
+// childEnv makes the test binary the child of the test below.
+const childEnv = "KUBECDC_FILE_TEST_CHILD"
+
+// writeToBrokenPipe is that child. It must come to its error, and not die of SIGPIPE before.
 func writeToBrokenPipe() error {
 	s := New(Options{Path: Stdout})
 	if _, err := sinktest.Open(context.Background(), s, ""); err != nil {
 		return err
 	}
-	maker := sinktest.Maker{}
-	_, err := s.Write(context.Background(), maker.Batch(1))
+	_, err := s.Write(context.Background(), batchOf(1))
 	var permanent *sink.PermanentError
 	if !errors.As(err, &permanent) {
 		return fmt.Errorf("got %w, want a PermanentError", err)
