@@ -23,6 +23,13 @@ func (announcer) Announce(context.Context, []sink.Message) (add func(sink.Mark) 
 	return func(at sink.Mark) (sink.Mark, error) { return at + "+place", nil }, nil
 }
 
+// roomy is a file system in memory on a volume with room.
+func roomy() *vfs.MemFS {
+	disk := vfs.NewMem()
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	return disk
+}
+
 // newBus is a sink whose state is on the file system, until end.
 func newBus(t *testing.T, fs vfs.FS) (l *Listener, books *Books, end func()) {
 	t.Helper()
@@ -79,9 +86,7 @@ func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 // TestI5ADiskThatCannotBeReadLosesNothingOfASave: what was taken for it is saved by the next one.
 func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 	var broken atomic.Bool
-	disk := vfs.NewMem()
-	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	fs := errorfs.Wrap(roomy(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if broken.Load() && (op.Kind == errorfs.OpFileRead || op.Kind == errorfs.OpFileReadAt) {
 			return errorfs.ErrInjected
 		}
@@ -98,7 +103,6 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 	}
 	const pods = 5000 // so that a start reads not all of them
 	of := pod(pods / 2)
-	at := func(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
 	tell := func(l *Listener, of checkpoint.Object, version string) {
 		item := checkpoint.Item{Kind: checkpoint.Told, Resource: of.Resource, Scope: checkpoint.Others, At: at(version), Key: of.Key, UID: "u"}
 		l.use(func(*fifo.Backlog) { l.ledger.add(entry{Item: item, as: acked}) })
@@ -135,9 +139,7 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 // TestI3ANoteInTheLogIsNotWrittenAgain, also where it names its object by a hash: the exporter was killed before it had
 // saved that the note is written.
 func TestI3ANoteInTheLogIsNotWrittenAgain(t *testing.T) {
-	disk := vfs.NewMem()
-	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
-	l, books, end := newBus(t, disk)
+	l, books, end := newBus(t, roomy())
 	defer end()
 	rec := &change.Record{
 		Op: change.Added, Stream: &change.Stream{Resource: change.Resource{Name: "pods"}},

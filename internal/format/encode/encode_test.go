@@ -192,19 +192,6 @@ func TestObjectBytesAreSpliced(t *testing.T) {
 	}
 }
 
-func TestMessagesOfABatchDoNotOverwriteEachOther(t *testing.T) {
-	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID})
-	for range 3 { // the second and third batch reuse the buffer
-		encoder.Reset()
-		one := encoded(encoder, nil, records()["updated"])
-		first := string(one[0].Value)
-		both := encoded(encoder, one, records()["deleted"])
-		if string(both[0].Value) != first || !strings.Contains(string(both[1].Value), "deleted") {
-			t.Fatalf("messages %q, %q; the first was %q", both[0].Value, both[1].Value, first)
-		}
-	}
-}
-
 func TestSubjectsMapOneToOne(t *testing.T) {
 	subject, err := NewSubject("k8s.{cluster}.{group}.{resource}.{namespace}.{name}", "prod.eu1")
 	if err != nil {

@@ -3,14 +3,13 @@ package statelog
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 )
 
 // TestAStopDoesNotWaitForASegment: whoever leads next would wait with it. The log has everything all the same, and the
 // next writer goes on in it.
 func TestAStopDoesNotWaitForASegment(t *testing.T) {
-	w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
+	w := oneWorld(t)
 	for i := range 500 {
 		w.rows[fmt.Sprintf("A%03d", i)] = "value"
 	}

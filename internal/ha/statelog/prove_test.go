@@ -3,7 +3,6 @@ package statelog
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -92,7 +91,7 @@ func isFenced(err error) bool {
 // next finds in it what it would have found without the proofs.
 func TestI10AProofFailsBehindAnotherClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
+		w := oneWorld(t)
 		a := newLeader(t, w)
 		for range 2 {
 			synctest.Wait()
@@ -125,7 +124,7 @@ func TestAProofThatFailsSaysNothingOfWhoeverAsks(t *testing.T) {
 		"too early": fails(&sink.LateError{Err: errors.New("too early")}),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a := newLeader(t, newWorld(t, rand.New(rand.NewPCG(1, 1)), false))
+			a := newLeader(t, oneWorld(t))
 			breaks(&a.writer.writes, f)
 			began := time.Now()
 			for range 3 { // also while the log is left alone
@@ -154,7 +153,7 @@ func TestAProofThatFailsSaysNothingOfWhoeverAsks(t *testing.T) {
 // be opened again.
 func TestI10AWriterThatSleptDoesNotTakeTheLogBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
+		w := oneWorld(t)
 		a := newLeader(t, w)
 		breaks(&a.writer.opens, func(context.Context) error { w.claimOf("b"); return nil })
 		breaks(&a.writer.writes, func(context.Context) error { return errors.New("the connection broke") })
