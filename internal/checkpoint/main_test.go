@@ -30,9 +30,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), dir, Options{Logger: quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { closeStore(t, s) })
 	return s
 }

@@ -151,9 +151,7 @@ func TestI5ChunksShareMemoryWithNone(t *testing.T) {
 func FuzzChunksAreReadOrRefused(f *testing.F) {
 	c := &codec{}
 	value, err := c.encode([]*change.Record{object(change.Added, "web", "u", "1"), object(change.Deleted, "web", "u", "2")})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(value)
 	f.Fuzz(func(t *testing.T, value []byte) {
 		if size, _, _, err := chunkSize(value); err == nil && size > 1<<20 {

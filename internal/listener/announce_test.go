@@ -34,9 +34,7 @@ func roomy() *vfs.MemFS {
 func newBus(t *testing.T, fs vfs.FS) (l *Listener, books *Books, end func()) {
 	t.Helper()
 	store, err := checkpoint.Open(t.Context(), "state", checkpoint.OnFS(fs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	books = NewBooks(store, NopObserver(), nil)
 	config := &Config{Store: store, Observer: NopObserver(), Work: func(bool) {}, Stops: NewStops(1)}
 	if l, err = New(0, &Sink{Name: "bus", Target: announcer{}}, config, books); err != nil {
@@ -61,9 +59,7 @@ func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 		l.use(func(*fifo.Backlog) { l.mark, l.ledger.mark, l.ledger.marked = mark, string(mark), true })
 	}
 	acked("1")
-	if err := books.Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, books.Save(t.Context()))
 	acked("2")
 	room(1)
 	if err := books.save(); err == nil || !strings.Contains(err.Error(), "free") {
@@ -71,13 +67,9 @@ func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 	}
 	room(1 << 40)
 	acked("3")
-	if err := l.announce(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.announce(t.Context(), nil))
 	state, err := l.Store.LoadSink("bus")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if state.Mark != "3+place" || l.mark != "3+place" {
 		t.Errorf("saved is the mark %q, and the sink goes on from %q, want 3+place", state.Mark, l.mark)
 	}
@@ -111,9 +103,7 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 		for n := range pods {
 			tell(l, pod(n), "1")
 		}
-		if err := books.Save(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, books.Save(t.Context()))
 	})
 	life(func(l *Listener, books *Books) {
 		tell(l, of, "2")
@@ -123,13 +113,9 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 		}
 		broken.Store(false)
 		l.use(func(*fifo.Backlog) { l.ledger.mark, l.ledger.marked = "3", true })
-		if err := books.Save(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, books.Save(t.Context()))
 		state, err := l.Store.LoadSink("bus")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if row, err := state.SavedRow(of); row.At != at("2") || state.Mark != "3" || err != nil {
 			t.Errorf("at the mark %q the object is saved at %v (%v), want 2 at 3", state.Mark, row.At, err)
 		}
@@ -152,11 +138,17 @@ func TestI3ANoteInTheLogIsNotWrittenAgain(t *testing.T) {
 		t.Fatal(fold.end())
 	}
 	l.use(func(*fifo.Backlog) { l.state = books.states["bus"] })
-	if err := books.Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, books.Save(t.Context()))
 	row, err := l.Newest(checkpoint.Object{Resource: "pods", Key: rec.Key})
 	if err != nil || row.UID != "u" || row.At.Version != "7" {
 		t.Errorf("of the object the sink was told %+v (%v), want version 7", row, err)
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -45,9 +45,7 @@ func TestI6RoomIsForTheFormThatTheSinkIsGiven(t *testing.T) {
 	defer end()
 	l.backlog = fifo.NewBacklog(fifo.Options{Queue: fifo.Limit{Bytes: 1 << 20, Records: 100}, Batch: BatchLimit()})
 	state, err := l.Store.LoadSink("bus")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.serve(state)
 	seat, _ := l.Seat()
 	way := &Way{Resource: "pods", Scope: checkpoint.ScopeOf(&change.Stream{})}

@@ -67,18 +67,14 @@ func (s *servedDocuments) start(t *testing.T) *rest.Config {
 func (s *servedDocuments) discovery(t *testing.T) *Discovery {
 	t.Helper()
 	d, err := NewDiscovery(s.start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
 func readCatalog(t *testing.T, d *Discovery) *Catalog {
 	t.Helper()
 	c, err := d.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -120,9 +116,7 @@ func usualDocuments() map[string]string {
 func toldByClientGo(t *testing.T, config *rest.Config) (*Catalog, []*restmapper.APIGroupResources) {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	groups, lists, err := client.ServerGroupsAndResourcesWithContext(t.Context())
 	var down map[schema.GroupVersion]error
 	if failed, is := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); is {
@@ -149,9 +143,7 @@ func text(t *testing.T, c *Catalog) string {
 	var parts []string
 	for _, o := range c.offered {
 		line, err := json.Marshal([]any{o.Resource, o.singular, o.short, o.verbs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		parts = append(parts, string(line))
 	}
 	for _, s := range c.served {
@@ -173,9 +165,7 @@ func TestI4DiscoveryIsReadAsClientGoReadsIt(t *testing.T) {
 		config := server.start(t)
 		want, _ := toldByClientGo(t, config)
 		d, err := NewDiscovery(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := d.Read(t.Context())
 		if err != nil || text(t, got) != text(t, want) {
 			t.Errorf("%s: %v, got\n%s\nwant\n%s", name, err, text(t, got), text(t, want))
@@ -263,9 +253,7 @@ func TestNamesAreResolvedAsByClientGosMapper(t *testing.T) {
 			}
 			if err == nil {
 				mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				want = mapping.Resource.String()
 			}
 			got := "nothing"

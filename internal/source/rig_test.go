@@ -84,9 +84,7 @@ func play(t *testing.T, version int, test func(r *rig)) {
 
 func (r *rig) must(err error) {
 	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 }
 
 // has makes the sink one that was told of the objects, each "name version", and stands at the position.
@@ -418,3 +416,11 @@ func (encoder) Encode(_ context.Context, dst []sink.Message, rec *change.Record)
 
 // Reset is listener.Encoder's.
 func (encoder) Reset() {}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -451,9 +451,7 @@ func TestTheRateOfSnapshotsIsBounded(t *testing.T) {
 		began := time.Now()
 		shared := NewRate(64)
 		for range 4 {
-			if err := shared.wait(t.Context(), turnObjects); err != nil {
-				t.Fatal(err)
-			}
+			must(t, shared.wait(t.Context(), turnObjects))
 		}
 		if took := time.Since(began); took != 1500*time.Millisecond { // the first turn is free
 			t.Errorf("128 objects took %s at 64 a second", took)

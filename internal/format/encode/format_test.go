@@ -69,9 +69,7 @@ func TestBinaryModeHasTheAttributesOfStructuredMode(t *testing.T) {
 		encoder := formatEncoder(FormatCloudEventsBinary, transport)
 		for name, rec := range records() {
 			var want map[string]any
-			if err := json.Unmarshal(encoded(structured, nil, rec)[0].Value, &want); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(encoded(structured, nil, rec)[0].Value, &want))
 			msg := encoded(encoder, nil, rec)[0]
 			data, _ := json.Marshal(want["data"])
 			if want["data"] != nil && !jsonEqual(data, msg.Value) || want["data"] == nil && (len(msg.Value) != 0 || msg.Value == nil) {
@@ -125,9 +123,7 @@ func TestDebeziumUpdatesAndDeletesHaveABefore(t *testing.T) {
 			}
 			continue
 		}
-		if err := json.Unmarshal(value, &envelope); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(value, &envelope))
 		needsBefore, needsAfter := envelope.Op == "u" || envelope.Op == "d", envelope.Op != "d"
 		if (envelope.Before != nil) != needsBefore || (envelope.After != nil) != needsAfter {
 			t.Errorf("%s: op %s has before %v and after %v", name, envelope.Op, envelope.Before, envelope.After)

@@ -16,22 +16,16 @@ import (
 func compiled(t testing.TB, of *typed.Type) *jsonschema.Schema {
 	t.Helper()
 	text, err := of.JSONSchema("things")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return compile(t, text)
 }
 
 func compile(t testing.TB, text []byte) *jsonschema.Schema {
 	t.Helper()
 	read, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("urn:test", read); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.AddResource("urn:test", read))
 	schema, err := c.Compile("urn:test")
 	if err != nil {
 		t.Fatalf("%v: %.2000s", err, text)
@@ -42,9 +36,7 @@ func compile(t testing.TB, text []byte) *jsonschema.Schema {
 func validate(t testing.TB, schema *jsonschema.Schema, object []byte) error {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return schema.Validate(value)
 }
 
@@ -73,9 +65,7 @@ func TestSchemasOfRandomCRDsCompile(t *testing.T) {
 		of := typeIn(t, world{rand.New(rand.NewPCG(seed, 22))}.document())
 		compiled(t, of)
 		described, err := of.JSONSchema("things ☃")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, text := range [][]byte{described, of.Avro()} {
 			if !json.Valid(text) || bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
 				t.Fatalf("%s", text)

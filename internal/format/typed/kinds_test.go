@@ -17,9 +17,7 @@ import (
 func documents(t testing.TB) map[string]*openapi.Document {
 	t.Helper()
 	texts, err := objects.Documents()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]*openapi.Document{}
 	for version, text := range texts {
 		if all[version], err = openapi.Read(bytes.NewReader(text)); err != nil {
@@ -33,9 +31,7 @@ func documents(t testing.TB) map[string]*openapi.Document {
 func typeOf(t testing.TB, all map[string]*openapi.Document, object []byte) *typed.Type {
 	t.Helper()
 	var named struct{ APIVersion, Kind string }
-	if err := json.Unmarshal(object, &named); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(object, &named))
 	document := all[named.APIVersion]
 	if document == nil {
 		return nil
@@ -59,9 +55,7 @@ func eachKind(t *testing.T, seed uint64, changed func(object []byte) []byte, do 
 	t.Helper()
 	all := documents(t)
 	kinds, err := objects.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, object := range kinds {
 		of := typeOf(t, all, object)
 		if of == nil {
@@ -85,9 +79,7 @@ func eachKind(t *testing.T, seed uint64, changed func(object []byte) []byte, do 
 func byRules(t *testing.T, of *typed.Type, rules transform.Rules, object []byte) (shaped []byte, narrowed *typed.Type) {
 	t.Helper()
 	made, err := transform.New(rules, transform.Key{Secret: []byte("key")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if shaped, err = made.Apply(nil, object, transform.Owner{}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,5 +101,13 @@ func TestEveryBuiltInKindIsRestored(t *testing.T) {
 	t.Logf("%d kinds, %d bytes, of JSON %d", tried, size, json)
 	if tried < 90 || size > json*2/3 {
 		t.Errorf("%d kinds became %d bytes, of JSON %d", tried, size, json)
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

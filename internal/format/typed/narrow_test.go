@@ -64,9 +64,7 @@ func TestRulesArePartOfTheType(t *testing.T) {
 		{transform.Rules{Drop: []string{".spec.*.on", ".spec.*.count"}}, "spec.first=Text spec.replicas=Long"},
 	} {
 		narrowed, err := of.Narrow(c.rules)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, want := range strings.Fields(c.want) {
 			path, kind, _ := strings.Cut(want, "=")
 			got := "-"
@@ -138,9 +136,7 @@ func TestNamesStayApart(t *testing.T) {
 		t.Fatal("there is no Deployment")
 	}
 	narrowed, err := deployment.Narrow(transform.Rules{Redact: []string{".spec.template.spec.containers[*].ports[*].containerPort"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	schema := string(narrowed.Avro())
 	for _, want := range []string{
 		`"name":"io.k8s.api.apps.v1.Deployment"`, `"name":"io.k8s.api.apps.v1.Deployment_spec_template_spec_containers_ports"`, `"name":"io.k8s.api.core.v1.ContainerPort"`,

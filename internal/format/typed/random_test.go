@@ -247,13 +247,9 @@ func (w *writer) anything(depth int) {
 func typeIn(t testing.TB, schemas definition) *typed.Type {
 	t.Helper()
 	text, err := json.Marshal(definition{"components": definition{"schemas": schemas}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	document, err := openapi.Read(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	of := document.Type("g", "v1", "Thing", openapi.Options{})
 	if of == nil {
 		t.Fatalf("there is no type in %s", text)

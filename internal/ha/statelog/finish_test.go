@@ -16,15 +16,11 @@ func TestAStopDoesNotWaitForASegment(t *testing.T) {
 	w.note()
 	live := func(before func()) int {
 		t.Helper()
-		if err := w.begin(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.begin())
 		from := w.count
 		before()
 		close(w.session.finish)
-		if err := w.session.run(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.session.run(context.Background()))
 		if w.logged == nil {
 			t.Error("the state does not know that the log has everything")
 		}
@@ -36,9 +32,7 @@ func TestAStopDoesNotWaitForASegment(t *testing.T) {
 			t.Fatal("it does not go on in the log")
 		}
 		w.session.segment = &segment{}
-		if err := w.step(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.step())
 		w.commit()
 	})
 	if rest > all/10 {

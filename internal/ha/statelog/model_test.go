@@ -192,9 +192,7 @@ func (w *world) commit() {
 			c = c.Set([]byte(key), fmt.Appendf(nil, "%d-%d", len(w.history), w.random.IntN(1000)))
 		}
 	}
-	if err := c.Fold(w.rows); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, c.Fold(w.rows))
 	w.note()
 	w.queue.Record(c)
 }
@@ -351,9 +349,7 @@ func TestI5TheLogHasAStateThatWas(t *testing.T) {
 			if at >= 0 && random.IntN(3) == 0 { // the disk is lost
 				restored++
 				rows, place, err := w.restored()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				w.become(rows, place)
 			}
 		}
@@ -371,13 +367,9 @@ func TestI10WhoOpensTheLogFencesTheOneBefore(t *testing.T) {
 	w := oneWorld(t)
 	w.rows["A"] = "1"
 	w.note()
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.begin())
 	first := w.session
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.begin())
 	var refused *sink.PermanentError
 	if _, err := first.step(context.Background()); !errors.As(err, &refused) || !refused.Fenced {
 		t.Errorf("the older writer wrote: %v", err)
@@ -397,9 +389,7 @@ func TestALogOfSomebodyElseIsRefusedAndNotFenced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := oneWorld(t)
-			if err := w.begin(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.begin())
 			place := w.place()
 			_, err := open(context.Background(), &place, &claim{Bid: Bid{Of: c.of}})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -472,13 +462,9 @@ func TestI11AClaimThatCameToNothingIsNoLead(t *testing.T) {
 // even in the moment of the change.
 func TestI11ALogThatLacksTheNewestIsNotWhole(t *testing.T) {
 	w := oneWorld(t)
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.begin())
 	for !w.session.whole {
-		if err := w.step(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.step())
 	}
 	now := time.Unix(1000, 0)
 	w.queue.now = func() time.Time { return now }
@@ -486,9 +472,7 @@ func TestI11ALogThatLacksTheNewestIsNotWhole(t *testing.T) {
 	if err := w.session.close(); err != nil || w.logged != nil {
 		t.Errorf("the log is whole without what waits: %q, %v", w.logged, err)
 	}
-	if err := w.step(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.step())
 	if err := w.session.close(); err != nil || w.logged == nil {
 		t.Errorf("the log is not whole: %v", err)
 	}
@@ -506,4 +490,12 @@ func FuzzPart(f *testing.F) {
 			s.add(&p)
 		}
 	})
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -62,9 +62,7 @@ func newLeader(t *testing.T, w *world) *leader {
 			Failed: func(err error) { l.failed = append(l.failed, err) }, Written: func() {},
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	go l.Run(ctx)
 	t.Cleanup(func() { cancel(); l.Wait() })
@@ -76,9 +74,7 @@ func newLeader(t *testing.T, w *world) *leader {
 func (w *world) claimOf(member string) *Claimed {
 	w.t.Helper()
 	claimed, err := Claim(w.t.Context(), w.place(), Bid{Of: Identity{Cluster: "c"}, As: Claimant{Member: member}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return claimed
 }
 
@@ -95,9 +91,7 @@ func TestI10AProofFailsBehindAnotherClaim(t *testing.T) {
 		a := newLeader(t, w)
 		for range 2 {
 			synctest.Wait()
-			if err := a.Prove(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.Prove(t.Context()))
 		}
 		synctest.Wait()
 		if at := w.judge(); at < 0 {

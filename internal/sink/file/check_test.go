@@ -27,17 +27,11 @@ func TestCheckLeavesTheDirectoryAsItIs(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("left behind %v, %v", entries, err)
 	}
-	if err := os.WriteFile(path, []byte(`{"half`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(`{"half`), 0o600))
 	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(path, link))
 	for _, p := range []string{path, link} {
 		if err := check(t, Options{Path: p, MaxBytes: 100}); err != nil {
 			t.Error(err)

@@ -29,26 +29,20 @@ func opened(t *testing.T, o Options, mark sink.Mark) (*Log, []string, error) {
 func mustOpen(t *testing.T, o Options, mark sink.Mark) (*Log, []string) {
 	t.Helper()
 	l, ids, err := opened(t, o, mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l, ids
 }
 
 func mustWrite(t *testing.T, l *Log, batch []sink.Message) sink.Mark {
 	t.Helper()
 	mark, err := l.Write(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return mark
 }
 
 func mustClose(t *testing.T, l *Log) {
 	t.Helper()
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close(t.Context()))
 }
 
 // batchOf has the first messages of a maker.
@@ -85,9 +79,7 @@ func TestI1TornTailIsCutAndWrittenAgain(t *testing.T) {
 			append(slices.Clone(whole[:size]), make([]byte, len(whole)-size)...),
 			append(append(slices.Clone(whole[:size]), make([]byte, 5)...), "\n{}\n"...),
 		} {
-			if err := os.WriteFile(o.Path, torn, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(o.Path, torn, 0o600))
 			l, ids := mustOpen(t, o, marks[i%2])
 			if want := idsOf(batch[i%2 : 2]); !slices.Equal(ids, want) {
 				t.Fatalf("torn at byte %d: found %q, want %q", size-last, ids, want)
@@ -119,9 +111,7 @@ func TestI4EveryLossBeforeTheMarkIsTold(t *testing.T) {
 	}
 	for name, content := range damaged {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(o.Path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(o.Path, content, 0o600))
 			l, ids, err := opened(t, o, mark)
 			var lost *sink.LostError
 			if !errors.As(err, &lost) || len(ids) > 0 {
@@ -176,9 +166,7 @@ func checkPermanent(t *testing.T, err error, want string) {
 func TestOpenSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	pipe, loop := filepath.Join(dir, "pipe"), filepath.Join(dir, "loop")
-	if err := errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink(loop, loop)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink(loop, loop)))
 	appendTo(t, filepath.Join(dir, "file"), "")
 	for path, want := range map[string]string{
 		dir:                             "is a directory: name a file in the directory",
@@ -358,9 +346,7 @@ func TestI4OtherHandOnTheFileIsNoticed(t *testing.T) {
 func replace(t *testing.T, path string) {
 	t.Helper()
 	appendTo(t, path+".copy", string(read(t, path)))
-	if err := os.Rename(path+".copy", path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path+".copy", path))
 }
 
 func TestWriteNeedsOpen(t *testing.T) {

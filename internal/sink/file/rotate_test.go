@@ -32,9 +32,7 @@ func openRotating(t *testing.T, o Options, c *clock, mark sink.Mark) (*Log, []st
 	l := newTestLog(t, o, nil)
 	l.now = c.now
 	ids, err := sinktest.Open(t.Context(), l, mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.release() })
 	return l, ids
 }
@@ -168,9 +166,7 @@ func TestI1CrashBetweenRenameAndNewFile(t *testing.T) {
 	batch := batchOf(3)
 	mark := mustWrite(t, l, batch[:1])
 	mustWrite(t, l, batch[1:2])
-	if err := os.Rename(o.Path, l.sibling(l.nextName())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(o.Path, l.sibling(l.nextName())))
 	mustClose(t, l)
 	l, ids := openRotating(t, o, c, mark)
 	if !slices.Equal(ids, idsOf(batch[1:2])) {
@@ -237,9 +233,7 @@ func TestRotationRenamesTheFileBehindALink(t *testing.T) {
 	o.MaxBytes = 1
 	real := filepath.Join(t.TempDir(), "real.ndjson")
 	appendTo(t, real, "")
-	if err := os.Symlink(real, o.Path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(real, o.Path))
 	l, _ := openRotating(t, o, c, "")
 	mustWrite(t, l, batchOf(2))
 	if got := len(files(t, real)); got != 2 {
@@ -253,9 +247,7 @@ func TestRotationRenamesTheFileBehindALink(t *testing.T) {
 func TestKeepCountsOnlyFilesOfOurs(t *testing.T) {
 	l, o, c := rotating(t, 1)
 	directory := l.sibling("changes-20011121T023314.000000000Z.ndjson")
-	if err := os.Mkdir(directory, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(directory, 0o700))
 	maker := sinktest.Maker{}
 	mustWrite(t, l, maker.Batch(3))
 	c.at = c.at.Add(young + time.Second)

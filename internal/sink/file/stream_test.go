@@ -54,9 +54,7 @@ func TestI3StdoutIsOneLineAMessage(t *testing.T) {
 
 func TestI1StdoutIsARegularFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	s := newTestStream(t, f)
 	batch := batchOf(50)
@@ -70,9 +68,7 @@ func TestI1StdoutIsARegularFile(t *testing.T) {
 
 func TestI7StdoutThatNobodyReadsEndsWithTheContext(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := newTestStream(t, w)
 	maker := sinktest.Maker{}
@@ -87,9 +83,7 @@ func TestI7StdoutThatNobodyReadsEndsWithTheContext(t *testing.T) {
 		content, _ := io.ReadAll(r)
 		read <- content
 	}()
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(t.Context()))
 	if _, err := sinktest.Open(t.Context(), s, streamMark); err != nil {
 		t.Fatal(err)
 	}
@@ -164,9 +158,7 @@ func writeToBrokenPipe() error {
 
 func TestI4BrokenStdoutIsPermanent(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = r.Close()
 	var stderr bytes.Buffer
 	child := exec.CommandContext(t.Context(), os.Args[0])
