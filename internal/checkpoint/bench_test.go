@@ -74,22 +74,6 @@ func benchCommit(b *testing.B, s *Store, state *SinkState, keep bool) {
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/1000, "cpu-ns/record")
 }
 
-func BenchmarkScan(b *testing.B) {
-	_, state := filled(b)
-	cpu := cpuTime(b)
-	for b.Loop() {
-		n := 0
-		for _, err := range state.Objects("pods", Others, "") {
-			must(b, err)
-			n++
-		}
-		if n != benchObjects {
-			b.Fatalf("%d objects, want %d", n, benchObjects)
-		}
-	}
-	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/benchObjects, "cpu-ns/object")
-}
-
 // BenchmarkFindUID finds the object of the last row by its uid, which reads all of them.
 func BenchmarkFindUID(b *testing.B) {
 	s, _ := filled(b)
@@ -105,19 +89,6 @@ func BenchmarkFindUID(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N)/benchObjects, "cpu-ns/object")
-}
-
-func BenchmarkLookup(b *testing.B) {
-	_, state := filled(b)
-	cpu := cpuTime(b)
-	for b.Loop() {
-		item := benchItem(rand.IntN(benchObjects), 0)
-		row, err := state.SavedRow(item.Object())
-		if must(b, err); !row.Known() {
-			b.Fatal("an object is missing")
-		}
-	}
-	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(b.N), "cpu-ns/lookup")
 }
 
 // benchJSON is an object that compresses as a ConfigMap does.

@@ -1,17 +1,13 @@
 package checkpoint
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"strconv"
 	"syscall"
-	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -20,68 +16,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// child starts the test binary as another process that works on the directory.
-func child(t *testing.T, mode, dir string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "CHECKPOINT_CHILD="+mode, "CHECKPOINT_DIR="+dir)
-	return cmd
-}
-
-// runChild is the child's main function; it returns the exit code.
-func runChild(mode, dir string) int {
-	var err error
-	switch mode {
-	case "batches":
-		err = commitForEver(dir)
-	case "hold":
-		err = holdOpen(dir)
-	case "fatal":
-		err = failLog(dir)
-	default:
-		err = fmt.Errorf("unknown mode %q", mode)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 3
-	}
-	return 0
-}
-
-// commitForEver continues the numbered batches, and prints each number when its commit has returned.
-func commitForEver(dir string) error {
-	s, err := Open(context.Background(), dir, Options{Logger: quiet()})
-	if err != nil {
-		return err
-	}
-	n, err := wholeBatch(s)
-	for err == nil {
-		n++
-		var spools Spools
-		if spools, err = spoolNumbered(s, n); err == nil {
-			err = commitWith(s, n, spools)
-		}
-		if err == nil {
-			_, err = fmt.Println(n)
-		}
-	}
-	return err
-}
-
-// holdOpen owns the directory until standard input ends.
-func holdOpen(dir string) error {
-	s, err := Open(context.Background(), dir, Options{Logger: quiet()})
-	if err != nil {
-		return err
-	}
-	fmt.Println("open")
-	if _, err := io.Copy(io.Discard, bufio.NewReader(os.Stdin)); err != nil {
-		return err
-	}
-	return s.Close()
-}
-
-// failLog commits to a disk whose writes to Pebble's log fail.
+// failLog is the main function of the test binary as another process: it commits to a disk whose writes to Pebble's log
+// fail.
 func failLog(dir string) error {
 	var broken errorfs.Toggle
 	broken.Injector = errorfs.InjectorFunc(func(op errorfs.Op) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
@@ -167,56 +166,6 @@ func TestI11AnEarlierStateIsConverted(t *testing.T) {
 	must(t, s.Close())
 	if format := allRows(t, opts)[string(keyOf(tableFormat))]; format != "2" {
 		t.Errorf("format %s", format)
-	}
-}
-
-// TestI5AConversionThatIsCutShortGoesOn: whenever the volume is full, the state is what it was, and the next start
-// makes of it what one makes that is not disturbed.
-func TestI5AConversionThatIsCutShortGoesOn(t *testing.T) {
-	undisturbed := inMemory(vfs.NewMem())
-	writeEarlier(t, undisturbed, nil)
-	s, err := Open(t.Context(), "state", undisturbed)
-	must(t, err)
-	must(t, s.Close())
-	want := allRows(t, undisturbed)
-	cut := 0
-	for writes := range 100 {
-		opts := inMemory(vfs.NewMem())
-		writeEarlier(t, opts, nil)
-		rows := allRows(t, opts)
-		full, room := opts, writes
-		full.usage = func(string) (vfs.DiskUsage, error) {
-			if room--; room < 0 {
-				return vfs.DiskUsage{AvailBytes: 1, TotalBytes: 1 << 40}, nil
-			}
-			return vfs.DiskUsage{AvailBytes: 1 << 40}, nil
-		}
-		s, err := Open(t.Context(), "state", full)
-		var refused *disk.FullError
-		if err == nil {
-			must(t, s.Close())
-			break
-		}
-		if !errors.As(err, &refused) {
-			t.Fatal(err)
-		}
-		cut++
-		left := allRows(t, opts)
-		maps.DeleteFunc(left, func(key, _ string) bool { return key[0] == tableRow })
-		if !maps.Equal(left, rows) {
-			t.Fatalf("cut short after %d writes it is %q, and was %q", writes, left, rows)
-		}
-		s, err = Open(t.Context(), "state", opts)
-		must(t, err)
-		must(t, s.Close())
-		have := allRows(t, opts)
-		have[string(keyOf(tableRedaction))] = want[string(keyOf(tableRedaction))] // it is made anew with each
-		if !maps.Equal(have, want) {
-			t.Fatalf("cut short after %d writes it is converted to %q, want %q", writes, have, want)
-		}
-	}
-	if cut < 10 {
-		t.Errorf("it was cut short at %d places", cut)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 
 // TestMain runs the test binary as a child process where a test asks for one.
 func TestMain(m *testing.M) {
-	if mode := os.Getenv("CHECKPOINT_CHILD"); mode != "" {
-		os.Exit(runChild(mode, os.Getenv("CHECKPOINT_DIR")))
+	if dir := os.Getenv("CHECKPOINT_CHILD"); dir != "" {
+		panic(failLog(dir)) // which has ended the process
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -30,9 +30,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(context.Background(), dir, Options{Logger: quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { closeStore(t, s) })
 	return s
 }

@@ -70,58 +70,6 @@ func (h *history) point(more int) Point { return Point{h.at, strconv.Itoa(h.vers
 
 func (h *history) namespace() string { return []string{"x", "y", "z", "z-z"}[h.r.Intn(4)] }
 
-// TestI5AStateOfASinkIsWhatWasSavedOfIt compares the tables with a map, over saves, restarts and what was not saved.
-func TestI5AStateOfASinkIsWhatWasSavedOfIt(t *testing.T) {
-	for seed := range int64(20) {
-		t.Run(strconv.FormatInt(seed, 10), func(t *testing.T) { playState(t, rand.New(rand.NewSource(seed))) })
-	}
-}
-
-func playState(t *testing.T, r *rand.Rand) {
-	dir := t.TempDir()
-	store := open(t, dir)
-	state, err := store.LoadSink("lake")
-	must(t, err)
-	h := &history{r: r, version: 10, at: 1}
-	plain, rows := Saved{Places: map[string]Places{}}, rowsInMemory{}
-	touched := map[string]bool{}
-	saved, savedRows := plain, maps.Clone(rows)
-	for range 400 {
-		i := h.next()
-		touched[i.Resource] = true
-		must(t, plain.Apply(&i, rows))
-		must(t, state.Acked(&i))
-		if r.Intn(10) > 0 {
-			continue
-		}
-		for resource := range touched {
-			must(t, plain.Settle(resource, rows))
-		}
-		clear(touched)
-		plain.Mark = "m" + strconv.Itoa(h.version)
-		state.Mark = plain.Mark
-		must(t, store.SaveSinks([]*SinkState{state}, Spools{}, nil))
-		saved, savedRows = clonePlaces(plain), maps.Clone(rows)
-		compareState(t, state, &saved, savedRows)
-		if r.Intn(4) == 0 {
-			must(t, store.Close())
-			store = open(t, dir)
-			state, err = store.LoadSink("lake")
-			must(t, err)
-			compareState(t, state, &saved, savedRows)
-		}
-	}
-	must(t, store.Close())
-	store = open(t, dir)
-	state, err = store.LoadSink("lake")
-	must(t, err)
-	compareState(t, state, &saved, savedRows)
-	must(t, store.Forget("lake"))
-	state, err = store.LoadSink("lake")
-	must(t, err)
-	compareState(t, state, &Saved{Places: map[string]Places{}}, rowsInMemory{})
-}
-
 func clonePlaces(s Saved) Saved {
 	all := map[string]Places{}
 	for resource, places := range s.Places {
@@ -131,28 +79,7 @@ func clonePlaces(s Saved) Saved {
 	return s
 }
 
-func compareState(t *testing.T, state *SinkState, want *Saved, rows rowsInMemory) {
-	t.Helper()
-	if state.Mark != want.Mark {
-		t.Fatalf("mark is %q, want %q", state.Mark, want.Mark)
-	}
-	for resource, places := range want.Places {
-		if !maps.Equal(state.Places[resource], places) {
-			t.Fatalf("places of %s are %v, want %v", resource, state.Places[resource], places)
-		}
-	}
-	for of, row := range rows {
-		if got, err := state.SavedRow(of); got != row || err != nil {
-			t.Fatalf("row of %v is %v, want %v (%v)", of, got, row, err)
-		}
-	}
-	for _, resource := range []string{"pods", "pods.x", "deployments.apps"} {
-		for _, namespace := range []string{Others, "z"} {
-			compareObjects(t, state, rows, resource, namespace)
-		}
-	}
-}
-
+// compareObjects compares the objects of a namespace that a sink has, from the first and from the second one on.
 func compareObjects(t *testing.T, state *SinkState, rows rowsInMemory, resource, namespace string) {
 	t.Helper()
 	var want []string

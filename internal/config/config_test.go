@@ -15,12 +15,8 @@ func TestGoldenOfFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Load(path, testEnv)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, c.Validate())
 			same(t, c, filepath.Join("testdata", name+".golden"))
 		})
 	}
@@ -29,13 +25,9 @@ func TestGoldenOfFiles(t *testing.T) {
 // What is shown of a configuration is one, and the same, but for the secrets.
 func TestEffectiveConfigurationParses(t *testing.T) {
 	c, err := Load("../../deploy/config.example.yaml", testEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	shown, err := yaml.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again := parse(t, string(shown))
 	c.Sinks[0].NATS.Password = masked
 	c.origin, again.origin = origin{}, origin{}
@@ -46,9 +38,7 @@ func TestEffectiveConfigurationParses(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	c := parse(t, "resources: [pods]\nsinks: [{nats: {url: 'nats://h'}}, {file: {path: /f}}, {file: {path: '-'}}]\n")
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Validate())
 	same(t, c, "testdata/defaults.golden")
 	before := *c
 	c.Default()

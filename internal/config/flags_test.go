@@ -17,9 +17,7 @@ log: {level: warn}
 
 func TestNoFlagsChangeNothing(t *testing.T) {
 	c, want := parse(t, file), parse(t, file)
-	if err := Overlay(c, Flags{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Overlay(c, Flags{}))
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("have %+v, want %+v", c, want)
 	}
@@ -33,12 +31,8 @@ func TestFlagsWin(t *testing.T) {
 		Sinks:     []string{"-", "file:///tmp/a%20b.ndjson", "file:///tmp/c?name=c", "tls://u:p@h:4222?stream=S&name=bus"},
 		Format:    "cloudevents", StateDir: "/flag", Listen: "127.0.0.1:0", LogLevel: "debug", LogFormat: "json",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Validate())
 	same(t, c, "testdata/flags.golden")
 	if n := c.Sinks[3].NATS; n.Password != "p" {
 		t.Errorf("password: have %q", n.Password.Reveal())
@@ -47,12 +41,8 @@ func TestFlagsWin(t *testing.T) {
 
 func TestFlagsAlone(t *testing.T) {
 	c := new(Config)
-	if err := Overlay(c, Flags{Resources: []string{"pods"}, Sinks: []string{"nats://h"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Overlay(c, Flags{Resources: []string{"pods"}, Sinks: []string{"nats://h"}}))
+	must(t, c.Validate())
 	if c.Sinks[0].Name != "nats" || c.Sinks[0].NATS.Stream != "K8S_{cluster}" || c.State.Dir != "/var/lib/kubecdc" {
 		t.Errorf("have %+v", c)
 	}
@@ -61,9 +51,7 @@ func TestFlagsAlone(t *testing.T) {
 func TestStandardOutputHasANameWhereItIsGivenOne(t *testing.T) {
 	for flag, want := range map[string]string{"-": "stdout", "-?name=screen": "screen", "-?": "stdout"} {
 		c := new(Config)
-		if err := Overlay(c, Flags{Resources: []string{"pods"}, Sinks: []string{flag}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Overlay(c, Flags{Resources: []string{"pods"}, Sinks: []string{flag}}))
 		if err := c.Validate(); err != nil || c.Sinks[0].Name != want || c.Sinks[0].Kind() != KindStdout {
 			t.Errorf("%s: have %+v, %v", flag, c.Sinks[0], err)
 		}
@@ -73,16 +61,12 @@ func TestStandardOutputHasANameWhereItIsGivenOne(t *testing.T) {
 // What flags replaced has no line in the file, and a sink of the file may now want what is not watched.
 func TestValidateAfterFlags(t *testing.T) {
 	c := parse(t, file)
-	if err := Overlay(c, Flags{Resources: []string{"pods,pods"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Overlay(c, Flags{Resources: []string{"pods,pods"}}))
 	wantError(t, c.Validate(), `configuration c.yaml: 2 problems:
   sinks[0].resources[0] (line 4): "secrets" is not watched; write it as in resources: pods
   resources[1]: pods is named already in resources[0]; list all its namespaces there, or put this one first`)
 	c = parse(t, file)
-	if err := Overlay(c, Flags{Sinks: []string{"-", "-"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Overlay(c, Flags{Sinks: []string{"-", "-"}}))
 	wantError(t, c.Validate(), `configuration c.yaml: 2 problems:
   sinks[0].name: missing; 2 sinks of kind stdout have none, give each a name
   sinks[1].name: missing; 2 sinks of kind stdout have none, give each a name`)

@@ -9,9 +9,7 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, path := range []string{"testdata/design.yaml", "../../deploy/config.example.yaml"} {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(data)
 	}
 	for _, text := range []string{

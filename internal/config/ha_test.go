@@ -1,8 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -24,21 +22,6 @@ func TestHASaysWhatItNeeds(t *testing.T) {
 		"upper case":   {bus + log + "ha: {lease: kubecdc/Prod}\n", `ha.lease (line 4): "kubecdc/Prod" is no Lease`},
 		"very long":    {bus + log + "ha: {lease: kubecdc/" + strings.Repeat("x", 5000) + "}\n", "ha.lease (line 4): "},
 	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "c.yaml")
-			if err := os.WriteFile(file, []byte("resources: [pods]\n"+c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cfg, err := Load(file, os.LookupEnv)
-			if err == nil {
-				err = cfg.Validate()
-			}
-			switch {
-			case c.want == "" && err != nil:
-				t.Error(err)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
-				t.Errorf("have %v\nwant %s", err, c.want)
-			}
-		})
+		expectProblem(t, name, "resources: [pods]\n"+c.text, c.want)
 	}
 }

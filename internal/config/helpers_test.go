@@ -34,18 +34,12 @@ func parse(t *testing.T, text string) *Config {
 func same(t *testing.T, value any, path string) {
 	t.Helper()
 	have, err := yaml.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, have, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, have, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Equal(have, want) {
 		t.Errorf("%s: have\n%s\nwant\n%s", path, have, want)
 	}
@@ -63,5 +57,13 @@ func wantError(t *testing.T, err error, want string) {
 	var problems *Problems
 	if !errors.As(err, &problems) || len(problems.List) == 0 {
 		t.Errorf("%T is no *Problems with a list", err)
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

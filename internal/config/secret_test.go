@@ -23,9 +23,7 @@ func TestSecretStays(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("json", "password", n.Password, "nats", n)
 	for _, encode := range []func(any) ([]byte, error){json.Marshal, yaml.Marshal} {
 		text, err := encode(map[string]any{"secret": n.Token, "nats": n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out.Write(text)
 	}
 	if strings.Contains(out.String(), value) || strings.Contains(out.String(), fmt.Sprintf("%x", value)) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -403,33 +402,6 @@ func of(op change.Op, name, uid string) *change.Record {
 	return &change.Record{Op: op, Stream: &streams[0], Key: change.Key{Name: name}, UID: uid}
 }
 
-func ops(chunks []Chunk) string {
-	var all []string
-	for _, chunk := range chunks {
-		for _, rec := range chunk.Records {
-			all = append(all, fmt.Sprintf("%d:%s", chunk.Part, rec.Op))
-		}
-	}
-	return strings.Join(all, " ")
-}
-
-// TestI3WhatIsBeingWrittenGoesToDiskInItsOrder, also when the sink has something of the middle already: a delete stays
-// before the object that was made anew.
-func TestI3WhatIsBeingWrittenGoesToDiskInItsOrder(t *testing.T) {
-	b := spilling(true)
-	records := put(t, b, of(change.Deleted, "a", "1"), of(change.Added, "a", "2"), of(change.Updated, "b", "3"))
-	if next, batch := b.Take(nil); next != Memory || len(batch) != 3 {
-		t.Fatalf("took %d records", len(batch))
-	}
-	b.Ack(records[2:])
-	b.StartSpill()
-	b.Spill(records[0])
-	b.Spill(records[1])
-	if got, want := ops(b.Chunks()), "0:deleted 0:added"; got != want {
-		t.Errorf("on disk are %s, want %s", got, want)
-	}
-}
-
 // TestWhatIsDeliveredBeforeItIsSavedIsNotOnDisk: who reads what is on disk comes to its end.
 func TestWhatIsDeliveredBeforeItIsSavedIsNotOnDisk(t *testing.T) {
 	b := spilling(false)
@@ -514,21 +486,6 @@ func TestI3ADeadLetterHasNoFormOnDisk(t *testing.T) {
 	}
 	if tracked, whole := b.Ack([]*change.Record{written}); len(tracked) != 0 || !whole || b.Levels().Records != 0 {
 		t.Errorf("%d records are tracked, %d are left", len(tracked), b.Levels().Records)
-	}
-}
-
-// TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk: between a record's leaving the queue and the number of its
-// chunk, the record after it is not the next one.
-func TestI3NothingIsTakenFromMemoryBeforeWhatLeavesForDisk(t *testing.T) {
-	b := spilling(false)
-	records := put(t, b, of(change.Updated, "a", "1"), of(change.Updated, "b", "2"))
-	b.StartSpill()
-	b.Spill(records[0])
-	if next, batch := b.Take(nil); next != Wait || len(batch) != 0 {
-		t.Errorf("took %d records", len(batch))
-	}
-	if chunks := b.Chunks(); len(chunks) != 1 || !b.Behind() {
-		t.Errorf("%d chunks are on their way to disk", len(chunks))
 	}
 }
 

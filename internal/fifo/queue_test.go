@@ -2,6 +2,7 @@ package fifo
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -18,46 +19,6 @@ func reserveAndPush(q *Queue, n *Numberer, rec *change.Record) bool {
 	return true
 }
 
-func TestI6QueueIsBoundedByBytesAndByRecords(t *testing.T) {
-	one := record(1000).Size()
-	for name, limit := range map[string]Limit{
-		"bytes":   {Bytes: 3 * one, Records: 100},
-		"records": {Bytes: 100 * one, Records: 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			q, n := NewQueue(limit), new(Numberer)
-			for i := range 3 {
-				if !reserveAndPush(q, n, record(1000)) {
-					t.Fatalf("record %d of 3 was refused", i+1)
-				}
-			}
-			if q.Reserve(one) {
-				t.Fatal("a fourth record was taken")
-			}
-			q.Pop(nil, Limit{Bytes: one, Records: 1})
-			if !q.Reserve(one) {
-				t.Fatal("no room after a pop")
-			}
-		})
-	}
-}
-
-func TestI6RecordAboveTheLimitPassesAlone(t *testing.T) {
-	q, n := NewQueue(Limit{Bytes: 1000, Records: 10}), new(Numberer)
-	if !reserveAndPush(q, n, record(5000)) {
-		t.Fatal("a record above the limit was refused by an empty queue: it would block for ever")
-	}
-	if q.Reserve(1) {
-		t.Fatal("a second record was taken beside one that fills the queue")
-	}
-	if got := q.Pop(nil, Limit{Bytes: 1, Records: 1}); len(got) != 1 {
-		t.Fatalf("popped %d records, want the one that is above the batch limit", len(got))
-	}
-	if used := q.Used(); used != (Limit{}) {
-		t.Fatalf("an empty queue holds %+v", used)
-	}
-}
-
 func TestI6CancelledReservationFreesItsRoom(t *testing.T) {
 	q := NewQueue(Limit{Bytes: 100, Records: 1})
 	if !q.Reserve(50) || q.Reserve(1) {
@@ -69,46 +30,49 @@ func TestI6CancelledReservationFreesItsRoom(t *testing.T) {
 	}
 }
 
-// The oracle is a plain slice.
-func TestI3QueueKeepsOrder(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	q, n := NewQueue(Limit{Bytes: 50_000, Records: 40}), new(Numberer)
-	var want []uint64
-	for range 20_000 {
-		if rng.IntN(2) == 0 {
-			rec := record(rng.IntN(3000))
-			if reserveAndPush(q, n, rec) {
-				want = append(want, rec.Seq)
-			}
-			continue
-		}
-		most := Limit{Bytes: 1 + rng.IntN(9000), Records: 1 + rng.IntN(8)}
-		for _, rec := range q.Pop(nil, most) {
-			if rec.Seq != want[0] {
-				t.Fatalf("popped seq %d, want %d", rec.Seq, want[0])
-			}
-			want = want[1:]
-		}
-		if q.Len() != len(want) {
-			t.Fatalf("queue holds %d records, want %d", q.Len(), len(want))
-		}
-		if oldest := q.Oldest(); len(want) > 0 && oldest.Seq != want[0] {
-			t.Fatalf("oldest is %d, want %d", oldest.Seq, want[0])
-		}
+// sizesOf is what so many of the records take.
+func sizesOf(records []*change.Record, n int) (used Limit) {
+	for _, rec := range records[:n] {
+		used.Bytes += rec.Size()
+		used.Records++
 	}
+	return used
 }
 
-func TestPopStaysWithinTheBatchLimit(t *testing.T) {
-	q, n := NewQueue(Limit{Bytes: 1 << 20, Records: 100}), new(Numberer)
-	for range 10 {
-		reserveAndPush(q, n, record(1000))
-	}
-	one := record(1000).Size()
-	if got := q.Pop(nil, Limit{Bytes: 3*one + 1, Records: 100}); len(got) != 3 {
-		t.Errorf("popped %d records by bytes, want 3", len(got))
-	}
-	if got := q.Pop(nil, Limit{Bytes: 1 << 20, Records: 4}); len(got) != 4 {
-		t.Errorf("popped %d records by count, want 4", len(got))
+// TestI3I6AQueueIsABoundedSlice holds a queue against a plain slice: it takes what fits by bytes and by records, and
+// alone what is above the limit, which would block for ever. A pop is as much as fits a batch, and one record at least.
+func TestI3I6AQueueIsABoundedSlice(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	limit := Limit{Bytes: 50_000, Records: 40}
+	q, n := NewQueue(limit), new(Numberer)
+	var want []*change.Record
+	for range 20_000 {
+		if rng.IntN(2) == 0 {
+			rec := record(rng.IntN(100) * rng.IntN(100) * rng.IntN(8))
+			next := append(want, rec)
+			now := sizesOf(next, len(next))
+			fits := len(want) == 0 || now.Bytes <= limit.Bytes && now.Records <= limit.Records
+			if taken := reserveAndPush(q, n, rec); taken != fits {
+				t.Fatalf("with %+v used, the record is taken %t", now, taken)
+			}
+			if fits {
+				want = next
+			}
+		} else {
+			most := Limit{Bytes: 1 + rng.IntN(60_000), Records: 1 + rng.IntN(8)}
+			got := q.Pop(nil, most)
+			fitting := min(1, len(want))
+			for fitting < len(want) && fitting < most.Records && sizesOf(want, fitting+1).Bytes <= most.Bytes {
+				fitting++
+			}
+			if !slices.Equal(got, want[:fitting]) {
+				t.Fatalf("popped %d records for %+v, want %d", len(got), most, fitting)
+			}
+			want = want[fitting:]
+		}
+		if q.Len() != len(want) || q.Used() != sizesOf(want, len(want)) || len(want) > 0 && q.Oldest() != want[0] {
+			t.Fatalf("the queue holds %d records in %+v, want %d", q.Len(), q.Used(), len(want))
+		}
 	}
 }
 

@@ -23,13 +23,18 @@ func (announcer) Announce(context.Context, []sink.Message) (add func(sink.Mark) 
 	return func(at sink.Mark) (sink.Mark, error) { return at + "+place", nil }, nil
 }
 
+// roomy is a file system in memory on a volume with room.
+func roomy() *vfs.MemFS {
+	disk := vfs.NewMem()
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
+	return disk
+}
+
 // newBus is a sink whose state is on the file system, until end.
 func newBus(t *testing.T, fs vfs.FS) (l *Listener, books *Books, end func()) {
 	t.Helper()
 	store, err := checkpoint.Open(t.Context(), "state", checkpoint.OnFS(fs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	books = NewBooks(store, NopObserver(), nil)
 	config := &Config{Store: store, Observer: NopObserver(), Work: func(bool) {}, Stops: NewStops(1)}
 	if l, err = New(0, &Sink{Name: "bus", Target: announcer{}}, config, books); err != nil {
@@ -54,9 +59,7 @@ func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 		l.use(func(*fifo.Backlog) { l.mark, l.ledger.mark, l.ledger.marked = mark, string(mark), true })
 	}
 	acked("1")
-	if err := books.Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, books.Save(t.Context()))
 	acked("2")
 	room(1)
 	if err := books.save(); err == nil || !strings.Contains(err.Error(), "free") {
@@ -64,13 +67,9 @@ func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 	}
 	room(1 << 40)
 	acked("3")
-	if err := l.announce(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.announce(t.Context(), nil))
 	state, err := l.Store.LoadSink("bus")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if state.Mark != "3+place" || l.mark != "3+place" {
 		t.Errorf("saved is the mark %q, and the sink goes on from %q, want 3+place", state.Mark, l.mark)
 	}
@@ -79,9 +78,7 @@ func TestI5APlaceIsInTheMarkOfWhatIsAcknowledged(t *testing.T) {
 // TestI5ADiskThatCannotBeReadLosesNothingOfASave: what was taken for it is saved by the next one.
 func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 	var broken atomic.Bool
-	disk := vfs.NewMem()
-	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	fs := errorfs.Wrap(roomy(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if broken.Load() && (op.Kind == errorfs.OpFileRead || op.Kind == errorfs.OpFileReadAt) {
 			return errorfs.ErrInjected
 		}
@@ -98,7 +95,6 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 	}
 	const pods = 5000 // so that a start reads not all of them
 	of := pod(pods / 2)
-	at := func(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
 	tell := func(l *Listener, of checkpoint.Object, version string) {
 		item := checkpoint.Item{Kind: checkpoint.Told, Resource: of.Resource, Scope: checkpoint.Others, At: at(version), Key: of.Key, UID: "u"}
 		l.use(func(*fifo.Backlog) { l.ledger.add(entry{Item: item, as: acked}) })
@@ -107,9 +103,7 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 		for n := range pods {
 			tell(l, pod(n), "1")
 		}
-		if err := books.Save(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, books.Save(t.Context()))
 	})
 	life(func(l *Listener, books *Books) {
 		tell(l, of, "2")
@@ -119,13 +113,9 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 		}
 		broken.Store(false)
 		l.use(func(*fifo.Backlog) { l.ledger.mark, l.ledger.marked = "3", true })
-		if err := books.Save(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, books.Save(t.Context()))
 		state, err := l.Store.LoadSink("bus")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if row, err := state.SavedRow(of); row.At != at("2") || state.Mark != "3" || err != nil {
 			t.Errorf("at the mark %q the object is saved at %v (%v), want 2 at 3", state.Mark, row.At, err)
 		}
@@ -135,9 +125,7 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 // TestI3ANoteInTheLogIsNotWrittenAgain, also where it names its object by a hash: the exporter was killed before it had
 // saved that the note is written.
 func TestI3ANoteInTheLogIsNotWrittenAgain(t *testing.T) {
-	disk := vfs.NewMem()
-	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
-	l, books, end := newBus(t, disk)
+	l, books, end := newBus(t, roomy())
 	defer end()
 	rec := &change.Record{
 		Op: change.Added, Stream: &change.Stream{Resource: change.Resource{Name: "pods"}},
@@ -150,11 +138,17 @@ func TestI3ANoteInTheLogIsNotWrittenAgain(t *testing.T) {
 		t.Fatal(fold.end())
 	}
 	l.use(func(*fifo.Backlog) { l.state = books.states["bus"] })
-	if err := books.Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, books.Save(t.Context()))
 	row, err := l.Newest(checkpoint.Object{Resource: "pods", Key: rec.Key})
 	if err != nil || row.UID != "u" || row.At.Version != "7" {
 		t.Errorf("of the object the sink was told %+v (%v), want version 7", row, err)
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

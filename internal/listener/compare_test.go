@@ -10,7 +10,6 @@ import (
 // TestI4NoOlderListBringsBackWhatIsGone: a list that lacked an object proved its end, though the watch has not brought
 // it and the position is before the list. What is listed next is no older.
 func TestI4NoOlderListBringsBackWhatIsGone(t *testing.T) {
-	at := func(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
 	way := Way{Resource: "pods", Scope: checkpoint.Others}
 	saved := &checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": {checkpoint.Others: {At: at("117")}}}}
 	f := NewFollower(saved, func(version string, _ bool) string { return version })
@@ -27,7 +26,6 @@ func TestI4NoOlderListBringsBackWhatIsGone(t *testing.T) {
 // TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace: streams of namespaces become one of all. What was deleted in one
 // of them since the position of another is in no list.
 func TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace(t *testing.T) {
-	at := func(version string) checkpoint.Point { return checkpoint.Point{History: 1, Version: version} }
 	saved := &checkpoint.Saved{Places: map[string]checkpoint.Places{"events": {"a": {At: at("11"), High: at("20")}, "m": {At: at("33")}}}}
 	f := NewFollower(saved, func(version string, _ bool) string { return version })
 	frames := f.Begin(Way{Resource: "events", Scope: checkpoint.Others}, Standing{Now: at("59")})

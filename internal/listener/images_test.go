@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -43,15 +41,11 @@ func TestI5WhatALogSaysIsUnknownWhereItIsNewer(t *testing.T) {
 // TestI6RoomIsForTheFormThatTheSinkIsGiven: what a sink was told last may be smaller or larger than what others were,
 // and the record with it. When it has left the queue, that is empty.
 func TestI6RoomIsForTheFormThatTheSinkIsGiven(t *testing.T) {
-	disk := vfs.NewMem()
-	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
-	l, _, end := newBus(t, disk)
+	l, _, end := newBus(t, roomy())
 	defer end()
 	l.backlog = fifo.NewBacklog(fifo.Options{Queue: fifo.Limit{Bytes: 1 << 20, Records: 100}, Batch: BatchLimit()})
 	state, err := l.Store.LoadSink("bus")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.serve(state)
 	seat, _ := l.Seat()
 	way := &Way{Resource: "pods", Scope: checkpoint.ScopeOf(&change.Stream{})}

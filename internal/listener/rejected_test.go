@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -15,9 +13,7 @@ import (
 // refused is what a sink is to be given in the place of a record that it refuses, one refusal after the other.
 func refused(t *testing.T, oversize Oversize, rec *change.Record, reasons ...string) *change.Record {
 	t.Helper()
-	disk := vfs.NewMem()
-	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
-	l, _, end := newBus(t, disk)
+	l, _, end := newBus(t, roomy())
 	defer end()
 	l.Oversize = oversize
 	todo := []due{{Record: rec}}
@@ -102,9 +98,7 @@ func TestI4TheLetterOfWhatIsDeliveredGoes(t *testing.T) {
 // log, and the next one writes a part of what is before that.
 func TestI5AMarkHasNoRecordBehindItThatNothingIsSavedOf(t *testing.T) {
 	for _, isHeld := range []bool{true, false} {
-		disk := vfs.NewMem()
-		disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 40})
-		l, _, end := newBus(t, disk)
+		l, _, end := newBus(t, roomy())
 		var todo []due
 		l.use(func(b *fifo.Backlog) {
 			for at, name := range []string{"a", "b", "c"} {

@@ -38,9 +38,7 @@ func TestEachRuleIsNoticed(t *testing.T) {
 		t.Run(rule, func(t *testing.T) { noticed(t, builtWithout(t, place.file, place.with, place.without)) })
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, rule := range played {
 		t.Run(rule, func(t *testing.T) { noticed(t, self, "-without", rule) })
 	}
@@ -62,28 +60,20 @@ func noticed(t *testing.T, program string, args ...string) {
 func builtWithout(t *testing.T, file, with, without string) (program string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Count(string(text), with) != 1 {
 		t.Fatalf("%s does not have %q once", file, with)
 	}
 	dir := t.TempDir()
 	original, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	changed, program, overlay := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "worlds.test"), filepath.Join(dir, "overlay.json")
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, content := range map[string][]byte{
 		changed: []byte(strings.Replace(string(text), with, without, 1)), overlay: replace,
 	} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, content, 0o600))
 	}
 	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, ".")
 	if said, err := build.CombinedOutput(); err != nil {

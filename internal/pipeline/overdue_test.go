@@ -45,9 +45,7 @@ func TestI4WhatWaitsTooLongGoesToDiskThoughNothingElseHappens(t *testing.T) {
 		options := checkpoint.OnFS(disk)
 		options.Logger = slog.New(slog.DiscardHandler)
 		store, err := checkpoint.Open(t.Context(), "state", options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := &run{
 			Config: &Config{Store: store, Observer: NopObserver()}, books: listener.NewBooks(store, listener.NopObserver(), nil),
 			soon: make(chan struct{}, 1), now: make(chan struct{}, 1), owing: owing{wake: make(chan struct{}, 1)},
@@ -59,18 +57,14 @@ func TestI4WhatWaitsTooLongGoesToDiskThoughNothingElseHappens(t *testing.T) {
 		bus, err := listener.New(0, &listener.Sink{
 			Name: "bus", Target: hanging{}, Encoder: named{}, Actors: true, Spool: 1 << 20, Queue: fifo.Limit{Bytes: 1 << 20, Records: 100},
 		}, &config, r.books)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
 		go func() { ended <- bus.Run(ctx, ctx) }()
 		go func() { ended <- r.commit(ctx) }()
 		synctest.Wait()
 		rec := change.Record{Stream: &configmaps, Op: change.Actor, UID: "u", Received: time.Now()}
-		if err := bus.Push(ctx, &rec); err != nil {
-			t.Fatal(err)
-		}
+		must(t, bus.Push(ctx, &rec))
 		time.Sleep(fifo.SpillAge)
 		if synctest.Wait(); bus.Unsaved() != 1 {
 			t.Errorf("%d records wait in memory after %s", bus.Unsaved(), fifo.SpillAge)

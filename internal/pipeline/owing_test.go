@@ -22,9 +22,7 @@ var configmaps = change.Stream{Resource: change.Resource{Version: "v1", Name: "c
 func indebted(t *testing.T, limits ...change.Limits) *run {
 	t.Helper()
 	store, err := checkpoint.Open(t.Context(), t.TempDir(), checkpoint.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -43,9 +41,7 @@ func indebted(t *testing.T, limits ...change.Limits) *run {
 		Streams: r.streams,
 	}
 	bus, err := listener.New(0, &listener.Sink{Name: "bus", Target: empty{}}, &config, listener.NewBooks(store, config.Observer, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.listeners = append(r.listeners, bus)
 	for _, l := range limits {
 		r.owe(t, l)
@@ -62,21 +58,15 @@ func (empty) Close(context.Context) error                              { return 
 
 func (r *run) owe(t *testing.T, limits change.Limits) {
 	t.Helper()
-	if err := r.request(&Request{Sink: "bus", Limits: limits}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.askOwed(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.request(&Request{Sink: "bus", Limits: limits}))
+	must(t, r.askOwed())
 }
 
 // owes is what is owed now, in words.
 func (r *run) owes(t *testing.T) (all []string) {
 	t.Helper()
 	pending, err := r.Store.PendingSnapshots()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range pending {
 		all = append(all, pending[i].Limits.String())
 	}
@@ -119,12 +109,8 @@ func TestI4ASinkThatIsOpenIsAskedOnceForWhatItIsOwed(t *testing.T) {
 	source.Join = func(*listener.Intake) { calls = append(calls, "join") }
 	r.owe(t, change.Limits{Name: "a"})
 	r.listeners[0].Finish()
-	if err := r.listeners[0].Run(t.Context(), t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.askOwed(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.listeners[0].Run(t.Context(), t.Context()))
+	must(t, r.askOwed())
 	if want := []string{"ask for a", "ask for a", "join"}; !slices.Equal(calls, want) {
 		t.Errorf("the stream is told %q, want %q", calls, want)
 	}
@@ -197,14 +183,20 @@ func TestI4ASnapshotOfANamespaceIsOwedThere(t *testing.T) {
 	start := func(namespace string) { // as a new process
 		r.owing.asked = nil
 		r.sources[0].Stream.Namespace = namespace
-		if err := r.askOwed(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.askOwed())
 	}
 	if start("d"); len(asked) != 0 || len(r.owes(t)) != 1 {
 		t.Errorf("the stream of another namespace is asked for %v, and %v is owed", asked, r.owes(t))
 	}
 	if start(""); !slices.Equal(asked, []change.Limits{of}) {
 		t.Errorf("the stream of all is asked for %v, want %v", asked, of)
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -24,9 +24,7 @@ func told(t *testing.T, down []string, resources ...string) *Catalog {
 			t.Fatal(err)
 		}
 		version, err := schema.ParseGroupVersion(strings.TrimPrefix(at, "/"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		name, short, _ := strings.Cut(names, ",")
 		if len(groups) == 0 || groups[len(groups)-1].Name != version.Group {
 			groups = append(groups, &metav1.APIGroup{Name: version.Group})

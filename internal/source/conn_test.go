@@ -35,9 +35,7 @@ func readAhead(t *testing.T, conn net.Conn) net.Conn {
 	t.Helper()
 	dial := aheadDialer(func(context.Context, string, string) (net.Conn, error) { return conn, nil })
 	ahead, err := dial(t.Context(), "tcp", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ahead
 }
 

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // servedDocuments is an API server: documents by path. Those that have an items field are sent where aggregated
@@ -23,6 +25,9 @@ type servedDocuments struct {
 	version   string // of aggregated discovery; "" is a server that does not know it
 	documents map[string]string
 	down      map[string]int // status by path
+	etag      string         // of all documents; "" is none
+	sent      int            // documents
+	confirmed int            // that they have not changed
 }
 
 func (s *servedDocuments) ServeHTTP(w http.ResponseWriter, request *http.Request) {
@@ -31,6 +36,15 @@ func (s *servedDocuments) ServeHTTP(w http.ResponseWriter, request *http.Request
 		w.WriteHeader(s.down[path])
 		return
 	}
+	if s.etag != "" {
+		w.Header().Set("ETag", s.etag)
+	}
+	if s.etag != "" && request.Header.Get("If-None-Match") == s.etag {
+		s.confirmed++
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	s.sent++
 	w.Header().Set("Content-Type", "application/json")
 	if s.version != "" && strings.Contains(request.Header.Get("Accept"), "v="+s.version+";as=APIGroupDiscoveryList") {
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v="+s.version+";as=APIGroupDiscoveryList")
@@ -48,6 +62,32 @@ func (s *servedDocuments) start(t *testing.T) *rest.Config {
 		server.Close()
 	})
 	return &rest.Config{Host: server.URL, Transport: transport}
+}
+
+func (s *servedDocuments) discovery(t *testing.T) *Discovery {
+	t.Helper()
+	d, err := NewDiscovery(s.start(t))
+	must(t, err)
+	return d
+}
+
+func readCatalog(t *testing.T, d *Discovery) *Catalog {
+	t.Helper()
+	c, err := d.Read(t.Context())
+	must(t, err)
+	return c
+}
+
+func gears() change.Resource {
+	return change.Resource{Group: "example.com", Version: "v1", Name: "gears", Kind: "Gear"}
+}
+
+// staleDocuments are the usual ones while example.com is down.
+func staleDocuments() map[string]string {
+	all := usualDocuments()
+	all["/apis aggregated"] = strings.Replace(all["/apis aggregated"],
+		`"freshness":"Current","resources":[{"resource":"gears"`, `"freshness":"Stale","resources":[{"resource":"gears"`, 1)
+	return all
 }
 
 // usualDocuments are a small server's, which has the same to tell in both forms.
@@ -76,9 +116,7 @@ func usualDocuments() map[string]string {
 func toldByClientGo(t *testing.T, config *rest.Config) (*Catalog, []*restmapper.APIGroupResources) {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	groups, lists, err := client.ServerGroupsAndResourcesWithContext(t.Context())
 	var down map[schema.GroupVersion]error
 	if failed, is := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); is {
@@ -105,9 +143,7 @@ func text(t *testing.T, c *Catalog) string {
 	var parts []string
 	for _, o := range c.offered {
 		line, err := json.Marshal([]any{o.Resource, o.singular, o.short, o.verbs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		parts = append(parts, string(line))
 	}
 	for _, s := range c.served {
@@ -118,11 +154,9 @@ func text(t *testing.T, c *Catalog) string {
 
 // TestI4DiscoveryIsReadAsClientGoReadsIt, in both forms, and where parts of it are down.
 func TestI4DiscoveryIsReadAsClientGoReadsIt(t *testing.T) {
-	stale := usualDocuments()
-	stale["/apis aggregated"] = strings.Replace(stale["/apis aggregated"], `"version":"v1","freshness":"Current","resources":[{"resource":"gears"`, `"version":"v1","freshness":"Stale","resources":[{"resource":"gears"`, 1)
 	for name, server := range map[string]*servedDocuments{
 		"aggregated":                  {version: "v2", documents: usualDocuments()},
-		"aggregated, a group is down": {version: "v2", documents: stale},
+		"aggregated, a group is down": {version: "v2", documents: staleDocuments()},
 		"not aggregated":              {documents: usualDocuments()},
 		"not aggregated, one is down": {documents: usualDocuments(), down: map[string]int{"/apis/example.com/v1": 503}},
 		"no core group":               {version: "v2", documents: usualDocuments(), down: map[string]int{"/api": 404}},
@@ -131,9 +165,7 @@ func TestI4DiscoveryIsReadAsClientGoReadsIt(t *testing.T) {
 		config := server.start(t)
 		want, _ := toldByClientGo(t, config)
 		d, err := NewDiscovery(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := d.Read(t.Context())
 		if err != nil || text(t, got) != text(t, want) {
 			t.Errorf("%s: %v, got\n%s\nwant\n%s", name, err, text(t, got), text(t, want))
@@ -146,15 +178,7 @@ func TestI4TheOlderAggregatedDiscoveryTellsTheSame(t *testing.T) {
 	var told []string
 	for _, version := range []string{"v2", "v2beta1"} {
 		server := &servedDocuments{version: version, documents: usualDocuments(), down: map[string]int{"/api/v1": 500, "/apis/apps/v1": 500}}
-		d, err := NewDiscovery(server.start(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := d.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		told = append(told, text(t, c))
+		told = append(told, text(t, readCatalog(t, server.discovery(t))))
 	}
 	if told[0] != told[1] {
 		t.Errorf("got\n%s\nwant\n%s", told[1], told[0])
@@ -164,17 +188,8 @@ func TestI4TheOlderAggregatedDiscoveryTellsTheSame(t *testing.T) {
 // TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged, and always where two documents do not tell all.
 func TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged(t *testing.T) {
 	server := &servedDocuments{version: "v2", documents: usualDocuments()}
-	d, err := NewDiscovery(server.start(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := func() *Catalog {
-		c, err := d.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
+	d := server.discovery(t)
+	read := func() *Catalog { return readCatalog(t, d) }
 	first := read()
 	if read() != first {
 		t.Error("the same documents gave two catalogs")
@@ -190,6 +205,31 @@ func TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged(t *testing.T) {
 	server.documents["/apis/example.com/v1"] = `{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`
 	if fourth := read(); fourth.Serves(gears()) {
 		t.Error("gears are still served, although their version's document lacks them")
+	}
+}
+
+// TestDiscoveryThatHasNotChangedIsNotSentAgain, and one that has is.
+func TestDiscoveryThatHasNotChangedIsNotSentAgain(t *testing.T) {
+	s := &servedDocuments{version: "v2", documents: usualDocuments(), etag: `"1"`}
+	d := s.discovery(t)
+	for range 3 {
+		if c := readCatalog(t, d); !c.Serves(gears()) {
+			t.Fatalf("%+v", c)
+		}
+	}
+	if s.sent != 2 || s.confirmed != 4 {
+		t.Errorf("sent %d documents and confirmed %d, want 2 and 4", s.sent, s.confirmed)
+	}
+	s.etag, s.documents = `"2"`, staleDocuments()
+	if c := readCatalog(t, d); c.Serves(gears()) || c.Tells("example.com") || !c.Tells("") {
+		t.Errorf("a group that is down: serves %t, tells %t", c.Serves(gears()), c.Tells("example.com"))
+	}
+}
+
+func TestI4DiscoveryThatFailsTellsNothing(t *testing.T) {
+	s := &servedDocuments{version: "v2", documents: usualDocuments(), down: map[string]int{"/apis": 503, "/api": 503}}
+	if c, err := s.discovery(t).Read(t.Context()); err == nil {
+		t.Errorf("a catalog %+v of an API server that does not answer", c)
 	}
 }
 
@@ -213,9 +253,7 @@ func TestNamesAreResolvedAsByClientGosMapper(t *testing.T) {
 			}
 			if err == nil {
 				mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				want = mapping.Resource.String()
 			}
 			got := "nothing"

@@ -13,9 +13,7 @@ func TestI6SoManyBeginAtOnce(t *testing.T) {
 		g, start := NewGate(2), time.Now()
 		enter := func() (leave func(), after time.Duration) {
 			leave, err := g.enter(t.Context(), othersLast)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return leave, time.Since(start)
 		}
 		_, first := enter()
@@ -47,9 +45,7 @@ func TestWhatIsBuiltInComesInFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, order := NewGate(1), ""
 		inside, err := g.enter(t.Context(), othersLast)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		wait := func(ctx context.Context, name string, p precedence) {
 			go func() {
 				leave, err := g.enter(ctx, p)

@@ -122,9 +122,7 @@ func TestEveryRequestEndsThatStandsStill(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &guard{next: c.next}
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/api/v1/pods"+c.query, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				began := time.Now()
 				answer, err := g.RoundTrip(request)
 				if err == nil {
@@ -158,9 +156,7 @@ func TestI6ACredentialPluginThatHangsIsLeftBehind(t *testing.T) {
 		g := &guard{next: next, plugin: "login", calls: make(chan struct{}, 2)}
 		ask := func() error {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/livez", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			answer, err := g.RoundTrip(request)
 			if err == nil {
 				answer.Body.Close()

@@ -114,12 +114,7 @@ func TestI4ARestoredEtcdThatHasOvertakenThePositionIsAnEpoch(t *testing.T) {
 			if asked := r.server.asked(); strings.Contains(asked, "look") {
 				t.Errorf("%s: behind a watch that ended as it should it asked for %s", name, asked)
 			}
-			r.server.answer = func(kind string, _ url.Values) *http.Response {
-				if kind == "look" {
-					return c.page
-				}
-				return nil
-			}
+			r.answers("look", func(url.Values) *http.Response { return c.page })
 			r.server.cut()
 			r.do("300")
 			r.pass(time.Second)
@@ -160,12 +155,7 @@ func TestI4AnotherSelectionIsCompared(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.exist("lake", 100, "a 90", "b 95")
 		r.config = func(config *Config) { config.Selection.LabelSelector = "app=x" }
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind == "list" {
-				return pageOf(100, "", items("a 90")...)
-			}
-			return nil
-		}
+		r.answers("list", func(url.Values) *http.Response { return pageOf(100, "", items("a 90")...) })
 		r.start("lake")
 		r.want("lake", "snapshot.begin 100 stale", "deleted b 95 unseen last", "snapshot.end 100 stale")
 	})

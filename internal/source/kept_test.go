@@ -3,8 +3,6 @@ package source
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -127,16 +125,10 @@ func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
 		r.keep([]string{"a 20", "b 80", "c 80", "d 80"}, "101 behind 20", "95 behind 80", "105 behind 101")
 		r.server.do("a 20", "b 95", "c 85")
 		r.server.forget(100)
-		late := make(chan struct{})
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind == "list" {
-				<-late
-			}
-			return nil
-		}
+		answered := r.holdLists()
 		r.start("lake")
 		r.do("a 101")
-		close(late)
+		answered()
 		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "updated a 101 after 20", "replaced b 95 after 80",
 			"deleted d 85 unseen after 80 last", "snapshot.end 100 gone")
 		r.do("a 105")
@@ -163,16 +155,10 @@ func TestI4WhatAWatchReplacesEndsAsAComparisonWouldTell(t *testing.T) {
 		}
 		r.server.do("a 95 u2", "b 30")
 		r.server.forget(100)
-		late := make(chan struct{})
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind == "list" {
-				<-late
-			}
-			return nil
-		}
+		answered := r.holdLists()
 		r.start("lake")
 		r.do("a 101 u2", "b 102")
-		close(late)
+		answered()
 		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "deleted a 100 unseen after 20", "updated a 101", "updated b 102",
 			"snapshot.end 100 gone")
 		if len(ends) != 1 || ends[0].Snapshot == nil || ends[0].Snapshot.Reason != change.Gone {
@@ -208,16 +194,10 @@ func TestI4AnUpdateBesideASnapshotMayBeTheFirstOfTheObject(t *testing.T) {
 				}
 			}
 		}
-		late := make(chan struct{})
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind == "list" {
-				<-late
-			}
-			return nil
-		}
+		answered := r.holdLists()
 		r.start("lake")
 		r.do("a 101")
-		close(late)
+		answered()
 		r.want("lake", "snapshot.begin 100 initial", "updated a 101", "replaced b 20 last", "snapshot.end 100 initial")
 		r.do("a 102", "c 103")
 		r.want("lake", "added c 103")

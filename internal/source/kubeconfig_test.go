@@ -17,9 +17,7 @@ func TestLoginInTheServerURLIsNeverPrinted(t *testing.T) {
 	const text = `{"apiVersion":"v1","kind":"Config","current-context":"c",
 		"clusters":[{"name":"k","cluster":{"server":"https://joe:s3cret@127.0.0.1:6443"}}],
 		"contexts":[{"name":"c","context":{"cluster":"k","user":"u"}}],"users":[{"name":"u","user":{}}]}`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	config, name, err := LoadKubeconfig(file, "")
 	if err != nil || name != "c" {
 		t.Fatalf("context %q, %v", name, err)

@@ -54,10 +54,7 @@ func TestI4APageThatIsReadAgainMayEndBeforeWhereItWas(t *testing.T) {
 		names := many(3 * turnObjects)
 		r.exist("lake", 100, names...)
 		lists := 0
-		r.server.answer = func(kind string, q url.Values) *http.Response {
-			if kind != "list" {
-				return nil
-			}
+		r.answers("list", func(q url.Values) *http.Response {
 			if lists++; lists == 1 { // it breaks off
 				page := pageOf(100, "", items(names[:2*turnObjects]...)...)
 				text, _ := io.ReadAll(page.Body)
@@ -67,7 +64,7 @@ func TestI4APageThatIsReadAgainMayEndBeforeWhereItWas(t *testing.T) {
 			}
 			r.server.pageSize = turnObjects / 2
 			return nil
-		}
+		})
 		r.start("lake")
 		r.ask("lake", change.Requested, change.Limits{})
 		r.pass(time.Minute)
@@ -121,10 +118,7 @@ func TestI4AListOfAnotherOrderTellsNothingFalse(t *testing.T) {
 				return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
 			})
 			lists, dies := 0, random.IntN(10)
-			r.server.answer = func(kind string, q url.Values) *http.Response {
-				if kind != "list" {
-					return nil
-				}
+			r.answers("list", func(q url.Values) *http.Response {
 				from := number(q.Get("continue"))
 				until, token := min(from+3, len(listed)), ""
 				if until < len(listed) {
@@ -134,7 +128,7 @@ func TestI4AListOfAnotherOrderTellsNothingFalse(t *testing.T) {
 					return reply(500, "{}")
 				}
 				return pageOf(100, token, items(listed[from:until]...)...)
-			}
+			})
 			r.has("lake", 90, had...)
 			r.server.forget(100)
 			r.start("lake")

@@ -25,12 +25,7 @@ func TestI4VersionsThatSayNothingRefuseTheStream(t *testing.T) {
 		"an object newer than lists": `{"items":[{"metadata":{"name":"a","resourceVersion":"8"}}],"metadata":{"resourceVersion":"7"}}`,
 	} {
 		play(t, 100, func(r *rig) {
-			r.server.answer = func(kind string, _ url.Values) *http.Response {
-				if kind == "version" {
-					return reply(200, page)
-				}
-				return nil
-			}
+			r.answers("version", func(url.Values) *http.Response { return reply(200, page) })
 			r.start("lake")
 			if r.want("lake"); !strings.Contains(r.failed(), "take the resource out of the configuration") {
 				t.Errorf("%s: the stream is not refused", name)
@@ -95,15 +90,12 @@ func TestI4AListOfAnotherVersionIsNone(t *testing.T) {
 		play(t, 300, func(r *rig) {
 			r.server.do("a 250", "b 260")
 			lists := 0
-			r.server.answer = func(kind string, _ url.Values) *http.Response {
-				if kind != "list" {
-					return nil
-				}
+			r.answers("list", func(url.Values) *http.Response {
 				if lists++; lists <= wrong {
 					return pageOf(290, "", items("a 250")...)
 				}
 				return nil
-			}
+			})
 			r.start("lake")
 			r.pass(time.Minute)
 			got := strings.Join(r.log("lake").take(), ", ")
@@ -168,12 +160,7 @@ func TestI4AnObjectThatCannotBeReadIsAGapForItsKey(t *testing.T) {
 		r.server.do("a 10", "b 20", "c 30")
 		all := items("a 10", "b 20", "c 30")
 		all[1] = broken(all[1])
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind == "list" {
-				return pageOf(100, "", all...)
-			}
-			return nil
-		}
+		r.answers("list", func(url.Values) *http.Response { return pageOf(100, "", all...) })
 		r.start("lake")
 		r.do("a 101")
 		r.server.send(broken(event{"MODIFIED", "n/c", "uid-c", 102, ""}.frame()), broken(event{"DELETED", "n/b", "uid-b", 104, ""}.frame()))
@@ -207,10 +194,7 @@ func TestI4AListedItemThatIsNobodysDeletesNothingBesideIt(t *testing.T) {
 		play(t, 200, func(r *rig) {
 			r.has("lake", 100, "a 10", "b 20", "c 30", "d 40", "e 50")
 			r.server.forget(200)
-			r.server.answer = func(kind string, _ url.Values) *http.Response {
-				if kind != "list" {
-					return nil
-				}
+			r.answers("list", func(url.Values) *http.Response {
 				listed := items(all...)
 				for i := range listed {
 					if all[i] == "" {
@@ -218,7 +202,7 @@ func TestI4AListedItemThatIsNobodysDeletesNothingBesideIt(t *testing.T) {
 					}
 				}
 				return pageOf(200, "", listed...)
-			}
+			})
 			r.start("lake")
 			r.pass(time.Second)
 			if r.want("lake", "gap 200 gone", "snapshot.begin 200 gone", "gap 200 policy unreadable", "snapshot.end 200 gone"); t.Failed() {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,9 +84,7 @@ func play(t *testing.T, version int, test func(r *rig)) {
 
 func (r *rig) must(err error) {
 	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 }
 
 // has makes the sink one that was told of the objects, each "name version", and stands at the position.
@@ -200,6 +200,23 @@ func (r *rig) start(sinks ...string) {
 func (r *rig) ask(name string, reason change.Reason, limits change.Limits) {
 	r.informer.Ask([]*listener.Intake{r.intakes[name]}, reason, limits)
 	synctest.Wait()
+}
+
+// answers makes requests of the kind have the answers; nil is as usual.
+func (r *rig) answers(kind string, answer func(q url.Values) *http.Response) {
+	r.server.answer = func(asked string, q url.Values) *http.Response {
+		if asked != kind {
+			return nil
+		}
+		return answer(q)
+	}
+}
+
+// holdLists makes lists have no answer until answered is called.
+func (r *rig) holdLists() (answered func()) {
+	late := make(chan struct{})
+	r.answers("list", func(url.Values) *http.Response { <-late; return nil })
+	return func() { close(late) }
 }
 
 // pass lets so much time pass.
@@ -399,3 +416,11 @@ func (encoder) Encode(_ context.Context, dst []sink.Message, rec *change.Record)
 
 // Reset is listener.Encoder's.
 func (encoder) Reset() {}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

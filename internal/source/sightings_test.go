@@ -70,9 +70,7 @@ func TestI2SightingsAreWhatPlainOnesAre(t *testing.T) {
 func TestI6WhatIsSeenAtOneVersionIsBounded(t *testing.T) {
 	var seen sightings
 	for i := range maxSeen + 10 {
-		if err := seen.add(watched(change.Deleted, strconv.Itoa(i), "20"), 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, seen.add(watched(change.Deleted, strconv.Itoa(i), "20"), 1))
 		if i == 0 && len(seen.settled) > 0 {
 			t.Error("the only record of its version was summed up")
 		}

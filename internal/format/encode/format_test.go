@@ -69,9 +69,7 @@ func TestBinaryModeHasTheAttributesOfStructuredMode(t *testing.T) {
 		encoder := formatEncoder(FormatCloudEventsBinary, transport)
 		for name, rec := range records() {
 			var want map[string]any
-			if err := json.Unmarshal(encoded(structured, nil, rec)[0].Value, &want); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(encoded(structured, nil, rec)[0].Value, &want))
 			msg := encoded(encoder, nil, rec)[0]
 			data, _ := json.Marshal(want["data"])
 			if want["data"] != nil && !jsonEqual(data, msg.Value) || want["data"] == nil && (len(msg.Value) != 0 || msg.Value == nil) {
@@ -125,9 +123,7 @@ func TestDebeziumUpdatesAndDeletesHaveABefore(t *testing.T) {
 			}
 			continue
 		}
-		if err := json.Unmarshal(value, &envelope); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(value, &envelope))
 		needsBefore, needsAfter := envelope.Op == "u" || envelope.Op == "d", envelope.Op != "d"
 		if (envelope.Before != nil) != needsBefore || (envelope.After != nil) != needsAfter {
 			t.Errorf("%s: op %s has before %v and after %v", name, envelope.Op, envelope.Before, envelope.After)
@@ -145,17 +141,21 @@ func TestDebeziumUpdatesAndDeletesHaveABefore(t *testing.T) {
 	}
 }
 
-func TestMessagesOfABatchDoNotOverwriteEachOthersHeaders(t *testing.T) {
-	encoder := formatEncoder(FormatCloudEventsBinary, Kafka)
-	for range 3 {
-		encoder.Reset()
-		batch := encoded(encoder, nil, records()["updated"])
-		first := text(batch)
-		for range 100 {
-			batch = encoded(encoder, batch, records()["odd"])
-		}
-		if got := text(batch[:1]); got != first {
-			t.Fatalf("the first message became\n%s, was\n%s", got, first)
+// TestMessagesOfABatchDoNotOverwriteEachOther, neither their values nor their headers, also where buffers are used
+// again.
+func TestMessagesOfABatchDoNotOverwriteEachOther(t *testing.T) {
+	for _, format := range []string{FormatCloudEvents, FormatCloudEventsBinary} {
+		encoder := formatEncoder(format, Kafka)
+		for range 3 {
+			encoder.Reset()
+			batch := encoded(encoder, nil, records()["updated"])
+			first := text(batch)
+			for range 100 {
+				batch = encoded(encoder, batch, records()["odd"])
+			}
+			if got := text(batch[:1]); got != first {
+				t.Fatalf("the first message became\n%s, was\n%s", got, first)
+			}
 		}
 	}
 }

@@ -89,9 +89,7 @@ func FuzzLabel(f *testing.F) {
 // BenchmarkLabel reads a label of the 12 KiB Pod of the benchmarks.
 func BenchmarkLabel(b *testing.B) {
 	object, err := os.ReadFile(filepath.Join("..", "..", "..", "bench", "testdata", "pod.template.json"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	rec := &change.Record{Op: change.Updated, Object: []byte(strings.TrimSpace(string(object)))}
 	b.ReportAllocs()
 	for b.Loop() {

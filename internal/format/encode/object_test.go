@@ -61,13 +61,9 @@ func (in input) record(t *testing.T, name string) *change.Record {
 		name = in.from
 	}
 	text, err := os.ReadFile(filepath.Join("testdata", "objects", name+".in"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := frame.NewReader(bytes.NewReader(text), frame.Options{KeepLastApplied: !in.rules.Empty()}).Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	op := map[frame.Type]change.Op{frame.Added: change.Added, frame.Modified: change.Updated, frame.Deleted: change.Deleted}[f.Type]
 	rec := &change.Record{
 		Stream: in.stream, Op: op, Key: change.Key{Namespace: f.Object.Namespace, Name: f.Object.Name}, UID: f.Object.UID,
@@ -77,9 +73,7 @@ func (in input) record(t *testing.T, name string) *change.Record {
 		rec.Op, rec.Snapshot = in.op, &change.Snapshot{ID: "7005.1732155194123", Reason: change.Requested, ResourceVersion: "7005"}
 	}
 	s, err := shape.New(shape.Options{Rules: in.rules, Key: transform.Key{Secret: []byte("0123456789abcdef")}, Failed: func(_ *change.Record, err error) { t.Error(err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s != nil {
 		s.Apply(rec)
 	}
@@ -120,9 +114,7 @@ func TestObjectGoldens(t *testing.T) {
 
 func TestEveryFileOfObjectsIsInTheTable(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "objects", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".golden"), ".in")
 		if _, known := inputs()[name]; !known {
@@ -158,13 +150,9 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 func TestI9NoGoldenHasAPlantedValue(t *testing.T) {
 	in, err := os.ReadFile(filepath.Join("testdata", "objects", "secret.in"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	golden, err := os.ReadFile(filepath.Join("testdata", "objects", "secret.golden"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, planted := range []string{"s3cr3t-planted", "czNjcjN0LXBsYW50ZWQ=", lastApplied} {
 		if !bytes.Contains(in, []byte(planted)) || bytes.Contains(golden, []byte(planted)) {
 			t.Errorf("%s is not in the object, or is in the golden", planted)

@@ -57,9 +57,7 @@ func TestLabelsAreThoseOfTheObjectThatIsWritten(t *testing.T) {
 	} {
 		const template = "k.{label:app}.{label:a.b/c}"
 		subject, err := NewSubject(template, "c")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := topic(t, template, "c").Of(c.rec); got != c.topic {
 			t.Errorf("%s: topic is %s, want %s", c.name, got, c.topic)
 		}

@@ -14,9 +14,7 @@ func validators(t *testing.T) []*validate.Validator {
 	t.Helper()
 	open, err1 := validate.New()
 	closed, err2 := validate.NewClosed()
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err1, err2))
 	return []*validate.Validator{open, closed}
 }
 

@@ -14,9 +14,7 @@ import (
 func text4(t *testing.T, template string) *Text {
 	t.Helper()
 	parsed, err := NewText(template, "dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parsed
 }
 
@@ -29,9 +27,7 @@ func TestI3AKeyIsThatOfTheObject(t *testing.T) {
 		"all":                                "all",
 	} {
 		key, err := NewKey(template, "dev")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		encoder := NewEncoder(Options{Cluster: "dev", ClusterUID: clusterUID, Transport: Kafka, Tombstones: true, Key: key})
 		for name, rec := range records() {
 			if rec.Key.Name != "web" {
@@ -101,9 +97,7 @@ func TestI9AHeaderHasTheLabelAsItIsTold(t *testing.T) {
 func TestALabelCannotEndItsHeader(t *testing.T) {
 	for _, label := range []string{"a\r\nNats-Rollup: all\r\n\r\n{}", "\x00\x7f\t", "50%", strings.Repeat("é", 2500)} {
 		text, err := json.Marshal(label)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rec := records()["updated"]
 		rec.Object = fmt.Appendf(nil, `{"metadata":{"labels":{"team":%s}}}`, text)
 		for _, transport := range []Transport{Kafka, NATS} {

@@ -14,9 +14,7 @@ import (
 func topic(t *testing.T, text, cluster string) *Topic {
 	t.Helper()
 	topic, err := NewTopic(text, cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return topic
 }
 
@@ -114,9 +112,7 @@ func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
 // would even be its tombstone. It is in the object's partition all the same.
 func TestI4TheGapOfAnObjectTakesNoKeyAway(t *testing.T) {
 	key, err := NewKey("{resource}:{namespace}/{name}", "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	schemas := schemasStub{Schema{Key: 7, Value: 8, Type: &typed.Type{}}}
 	gap, row := "/gap/deployments.apps/shop/web", `{"namespace":null,"name":"/gap/deployments.apps/shop/web"}`
 	for name, test := range map[string]struct {

@@ -15,26 +15,18 @@ import (
 // the size as Avro by that as JSON, zstd_ratio the same of both compressed.
 func BenchmarkPod(b *testing.B) {
 	object, err := os.ReadFile("../../source/frame/testdata/pod.json")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	cut, err := transform.New(transform.Rules{Drop: []string{".metadata.managedFields"}}, transform.Key{Secret: []byte("any")})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	if object, err = cut.Apply(nil, object, transform.Owner{}); err != nil {
 		b.Fatal(err)
 	}
 	of := typeOf(b, documents(b), []byte(`{"apiVersion":"v1","kind":"Pod"}`))
 	encoder := typed.NewEncoder(of)
 	message, err := encoder.Append(nil, object)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	packer, err := zstd.NewWriter(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Run("encode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -57,9 +49,7 @@ func BenchmarkPod(b *testing.B) {
 	b.Run("json", func(b *testing.B) {
 		for b.Loop() {
 			var value map[string]any
-			if err := json.Unmarshal(object, &value); err != nil {
-				b.Fatal(err)
-			}
+			must(b, json.Unmarshal(object, &value))
 			if _, err := json.Marshal(value); err != nil {
 				b.Fatal(err)
 			}

@@ -11,16 +11,12 @@ import (
 // TestObjectsOfWellKnownCRDsAreRestored has objects at random of the fields that the projects publish.
 func TestObjectsOfWellKnownCRDsAreRestored(t *testing.T) {
 	all, err := objects.Definitions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, d := range all {
 		for version, schema := range d.Versions {
 			t.Run(d.Kind+" "+version, func(t *testing.T) {
 				var thing definition
-				if err := json.Unmarshal(schema, &thing); err != nil {
-					t.Fatal(err)
-				}
+				must(t, json.Unmarshal(schema, &thing))
 				thing["x-kubernetes-group-version-kind"] = kindOf(nil)["x-kubernetes-group-version-kind"]
 				of := typeIn(t, definition{"Thing": thing})
 				c := newCodec(t, of)

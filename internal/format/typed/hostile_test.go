@@ -142,9 +142,7 @@ func TestTimesAreExact(t *testing.T) {
 // TestTypesThatNobodyKnows: other kinds are none.
 func TestTypesThatNobodyKnows(t *testing.T) {
 	document, err := openapi.Read(strings.NewReader(`{"components":{"schemas":{"a":null}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if of := document.Type("g", "v1", "Thing", openapi.Options{}); of != nil {
 		t.Errorf("there is a type %+v", of)
 	}
@@ -156,9 +154,7 @@ func TestMessagesOfOthersAreErrors(t *testing.T) {
 		"a": definition{"type": "number"}, "b": definition{"type": "object"}, "l": definition{"type": "array", "items": definition{"type": "array", "items": definition{"type": "string"}}},
 	})})
 	whole, err := typed.NewEncoder(of).Append(nil, []byte(`{"a":1.5,"b":{"x":[]},"l":[["x"],["y","z"]],"unknown":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := typed.NewDecoder(of)
 	for n := range whole {
 		if object, err := d.Append([]byte("x"), whole[:n]); err == nil || string(object) != "x" {

@@ -10,30 +10,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/kubecdc/kubecdc/internal/format/typed"
-	"github.com/kubecdc/kubecdc/internal/shape/transform"
-	"github.com/kubecdc/kubecdc/test/objects"
 )
 
 // compiled is the type's JSON Schema, as a library reads it.
 func compiled(t testing.TB, of *typed.Type) *jsonschema.Schema {
 	t.Helper()
 	text, err := of.JSONSchema("things")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return compile(t, text)
 }
 
 func compile(t testing.TB, text []byte) *jsonschema.Schema {
 	t.Helper()
 	read, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("urn:test", read); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.AddResource("urn:test", read))
 	schema, err := c.Compile("urn:test")
 	if err != nil {
 		t.Fatalf("%v: %.2000s", err, text)
@@ -44,45 +36,21 @@ func compile(t testing.TB, text []byte) *jsonschema.Schema {
 func validate(t testing.TB, schema *jsonschema.Schema, object []byte) error {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return schema.Validate(value)
 }
 
 // TestJSONSchemasAreTrueOfObjects of every built-in kind, as they are and as rules leave them, and not of others.
 func TestJSONSchemasAreTrueOfObjects(t *testing.T) {
+	eachKind(t, 10, asItIs, func(r *ruled) {
+		if err := validate(t, compiled(t, r.of), r.object); err != nil {
+			t.Errorf("%s: %v", r.of.Name, err)
+		}
+		if err := validate(t, compiled(t, r.narrowed), r.shaped); err != nil {
+			t.Errorf("%s by %+v: %v", r.of.Name, r.rules, err)
+		}
+	})
 	all := documents(t)
-	kinds, err := objects.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, object := range kinds {
-		of := typeOf(t, all, object)
-		if of == nil {
-			continue
-		}
-		if err := validate(t, compiled(t, of), object); err != nil {
-			t.Errorf("%s: %v", of.Name, err)
-		}
-		w := world{rand.New(rand.NewPCG(uint64(i), 10))}
-		rules := transform.Rules{Redact: []string{somePath(w), somePath(w)}, Drop: []string{somePath(w)}}
-		made, err := transform.New(rules, transform.Key{Secret: []byte("key")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		shaped, err := made.Apply(nil, object, transform.Owner{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		narrowed, err := of.Narrow(rules)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := validate(t, compiled(t, narrowed), shaped); err != nil {
-			t.Errorf("%s by %+v: %v", of.Name, rules, err)
-		}
-	}
 	pod := typeOf(t, all, []byte(`{"apiVersion":"v1","kind":"Pod"}`))
 	for _, wrong := range []string{`{"spec":{"hostNetwork":"yes"}}`, `{"spec":{"containers":[{"ports":[{"containerPort":"http"}]}]}}`, `{"metadata":[]}`, `[]`} {
 		if err := validate(t, compiled(t, pod), []byte(wrong)); err == nil || strings.Contains(err.Error(), "unmarshal") {
@@ -97,9 +65,7 @@ func TestSchemasOfRandomCRDsCompile(t *testing.T) {
 		of := typeIn(t, world{rand.New(rand.NewPCG(seed, 22))}.document())
 		compiled(t, of)
 		described, err := of.JSONSchema("things ☃")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, text := range [][]byte{described, of.Avro()} {
 			if !json.Valid(text) || bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
 				t.Fatalf("%s", text)

@@ -27,9 +27,7 @@ type meant struct {
 func meaningOf(t testing.TB, schema []byte) meaning {
 	t.Helper()
 	var read any
-	if err := json.Unmarshal(schema, &read); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(schema, &read))
 	return *meaningIn(read, map[string]*meaning{})
 }
 
@@ -157,9 +155,7 @@ func (m *meaning) scalar(t testing.TB, value any) tree {
 		return json.Number(strconv.FormatInt(value.(int64), 10))
 	case "double":
 		text, err := json.Marshal(value.(float64))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return json.Number(text)
 	case "time":
 		layout := "2006-01-02T15:04:05Z"

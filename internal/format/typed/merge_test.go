@@ -103,9 +103,7 @@ func TestParsedSchemasAreTheSameTypes(t *testing.T) {
 		{"name":"z","type":["null","Bar"],"default":null},
 		{"name":"t","type":["null",{"type":"record","name":"Bar","namespace":"c","fields":[{"name":"kubecdc_rest","type":["null","string"]}]}],"default":null}]}`
 	of, err := typed.ParseAvro([]byte(java))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if again, err := typed.ParseAvro(of.Avro()); err != nil || !bytes.Equal(again.Avro(), of.Avro()) || !strings.Contains(string(of.Avro()), `"a.b.Bar"`) {
 		t.Errorf("%v: %s", err, of.Avro())
 	}

@@ -3,13 +3,11 @@ package typed_test
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/internal/shape/transform"
-	"github.com/kubecdc/kubecdc/test/objects"
 )
 
 // at is the type that field names lead to; * is an element.
@@ -66,9 +64,7 @@ func TestRulesArePartOfTheType(t *testing.T) {
 		{transform.Rules{Drop: []string{".spec.*.on", ".spec.*.count"}}, "spec.first=Text spec.replicas=Long"},
 	} {
 		narrowed, err := of.Narrow(c.rules)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, want := range strings.Fields(c.want) {
 			path, kind, _ := strings.Cut(want, "=")
 			got := "-"
@@ -104,44 +100,15 @@ func somePath(w world) string {
 // type that the rules make and with one that knows none, and nothing that they hide is in the message.
 func TestI9NoValueComesThroughATypedField(t *testing.T) {
 	const hidden = "a-value-that-nobody-may-see"
-	all := documents(t)
-	kinds, err := objects.Kinds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, object := range kinds {
-		of := typeOf(t, all, object)
-		if of == nil {
-			continue
-		}
-		w := world{rand.New(rand.NewPCG(uint64(i), 9))}
-		object = bytes.ReplaceAll(object, []byte(`va\"lue\\}`), []byte(hidden))
-		rules := transform.Rules{Redact: []string{somePath(w), somePath(w)}, Drop: []string{somePath(w)}}
-		if w.chance(30) {
-			rules.Keep = []string{somePath(w), somePath(w)}
-		}
-		if w.chance(30) {
-			rules.Redact = []string{".*"}
-		}
-		made, err := transform.New(rules, transform.Key{Secret: []byte("key")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		shaped, err := made.Apply(nil, object, transform.Owner{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		narrowed, err := of.Narrow(rules)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, of := range []*typed.Type{of, narrowed} {
-			message := newCodec(t, of).restore(shaped)
-			if got, want := bytes.Count(message, []byte(hidden)), bytes.Count(shaped, []byte(hidden)); got != want {
-				t.Errorf("by %+v, %d hidden values are in the message, %d in the object", rules, got, want)
+	plant := func(object []byte) []byte { return bytes.ReplaceAll(object, []byte(`va\"lue\\}`), []byte(hidden)) }
+	eachKind(t, 9, plant, func(r *ruled) {
+		for _, of := range []*typed.Type{r.of, r.narrowed} {
+			message := newCodec(t, of).restore(r.shaped)
+			if got, want := bytes.Count(message, []byte(hidden)), bytes.Count(r.shaped, []byte(hidden)); got != want {
+				t.Errorf("by %+v, %d hidden values are in the message, %d in the object", r.rules, got, want)
 			}
 		}
-	}
+	})
 }
 
 // TestRedactedValuesHaveColumns: where the type knows the rules, nothing that they hash is in the rest.
@@ -150,19 +117,8 @@ func TestRedactedValuesHaveColumns(t *testing.T) {
 		"replicas": definition{"type": "integer"}, "since": definition{"type": "string", "format": "date-time"}, "on": definition{"type": "boolean"},
 		"list": definition{"type": "array", "items": definition{"type": "number"}},
 	}}})})
-	rules := transform.Rules{Redact: []string{".spec"}}
-	made, err := transform.New(rules, transform.Key{Secret: []byte("key")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	object, err := made.Apply(nil, []byte(`{"spec":{"replicas":3,"since":"2026-11-23T17:00:00Z","on":true,"list":[1,2.5]}}`), transform.Owner{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	narrowed, err := of.Narrow(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := []byte(`{"spec":{"replicas":3,"since":"2026-11-23T17:00:00Z","on":true,"list":[1,2.5]}}`)
+	object, narrowed := byRules(t, of, transform.Rules{Redact: []string{".spec"}}, plain)
 	if message := newCodec(t, narrowed).restore(object); message[0] != 0 {
 		t.Errorf("something of %s is in the rest: %q", object, message)
 	}
@@ -180,9 +136,7 @@ func TestNamesStayApart(t *testing.T) {
 		t.Fatal("there is no Deployment")
 	}
 	narrowed, err := deployment.Narrow(transform.Rules{Redact: []string{".spec.template.spec.containers[*].ports[*].containerPort"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	schema := string(narrowed.Avro())
 	for _, want := range []string{
 		`"name":"io.k8s.api.apps.v1.Deployment"`, `"name":"io.k8s.api.apps.v1.Deployment_spec_template_spec_containers_ports"`, `"name":"io.k8s.api.core.v1.ContainerPort"`,

@@ -3,29 +3,24 @@ package statelog
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 )
 
 // TestAStopDoesNotWaitForASegment: whoever leads next would wait with it. The log has everything all the same, and the
 // next writer goes on in it.
 func TestAStopDoesNotWaitForASegment(t *testing.T) {
-	w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
+	w := oneWorld(t)
 	for i := range 500 {
 		w.rows[fmt.Sprintf("A%03d", i)] = "value"
 	}
 	w.note()
 	live := func(before func()) int {
 		t.Helper()
-		if err := w.begin(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.begin())
 		from := w.count
 		before()
 		close(w.session.finish)
-		if err := w.session.run(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.session.run(context.Background()))
 		if w.logged == nil {
 			t.Error("the state does not know that the log has everything")
 		}
@@ -37,9 +32,7 @@ func TestAStopDoesNotWaitForASegment(t *testing.T) {
 			t.Fatal("it does not go on in the log")
 		}
 		w.session.segment = &segment{}
-		if err := w.step(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.step())
 		w.commit()
 	})
 	if rest > all/10 {

@@ -88,9 +88,7 @@ func (w *world) at(place []byte) map[string]string {
 		if err == nil && p.unit < next {
 			err = all.add(&p)
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, err)
 	}
 	if all.next != next {
 		w.t.Fatalf("the log never had unit %d of chain %x, and the copy has unit %d", all.next, of, next-1)

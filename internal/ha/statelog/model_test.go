@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,6 +138,9 @@ func newWorld(t *testing.T, random *rand.Rand, lazy bool) *world {
 	return w
 }
 
+// oneWorld is the same one each time, whose log is compacted at once.
+func oneWorld(t *testing.T) *world { return newWorld(t, rand.New(rand.NewPCG(1, 1)), false) }
+
 func (w *world) all() map[string]string {
 	all := maps.Clone(w.rows)
 	for name, content := range w.files {
@@ -188,9 +192,7 @@ func (w *world) commit() {
 			c = c.Set([]byte(key), fmt.Appendf(nil, "%d-%d", len(w.history), w.random.IntN(1000)))
 		}
 	}
-	if err := c.Fold(w.rows); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, c.Fold(w.rows))
 	w.note()
 	w.queue.Record(c)
 }
@@ -347,9 +349,7 @@ func TestI5TheLogHasAStateThatWas(t *testing.T) {
 			if at >= 0 && random.IntN(3) == 0 { // the disk is lost
 				restored++
 				rows, place, err := w.restored()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				w.become(rows, place)
 			}
 		}
@@ -364,15 +364,12 @@ func TestI5TheLogHasAStateThatWas(t *testing.T) {
 
 // TestI10WhoOpensTheLogFencesTheOneBefore: an older writer can write no more.
 func TestI10WhoOpensTheLogFencesTheOneBefore(t *testing.T) {
-	w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{"A": "1"}, files: map[string]string{}, known: -1}
+	w := oneWorld(t)
+	w.rows["A"] = "1"
 	w.note()
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.begin())
 	first := w.session
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.begin())
 	var refused *sink.PermanentError
 	if _, err := first.step(context.Background()); !errors.As(err, &refused) || !refused.Fenced {
 		t.Errorf("the older writer wrote: %v", err)
@@ -391,14 +388,11 @@ func TestALogOfSomebodyElseIsRefusedAndNotFenced(t *testing.T) {
 		"instance": {Identity{Cluster: "c", Instance: "other"}, "topic test: it is of another exporter's state (i, ours is other): give each release a log of its own with state.log.name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
-			w.note()
-			if err := w.begin(); err != nil {
-				t.Fatal(err)
-			}
+			w := oneWorld(t)
+			must(t, w.begin())
 			place := w.place()
 			_, err := open(context.Background(), &place, &claim{Bid: Bid{Of: c.of}})
-			if err == nil || !contains(err.Error(), c.want) {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("have %v, want %s", err, c.want)
 			}
 			if err := w.step(); err != nil {
@@ -415,10 +409,6 @@ func TestALogOfANewerVersionIsRefused(t *testing.T) {
 	if want := "it was written by a newer version of exporter (form 3, this one knows 2): use that version, or give this exporter a log of its own with state.log.name"; err == nil || err.Error() != want {
 		t.Errorf("have %v, want %s", err, want)
 	}
-}
-
-func contains(text, part string) bool {
-	return len(text) >= len(part) && (text[:len(part)] == part || contains(text[1:], part))
 }
 
 // TestTheLagIsThatOfTheOldestChange that no reader of the log has.
@@ -444,14 +434,8 @@ func TestTheLagIsThatOfTheOldestChange(t *testing.T) {
 // TestI11AClaimThatCameToNothingIsNoLead: a directory is the newest as long as no other member has claimed the log
 // since it was led with. Its own member's claims may have had no answer.
 func TestI11AClaimThatCameToNothingIsNoLead(t *testing.T) {
-	w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
-	claim := func(member string) *Claimed {
-		claimed, err := Claim(context.Background(), w.place(), Bid{Of: Identity{Cluster: "c"}, As: Claimant{Member: member}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return claimed
-	}
+	w := oneWorld(t)
+	claim := w.claimOf
 	ours := checkpoint.Led{Claim: claim("ours").claim.chain[:]}
 	if !claim("ours").IsNewest(ours) {
 		t.Error("the directory is not the newest, and nobody else has led")
@@ -477,15 +461,10 @@ func TestI11AClaimThatCameToNothingIsNoLead(t *testing.T) {
 // TestI11ALogThatLacksTheNewestIsNotWhole: a state whose log lacks a change does not note that the log has everything,
 // even in the moment of the change.
 func TestI11ALogThatLacksTheNewestIsNotWhole(t *testing.T) {
-	w := &world{broker: newBroker(rand.New(rand.NewPCG(1, 1)), false), t: t, rows: map[string]string{}, files: map[string]string{}, known: -1}
-	w.note()
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
+	w := oneWorld(t)
+	must(t, w.begin())
 	for !w.session.whole {
-		if err := w.step(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.step())
 	}
 	now := time.Unix(1000, 0)
 	w.queue.now = func() time.Time { return now }
@@ -493,9 +472,7 @@ func TestI11ALogThatLacksTheNewestIsNotWhole(t *testing.T) {
 	if err := w.session.close(); err != nil || w.logged != nil {
 		t.Errorf("the log is whole without what waits: %q, %v", w.logged, err)
 	}
-	if err := w.step(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.step())
 	if err := w.session.close(); err != nil || w.logged == nil {
 		t.Errorf("the log is not whole: %v", err)
 	}
@@ -513,4 +490,12 @@ func FuzzPart(f *testing.F) {
 			s.add(&p)
 		}
 	})
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -3,7 +3,6 @@ package statelog
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,9 +62,7 @@ func newLeader(t *testing.T, w *world) *leader {
 			Failed: func(err error) { l.failed = append(l.failed, err) }, Written: func() {},
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	go l.Run(ctx)
 	t.Cleanup(func() { cancel(); l.Wait() })
@@ -77,9 +74,7 @@ func newLeader(t *testing.T, w *world) *leader {
 func (w *world) claimOf(member string) *Claimed {
 	w.t.Helper()
 	claimed, err := Claim(w.t.Context(), w.place(), Bid{Of: Identity{Cluster: "c"}, As: Claimant{Member: member}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return claimed
 }
 
@@ -92,13 +87,11 @@ func isFenced(err error) bool {
 // next finds in it what it would have found without the proofs.
 func TestI10AProofFailsBehindAnotherClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
+		w := oneWorld(t)
 		a := newLeader(t, w)
 		for range 2 {
 			synctest.Wait()
-			if err := a.Prove(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.Prove(t.Context()))
 		}
 		synctest.Wait()
 		if at := w.judge(); at < 0 {
@@ -125,7 +118,7 @@ func TestAProofThatFailsSaysNothingOfWhoeverAsks(t *testing.T) {
 		"too early": fails(&sink.LateError{Err: errors.New("too early")}),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a := newLeader(t, newWorld(t, rand.New(rand.NewPCG(1, 1)), false))
+			a := newLeader(t, oneWorld(t))
 			breaks(&a.writer.writes, f)
 			began := time.Now()
 			for range 3 { // also while the log is left alone
@@ -154,7 +147,7 @@ func TestAProofThatFailsSaysNothingOfWhoeverAsks(t *testing.T) {
 // be opened again.
 func TestI10AWriterThatSleptDoesNotTakeTheLogBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, rand.New(rand.NewPCG(1, 1)), false)
+		w := oneWorld(t)
 		a := newLeader(t, w)
 		breaks(&a.writer.opens, func(context.Context) error { w.claimOf("b"); return nil })
 		breaks(&a.writer.writes, func(context.Context) error { return errors.New("the connection broke") })

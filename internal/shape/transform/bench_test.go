@@ -11,13 +11,9 @@ import (
 // BenchmarkApply redacts annotations and environment variables of the 12 KiB Pod of the benchmarks.
 func BenchmarkApply(b *testing.B) {
 	object, err := os.ReadFile(filepath.Join("..", "..", "..", "bench", "testdata", "pod.template.json"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	t, err := New(Rules{Redact: []string{".metadata.annotations"}, Env: []string{"*PASSWORD*", "*TOKEN*", "*SECRET*"}}, Key{Secret: []byte(key)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	worker := t.Worker()
 	var proof scan.Proof
 	b.SetBytes(int64(len(object)))

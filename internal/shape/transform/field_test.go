@@ -97,9 +97,7 @@ func TestI9AHashIsOfItsFieldAndOfNothingElse(t *testing.T) {
 // TestI6NoPathIsHashedForEachValue: whoever writes objects chooses how long and deep the way to a value is.
 func TestI6NoPathIsHashedForEachValue(t *testing.T) {
 	made, err := New(Rules{Redact: []string{".data"}, Env: []string{"P"}}, Key{Secret: []byte(key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var values, variables strings.Builder
 	for i := range 500 {
 		fmt.Fprintf(&values, `{"%s":`, strings.Repeat("k", 1000))

@@ -43,9 +43,7 @@ func compare(t *testing.T, n uint32, object []byte) {
 	t.Helper()
 	rules := rulesFor(n)
 	made, err := New(rules, Key{Secret: []byte(key), Comparable: n>>27&1 != 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n>>31 != 0 {
 		made = made.Again()
 	}
@@ -207,9 +205,7 @@ func TestI9NoSpellingEvadesOnly(t *testing.T) {
 func TestI6VariablesWithinVariablesAreLookedAtOnce(t *testing.T) {
 	const depth = 1000
 	made, err := New(Rules{Env: []string{"P"}}, Key{Secret: []byte(key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	object := `{"env":` + strings.Repeat(`{"x":{"env":`, depth) + "[]" + strings.Repeat(`},"name":"P"}`, depth) + "}"
 	r := &made.Worker().rewriter
 	if !r.run(proven(made, []byte(object)), []byte(object)) || len(r.variables) != depth || r.foreseen != len(object)-1 {

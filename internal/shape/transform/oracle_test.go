@@ -15,10 +15,10 @@ import (
 	"strings"
 )
 
-// plain is the obvious way of a Transform: it proves first that the object is JSON, and then goes through all of it
-// with a list of nodes for each kind of rule.
+// plain is the obvious way of a Transform: it proves first that the object is JSON, and then goes through all of it,
+// and holds the way to each value against each path.
 type plain struct {
-	drop, keep, redact *plainNode // nil where there is no rule of the kind
+	drop, keep, redact [][]part
 	env                []string
 	applied, again     bool
 	managed            bool
@@ -45,51 +45,36 @@ func (t *plain) applyAt(object []byte, path []string) ([]byte, error) {
 	if !json.Valid(object) || r.in[r.at] != '{' {
 		return nil, errors.New("not an object")
 	}
-	r.value(plainScope{drop: t.drop.start(), keep: t.keep.start(), redact: t.redact.start(), kept: t.keep == nil})
+	r.value(plainScope{kept: t.keep == nil})
 	return r.out, nil
 }
 
-func plainPaths(paths []string) *plainNode {
-	if len(paths) == 0 {
-		return nil
-	}
-	root := newPlainNode()
+func plainPaths(paths []string) (all [][]part) {
 	for _, text := range paths {
 		parts, err := parsePath(text)
 		if err != nil {
 			panic(err) // New has parsed it
 		}
-		at := root
-		for _, p := range parts {
-			at = at.child(p)
-		}
-		at.end = true
+		all = append(all, parts)
 	}
-	return root
+	return all
 }
 
-func newPlainNode() *plainNode {
-	return &plainNode{fields: map[string]*plainNode{}, elements: map[int]*plainNode{}}
-}
-
-func (n *plainNode) child(p part) *plainNode {
-	next := newPlainNode()
-	switch {
-	case p.kind == anything:
-		if n.any == nil {
-			n.any = next
+// plainLeads says whether one of the paths ends at the steps, and whether one leads further.
+func plainLeads(paths [][]part, steps []string) (ends, further bool) {
+	for _, parts := range paths {
+		if len(steps) > len(parts) {
+			continue
 		}
-		return n.any
-	case p.kind == anElement:
-		if n.elements[p.element] == nil {
-			n.elements[p.element] = next
+		leads := true
+		for i, step := range steps {
+			p, isField := parts[i], step[0] == 'k'
+			leads = leads && (p.kind == anything || p.kind == anElement && step == fmt.Sprint("i", p.element) ||
+				p.kind != anElement && isField && step[1:] == p.field)
 		}
-		return n.elements[p.element]
+		ends, further = ends || leads && len(steps) == len(parts), further || leads && len(steps) < len(parts)
 	}
-	if n.fields[p.field] == nil {
-		n.fields[p.field] = next
-	}
-	return n.fields[p.field]
+	return ends, further
 }
 
 // plainRewriter reads one valid JSON text and writes what is left of it. Its methods read the value at at, and leave at
@@ -105,38 +90,20 @@ type plainRewriter struct {
 
 // plainScope is what the rules say of a value.
 type plainScope struct {
-	drop, keep, redact []*plainNode // where the paths stand
-	kept               bool         // a path of keep ended above, or there is none
-	hashed             bool         // a path of redact ended above
-	env                bool         // the value is a list called env, or a variable in one
-	listed             bool         // it is in such a list
+	kept   bool // a path of keep ended above, or there is none
+	hashed bool // a path of redact ended above
+	env    bool // the value is a list called env, or a variable in one
+	listed bool // it is in such a list
 }
 
-// member is the plainScope of a value under the key, and whether the value is left in.
-func (s plainScope) member(key []byte) (plainScope, bool) {
-	inner, left := s.step(func(at []*plainNode) ([]*plainNode, bool) { return plainField(at, key) })
-	inner.env = string(key) == "env"
-	return inner, left
-}
-
-// item is the plainScope of the value at the index, and whether it is left in.
-func (s plainScope) item(index int) (plainScope, bool) {
-	inner, left := s.step(func(at []*plainNode) ([]*plainNode, bool) { return plainElement(at, index) })
-	inner.env, inner.listed = s.env, true
-	return inner, left
-}
-
-func (s plainScope) step(follow func([]*plainNode) ([]*plainNode, bool)) (plainScope, bool) {
-	drop, dropped := follow(s.drop)
-	keep, kept := follow(s.keep)
-	redact, hashed := follow(s.redact)
-	inner := plainScope{drop: drop, keep: keep, redact: redact, kept: s.kept || kept, hashed: s.hashed || hashed}
-	return inner, !dropped && (inner.kept || len(keep) > 0)
-}
-
-// touches says whether a rule may look into the value.
-func (s *plainScope) touches(t *plain) bool {
-	return !s.kept || s.hashed || len(s.drop) > 0 || len(s.redact) > 0 || len(t.env) > 0 || t.applied || t.managed
+// inner is the plainScope of a value within, to which the path leads, and whether it is left in.
+func (r *plainRewriter) inner(s plainScope) (inner plainScope, left bool) {
+	steps := r.path[slices.Index(r.path, "t")+1:]
+	dropped, _ := plainLeads(r.drop, steps)
+	kept, leads := plainLeads(r.keep, steps)
+	hashed, _ := plainLeads(r.redact, steps)
+	inner = plainScope{kept: s.kept || kept, hashed: s.hashed || hashed}
+	return inner, !dropped && (inner.kept || leads && (r.in[r.at] == '{' || r.in[r.at] == '['))
 }
 
 func (r *plainRewriter) value(s plainScope) {
@@ -154,15 +121,13 @@ func (r *plainRewriter) value(s plainScope) {
 		}
 		s.hashed = true
 	}
-	if s.touches(r.plain) {
-		switch r.in[r.at] {
-		case '{':
-			r.object(s)
-			return
-		case '[':
-			r.list(s)
-			return
-		}
+	switch r.in[r.at] {
+	case '{':
+		r.object(s)
+		return
+	case '[':
+		r.list(s)
+		return
 	}
 	token := r.skip()
 	switch {
@@ -181,18 +146,20 @@ func (r *plainRewriter) object(s plainScope) {
 		raw := r.skip()
 		r.punctuation() // the colon
 		key := plainUnquote(raw)
-		inner, left := s.member(key)
+		named := r.names(key)
+		r.path = append(r.path, "k"+string(key))
+		defer func() { r.path = r.path[:len(r.path)-1] }()
+		inner, left := r.inner(s)
+		inner.env = string(key) == "env"
 		inner.hashed = inner.hashed || hidden && string(key) == "value"
 		inner.hashed = inner.hashed || s.env && !s.listed && r.matches(string(key))
-		if !left || !r.mayKeep(inner) || r.names(key) {
+		if !left || named {
 			r.skip()
 			return
 		}
 		r.comma(start)
 		r.out = append(append(r.out, raw...), ':')
-		r.path = append(r.path, "k"+string(key))
 		r.value(inner)
-		r.path = r.path[:len(r.path)-1]
 	})
 	r.out = append(r.out, '}')
 }
@@ -201,15 +168,16 @@ func (r *plainRewriter) list(s plainScope) {
 	r.out = append(r.out, '[')
 	start := len(r.out)
 	r.each(']', func(index int) {
-		inner, left := s.item(index)
-		if !left || !r.mayKeep(inner) {
+		r.path = append(r.path, fmt.Sprint("i", index))
+		defer func() { r.path = r.path[:len(r.path)-1] }()
+		inner, left := r.inner(s)
+		inner.env, inner.listed = s.env, true
+		if !left {
 			r.skip()
 			return
 		}
 		r.comma(start)
-		r.path = append(r.path, fmt.Sprint("i", index))
 		r.value(inner)
-		r.path = r.path[:len(r.path)-1]
 	})
 	r.out = append(r.out, ']')
 }
@@ -218,11 +186,6 @@ func (r *plainRewriter) list(s plainScope) {
 func (r *plainRewriter) names(key []byte) bool {
 	at := r.path[slices.Index(r.path, "t")+1:]
 	return r.managed && len(at) > 3 && at[0] == "kmetadata" && at[1] == "kmanagedFields" && at[3] == "kfieldsV1" && len(key) > 1 && (string(key[:2]) == "k:" || string(key[:2]) == "v:")
-}
-
-// mayKeep is false for a scalar where a path of keep looks for something within.
-func (r *plainRewriter) mayKeep(s plainScope) bool {
-	return s.kept || r.in[r.at] == '{' || r.in[r.at] == '['
 }
 
 // each calls do before each member of the container at at, which do reads, and passes what stands between and around.
@@ -397,45 +360,4 @@ func plainUnquote(token []byte) []byte {
 		return token // cannot be: the whole text is valid
 	}
 	return []byte(text)
-}
-
-// node is a place in the tree of all paths of one kind of rule.
-type plainNode struct {
-	fields   map[string]*plainNode
-	elements map[int]*plainNode
-	any      *plainNode // [*] and .*
-	end      bool       // a path ends here
-}
-
-// start is the set of nodes that the root of an object is at.
-func (n *plainNode) start() []*plainNode {
-	if n == nil {
-		return nil
-	}
-	return []*plainNode{n}
-}
-
-// field is where a set of nodes gets by an object's key, and whether a path ends there.
-func plainField(at []*plainNode, key []byte) (next []*plainNode, end bool) {
-	for _, n := range at {
-		next, end = plainFollow(next, end, n.fields[string(key)])
-		next, end = plainFollow(next, end, n.any)
-	}
-	return next, end
-}
-
-// element is where a set of nodes gets by a list's index, and whether a path ends there.
-func plainElement(at []*plainNode, index int) (next []*plainNode, end bool) {
-	for _, n := range at {
-		next, end = plainFollow(next, end, n.elements[index])
-		next, end = plainFollow(next, end, n.any)
-	}
-	return next, end
-}
-
-func plainFollow(next []*plainNode, end bool, n *plainNode) ([]*plainNode, bool) {
-	if n == nil {
-		return next, end
-	}
-	return append(next, n), end || n.end
 }

@@ -22,13 +22,9 @@ func apply(t *testing.T, rules Rules, key, object string) string {
 func applyTo(t *testing.T, rules Rules, key Key, object string, owner Owner) string {
 	t.Helper()
 	transform, err := New(rules, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := transform.Apply([]byte("before"), []byte(object), owner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, found := strings.CutPrefix(string(out), "before")
 	if !found || !json.Valid([]byte(text)) {
 		t.Fatalf("%q became %q, which is not JSON behind what was there", object, out)
@@ -126,9 +122,7 @@ func TestBadRulesAreNamed(t *testing.T) {
 
 func TestI9WhatIsNoObjectGivesNothing(t *testing.T) {
 	transform, err := New(Secrets(), Key{Secret: []byte(key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, text := range []string{"", " ", "[]", `"a"`, "1", `{"data":{"p":"s3cr3t"}`, `{"data":{"p":"s3cr3t"}}x`, `{"data":{"p":"s3cr3t"},}`, "{\"a\":\"\n\"}"} {
 		if out, err := transform.Apply(nil, []byte(text), web()); err == nil || out != nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%q became %q, %v", text, out, err)
@@ -139,9 +133,7 @@ func TestI9WhatIsNoObjectGivesNothing(t *testing.T) {
 // TestI9WhatAWorkerGaveStays has one worker make many objects, short and long, of which none may become another.
 func TestI9WhatAWorkerGaveStays(t *testing.T) {
 	made, err := New(Rules{Drop: []string{".a"}, Redact: []string{".b"}}, Key{Secret: []byte(key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	worker := made.Worker()
 	var objects, left, want [][]byte
 	for i := range 3000 {
@@ -160,5 +152,13 @@ func TestI9WhatAWorkerGaveStays(t *testing.T) {
 		if !bytes.Equal(left[i], want[i]) {
 			t.Errorf("%.60q became %.60q, and later %.60q", objects[i], want[i], left[i])
 		}
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -37,9 +37,7 @@ func BenchmarkWrite(b *testing.B) {
 func cpuTime(b *testing.B) int64 {
 	b.Helper()
 	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must(b, unix.Getrusage(unix.RUSAGE_SELF, &usage))
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 

@@ -100,9 +100,7 @@ func newTestLog(t *testing.T, o Options, d *fullDisk) *Log {
 func files(t *testing.T, active string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(active[:len(active)-len(".ndjson")] + "-*.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(paths)
 	if _, err := os.Stat(active); err == nil {
 		paths = append(paths, active)
@@ -129,45 +127,33 @@ func stored(t *testing.T, active string) []sinktest.Stored {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return content
 }
 
 func appendTo(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := f.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 }
 
 func sizeOf(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return info.Size()
 }
 
 func truncateTo(t *testing.T, path string, size int64) {
 	t.Helper()
-	if err := os.Truncate(path, size); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(path, size))
 }
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 }

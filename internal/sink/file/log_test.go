@@ -29,26 +29,26 @@ func opened(t *testing.T, o Options, mark sink.Mark) (*Log, []string, error) {
 func mustOpen(t *testing.T, o Options, mark sink.Mark) (*Log, []string) {
 	t.Helper()
 	l, ids, err := opened(t, o, mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l, ids
 }
 
 func mustWrite(t *testing.T, l *Log, batch []sink.Message) sink.Mark {
 	t.Helper()
 	mark, err := l.Write(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return mark
 }
 
 func mustClose(t *testing.T, l *Log) {
 	t.Helper()
-	if err := l.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close(t.Context()))
+}
+
+// batchOf has the first messages of a maker.
+func batchOf(n int) []sink.Message {
+	maker := sinktest.Maker{}
+	return maker.Batch(n)
 }
 
 func idsOf(batch []sink.Message) []string {
@@ -66,9 +66,8 @@ func pathIn(t *testing.T) Options {
 // The last line is torn at each of its bytes, once as a kill leaves it and once as a power failure may: with zeros.
 func TestI1TornTailIsCutAndWrittenAgain(t *testing.T) {
 	o := pathIn(t)
-	maker := sinktest.Maker{}
 	l, _ := mustOpen(t, o, "")
-	batch := maker.Batch(3)
+	batch := batchOf(3)
 	marks := []sink.Mark{mustWrite(t, l, nil), mustWrite(t, l, batch[:1])}
 	mustWrite(t, l, batch[1:])
 	mustClose(t, l)
@@ -80,9 +79,7 @@ func TestI1TornTailIsCutAndWrittenAgain(t *testing.T) {
 			append(slices.Clone(whole[:size]), make([]byte, len(whole)-size)...),
 			append(append(slices.Clone(whole[:size]), make([]byte, 5)...), "\n{}\n"...),
 		} {
-			if err := os.WriteFile(o.Path, torn, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(o.Path, torn, 0o600))
 			l, ids := mustOpen(t, o, marks[i%2])
 			if want := idsOf(batch[i%2 : 2]); !slices.Equal(ids, want) {
 				t.Fatalf("torn at byte %d: found %q, want %q", size-last, ids, want)
@@ -114,9 +111,7 @@ func TestI4EveryLossBeforeTheMarkIsTold(t *testing.T) {
 	}
 	for name, content := range damaged {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(o.Path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(o.Path, content, 0o600))
 			l, ids, err := opened(t, o, mark)
 			var lost *sink.LostError
 			if !errors.As(err, &lost) || len(ids) > 0 {
@@ -148,8 +143,7 @@ func TestI1OtherFormatsAreNotRecognised(t *testing.T) {
 	o := pathIn(t)
 	l, _ := mustOpen(t, o, "")
 	mark := mustWrite(t, l, nil)
-	maker := sinktest.Maker{}
-	ours := maker.Batch(1)
+	ours := batchOf(1)
 	mustWrite(t, l, []sink.Message{
 		{Value: []byte(`{"op":"c","after":{"id":"` + ours[0].ID + `"}}`)}, {Value: []byte(`{"id":7}`)}, {Value: []byte(`[]`)},
 		{Value: []byte(`{"id":"someone else's"}`)}, {Value: []byte(`{"id":null,"id":"x"`)}, {Value: []byte("not JSON")}, ours[0],
@@ -160,14 +154,6 @@ func TestI1OtherFormatsAreNotRecognised(t *testing.T) {
 	}
 }
 
-func TestI10FileInUse(t *testing.T) {
-	o := pathIn(t)
-	mustOpen(t, o, "")
-	_, _, err := opened(t, o, "")
-	want := "open file " + o.Path + ": in use by another process: stop it, or give each its own file"
-	checkPermanent(t, err, want)
-}
-
 func checkPermanent(t *testing.T, err error, want string) {
 	t.Helper()
 	var permanent *sink.PermanentError
@@ -176,59 +162,76 @@ func checkPermanent(t *testing.T, err error, want string) {
 	}
 }
 
+// TestOpenSaysWhatToDo, and so does Check, for whoever tries that first.
 func TestOpenSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
-	pipe := filepath.Join(dir, "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	pipe, loop := filepath.Join(dir, "pipe"), filepath.Join(dir, "loop")
+	must(t, errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink(loop, loop)))
 	appendTo(t, filepath.Join(dir, "file"), "")
 	for path, want := range map[string]string{
 		dir:                             "is a directory: name a file in the directory",
 		filepath.Join(dir, "none", "f"): "no such file or directory: create the directory",
 		filepath.Join(dir, "file", "f"): "not a directory: create the directory",
 		pipe:                            "not a regular file: name a file, or \"-\" for standard output",
+		loop:                            "too many levels of symbolic links: choose another path",
 		// Even root may not write here.
 		"/proc/sys/kernel/osrelease":         "permission denied: let the exporter's user read and write the file and its directory",
 		dir + "/" + strings.Repeat("n", 999): "file name too long: choose another path",
 	} {
 		_, _, err := opened(t, Options{Path: path}, "")
 		checkPermanent(t, err, "open file "+path+": "+want)
+		verb := "check"
+		if path == pipe {
+			verb = "open" // what is found when it is opened
+		}
+		checkPermanent(t, check(t, Options{Path: path}), verb+" file "+path+": "+want)
 	}
 }
 
+// TestI4FullDiskIsWaitedFor: a disk gets full at each byte of a line, and in any of the pieces of a large batch. A
+// reader never sees half a line once the attempt is over, and in the end every line once.
 func TestI4FullDiskIsWaitedFor(t *testing.T) {
+	small, large := batchOf(2), batchOf(40)
+	for i := range large {
+		large[i].Value = append(bytes.Repeat([]byte{' '}, chunk/10), large[i].Value...)
+	}
 	for room := range int64(400) {
-		o := pathIn(t)
-		d := &fullDisk{}
-		var reasons []string
-		var torn int64
-		o.Retry = func(reason string, err error) {
-			reasons = append(reasons, reason)
-			torn = max(torn, sizeOf(t, o.Path)%int64(len(linesOf((&sinktest.Maker{}).Batch(1)))))
-			if !errors.Is(err, unix.ENOSPC) {
-				t.Errorf("told of %v", err)
-			}
-			d.full.Store(false)
+		fillDisk(t, room, small[:1], small[1:])
+	}
+	for room := int64(0); room < int64(len(linesOf(large))); room += chunk / 3 {
+		fillDisk(t, room, nil, large)
+	}
+}
+
+// fillDisk writes two batches, the second to a disk that has room for so many bytes of it until an attempt fails.
+func fillDisk(t *testing.T, room int64, first, second []sink.Message) {
+	t.Helper()
+	o, d := pathIn(t), &fullDisk{}
+	var reasons []string
+	var torn int64
+	o.Retry = func(reason string, err error) {
+		reasons = append(reasons, reason)
+		torn = max(torn, sizeOf(t, o.Path)-int64(len(linesOf(first))))
+		if !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("told of %v", err)
 		}
-		l := newTestLog(t, o, d)
-		l.firstWait = 1
-		if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
-			t.Fatal(err)
-		}
-		maker := sinktest.Maker{}
-		batch := maker.Batch(2)
-		mustWrite(t, l, batch[:1])
-		d.room.Store(room)
-		d.full.Store(true)
-		mustWrite(t, l, batch[1:])
-		mustClose(t, l)
-		if got := read(t, o.Path); !bytes.Equal(got, linesOf(batch)) {
-			t.Fatalf("with room for %d bytes the file is %q", room, got)
-		}
-		if !slices.Equal(reasons, []string{"disk_full"}) || torn != 0 {
-			t.Fatalf("told %q, a reader saw %d bytes of a line", reasons, torn)
-		}
+		d.full.Store(false)
+	}
+	l := newTestLog(t, o, d)
+	l.firstWait = 1
+	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, l, first)
+	d.room.Store(room)
+	d.full.Store(true)
+	mustWrite(t, l, second)
+	mustClose(t, l)
+	if got := read(t, o.Path); !bytes.Equal(got, linesOf(slices.Concat(first, second))) {
+		t.Fatalf("with room for %d bytes the file has %d bytes: %.200q", room, len(got), got)
+	}
+	if !slices.Equal(reasons, []string{"disk_full"}) || torn != 0 {
+		t.Fatalf("told %q, a reader saw %d bytes of what was not written", reasons, torn)
 	}
 }
 
@@ -280,8 +283,7 @@ func TestI1FailedSyncWritesAnew(t *testing.T) {
 	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
 		t.Fatal(err)
 	}
-	maker := sinktest.Maker{}
-	batch := maker.Batch(3)
+	batch := batchOf(3)
 	mustWrite(t, l, batch[:1])
 	fails["sync"], fails["truncate"] = 3, 2
 	var sizes []int64
@@ -298,8 +300,7 @@ func TestI1FailedSyncWritesAnew(t *testing.T) {
 // What Open reports counts as acknowledged, so it must not report what only the page cache holds.
 func TestI1OpenReportsNothingThatItCannotSync(t *testing.T) {
 	o := pathIn(t)
-	maker := sinktest.Maker{}
-	batch := maker.Batch(3)
+	batch := batchOf(3)
 	first, _ := mustOpen(t, o, "")
 	mark := mustWrite(t, first, batch[:1])
 	mustWrite(t, first, batch[1:])
@@ -345,9 +346,7 @@ func TestI4OtherHandOnTheFileIsNoticed(t *testing.T) {
 func replace(t *testing.T, path string) {
 	t.Helper()
 	appendTo(t, path+".copy", string(read(t, path)))
-	if err := os.Rename(path+".copy", path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path+".copy", path))
 }
 
 func TestWriteNeedsOpen(t *testing.T) {
@@ -355,34 +354,6 @@ func TestWriteNeedsOpen(t *testing.T) {
 		s := New(Options{Path: path, Stdout: io.Discard})
 		if _, err := s.Write(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "open the sink first") {
 			t.Errorf("%s: got %v", path, err)
-		}
-	}
-}
-
-// TestI4LargeBatchMeetsAFullDisk writes a batch of many pieces to a disk that is full in any of them: a reader never
-// sees half a line once the attempt is over, and in the end every line once.
-func TestI4LargeBatchMeetsAFullDisk(t *testing.T) {
-	var batch []sink.Message
-	maker := sinktest.Maker{}
-	for _, m := range maker.Batch(40) {
-		m.Value = append(bytes.Repeat([]byte{' '}, chunk/10), m.Value...)
-		batch = append(batch, m)
-	}
-	lines := linesOf(batch)
-	for room := int64(0); room < int64(len(lines)); room += chunk / 3 {
-		o, d, tries := pathIn(t), &fullDisk{}, 0
-		o.Retry = func(string, error) { tries++; d.full.Store(false) }
-		l := newTestLog(t, o, d)
-		l.firstWait = 1
-		if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
-			t.Fatal(err)
-		}
-		d.room.Store(room)
-		d.full.Store(true)
-		mustWrite(t, l, batch)
-		mustClose(t, l)
-		if got := read(t, o.Path); !bytes.Equal(got, lines) || tries != 1 {
-			t.Fatalf("with room for %d bytes the file has %d bytes after %d tries, want %d", room, len(got), tries, len(lines))
 		}
 	}
 }

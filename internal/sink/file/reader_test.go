@@ -19,9 +19,7 @@ func readBack(t *testing.T, r *Reader) string {
 		values = append(values, string(m.Value))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Join(values, " ")
 }
 
@@ -29,9 +27,7 @@ func readBack(t *testing.T, r *Reader) string {
 func TestI3AReaderGoesThroughRotatedFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.ndjson")
 	reader, err := NewReader(path, sink.Start{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := readBack(t, reader); got != "" {
 		t.Errorf("a file that is not there has %q", got)
 	}
@@ -55,9 +51,7 @@ func TestI3AReaderGoesThroughRotatedFiles(t *testing.T) {
 		}
 	}
 	late, err := NewReader(path, sink.Start{End: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := readBack(t, late); got != "" {
 		t.Errorf("a reader at the end reads %q", got)
 	}
@@ -75,14 +69,10 @@ func TestI3AReaderGoesThroughRotatedFiles(t *testing.T) {
 func TestAReaderWaitsForTheEndOfALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.ndjson")
 	put := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	reader, err := NewReader(path, sink.Start{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	for _, step := range [][2]string{{"one\ntw", "one"}, {"one\n", ""}, {"one\ntwo\nthr\x00\n", "two"}, {"one\ntwo\nthree\n", "three"}} {
 		put(step[0])

@@ -32,19 +32,23 @@ func openRotating(t *testing.T, o Options, c *clock, mark sink.Mark) (*Log, []st
 	l := newTestLog(t, o, nil)
 	l.now = c.now
 	ids, err := sinktest.Open(t.Context(), l, mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.release() })
 	return l, ids
 }
 
-func TestI3RotatedNamesSortInTheOrderOfWriting(t *testing.T) {
+// rotating is an open log of files with a line each, of which so many are kept; 0 is all.
+func rotating(t *testing.T, keep int) (*Log, Options, *clock) {
+	t.Helper()
 	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
+	o.MaxBytes, o.Keep = 1, keep
 	l, _ := openRotating(t, o, c, "")
-	maker := sinktest.Maker{}
-	batch := maker.Batch(4)
+	return l, o, c
+}
+
+func TestI3RotatedNamesSortInTheOrderOfWriting(t *testing.T) {
+	l, o, c := rotating(t, 0)
+	batch := batchOf(4)
 	mustWrite(t, l, batch[:3]) // three within one tick of the clock
 	c.at = c.at.Add(-time.Hour)
 	mustWrite(t, l, batch[3:])
@@ -65,8 +69,7 @@ func TestI3RotatedNamesSortInTheOrderOfWriting(t *testing.T) {
 
 func TestRotationFillsFilesToTheLimit(t *testing.T) {
 	o, c := pathIn(t), startOfTime()
-	maker := sinktest.Maker{}
-	batch := maker.Batch(4)
+	batch := batchOf(4)
 	for i := range batch {
 		batch[i].Value = bytes.Repeat([]byte{'x'}, 99)
 	}
@@ -81,9 +84,7 @@ func TestRotationFillsFilesToTheLimit(t *testing.T) {
 }
 
 func TestKeepLeavesTheYoungestAndWhatAMarkMayNeed(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes, o.Keep = 1, 2
-	l, _ := openRotating(t, o, c, "")
+	l, o, c := rotating(t, 2)
 	maker := sinktest.Maker{}
 	mark := mustWrite(t, l, maker.Batch(6))
 	if got := len(files(t, o.Path)); got != 6 {
@@ -110,9 +111,7 @@ func TestKeepLeavesTheYoungestAndWhatAMarkMayNeed(t *testing.T) {
 // TestI1RetentionKeepsWhatIsBehindTheSavedMark however old it is and however many files that are: removed, it would be
 // a false loss.
 func TestI1RetentionKeepsWhatIsBehindTheSavedMark(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes, o.Keep = 1, 2
-	l, _ := openRotating(t, o, c, "")
+	l, o, c := rotating(t, 2)
 	maker := sinktest.Maker{}
 	mustWrite(t, l, maker.Batch(3))
 	saved := mustWrite(t, l, maker.Batch(1))
@@ -141,9 +140,7 @@ func TestI1RetentionKeepsWhatIsBehindTheSavedMark(t *testing.T) {
 
 // The clock stands, so that the only difference between the two files of the mark at 0 is their order.
 func TestI1MarkOfAnEmptyFileSurvivesRotation(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
-	l, _ := openRotating(t, o, c, "")
+	l, o, c := rotating(t, 0)
 	maker := sinktest.Maker{}
 	batch := maker.Batch(5)
 	start := mustWrite(t, l, nil)
@@ -165,16 +162,11 @@ func TestI1MarkOfAnEmptyFileSurvivesRotation(t *testing.T) {
 }
 
 func TestI1CrashBetweenRenameAndNewFile(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
-	l, _ := openRotating(t, o, c, "")
-	maker := sinktest.Maker{}
-	batch := maker.Batch(3)
+	l, o, c := rotating(t, 0)
+	batch := batchOf(3)
 	mark := mustWrite(t, l, batch[:1])
 	mustWrite(t, l, batch[1:2])
-	if err := os.Rename(o.Path, l.sibling(l.nextName())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(o.Path, l.sibling(l.nextName())))
 	mustClose(t, l)
 	l, ids := openRotating(t, o, c, mark)
 	if !slices.Equal(ids, idsOf(batch[1:2])) {
@@ -200,8 +192,7 @@ func TestI4FullDiskDuringRotationIsWaitedFor(t *testing.T) {
 	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
 		t.Fatal(err)
 	}
-	maker := sinktest.Maker{}
-	batch := maker.Batch(3)
+	batch := batchOf(3)
 	mustWrite(t, l, batch[:1])
 	d.full.Store(true)
 	mustWrite(t, l, batch[1:])
@@ -214,20 +205,15 @@ func TestI4FullDiskDuringRotationIsWaitedFor(t *testing.T) {
 }
 
 func TestI10RotationKeepsTheLock(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
-	l, _ := openRotating(t, o, c, "")
-	maker := sinktest.Maker{}
-	mustWrite(t, l, maker.Batch(3))
+	l, o, _ := rotating(t, 0)
+	mustWrite(t, l, batchOf(3))
 	_, _, err := opened(t, o, "")
 	checkPermanent(t, err, "open file "+o.Path+": in use by another process: stop it, or give each its own file")
 }
 
 // A second process opens the file, and before it comes to the lock the owner rotates and lets the old file go.
 func TestI10LockOfARotatedFileIsNotTheFilesLock(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes = 1
-	owner, _ := openRotating(t, o, c, "")
+	owner, o, _ := rotating(t, 0)
 	maker := sinktest.Maker{}
 	mustWrite(t, owner, maker.Batch(1))
 	late := newTestLog(t, o, nil)
@@ -247,12 +233,9 @@ func TestRotationRenamesTheFileBehindALink(t *testing.T) {
 	o.MaxBytes = 1
 	real := filepath.Join(t.TempDir(), "real.ndjson")
 	appendTo(t, real, "")
-	if err := os.Symlink(real, o.Path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(real, o.Path))
 	l, _ := openRotating(t, o, c, "")
-	maker := sinktest.Maker{}
-	mustWrite(t, l, maker.Batch(2))
+	mustWrite(t, l, batchOf(2))
 	if got := len(files(t, real)); got != 2 {
 		t.Fatalf("%d files beside the real one, want 2", got)
 	}
@@ -262,13 +245,9 @@ func TestRotationRenamesTheFileBehindALink(t *testing.T) {
 }
 
 func TestKeepCountsOnlyFilesOfOurs(t *testing.T) {
-	o, c := pathIn(t), startOfTime()
-	o.MaxBytes, o.Keep = 1, 1
-	l, _ := openRotating(t, o, c, "")
+	l, o, c := rotating(t, 1)
 	directory := l.sibling("changes-20011121T023314.000000000Z.ndjson")
-	if err := os.Mkdir(directory, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(directory, 0o700))
 	maker := sinktest.Maker{}
 	mustWrite(t, l, maker.Batch(3))
 	c.at = c.at.Add(young + time.Second)

@@ -54,13 +54,10 @@ func TestI3StdoutIsOneLineAMessage(t *testing.T) {
 
 func TestI1StdoutIsARegularFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	s := newTestStream(t, f)
-	maker := sinktest.Maker{}
-	batch := maker.Batch(50)
+	batch := batchOf(50)
 	if _, err := s.Write(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +68,7 @@ func TestI1StdoutIsARegularFile(t *testing.T) {
 
 func TestI7StdoutThatNobodyReadsEndsWithTheContext(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := newTestStream(t, w)
 	maker := sinktest.Maker{}
@@ -88,9 +83,7 @@ func TestI7StdoutThatNobodyReadsEndsWithTheContext(t *testing.T) {
 		content, _ := io.ReadAll(r)
 		read <- content
 	}()
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(t.Context()))
 	if _, err := sinktest.Open(t.Context(), s, streamMark); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +116,7 @@ func TestI3StdoutGoesOnWhereItFailed(t *testing.T) {
 	var out slowly
 	s := newTestStream(t, &out)
 	s.options.Retry = func(string, error) {}
-	maker := sinktest.Maker{}
-	batch := maker.Batch(3)
+	batch := batchOf(3)
 	if _, err := s.Write(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
@@ -146,14 +138,16 @@ func TestRestOfLine(t *testing.T) {
 	}
 }
 
-// writeToBrokenPipe is the child of the test below. It must come to its error, and not die of SIGPIPE before.
+// childEnv makes the test binary the child of the test below.
+const childEnv = "KUBECDC_FILE_TEST_CHILD"
+
+// writeToBrokenPipe is that child. It must come to its error, and not die of SIGPIPE before.
 func writeToBrokenPipe() error {
 	s := New(Options{Path: Stdout})
 	if _, err := sinktest.Open(context.Background(), s, ""); err != nil {
 		return err
 	}
-	maker := sinktest.Maker{}
-	_, err := s.Write(context.Background(), maker.Batch(1))
+	_, err := s.Write(context.Background(), batchOf(1))
 	var permanent *sink.PermanentError
 	if !errors.As(err, &permanent) {
 		return fmt.Errorf("got %w, want a PermanentError", err)
@@ -164,9 +158,7 @@ func writeToBrokenPipe() error {
 
 func TestI4BrokenStdoutIsPermanent(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = r.Close()
 	var stderr bytes.Buffer
 	child := exec.CommandContext(t.Context(), os.Args[0])

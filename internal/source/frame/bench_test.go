@@ -78,36 +78,6 @@ func BenchmarkFrame(b *testing.B) {
 	})
 }
 
-// BenchmarkUnmarshal is what the scan replaces, at its cheapest: the metadata alone.
-func BenchmarkUnmarshal(b *testing.B) {
-	line := []byte(watchLine(Modified, pod(1)))
-	b.SetBytes(int64(len(line)))
-	b.ReportAllocs()
-	for b.Loop() {
-		var f struct {
-			Type   string
-			Object struct {
-				Metadata struct{ Name, Namespace, UID, ResourceVersion string }
-			}
-		}
-		if err := json.Unmarshal(line, &f); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkSlow(b *testing.B) {
-	text := strings.Replace(watchLine(Modified, pod(1)), `"object":`, `"object": `, 1)
-	r := NewReader(&loop{text: []byte(text)}, Options{})
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Next(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // small is a pod of about 1.5 KiB as a list has it.
 func small(i int) string {
 	return fmt.Sprintf(`{"metadata":{"name":"web-%07d","namespace":"team-017","uid":"1b7f1c1e-5a3e-4b8e-9d1a-%012d","resourceVersion":"%d",`+

@@ -13,77 +13,45 @@ import (
 	"testing/iotest"
 )
 
+// listCase is a page. What it means the oracle says.
 type listCase struct {
-	name  string
-	page  string
-	meta  ListMeta
-	items []string
-	err   string
+	name, page string
+	says       []string // of each item a part, or of what is said where it cannot be read; nil is what the oracle says
+	err        string   // contained in the error
 }
 
 func listCases() []listCase {
 	const front = `{"kind":"Pod","apiVersion":"v1"}`
-	count := func(n int64) *int64 { return &n }
 	return []listCase{
-		{
-			name: "built-in",
-			page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"tok","remainingItemCount":3},"items":[{"metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"1","managedFields":[{}]},"spec":{}},{"metadata":{"name":"b"}}]}` + "\n",
-			meta: ListMeta{ResourceVersion: "9", Continue: "tok", RemainingItemCount: count(3)},
-			items: []string{
-				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"1"},"spec":{}}`,
-				`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}`,
-			},
-		},
-		{
-			name:  "custom resources",
-			page:  `{"apiVersion":"ex.io/v1","items":[{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"managedFields":[],"name":"w"}}],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"12"}}`,
-			meta:  ListMeta{ResourceVersion: "12"},
-			items: []string{`{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"name":"w"}}`},
-		},
-		{
-			name: "no items", page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`,
-			meta: ListMeta{ResourceVersion: "9"},
-		},
-		{
-			name: "null items", page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":null}`,
-			meta: ListMeta{ResourceVersion: "9"},
-		},
+		{name: "built-in",
+			page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"tok","remainingItemCount":3},"items":[{"metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"1","managedFields":[{}]},"spec":{}},{"metadata":{"name":"b"}}]}` + "\n"},
+		{name: "custom resources",
+			page: `{"apiVersion":"ex.io/v1","items":[{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"managedFields":[],"name":"w"}}],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"12"}}`},
+		{name: "no items", page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`},
+		{name: "null items",
+			page: `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":null}`},
 		{name: "null metadata", page: `{"items":[],"metadata":null}`},
 		{name: "null values", page: `{"items":[],"metadata":{"resourceVersion":null,"continue":null,"remainingItemCount":null}}`},
-		{
-			name: "half of kind and apiVersion", page: `{"items":[{"kind":"X"},{"apiVersion":"y/v1"},{},{ },{"kind":null,"apiVersion":""}],"metadata":{}}`,
-			items: []string{`{"apiVersion":"v1","kind":"X"}`, `{"kind":"Pod","apiVersion":"y/v1"}`, `{"kind":"Pod","apiVersion":"v1"}`, `{"kind":"Pod","apiVersion":"v1" }`, `{"kind":null,"apiVersion":""}`},
-		},
-		{
-			name: "pretty",
-			page: "{\n  \"kind\": \"PodList\",\n  \"metadata\": {\n    \"resourceVersion\": \"9\"\n  },\n  \"items\": [\n    {\n      \"metadata\": {\n        \"name\": \"a  b\",\n        \"managedFields\": []\n      },\n      \"spec\": { }\n    }\n  ]\n}\n",
-			meta: ListMeta{ResourceVersion: "9"}, items: []string{`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a  b"},"spec":{}}`},
-		},
-		{
-			name:  "lines within an item, outside of what is scanned",
-			page:  "{\"items\":[{\"metadata\":{\"name\":\"a\"},\"spec\":{\n\"b\":\r\n1}}]}",
-			items: []string{`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"b":1}}`},
-		},
-		{
-			name: "escaped keys", page: `{"it\u0065ms":[{"met\u0061data":{"name":"a"}}],"metadat\u0061":{"r\u0065sourceVersion":"\u0031"}}`,
-			meta: ListMeta{ResourceVersion: "1"}, items: []string{`{"kind":"Pod","apiVersion":"v1","met\u0061data":{"name":"a"}}`},
-		},
-		{
-			name: "the last metadata counts", page: `{"metadata":{"resourceVersion":"1","continue":"x"},"items":[],"metadata":{"resourceVersion":"2","resourceVersion":"3"}}`,
-			meta: ListMeta{ResourceVersion: "3"},
-		},
-		{
-			name: "more keys", page: `{"a":{"items":[1]},"b":[{}],"c":"]}","d":-1.5e3,"e":true,"items":[],"f":null}`,
-		},
+		{name: "half of kind and apiVersion",
+			page: `{"items":[{"kind":"X"},{"apiVersion":"y/v1"},{},{ },{"kind":null,"apiVersion":""}],"metadata":{}}`},
+		{name: "pretty",
+			page: "{\n  \"kind\": \"PodList\",\n  \"metadata\": {\n    \"resourceVersion\": \"9\"\n  },\n  \"items\": [\n    {\n      \"metadata\": {\n        \"name\": \"a  b\",\n        \"managedFields\": []\n      },\n      \"spec\": { }\n    }\n  ]\n}\n"},
+		{name: "lines within an item, outside of what is scanned",
+			page: "{\"items\":[{\"metadata\":{\"name\":\"a\"},\"spec\":{\n\"b\":\r\n1}}]}"},
+		{name: "escaped keys",
+			page: `{"it\u0065ms":[{"met\u0061data":{"name":"a"}}],"metadat\u0061":{"r\u0065sourceVersion":"\u0031"}}`},
+		{name: "the last metadata counts",
+			page: `{"metadata":{"resourceVersion":"1","continue":"x"},"items":[],"metadata":{"resourceVersion":"2","resourceVersion":"3"}}`},
+		{name: "more keys", page: `{"a":{"items":[1]},"b":[{}],"c":"]}","d":-1.5e3,"e":true,"items":[],"f":null}`},
 		{name: "items twice", page: `{"items":[],"items":[]}`, err: "items twice"},
 		{name: "a Status", page: `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":504}`, err: "no items"},
 		{name: "empty object", page: `{}`, err: "no items"},
 		{name: "items are an object", page: `{"items":{}}`, err: "not an array"},
-		{name: "an item is null", page: `{"items":[null]}`, items: []string{"no object"}},
-		{name: "an item is an array", page: `{"items":[[],{}]}`, items: []string{"no object", front}},
-		{name: "an item is a string", page: `{"items":["{}"]}`, items: []string{"no object"}},
-		{name: "a name is a number", page: `{"items":[{"metadata":{"name":1}},{}]}`, items: []string{"no string", front}},
-		{name: "annotations are an array", page: `{"items":[{"metadata":{"annotations":[],"n\u0061me":"x"}}]}`, items: []string{"x: scan JSON at byte 37"}},
+		{name: "an item is null", page: `{"items":[null]}`, says: []string{"no object"}},
+		{name: "an item is an array", page: `{"items":[[],{}]}`, says: []string{"no object", front}},
+		{name: "an item is a string", page: `{"items":["{}"]}`, says: []string{"no object"}},
+		{name: "a name is a number", page: `{"items":[{"metadata":{"name":1}},{}]}`, says: []string{"no string", front}},
+		{name: "annotations are an array", page: `{"items":[{"metadata":{"annotations":[],"n\u0061me":"x"}}]}`, says: []string{"x: scan JSON at byte 37"}},
 		{name: "metadata is an array", page: `{"items":[],"metadata":[]}`, err: "no object"},
 		{name: "resourceVersion is a number", page: `{"items":[],"metadata":{"resourceVersion":1}}`, err: "cannot unmarshal"},
 		{name: "count is too large", page: `{"items":[],"metadata":{"remainingItemCount":9223372036854775808}}`, err: "cannot unmarshal"},
@@ -98,8 +66,8 @@ func listCases() []listCase {
 		{name: "no comma among items", page: `{"items":[{}{}]}`, err: "want ,"},
 		{name: "a comma too many", page: `{"items":[{},]}`, err: "want a value"},
 		{name: "no value", page: `{"items":}`, err: "want a value"},
-		{name: "a broken item", page: `{"items":[{"a" 1},{}]}`, items: []string{"invalid character", front}},
-		{name: "a broken item with a name", page: `{"items":[{"metadata": {"name":"x","uid":"u" },"a" 1},{}]}`, items: []string{"x: scan JSON at byte", front}},
+		{name: "a broken item", page: `{"items":[{"a" 1},{}]}`, says: []string{"invalid character", front}},
+		{name: "a broken item with a name", page: `{"items":[{"metadata": {"name":"x","uid":"u" },"a" 1},{}]}`, says: []string{"x: scan JSON at byte", front}},
 		{name: "broken metadata", page: `{"items":[],"metadata":{"a":tru}}`, err: "invalid character"},
 	}
 }
@@ -115,22 +83,18 @@ func scanList(page string, opts Options) (meta ListMeta, items []string, err err
 	return meta, items, err
 }
 
-// alike compares items. Of one that cannot be read a part of what is said is wanted.
-func alike(got, want string) bool {
-	return got == want || !strings.HasPrefix(want, "{") && strings.Contains(got, want)
-}
-
 func TestLists(t *testing.T) {
 	opts := Options{Kind: "Pod", APIVersion: "v1"}
 	for _, c := range listCases() {
 		t.Run(c.name, func(t *testing.T) {
-			meta, items, err := scanList(c.page, opts)
+			_, items, err := scanList(c.page, opts)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("got error %v, want %q in it", err, c.err)
 				}
-			} else if err != nil || !reflect.DeepEqual(meta, c.meta) || !slices.EqualFunc(items, c.items, alike) {
-				t.Errorf("got %+v %v, %v\nitems %q\n want %q", meta, meta.RemainingItemCount, err, items, c.items)
+			}
+			if c.err == "" && (err != nil || c.says != nil && !slices.EqualFunc(items, c.says, strings.Contains)) {
+				t.Errorf("got %v, and items %q, want %q", err, items, c.says)
 			}
 			for n := range uint8(32) {
 				if err := checkList([]byte(c.page), optionsFor(n), readerFor(n)); err != nil {

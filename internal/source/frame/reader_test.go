@@ -338,14 +338,3 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%d frames took the slow path", r.scanner.slow)
 	}
 }
-
-func TestTypes(t *testing.T) {
-	for _, c := range []Type{Added, Modified, Deleted, Bookmark, Error} {
-		if parseType(string(c)) != c {
-			t.Error(c)
-		}
-	}
-	if parseType("unknown") != "" {
-		t.Error("an unknown type has a name")
-	}
-}
