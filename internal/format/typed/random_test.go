@@ -256,3 +256,24 @@ func typeIn(t testing.TB, schemas definition) *typed.Type {
 	}
 	return of
 }
+
+// TestRandomObjectsOfRandomCRDsAreRestored: whatever a CRD says, and whatever its objects have.
+func TestRandomObjectsOfRandomCRDsAreRestored(t *testing.T) {
+	seeds := 150
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range uint64(seeds) {
+		w := world{rand.New(rand.NewPCG(seed, 21))}
+		schemas := w.document()
+		c := newCodec(t, typeIn(t, schemas))
+		for range 10 {
+			made := writer{world: w, schemas: schemas}
+			made.object(schemas["Thing"].(definition)["properties"].(definition), nil, 0)
+			c.restore([]byte(made.text.String()))
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
