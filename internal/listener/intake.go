@@ -70,9 +70,6 @@ type onWay struct {
 	kept *checkpoint.KeptObject // the newest that is kept of it, nil is none
 }
 
-// held is the Seq of what is told and not in the queue yet.
-const held = math.MaxUint64
-
 // resourceName remembers the name of the stream that was asked for last.
 type resourceName struct {
 	of   *change.Stream

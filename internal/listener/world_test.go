@@ -140,7 +140,6 @@ func (s *server) restore() {
 // slot is an item in a queue or in a log.
 type slot struct {
 	Item
-	sync   bool
 	onDisk bool // it is in the spool
 	has    bool // the log has it
 	flight bool

@@ -5,80 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// network is what is between the exporter and the API server. It may freeze.
-type network struct {
-	mu   sync.Mutex
-	open map[*frozenConn]bool
-}
-
-// frozenConn is a connection that may be forgotten on its way: it stays open, and nothing comes.
-type frozenConn struct {
-	net.Conn
-	mu     sync.Mutex
-	frozen bool
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (n *network) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	c := &frozenConn{Conn: conn, closed: make(chan struct{})}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.open[c] = true
-	return c, nil
-}
-
-func (n *network) freeze() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for c := range maps.Keys(n.open) {
-		c.mu.Lock()
-		c.frozen = true
-		c.mu.Unlock()
-	}
-}
-
-func (c *frozenConn) isFrozen() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.frozen
-}
-
-func (c *frozenConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if c.isFrozen() {
-		<-c.closed
-		return 0, net.ErrClosed
-	}
-	return n, err
-}
-
-func (c *frozenConn) Write(p []byte) (int, error) {
-	if c.isFrozen() {
-		return len(p), nil
-	}
-	return c.Conn.Write(p)
-}
-
-func (c *frozenConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
-}
 
 // roundTrip is an http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -30,7 +30,8 @@ func TestI6OnlyAnswersWithATagAreKept(t *testing.T) {
 			answer, err := client.Get(server.URL + path)
 			must(t, err)
 			text, err := io.ReadAll(answer.Body)
-			if err = answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK || string(text) != path[:5] {
+			must(t, err)
+			if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK || string(text) != path[:5] {
 				t.Errorf("%s: %s %q (%v)", path, answer.Status, text, err)
 			}
 			if _, is := cache.Get(server.URL + path); is != isKept {

@@ -48,19 +48,6 @@ func (s script) changes(resource string) bool {
 	return slices.ContainsFunc(s.Lives, func(l lifeSpec) bool { return !slices.Equal(first, l.chosen(resource)) })
 }
 
-// streams are the names of those that some life has configured.
-func (s script) streams() []string {
-	all := []string{pods, events}
-	for _, l := range s.Lives {
-		for _, stream := range l.streams() {
-			if !slices.Contains(all, stream.String()) {
-				all = append(all, stream.String())
-			}
-		}
-	}
-	return all
-}
-
 // configuration says how the configuration of a script's streams changes.
 func configurationOf(seed uint64) string {
 	g := generator{Rand: rand.New(rand.NewPCG(seed, 8000))}

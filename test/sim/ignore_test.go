@@ -51,10 +51,3 @@ func (v *verdict) ignoredFirst(history []event, last, t *told, ev *event) bool {
 	}
 	return false
 }
-
-// ignoredLast says whether a delete that no watch saw names a version that was ignored: nobody was told a newer one.
-func (v *verdict) ignoredLast(history []event, last, t *told) bool {
-	return slices.ContainsFunc(history, func(ev event) bool {
-		return ev.uid == t.uid && ev.rev == t.rev && v.ignored(history, last, &ev)
-	})
-}

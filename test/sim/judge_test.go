@@ -181,38 +181,9 @@ func newer(a, b string) string {
 	return b
 }
 
-func (l *life) isLeaderLocked() bool { return l.world.life == l }
-
 // tails and waits are judged where they can be: nobody waits for another sink.
 func (j *judge) tails(*life) {}
 func (j *judge) waits(*life) {}
-
-// id is the id that the record must have (I8).
-func (j *judge) id(rec *change.Record, op string) string {
-	cluster, history, again := strings.Cut(rec.Epoch, "~")
-	if cluster = cluster[:8]; again {
-		cluster += "~" + history
-	}
-	return fmt.Sprintf("%s/%s/%s/%s/%s/%s/%s", cluster, rec.Stream.Resource.Name, rec.Key.Namespace, rec.Key.Name, rec.UID, rec.ResourceVersion, op)
-}
-
-// toldAnyone says whether a sink was given the state of the object.
-func (j *judge) toldAnyone(uid string, rev int) bool {
-	part := fmt.Sprintf("/%s/%d/", uid, rev)
-	for _, g := range j.world.logs {
-		for _, m := range g.all() {
-			if m.op != "deleted" && strings.Contains(m.id, part) {
-				return true
-			}
-		}
-		for id := range g.lostIDs {
-			if strings.Contains(id, part) {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // opened notes that the life has opened the state.
 func (j *judge) opened(l *life, store *checkpoint.Store) {

@@ -44,7 +44,6 @@ type life struct {
 	dead      bool // nobody sees any more what it does
 	crashed   bool
 	opened    bool // the state, and the judge has seen it
-	arranged  bool // streams have inherited what was others', and the judge has seen it
 	stopping  bool
 	ousted    bool          // it has lost the lead
 	asleep    chan struct{} // closed when it wakes up; nil while it does not sleep

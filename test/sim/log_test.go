@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -63,69 +62,6 @@ func (g *sinkLog) all() []message {
 		merged = append(merged, g.partitions[best][at[best]])
 		at[best]++
 	}
-}
-
-// has says whether the log holds, or once held, the id.
-func (g *sinkLog) has(id string) bool {
-	for _, part := range g.partitions {
-		for i := range part {
-			if part[i].id == id {
-				return true
-			}
-		}
-	}
-	return g.lostIDs[id]
-}
-
-// hasDelete says whether the log holds, or once held, a delete of the object.
-func (g *sinkLog) hasDelete(uid string) bool {
-	part := "/" + uid + "/"
-	for _, m := range g.all() {
-		if m.op == "deleted" && strings.Contains(m.id, part) {
-			return true
-		}
-	}
-	for id := range g.lostIDs {
-		if strings.HasSuffix(id, "/deleted") && strings.Contains(id, part) {
-			return true
-		}
-	}
-	return false
-}
-
-// hasNewer says whether the log holds something of the record's object that is newer than the version.
-func (g *sinkLog) hasNewer(rec *change.Record, version string) bool {
-	part := fmt.Sprintf("/%s/%s/%s/", rec.Stream.Resource.Name, rec.Key.Namespace, rec.Key.Name)
-	for _, m := range g.all() {
-		if fields := strings.Split(m.id, "/"); strings.Contains(m.id, part) && change.CompareVersions(fields[5], version) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// toldAhead says whether the log had the record's very state of the object from a full snapshot, or the object's
-// delete, when the saved state was put back to before that: then the record comes, and the sink knows as much or more
-// (I11). Of an object that is gone nothing else is to come, since its uid does not come back. Where the state never was
-// put back, nothing was told ahead.
-func (g *sinkLog) toldAhead(rec *change.Record) bool {
-	object := fmt.Sprintf("/%s/%s/%s/%s/", rec.Stream.Resource.Name, rec.Key.Namespace, rec.Key.Name, rec.UID)
-	return rec.Op.OfObject() && slices.ContainsFunc(g.all(), func(m message) bool {
-		given := strings.Contains(m.id, object+rec.ResourceVersion+"/sync/") || m.op == "deleted" && strings.Contains(m.id, object)
-		return given && m.seq <= g.ahead
-	})
-}
-
-// hasSuccessor says whether the log holds a newer object of the same name than the record's.
-func (g *sinkLog) hasSuccessor(rec *change.Record) bool {
-	part := fmt.Sprintf("/%s/%s/%s/", rec.Stream.Resource.Name, rec.Key.Namespace, rec.Key.Name)
-	for _, m := range g.all() {
-		fields := strings.Split(m.id, "/")
-		if strings.Contains(m.id, part) && fields[4] != rec.UID && change.CompareVersions(fields[5], rec.ResourceVersion) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // partitionOf hashes resource, namespace and name.
@@ -186,18 +122,6 @@ func (g *sinkLog) behind(mark sink.Mark) ([]string, error) {
 		}
 	}
 	return ids, nil
-}
-
-// notesBefore are the ids of the notes of rejected records before the mark; none where the log has lost that.
-func (g *sinkLog) notesBefore(mark sink.Mark) map[string]bool {
-	notes := map[string]bool{}
-	behind, err := g.behind(mark)
-	for _, m := range g.all() {
-		if m.op == "gap" && err == nil && !slices.Contains(behind, m.id) {
-			notes[m.id] = true
-		}
-	}
-	return notes
 }
 
 // logSink is a sink as the contract has it, in one life of the exporter.

@@ -466,9 +466,6 @@ func (g generator) disaster() action {
 	)
 }
 
-// markLag is how many records a mark may lag before it carries what keeps it back.
-func (s script) markLag() uint64 { return []uint64{1, 1, 2, 5, 1000}[s.Seed%5] }
-
 // coalesces says whether the sink is told of the newest state alone.
 func (k sinkSpec) coalesces() bool { return strings.HasPrefix(k.Full, "coalesce") }
 

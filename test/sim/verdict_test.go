@@ -309,12 +309,6 @@ func (v *verdict) neverDeleted(history []event, uid string) bool {
 	})
 }
 
-// wasKnown says whether the delete names a state that another sink was given, or one that may have been merged away.
-func (v *verdict) wasKnown(history []event, t *told) bool {
-	was := slices.ContainsFunc(history, func(ev event) bool { return ev.uid == t.uid && ev.rev == t.rev })
-	return was && (v.coalesces() || v.judge.toldAnyone(t.uid, t.rev))
-}
-
 // wasAbsent says whether the sink was absent for a while: the others were told of versions that it was not.
 func (v *verdict) wasAbsent(t *told) bool {
 	return slices.ContainsFunc(v.frames, func(g told) bool {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubecdc/kubecdc/internal/app/beside"
@@ -242,7 +242,7 @@ func limitsOf(asked *control.SnapshotRequest) (l change.Limits, err error) {
 		}
 	}
 	if l.Name = asked.Name; l.Name != "" {
-		if wrong := path.IsValidPathSegmentName(l.Name); len(l.Name) > maxName || len(wrong) > 0 {
+		if wrong := content.IsPathSegmentName(l.Name); len(l.Name) > maxName || len(wrong) > 0 {
 			return l, &control.RefusedError{Text: fmt.Sprintf("name %.40q cannot be an object's: give a name as kubectl shows it", l.Name)}
 		}
 	}

@@ -98,7 +98,6 @@ type state struct {
 	value     registration
 	confirmed time.Time
 	behind    error // why a newer version is not used
-	told      string
 }
 
 // registration is a schema in a subject.

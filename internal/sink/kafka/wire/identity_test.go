@@ -52,9 +52,7 @@ func TestOldBrokersAreToldApart(t *testing.T) {
 	fake.ControlKey(int16(kmsg.ApiVersions), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		answer := r.ResponseKind().(*kmsg.ApiVersionsResponse)
-		for _, api := range []kmsg.ApiVersionsResponseApiKey{{ApiKey: 3, MaxVersion: 8}, {ApiKey: 10, MaxVersion: 2}, {ApiKey: 18}} {
-			answer.ApiKeys = append(answer.ApiKeys, api)
-		}
+		answer.ApiKeys = []kmsg.ApiVersionsResponseApiKey{{ApiKey: 3, MaxVersion: 8}, {ApiKey: 10, MaxVersion: 2}, {ApiKey: 18}}
 		return answer, nil, true
 	})
 	if topic, err := c.Topic(t.Context(), "t"); err != nil || topic.ID != "" || len(topic.Partitions) != 2 || topic.Operations.Lacks(Read) {

@@ -41,7 +41,7 @@ type link struct {
 	transport *kafka.Transport
 	throttles throttles
 	serial    atomic.Int32 // correlation ids
-	rooms     sync.Pool    // []byte, for requests of kmsg
+	rooms     sync.Pool    // *[]byte, for requests of kmsg
 	requests  requests
 
 	broken    atomic.Bool // a connection failed since connections were closed
@@ -125,9 +125,12 @@ func newestOf(answer kmsg.Response, key int16) (newest int16) {
 // roundTrip writes a request and reads its answer.
 func (l *link) roundTrip(rw io.ReadWriter, request kmsg.Request) (kmsg.Response, error) {
 	serial := l.serial.Add(1)
-	room, _ := l.rooms.Get().([]byte)
-	room = kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID)).AppendRequest(room[:0], request, serial)
-	_, err := rw.Write(room)
+	room, had := l.rooms.Get().(*[]byte)
+	if !had {
+		room = new([]byte)
+	}
+	*room = kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID)).AppendRequest((*room)[:0], request, serial)
+	_, err := rw.Write(*room)
 	l.rooms.Put(room)
 	if err != nil {
 		return nil, err
