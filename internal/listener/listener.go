@@ -266,11 +266,11 @@ func (b *Books) mark(name string) sink.Mark {
 	return sink.Mark(b.states[name].Mark)
 }
 
-// given are the places up to which the sink was given everything, by resource.
-func (b *Books) given(name string) map[string]checkpoint.Places {
+// given are the places up to which the sink was given everything, by resource, and those that its log has.
+func (b *Books) given(name string) (given, logged map[string]checkpoint.Places) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.states[name].Given().Places
+	return b.states[name].Given().Places, b.states[name].Places
 }
 
 // giveUpDisk removes what is on disk for the sink.

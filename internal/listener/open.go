@@ -76,7 +76,7 @@ func (l *Listener) openOnce(ctx context.Context) error {
 			return fmt.Errorf("read the mark: %w", err)
 		}
 	}
-	if l.tail.other || l.isBack() {
+	if l.tail.other || l.isBack() || l.isNarrower() {
 		if err := l.giveUpDisk(); err != nil {
 			return err
 		}
@@ -92,10 +92,30 @@ func (l *Listener) openOnce(ctx context.Context) error {
 // isBack says whether a stream is configured again of which something was left out that waited on disk. What is left
 // there of it would come before that.
 func (l *Listener) isBack() bool {
-	given := l.books.given(l.Name)
+	given, _ := l.books.given(l.Name)
 	return slices.ContainsFunc(l.Streams(), func(s *change.Stream) bool {
 		return l.Takes(s) && given[s.Resource.String()].LeftOut(checkpoint.ScopeOf(s))
 	})
+}
+
+// isNarrower says whether a comparison of all namespaces of a resource begins or ends on disk, and the sink takes some
+// of them alone. Its frames would tell the log of those that are left out, too.
+func (l *Listener) isNarrower() bool {
+	takesAll := map[string]bool{}
+	for _, s := range l.Streams() {
+		if resource := s.Resource.String(); l.Takes(s) {
+			takesAll[resource] = takesAll[resource] || s.Namespace == ""
+		}
+	}
+	given, logged := l.books.given(l.Name)
+	for resource, places := range given {
+		onDisk, inLog := places[checkpoint.Others].Comparison, logged[resource][checkpoint.Others].Comparison
+		all, some := takesAll[resource]
+		if some && !all && (onDisk.ID != inLog.ID || onDisk.Over != inLog.Over) {
+			return true
+		}
+	}
+	return false
 }
 
 // giveUpDisk removes what an earlier life has left on disk, where the log has gone on in another way than with that:
