@@ -204,6 +204,16 @@ func (c *comparer) release(seat *listener.Seat) {
 	}
 }
 
+// forget drops what is held back for a sink that leaves: another Informer finds it, and the sink may be told of newer
+// states before this one goes on. The caller has the turn.
+func (c *comparer) forget(seat *listener.Seat) {
+	for _, h := range c.holdings {
+		if h.Seat == seat {
+			h.held = nil
+		}
+	}
+}
+
 // meets prepares for a record of the watch: what is held back of its object goes first. The caller has the turn.
 func (c *comparer) meets(key change.Key) {
 	for _, h := range c.holdings {

@@ -181,6 +181,7 @@ func (i *Informer) leave(seat *listener.Seat) {
 func (i *Informer) seat(seats []*listener.Seat) {
 	for _, seat := range i.seats {
 		if !slices.Contains(seats, seat) {
+			i.comparer.forget(seat)
 			i.shared.left(seat)
 		}
 	}

@@ -168,14 +168,10 @@ func (p *comparedSink) goesOn() bool {
 	return slices.ContainsFunc(p.Comparisons(&p.of.way), is)
 }
 
-// leave ends what is not over of the sink's snapshot. What is held was compared, and would be found again. The caller
-// has the turn.
+// leave ends what is not over of the sink's snapshot. The caller has the turn.
 func (p *comparedSink) leave() {
 	r := p.of
-	if slices.Contains(r.seats, p.Seat) {
-		p.release(false)
-	}
-	p.held = nil // elsewhere another informer finds it
+	p.release(false) // it was compared
 	if r.chosen != nil && r.comparer.current == r.chosen {
 		r.askAgain(*r.chosen)
 	}

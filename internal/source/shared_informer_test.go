@@ -3,6 +3,8 @@ package source
 import (
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -90,6 +92,48 @@ func TestNoComparisonWaitsForAnother(t *testing.T) {
 		if r.informer.IsApart(r.intakes["bus"]) {
 			t.Error("a sink that has everything is apart still")
 		}
+	})
+}
+
+// TestI3WhatIsHeldBackOfASnapshotStaysBehind when its sink goes on with a watch of its own: while the other waits for a
+// page, the sink is told of the object and of its end.
+func TestI3WhatIsHeldBackOfASnapshotStaysBehind(t *testing.T) {
+	play(t, 1000, func(r *rig) {
+		for _, name := range []string{"lake", "bus"} {
+			r.has(name, 100)
+		}
+		r.queue.Records, r.server.pageSize = 40, 2
+		r.server.do("a 201", "b 202", "c 203")
+		r.server.forget(1000)
+		late := make(chan struct{})
+		r.answers("list", func(q url.Values) *http.Response {
+			if q.Get("continue") != "" {
+				<-late
+			}
+			return nil
+		})
+		r.start("lake", "bus") // b is held back, until more is known
+		r.server.pageSize = 0
+		r.log("bus").block()
+		for n := range 100 {
+			r.do(fmt.Sprint("x ", 1001+n))
+			r.pass(2 * patience)
+		}
+		if !r.informer.IsApart(r.intakes["bus"]) {
+			t.Error("the sink that is full is not apart")
+		}
+		r.log("bus").free()
+		r.pass(time.Minute)
+		r.do("-b 1200")
+		close(late)
+		r.pass(time.Minute)
+		var told []string
+		for _, line := range r.log("bus").take() {
+			if strings.Contains(line, " b ") {
+				told = append(told, line)
+			}
+		}
+		compare(t, "what the sink is told of b", told, []string{"replaced b 202", "deleted b 1200"})
 	})
 }
 
