@@ -85,7 +85,7 @@ func OpenCopy(ctx context.Context, dir string, opts Options) (*Copy, error) {
 		has, err := look(ctx, dir, c.opts)
 		if c.owned = has.isState; len(has.place) > 0 {
 			c.place = has.place
-			err = c.open(ctx, func() error { return nil })
+			err = c.open(ctx, func(*database) error { return nil })
 		}
 		if damaged := (*DamagedError)(nil); errors.As(err, &damaged) {
 			c.opts.Logger.Warn("the state directory is damaged; it is filled anew from the log of the state", "error", err)
@@ -128,13 +128,13 @@ func openCopy(dir string, opts Options, begin func(*Copy) error) (*Copy, error) 
 	return c, nil
 }
 
-func (c *Copy) open(ctx context.Context, load func() error) error {
-	var err error
-	if c.db, err = newDatabase(ctx, c.dir, c.opts); err == nil {
-		err = c.db.open(ctx, load)
+func (c *Copy) open(ctx context.Context, load func(*database) error) error {
+	db, err := newDatabase(ctx, c.dir, c.opts)
+	if err == nil {
+		err = db.open(ctx, func() error { return load(db) }) // which may go on when ctx has ended
 	}
-	if err != nil {
-		c.db = nil
+	if err == nil {
+		c.db = db
 	}
 	return err
 }
@@ -154,7 +154,7 @@ func (c *Copy) Begin(ctx context.Context) error {
 	if err := removeFiles(c.opts.fs, c.dir); err != nil {
 		return fmt.Errorf("reset state %s: %w", c.dir, err)
 	}
-	return c.open(ctx, func() error { return c.db.set(keyOf(tableRestoring), nil) })
+	return c.open(ctx, func(db *database) error { return db.set(keyOf(tableRestoring), nil) })
 }
 
 // Apply applies what the log has up to the place, whole or not at all. Without a place it is a part of what fills the

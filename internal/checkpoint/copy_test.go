@@ -2,12 +2,15 @@ package checkpoint
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -169,4 +172,22 @@ func TestAFullDiskStopsACopyAndLeavesIt(t *testing.T) {
 		t.Errorf("the copy is at %s, with %v", c.Place(), err)
 	}
 	must(t, c.Close())
+}
+
+// TestI7ACopyEndsBeforeItsDiskAnswers: what is late writes into what nobody has any more, and ends.
+func TestI7ACopyEndsBeforeItsDiskAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan struct{})
+		opts := inMemory(vfs.NewMem())
+		opts.usage = func(string) (vfs.DiskUsage, error) {
+			<-answers
+			return vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 41}, nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := Restore(ctx, "state", opts); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want that the disk did not answer", err)
+		}
+		close(answers)
+	})
 }
