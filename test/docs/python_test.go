@@ -45,9 +45,9 @@ func libraries(t *testing.T, page, text string, b *block) (all []string) {
 	return all
 }
 
-// TestThePythonOfThePagesReadsATopic as it is printed, with the libraries that the page names, from topics as the sink
-// writes them: compressed with zstd, in a transaction, with frames, a gap of one namespace, and a tombstone; in JSON and
-// in Avro.
+// TestThePythonOfThePagesReadsATopic as it is printed, with the libraries that the page names, from topics as a sink
+// writes them: compressed with zstd, in a transaction, with frames, a gap of one namespace, and a tombstone; in JSON
+// and in Avro.
 func TestThePythonOfThePagesReadsATopic(t *testing.T) {
 	kafka.RequireReal(t)
 	cluster := kafka.Start(t, kafka.Options{})
