@@ -1,6 +1,9 @@
 package deploy
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -119,6 +122,30 @@ func valueSets() map[string]string {
 	return map[string]string{
 		"own claim": ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
 		"two replicas": twoReplicas, "audited": audited, "two replicas, audited": auditedPair,
+	}
+}
+
+// TestTheValuesOfThePagesRender with all that the chart checks, such as that the spool fits on the volume.
+func TestTheValuesOfThePagesRender(t *testing.T) {
+	names, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered := 0
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?s)<!-- file: \\S+\\.yaml -->\n```yaml\n(.*?\n)```").FindAllSubmatch(text, -1) {
+			if regexp.MustCompile(`(?m)^config:$`).Match(m[1]) {
+				rendered++
+				workload(t, render(t, "kubecdc", string(m[1])))
+			}
+		}
+	}
+	if rendered < 3 {
+		t.Errorf("the pages have %d values of the chart", rendered)
 	}
 }
 

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,6 +33,25 @@ func (w *world) tools() string {
 		}
 	}
 	return dir
+}
+
+// keepBucket gives the exporter one more sink, a bucket.
+func (w *world) keepBucket() {
+	w.t.Helper()
+	w.stop()
+	now := fmt.Sprintf("  - {name: now, nats: {url: %q, kv: CLUSTER}}\n", w.nats.URL())
+	w.write("config.yaml", fmt.Sprintf(configuration, now, w.nats.URL()))
+	w.start()
+}
+
+// lastOf says whether the last message of the subject has the text.
+func (w *world) lastOf(stream, subject, text string) bool {
+	s, err := w.stream.Stream(w.t.Context(), stream)
+	if err != nil {
+		return false
+	}
+	message, err := s.GetLastMsgForSubject(w.t.Context(), subject)
+	return err == nil && bytes.Contains(message.Data, []byte(text))
 }
 
 // ask prints the answer as the command does, with its errors, and returns the exit code.
