@@ -265,8 +265,8 @@ const (
 
 // Offer decides about a change that the stream's watch brings. newest is what the sink was told last of its object,
 // also by what is on its way; last is that, where it was asked for. The change gets its position, unless it is Skipped.
-// The newest of what was told may have another standing in a selection that is new, whose watch begins just below it.
-// What is older and was told to be gone is gone: a list lacked it. A watch that lost its delete may bring it again.
+// What was told to be gone is gone: a list lacked it. A watch that lost its delete may bring it again. Of an object that
+// returns to a selection unchanged the list tells.
 func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered, last checkpoint.Row, err error) {
 	places := f.of(i.Resource)
 	below := i.At.Below()
@@ -287,7 +287,7 @@ func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered
 			return Skipped, last, err
 		}
 		switch {
-		case !i.At.After(last.At) && !(compared && i.At == place.High && i.Turns(last)):
+		case !i.At.After(last.At):
 			return Moved, last, nil
 		case last.Exists() && last.UID != i.UID:
 			as = Replaces

@@ -11,7 +11,7 @@ import (
 
 // rules of the package, each with a place in its text and what stands there where the rule is taken out.
 var rules = map[string]struct{ file, with, without string }{
-	"known":    {"follower.go", "case !i.At.After(last.At) && !(compared && i.At == place.High && i.Turns(last)):", "case false:"},
+	"known":    {"follower.go", "case !i.At.After(last.At):", "case false:"},
 	"below":    {"follower.go", "below := i.At.Below()", "below := i.At"},
 	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.resume()", "f.frame(way, checkpoint.Begin, server.resume()"},
 	"scope":    {"follower.go", "s.lowest.After(place.At)", "place.At.After(s.lowest)"},

@@ -133,7 +133,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 	case Skipped, Moved:
 		s.backlog.Cancel(own.Size())
 		switch {
-		case as == Moved && rec.Keep && row.At == item.At && known.Version != rec.ResourceVersion: // its log alone has said so
+		case as == Moved && rec.Keep && row.Exists() && row.At == item.At && known.Version != rec.ResourceVersion: // its log alone has said so
 			s.putSilent(rec, item)
 		case as == Moved:
 			s.move(rec, item.Given)

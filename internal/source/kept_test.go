@@ -3,6 +3,9 @@ package source
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +71,29 @@ func TestI4WhatChangesSaysHowTheObjectWas(t *testing.T) {
 		}
 		if images := r.kept("gone"); len(images) > 0 {
 			t.Errorf("what is gone is kept: %s", images)
+		}
+	})
+}
+
+// TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt: its server has lost the delete, and a list lacks the object.
+// What the watch brings again is no news, also where objects are kept.
+func TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt(t *testing.T) {
+	play(t, 90, func(r *rig) {
+		r.has("lake", 89, "a 90")
+		r.keep([]string{"a 90"})
+		r.server.do("a 90")
+		r.answers("list", func(url.Values) *http.Response {
+			return reply(200, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"90"},"items":[]}`)
+		})
+		for life, want := range [][]string{{"deleted a 90 unseen after 90 last"}, nil} {
+			r.start("lake")
+			r.ask("lake", change.Resync, change.Limits{})
+			r.pass(time.Minute)
+			r.want("lake", slices.Concat([]string{"snapshot.begin 89 resync"}, want, []string{"snapshot.end 90 resync"})...)
+			if t.Failed() {
+				t.Errorf("that is life %d", life)
+			}
+			r.stop()
 		}
 	})
 }
