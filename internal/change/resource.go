@@ -352,6 +352,9 @@ func ParseOp(name string) Op {
 // OfObject says whether a record of this operation speaks of one object.
 func (o Op) OfObject() bool { return o >= Added && o <= Sync }
 
+// IsFrame says whether a record of this operation says what those around it are worth.
+func (o Op) IsFrame() bool { return o >= SnapshotBegin && o <= Gap }
+
 // CompareVersions orders two resourceVersions of one stream: negative, zero or positive as a is older than, the same
 // as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are
 // compared as text, so that no width overflows.

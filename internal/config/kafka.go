@@ -20,12 +20,15 @@ type Kafka struct {
 	Delivery    string            `key:"delivery" of:"idempotent transactional" default:"idempotent"`
 	Compression string            `key:"compression" of:"zstd snappy lz4 gzip none" default:"zstd"`
 	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
-	TransactionalID string    `key:"transactionalId"`
-	Tombstones      *bool     `key:"tombstones" default:"true"`
-	TLS             *TLS      `key:"tls"`
-	SASL            *SASL     `key:"sasl"`
-	Registry        *Registry `key:"registry"`
-	Signals         *Signals  `key:"signals"`
+	TransactionalID string `key:"transactionalId"`
+	Tombstones      *bool  `key:"tombstones" default:"true"`
+	// Frames are what speaks of a resource and not of an object: gaps, and where snapshots begin and end. "" is as the
+	// format's readers need it.
+	Frames   string    `key:"frames" of:"topic inline"`
+	TLS      *TLS      `key:"tls"`
+	SASL     *SASL     `key:"sasl"`
+	Registry *Registry `key:"registry"`
+	Signals  *Signals  `key:"signals"`
 
 	// The following are of topics that are created.
 	Create            *bool    `key:"create" default:"true"`
@@ -42,6 +45,20 @@ type Kafka struct {
 	// state. It is no key; the names may have {cluster} in them.
 	Reserved map[string]string
 }
+
+// FramesAside says whether frames have topics of their own, since readers of the format take each record for a row.
+func (s *Sink) FramesAside() bool {
+	switch {
+	case s.Kafka == nil:
+		return false
+	case s.Kafka.Frames == "":
+		return s.Format == formatDebezium || s.Format == formatObject
+	}
+	return s.Kafka.Frames == framesTopic
+}
+
+// framesTopic gives frames topics of their own.
+const framesTopic = "topic"
 
 // TopicSettings are the settings of topics that are created, by Kafka's names, beside those that have keys of their own
 // in sinks.

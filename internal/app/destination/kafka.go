@@ -58,10 +58,10 @@ func signalTopic(template string, c *cluster.Cluster, s *config.Sink, routes enc
 	if err != nil {
 		return "", err
 	}
-	name := made.OfFrames(&change.Stream{})
+	name := made.OfStream(&change.Stream{})
 	_, found := topicsOf(c, s, routes)
 	for stream, topic := range routed(c, s, routes) {
-		if leadsTo(topic, stream, name) && !slices.Contains(found, topic.OfFrames(stream)) {
+		if (leadsTo(topic, stream, name) || topic.OfFrames(stream) == name) && !slices.Contains(found, topic.OfStream(stream)) {
 			return "", fmt.Errorf("records of %s go to topic %s: choose another topic", stream, name)
 		}
 	}
@@ -70,7 +70,7 @@ func signalTopic(template string, c *cluster.Cluster, s *config.Sink, routes enc
 
 // kafkaDestination is one of topics.
 func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
-	topics, err := kafkaRoutes(s.Kafka, c)
+	topics, err := kafkaRoutes(s, c)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		Uncompacted: of.misfit, Reserved: reserved(k, c.Name), Form: of.form(), Changed: of.changed,
 	}
 	options.Topics, options.Found = topicsOf(c, s, topics)
-	if slices.ContainsFunc(templatesOf(k, ""), (*encode.Topic).ByObject) {
+	if slices.ContainsFunc(templatesOf(s, ""), (*encode.Topic).ByObject) {
 		options.LabelTopics = k.LabelTopics
 		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }
 	}
@@ -192,14 +192,15 @@ func transactionalID(cluster, sinkName string) string {
 }
 
 // topicsOf are the topics of the streams that the sink takes, but for those that only a record's namespace, name or
-// label tells. What frames their records has its topic without one. Those that only a stream tells which a wildcard
-// stands for are found.
+// label tells, and those of frames. Those that only a stream tells which a wildcard stands for are found.
 func topicsOf(c *cluster.Cluster, s *config.Sink, routes encode.Routes) (topics, found []string) {
 	isNamed := selection.Following(&c.Current, (*selection.Selected).IsNamed)
 	named := map[string]bool{}
 	for stream, topic := range routed(c, s, routes) {
-		name := topic.OfFrames(stream)
-		named[name] = named[name] || isNamed(stream) || name == topic.OfFrames(&change.Stream{})
+		one := isNamed(stream) || topic.OfStream(stream) == topic.OfStream(&change.Stream{})
+		for _, name := range []string{topic.OfStream(stream), topic.OfFrames(stream)} {
+			named[name] = named[name] || one
+		}
 	}
 	topics = slices.Sorted(maps.Keys(named))
 	return topics, slices.DeleteFunc(slices.Clone(topics), func(name string) bool { return named[name] })
@@ -252,7 +253,7 @@ type kafkaTail struct {
 }
 
 func newKafkaTail(of *table, options kafka.Options, start sink.Start) (sink.Reader, error) {
-	t := &kafkaTail{templates: templatesOf(of.sink.Kafka, of.cluster.Name), known: map[string]bool{}}
+	t := &kafkaTail{templates: templatesOf(of.sink, of.cluster.Name), known: map[string]bool{}}
 	options.Topics, options.Found, options.Others = nil, nil, t.matching("")
 	var err error
 	t.Reader, err = kafka.NewReader(options, start)
@@ -292,7 +293,7 @@ func (t *kafkaTail) holds(topic, resource string) bool {
 // kafkaNeeds is the name of the cluster where it is in a topic. Where nothing is in all topics of a template, only the
 // streams tell which of the brokers' topics are meant.
 func kafkaNeeds(s *config.Sink) need {
-	if slices.ContainsFunc(templatesOf(s.Kafka, ""), func(t *encode.Topic) bool { return !t.IsDistinct() }) {
+	if slices.ContainsFunc(templatesOf(s, ""), func(t *encode.Topic) bool { return !t.IsDistinct() }) {
 		return streams
 	}
 	if strings.Contains(strings.Join(slices.AppendSeq([]string{s.Kafka.Topic}, maps.Values(s.Kafka.Topics)), ""), "{cluster}") {
@@ -302,9 +303,9 @@ func kafkaNeeds(s *config.Sink) need {
 }
 
 // templatesOf are all templates of the sink's topics that are any.
-func templatesOf(k *config.Kafka, cluster string) (all []*encode.Topic) {
-	for _, text := range append(slices.Sorted(maps.Values(k.Topics)), k.Topic) {
-		if template, err := encode.NewTopic(text, cluster); err == nil {
+func templatesOf(s *config.Sink, cluster string) (all []*encode.Topic) {
+	for _, text := range append(slices.Sorted(maps.Values(s.Kafka.Topics)), s.Kafka.Topic) {
+		if template, err := topicOf(s, text, cluster); err == nil {
 			all = append(all, template)
 		}
 	}

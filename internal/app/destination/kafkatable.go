@@ -36,8 +36,8 @@ func (t *table) check() error {
 		}
 	}
 	for stream, topic := range routed(t.cluster, t.sink, t.routes) {
-		if why := misfit(topic.OfFrames(stream)); why != "" {
-			return usage.Errorf("kafka.topic: topic %s is a table, and %s, or name another topic", topic.OfFrames(stream), why)
+		if why := misfit(topic.OfStream(stream)); why != "" {
+			return usage.Errorf("kafka.topic: topic %s is a table, and %s, or name another topic", topic.OfStream(stream), why)
 		}
 	}
 	return nil
@@ -132,12 +132,13 @@ type form struct {
 	Key    string            `json:"key"`
 	Topic  string            `json:"topic"`
 	Topics map[string]string `json:"topics,omitempty"`
+	Aside  bool              `json:"frames,omitempty"` // frames have topics of their own
 }
 
 // form is the present one.
 func (t *table) form() []byte {
 	k := t.sink.Kafka
-	now := form{"namespace/name", k.Topic, k.Topics}
+	now := form{"namespace/name", k.Topic, k.Topics, t.sink.FramesAside()}
 	switch {
 	case k.Key != "":
 		now.Key = "of template " + k.Key
@@ -163,14 +164,17 @@ func (t *table) changed(before []byte, had func(topic string) bool) string {
 	if old.Key != now.Key {
 		return fmt.Sprintf("keys were %s, and are %s now", old.Key, now.Key)
 	}
-	routes, err := kafkaRoutes(&config.Kafka{Topic: old.Topic, Topics: old.Topics}, t.cluster)
+	if old.Aside && !now.Aside {
+		return "frames went to topics of their own, and go to those of the objects now"
+	}
+	routes, err := kafkaRoutes(&config.Sink{Kafka: &config.Kafka{Topic: old.Topic, Topics: old.Topics}}, t.cluster)
 	if err != nil {
 		return ""
 	}
 	for stream, topic := range routed(t.cluster, t.sink, t.routes) {
 		was, isTopic := routes.To(stream).(*encode.Topic)
-		if isTopic && had(was.OfFrames(stream)) && was.Pattern(stream) != topic.Pattern(stream) {
-			return fmt.Sprintf("records of %s went to topic %s, and go to %s now", stream, was.OfFrames(stream), topic.OfFrames(stream))
+		if isTopic && had(was.OfStream(stream)) && was.Pattern(stream) != topic.Pattern(stream) {
+			return fmt.Sprintf("records of %s went to topic %s, and go to %s now", stream, was.OfStream(stream), topic.OfStream(stream))
 		}
 	}
 	return ""
@@ -183,12 +187,21 @@ func (t *table) goesOn(at sink.Mark, stream *change.Stream, keys uint32) error {
 }
 
 // kafkaRoutes are the topics of the sink's records.
-func kafkaRoutes(k *config.Kafka, c *cluster.Cluster) (encode.Routes, error) {
-	topic, err := encode.NewTopic(k.Topic, c.Name)
+func kafkaRoutes(s *config.Sink, c *cluster.Cluster) (encode.Routes, error) {
+	topic, err := topicOf(s, s.Kafka.Topic, c.Name)
 	if err != nil {
 		return encode.Routes{}, err
 	}
-	return routesOf(c, topic, k.Topics, func(template string) (encode.Destination, error) { return encode.NewTopic(template, c.Name) })
+	return routesOf(c, topic, s.Kafka.Topics, func(template string) (encode.Destination, error) { return topicOf(s, template, c.Name) })
+}
+
+// topicOf is the template as the sink uses it.
+func topicOf(s *config.Sink, template, cluster string) (*encode.Topic, error) {
+	topic, err := encode.NewTopic(template, cluster)
+	if err == nil && s.FramesAside() {
+		topic = topic.FramesAside()
+	}
+	return topic, err
 }
 
 // routesOf gives the streams of the resources that have templates of their own what parse makes of them, and leaves the

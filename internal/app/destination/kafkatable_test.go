@@ -65,7 +65,7 @@ func TestI4ATopicThatIsCompactedKeepsNoLabels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		routes, err := kafkaRoutes(cfg.Sinks[0].Kafka, c)
+		routes, err := kafkaRoutes(&cfg.Sinks[0], c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestATailHoldsWhatItsTemplatesMake(t *testing.T) {
 		if got := kafkaNeeds(&config.Sink{Kafka: k}); got != test.needs {
 			t.Errorf("%s needs %d of the cluster, want %d", test.topic, got, test.needs)
 		}
-		tail := &kafkaTail{templates: templatesOf(k, "c"), known: map[string]bool{}}
+		tail := &kafkaTail{templates: templatesOf(&config.Sink{Kafka: k}, "c"), known: map[string]bool{}}
 		for resource, topic := range test.holds {
 			if !tail.holds(topic, resource) || !tail.matching("").MatchString(topic) {
 				t.Errorf("%s: %s of %s is left out", test.topic, topic, resource)

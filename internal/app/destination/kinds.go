@@ -151,7 +151,7 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listen
 	}
 	encoding := encode.Options{
 		Cluster: c.Name, ClusterUID: c.UID, Version: c.Version, Format: s.Format, Transport: d.transport, Destination: d.routes,
-		Tombstones: d.tombstones, Key: d.key, Headers: d.headers,
+		FramesAside: s.FramesAside(), Tombstones: d.tombstones, Key: d.key, Headers: d.headers,
 	}
 	schemas, err := schemasOf(s, c, d, to.Told)
 	if err != nil {

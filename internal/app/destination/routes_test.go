@@ -32,7 +32,7 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 		Topic: "all", Topics: map[string]string{"po": "pods.{label:app}", "*": "wild.{resource}"},
 	}}
 	c := crossroads()
-	routes, err := kafkaRoutes(s.Kafka, c)
+	routes, err := kafkaRoutes(s, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 		t.Errorf("of topics, %q are what a wildcard found, want %q", found, want)
 	}
 	s.Kafka.Topics["po"] = "a b"
-	if _, err := kafkaRoutes(s.Kafka, c); err == nil {
+	if _, err := kafkaRoutes(s, c); err == nil {
 		t.Error("a topic with a space is taken")
 	}
 }
@@ -61,7 +61,7 @@ func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 	gears := change.Stream{Resource: change.Resource{Group: "example.com", Version: "v1", Name: "gears", Kind: "Gear"}}
 	c := crossroads()
 	start := c.Chosen.Load()
-	topics, err := kafkaRoutes(&config.Kafka{Topic: "all", Topics: map[string]string{"*.example.com": "own.{resource}"}}, c)
+	topics, err := kafkaRoutes(&config.Sink{Kafka: &config.Kafka{Topic: "all", Topics: map[string]string{"*.example.com": "own.{resource}"}}}, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestI6WhoMakesObjectsMakesNoNumberOfTopics(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, c := &cfg.Sinks[0], crossroads()
-		routes, err := kafkaRoutes(s.Kafka, c)
+		routes, err := kafkaRoutes(s, c)
 		if err != nil {
 			t.Fatal(err)
 		}

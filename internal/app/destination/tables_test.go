@@ -232,7 +232,7 @@ func (w *world) restream() {
 
 // know notes which topics are compacted.
 func (w *world) know(cfg *config.Config, c choices) {
-	routes, err := kafkaRoutes(cfg.Sinks[0].Kafka, w.cluster)
+	routes, err := kafkaRoutes(&cfg.Sinks[0], w.cluster)
 	if err != nil {
 		w.Fatal(err)
 	}

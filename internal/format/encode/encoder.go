@@ -49,7 +49,12 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 	if e.options.Destination != nil {
 		e.texts.put(placeOfDestination, e.options.Destination.Append(e.texts.bytes, rec))
 	}
-	if err := e.format.fill(ctx, &e.memory, msg, told(rec)); err != nil {
+	as := e.format
+	aside := e.options.FramesAside && rec.Op.IsFrame()
+	if aside {
+		as = object{e.options.Transport}
+	}
+	if err := as.fill(ctx, &e.memory, msg, told(rec)); err != nil {
 		return dst[:before], err
 	}
 	e.texts.end(msg)
@@ -59,6 +64,9 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 		e.key(msg, rec, e.options.Key.Append, appendKey)
 	case msg.Key == nil:
 		e.key(msg, rec, appendKey, appendKey)
+	}
+	if aside {
+		msg.Partition = []byte("frames") // so they have an order
 	}
 	e.mark(msg, rec)
 	e.appendHeaders(msg, rec)
@@ -149,6 +157,9 @@ type Options struct {
 	Format      string // one of the formats; "" is FormatCloudEvents
 	Transport   Transport
 	Destination Destination // nil where the sink has one place only
+	// FramesAside is for a Destination that puts frames elsewhere: they are JSON there, whatever the format, in one
+	// partition.
+	FramesAside bool
 	// Tombstones puts a message without a value after each delete, so that a compacted log forgets the object. It
 	// has the delete's id and key.
 	Tombstones bool

@@ -140,7 +140,12 @@ const maxTopic = 249
 type Topic struct {
 	parts   template
 	cluster string
+	aside   bool // what frames the records has a topic of its own
 }
+
+// framesSuffix ends the name of a topic of frames. No resource, namespace or group has an underscore in its name, so no
+// object leads there.
+const framesSuffix = "_frames"
 
 // NewTopic parses a template for the cluster. It returns an error for an unknown placeholder, an unclosed brace, and
 // text that no topic can hold.
@@ -165,11 +170,23 @@ func NewTopic(text, cluster string) (*Topic, error) {
 	return t, nil
 }
 
+// FramesAside is the same template with the frames of records in topics of their own, so that the others have objects
+// alone.
+func (t *Topic) FramesAside() *Topic {
+	aside := *t
+	aside.aside = true
+	return &aside
+}
+
 // Of is the topic of the record.
 func (t *Topic) Of(rec *change.Record) string { return string(t.Append(make([]byte, 0, 64), rec)) }
 
-// Append appends the topic of the record to b.
+// Append appends the topic of the record to b. A stream's frames that go aside go to one topic.
 func (t *Topic) Append(b []byte, rec *change.Record) []byte {
+	aside := t.aside && rec.Op.IsFrame()
+	if aside {
+		rec = &change.Record{Stream: rec.Stream}
+	}
 	for _, p := range t.parts {
 		switch p.placeholder {
 		case "":
@@ -180,20 +197,23 @@ func (t *Topic) Append(b []byte, rec *change.Record) []byte {
 			b = appendTopic(b, value(p.placeholder, t.cluster, rec))
 		}
 	}
+	if aside {
+		b = append(b, framesSuffix...)
+	}
 	return b
 }
 
-// Fixed is the topic of all records of the stream, false where records of one stream go to several.
+// Fixed is the topic of all objects of the stream, false where objects of one stream go to several.
 func (t *Topic) Fixed(stream *change.Stream) (string, bool) {
 	for i := range t.parts {
 		if t.parts[i].varies(stream) {
 			return "", false
 		}
 	}
-	return t.OfFrames(stream), true
+	return t.OfStream(stream), true
 }
 
-// Pattern is a regular expression of all topics that records of the stream can go to.
+// Pattern is a regular expression of all topics that objects of the stream can go to.
 func (t *Topic) Pattern(stream *change.Stream) string {
 	return t.pattern(stream, func(p *part) bool { return p.varies(stream) })
 }
@@ -202,6 +222,10 @@ func (t *Topic) Pattern(stream *change.Stream) string {
 // any resource.
 func (t *Topic) PatternOf(resource string) string {
 	name, group, _ := strings.Cut(resource, ".")
+	frames := ""
+	if t.aside {
+		frames = "(" + framesSuffix + ")?"
+	}
 	return t.pattern(&change.Stream{Resource: change.Resource{Name: name, Group: group}}, func(p *part) bool {
 		switch p.placeholder {
 		case "", "cluster":
@@ -210,7 +234,7 @@ func (t *Topic) PatternOf(resource string) string {
 			return resource == ""
 		}
 		return true
-	})
+	}) + frames
 }
 
 // IsDistinct says whether there is text in all of its topics, so that they can be told from others of a broker.
@@ -253,8 +277,13 @@ func (t *Topic) ByObject() bool {
 // is none.
 func (t *Topic) Changing() string { return t.parts.changing() }
 
+// OfStream is the topic of objects of the stream of which no more is known than that.
+func (t *Topic) OfStream(stream *change.Stream) string { return t.Of(&change.Record{Stream: stream}) }
+
 // OfFrames is the topic of what speaks of the stream: its snapshots' begin and end, gaps, and whatever has no object.
-func (t *Topic) OfFrames(stream *change.Stream) string { return t.Of(&change.Record{Stream: stream}) }
+func (t *Topic) OfFrames(stream *change.Stream) string {
+	return t.Of(&change.Record{Op: change.Gap, Stream: stream})
+}
 
 func appendTopic(dst []byte, value string) []byte {
 	if value == "" {

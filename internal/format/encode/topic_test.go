@@ -1,6 +1,8 @@
 package encode
 
 import (
+	"encoding/json"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -134,6 +136,39 @@ func TestI4TheGapOfAnObjectTakesNoKeyAway(t *testing.T) {
 		note := encoded(encoder, nil, records()["policy"])[0]
 		if string(note.Key) != test.key || object.Key != nil && string(note.Partition) != string(object.Key) || note.Partition == nil || object.Partition != nil {
 			t.Errorf("%s: the gap has key %q in the partition of %q, that of the object is %q", name, note.Key, note.Partition, object.Key)
+		}
+	}
+}
+
+// TestFramesGoAsideInOneForm: whatever the format, they are JSON in one partition of a topic where no object goes, and
+// objects are as they are without that.
+func TestFramesGoAsideInOneForm(t *testing.T) {
+	template := topic(t, "k8s.{resource}.{namespace}", "c")
+	schemas := schemasStub{Schema{Key: 7, Value: 8, Type: &typed.Type{}}}
+	for name, options := range map[string]Options{
+		"cloudevents": {}, "binary": {Format: FormatCloudEventsBinary}, "object": {Format: FormatObject},
+		"debezium": {Format: FormatDebezium}, "avro": {Format: FormatDebezium, Schemas: schemas},
+	} {
+		options.Transport, options.ClusterUID, options.Cluster, options.Destination = Kafka, clusterUID, "c", template
+		inline := NewEncoder(options)
+		options.Destination, options.FramesAside = template.FramesAside(), true
+		aside := NewEncoder(options)
+		for _, frame := range []string{"gap", "begin", "policy"} {
+			rec := records()[frame]
+			got, want := encoded(aside, nil, rec)[0], string(payload(rec))
+			if string(got.Value) != want || !json.Valid(got.Value) || string(got.Partition) != "frames" || got.Key[0] != '/' {
+				t.Errorf("%s: %s has key %q in the partition of %q, and the value %s, want %s", name, frame, got.Key, got.Partition, got.Value, want)
+			}
+			if got.Destination != template.FramesAside().OfFrames(rec.Stream) || got.Destination != "k8s.deployments.apps.-_frames" {
+				t.Errorf("%s: %s goes to %s", name, frame, got.Destination)
+			}
+		}
+		if name == "avro" { // the value of an object needs a schema that is true
+			continue
+		}
+		rec := records()["updated"]
+		if got, want := encoded(aside, nil, rec)[0], encoded(inline, nil, rec)[0]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the object's message is\n%v, without that\n%v", name, got, want)
 		}
 	}
 }
