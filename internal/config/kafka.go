@@ -46,20 +46,6 @@ type Kafka struct {
 	Reserved map[string]string
 }
 
-// FramesAside says whether frames have topics of their own, since readers of the format take each record for a row.
-func (s *Sink) FramesAside() bool {
-	switch {
-	case s.Kafka == nil:
-		return false
-	case s.Kafka.Frames == "":
-		return s.Format == formatDebezium || s.Format == formatObject
-	}
-	return s.Kafka.Frames == framesTopic
-}
-
-// framesTopic gives frames topics of their own.
-const framesTopic = "topic"
-
 // TopicSettings are the settings of topics that are created, by Kafka's names, beside those that have keys of their own
 // in sinks.
 func (to *Kafka) TopicSettings() map[string]string {

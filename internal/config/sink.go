@@ -380,6 +380,20 @@ func (s *Sink) checkKafka(k *checker, path string) {
 	s.checkSchemas(k, path+".registry")
 }
 
+// FramesAside says whether frames have topics of their own, since readers of the format take each record for a row.
+func (s *Sink) FramesAside() bool {
+	switch {
+	case s.Kafka == nil:
+		return false
+	case s.Kafka.Frames == "":
+		return s.Format == formatDebezium || s.Format == formatObject
+	}
+	return s.Kafka.Frames == framesTopic
+}
+
+// framesTopic gives frames topics of their own.
+const framesTopic = "topic"
+
 // checkFile checks the destination, and that its lines can have the sink's format.
 func (s *Sink) checkFile(k *checker, path string) {
 	s.File.check(k, path)

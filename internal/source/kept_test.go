@@ -75,8 +75,8 @@ func TestI4WhatChangesSaysHowTheObjectWas(t *testing.T) {
 	})
 }
 
-// TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt: its server has lost the delete, and a list lacks the object.
-// What the watch brings again is no news, also where objects are kept.
+// TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt: its server has lost the delete, and a list lacks the
+// object. What the watch brings again is no news, also where objects are kept.
 func TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt(t *testing.T) {
 	play(t, 90, func(r *rig) {
 		r.has("lake", 89, "a 90")

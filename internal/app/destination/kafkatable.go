@@ -132,13 +132,12 @@ type form struct {
 	Key    string            `json:"key"`
 	Topic  string            `json:"topic"`
 	Topics map[string]string `json:"topics,omitempty"`
-	Aside  bool              `json:"frames,omitempty"` // frames have topics of their own
 }
 
 // form is the present one.
 func (t *table) form() []byte {
 	k := t.sink.Kafka
-	now := form{"namespace/name", k.Topic, k.Topics, t.sink.FramesAside()}
+	now := form{"namespace/name", k.Topic, k.Topics}
 	switch {
 	case k.Key != "":
 		now.Key = "of template " + k.Key
@@ -163,9 +162,6 @@ func (t *table) changed(before []byte, had func(topic string) bool) string {
 	}
 	if old.Key != now.Key {
 		return fmt.Sprintf("keys were %s, and are %s now", old.Key, now.Key)
-	}
-	if old.Aside && !now.Aside {
-		return "frames went to topics of their own, and go to those of the objects now"
 	}
 	routes, err := kafkaRoutes(&config.Sink{Kafka: &config.Kafka{Topic: old.Topic, Topics: old.Topics}}, t.cluster)
 	if err != nil {
