@@ -84,6 +84,7 @@ func TestThePythonOfThePagesReadsATopic(t *testing.T) {
 func TestThePythonOfThePagesReadsJetStream(t *testing.T) {
 	w := newWorld(t)
 	w.keepBucket()
+	w.await("the bucket is whole", func() bool { return w.lastOf("KV_CLUSTER", "$KV.CLUSTER.core.configmaps.shop.-", "snapshot.end") })
 	w.put("settings-2", "red")
 	w.await("the change is in both", func() bool {
 		return w.lastOf("K8S", "k8s.dev.core.configmaps.shop.settings-2", "red") && w.lastOf("KV_CLUSTER", "$KV.CLUSTER.core.configmaps.shop.settings-2", "red")
