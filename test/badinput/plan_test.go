@@ -59,21 +59,21 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 	}{
 		{"the same", of + lake, nil, func(t *testing.T) {}},
 		{"a sink more", of + "sinks: [{name: lake, file: {path: lake.ndjson}}, {name: bus, file: {path: bus.ndjson}}]\n",
-			[]string{"sink bus is new: it is told all objects of %a/configmaps, %a/serviceaccounts, %b/configmaps"},
+			[]string{"sink bus is new: it gets all objects of %a/configmaps, %a/serviceaccounts, %b/configmaps"},
 			func(t *testing.T) {
 				if n := told("bus.ndjson", "replaced", "configmaps/kept"); n != 2 {
 					t.Errorf("bus has %d objects that were there, want 2", n)
 				}
 			}},
 		{"a sink of another name", of + "sinks: [{name: lake, file: {path: lake.ndjson}}, {name: van, file: {path: van.ndjson}}]\n",
-			[]string{"sink van is new: it is told all objects", "sink bus is not configured any more: its log stays as it is"},
+			[]string{"sink van is new: it gets all objects", "sink bus is not configured any more: its log stays as it is"},
 			func(t *testing.T) {
 				if n := told("van.ndjson", "replaced", "configmaps/kept"); n != 2 {
 					t.Errorf("van has %d objects that were there, want 2", n)
 				}
 			}},
 		{"a namespace less", strings.ReplaceAll(of, "[%a, %b]", "[%a]") + lake,
-			[]string{"sink lake is not given %b/configmaps any more: its objects (1) stay, and nothing tells of them any more"},
+			[]string{"sink lake is not given %b/configmaps any more: its objects (1) stay as they are"},
 			func(t *testing.T) {
 				if n := told("lake.ndjson", "deleted", "namespaces/%b/"); n != 0 {
 					t.Errorf("lake is told %d times that something of the other namespace is gone", n)

@@ -59,7 +59,7 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 		for i := range streams {
 			names = append(names, streams[i].Stream.String())
 		}
-		return []string{fmt.Sprintf("sink %s is new: it is told all objects of %s", s.Name, several(names))}
+		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, several(names))}
 	}
 	stays := func(resource string) bool { return !serves(streams, resource) && takesUnserved(s, resources, resource) }
 	lines := append(begins(has, streams), leaves(has, streams, stays)...)
@@ -91,9 +91,9 @@ func begins(has map[string]control.SinkState, streams []selection.Selected) (lin
 		format  string
 		streams []string
 	}{
-		{"has nothing of %s yet: it is told all objects", begin},
-		{"is given %s in all namespaces now: it is told what it lacks", widened},
-		{"is given %s by another selector: it is told a gap, what enters as added, and what leaves as deleted", chosen},
+		{"has nothing of %s yet: it gets all objects", begin},
+		{"is given %s in all namespaces now: it gets what it lacks", widened},
+		{"is given %s by another selector: it gets a gap, what enters as replaced, and what leaves as deleted", chosen},
 	} {
 		if len(told.streams) > 0 {
 			lines = append(lines, fmt.Sprintf(told.format, several(told.streams)))
@@ -120,9 +120,9 @@ func leaves(has map[string]control.SinkState, streams []selection.Selected, stay
 		switch {
 		case takes[stream], takes[resource], stays(resource), has[stream].Objects == 0:
 		case stream == resource && parts[resource] != nil:
-			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces stay, and nothing tells of them any more", stream, several(parts[resource])))
+			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces stay as they are", stream, several(parts[resource])))
 		default:
-			lines = append(lines, fmt.Sprintf("is not given %s any more: %s, and nothing tells of them any more", stream, objects))
+			lines = append(lines, fmt.Sprintf("is not given %s any more: %s as they are", stream, objects))
 		}
 	}
 	return lines

@@ -87,7 +87,7 @@ func TestThePlanSaysWhatAnotherConfigurationDoes(t *testing.T) {
 	without := func(name string) served {
 		return slices.DeleteFunc(everything(), func(r change.Resource) bool { return r.Name == name })
 	}
-	const stays = ", and nothing tells of them any more"
+	const stays = " as they are"
 	for _, c := range []struct {
 		what, before, after string
 		served              served // nil is everything
@@ -97,36 +97,36 @@ func TestThePlanSaysWhatAnotherConfigurationDoes(t *testing.T) {
 		{what: "the same", before: "resources: [pods]\n" + lake, after: "resources: [pods]\n" + lake},
 		{what: "the same in another order", before: "resources: [pods, configmaps]\n" + lakeBus, after: "resources: [configmaps, pods]\n" + lakeBus},
 		{what: "a sink more", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods, configmaps]\n" + lakeBus,
-			want: []string{"sink bus is new: it is told all objects of configmaps, pods"}},
+			want: []string{"sink bus is new: it gets all objects of configmaps, pods"}},
 		{what: "a sink less", before: "resources: [pods]\n" + lakeBus, after: "resources: [pods]\n" + lake,
 			want: []string{"sink bus is not configured any more: its log stays as it is; exporter checkpoint forget-sink gives up what is saved of it"}},
 		{what: "a sink of another name", before: "resources: [pods]\n" + lake, after: "resources: [pods]\n" + bus, want: []string{
-			"sink bus is new: it is told all objects of pods",
+			"sink bus is new: it gets all objects of pods",
 			"sink lake is not configured any more: its log stays as it is; exporter checkpoint forget-sink gives up what is saved of it"}},
 		{what: "a resource more", before: "resources: [pods]\n" + lake, after: "resources: [pods, configmaps]\n" + lake,
-			want: []string{"sink lake has nothing of configmaps yet: it is told all objects"}},
+			want: []string{"sink lake has nothing of configmaps yet: it gets all objects"}},
 		{what: "a resource less", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods]\n" + lake,
 			want: []string{"sink lake is not given configmaps any more: its objects (3) stay" + stays}},
 		{what: "a resource in place of another", before: "resources: [pods]\n" + lake, after: "resources: [configmaps]\n" + lake, want: []string{
-			"sink lake has nothing of configmaps yet: it is told all objects", "sink lake is not given pods any more: its objects (3) stay" + stays}},
+			"sink lake has nothing of configmaps yet: it gets all objects", "sink lake is not given pods any more: its objects (3) stay" + stays}},
 		{what: "a resource less of one sink", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods, configmaps]\n" + lakePods,
 			want: []string{"sink lake is not given configmaps any more: its objects (3) stay" + stays}},
 		{what: "a resource more of one sink", before: "resources: [pods, configmaps]\n" + lakePods, after: "resources: [pods, configmaps]\n" + lake,
-			want: []string{"sink lake has nothing of configmaps yet: it is told all objects"}},
+			want: []string{"sink lake has nothing of configmaps yet: it gets all objects"}},
 		{what: "fewer namespaces", before: "resources: [pods]\n" + lake, after: "resources: [{resource: pods, namespaces: [b, a]}]\n" + lake,
 			want: []string{"sink lake is given pods in a, b only: the objects of other namespaces stay" + stays}},
 		{what: "all namespaces", before: "resources: [{resource: pods, namespaces: [a]}]\n" + lake, after: "resources: [pods]\n" + lake,
-			want: []string{"sink lake is given pods in all namespaces now: it is told what it lacks"}},
+			want: []string{"sink lake is given pods in all namespaces now: it gets what it lacks"}},
 		{what: "a namespace more", before: "resources: [{resource: pods, namespaces: [a]}]\n" + lake, after: "resources: [{resource: pods, namespaces: [a, b]}]\n" + lake,
-			want: []string{"sink lake has nothing of b/pods yet: it is told all objects"}},
+			want: []string{"sink lake has nothing of b/pods yet: it gets all objects"}},
 		{what: "another namespace", before: "resources: [{resource: pods, namespaces: [a]}]\n" + lake, after: "resources: [{resource: pods, namespaces: [b]}]\n" + lake, want: []string{
-			"sink lake has nothing of b/pods yet: it is told all objects", "sink lake is not given a/pods any more: its objects (3) stay" + stays}},
+			"sink lake has nothing of b/pods yet: it gets all objects", "sink lake is not given a/pods any more: its objects (3) stay" + stays}},
 		{what: "another selector", before: "resources: [pods]\n" + lake, after: "resources: [{resource: pods, labelSelector: x}]\n" + lake,
-			want: []string{"sink lake is given pods by another selector: it is told a gap, what enters as added, and what leaves as deleted"}},
+			want: []string{"sink lake is given pods by another selector: it gets a gap, what enters as replaced, and what leaves as deleted"}},
 		{what: "a namespace that is left out", before: "resources: [pods]\n" + lake, after: "resources: [{resource: pods, excludeNamespaces: [a]}]\n" + lake,
-			want: []string{"sink lake is given pods by another selector: it is told a gap, what enters as added, and what leaves as deleted"}},
+			want: []string{"sink lake is given pods by another selector: it gets a gap, what enters as replaced, and what leaves as deleted"}},
 		{what: "a wildcard in place of names", before: "resources: [pods]\n" + lake, after: "resources: ['*']\n" + lake,
-			want: []string{"sink lake has nothing of configmaps, deployments.apps, gears.gears.io yet: it is told all objects"}},
+			want: []string{"sink lake has nothing of configmaps, deployments.apps, gears.gears.io yet: it gets all objects"}},
 		{what: "a name in place of a wildcard", before: "resources: ['*.apps', pods]\n" + lake, after: "resources: [deployments.apps, pods]\n" + lake},
 		{what: "what a wildcard leaves out", before: "resources: ['*']\n" + lake, after: "resources: [{resource: '*', exclude: [pods, '*.apps']}]\n" + lake, want: []string{
 			"sink lake is not given deployments.apps any more: its objects (3) stay" + stays, "sink lake is not given pods any more: its objects (3) stay" + stays}},

@@ -171,7 +171,7 @@ func (c *catalog) outdated(ctx context.Context, want *mark) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case len(tables) == 0:
-		c.options.Warn(changed + ": an object's records before and after that have no order")
+		c.options.Warn(changed + ": an object's records before and after that have no order, and a new topic lacks what does not change: run exporter snapshot")
 		return nil, nil
 	case !c.options.AcceptNewKeys:
 		return nil, newKeys(tables[0], changed)
