@@ -170,6 +170,9 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		Uncompacted: of.misfit, Reserved: reserved(k, c.Name), Form: of.form(), Changed: of.changed,
 	}
 	options.Topics, options.Found = topicsOf(c, s, topics)
+	if s.FramesAside() {
+		options.Ordered = encode.IsOfFrames
+	}
 	if slices.ContainsFunc(templatesOf(s, ""), (*encode.Topic).ByObject) {
 		options.LabelTopics = k.LabelTopics
 		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }

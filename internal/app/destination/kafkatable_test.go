@@ -2,6 +2,7 @@ package destination
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,35 @@ func TestI4ATopicThatIsCompactedKeepsNoLabels(t *testing.T) {
 		for topic, want := range wants {
 			if got := (&table{&cfg.Sinks[0], c, routes, nil}).misfit(topic); (got == "") != (want == "") || !strings.Contains(got, want) {
 				t.Errorf("%s: topic %s: %q, want %q", kafka, topic, got, want)
+			}
+		}
+	}
+}
+
+// TestI4FramesHaveTopicsThatAreKnownBeforeTheFirst: as the format's readers need it, or as is said. A crash leaves none
+// of them unread.
+func TestI4FramesHaveTopicsThatAreKnownBeforeTheFirst(t *testing.T) {
+	c := crossroads()
+	for text, aside := range map[string]bool{
+		"format: cloudevents, kafka: {": false, "format: cloudevents, kafka: {frames: topic, ": true,
+		"format: debezium, kafka: {": true, "format: debezium, kafka: {frames: inline, ": false,
+		"format: object, kafka: {": true, "format: cloudevents-binary, kafka: {": false,
+	} {
+		cfg, err := config.Parse("c.yaml", []byte("cluster: c\nresources: ['*', po, nodes]\nsinks: [{name: s, "+text+"topic: '{resource}', brokers: ['h:1']}}]\n"), os.LookupEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		routes, err := kafkaRoutes(&cfg.Sinks[0], c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := kafkaOptions(&table{&cfg.Sinks[0], c, routes, nil}, Nop{})
+		for _, want := range []string{"pods", "nodes"} {
+			if !slices.Contains(options.Topics, want) || slices.Contains(options.Topics, want+"_frames") != aside {
+				t.Errorf("%s: the topics are %q", text, options.Topics)
+			}
+			if aside != (options.Ordered != nil) || aside && (options.Ordered(want) || !options.Ordered(want+"_frames")) {
+				t.Errorf("%s: other topics than %s_frames are made with one partition", text, want)
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 		e.key(msg, rec, appendKey, appendKey)
 	}
 	if aside {
-		msg.Partition = []byte("frames") // so they have an order
+		msg.Partition = []byte("frames") // so they have an order, also where somebody made the topic otherwise
 	}
 	e.mark(msg, rec)
 	e.appendHeaders(msg, rec)

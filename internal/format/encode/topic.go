@@ -277,6 +277,9 @@ func (t *Topic) ByObject() bool {
 // is none.
 func (t *Topic) Changing() string { return t.parts.changing() }
 
+// IsOfFrames says whether the topic is one that frames have for themselves.
+func IsOfFrames(topic string) bool { return strings.HasSuffix(topic, framesSuffix) }
+
 // OfStream is the topic of objects of the stream of which no more is known than that.
 func (t *Topic) OfStream(stream *change.Stream) string { return t.Of(&change.Record{Stream: stream}) }
 

@@ -123,13 +123,14 @@ func (o *Options) keepsAll(name, policy string) error {
 
 // misfits says in what the topic differs from what is configured, and which objects it will forget.
 func (o *Options) misfits(known wire.Topic, settings wire.Settings) (all []string) {
-	if have := len(known.Partitions); o.Partitions > 0 && have != o.Partitions {
-		all = append(all, fmt.Sprintf("has %d partitions, and %d are configured", have, o.Partitions))
+	spec := o.spec(known.Name)
+	if have, want := len(known.Partitions), int(spec.Partitions); want > 0 && have != want {
+		all = append(all, fmt.Sprintf("has %d partitions, and %d are configured", have, want))
 	}
 	if len(known.Partitions) > 0 && o.Replication > 0 && len(known.Partitions[0].Replicas) != o.Replication {
 		all = append(all, fmt.Sprintf("has %d replicas, and %d are configured", len(known.Partitions[0].Replicas), o.Replication))
 	}
-	configured := o.spec(known.Name).Configs
+	configured := spec.Configs
 	for _, name := range slices.Sorted(maps.Keys(configured)) {
 		if have, given := settings.Values[name]; given && !sameSetting(have, configured[name]) {
 			all = append(all, fmt.Sprintf("has %s %s, and %s is configured", name, have, configured[name]))
@@ -206,6 +207,8 @@ type Options struct {
 	// Found are those of Topics that no configuration names, such as those of resources that a wildcard has found. What
 	// speaks against one of them is held against its messages, as with a destination that is none of Topics.
 	Found []string
+	// Ordered says of a topic that all its messages have one order, so that it is made with one partition; nil is none.
+	Ordered func(topic string) bool
 	// Others matches the further topics that a Reader looks for, which only records tell; nil is none.
 	Others *regexp.Regexp
 
@@ -329,7 +332,11 @@ func (o *Options) spec(name string) wire.TopicSpec {
 	case o.Retention > 0:
 		configs["retention.ms"] = strconv.FormatInt(o.Retention.Milliseconds(), 10)
 	}
-	return wire.TopicSpec{Name: name, Partitions: int32(o.Partitions), Replication: int16(o.Replication), Configs: configs}
+	partitions := int32(o.Partitions)
+	if o.Ordered != nil && o.Ordered(name) {
+		partitions = 1
+	}
+	return wire.TopicSpec{Name: name, Partitions: partitions, Replication: int16(o.Replication), Configs: configs}
 }
 
 // tuning is what tests turn.
