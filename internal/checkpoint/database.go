@@ -164,7 +164,7 @@ func (d *database) open(ctx context.Context, load func() error) error {
 			if err == nil {
 				_ = d.db.Close() // nobody is left to hear of it
 			}
-			_ = d.lock.Close()
+			_ = d.lock.Close() // nor of this
 		}
 	}()
 	select {

@@ -198,7 +198,7 @@ func headerText(value string) string { return (&binary{encoded: true}).text(valu
 // that run beside the changes.
 //
 // What speaks of the stream and not of an object has no place in the envelope, and readers stop at an operation that
-// they do not know. It goes out without a value, which they skip, and says what it has to say in the header
+// they do not know. Inline, it goes out without a value, which they skip, and says what it has to say in the header
 // kubecdc-data. A file has no headers; there it is a line with Debezium's operation "m", message.
 type debezium struct {
 	cluster, version string

@@ -128,8 +128,8 @@ var errNoSchema = errors.New("encode: the schema is not registered yet")
 const magic = 0
 
 // registered puts an id of a registry before what another format makes, in Avro by the schema with the id. What has
-// no schema is no value: payloads that speak of the stream are in the header kubecdc-data, so that readers of the topic
-// meet nothing else.
+// no schema is no value: payloads of frames that are inline are in the header kubecdc-data, so that readers of the
+// topic meet nothing else.
 type registered struct {
 	format
 	schemas  Schemas

@@ -283,7 +283,7 @@ func IsOfFrames(topic string) bool { return strings.HasSuffix(topic, framesSuffi
 // OfStream is the topic of objects of the stream of which no more is known than that.
 func (t *Topic) OfStream(stream *change.Stream) string { return t.Of(&change.Record{Stream: stream}) }
 
-// OfFrames is the topic of what speaks of the stream: its snapshots' begin and end, gaps, and whatever has no object.
+// OfFrames is the topic of the stream's frames: the begin and end of its snapshots, and gaps.
 func (t *Topic) OfFrames(stream *change.Stream) string {
 	return t.Of(&change.Record{Op: change.Gap, Stream: stream})
 }

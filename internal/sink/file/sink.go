@@ -21,13 +21,13 @@ var (
 // with zeros in it: it lies after the mark and was never acknowledged. Where no mark is found, nothing is known of
 // the file's lines, and an unfinished one is only ended.
 func (l *Log) Open(ctx context.Context, at sink.Opening) error {
-	_ = l.release()
+	_ = l.release() // nothing is written to that file any more
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("open file %s: %w", l.options.Path, err)
 	}
 	var lost *sink.LostError
 	err := l.run(ctx, "open", func() (err error) {
-		_ = l.release()
+		_ = l.release() // of the attempt before
 		lost, err = l.open(at.Mark, at.After)
 		return err
 	})
