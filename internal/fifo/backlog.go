@@ -186,8 +186,11 @@ func (b *Backlog) Behind() bool { return b.spool.behind() }
 
 // IsBelow says whether fewer bytes are queued in memory, which leave half of the queue free, and none on disk.
 func (b *Backlog) IsBelow(bytes int) bool {
-	return b.queue.Used().Bytes < bytes && b.queue.isHalfFree() && !b.Behind()
+	return b.queue.Used().Bytes < bytes && b.IsHalfFree() && !b.Behind()
 }
+
+// IsHalfFree says whether half of the queue in memory is free.
+func (b *Backlog) IsHalfFree() bool { return b.queue.isHalfFree() }
 
 // CanSpill says whether there is a disk.
 func (b *Backlog) CanSpill() bool { return b.trigger.limit > 0 }

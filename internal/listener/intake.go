@@ -3,7 +3,6 @@ package listener
 import (
 	"cmp"
 	"context"
-	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -334,20 +333,35 @@ func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
 // Below returns when the queue has less than so many bytes, and nothing is on disk, or with ctx's error; where it has
 // to wait, half of them are enough, and waited is true. It does not wait for a sink that is offered nothing.
 func (i *Intake) Below(ctx context.Context, bytes int) (waited bool, err error) {
-	for {
-		i.mu.Lock()
-		reached, freed := i.follower == nil || i.backlog.IsBelow(bytes), i.freed
-		i.mu.Unlock()
-		if reached {
-			return waited, nil
+	err = i.await(ctx, func(b *fifo.Backlog) bool {
+		if b.IsBelow(bytes) {
+			return true
 		}
 		if !waited {
 			waited, bytes = true, bytes/2
 		}
+		return false
+	})
+	return waited, err
+}
+
+// HalfFree returns when half of the queue is free, whatever is on disk, or the sink is offered nothing, or with ctx's
+// error.
+func (i *Intake) HalfFree(ctx context.Context) error { return i.await(ctx, (*fifo.Backlog).IsHalfFree) }
+
+// await returns when the backlog is so, or the sink is offered nothing, or with ctx's error.
+func (i *Intake) await(ctx context.Context, is func(b *fifo.Backlog) bool) error {
+	for {
+		i.mu.Lock()
+		reached, freed := i.follower == nil || is(i.backlog), i.freed
+		i.mu.Unlock()
+		if reached {
+			return nil
+		}
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return waited, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -385,11 +399,6 @@ func (i *Intake) Push(ctx context.Context, rec *change.Record) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// IsHalfFree says whether half of the queue is free, and nothing is on disk.
-func (i *Intake) IsHalfFree() bool {
-	return query(i, func(b *fifo.Backlog) bool { return b.IsBelow(math.MaxInt) })
 }
 
 // Finish says that nothing more will be pushed: Run returns when the queue is empty.

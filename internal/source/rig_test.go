@@ -41,6 +41,7 @@ type rig struct {
 	logs   map[string]*sinkLog
 	spool  int64
 	queue  fifo.Limit
+	disk   time.Duration // that a commit takes
 	config func(*Config) // nil leaves it as it is
 	rest   *rest.Config  // nil is the server, without connections
 	// streams is for how many of them the client is.
@@ -162,6 +163,7 @@ func (r *rig) start(sinks ...string) {
 	}
 	commits.Go(func() {
 		for range work {
+			time.Sleep(r.disk)
 			_ = books.Save(context.Background())
 		}
 		_ = books.Save(context.Background())

@@ -125,12 +125,13 @@ func those(sinks []*listener.Intake, is func(*listener.Intake) bool) (all []*lis
 	return all
 }
 
-// run runs the informer. A sink that is apart is given the stream when half of its queue is free.
+// run runs the informer. A sink that is apart is given the stream when half of its queue is free: one that spools need
+// not be there again before it has everything from disk.
 func (s *SharedInformer) run(ctx context.Context, i *Informer, apart bool) {
 	defer s.remove(i)
 	if apart {
 		for _, seat := range i.seats {
-			if _, err := seat.Below(ctx, 1<<62); err != nil {
+			if err := seat.HalfFree(ctx); err != nil {
 				return
 			}
 		}

@@ -62,6 +62,37 @@ func TestNoSinkWaitsForAnother(t *testing.T) {
 	})
 }
 
+// TestI4ASinkThatSpoolsOutlivesHistory: its queue is full before the disk has taken anything, so it leaves the watch. It
+// goes on with one of its own while its broker is still away, and what the server forgets then does not concern it.
+func TestI4ASinkThatSpoolsOutlivesHistory(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.has("lake", 100)
+		r.has("bus", 100)
+		r.queue.Records, r.spool, r.disk = 2, 1<<20, 2*patience
+		r.start("lake", "bus")
+		r.log("bus").block()
+		var want []string
+		for _, text := range []string{"a 110", "b 120", "c 130", "d 140", "e 150", "f 160"} {
+			r.do(text)
+			want = append(want, "added "+text)
+		}
+		r.pass(patience * 3 / 2)
+		if !r.informer.IsApart(r.intakes["bus"]) {
+			t.Error("the sink that is full is not apart")
+		}
+		r.pass(time.Minute)
+		r.server.do("170")
+		r.server.forget(170)
+		r.do("g 180")
+		r.pass(time.Minute)
+		r.log("bus").free()
+		r.pass(time.Minute)
+		for _, name := range []string{"lake", "bus"} {
+			r.want(name, append(want, "added g 180")...)
+		}
+	})
+}
+
 // TestNoComparisonWaitsForAnother: the history that all sinks need is gone, and one of them takes nothing. The others
 // are compared all the same. That one is compared when it takes something again.
 func TestNoComparisonWaitsForAnother(t *testing.T) {

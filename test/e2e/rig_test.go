@@ -88,6 +88,9 @@ func newWorld(t *testing.T, w world) *rig {
 		w.kinds = kinds()
 	}
 	w.cluster.SplitProcesses = true
+	if w.cluster.CompactionInterval == 0 {
+		w.cluster.CompactionInterval = time.Hour // on a busy machine a test takes longer than history usually lasts
+	}
 	r := &rig{t: t, dir: t.ArtifactDir(), world: w, ledger: newLedger(), began: time.Now()}
 	r.cluster = testcluster.New(t, w.cluster)
 	config := r.cluster.RESTConfig()
