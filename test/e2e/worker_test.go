@@ -99,6 +99,7 @@ func (w *worker) disturb(ctx context.Context) (deleted []string, err error) {
 			missing = append(missing, s)
 		}
 	}
+	known := min(2, len(there)) // the others that are deleted were never there for the exporter
 	for len(there) < 3 {
 		if err := w.create(ctx, missing[0]); err != nil {
 			return nil, err
@@ -106,7 +107,9 @@ func (w *worker) disturb(ctx context.Context) (deleted []string, err error) {
 		there, missing = append(there, missing[0]), missing[1:]
 	}
 	gone, remade, changed := there[0], there[1], there[2]
-	deleted = []string{string(gone.object.GetUID()), string(remade.object.GetUID())}
+	for _, s := range there[:known] {
+		deleted = append(deleted, string(s.object.GetUID()))
+	}
 	for _, step := range []func() error{
 		func() error { return w.delete(ctx, gone) },
 		func() error { return w.delete(ctx, remade) },
