@@ -46,7 +46,7 @@ func Start(ctx context.Context, dir string) (*Registry, error) {
 // stop.
 func freePort() (int, error) {
 	for range 100 {
-		port := 10000 + rand.IntN(2000)
+		port := 9000 + rand.IntN(1000)
 		if l, err := net.Listen("tcp", address(port)); err == nil {
 			return port, l.Close()
 		}
