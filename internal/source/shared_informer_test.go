@@ -62,8 +62,8 @@ func TestNoSinkWaitsForAnother(t *testing.T) {
 	})
 }
 
-// TestI4ASinkThatSpoolsOutlivesHistory: its queue is full before the disk has taken anything, so it leaves the watch. It
-// goes on with one of its own while its broker is still away, and what the server forgets then does not concern it.
+// TestI4ASinkThatSpoolsOutlivesHistory: its queue is full before the disk has taken anything, so it leaves the watch.
+// It goes on with one of its own while its broker is still away. What the server forgets then does not concern it.
 func TestI4ASinkThatSpoolsOutlivesHistory(t *testing.T) {
 	play(t, 100, func(r *rig) {
 		r.has("lake", 100)
