@@ -239,20 +239,25 @@ func (s *SharedInformer) Withdraw(sink *listener.Intake, limits change.Limits) {
 
 // retire tells the sinks that the definition of the resource was deleted, as of the version: everything that they have
 // of it is gone. Where one has something, the watch has not told all, and the rest can be known by nobody: so it is a
-// gap (I4). Else it is told the end alone, and where nothing was ever told, nothing.
-func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, version string) bool {
+// gap (I4). Else it is told the end alone, and where nothing was ever told, nothing. No sink waits for another.
+func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, version string) (over bool) {
 	stream := s.config.Stream
-	i := s.newInformer(&stream, those(sinks, func(sink *listener.Intake) bool { return sink.Takes(&stream) }))
-	if i == nil {
-		return true
-	}
-	defer s.remove(i)
-	for _, seat := range i.seats {
-		if err := i.retireFor(ctx, seat, version); err != nil {
-			return false
+	var told sync.WaitGroup
+	var broken atomic.Bool
+	for _, sink := range those(sinks, func(sink *listener.Intake) bool { return sink.Takes(&stream) }) {
+		i := s.newInformer(&stream, []*listener.Intake{sink})
+		if i == nil {
+			continue
 		}
+		told.Go(func() {
+			defer s.remove(i)
+			if err := i.retireFor(ctx, i.seats[0], version); err != nil {
+				broken.Store(true)
+			}
+		})
 	}
-	return true
+	told.Wait()
+	return !broken.Load()
 }
 
 // IsApart says whether the sink is given the stream by a watch that is not the common one.

@@ -278,6 +278,31 @@ func TestI4AResourceWhoseDefinitionIsDeleted(t *testing.T) {
 	}
 }
 
+// TestNoSinkWaitsForTheEndOfAnother: a sink that takes nothing is told later that a resource's definition was deleted.
+func TestNoSinkWaitsForTheEndOfAnother(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		var has []string
+		want := []string{"gap 120 removed", "snapshot.begin 120 removed"}
+		for n := range 9 {
+			has = append(has, fmt.Sprintf("p%d %d", n, 1+n))
+			want = append(want, fmt.Sprintf("deleted p%d 120 unseen", n))
+		}
+		want = append(want, "snapshot.end 120 removed")
+		r.exist("bus", 100, has...)
+		r.has("lake", 100, has...)
+		r.queue.Records = 4
+		r.server.down = true
+		r.log("bus").block()
+		r.start("bus", "lake")
+		r.informer.End("120")
+		r.pass(time.Second)
+		r.want("lake", want...)
+		r.log("bus").free()
+		r.pass(time.Second)
+		r.want("bus", want...)
+	})
+}
+
 // TestNobodyWaitsForItsTurnUnderTheLockOfAWatch: the Reflector would wait for the lock, and no simulated time passes
 // while somebody does.
 func TestNobodyWaitsForItsTurnUnderTheLockOfAWatch(t *testing.T) {
