@@ -167,6 +167,7 @@ type Registry struct {
 	Token         Secret `key:"token"`
 	TLS           TLS    `key:"tls"`
 	Subject       string `key:"subject" of:"topic record topic-record" default:"topic"`
+	Columns       string `key:"columns" of:"nested json" default:"nested"`
 	Register      *bool  `key:"register" default:"true"`
 	Compatibility string `key:"compatibility" of:"backward backward_transitive forward forward_transitive full full_transitive none"`
 }

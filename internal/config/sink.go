@@ -401,3 +401,8 @@ func (s *Sink) checkFile(k *checker, path string) {
 		k.problem(strings.TrimSuffix(path, "file")+"format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
 	}
 }
+
+// HasColumns says whether the sink's values are made for tables of databases.
+func (s *Sink) HasColumns() bool {
+	return s.Kafka != nil && s.Kafka.Registry != nil && s.Kafka.Registry.Columns == "json"
+}

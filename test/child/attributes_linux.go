@@ -2,8 +2,7 @@ package child
 
 import "syscall"
 
-// attributes keep a crashed or killed test from leaving a process behind. Ctrl-C in a terminal goes to the parent
-// alone.
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+// protect keeps a crashed or killed test from leaving a process behind. Ctrl-C in a terminal goes to the parent alone.
+func protect(attributes *syscall.SysProcAttr) {
+	attributes.Pdeathsig, attributes.Setpgid = syscall.SIGKILL, true
 }

@@ -20,7 +20,10 @@ type Process struct {
 // Start starts the command. Ctrl-C in a terminal goes to the test alone, which stops the program when it is done with
 // it.
 func Start(cmd *exec.Cmd) (*Process, error) {
-	cmd.SysProcAttr = attributes()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	protect(cmd.SysProcAttr)
 	p := &Process{Cmd: cmd, Exited: make(chan struct{})}
 	started := make(chan error)
 	go p.run(started)

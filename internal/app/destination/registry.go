@@ -41,6 +41,6 @@ func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer
 	}
 	return registry.NewSchemas(registry.Options{
 		Client: client, Types: objecttype.NewTypes(c, s, access, func(text string) { told.Noticed(s.Name, text) }), Format: s.Format, Subjects: subjects(s, d),
-		Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: told, Sink: s.Name,
+		Columns: s.HasColumns(), Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: told, Sink: s.Name,
 	}), nil
 }

@@ -294,7 +294,8 @@ func appendIdentity(dst []byte, rec *change.Record, version string) []byte {
 	return append(dst, "}}"...)
 }
 
-// appendSource says where the change comes from. name is the cluster, as Debezium's is the logical server.
+// appendSource says where the change comes from. name is the cluster, as Debezium's is the logical server. What routes
+// by the table of a database finds the cluster, the group and the resource.
 func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []byte {
 	dst = appendString(append(dst, `{"version":`...), d.version)
 	dst = appendString(append(dst, `,"connector":"kubecdc","name":`...), d.cluster)
@@ -305,7 +306,9 @@ func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []b
 	dst = appendOptional(dst, `,"object":`, rec.Key.Name)
 	dst = appendOptional(dst, `,"uid":`, rec.UID)
 	dst = appendString(append(dst, `,"resourceVersion":`...), rec.ResourceVersion)
-	return append(appendMarks(dst, rec), '}')
+	dst = appendString(append(appendMarks(dst, rec), `,"db":`...), d.cluster)
+	dst = appendString(append(dst, `,"schema":`...), groupOf(&rec.Stream.Resource))
+	return append(appendString(append(dst, `,"table":`...), rec.Stream.Resource.Name), '}')
 }
 
 // appendResourceString appends the resource in kubectl's form as a JSON string.

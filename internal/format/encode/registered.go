@@ -23,11 +23,7 @@ const (
 // recordName is kubecdc.apps.Deployment and the part. It has no version: what an upgrade of the cluster brings is the
 // same record with more columns.
 func recordName(resource *change.Resource, part string) string {
-	group := resource.Group
-	if group == "" {
-		group = "core"
-	}
-	return typed.RecordName("kubecdc."+group+"."+strings.ReplaceAll(resource.Kind, ".", "_")) + "." + part
+	return typed.RecordName("kubecdc."+groupOf(resource)+"."+strings.ReplaceAll(resource.Kind, ".", "_")) + "." + part
 }
 
 // KeySchema is the schema of the keys of format debezium.
@@ -61,11 +57,22 @@ func ValueType(format string, resource *change.Resource, object *typed.Type) *ty
 	return typed.NewRecord(recordName(resource, recordEnvelope), fields)
 }
 
+// IsFlat says whether objects have columns only, in a type of ValueType.
+func IsFlat(value *typed.Type) bool {
+	for i := range value.Fields {
+		if f := &value.Fields[i]; f.JSON == "after" && f.Type.Kind == typed.Record {
+			return f.Type.IsFlat()
+		}
+	}
+	return value.IsFlat()
+}
+
 // sourceType is that of the envelope's source.
 func sourceType() *typed.Type {
 	var fields []typed.Field
 	for _, name := range []string{
 		"version", "connector", "name", "ts_ms", "snapshot", "resource", "namespace", "object", "uid", "resourceVersion", "trimmed", "beforeomitted", "replayed",
+		"db", "schema", "table",
 	} {
 		kind := typed.String
 		switch name {
@@ -112,6 +119,8 @@ type Schema struct {
 	Key   uint32 // of the format debezium alone
 	Value uint32
 	Type  *typed.Type // of the value as JSON
+	// Columns says that the schemas are those of a table: a key has the namespace "" where there is none.
+	Columns bool
 }
 
 // Schemas know the schemas of resources.
@@ -216,7 +225,7 @@ func appendTypedKey(dst []byte, schema *Schema, rec *change.Record) []byte {
 	if key.Name == "" {
 		key = change.Key{Name: string(appendKey(nil, rec))}
 	}
-	if key.Namespace == "" {
+	if key.Namespace == "" && !schema.Columns {
 		dst = append(dst, 0)
 	} else {
 		dst = appendAvro(append(dst, 2), key.Namespace)

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -357,6 +358,9 @@ func (t template) changing() string {
 	return ""
 }
 
+// groupOf is the resource's group, "core" for that without a name.
+func groupOf(resource *change.Resource) string { return cmp.Or(resource.Group, "core") }
+
 // value is what the record puts in a placeholder's place; "" is nothing.
 func value(placeholder, cluster string, rec *change.Record) string {
 	if key, found := labelKey(placeholder); found {
@@ -367,10 +371,7 @@ func value(placeholder, cluster string, rec *change.Record) string {
 	case "cluster":
 		return cluster
 	case "group":
-		if res.Group == "" {
-			return "core"
-		}
-		return res.Group
+		return groupOf(res)
 	case "version":
 		return res.Version
 	case "kind":

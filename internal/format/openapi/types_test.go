@@ -32,11 +32,11 @@ const things = `{"components":{"schemas":{
  "meta.Time":{"type":"string","format":"date-time"}}}}`
 
 const thingsAsAvro = `{"type":"record","name":"io.example_x.v1.Thing","fields":[
-{"name":"kubecdc_rest","type":["null",{"type":"string","kubecdc.type":"rest"}],"default":null},
+{"name":"kubecdc_rest","type":["null",{"type":"string","connect.name":"io.debezium.data.Json","kubecdc.type":"rest"}],"default":null},
 {"name":"apiVersion","type":["null","string"],"default":null},
 {"name":"metadata","type":["null",{"type":"record","name":"meta.Object","fields":[
 {"name":"cpu","type":["null",{"type":"string","kubecdc.type":"quantity"}],"default":null},
-{"name":"created","type":["null",{"type":"long","logicalType":"timestamp-micros","kubecdc.digits":0}],"default":null},
+{"name":"created","type":["null",{"type":"long","logicalType":"timestamp-micros","connect.name":"io.debezium.time.MicroTimestamp","kubecdc.digits":0}],"default":null},
 {"name":"name","type":["null","string"],"default":null}]}],"default":null},
 {"name":"spec","type":["null",{"type":"record","name":"io.example_x.v1.Thing_spec","fields":[
 {"name":"_ref","kubecdc.name":"$ref","type":["null","double"],"default":null},
@@ -44,10 +44,10 @@ const thingsAsAvro = `{"type":"record","name":"io.example_x.v1.Thing","fields":[
 {"name":"a_b","type":["null","boolean"],"default":null},
 {"name":"again","type":["null",{"type":"map","values":{"type":"record","name":"meta.Small","fields":[
 {"name":"x","type":["null","string"],"default":null}]}}],"default":null},
-{"name":"at","type":["null",{"type":"long","logicalType":"timestamp-micros","kubecdc.digits":6}],"default":null},
-{"name":"free","type":["null",{"type":"string","kubecdc.type":"json"}],"default":null},
+{"name":"at","type":["null",{"type":"long","logicalType":"timestamp-micros","connect.name":"io.debezium.time.MicroTimestamp","kubecdc.digits":6}],"default":null},
+{"name":"free","type":["null",{"type":"string","connect.name":"io.debezium.data.Json","kubecdc.type":"json"}],"default":null},
 {"name":"node","type":["null",{"type":"record","name":"meta.Node","fields":[
-{"name":"left","type":["null",{"type":"string","kubecdc.type":"json"}],"default":null},
+{"name":"left","type":["null",{"type":"string","connect.name":"io.debezium.data.Json","kubecdc.type":"json"}],"default":null},
 {"name":"x","type":["null","string"],"default":null}]}],"default":null},
 {"name":"nullable","type":["null",{"type":"array","items":["null","string"]}],"default":null},
 {"name":"port","type":["null",{"type":"string","kubecdc.type":"int-or-string"}],"default":null},

@@ -52,7 +52,7 @@ func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, e
 		}
 		return &Plan{Key: key.id, Subject: subject, Adds: true}, nil
 	}
-	older, err := parse(subject, latest.Schema)
+	older, err := s.parse(subject, latest.Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Schemas) compose(
 		}
 	}
 	e.key, e.value = key, value
-	return &encode.Schema{Key: key.id, Value: value.id, Type: valueType}, nil
+	return &encode.Schema{Key: key.id, Value: value.id, Type: valueType, Columns: s.Columns}, nil
 }
 
 // errOther says whose the newest version of a subject is not.
@@ -202,20 +202,29 @@ func (s *Schemas) registered(ctx context.Context, subject string) (registration,
 	if err != nil || latest == nil {
 		return registration{subject: subject}, nil, err
 	}
-	of, err := parse(subject, latest.Schema)
+	of, err := s.parse(subject, latest.Schema)
 	if err != nil {
 		return registration{}, nil, err
 	}
 	return registration{subject, latest.ID, latest.Schema}, of, nil
 }
 
+// errNested says that a column keeps its type.
+var errNested = errors.New("objects are nested in its newest version, where kafka.registry.columns is json: choose another " +
+	"kafka.registry.subject or topic, or delete the subject")
+
 // parse is the type of a registered schema, if that is the exporter's.
-func parse(subject string, schema []byte) (*typed.Type, error) {
+func (s *Schemas) parse(subject string, schema []byte) (*typed.Type, error) {
 	of, err := typed.ParseAvro(schema)
-	if err != nil {
-		return nil, &Error{Doing: "read subject " + subject, Err: fmt.Errorf("%w (%w)", errOther, err), Refused: true}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w (%w)", errOther, err)
+	case s.Columns && !encode.IsFlat(of):
+		err = errNested
+	default:
+		return of, nil
 	}
-	return of, nil
+	return nil, &Error{Doing: "read subject " + subject, Err: err, Refused: true}
 }
 
 // errUnregistered says what to do where the exporter may not register.
@@ -295,6 +304,7 @@ type Options struct {
 	Format string // of the values, one of package encode
 	// Subjects are those of the resource's keys and values; "" for keys is that they have no schema.
 	Subjects      func(resource *change.Resource) (key, value string)
+	Columns       bool   // of objects are those of a table
 	Register      bool   // versions that the registry does not have
 	Compatibility string // that a new subject gets; "" leaves it to the registry
 	// Interval is between two looks at a type.

@@ -104,6 +104,17 @@ func TestEveryBuiltInKindIsRestored(t *testing.T) {
 	}
 }
 
+// TestColumnsHoldWhatIsNested: objects are restored from columns that a database can have, too.
+func TestColumnsHoldWhatIsNested(t *testing.T) {
+	eachKind(t, 2, asItIs, func(r *ruled) {
+		columns := r.of.Columns()
+		if !columns.IsFlat() || len(columns.Fields) != len(r.of.Fields) {
+			t.Errorf("%s has %d columns, of %d fields", r.of.Name, len(columns.Fields), len(r.of.Fields))
+		}
+		newCodec(t, columns).restore(r.object)
+	})
+}
+
 // must ends the test where there is an error.
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -142,6 +142,12 @@ const (
 	attributeDigits = "kubecdc.digits" // of the fraction of a second
 )
 
+// What Kafka Connect's converters take for the name of a type, by which Debezium's sinks choose that of a column.
+const (
+	connectJSON = `"connect.name":"io.debezium.data.Json"`
+	connectTime = `"connect.name":"io.debezium.time.MicroTimestamp"`
+)
+
 // Avro is the schema of objects of the type, a record, with the rest as its first field.
 func (t *Type) Avro() []byte {
 	w := avroWriter{written: map[*Type]bool{}}
@@ -165,7 +171,7 @@ func (w *avroWriter) record(t *Type, rest bool) {
 	w.written[t] = true
 	w.printf(`{"type":"record","name":%q,"fields":[`, t.Name)
 	if rest {
-		w.printf(`{"name":%q,"type":["null",{"type":"string",%q:"rest"}],"default":null}`, RestName, attributeType)
+		w.printf(`{"name":%q,"type":["null",{"type":"string",%s,%q:"rest"}],"default":null}`, RestName, connectJSON, attributeType)
 	}
 	for i := range t.Fields {
 		if i > 0 || rest {
@@ -189,7 +195,9 @@ func (w *avroWriter) field(f *Field) {
 func (w *avroWriter) value(t *Type) {
 	switch t.Kind {
 	case Time:
-		w.printf(`{"type":"long","logicalType":"timestamp-micros",%q:%d}`, attributeDigits, t.Digits)
+		w.printf(`{"type":"long","logicalType":"timestamp-micros",%s,%q:%d}`, connectTime, attributeDigits, t.Digits)
+	case Text:
+		w.printf(`{"type":"string",%s,%q:"json"}`, connectJSON, attributeType)
 	case Record:
 		w.record(t, t.Rest)
 	case List:

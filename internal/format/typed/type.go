@@ -230,6 +230,22 @@ func newRecord(name string, fields []Field) *Type {
 	return t
 }
 
+// Columns is the record as a table of a database holds it: what has values within is JSON, as text.
+func (t *Type) Columns() *Type {
+	fields := slices.Clone(t.Fields)
+	for i := range fields {
+		if fields[i].Type.holds() {
+			fields[i].Type = Of(Text)
+		}
+	}
+	return newRecord(t.Name, fields)
+}
+
+// IsFlat says whether no field of the record has values within.
+func (t *Type) IsFlat() bool {
+	return !slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.holds() })
+}
+
 // Of is the type of a scalar, or of any JSON.
 func Of(kind Kind) *Type { return &Type{Kind: kind} }
 

@@ -1,0 +1,173 @@
+// Package connect gives tests Kafka Connect with Debezium's JDBC sink, and a PostgreSQL that it writes to.
+package connect
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubecdc/kubecdc/test/child"
+	"github.com/kubecdc/kubecdc/test/maven"
+)
+
+//go:embed java
+var javaFiles embed.FS
+
+// Project is Kafka Connect, the sink, the database, and the program Rows. Its argument is the database's address.
+func Project() *maven.Project {
+	return &maven.Project{Name: "connect", Title: "Kafka Connect", Sources: javaFiles, MinJava: 17, Finish: unpack}
+}
+
+// unpack gets the database out of its archives.
+func unpack(ctx context.Context, d maven.Dir) error {
+	script := `mkdir postgres && unzip -q libs/embedded-postgres-*.jar -d archive && tar -xJf archive/*.txz -C postgres && rm -r archive`
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Dir = string(d)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("unpack PostgreSQL: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// startLimit is how long a start may take on a busy machine.
+const startLimit = 2 * time.Minute
+
+// Postgres is a database that runs in a directory of its own.
+type Postgres struct {
+	port    int
+	dir     string
+	process *child.Process
+}
+
+// StartPostgres makes an empty database, and runs it.
+func StartPostgres(ctx context.Context, d maven.Dir) (p *Postgres, err error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "postgres-") // which the user may enter who runs it
+	if err != nil {
+		return nil, err
+	}
+	p = &Postgres{port: port, dir: dir}
+	if err := os.CopyFS(filepath.Join(dir, "program"), os.DirFS(filepath.Join(string(d), "postgres"))); err != nil {
+		return nil, errors.Join(fmt.Errorf("copy PostgreSQL: %w", err), os.RemoveAll(dir))
+	}
+	bin, data := filepath.Join(dir, "program", "bin"), filepath.Join(dir, "data")
+	makes := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--no-sync")
+	runs := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-h", "127.0.0.1", "-k", dir, "-F")
+	if err := asOther(dir, makes, runs); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if out, err := makes.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a database: %w\n%s", err, out), os.RemoveAll(dir))
+	}
+	if p.process, err = child.Start(runs); err != nil {
+		return nil, errors.Join(fmt.Errorf("start PostgreSQL: %w", err), os.RemoveAll(dir))
+	}
+	return p, await(ctx, p.process, port)
+}
+
+// URL is the address for JDBC.
+func (p *Postgres) URL() string {
+	return fmt.Sprintf("jdbc:postgresql://127.0.0.1:%d/postgres?user=postgres", p.port)
+}
+
+// Stop ends the database, and takes it away.
+func (p *Postgres) Stop() error {
+	p.process.Kill()
+	return os.RemoveAll(p.dir)
+}
+
+// Worker is a process of Kafka Connect, with one connector.
+type Worker struct {
+	process *child.Process
+	port    int
+	log     string
+}
+
+// Start runs the connector, with the worker's settings besides the usual ones. Its files go to the directory.
+func Start(ctx context.Context, d maven.Dir, dir string, worker, connector map[string]string) (*Worker, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	files := []string{filepath.Join(dir, "worker.properties"), filepath.Join(dir, "connector.properties")}
+	worker["listeners"] = "http://127.0.0.1:" + strconv.Itoa(port)
+	worker["offset.storage.file.filename"] = filepath.Join(dir, "connect.offsets")
+	for i, settings := range []map[string]string{worker, connector} {
+		var text strings.Builder
+		for key, value := range settings {
+			fmt.Fprintf(&text, "%s=%s\n", key, strings.ReplaceAll(value, `\`, `\\`))
+		}
+		if err := os.WriteFile(files[i], []byte(text.String()), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	w := &Worker{port: port, log: filepath.Join(dir, "connect.log")}
+	out, err := os.Create(w.log)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command("java", append([]string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", d.Libs(), "org.apache.kafka.connect.cli.ConnectStandalone"}, files...)...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if w.process, err = child.Start(cmd); err != nil {
+		return nil, fmt.Errorf("start Kafka Connect: %w", err)
+	}
+	if err := await(ctx, w.process, port); err != nil {
+		return nil, fmt.Errorf("start Kafka Connect: %w, see %s", err, w.log)
+	}
+	return w, nil
+}
+
+// URL is the address of the worker's API.
+func (w *Worker) URL() string { return "http://127.0.0.1:" + strconv.Itoa(w.port) }
+
+// Log is what the worker said.
+func (w *Worker) Log() string {
+	text, err := os.ReadFile(w.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Stop ends the worker.
+func (w *Worker) Stop() { w.process.Kill() }
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// await returns when the process listens.
+func await(ctx context.Context, process *child.Process, port int) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-process.Exited:
+			return errors.New("it ended")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

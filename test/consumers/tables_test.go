@@ -1,0 +1,159 @@
+package consumers
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubecdc/kubecdc/test/connect"
+)
+
+// tablesConfiguration is what a user has for tables of databases.
+const tablesConfiguration = `
+cluster: tables
+resources: [configmaps, secrets, clusterroles, widgets.example.com]
+discovery: {interval: 1s}
+state: {dir: %[1]s/state}
+listen: 127.0.0.1:0
+sinks:
+- {name: lake, kafka: {brokers: [%[2]q], topic: "k8s.{resource}", partitions: 3, tombstones: true, registry: {url: %[3]q, columns: json}}, format: debezium}
+`
+
+// jdbcSink are the settings of the connector, as docs/kafka-connect.md has them.
+func jdbcSink(database string) map[string]string {
+	return map[string]string{
+		"name": "tables", "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector", "tasks.max": "1",
+		"connection.url": database, "connection.username": "postgres", "connection.password": "none",
+		"topics.regex": `k8s\.[a-z0-9.-]+`, "insert.mode": "upsert", "delete.enabled": "true",
+		"primary.key.mode": "record_key", "schema.evolution": "basic",
+	}
+}
+
+// avroWorker are the settings of a worker whose converters read the registry.
+func avroWorker(brokers, registry string) map[string]string {
+	worker := map[string]string{"bootstrap.servers": brokers, "offset.flush.interval.ms": "1000"}
+	for _, part := range []string{"key", "value"} {
+		converter := part + ".converter"
+		worker[converter] = "io.apicurio.registry.utils.converter.AvroConverter"
+		worker[converter+".apicurio.registry.url"] = strings.Replace(registry, "/apis/ccompat/v7", "/apis/registry/v2", 1)
+		worker[converter+".apicurio.registry.as-confluent"] = "true"
+		worker[converter+".apicurio.registry.use-id"] = "contentId"
+	}
+	return worker
+}
+
+// TestTablesOfADatabaseAreTheCluster: Kafka Connect with Debezium's JDBC sink, without a transform, reads all that
+// happens to objects: each table has the objects of a resource, in every field, and no task has failed.
+func TestTablesOfADatabaseAreTheCluster(t *testing.T) {
+	if os.Getenv("E2E_CONNECT") == "" {
+		t.Skip("with E2E_CONNECT=1: fetches Kafka Connect and PostgreSQL, 200 MB")
+	}
+	install, err := connect.Project().Install(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newTypedStage(t, tablesConfiguration)
+	database, err := connect.StartPostgres(t.Context(), install)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := database.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.w.populate()
+	s.describe(t, `{"size":{"type":"integer"},"name":{"type":"string"}}`)
+	s.x.start(t)
+	s.x.settle(t)
+	worker, err := connect.Start(t.Context(), install, s.x.dir, avroWorker(s.brokers(), s.registry.URL()), jdbcSink(database.URL()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(worker.Stop)
+	s.w.change()
+	s.describe(t, `{"size":{"type":"integer"},"name":{"type":"string"},"colour":{"type":"string"}}`)
+	eventually(t, func() error { // the server validates by the new schema a moment later
+		_, err := s.w.on(widgets, "default").Patch(t.Context(), "second", types.MergePatchType, []byte(`{"spec":{"colour":"red","name":"x"}}`), metav1.PatchOptions{})
+		return err
+	})
+	s.x.settle(t)
+	s.x.process.Kill()
+	s.w.forget(s.cluster)
+	s.x.start(t)
+	s.x.reconciles(t, "gone", len(resources()))
+	s.x.settle(t)
+	s.x.stop(t)
+	want := s.w.list()
+	eventually(t, func() error {
+		rows, err := rowsOf(t, output(t, java(install, "Rows", database.URL())...))
+		if err == nil {
+			err = firstDifference(rows, want)
+		}
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, tail(worker.Log()))
+		}
+		return err
+	})
+	response, err := http.Get(worker.URL() + "/connectors/tables/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if status, err := io.ReadAll(response.Body); err != nil || strings.Contains(string(status), "FAILED") {
+		t.Errorf("the connector's status is %s, %v", status, err)
+	}
+}
+
+// rowsOf are the objects that the tables have, by the lines of Rows.
+func rowsOf(t *testing.T, lines []string) (table, error) {
+	if lines[len(lines)-1] != "end" {
+		return nil, fmt.Errorf("the rows stop in the middle: %q", lines)
+	}
+	all := table{}
+	for _, line := range lines[:len(lines)-1] {
+		name, text, _ := strings.Cut(line, "\t")
+		row := comparable(t, []byte(text))
+		namespace, object := row["namespace"], row["name"]
+		maps.DeleteFunc(row, func(column string, value any) bool {
+			return value == nil || column == "namespace" || column == "name"
+		})
+		if rest, some := row["kubecdc_rest"].(map[string]any); some {
+			maps.Copy(row, rest)
+			delete(row, "kubecdc_rest")
+		}
+		resource := strings.ReplaceAll(strings.TrimPrefix(name, "k8s_"), "_", ".")
+		all[key(resource, fmt.Sprint(namespace), fmt.Sprint(object))] = row
+	}
+	return all, nil
+}
+
+// firstDifference is one object that both have not alike. PostgreSQL has small letters for names without quotes.
+func firstDifference(got, want table) error {
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		folded := map[string]any{}
+		for name, value := range want[k] {
+			folded[strings.ToLower(name)] = value
+		}
+		have, err1 := json.Marshal(got[k])
+		wanted, err2 := json.Marshal(folded)
+		if err1 != nil || err2 != nil || string(have) != string(wanted) {
+			return fmt.Errorf("%s is %s, want %s", k, have, wanted)
+		}
+	}
+	for k := range got {
+		if want[k] == nil {
+			return fmt.Errorf("%s is in the database, and not in the cluster", k)
+		}
+	}
+	return nil
+}
