@@ -45,7 +45,7 @@ func TestKeysAreThoseThatAreRead(t *testing.T) {
 // TestAllowedValuesAreThoseThatAreTaken gives each key that has a list another value, and asks what is allowed.
 func TestAllowedValuesAreThoseThatAreTaken(t *testing.T) {
 	for _, key := range Keys() {
-		if key.Type != "string" && key.Type != "list of strings" || key.Section {
+		if key.Type != "string" && key.Type != "strings" || key.Section {
 			continue
 		}
 		value := "nobody"
