@@ -25,7 +25,7 @@ and line.
 | secret | a string that is never shown; give it as ` + "`${NAME}`" + ` |
 | strings | a list of them |
 | mapping | its keys follow, as ` + "`ha.lease`" + ` for ` + "`ha: {lease: ...}`" + `, or are in the section of the link |
-| number, boolean | also in quotes, so that it can come from a variable |
+| number, boolean | also in quotes, for a variable; a boolean is ` + "`false`" + ` unless ` + "**`true`**" + ` is bold |
 `
 
 // Markdown is the page.
@@ -97,7 +97,7 @@ func (p *page) section(path, text string) {
 	if text != "" {
 		fmt.Fprintf(p, "%s\n\n", wrap(text))
 	}
-	p.WriteString("| key | type | default | |\n|---|---|---|---|\n")
+	p.WriteString("| key | type, **default** | |\n|---|---|---|\n")
 	for _, key := range p.rows(path, "") {
 		p.section(key.Path, key.Text)
 	}
@@ -113,10 +113,10 @@ func (p *page) rows(section, prefix string) (larger []Key) {
 			p.row(name, &key)
 		case p.home(key.Path) == key.Path:
 			larger = append(larger, key)
-			p.cells(name, fmt.Sprintf("[%s](#%s)", key.Type, anchor(key.Path)), "", "")
+			p.cells(name, fmt.Sprintf("[%s](#%s)", key.Type, anchor(key.Path)), "")
 		default:
 			_, elsewhere := p.own(key.Path)
-			p.cells(name, key.Type, "", key.Text+" "+elsewhere)
+			p.cells(name, key.Type, key.Text+" "+elsewhere)
 			larger = append(larger, p.rows(key.Path, name+".")...)
 		}
 	}
@@ -147,18 +147,33 @@ func wrap(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
+// row has the default in bold, among the allowed values where there are some. That of a boolean is false.
 func (p *page) row(name string, key *Key) {
 	text, value := absence(key.Text)
-	if key.Default != "" {
-		value = "`" + key.Default + "`"
+	kinds := []string{key.Type}
+	if len(key.Allowed) > 0 {
+		kinds = nil
 	}
-	kind := key.Type
-	if values := "`" + strings.Join(key.Allowed, "`, `") + "`"; len(key.Allowed) > 0 && kind == "string" {
-		kind = values
-	} else if len(key.Allowed) > 0 {
-		kind = "list of " + values
+	for _, allowed := range key.Allowed {
+		if kind := "`" + allowed + "`"; allowed == key.Default || kind == value {
+			kinds, value = append(kinds, "**"+kind+"**"), ""
+		} else {
+			kinds = append(kinds, kind)
+		}
 	}
-	p.cells(name, kind, value, text)
+	switch {
+	case value == needed:
+		kinds = append(kinds, needed)
+	case value != "":
+		kinds = append(kinds, "**"+value+"**")
+	case key.Default != "" && key.Default != "false" && len(key.Allowed) == 0:
+		kinds = append(kinds, "**`"+key.Default+"`**")
+	}
+	kind := strings.Join(kinds, ", ")
+	if len(key.Allowed) > 0 && key.Type == "strings" {
+		kind = "list of " + kind
+	}
+	p.cells(name, kind, text)
 }
 
 func (p *page) cells(name string, others ...string) {
@@ -172,10 +187,12 @@ func (p *page) cells(name string, others ...string) {
 	p.WriteString("\n")
 }
 
-// absence takes from a sentence what it says of a key that is not there, which the column of defaults has.
+const needed = "needed"
+
+// absence takes from a sentence what it says of a key that is not there, which is its default.
 func absence(sentence string) (text, value string) {
-	if text, needed := strings.CutPrefix(sentence, "Needed."); needed {
-		return text, "needed"
+	if text, found := strings.CutPrefix(sentence, "Needed."); found {
+		return text, needed
 	}
 	text, value, _ = strings.Cut(sentence, "Without it, ")
 	return text, strings.TrimSuffix(value, ".")
