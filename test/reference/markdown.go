@@ -24,7 +24,7 @@ and line.
 | duration | as Go writes it: ` + "`10s`, `1h30m`" + ` |
 | secret | a string that is never shown; give it as ` + "`${NAME}`" + ` |
 | strings | a list of them |
-| mapping | its keys follow, as ` + "`ha.lease`" + ` for ` + "`ha: {lease: ...}`" + `, or are in the section of the link |
+| mapping | ` + "`ha.lease`" + ` stands for ` + "`ha: {lease: ...}`" + `; others have a section of their own |
 | number, boolean | also in quotes, for a variable; a boolean is ` + "`false`" + ` unless ` + "**`true`**" + ` is bold |
 `
 
@@ -115,8 +115,10 @@ func (p *page) rows(section, prefix string) (larger []Key) {
 			larger = append(larger, key)
 			p.cells(name, fmt.Sprintf("[%s](#%s)", key.Type, anchor(key.Path)), "")
 		default:
-			_, elsewhere := p.own(key.Path)
-			p.cells(name, key.Type, key.Text+" "+elsewhere)
+			// Its keys say the rest, unless its sentence names another key or page.
+			if _, elsewhere := p.own(key.Path); strings.ContainsAny(key.Text+elsewhere, "`[") {
+				p.cells(name, key.Type, key.Text+" "+elsewhere)
+			}
 			larger = append(larger, p.rows(key.Path, name+".")...)
 		}
 	}
