@@ -30,12 +30,7 @@ and line.
 
 // Markdown is the page.
 func Markdown() []byte {
-	p := page{keys: Keys(), first: map[string]string{}}
-	for _, key := range p.keys {
-		if at, known := p.first[key.Owner]; !known || parent(at) == parent(key.Path) {
-			p.first[key.Owner] = key.Path
-		}
-	}
+	p := newPage()
 	p.WriteString(head)
 	p.section("", "")
 	return []byte(p.String())
@@ -45,7 +40,17 @@ func Markdown() []byte {
 type page struct {
 	strings.Builder
 	keys  []Key
-	first map[string]string // a key of the section that shows a type's keys, by the type
+	first map[string]string // the section that shows a type's keys, by the type
+}
+
+func newPage() *page {
+	p := &page{keys: Keys(), first: map[string]string{}}
+	for _, key := range p.keys {
+		if _, known := p.first[key.Owner]; !known {
+			p.first[key.Owner] = parent(key.Path)
+		}
+	}
+	return p
 }
 
 // below are the keys of a section.
@@ -63,7 +68,7 @@ func (p *page) own(section string) (own []Key, elsewhere string) {
 	var names []string
 	at := ""
 	for _, key := range p.below(section) {
-		if first := parent(p.first[key.Owner]); first != section {
+		if first := p.first[key.Owner]; first != section {
 			names, at = append(names, "`"+last(key.Path)+"`"), first
 		} else {
 			own = append(own, key)
@@ -76,7 +81,7 @@ func (p *page) own(section string) (own []Key, elsewhere string) {
 }
 
 // few is how many keys are shown among those of the section above.
-const few = 4
+const few = 2
 
 // home is the section whose table has the section's keys.
 func (p *page) home(section string) string {
