@@ -23,8 +23,7 @@ and line.
 | size | bytes, or a number with Ki, Mi, Gi, Ti, k, M, G, T: ` + "`64Mi`" + ` |
 | duration | as Go writes it: ` + "`10s`, `1h30m`" + ` |
 | secret | a string that is never shown; give it as ` + "`${NAME}`" + ` |
-| strings | a list of them |
-| mapping | ` + "`ha.lease`" + ` stands for ` + "`ha: {lease: ...}`" + `; others have a section of their own |
+| mapping | keys: ` + "`ha.lease`" + ` is ` + "`ha: {lease: ...}`" + ` |
 | number, boolean | also in quotes, for a variable; a boolean is ` + "`false`" + ` unless ` + "**`true`**" + ` is bold |
 `
 
