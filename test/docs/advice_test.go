@@ -11,10 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/test/reference"
 )
 
 // TestAdviceNamesKeysThatThereAre reads every text of the program, and looks for each key of the configuration that one
-// names, with its section. Their list is that of the page, which is generated.
+// names, with its section.
 func TestAdviceNamesKeysThatThereAre(t *testing.T) {
 	keys := configured(t)
 	sections := map[string]bool{}
@@ -43,23 +45,18 @@ func TestAdviceNamesKeysThatThereAre(t *testing.T) {
 	}
 }
 
-// configured are the keys of the page, as errors name them: without the list that they are in.
+// configured are the keys of the reference, as errors name them: without the list that they are in.
 func configured(t *testing.T) map[string]bool {
 	t.Helper()
-	keys, section := map[string]bool{}, ""
-	row := regexp.MustCompile("^\\| `([A-Za-z]+)` \\|")
-	for line := range strings.Lines(string(contentOf(t, "docs/configuration.md"))) {
-		line = strings.TrimSpace(line)
-		if heading, found := strings.CutPrefix(line, "## "); found {
-			section = strings.TrimPrefix(strings.TrimPrefix(strings.Trim(heading, "`"), "sinks[]"), "resources[]")
-			section = strings.TrimPrefix(section, ".")
-		}
-		if m := row.FindStringSubmatch(line); m != nil && section != "" && section != "Top level" {
-			keys[section+"."+m[1]] = true
+	keys := map[string]bool{}
+	for _, key := range reference.Keys() {
+		name := strings.TrimPrefix(strings.TrimPrefix(key.Path, "sinks[]."), "resources[].")
+		if strings.Contains(name, ".") {
+			keys[name] = true
 		}
 	}
 	if len(keys) < 100 {
-		t.Fatalf("the page has %d keys in sections", len(keys))
+		t.Fatalf("the reference has %d keys in sections", len(keys))
 	}
 	return keys
 }

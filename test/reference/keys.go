@@ -26,6 +26,7 @@ func sentences() map[string]map[string]string {
 // Key is one key of a configuration, as the reference has it.
 type Key struct {
 	Path    string // "sinks[].kafka.topic"
+	Owner   string // the type that declares it, which several sections may have
 	Type    string
 	Default string // "" is none, for which Text says what it means that the key is not there
 	Allowed []string
@@ -89,7 +90,7 @@ func (d describer) keys(section string, t reflect.Type) []Key {
 			path = section + "." + f.name
 		}
 		row := Key{
-			Path: path, Type: kind, Default: f.Tag.Get("default"), Allowed: f.allowed, Text: d.sentences[f.owner][f.name], Section: f.below() != nil,
+			Path: path, Owner: f.owner, Type: kind, Default: f.Tag.Get("default"), Allowed: f.allowed, Text: d.sentences[f.owner][f.name], Section: f.below() != nil,
 		}
 		if f.Type.Kind() == reflect.Bool {
 			row.Default = "false"
@@ -124,7 +125,7 @@ func (d describer) value(f *field) (kind string, of Schema) {
 	switch reflect.Zero(f.Type).Interface().(type) {
 	case config.Redaction:
 		paths := Schema{"type": "array", "items": Schema{"type": "string"}}
-		return "list of strings, or `none`", Schema{"anyOf": []any{Schema{"const": "none"}, paths}}
+		return "strings, or `none`", Schema{"anyOf": []any{Schema{"const": "none"}, paths}}
 	case string:
 		return "string", text
 	case config.Secret:
@@ -157,7 +158,7 @@ func (d describer) value(f *field) (kind string, of Schema) {
 		}
 		return "mapping", of
 	case shape == reflect.Slice:
-		return "list of strings", Schema{"type": "array", "items": text}
+		return "strings", Schema{"type": "array", "items": text}
 	}
 	return "mapping of strings", Schema{"type": "object", "additionalProperties": Schema{"type": []string{"string", "number", "boolean"}}}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,27 @@ func TestCommittedReferenceIsTheGenerators(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("docs/configuration.md is not what the generator makes (%v): run make docs", err)
+	}
+}
+
+// TestThePageHasEveryKey in a row, or in the list of those that are as in another section.
+func TestThePageHasEveryKey(t *testing.T) {
+	p, text := newPage(), string(Markdown())
+	for _, key := range p.keys {
+		if key.Section {
+			continue
+		}
+		section := p.home(parent(key.Path))
+		title := "Top level"
+		if section != "" {
+			title = "`" + section + "`"
+		}
+		_, table, _ := strings.Cut(text, "\n## "+title+"\n")
+		table, _, _ = strings.Cut(table, "\n## ")
+		row := "\n| `" + strings.TrimPrefix(strings.TrimPrefix(key.Path, section), ".") + "` |"
+		if !strings.Contains(table, row) && !regexp.MustCompile("`"+last(key.Path)+"`[^|]* as in ").MatchString(table) {
+			t.Errorf("the section %q has no row of %s", title, key.Path)
+		}
 	}
 }
 
@@ -45,7 +67,7 @@ func TestKeysAreThoseThatAreRead(t *testing.T) {
 // TestAllowedValuesAreThoseThatAreTaken gives each key that has a list another value, and asks what is allowed.
 func TestAllowedValuesAreThoseThatAreTaken(t *testing.T) {
 	for _, key := range Keys() {
-		if key.Type != "string" && key.Type != "list of strings" || key.Section {
+		if key.Type != "string" && key.Type != "strings" || key.Section {
 			continue
 		}
 		value := "nobody"

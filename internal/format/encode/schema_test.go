@@ -89,7 +89,7 @@ func TestWrongMessagesAreNotValid(t *testing.T) {
 		{"replaced", FormatDebezium, Kafka, `"op":"r"`, `"op":"R"`, false},
 		{"replaced", FormatDebezium, Kafka, `"snapshot":"true"`, `"snapshot":true`, false},
 		{"gap", FormatDebezium, File, `"message":`, `"note":`, false},
-		{"updated", FormatDebezium, Kafka, `"connector":`, `"db":"x","connector":`, true},
+		{"updated", FormatDebezium, Kafka, `"connector":`, `"lsn":"x","connector":`, true},
 	} {
 		o := outlet{format: c.format, kind: c.kind}
 		msg := encoded(formatEncoder(c.format, c.kind), nil, records()[c.record])[0]
