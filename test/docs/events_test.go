@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -25,8 +24,6 @@ func (w *world) events() map[string]func() {
 		"the lake has signals":    w.hearSignals,
 
 		"a deployment is ready and is scaled": w.scale,
-		"a Pod is there":                      w.addPod,
-		"its image cannot be pulled":          w.reportPod,
 	}
 }
 
@@ -106,33 +103,6 @@ func (w *world) scale() {
 	}
 	*web.Spec.Replicas++
 	if _, err := deployments.Update(w.t.Context(), web, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// addPod adds a Pod, as the controller of a Deployment does.
-func (w *world) addPod() {
-	w.t.Helper()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "web-", Labels: map[string]string{"app": "web"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}},
-	}
-	pod, err := w.client.CoreV1().Pods("shop").Create(w.t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.pod = pod
-}
-
-// reportPod reports an Event about the Pod, as its kubelet does.
-func (w *world) reportPod() {
-	w.t.Helper()
-	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: w.pod.Name + "."},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: w.pod.Name, UID: w.pod.UID},
-		Type:           corev1.EventTypeWarning, Reason: "Failed", Message: `Failed to pull image "web"`,
-	}
-	if _, err := w.client.CoreV1().Events("shop").Create(w.t.Context(), event, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }

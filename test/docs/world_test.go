@@ -41,7 +41,6 @@ type world struct {
 	log        bytes.Buffer
 	audited    string // where an audit webhook is received
 	kafka      string // address of a broker; "" before there is one
-	pod        *corev1.Pod
 	end        []func()
 }
 
