@@ -94,19 +94,23 @@ type Worker struct {
 	log     string
 }
 
-// Start runs the connector, with the worker's settings besides the usual ones. Its files go to the directory.
-func Start(ctx context.Context, d maven.Dir, dir string, worker, connector map[string]string) (*Worker, error) {
+// Start runs a worker of the brokers with the connector, by its settings as a file of properties has them. What they
+// write goes to the directory.
+func Start(ctx context.Context, d maven.Dir, dir, brokers string, connector map[string]string) (*Worker, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
 	files := []string{filepath.Join(dir, "worker.properties"), filepath.Join(dir, "connector.properties")}
-	worker["listeners"] = "http://127.0.0.1:" + strconv.Itoa(port)
-	worker["offset.storage.file.filename"] = filepath.Join(dir, "connect.offsets")
+	converter := "org.apache.kafka.connect.json.JsonConverter"
+	worker := map[string]string{
+		"bootstrap.servers": brokers, "key.converter": converter, "value.converter": converter,
+		"listeners": "http://127.0.0.1:" + strconv.Itoa(port), "offset.storage.file.filename": filepath.Join(dir, "connect.offsets"),
+	}
 	for i, settings := range []map[string]string{worker, connector} {
 		var text strings.Builder
 		for key, value := range settings {
-			fmt.Fprintf(&text, "%s=%s\n", key, strings.ReplaceAll(value, `\`, `\\`))
+			fmt.Fprintf(&text, "%s=%s\n", key, value)
 		}
 		if err := os.WriteFile(files[i], []byte(text.String()), 0o600); err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,27 +29,41 @@ sinks:
 - {name: lake, kafka: {brokers: [%[2]q], topic: "k8s.{resource}", partitions: 3, tombstones: true, registry: {url: %[3]q, columns: json}}, format: debezium}
 `
 
-// jdbcSink are the settings of the connector, as docs/kafka-connect.md has them.
-func jdbcSink(database string) map[string]string {
-	return map[string]string{
-		"name": "tables", "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector", "tasks.max": "1",
-		"connection.url": database, "connection.username": "postgres", "connection.password": "none",
-		"topics.regex": `k8s\.[a-z0-9.-]+`, "insert.mode": "upsert", "delete.enabled": "true",
-		"primary.key.mode": "record_key", "schema.evolution": "basic",
+// pageSettings are the settings of the sink and of a converter that docs/kafka-connect.md has.
+func pageSettings(t *testing.T) (jdbc, converter map[string]string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/kafka-connect.md")
+	if err != nil {
+		t.Fatal(err)
 	}
+	blocks := regexp.MustCompile("(?s)```properties\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("the page has %d blocks of properties, want those of the sink and of Apicurio's converter", len(blocks))
+	}
+	read := func(text string) map[string]string {
+		settings := map[string]string{}
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			settings[name] = value
+		}
+		return settings
+	}
+	return read(blocks[0][1]), read(blocks[1][1])
 }
 
-// avroWorker are the settings of a worker whose converters read the registry.
-func avroWorker(brokers, registry string) map[string]string {
-	worker := map[string]string{"bootstrap.servers": brokers, "offset.flush.interval.ms": "1000"}
-	for _, part := range []string{"key", "value"} {
-		converter := part + ".converter"
-		worker[converter] = "io.apicurio.registry.utils.converter.AvroConverter"
-		worker[converter+".apicurio.registry.url"] = strings.Replace(registry, "/apis/ccompat/v7", "/apis/registry/v2", 1)
-		worker[converter+".apicurio.registry.as-confluent"] = "true"
-		worker[converter+".apicurio.registry.use-id"] = "contentId"
+// connector are the settings of the page's sink, for this database, with Apicurio's converter.
+func (s *typedStage) connector(t *testing.T, database string) map[string]string {
+	t.Helper()
+	jdbc, converter := pageSettings(t)
+	maps.DeleteFunc(jdbc, func(name, _ string) bool { return strings.Contains(name, ".converter") })
+	for name, value := range converter {
+		if strings.HasSuffix(name, ".url") {
+			value = strings.Replace(s.registry.URL(), "/apis/ccompat/v7", "/apis/registry/v2", 1)
+		}
+		jdbc[name], jdbc[strings.Replace(name, "value.", "key.", 1)] = value, value
 	}
-	return worker
+	jdbc["connection.url"], jdbc["connection.username"] = database, "postgres"
+	return jdbc
 }
 
 // TestTablesOfADatabaseAreTheCluster: Kafka Connect with Debezium's JDBC sink, without a transform, reads all that
@@ -75,7 +90,7 @@ func TestTablesOfADatabaseAreTheCluster(t *testing.T) {
 	s.describe(t, `{"size":{"type":"integer"},"name":{"type":"string"}}`)
 	s.x.start(t)
 	s.x.settle(t)
-	worker, err := connect.Start(t.Context(), install, s.x.dir, avroWorker(s.brokers(), s.registry.URL()), jdbcSink(database.URL()))
+	worker, err := connect.Start(t.Context(), install, s.x.dir, s.brokers(), s.connector(t, database.URL()))
 	if err != nil {
 		t.Fatal(err)
 	}
