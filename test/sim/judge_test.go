@@ -31,7 +31,7 @@ type judge struct {
 }
 
 // given is how far a sink was given a resource, as the state says.
-type given struct{ at, told string }
+type given struct{ at, told, here string }
 
 func newJudge(w *world) *judge {
 	return &judge{world: w, marks: map[string]sink.Mark{}, joined: map[string]int{}, given: map[string]map[string]given{}}
@@ -103,11 +103,14 @@ func (j *judge) read(l *life) {
 					text[len(text)-1] += " compared " + c.ID
 				}
 				was, is := known[resource]
-				now := given{place.At.Version, newer(place.At.Version, place.High.Version)}
+				now := given{place.At.Version, newer(place.At.Version, place.High.Version), place.At.Version}
+				if place.High.History == place.At.History {
+					now.here = now.told
+				}
 				if is && change.CompareVersions(was.at, now.at) < 0 {
 					now.at = was.at
 				}
-				now.told = newer(now.told, was.told)
+				now.told, now.here = newer(now.told, was.told), newer(now.here, was.here)
 				known[resource] = now
 			}
 		}
@@ -270,6 +273,12 @@ func (j *judge) positionOf(l *life, stream string) string {
 // toldOf is up to where every configured sink was told something of the stream.
 func (j *judge) toldOf(l *life, stream string) string {
 	return j.least(l, stream, func(g given) string { return g.told })
+}
+
+// hereOf is toldOf in the history of the sinks' positions. A restored etcd that overtakes it before that is saved is
+// not noticed.
+func (j *judge) hereOf(l *life, stream string) string {
+	return j.least(l, stream, func(g given) string { return g.here })
 }
 
 func (j *judge) least(l *life, stream string, of func(given) string) (least string) {

@@ -222,7 +222,7 @@ func (w *world) act(l *life, a action) {
 func (w *world) change(a action) bool {
 	e := w.server.etcd
 	for resource := range w.server.hold {
-		if w.server.watched[resource] && change.CompareVersions(w.judge.positionOf(w.life, resource), strconv.Itoa(e.rev)) <= 0 {
+		if w.server.watched[resource] && change.CompareVersions(w.judge.hereOf(w.life, resource), strconv.Itoa(e.rev)) <= 0 {
 			delete(w.server.hold, resource)
 		}
 	}
