@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubecdc/kubecdc/test/connect"
@@ -67,7 +68,8 @@ func (s *typedStage) connector(t *testing.T, database string) map[string]string 
 }
 
 // TestTablesOfADatabaseAreTheCluster: Kafka Connect with Debezium's JDBC sink, without a transform, reads all that
-// happens to objects: each table has the objects of a resource, in every field, and no task has failed.
+// happens to objects, and to a definition that gets a field more: each table has the objects of a resource, in every
+// field, and no task has failed.
 func TestTablesOfADatabaseAreTheCluster(t *testing.T) {
 	if os.Getenv("E2E_CONNECT") == "" {
 		t.Skip("with E2E_CONNECT=1: fetches Kafka Connect and PostgreSQL, 200 MB")
@@ -96,11 +98,13 @@ func TestTablesOfADatabaseAreTheCluster(t *testing.T) {
 	}
 	t.Cleanup(worker.Stop)
 	s.w.change()
-	s.describe(t, `{"size":{"type":"integer"},"name":{"type":"string"},"colour":{"type":"string"}}`)
-	eventually(t, func() error { // the server validates by the new schema a moment later
-		_, err := s.w.on(widgets, "default").Patch(t.Context(), "second", types.MergePatchType, []byte(`{"spec":{"colour":"red","name":"x"}}`), metav1.PatchOptions{})
-		return err
-	})
+	column := []byte(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/colour","value":{"type":"string"}}]`)
+	kinds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	if _, err := s.w.client.Resource(kinds).Patch(t.Context(), widgets, types.JSONPatchType, column, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitVersions(t, "k8s.widgets.example.com-value", 2)
+	s.w.patch(widgets, "default", "second", `{"colour":"red","spec":{"name":"x","new":{"within":[1.50]}}}`)
 	s.x.settle(t)
 	s.x.process.Kill()
 	s.w.forget(s.cluster)
@@ -143,6 +147,9 @@ func rowsOf(t *testing.T, lines []string) (table, error) {
 			return value == nil || column == "namespace" || column == "name"
 		})
 		if rest, some := row["kubecdc_rest"].(map[string]any); some {
+			if rest["colour"] != nil {
+				return nil, fmt.Errorf("%s has no column for the new field", name)
+			}
 			maps.Copy(row, rest)
 			delete(row, "kubecdc_rest")
 		}
