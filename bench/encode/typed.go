@@ -33,7 +33,7 @@ func newRegistered() (registered, error) {
 		return registered{}, err
 	}
 	of := document.Type("", "v1", "Pod", openapi.Options{})
-	of = encode.ValueType(encode.FormatDebezium, pods(), of)
+	of = encode.ValueType(encode.FormatDebezium, pods(), of, false)
 	return registered{&encode.Schema{Key: 1, Value: 2, Type: of}}, nil
 }
 

@@ -73,7 +73,10 @@ func StartPostgres(ctx context.Context, d maven.Dir) (p *Postgres, err error) {
 	if p.process, err = child.Start(runs); err != nil {
 		return nil, errors.Join(fmt.Errorf("start PostgreSQL: %w", err), os.RemoveAll(dir))
 	}
-	return p, await(ctx, p.process, port)
+	if err := await(ctx, p.process, port); err != nil {
+		return nil, errors.Join(fmt.Errorf("start PostgreSQL: %w", err), p.Stop())
+	}
+	return p, nil
 }
 
 // URL is the address for JDBC.
@@ -129,6 +132,7 @@ func Start(ctx context.Context, d maven.Dir, dir, brokers string, connector map[
 		return nil, fmt.Errorf("start Kafka Connect: %w", err)
 	}
 	if err := await(ctx, w.process, port); err != nil {
+		w.Stop()
 		return nil, fmt.Errorf("start Kafka Connect: %w, see %s", err, w.log)
 	}
 	return w, nil

@@ -131,7 +131,7 @@ added shop/c ConfigMap
 type configMaps struct{}
 
 var (
-	configMap = encode.ValueType(encode.FormatDebezium, &theMaps, typed.NewRecord("ConfigMap", []typed.Field{{JSON: "kind", Type: typed.Of(typed.String)}}))
+	configMap = encode.ValueType(encode.FormatDebezium, &theMaps, typed.NewRecord("ConfigMap", []typed.Field{{JSON: "kind", Type: typed.Of(typed.String)}}), false)
 	theMaps   = change.Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap"}
 )
 

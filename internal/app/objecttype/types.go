@@ -106,7 +106,7 @@ func (d *documents) document(ctx context.Context, resource change.Resource, hash
 }
 
 // BehindRules is the type of the objects of the streams, which are of one resource, after the rules, also of the sink;
-// nil is none, which may want it as columns. The type is nil where the server does not describe the kind.
+// nil is none. The type is nil where the server does not describe the kind.
 func BehindRules(document *openapi.Document, resource change.Resource, streams []selection.Selected, s *config.Sink) (*typed.Type, error) {
 	rules, managedFields := selection.CommonRules(streams)
 	of := document.Type(resource.Group, resource.Version, resource.Kind, openapi.Options{ManagedFields: managedFields})
@@ -122,9 +122,6 @@ func BehindRules(document *openapi.Document, resource change.Resource, streams [
 		if of, err = of.Narrow(one); err != nil {
 			return nil, fmt.Errorf("the rules of %s: %w", resource.String(), err)
 		}
-	}
-	if s != nil && s.HasColumns() {
-		of = of.Columns()
 	}
 	return of, nil
 }

@@ -176,7 +176,7 @@ func (w *schemaWriter) typeOf(ctx context.Context, streams []selection.Selected)
 		err = fmt.Errorf("the API server describes no %s of %s", resource.Kind, resource.String())
 	}
 	if err == nil && w.registered {
-		of = encode.ValueType(w.Sink.Format, &resource, of)
+		of = encode.ValueType(w.Sink.Format, &resource, of, w.Sink.HasColumns())
 	}
 	return of, err
 }

@@ -33,9 +33,12 @@ func KeySchema(resource *change.Resource) []byte {
 }
 
 // ValueType is the type of a resource's values in the format, of which the object's own type is a part. nil is one of
-// which nothing is known: all of it is in the rest.
-func ValueType(format string, resource *change.Resource, object *typed.Type) *typed.Type {
+// which nothing is known: all of it is in the rest. With columns, objects are as tables of databases hold them.
+func ValueType(format string, resource *change.Resource, object *typed.Type, columns bool) *typed.Type {
 	var fields []typed.Field
+	if object != nil && columns {
+		object = object.Columns()
+	}
 	if object != nil {
 		fields = object.Fields
 	}

@@ -40,7 +40,7 @@ func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
-	newer := encode.ValueType(s.Format, resource, of)
+	newer := encode.ValueType(s.Format, resource, of, s.Columns)
 	_, subject := s.Subjects(resource)
 	latest, err := s.Client.Latest(ctx, subject)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Schemas) compose(
 	}
 	value, valueType := present, older
 	if typeErr == nil {
-		merged := typed.Merge(older, encode.ValueType(s.Format, resource, of))
+		merged := typed.Merge(older, encode.ValueType(s.Format, resource, of, s.Columns))
 		if value, err = s.newest(ctx, present, older, merged); err != nil {
 			return nil, err
 		}

@@ -233,7 +233,7 @@ func TestWhatOthersRegisteredIsLeftAlone(t *testing.T) {
 func TestNestedObjectsDoNotBecomeColumns(t *testing.T) {
 	r := newRig(t)
 	of := typed.NewRecord("T", []typed.Field{{JSON: "spec", Type: &typed.Type{Kind: typed.Map, Elem: typed.Of(typed.Long)}}})
-	r.registry.schemas["t-value"] = []string{string(encode.ValueType(encode.FormatDebezium, pods(), of).Avro())}
+	r.registry.schemas["t-value"] = []string{string(encode.ValueType(encode.FormatDebezium, pods(), of, false).Avro())}
 	r.Columns = true
 	const want = "kafka.registry.columns is json: choose another"
 	if r.look() != nil || !r.heard.forGood || !strings.Contains(r.heard.why.Error(), want) {
@@ -242,7 +242,7 @@ func TestNestedObjectsDoNotBecomeColumns(t *testing.T) {
 	if _, err := r.Plan(t.Context(), pods()); !isRefused(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("the plan is %v", err)
 	}
-	r.registry.schemas["t-value"] = []string{string(encode.ValueType(encode.FormatDebezium, pods(), of.Columns()).Avro())}
+	r.registry.schemas["t-value"] = []string{string(encode.ValueType(encode.FormatDebezium, pods(), of, true).Avro())}
 	if schema := r.look(); schema == nil || !schema.Columns {
 		t.Errorf("the schema of columns is %+v, told was %v", schema, r.heard.why)
 	}
