@@ -128,6 +128,39 @@ func TestI4ARestoredEtcdThatHasOvertakenThePositionIsAnEpoch(t *testing.T) {
 	}
 }
 
+// TestI4ABusyServerIsAskedAgainForItsHistory: a server that fails to answer proves nothing, and no watch begins before
+// it has.
+func TestI4ABusyServerIsAskedAgainForItsHistory(t *testing.T) {
+	for name, failure := range map[string]func() *http.Response{
+		"too many requests": func() *http.Response { return reply(http.StatusTooManyRequests, "busy") },
+		"internal error":    func() *http.Response { return reply(http.StatusInternalServerError, "etcdserver: request timed out") },
+		"cut":               func() *http.Response { return reply(http.StatusOK, `{"metadata":{"resourceVersion":"110"},"items":[`) },
+	} {
+		play(t, 100, func(r *rig) {
+			r.exist("lake", 100, "a 90")
+			r.start("lake")
+			r.do("a 110")
+			r.server.asked()
+			looks := 0
+			r.answers("look", func(url.Values) *http.Response {
+				if looks++; looks < 3 {
+					return failure()
+				}
+				return pageOf(110, "", items("a 90")...)
+			})
+			r.server.cut()
+			r.do("300")
+			r.pass(time.Minute)
+			if asked := r.server.asked(); strings.Contains(asked[:strings.LastIndex(asked, "look")], "watch") {
+				t.Errorf("%s: it asked for %s, want no watch before the last look", name, asked)
+			}
+			if got := strings.Join(r.log("lake").take(), ", "); !strings.Contains(got, "gap 300 epoch") || looks != 3 {
+				t.Errorf("%s: it looked %d times, and told is %s", name, looks, got)
+			}
+		})
+	}
+}
+
 // TestI4AProofHoldsInOneHistoryOnly: in the state that was told last, and in no other.
 func TestI4AProofHoldsInOneHistoryOnly(t *testing.T) {
 	object := func(uid, version string) *frame.Object { return &frame.Object{UID: uid, ResourceVersion: version} }

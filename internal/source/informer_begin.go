@@ -230,8 +230,13 @@ func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	behind := highest.History == checkpoint.HistoryOf(epoch) && change.CompareVersions(now, highest.Version) < 0
-	if behind || epoch == i.epoch && i.origin.trust.suspect.Load() && i.origin.refutes(ctx, brought, p) {
+	restored := highest.History == checkpoint.HistoryOf(epoch) && change.CompareVersions(now, highest.Version) < 0
+	if !restored && epoch == i.epoch && i.origin.trust.suspect.Load() {
+		if restored, err = i.origin.refutes(ctx, brought, p); err != nil {
+			return nil, err
+		}
+	}
+	if restored {
 		if epoch, err = i.shared.newHistory(uid, epoch); err != nil {
 			return nil, err
 		}

@@ -114,11 +114,12 @@ func (o *origin) cluster(ctx context.Context, since time.Time) (string, error) {
 
 // refutes asks for the one object that is known best at exactly the position. An etcd that was restored and has
 // overtaken the position since has it at an older version, or at one that was never delivered. It never says so of the
-// same history; where the server no longer has the version, or the object was not touched since the restored one, it
-// cannot tell, and the next resync finds what differs.
-func (o *origin) refutes(ctx context.Context, position string, p proof) bool {
+// same history; where the server no longer has the version, cannot list at one, or the object was not touched since the
+// restored one, it cannot tell, and the next resync finds what differs. Any other failure proves nothing either way:
+// the question is open, and a watch from the position could be one of another history.
+func (o *origin) refutes(ctx context.Context, position string, p proof) (bool, error) {
 	if p.version == "" {
-		return false
+		return false, nil
 	}
 	var object *frame.Object
 	one := o.collection.within(change.Limits{Namespace: p.key.Namespace, Name: p.key.Name})
@@ -126,11 +127,14 @@ func (o *origin) refutes(ctx context.Context, position string, p proof) bool {
 		object = &listed
 		return listed.Err
 	})
+	if _, inexact := errors.AsType[*inexactError](err); inexact || isGone(err) || apierrors.IsBadRequest(err) {
+		return false, nil
+	}
 	if err != nil {
-		return false // whatever follows fails, too, or is gone; a list of another version proves nothing
+		return false, fmt.Errorf("ask the server for %s at resourceVersion %s: %w", p.key, position, err)
 	}
 	o.trust.suspect.Store(false)
-	return !p.holds(object)
+	return !p.holds(object), nil
 }
 
 // present is where the server stands, by a list of one object.

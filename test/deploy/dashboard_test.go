@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
@@ -199,7 +199,7 @@ func metricsOf(t *testing.T, expr string) []string {
 	var names []string
 	for _, selectors := range parser.ExtractSelectors(parsed) {
 		for _, matcher := range selectors {
-			if matcher.Name == labels.MetricName {
+			if matcher.Name == model.MetricNameLabel {
 				names = append(names, matcher.Value)
 			}
 		}
