@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
@@ -140,6 +141,9 @@ func (a *assembly) run(ctx context.Context) error {
 	defer a.stateLog.Run(ctx, statelog.Identity{Cluster: a.cluster.Name, UID: a.cluster.UID, Instance: a.cluster.Instance})()
 	defer destination.RunGates(ctx, sinks)()
 	defer a.term.Watch(ctx, a.stateLog, t.FailingSince)()
+	if err := a.recordConfiguration(); err != nil {
+		return err
+	}
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
@@ -162,6 +166,15 @@ func (a *assembly) logPlan() error {
 		a.logger.Info("the configuration is not that of the last start", "change", line)
 	}
 	return nil
+}
+
+// recordConfiguration saves what the next start compares its configuration with.
+func (a *assembly) recordConfiguration() error {
+	text, err := a.cfg.Recorded()
+	if err != nil {
+		return fmt.Errorf("write the configuration as JSON: %w", err)
+	}
+	return a.store.SetConfiguration(text)
 }
 
 // standBy answers that another member leads, until the returned function is called.

@@ -151,6 +151,15 @@ func (s *Store) RedactionKey() ([]byte, error) {
 	return key, nil
 }
 
+// Configuration is that of the last start, as SetConfiguration was given it; nil where nobody has saved one.
+func (s *Store) Configuration() ([]byte, error) {
+	text, _, err := s.get(keyOf(tableConfig))
+	return text, err
+}
+
+// SetConfiguration saves the configuration of a start, durably.
+func (s *Store) SetConfiguration(text []byte) error { return s.set(keyOf(tableConfig), text) }
+
 // appendCluster appends an identity: name, uid.
 func appendCluster(dst []byte, c Cluster) []byte { return append(appendText(dst, c.Name), c.UID...) }
 

@@ -17,8 +17,8 @@ type Config struct {
 	// Only this host is served unless somebody says otherwise: the port also takes what changes state.
 	Listen    string    `key:"listen" default:"127.0.0.1:8080"`
 	Log       Log       `key:"log"`
-	RedactKey Secret    `key:"redactKey"`
-	Hash      string    `key:"hash" of:"field comparable" default:"field"`
+	RedactKey Secret    `key:"redactKey" effect:"hashes"`
+	Hash      string    `key:"hash" of:"field comparable" default:"field" effect:"hashes"`
 	Discovery Discovery `key:"discovery"`
 	Snapshot  Snapshot  `key:"snapshot"`
 	Audit     *Audit    `key:"audit"`

@@ -4,7 +4,7 @@ import "strings"
 
 // File is a destination on disk, or the process's standard output.
 type File struct {
-	Path   string `key:"path"`
+	Path   string `key:"path" effect:"place"`
 	Rotate Size   `key:"rotate"`
 	Keep   int    `key:"keep"`
 }

@@ -11,20 +11,20 @@ import (
 
 // Kafka is a destination in Apache Kafka.
 type Kafka struct {
-	Brokers []string `key:"brokers"`
-	Topic   string   `key:"topic" default:"k8s.{cluster}.{resource}"`
+	Brokers []string `key:"brokers" effect:"broker"`
+	Topic   string   `key:"topic" default:"k8s.{cluster}.{resource}" effect:"new"`
 	// Topics are templates of their own for some of the configuration's resources, by their spelling.
-	Topics      map[string]string `key:"topics"`
-	Key         string            `key:"key"`
-	Headers     map[string]string `key:"headers"`
-	Delivery    string            `key:"delivery" of:"idempotent transactional" default:"idempotent"`
+	Topics      map[string]string `key:"topics" effect:"new"`
+	Key         string            `key:"key" effect:"new"`
+	Headers     map[string]string `key:"headers" effect:"new"`
+	Delivery    string            `key:"delivery" of:"idempotent transactional" default:"idempotent" effect:"new"`
 	Compression string            `key:"compression" of:"zstd snappy lz4 gzip none" default:"zstd"`
 	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
-	TransactionalID string `key:"transactionalId"`
-	Tombstones      *bool  `key:"tombstones" default:"true"`
+	TransactionalID string `key:"transactionalId" effect:"fence"`
+	Tombstones      *bool  `key:"tombstones" default:"true" effect:"new"`
 	// Frames are what speaks of a resource and not of an object: gaps, and where snapshots begin and end. "" is as the
 	// format's readers need it.
-	Frames   string    `key:"frames" of:"topic inline"`
+	Frames   string    `key:"frames" of:"topic inline" effect:"new"`
 	TLS      *TLS      `key:"tls"`
 	SASL     *SASL     `key:"sasl"`
 	Registry *Registry `key:"registry"`
@@ -166,8 +166,8 @@ type Registry struct {
 	Password      Secret `key:"password"`
 	Token         Secret `key:"token"`
 	TLS           TLS    `key:"tls"`
-	Subject       string `key:"subject" of:"topic record topic-record" default:"topic"`
-	Columns       string `key:"columns" of:"nested json" default:"nested"`
+	Subject       string `key:"subject" of:"topic record topic-record" default:"topic" effect:"new"`
+	Columns       string `key:"columns" of:"nested json" default:"nested" effect:"new"`
 	Register      *bool  `key:"register" default:"true"`
 	Compatibility string `key:"compatibility" of:"backward backward_transitive forward forward_transitive full full_transitive none"`
 }

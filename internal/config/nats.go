@@ -9,15 +9,15 @@ import (
 
 // NATS is a JetStream destination.
 type NATS struct {
-	URL     string `key:"url"`
-	Stream  string `key:"stream" default:"K8S_{cluster}"`
-	Subject string `key:"subject" default:"k8s.{cluster}.{group}.{resource}.{namespace}.{name}"`
+	URL     string `key:"url" effect:"broker"`
+	Stream  string `key:"stream" default:"K8S_{cluster}" effect:"place"`
+	Subject string `key:"subject" default:"k8s.{cluster}.{group}.{resource}.{namespace}.{name}" effect:"new"`
 	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
-	Subjects map[string]string `key:"subjects"`
-	Headers  map[string]string `key:"headers"`
-	KV       string            `key:"kv"`
+	Subjects map[string]string `key:"subjects" effect:"new"`
+	Headers  map[string]string `key:"headers" effect:"new"`
+	KV       string            `key:"kv" effect:"place"`
 	Shared   bool              `key:"shared"`
-	Domain   string            `key:"domain"`
+	Domain   string            `key:"domain" effect:"broker"`
 	TLS      NATSTLS           `key:"tls"`
 	NATSLogin
 	Service *NATSService `key:"service"`

@@ -171,19 +171,19 @@ type Resource struct {
 
 	// What of the selected goes on. Paths are a subset of kubectl's JSONPath, and the filter is an expression in CEL;
 	// both are for others to parse.
-	Ops           []string  `key:"ops" of:"added updated deleted"`
-	Filter        string    `key:"filter"`
+	Ops           []string  `key:"ops" of:"added updated deleted" effect:"next"`
+	Filter        string    `key:"filter" effect:"next"`
 	FilterFailure string    `key:"filterFailure" of:"pass deadletter"`
-	Before        bool      `key:"before"`
-	Changes       bool      `key:"changes"`
-	Actor         bool      `key:"actor"`
-	Involved      []string  `key:"involved" of:"labels ownerReferences"`
-	Ignore        []string  `key:"ignore"`
-	Keep          []string  `key:"keep" of:"managedFields lastApplied"`
-	Only          []string  `key:"only"`
-	Drop          []string  `key:"drop"`
-	Redact        Redaction `key:"redact"`
-	RedactEnv     []string  `key:"redactEnv"`
+	Before        bool      `key:"before" effect:"second"`
+	Changes       bool      `key:"changes" effect:"second"`
+	Actor         bool      `key:"actor" effect:"new"`
+	Involved      []string  `key:"involved" of:"labels ownerReferences" effect:"new"`
+	Ignore        []string  `key:"ignore" effect:"next"`
+	Keep          []string  `key:"keep" of:"managedFields lastApplied" effect:"next"`
+	Only          []string  `key:"only" effect:"shape"`
+	Drop          []string  `key:"drop" effect:"shape"`
+	Redact        Redaction `key:"redact" effect:"shape"`
+	RedactEnv     []string  `key:"redactEnv" effect:"shape"`
 }
 
 // read takes a name alone, too.

@@ -151,19 +151,19 @@ type Sink struct {
 	Kafka     *Kafka   `key:"kafka"`
 	NATS      *NATS    `key:"nats"`
 	File      *File    `key:"file"`
-	Format    string   `key:"format" of:"cloudevents cloudevents-binary debezium object" default:"cloudevents"`
-	Updates   string   `key:"updates" of:"whole patch" default:"whole"`
+	Format    string   `key:"format" of:"cloudevents cloudevents-binary debezium object" default:"cloudevents" effect:"new"`
+	Updates   string   `key:"updates" of:"whole patch" default:"whole" effect:"whole"`
 	Resources []string `key:"resources"`
-	Actors    bool     `key:"actors"`
+	Actors    bool     `key:"actors" effect:"new"`
 	Queue     Queue    `key:"queue"`
 	Resync    Duration `key:"resync" min:"1m"`
 
 	// What of that the sink leaves out, after what its resources do.
-	Ops    []string `key:"ops" of:"added updated deleted"`
-	Filter string   `key:"filter"`
-	Only   []string `key:"only"`
-	Drop   []string `key:"drop"`
-	Redact []string `key:"redact"`
+	Ops    []string `key:"ops" of:"added updated deleted" effect:"next"`
+	Filter string   `key:"filter" effect:"next"`
+	Only   []string `key:"only" effect:"shape"`
+	Drop   []string `key:"drop" effect:"shape"`
+	Redact []string `key:"redact" effect:"shape"`
 
 	// What the sink will never take.
 	Oversize   string     `key:"oversize" of:"deadletter trim reject" default:"deadletter"`

@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,8 @@ type State struct {
 	Streams  map[string]StreamState `json:"streams"`
 	Marks    map[string]string      `json:"marks"`
 	Owed     []Owed                 `json:"owed,omitempty"`
+	// Configuration is that of the last start, nil where an older exporter made it.
+	Configuration json.RawMessage `json:"configuration,omitempty"`
 }
 
 // StreamState is what is saved of one stream.
@@ -89,6 +92,9 @@ func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
 	}
 	for name, mark := range marks {
 		state.Marks[name] = string(mark)
+	}
+	if state.Configuration, err = store.Configuration(); err != nil {
+		return nil, err
 	}
 	state.Owed, err = ReadOwed(store)
 	return state, err

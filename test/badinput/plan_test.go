@@ -86,6 +86,16 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 					t.Errorf("lake is told %d times that the account is gone", n)
 				}
 			}},
+		{"another file, and a rule", "resources: [{resource: configmaps, namespaces: [%a], drop: [.data]}]\nsinks: [{name: lake, file: {path: moved.ndjson}}]\n",
+			[]string{
+				`resource configmaps: drop was not set and is [".data"]: it holds from the next change of each object`,
+				`sink lake: file.path was "lake.ndjson" and is "moved.ndjson": a gap of reason lost and a full snapshot follow in the new place`,
+			},
+			func(t *testing.T) {
+				if gaps, n := told("moved.ndjson", "gap", `"reason":"lost"`), told("moved.ndjson", "sync", "configmaps/kept"); gaps != 1 || n != 1 {
+					t.Errorf("the new file has %d gaps and %d objects that were there, want one each", gaps, n)
+				}
+			}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			d.write("config.yaml", configured(c.config))
@@ -100,12 +110,15 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 			}
 			running := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
 			running.logs("msg=watching")
+			if strings.Contains(strings.Join(c.says, ""), "full snapshot") {
+				running.logs("reason=lost")
+			}
 			if code := running.stop(); code != 0 {
 				t.Fatalf("exit code %d:\n%s", code, running.out)
 			}
 			for _, want := range c.says {
 				want, _, _ = strings.Cut(configured(want), ": its objects")
-				if !strings.Contains(running.out.String(), want) {
+				if !strings.Contains(strings.ReplaceAll(running.out.String(), `\"`, `"`), want) {
 					t.Errorf("the log does not say %s:\n%s", want, running.out)
 				}
 			}

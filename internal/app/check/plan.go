@@ -15,16 +15,21 @@ import (
 )
 
 // Plan says in one line each what the next start changes for the consumers of the sinks, since another configuration
-// has saved the state: what is told from its beginning, what is compared again, and what stays behind. It asks nobody.
-func Plan(saved *control.State, c *cluster.Cluster, cfg *config.Config) (lines []string) {
+// has saved the state: what is told from its beginning, what is compared again, what stays behind, and what another
+// value of a key does. It asks nobody.
+func Plan(saved *control.State, c *cluster.Cluster, cfg *config.Config) []string {
 	if saved == nil || saved.Cluster != c.Name || len(saved.Streams) == 0 {
 		return nil // the first start, or one that is refused
 	}
+	lines, differs := cfg.Since(saved.Configuration)
 	configured := map[string]bool{}
 	for i := range cfg.Sinks {
 		s := &cfg.Sinks[i]
 		configured[s.Name] = true
 		lines = append(lines, planSink(saved, s, cfg.Resources, taken(c, s))...)
+	}
+	if !differs {
+		return lines // what has left has done so at an earlier start
 	}
 	left := map[string]bool{}
 	for _, stream := range saved.Streams {
