@@ -75,6 +75,7 @@ func show(ctx context.Context, dir, output string, out io.Writer) error {
 	if err != nil {
 		return saved.Explain(err)
 	}
+	state.Configurations = nil // they are hashes
 	if output == "json" {
 		return printJSON(state, out)
 	}

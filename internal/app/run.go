@@ -1,10 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/check"
@@ -141,14 +142,11 @@ func (a *assembly) run(ctx context.Context) error {
 	defer a.stateLog.Run(ctx, statelog.Identity{Cluster: a.cluster.Name, UID: a.cluster.UID, Instance: a.cluster.Instance})()
 	defer destination.RunGates(ctx, sinks)()
 	defer a.term.Watch(ctx, a.stateLog, t.FailingSince)()
-	if err := a.recordConfiguration(); err != nil {
-		return err
-	}
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
 		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Lost(), Prove: a.term.Prove(a.stateLog),
-		Follow: f.RunWith(t), Observer: a.term.Observe(pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
+		Follow: f.RunWith(t), Observer: a.term.Observe(a.remember(pipelineObserver(t, f.Nudge))), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
@@ -159,6 +157,9 @@ func (a *assembly) run(ctx context.Context) error {
 // logPlan says what another configuration than at the last start changes for the consumers.
 func (a *assembly) logPlan() error {
 	saved, err := control.ReadUncounted(a.store)
+	if err == nil {
+		err = saved.Configure(a.store)
+	}
 	if err != nil {
 		return err
 	}
@@ -168,13 +169,18 @@ func (a *assembly) logPlan() error {
 	return nil
 }
 
-// recordConfiguration saves what the next start compares its configuration with.
-func (a *assembly) recordConfiguration() error {
-	text, err := a.cfg.Recorded()
-	if err != nil {
-		return fmt.Errorf("write the configuration as JSON: %w", err)
+// remember has the state keep the configuration with which a sink is open, for the next start to compare with.
+func (a *assembly) remember(o pipeline.Observer) pipeline.Observer {
+	opened := o.Opened
+	o.Opened = func(name string, found int) {
+		opened(name, found)
+		at := slices.IndexFunc(a.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })
+		text, err := check.Record(a.cluster, a.cfg, &a.cfg.Sinks[at])
+		if err = cmp.Or(err, a.store.SetConfiguration(name, text)); err != nil {
+			a.logger.Warn("the configuration is not saved; the next start cannot say what another one changes", "sink", name, "error", err)
+		}
 	}
-	return a.store.SetConfiguration(text)
+	return o
 }
 
 // standBy answers that another member leads, until the returned function is called.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -151,14 +152,24 @@ func (s *Store) RedactionKey() ([]byte, error) {
 	return key, nil
 }
 
-// Configuration is that of the last start, as SetConfiguration was given it; nil where nobody has saved one.
-func (s *Store) Configuration() ([]byte, error) {
-	text, _, err := s.get(keyOf(tableConfig))
-	return text, err
+// Configurations are those with which the sinks were opened last, by their names, as SetConfiguration was given them.
+func (s *Store) Configurations() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	err := s.each([]byte{tableConfig}, func(key, text []byte) error {
+		all[string(key[1:])] = bytes.Clone(text)
+		return nil
+	})
+	return all, err
 }
 
-// SetConfiguration saves the configuration of a start, durably.
-func (s *Store) SetConfiguration(text []byte) error { return s.set(keyOf(tableConfig), text) }
+// SetConfiguration saves the configuration with which the sink was opened, durably.
+func (s *Store) SetConfiguration(sinkName string, text []byte) error {
+	before, _, err := s.get(keyOf(tableConfig, sinkName))
+	if err != nil || bytes.Equal(before, text) {
+		return err
+	}
+	return s.set(keyOf(tableConfig, sinkName), text)
+}
 
 // appendCluster appends an identity: name, uid.
 func appendCluster(dst []byte, c Cluster) []byte { return append(appendText(dst, c.Name), c.UID...) }

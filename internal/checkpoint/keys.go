@@ -147,7 +147,7 @@ const (
 	tableSpool     = 'Q'  // sink, terminator, part, number   -> chunk of records
 	tableSpooled   = 'T'  // name of the sink                 -> extent of its spool
 	tableObject    = 'O'  // stream, terminator, joined key   -> uid, version, object
-	tableConfig    = 'c'  // no key                           -> the configuration of the last start
+	tableConfig    = 'c'  // name of the sink                 -> configuration with which it was opened last
 	tableRedaction = 'R'  // no key                           -> key of the hashes
 	tableResource  = 'V'  // stream                           -> version, kind, scope of its resource
 	tableDefined   = 'W'  // stream                           -> generation of its custom resource's definition

@@ -247,8 +247,8 @@ func (s *Store) Forget(sinkName string) error {
 		for _, table := range append(pendingTables(), tableRow, tableGrave, tablePlace, tableDiskRow, tableDiskPlace, tableSpool) {
 			r.removeAll(keyOf(table, sinkName, ""))
 		}
-		for _, key := range [][]byte{keyOf(tableMark, sinkName), keyOf(tableSpooled, sinkName), keyOf(tableHeard, sinkName)} {
-			r.remove(key)
+		for _, table := range []byte{tableMark, tableSpooled, tableHeard, tableConfig} {
+			r.remove(keyOf(table, sinkName))
 		}
 		return nil
 	})

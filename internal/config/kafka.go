@@ -12,10 +12,10 @@ import (
 // Kafka is a destination in Apache Kafka.
 type Kafka struct {
 	Brokers []string `key:"brokers" effect:"broker"`
-	Topic   string   `key:"topic" default:"k8s.{cluster}.{resource}" effect:"new"`
+	Topic   string   `key:"topic" default:"k8s.{cluster}.{resource}"`
 	// Topics are templates of their own for some of the configuration's resources, by their spelling.
-	Topics      map[string]string `key:"topics" effect:"new"`
-	Key         string            `key:"key" effect:"new"`
+	Topics      map[string]string `key:"topics"`
+	Key         string            `key:"key"`
 	Headers     map[string]string `key:"headers" effect:"new"`
 	Delivery    string            `key:"delivery" of:"idempotent transactional" default:"idempotent" effect:"new"`
 	Compression string            `key:"compression" of:"zstd snappy lz4 gzip none" default:"zstd"`
@@ -27,7 +27,7 @@ type Kafka struct {
 	Frames   string    `key:"frames" of:"topic inline" effect:"new"`
 	TLS      *TLS      `key:"tls"`
 	SASL     *SASL     `key:"sasl"`
-	Registry *Registry `key:"registry"`
+	Registry *Registry `key:"registry" effect:"form"`
 	Signals  *Signals  `key:"signals"`
 
 	// The following are of topics that are created.
@@ -161,7 +161,7 @@ func isBroker(text string) bool {
 
 // Registry is a registry of schemas with the API of Confluent's, which the sink's values have then.
 type Registry struct {
-	URL           string `key:"url"`
+	URL           string `key:"url" effect:"new"`
 	User          string `key:"user"`
 	Password      Secret `key:"password"`
 	Token         Secret `key:"token"`

@@ -171,7 +171,7 @@ type Resource struct {
 
 	// What of the selected goes on. Paths are a subset of kubectl's JSONPath, and the filter is an expression in CEL;
 	// both are for others to parse.
-	Ops           []string  `key:"ops" of:"added updated deleted" effect:"next"`
+	Ops           []string  `key:"ops" of:"added updated deleted" effect:"new"`
 	Filter        string    `key:"filter" effect:"next"`
 	FilterFailure string    `key:"filterFailure" of:"pass deadletter"`
 	Before        bool      `key:"before" effect:"second"`

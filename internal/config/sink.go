@@ -151,7 +151,7 @@ type Sink struct {
 	Kafka     *Kafka   `key:"kafka"`
 	NATS      *NATS    `key:"nats"`
 	File      *File    `key:"file"`
-	Format    string   `key:"format" of:"cloudevents cloudevents-binary debezium object" default:"cloudevents" effect:"new"`
+	Format    string   `key:"format" of:"cloudevents cloudevents-binary debezium object" default:"cloudevents" effect:"form"`
 	Updates   string   `key:"updates" of:"whole patch" default:"whole" effect:"whole"`
 	Resources []string `key:"resources"`
 	Actors    bool     `key:"actors" effect:"new"`
@@ -159,7 +159,7 @@ type Sink struct {
 	Resync    Duration `key:"resync" min:"1m"`
 
 	// What of that the sink leaves out, after what its resources do.
-	Ops    []string `key:"ops" of:"added updated deleted" effect:"next"`
+	Ops    []string `key:"ops" of:"added updated deleted" effect:"new"`
 	Filter string   `key:"filter" effect:"next"`
 	Only   []string `key:"only" effect:"shape"`
 	Drop   []string `key:"drop" effect:"shape"`

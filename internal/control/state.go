@@ -21,8 +21,9 @@ type State struct {
 	Streams  map[string]StreamState `json:"streams"`
 	Marks    map[string]string      `json:"marks"`
 	Owed     []Owed                 `json:"owed,omitempty"`
-	// Configuration is that of the last start, nil where an older exporter made it.
-	Configuration json.RawMessage `json:"configuration,omitempty"`
+	// Configurations are what exporter check compares the sinks' configurations with, by their names; nil where that is
+	// not what is read. A sink of an older exporter has none.
+	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
 }
 
 // StreamState is what is saved of one stream.
@@ -48,6 +49,16 @@ func ReadState(store *checkpoint.Store) (*State, error) { return readWith(store,
 // ReadUncounted reads the document without the numbers of objects.
 func ReadUncounted(store *checkpoint.Store) (*State, error) {
 	return readWith(store, func(string, string, checkpoint.Scope) (int, error) { return Uncounted, nil })
+}
+
+// Configure adds the sinks' configurations.
+func (s *State) Configure(store *checkpoint.Store) error {
+	saved, err := store.Configurations()
+	s.Configurations = map[string]json.RawMessage{}
+	for name, text := range saved {
+		s.Configurations[name] = text
+	}
+	return err
 }
 
 // countFunc counts the objects that a sink has of a resource in the scope.
@@ -92,9 +103,6 @@ func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
 	}
 	for name, mark := range marks {
 		state.Marks[name] = string(mark)
-	}
-	if state.Configuration, err = store.Configuration(); err != nil {
-		return nil, err
 	}
 	state.Owed, err = ReadOwed(store)
 	return state, err

@@ -21,14 +21,21 @@ func Plan(saved *control.State, c *cluster.Cluster, cfg *config.Config) []string
 	if saved == nil || saved.Cluster != c.Name || len(saved.Streams) == 0 {
 		return nil // the first start, or one that is refused
 	}
-	lines, differs := cfg.Since(saved.Configuration)
+	var lines []string
+	differ := false
 	configured := map[string]bool{}
 	for i := range cfg.Sinks {
 		s := &cfg.Sinks[i]
 		configured[s.Name] = true
-		lines = append(lines, planSink(saved, s, cfg.Resources, taken(c, s))...)
+		keys, differs := since(saved.Configurations[s.Name], c, cfg, s)
+		for _, line := range append(keys, planSink(saved, s, cfg.Resources, taken(c, s))...) {
+			if !slices.Contains(lines, line) { // several sinks may have it
+				lines = append(lines, line)
+			}
+		}
+		differ = differ || differs
 	}
-	if !differs {
+	if !differ {
 		return lines // what has left has done so at an earlier start
 	}
 	left := map[string]bool{}
@@ -43,12 +50,6 @@ func Plan(saved *control.State, c *cluster.Cluster, cfg *config.Config) []string
 		}
 	}
 	return lines
-}
-
-// taken are the streams that the sink takes.
-func taken(c *cluster.Cluster, s *config.Sink) []selection.Selected {
-	wants := c.WantedBy(s)
-	return c.StreamsThat(func(of *selection.Selected) bool { return wants == nil || wants(&of.Stream) })
 }
 
 // planSink is the plan for one sink, which takes the streams of the resources.
@@ -157,14 +158,4 @@ func hasPart(streams map[string]control.SinkState, resource string) bool {
 		}
 	}
 	return false
-}
-
-// several names some of many.
-func several(names []string) string {
-	const most = 5
-	slices.Sort(names)
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most:most], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
 }

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -62,7 +64,13 @@ func savedWith(t *testing.T, text string) *control.State {
 		return state
 	}
 	cfg, c := configured(t, text, everything())
+	state.Configurations = map[string]json.RawMessage{}
 	for i := range cfg.Sinks {
+		text, err := Record(c, cfg, &cfg.Sinks[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		state.Configurations[cfg.Sinks[i].Name] = text
 		for _, s := range taken(c, &cfg.Sinks[i]) {
 			of := state.Streams[s.Stream.String()]
 			if of.Sinks == nil {
@@ -134,7 +142,25 @@ func TestThePlanSaysWhatAnotherConfigurationDoes(t *testing.T) {
 		{what: "a resource of a wildcard that is not served now", before: "resources: ['*']\n" + lake, after: "resources: ['*']\n" + lake, served: without("gears")},
 		{what: "one that is not served now, and not chosen", before: "resources: ['*']\n" + lake, after: "resources: [{resource: '*', exclude: ['*.gears.io']}]\n" + lake, served: without("gears"),
 			want: []string{"sink lake is not given gears.gears.io any more: its objects (3) stay" + stays}},
-		{what: "rules alone", before: "resources: [pods]\n" + lake, after: "resources: [{resource: pods, drop: [.status]}]\n" + lake},
+		{what: "rules", before: "resources: [{resource: pods, drop: [.spec]}]\n" + lakeBus, after: "resources: [{resource: pods, drop: [.status], ops: [deleted]}]\n" + lakeBus,
+			want: []string{"ops of pods has another value: it holds for new records only",
+				"drop of pods has another value: it holds from the next change of each object, and for records on disk; exporter snapshot sends all objects by it"}},
+		{what: "the same rules in another form", before: "resources: [{resource: pods, drop: [.spec, .status]}, configmaps]\n" + lake,
+			after: "resources: [{resource: configmaps, ops: []}, {resource: pods, drop: [.status, .spec]}]\n" + lake},
+		{what: "a rule of a wildcard that a name takes the place of", before: "resources: [{resource: '*.apps', before: true}]\n" + lake, after: "resources: [deployments.apps]\n" + lake,
+			want: []string{"before of deployments.apps has another value: it holds from the second change of each object at the latest, or after exporter snapshot"}},
+		{what: "rules of a part, in another order", before: "resources: [" + parts("n1", "n2") + ", {resource: configmaps}]\n" + lake, after: "resources: [" + parts("n2", "n1") + ", {resource: configmaps}]\n" + lake},
+		{what: "a rule of a part", before: "resources: [{resource: configmaps}]\n" + lake, after: "resources: [" + parts("n1") + ", {resource: configmaps}]\n" + lake,
+			want: []string{"drop of configmaps has another value: it holds from the next change of each object, and for records on disk; exporter snapshot sends all objects by it"}},
+		{what: "the key of the hashes", before: "redactKey: " + key("a") + "\nresources: [pods]\n" + lakeBus, after: "redactKey: " + key("b") + "\nhash: comparable\nresources: [pods]\n" + lakeBus,
+			want: []string{"redactKey has another value: hashes differ from those before, from the next update of each object",
+				"hash has another value: hashes differ from those before, from the next update of each object"}},
+		{what: "another format of one sink", before: "resources: [pods]\n" + lakeBus, after: "resources: [pods]\n" + strings.Replace(lakeBus, "path: b}", "path: c}, format: debezium", 1),
+			want: []string{"sink bus: file.path has another value: if it leads to another place, a gap of reason lost and a full snapshot follow there, and the old one stays as it is",
+				"sink bus: format has another value: new records have another form, and readers have to read both until exporter snapshot has sent all objects"}},
+		{what: "what no consumer sees", before: "resources: [pods]\n" + lake, after: "listen: :1\nresources: [pods]\n" + strings.Replace(lake, "path: a}", "path: a, keep: 3, rotate: 1Mi}, resync: 1h", 1)},
+		{what: "another kind", before: "resources: [pods]\n" + lake, after: "resources: [pods]\nsinks: [{name: lake, nats: {url: nats://n}}]\n",
+			want: []string{"sink lake was of kind file and is of kind nats: the start is refused; give it another name"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			of := c.served
@@ -146,6 +172,28 @@ func TestThePlanSaysWhatAnotherConfigurationDoes(t *testing.T) {
 				t.Errorf("the plan is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
 		})
+	}
+}
+
+// parts are entries of configmaps in a namespace each, with a rule.
+func parts(namespaces ...string) string {
+	var all []string
+	for _, namespace := range namespaces {
+		all = append(all, fmt.Sprintf("{resource: configmaps, namespaces: [%[1]s], drop: [.data.%[1]s]}", namespace))
+	}
+	return strings.Join(all, ", ")
+}
+
+// key is a long enough redactKey.
+func key(of string) string { return strings.Repeat(of, 40) }
+
+// TestTheRecordShowsNothing of what is configured.
+func TestTheRecordShowsNothing(t *testing.T) {
+	cfg, c := configured(t, "redactKey: "+key("secret")+"\nresources: [{resource: pods, filter: 'object.secret == 1'}]\n"+
+		"sinks: [{name: bus, kafka: {brokers: ['secret:1'], headers: {Authorization: secret}}}]\n", everything())
+	text, err := Record(c, cfg, &cfg.Sinks[0])
+	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "kafka.headers") {
+		t.Errorf("the record is %s, %v", text, err)
 	}
 }
 

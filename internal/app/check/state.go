@@ -73,6 +73,9 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 	}
 	saved, found, err := store.Cluster()
 	read, readErr := control.ReadState(store)
+	if readErr == nil {
+		readErr = read.Configure(store)
+	}
 	if err := errors.Join(err, readErr, c.Recall(store), c.AdoptIdentity(store), store.Close()); err != nil {
 		r.problem(err)
 		return nil

@@ -30,7 +30,7 @@ func FormOf(s *Selected, key transform.Key, c *config.Config) ([]byte, error) {
 	var own []transform.Rules
 	for _, configured := range s.Special {
 		own = append(own, rulesOf(s.Stream.Resource, configured))
-		all = append(all, selects(configured), own[len(own)-1])
+		all = append(all, Selects(configured), own[len(own)-1])
 	}
 	own = append(own, rulesOf(s.Stream.Resource, s.Configured))
 	all = append(all, own[len(own)-1], KeepOf(s.Configured), key.Form(own...))
@@ -61,14 +61,14 @@ func todayOf(s *Selected, key transform.Key, sinks ...transform.Rules) (*shape.T
 	var entries []shape.Entry
 	for _, configured := range s.Entries() {
 		entries = append(entries, shape.Entry{
-			Rules: wholeRules(s.Stream.Resource, configured), For: selects(configured), Takes: configured.TakesNamespace,
+			Rules: wholeRules(s.Stream.Resource, configured), For: Selects(configured), Takes: configured.TakesNamespace,
 		})
 	}
 	return shape.NewTodayOf(entries, key, sinks...)
 }
 
-// selects is what a special entry is for.
-func selects(configured *config.Resource) string {
+// Selects is what a special entry is for.
+func Selects(configured *config.Resource) string {
 	text, err := json.Marshal([]any{configured.Namespaces, configured.ExcludeNamespaces, configured.LabelSelector})
 	if err != nil { // texts alone can always be written
 		panic(fmt.Sprintf("describe an entry of %s: %v", configured.Name, err))

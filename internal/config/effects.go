@@ -1,0 +1,79 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+)
+
+// Effect is a key whose value consumers see.
+type Effect struct {
+	Key   string // such as kafka.frames
+	Value []byte // as JSON, a set in its order; nil is the default
+	Text  string // what consumers see of another value
+}
+
+// effects are the texts, by the names that the tag effect of a key has. A key without one concerns no consumer, or the
+// positions and the marks of the sinks tell what becomes of it.
+func effects() map[string]string {
+	return map[string]string{
+		"new":    "it holds for new records only",
+		"second": "it holds from the second change of each object at the latest, or after exporter snapshot",
+		"next":   "it holds from the next change of each object; exporter snapshot sends all objects by it",
+		"shape":  "it holds from the next change of each object, and for records on disk; exporter snapshot sends all objects by it",
+		"form":   "new records have another form, and readers have to read both until exporter snapshot has sent all objects",
+		"whole":  "each object is sent whole first, then as configured",
+		"hashes": "hashes differ from those before, from the next update of each object",
+		"place":  "if it leads to another place, a gap of reason lost and a full snapshot follow there, and the old one stays as it is",
+		"broker": "if it leads to another broker, rename the sink: what was sent is not there",
+		"fence":  "an exporter with the old one is not fenced: stop it first",
+	}
+}
+
+// Effects are those of the whole configuration, beside its resources and sinks.
+func (c *Config) Effects() []Effect { return effectsOf("", reflect.ValueOf(c).Elem()) }
+
+// Effects are those of the entry.
+func (r *Resource) Effects() []Effect { return effectsOf("", reflect.ValueOf(r).Elem()) }
+
+// Effects are those of the sink, of what is set alone where that has keys of its own.
+func (s *Sink) Effects() []Effect { return effectsOf("", reflect.ValueOf(s).Elem()) }
+
+func effectsOf(path string, v reflect.Value) (all []Effect) {
+	for _, f := range fieldsOf(v.Type()) {
+		at, value := under(path, f.name), v.FieldByIndex(f.Index)
+		if text := effects()[f.Tag.Get("effect")]; text != "" {
+			all = append(all, Effect{at, f.written(value), text})
+		}
+		if value.Kind() == reflect.Slice {
+			continue
+		}
+		for p, inner := range f.inside(at, value) {
+			all = append(all, effectsOf(p, inner)...)
+		}
+	}
+	return all
+}
+
+// written is the value of an effect.
+func (f *field) written(v reflect.Value) []byte {
+	value := v.Interface()
+	if fallback, s := f.Tag.Get("default"), f.scalar(); fallback != "" && s != nil {
+		if parsed, err := s.parse(fallback); err == nil && reflect.DeepEqual(parsed, value) {
+			return nil
+		}
+	}
+	switch set := value.(type) {
+	case []string:
+		value = slices.Compact(slices.Sorted(slices.Values(set)))
+	case Secret:
+		value = set.Reveal()
+	}
+	if f.below() != nil {
+		value = true // it is set
+	}
+	if text, err := json.Marshal(value); err == nil && !v.IsZero() && string(text) != "null" {
+		return text
+	}
+	return nil
+}
