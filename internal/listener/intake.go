@@ -235,14 +235,15 @@ func (i *Intake) keptOf(rec *change.Record) *checkpoint.KeptObject {
 }
 
 // putOwn queues a record that says less than the item, and than what is kept of its object, whether there is room or
-// not. The caller holds mu.
+// not. What is kept by the records that it takes the place of is kept with it. The caller holds mu.
 func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item, kept *checkpoint.KeptObject) {
 	i.backlog.Overdraw(rec.Size())
 	i.number.Number(rec)
-	i.own[rec.Seq] = entry{Item: item, kept: kept}
 	if item.Kind == checkpoint.Told || kept != nil {
 		i.tell(rec, &item, kept)
+		kept = i.told[item.Object()].kept
 	}
+	i.own[rec.Seq] = entry{Item: item, kept: kept}
 	for _, old := range i.backlog.Push(rec, true) {
 		delete(i.own, old.Seq)
 	}

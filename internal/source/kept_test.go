@@ -98,6 +98,30 @@ func TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt(t *testing.T) {
 	})
 }
 
+// TestI4WhatASnapshotTakesThePlaceOfIsKept: a queue that coalesces has the object of a full snapshot, which keeps
+// nothing itself, in the place of an update. The next update is compared with what the sink was told.
+func TestI4WhatASnapshotTakesThePlaceOfIsKept(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100, "a 90", "b 90")
+		r.keep([]string{"a 90", "b 90"}, "103 behind 90")
+		r.merges = true
+		r.start("lake")
+		r.log("lake").block()
+		r.do("b 101")
+		r.do("a 102")
+		r.ask("lake", change.Requested, change.Limits{})
+		r.pass(time.Second)
+		r.log("lake").free()
+		r.pass(time.Second)
+		if got := r.kept("a").Of("lake").Version; got != "102" {
+			t.Errorf("object a is kept as of version %s, want 102", got)
+		}
+		r.do("a 103")
+		r.want("lake", "updated b 101 after 90", "snapshot.begin 101 requested", "sync a 102", "sync b 101 last", "snapshot.end 102 requested",
+			"updated a 103 after 102")
+	})
+}
+
 // TestI2WhatIsIgnoredMovesThePositionAndIsNobodys: what is kept stays what was told last, and a delete is told. Of b
 // nothing is kept, so it is told.
 func TestI2WhatIsIgnoredMovesThePositionAndIsNobodys(t *testing.T) {

@@ -41,6 +41,7 @@ type rig struct {
 	logs   map[string]*sinkLog
 	spool  int64
 	queue  fifo.Limit
+	merges bool          // the sinks' queues coalesce
 	disk   time.Duration // that a commit takes
 	config func(*Config) // nil leaves it as it is
 	rest   *rest.Config  // nil is the server, without connections
@@ -172,7 +173,7 @@ func (r *rig) start(sinks ...string) {
 	var all []*listener.Intake
 	for at, name := range sinks {
 		l, err := listener.New(at, &listener.Sink{
-			Name: name, Target: r.log(name), Encoder: encoder{}, Queue: r.queue, Spool: r.spool,
+			Name: name, Target: r.log(name), Encoder: encoder{}, Queue: r.queue, Spool: r.spool, Coalesce: r.merges,
 		}, &common, books)
 		r.must(err)
 		r.intakes[name], all = &l.Intake, append(all, &l.Intake)
