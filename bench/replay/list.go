@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,7 +18,15 @@ type page struct {
 	version           int
 }
 
-// parsePage reads a list's query. The continue token is the number of the first object of the next page.
+// token is where a list goes on, as API servers write it, with the number of the first object of the next page.
+type token struct {
+	Version  string `json:"v"`
+	Revision int    `json:"rv"`
+	Start    string `json:"start"` // behind the last object of the page before
+	First    int    `json:"first"`
+}
+
+// parsePage reads a list's query.
 func parsePage(query url.Values, total, now int) (page, error) {
 	p := page{end: total, total: total, version: now}
 	var err error
@@ -30,7 +40,14 @@ func parsePage(query url.Values, total, now int) (page, error) {
 	limit := total
 	number("limit", &limit)
 	number("resourceVersion", &p.version)
-	number("continue", &p.first)
+	if text := query.Get("continue"); text != "" && err == nil {
+		var next token
+		var decoded []byte
+		if decoded, err = base64.RawURLEncoding.DecodeString(text); err == nil {
+			err = json.Unmarshal(decoded, &next)
+		}
+		p.first = next.First
+	}
 	p.end = min(p.first+limit, total)
 	if err == nil && (p.first < 0 || p.first > p.end || p.version > now) {
 		err = fmt.Errorf("objects %d to %d at version %d do not exist", p.first, p.end, p.version)
@@ -42,7 +59,10 @@ func parsePage(query url.Values, total, now int) (page, error) {
 func (p *page) meta() string {
 	text := fmt.Sprintf(`{"resourceVersion":"%d"`, p.version)
 	if p.end < p.total {
-		text += fmt.Sprintf(`,"continue":"%d","remainingItemCount":%d`, p.end, p.total-p.end)
+		last := appendNumber([]byte("team-"), (p.end-1)*namespaces/p.total, 3)
+		last = append(appendNumber(append(append(last, '/'), nameHead...), p.end-1, 7), 0)
+		next, _ := json.Marshal(token{"meta.k8s.io/v1", p.version, string(last), p.end}) // texts and numbers
+		text += fmt.Sprintf(`,"continue":"%s","remainingItemCount":%d`, base64.RawURLEncoding.EncodeToString(next), p.total-p.end)
 	}
 	return text + "}"
 }

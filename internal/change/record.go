@@ -83,6 +83,9 @@ func (k Key) Hashed() Key {
 	return k
 }
 
+// HashPrefix is what the keys of all shortest notes of its namespace begin with.
+func (k Key) HashPrefix() Key { return Key{Namespace: k.Namespace, Name: namedByHash} }
+
 func boundedKey(key Key, most int) Key {
 	return Key{Namespace: bounded(key.Namespace, most), Name: bounded(key.Name, most)}
 }

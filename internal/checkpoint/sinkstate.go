@@ -1,9 +1,13 @@
 package checkpoint
 
 import (
+	"bytes"
+	"errors"
 	"iter"
 	"maps"
 	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
@@ -133,12 +137,93 @@ func (s *SinkState) LeaveOut(resource string, scope Scope) {
 	}
 }
 
-// SavedRow is what the sink was given last of the object, as it is saved.
+// SavedRow is what the sink was given last of the object, as it is saved. A note that was found in the log may name its
+// object by a hash only.
 func (s *SinkState) SavedRow(of Object) (Row, error) {
-	if s.onDisk.Load() {
-		return s.saved(of, tableDiskRow, tableRow, tableGrave)
+	row, err := s.saved(of, s.tables()...)
+	if err != nil || row.Known() {
+		return row, err
 	}
-	return s.saved(of, tableRow, tableGrave)
+	of.Key = of.Key.Hashed()
+	return s.saved(of, s.tables()...)
+}
+
+func (s *SinkState) tables() []byte {
+	if s.onDisk.Load() {
+		return []byte{tableDiskRow, tableRow, tableGrave}
+	}
+	return []byte{tableRow, tableGrave}
+}
+
+// SavedRows are the rows of objects of one resource, as SavedRow says of each. Where their keys rise, one pass over each
+// table finds them all: a list has a million.
+func (s *SinkState) SavedRows(all []Object) (map[Object]Row, error) {
+	rows := make(map[Object]Row, len(all))
+	for _, of := range all {
+		rows[of] = Row{}
+	}
+	for _, table := range s.tables() {
+		if err := s.find(table, all, rows); err != nil {
+			return nil, err
+		}
+	}
+	hashes := map[string]bool{} // by namespace: there are rows that a hash names
+	for _, of := range all {
+		if rows[of].Known() {
+			continue
+		}
+		hashed := Object{of.Resource, of.Key.Hashed()}
+		has, asked := hashes[of.Key.Namespace]
+		for _, table := range s.tables() {
+			var err error
+			if asked || has {
+				break
+			}
+			if has, err = s.db.holds(rowKey(nil, table, s.sink, Object{of.Resource, of.Key.HashPrefix()})); err != nil {
+				return nil, err
+			}
+		}
+		if hashes[of.Key.Namespace] = has; has {
+			var err error
+			if rows[of], err = s.saved(hashed, s.tables()...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// find adds the rows that the table has of the objects which have none.
+func (s *SinkState) find(table byte, all []Object, rows map[Object]Row) error {
+	prefix := keyOf(table, s.sink, all[0].Resource, "")
+	iterator, err := s.db.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return s.db.failed("read", err)
+	}
+	var at, key []byte // where the iterator was led to, and is to be led
+	for _, of := range all {
+		if rows[of].Known() {
+			continue
+		}
+		key = rowKey(key[:0], table, s.sink, of)
+		between := at != nil && bytes.Compare(at, key) <= 0 && (!iterator.Valid() || bytes.Compare(key, iterator.Key()) <= 0)
+		if !between {
+			iterator.SeekGE(key)
+			at = append(at[:0], key...)
+		}
+		if !iterator.Valid() || !bytes.Equal(iterator.Key(), key) {
+			continue
+		}
+		row, err := parseRow(table, iterator.Value())
+		if err != nil {
+			return errors.Join(s.db.badValue(of.Resource+" "+of.Key.String()+" of sink "+s.sink, err), iterator.Close())
+		}
+		rows[of] = row
+	}
+	if err := iterator.Close(); err != nil { // it repeats the error that ended the loop
+		return s.db.failed("read", err)
+	}
+	return nil
 }
 
 // Spools are the chunks that go to disk with a save, by the name of the sink, and the extents that its spool has then.

@@ -3,6 +3,7 @@ package listener
 import (
 	"cmp"
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -313,8 +314,7 @@ func (i *Intake) ids(version string, full bool) string {
 	return id
 }
 
-// Newest is what the sink was told last of the object, also by what is on its way. A note that was found in the log may
-// name its object by a hash only.
+// Newest is what the sink was told last of the object, also by what is on its way.
 func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
 	i.mu.Lock()
 	on, is := i.told[of]
@@ -323,12 +323,33 @@ func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
 	if is {
 		return on.row, nil
 	}
-	row, err := state.SavedRow(of)
-	if err != nil || row.Known() {
-		return row, err
-	}
-	of.Key = of.Key.Hashed()
 	return state.SavedRow(of)
+}
+
+// NewestOf is Newest of objects of one resource, whose keys rise as a rule. It holds for as long as nobody tells the
+// sink of them.
+func (i *Intake) NewestOf(all []checkpoint.Object) (map[checkpoint.Object]checkpoint.Row, error) {
+	on := map[checkpoint.Object]checkpoint.Row{}
+	var saved []checkpoint.Object
+	i.mu.Lock()
+	for _, of := range all {
+		if told, is := i.told[of]; is {
+			on[of] = told.row
+		} else {
+			saved = append(saved, of)
+		}
+	}
+	state := i.state
+	i.mu.Unlock()
+	if len(saved) == 0 {
+		return on, nil
+	}
+	rows, err := state.SavedRows(saved) // after that: what leaves the way is saved
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(rows, on)
+	return rows, nil
 }
 
 // Below returns when the queue has less than so many bytes, and nothing is on disk, or with ctx's error; where it has

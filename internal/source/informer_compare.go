@@ -46,6 +46,7 @@ type comparedSink struct {
 	pace       pace
 	until      checkpoint.Point // the watch is to bring this before the end
 	suspects   []missing
+	known      map[checkpoint.Object]checkpoint.Row // of the objects that wait
 }
 
 // missing is a key that the sink has and a list has not. Its pages may be of several versions: what was told after the
@@ -80,6 +81,9 @@ func (r *reading) compare(ctx context.Context) error {
 	if err := r.check(); err != nil {
 		return err
 	}
+	if err := r.recall(); err != nil {
+		return err
+	}
 	for at := range r.waiting {
 		if err := r.compareOne(&r.waiting[at]); err != nil {
 			return err
@@ -87,6 +91,25 @@ func (r *reading) compare(ctx context.Context) error {
 	}
 	clear(r.waiting)
 	r.waiting, r.size = r.waiting[:0], 0
+	return nil
+}
+
+// recall finds what each sink was told last of the objects that wait, also by a record that was held back until now.
+func (r *reading) recall() (err error) {
+	all := make([]checkpoint.Object, 0, len(r.waiting))
+	for at := range r.waiting {
+		if object := &r.waiting[at]; object.Name != "" {
+			all = append(all, checkpoint.Object{Resource: r.way.Resource, Key: change.Key{Namespace: object.Namespace, Name: object.Name}})
+		}
+	}
+	for _, p := range r.parts {
+		for _, of := range all {
+			p.meets(of.Key)
+		}
+		if p.known, err = p.NewestOf(all); err != nil {
+			return fmt.Errorf("find out what sink %s knows of %s: %w", p.Name, r.stream, err)
+		}
+	}
 	return nil
 }
 
@@ -221,9 +244,12 @@ func (r *reading) listedNobody(why error) {
 func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 	r := p.of
 	of := checkpoint.Object{Resource: r.way.Resource, Key: key}
-	last, err := p.newest(of)
-	if err != nil {
-		return err
+	last, is := p.known[of]
+	if delete(p.known, of); !is { // a list without an order may have it twice
+		var err error
+		if last, err = p.newest(of); err != nil {
+			return err
+		}
 	}
 	history := checkpoint.HistoryOf(r.epoch)
 	listed := listener.Listed{
