@@ -155,8 +155,8 @@ func (s *SinkState) tables() []byte {
 	return []byte{tableRow, tableGrave}
 }
 
-// SavedRows are the rows of objects of one resource, as SavedRow says of each. Where their keys rise, one pass over each
-// table finds them all: a list has a million.
+// SavedRows are the rows of objects of one resource, as SavedRow says of each. Where their keys rise, one pass over
+// each table finds them all: a list has a million.
 func (s *SinkState) SavedRows(all []Object) (map[Object]Row, error) {
 	rows := make(map[Object]Row, len(all))
 	for _, of := range all {

@@ -6,6 +6,7 @@ import (
 	"math/rand"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -105,6 +106,62 @@ func compareObjects(t *testing.T, state *SinkState, rows rowsInMemory, resource,
 		if !slices.Equal(got, want[behind:]) {
 			t.Fatalf("objects of %s in %s after %q are %q, want %q", resource, namespace, after, got, want[behind:])
 		}
+	}
+}
+
+// TestRowsOfATurnAreThoseOfEachObject: whichever tables have them, also where a hash names the object, in whatever
+// order they are asked for.
+func TestRowsOfATurnAreThoseOfEachObject(t *testing.T) {
+	s := open(t, t.TempDir())
+	state, err := s.LoadSink("out")
+	must(t, err)
+	h := &history{r: rand.New(rand.NewSource(7)), at: 1}
+	known, read := map[Object]bool{}, 0
+	for round := range 60 {
+		for range 10 {
+			item := h.next()
+			if item.Kind != Told {
+				continue
+			}
+			known[item.Object()] = true
+			if h.r.Intn(6) == 0 {
+				item.Key = item.Key.Hashed()
+			}
+			if round%20 < 5 {
+				must(t, state.Acked(&item))
+			} else {
+				must(t, state.Spooled(&item, false))
+			}
+		}
+		state.Waits(round%20 >= 5)
+		must(t, s.SaveSinks([]*SinkState{state}, Spools{}, nil))
+		var all []Object
+		for of := range known {
+			if of.Resource == "pods" {
+				all = append(all, of)
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		if round%2 == 0 {
+			slices.SortFunc(all, func(a, b Object) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+		}
+		rows, err := state.SavedRows(all)
+		must(t, err)
+		for _, of := range all {
+			want, err := state.SavedRow(of)
+			must(t, err)
+			if got, is := rows[of]; !is || got != want {
+				t.Fatalf("round %d: %v has %v, %t, want %v", round, of, got, is, want)
+			}
+			if want.Known() {
+				read++
+			}
+		}
+	}
+	if read < 100 {
+		t.Errorf("%d rows were found, want hundreds", read)
 	}
 }
 
