@@ -50,7 +50,7 @@ func troubles() []trouble {
 // third is the sink with the trouble, in the configuration, and what ends what it needs.
 func (c *course) third(ctx context.Context, run string, t *trouble) (config string, end func(), err error) {
 	if t.schema {
-		const text = "{name: third, kafka: {brokers: [%q], topic: %s, registry: {url: 'http://127.0.0.1:9', as: avro, subject: record}}%s}"
+		const text = "{name: third, kafka: {brokers: [%q], topic: %s, registry: {url: 'http://127.0.0.1:9', subject: record}}%s}"
 		return fmt.Sprintf(text, c.brokers[0], run+"-third", t.rest), func() {}, nil
 	}
 	url, end := c.server.URL, func() {}
