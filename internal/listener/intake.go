@@ -240,13 +240,19 @@ func (i *Intake) keptOf(rec *change.Record) *checkpoint.KeptObject {
 func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item, kept *checkpoint.KeptObject) {
 	i.backlog.Overdraw(rec.Size())
 	i.number.Number(rec)
+	i.own[rec.Seq] = entry{Item: item, kept: kept}
 	if item.Kind == checkpoint.Told || kept != nil {
 		i.tell(rec, &item, kept)
-		kept = i.told[item.Object()].kept
 	}
-	i.own[rec.Seq] = entry{Item: item, kept: kept}
 	for _, old := range i.backlog.Push(rec, true) {
-		delete(i.own, old.Seq)
+		was, is := i.own[old.Seq]
+		if !is {
+			was.kept = i.keptOf(old)
+		}
+		if delete(i.own, old.Seq); kept == nil && old != rec {
+			kept = was.kept
+			i.own[rec.Seq] = entry{Item: item, kept: kept}
+		}
 	}
 }
 
