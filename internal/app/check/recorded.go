@@ -17,7 +17,7 @@ import (
 )
 
 // recorded is what a state remembers of the configuration with which a sink was opened: a hash of each value that its
-// consumers see, by its key, so that nothing can be read out of it.
+// consumers see, by its key. Who reads the state can check a guess of a value, and read none.
 type recorded struct {
 	Kind    string                       `json:"kind"`
 	Keys    map[string]string            `json:"keys"`    // of the sink, and of the whole configuration
@@ -58,16 +58,21 @@ func recordOf(c *cluster.Cluster, cfg *config.Config, s *config.Sink) *recorded 
 // for.
 func effectsOf(s *selection.Selected) []config.Effect {
 	all := s.Configured.Effects()
-	for i := range all {
-		var values []string
-		for _, entry := range s.Entries() {
-			if e := entry.Effects()[i]; e.Value != nil {
-				values = append(values, selection.Selects(entry)+string(e.Value))
+	if len(s.Special) == 0 {
+		return all
+	}
+	values := make([][]string, len(all))
+	for _, entry := range s.Entries() {
+		for i, e := range entry.Effects() {
+			if e.Value != nil {
+				values[i] = append(values[i], selection.Selects(entry)+string(e.Value))
 			}
 		}
-		if len(s.Special) > 0 && values != nil {
-			slices.Sort(values)
-			all[i].Value = fmt.Appendf(nil, "%q", values)
+	}
+	for i := range all {
+		if all[i].Value = nil; values[i] != nil {
+			slices.Sort(values[i])
+			all[i].Value = fmt.Appendf(nil, "%q", values[i])
 		}
 	}
 	return all
