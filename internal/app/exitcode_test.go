@@ -25,7 +25,7 @@ func TestExitCodeTellsWhatToChange(t *testing.T) {
 	}{
 		{"usage", fmt.Errorf("run: %w", usage.Wrap(errTest)), ExitUsage},
 		{"configuration", fmt.Errorf("load: %w", &config.Problems{}), ExitUsage},
-		{"newer state", &checkpoint.NewerError{}, ExitUsage},
+		{"state of another format", &checkpoint.FormatError{}, ExitUsage},
 		{"a log of another Lease", fmt.Errorf("take over: %w", statelog.OtherLease("a", "b")), ExitUsage},
 		{"what a running exporter refuses", fmt.Errorf("ask: %w", &control.RefusedError{}), ExitUsage},
 		{"no running exporter", &control.NotRunningError{}, exitFailed},

@@ -271,9 +271,9 @@ const (
 // only after somebody changed the command or the configuration.
 func ExitCode(err error) int {
 	var problems *config.Problems
-	var newer *checkpoint.NewerError
+	var format *checkpoint.FormatError
 	var refused *control.RefusedError
-	if usage.Is(err) || errors.As(err, &problems) || errors.As(err, &newer) || errors.As(err, &refused) || statelog.IsForGood(err) {
+	if usage.Is(err) || errors.As(err, &problems) || errors.As(err, &format) || errors.As(err, &refused) || statelog.IsForGood(err) {
 		return ExitUsage
 	}
 	return exitFailed

@@ -206,8 +206,7 @@ func (o *one) apply(b *pebble.Batch) error {
 }
 
 // Finish gives each file to keep, and makes the copy a state, of which the log has everything at the place; nil is
-// nowhere. A log that an earlier version wrote becomes a state of its format, which Open converts. Then it lets go of
-// the directory.
+// nowhere. Then it lets go of the directory.
 func (c *Copy) Finish(place []byte, keep func(name string, content []byte) error) error {
 	if c.place == nil {
 		return fmt.Errorf("finish the copy of the log of the state in %s: it is not whole", c.dir)
@@ -221,23 +220,13 @@ func (c *Copy) finish(place []byte, keep func(name string, content []byte) error
 	if err != nil {
 		return err
 	}
-	format := formatVersion
-	for _, table := range sharedTables() {
-		some, err := c.db.holds([]byte{table})
-		if err != nil {
-			return err
-		}
-		if some {
-			format = 1
-		}
-	}
 	return c.db.write(func(b *rows) error {
 		b.note(b.of.DeleteRange(files, end, nil))
 		b.remove(keyOf(tableRestoring))
 		if place != nil {
 			b.set(keyOf(tableLogged), place)
 		}
-		b.set(keyOf(tableFormat), []byte(strconv.Itoa(format)))
+		b.set(keyOf(tableFormat), []byte(strconv.Itoa(formatVersion)))
 		return nil
 	})
 }

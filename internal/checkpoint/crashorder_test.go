@@ -340,25 +340,3 @@ func TestI5EveryCrashOfACommitLeavesAWholeBatch(t *testing.T) {
 		must(t, s.Close())
 	})
 }
-
-// TestI11EveryCrashOfAConversionIsGoneOnWith: the next start makes of what is left what one makes that is not
-// disturbed.
-func TestI11EveryCrashOfAConversionIsGoneOnWith(t *testing.T) {
-	fs := newRecordedFS()
-	writeEarlier(t, inMemory(fs), nil)
-	fs.begin(t)
-	s, err := Open(t.Context(), "state", inMemory(fs))
-	must(t, err)
-	must(t, s.Close())
-	want := allRows(t, inMemory(fs.FS))
-	fs.eachDisk(t, func(done int, disk vfs.FS) {
-		s, err := Open(t.Context(), "state", inMemory(disk))
-		if err != nil {
-			t.Fatalf("after %d changes of the disk: %v", done, err)
-		}
-		must(t, s.Close())
-		if have := allRows(t, inMemory(disk)); !maps.Equal(have, want) {
-			t.Fatalf("after %d changes of the disk it is converted to %q, want %q", done, have, want)
-		}
-	})
-}

@@ -168,19 +168,28 @@ func TestI5BadValuesAreRefused(t *testing.T) {
 	}
 }
 
-func TestNewerStateIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	must(t, s.db.Set(keyOf(tableFormat), []byte("7"), pebble.Sync))
-	must(t, s.Close())
-	_, err := Open(context.Background(), dir, Options{Logger: quiet()})
-	want := "open state " + dir + ": written by a newer version of exporter (format 7, this one knows 2): use that version, or another state.dir"
-	var newer *NewerError
-	if !errors.As(err, &newer) || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+func TestAStateOfAnotherFormatIsRefused(t *testing.T) {
+	for format, what := range map[string]string{
+		"7": "a newer version of exporter (format 7, this one knows 2): use that version, or another state.dir",
+		"1": "an earlier version of exporter (format 1, this one knows 2): use that version, or give the state up with: " +
+			"exporter checkpoint reset --state-dir ",
+	} {
+		dir := t.TempDir()
+		s := open(t, dir)
+		must(t, s.db.Set(keyOf(tableFormat), []byte(format), pebble.Sync))
+		must(t, s.Close())
+		_, err := Open(context.Background(), dir, Options{Logger: quiet()})
+		want := "open state " + dir + ": written by " + what
+		if format == "1" {
+			want += dir
+		}
+		var refused *FormatError
+		if !errors.As(err, &refused) || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		must(t, Discard(dir))
+		open(t, dir)
 	}
-	must(t, Discard(dir))
-	open(t, dir)
 }
 
 func TestNewerPebbleIsRefused(t *testing.T) {
@@ -189,9 +198,9 @@ func TestNewerPebbleIsRefused(t *testing.T) {
 	must(t, err)
 	must(t, os.Rename(markers[0], strings.TrimSuffix(markers[0], filepath.Ext(markers[0]))+".999"))
 	_, err = Open(context.Background(), dir, Options{Logger: quiet()})
-	var newer *NewerError
-	if !errors.As(err, &newer) {
-		t.Errorf("error %v, want a NewerError", err)
+	var refused *FormatError
+	if !errors.As(err, &refused) {
+		t.Errorf("error %v, want a FormatError", err)
 	}
 }
 

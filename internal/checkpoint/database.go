@@ -33,7 +33,6 @@ func (d *database) checkFormat() error {
 		case d.opts.ReadOnly:
 			return fmt.Errorf("open state %s: %w", d.dir, ErrNoState)
 		}
-		d.format = formatVersion
 		if err := d.db.Set(keyOf(tableFormat), []byte(strconv.Itoa(formatVersion)), pebble.Sync); err != nil {
 			return d.failed("open", err)
 		}
@@ -43,8 +42,8 @@ func (d *database) checkFormat() error {
 	if err != nil {
 		return d.badValue("the format", err)
 	}
-	if d.format = format; format > formatVersion {
-		return &NewerError{Dir: d.dir, Format: format, Known: formatVersion}
+	if format != formatVersion {
+		return &FormatError{Dir: d.dir, Format: format}
 	}
 	return nil
 }
@@ -139,7 +138,6 @@ type database struct {
 	mu        sync.Mutex // held by one writer at a time, and by Close
 	closed    bool
 	recording bool // the journal is told of what is written
-	format    int  // of what is saved
 }
 
 // newDatabase is one that is still to be opened, in a directory that is owned from now on.

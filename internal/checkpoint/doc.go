@@ -36,7 +36,4 @@
 //     a form of their own, since there are millions.
 //   - The uids of all clusters that were ever behind the name are kept, each before anything is reported of it. Records
 //     of any other cluster in a sink's log are never taken for ours.
-//   - A state of format 1, which all sinks shared, is converted when it is opened, into rows beside the old ones and
-//     with one last write (open.go). Where something is open in it, it is refused: what has to be known
-//     of a sink is then only in what the earlier version does next.
 package checkpoint

@@ -233,20 +233,22 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("open state %s: in use by %s: stop it, or choose another state.dir", e.Dir, process)
 }
 
-// NewerError says that the state was written in a format that this version does not know.
-type NewerError struct {
+// FormatError says that the state was written in a format that this version does not read.
+type FormatError struct {
 	Dir    string
 	Format int // 0 where not even that can be read
-	Known  int
 }
 
-func (e *NewerError) Error() string {
-	format := "an unknown format"
+func (e *FormatError) Error() string {
+	writer, format, remedy := "a newer", "an unknown format", "or another state.dir"
 	if e.Format != 0 {
 		format = fmt.Sprintf("format %d", e.Format)
 	}
-	return fmt.Sprintf("open state %s: written by a newer version of exporter (%s, this one knows %d): use that version, or another state.dir",
-		e.Dir, format, e.Known)
+	if e.Format != 0 && e.Format < formatVersion {
+		writer, remedy = "an earlier", "or give the state up with: exporter checkpoint reset --state-dir "+e.Dir
+	}
+	return fmt.Sprintf("open state %s: written by %s version of exporter (%s, this one knows %d): use that version, %s",
+		e.Dir, writer, format, formatVersion, remedy)
 }
 
 // DamagedError says that the state's files are not as they were written. They are left as they are.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
@@ -116,7 +118,7 @@ func TestDamagedObjectIsToldOf(t *testing.T) {
 	s := open(t, t.TempDir())
 	key := kept("web", "1").Key
 	for _, value := range []string{"\x05u", "\x01u\x01", "\x01u\x015\x01a", "\x01u\x015\x01a\x01\xff"} {
-		put(t, s, string(objectKey("pods", key)), value)
+		must(t, s.db.Set(objectKey("pods", key), []byte(value), pebble.Sync))
 		if images, err := s.Images("pods", key); err == nil {
 			t.Errorf("%q is read as %s (%v)", value, images, err)
 		}

@@ -131,10 +131,10 @@ func FileKey(name string) []byte { return append([]byte{tableFile}, name...) }
 // FileRange is where the keys of files begin and end.
 func FileRange() (from, to []byte) { return []byte{tableFile}, []byte{tableFile + 1} }
 
-// formatVersion is the form of keys and values that this version writes.
+// formatVersion is the form of keys and values that this version reads and writes. No release had form 1.
 const formatVersion = 2
 
-// The tables are told apart by a key's first byte. Those of format 1 are in open.go.
+// The tables are told apart by a key's first byte.
 const (
 	tableFormat    = 0x01
 	tableRestoring = 0x02 // no key -> the place in a log up to which the directory has it, nothing while it is being filled

@@ -18,7 +18,6 @@ import (
 func inMemory(fs vfs.FS) Options {
 	opts := OnFS(fs)
 	opts.Logger, opts.usage = quiet(), func(string) (vfs.DiskUsage, error) { return vfs.DiskUsage{AvailBytes: 1 << 40}, nil }
-	opts.piece = 200
 	return opts
 }
 

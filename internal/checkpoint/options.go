@@ -37,7 +37,7 @@ func checkFiles(dir string, opts Options) error {
 	if err != nil {
 		// Pebble has no error value for its own format.
 		if strings.Contains(err.Error(), "unknown format major version") {
-			return &NewerError{Dir: dir, Known: formatVersion}
+			return &FormatError{Dir: dir}
 		}
 		return openError(dir, err)
 	}
@@ -203,7 +203,6 @@ type Options struct {
 	fs       vfs.FS
 	claim    func(dir string) (io.Closer, error) // makes the directory and locks it
 	memTable uint64                              // bytes
-	piece    int                                 // bytes that one write of a conversion has, about
 	usage    func(path string) (vfs.DiskUsage, error)
 	exit     func(code int)
 }
@@ -224,7 +223,6 @@ func (o Options) withDefaults() Options {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.Floor = cmp.Or(o.Floor, defaultFloor)
 	o.memTable = cmp.Or(o.memTable, 2<<20)
-	o.piece = cmp.Or(o.piece, 1<<20) // bounded, for a stream of any size (I6)
 	if o.fs == nil {
 		o.fs = privateFS{vfs.Default}
 	}

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
@@ -16,6 +17,23 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
+
+// Open opens the state in the directory and creates what is missing, unless it is opened read-only. It never resets a
+// state: one that is damaged, of another format, or in use is refused with a *DamagedError, *FormatError or
+// *InUseError, a full volume with a *disk.FullError, and a missing state that is opened read-only with ErrNoState.
+//
+// Open gives up when ctx ends; what is still under way then ends by itself, and releases the directory.
+func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
+	d, err := newDatabase(ctx, dir, opts.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{database: d, spools: spools{database: d, codec: &codec{}, reclaimed: map[string]*reclaimed{}}}
+	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.load, d.record) }); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
 
 // MaxRecords is the most records that one save should hold, of whose objects nothing is kept: a larger one costs many
 // times as much, because Pebble makes it into a table of its own.

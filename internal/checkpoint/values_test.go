@@ -23,7 +23,6 @@ func FuzzI5ForeignValues(f *testing.F) {
 	f.Add([]byte{0, 200, 1})
 	f.Fuzz(func(t *testing.T, value []byte) {
 		_, _, _ = parseEntry(value)
-		_, _ = parsePosition(value)
 		_, _ = parseCluster(value)
 		_, _ = parsePlace(value)
 	})

@@ -54,6 +54,5 @@
 //   - A standby asks the log a few times a second. Long polls would be another way of reading for each broker, and a
 //     takeover reads what came since anyway.
 //   - The format of rows is that of package checkpoint: an older version refuses a newer log as it refuses a newer
-//     state. A log that an older version wrote becomes a state of its format, which is converted when it is opened. Its
-//     chain ends there.
+//     state.
 package statelog
