@@ -155,7 +155,7 @@ func brands() map[string][]string {
 		"k8s.io/client-go/kubernetes":           {"test/", "bench"}, // with the code of every type of Kubernetes
 		"k8s.io/client-go/discovery":            {"test/", "bench"}, // the same
 		"k8s.io/client-go/restmapper":           {"test/", "bench"}, // the same
-		"k8s.io/client-go/tools/leaderelection": {"internal/ha/election"},
+		"k8s.io/client-go/tools/leaderelection": {"test/", "bench"}, // the same
 		"k8s.io/":                               {"internal/source", "internal/ha/election", "internal/shape/filter", "internal/app/selection", "internal/app", "test/", "bench"},
 		"github.com/google/cel-go/":             {"internal/shape/filter"},
 		"github.com/prometheus/":                {"internal/observe/telemetry", "test/", "bench"},

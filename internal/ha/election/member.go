@@ -3,19 +3,18 @@ package election
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/klog/v2"
 )
 
 // Ask asks the other members, by the Lease that this one holds, which of them reaches the brokers. It returns the first
@@ -23,13 +22,13 @@ import (
 func (m *Member) Ask(ctx context.Context) (by string, err error) {
 	m.mu.Lock()
 	m.talk.ours, m.talk.by = rand.Text(), ""
+	m.hurry()
 	m.mu.Unlock()
-	m.lock.demand()
 	defer func() {
 		m.mu.Lock()
+		defer m.mu.Unlock()
 		m.talk.ours = ""
-		m.mu.Unlock()
-		m.lock.demand()
+		m.hurry()
 	}()
 	for {
 		m.mu.Lock()
@@ -74,13 +73,6 @@ func (m *Member) Answer(ctx context.Context, question string) error {
 	}
 }
 
-// question is watcher's.
-func (m *Member) question() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.talk.ours
-}
-
 // Options are what a Member is made of.
 type Options struct {
 	Config   *rest.Config
@@ -99,21 +91,23 @@ type Options struct {
 // Member is one of those who would lead. Its methods may be called from any goroutine.
 type Member struct {
 	options Options
-	lock    *lock
-	elector *leaderelection.LeaderElector
+	due     chan struct{} // buffered 1: the next turn is now
+
+	// Of Run's goroutine.
+	lease *coordinationv1.Lease // as the API server had it last; nil is not known
+	fresh time.Time             // when its holder was seen alive last
 
 	mu      sync.Mutex // guards the following
 	changed chan struct{}
 	holder  string    // as the API server said last; "" is nobody, or not known
 	since   time.Time // when it became the holder
 	known   bool      // it has said something
-	ours    time.Time // when it said last that this member holds the Lease
+	ours    uint64    // so often it has said that this member holds the Lease
 	refused error     // why this member can never hold it
 	trouble trouble
 	talk    talk
 	term    context.CancelCauseFunc // ends the present one; nil is none
 	rest    time.Time               // until when it does not want to lead
-	stop    context.CancelFunc      // of the elector's present run
 }
 
 // trouble is that the API server does not answer for the Lease.
@@ -126,11 +120,14 @@ type trouble struct {
 // The parts of a Lease's length.
 const (
 	renewals = 5 // writes of a holder in it
-	tries    = 3 // requests that may take all of their time before a renewal has failed
+	tries    = 6 // requests that take all of their time
 )
 
-// retry is between two questions of an elector. A standby takes from one to twice as long, and a bit.
-const retry = 250 * time.Millisecond
+// retry is the least time between two questions of a member that does not hold the Lease, and 1+jitter of it the most.
+const (
+	retry  = 250 * time.Millisecond
+	jitter = 1.2
+)
 
 // New returns a member that does nothing before Run.
 func New(o Options) (*Member, error) {
@@ -141,66 +138,135 @@ func New(o Options) (*Member, error) {
 		}
 		o.leases = c
 	}
-	m := &Member{options: o, changed: make(chan struct{})}
-	m.lock = &lock{
-		leases: o.leases, place: o.Place, self: o.Self, mark: o.Shared, timeout: o.Duration / tries / 2, between: o.Duration / renewals, told: m,
-	}
-	nothing := func() {}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: m.lock, LeaseDuration: o.Duration, RenewDeadline: o.Duration / 2, RetryPeriod: retry, Name: o.Place.Name,
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: nothing},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("prepare the election by the Lease %s: %w", o.Place, err)
-	}
-	m.elector = elector
-	return m, nil
+	return &Member{options: o, due: make(chan struct{}, 1), changed: make(chan struct{})}, nil
 }
 
 // Run takes part in the election until ctx ends. Then it gives the Lease back.
 func (m *Member) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		m.campaign(ctx)
-		m.takeRest(ctx)
+		pause := time.NewTimer(m.turn(ctx))
+		select {
+		case <-pause.C:
+		case <-m.due:
+		case <-ctx.Done():
+		}
+		pause.Stop()
 	}
 	m.release(ctx)
 }
 
-// campaign runs client-go's elector until it has lost the Lease, or is told to stop. Its log lines are left out: it
-// writes one for each try.
-func (m *Member) campaign(ctx context.Context) {
-	running, stop := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
-	defer stop()
-	m.mu.Lock()
-	m.stop = stop
-	resting := time.Now().Before(m.rest)
-	m.mu.Unlock()
-	if !resting {
-		m.elector.Run(running)
-	}
-}
-
-// takeRest gives the Lease back for as long as this member does not want it.
-func (m *Member) takeRest(ctx context.Context) {
-	m.mu.Lock()
-	left := time.Until(m.rest)
-	m.mu.Unlock()
-	if left <= 0 || ctx.Err() != nil {
-		return
-	}
-	m.release(ctx)
+// hurry makes the next turn one that the API server answers, now. The caller holds mu.
+func (m *Member) hurry() {
 	select {
-	case <-time.After(left):
-	case <-ctx.Done():
+	case m.due <- struct{}{}:
+	default:
 	}
 }
 
-// release gives the Lease back. Where the API server does not answer, it runs out by itself.
+// turn takes the Lease where it is free, and renews it where it is ours. It returns when the next one is due.
+func (m *Member) turn(ctx context.Context) (pause time.Duration) {
+	m.mu.Lock()
+	resting := time.Until(m.rest)
+	m.mu.Unlock()
+	if resting > 0 {
+		m.release(ctx)
+		return resting
+	}
+	if m.isOurs() && m.write(ctx, m.options.Self) == nil {
+		return m.options.Duration / renewals
+	}
+	err := m.ask(ctx, m.options.leases.get)
+	if apierrors.IsNotFound(err) {
+		m.lease, err = nil, nil
+	}
+	if err == nil && m.isFree() && m.write(ctx, m.options.Self) == nil {
+		return m.options.Duration / renewals
+	}
+	return wait.Jitter(retry, jitter)
+}
+
+func (m *Member) isOurs() bool { return m.lease != nil && holderOf(m.lease) == m.options.Self }
+
+// isFree says whether the Lease is ours, or nobody's, or its holder was not seen alive for all of its length. Only this
+// member's clock counts.
+func (m *Member) isFree() bool {
+	if m.lease == nil || m.isOurs() || holderOf(m.lease) == "" {
+		return true
+	}
+	length := m.options.Duration
+	if seconds := m.lease.Spec.LeaseDurationSeconds; seconds != nil {
+		length = time.Duration(*seconds) * time.Second
+	}
+	return time.Since(m.fresh) > length
+}
+
+// write makes the holder the Lease's, as it was seen last; "" is nobody.
+func (m *Member) write(ctx context.Context, holder string) error {
+	lease := &coordinationv1.Lease{
+		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.options.Place.Namespace, Name: m.options.Place.Name},
+	}
+	do := m.options.leases.create
+	if m.lease != nil {
+		lease, do = m.lease.DeepCopy(), m.options.leases.update
+	}
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	now, length, question := metav1.NowMicro(), int32(1), ""
+	spec := &lease.Spec
+	if spec.RenewTime = &now; holderOf(lease) != holder {
+		spec.AcquireTime = &now
+	}
+	if holder == "" {
+		spec.HolderIdentity = nil
+	} else {
+		if spec.LeaseTransitions == nil {
+			spec.LeaseTransitions = new(int32)
+		} else if holderOf(lease) != holder {
+			*spec.LeaseTransitions++
+		}
+		spec.HolderIdentity, length = &holder, int32(m.options.Duration/time.Second)
+		m.mu.Lock()
+		question = m.talk.ours
+		m.mu.Unlock()
+		lease.Annotations[marked] = m.options.Shared
+	}
+	spec.LeaseDurationSeconds = &length
+	put(lease.Annotations, question)
+	return m.ask(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return do(ctx, lease) })
+}
+
+// timeout is of one request.
+func (m *Member) timeout() time.Duration { return m.options.Duration / tries }
+
+// ask does one request, and notes what came of it: the error is also one of what Judge says.
+func (m *Member) ask(ctx context.Context, how func(context.Context) (*coordinationv1.Lease, error)) error {
+	bounded, cancel := context.WithTimeout(ctx, m.timeout())
+	defer cancel()
+	lease, err := how(bounded)
+	if err != nil {
+		if ctx.Err() == nil {
+			m.failed(err)
+		}
+		return err
+	}
+	if m.lease == nil || !reflect.DeepEqual(lease.Spec, m.lease.Spec) {
+		m.fresh = time.Now()
+	}
+	m.lease = lease
+	return m.saw(lease)
+}
+
+// release gives the Lease back, if it is ours. Where the API server does not answer, it runs out by itself.
 func (m *Member) release(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.Duration/tries)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*m.timeout())
 	defer cancel()
 	for {
-		err := m.lock.release(bounded)
+		err := m.ask(bounded, m.options.leases.get)
+		if err == nil && m.isOurs() {
+			err = m.write(bounded, "")
+		}
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 			return
@@ -216,9 +282,7 @@ func (m *Member) Resign(wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rest = time.Now().Add(wait)
-	if m.stop != nil {
-		m.stop()
-	}
+	m.hurry()
 }
 
 // Lead waits until the API server says that this member holds the Lease, and returns a context that ends when it names
@@ -226,12 +290,14 @@ func (m *Member) Resign(wait time.Duration) {
 //
 // The error is ctx's, a *RightsError where the member may not use the Lease, or what Judge says of those who hold it.
 func (m *Member) Lead(ctx context.Context) (term context.Context, end context.CancelFunc, err error) {
-	asked := time.Now()
-	m.lock.demand()
+	m.mu.Lock()
+	before := m.ours
+	m.hurry()
+	m.mu.Unlock()
 	for {
 		m.mu.Lock()
 		changed := m.changed
-		if m.holder == m.options.Self && m.ours.After(asked) {
+		if m.holder == m.options.Self && m.ours > before {
 			term, cancel := context.WithCancelCause(ctx)
 			m.term = cancel
 			m.mu.Unlock()
@@ -265,9 +331,9 @@ func (m *Member) Standing() Standing {
 	return Standing{Holder: m.holder, Since: m.since, Self: m.known && m.holder == m.options.Self, Trouble: m.trouble.last}
 }
 
-// saw is watcher's.
+// saw notes what the API server says of the Lease, and returns why it is not ours to have.
 func (m *Member) saw(lease *coordinationv1.Lease) error {
-	now, holder := time.Now(), holderOf(lease)
+	holder := holderOf(lease)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.recovered()
@@ -282,7 +348,7 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 		}
 	}
 	if m.holder, m.known = holder, true; holder == m.options.Self {
-		m.ours = now
+		m.ours++
 	}
 	if m.since = (time.Time{}); holder != "" && lease.Spec.AcquireTime != nil {
 		m.since = lease.Spec.AcquireTime.Time
@@ -298,7 +364,8 @@ func (m *Member) wake() {
 	m.changed = make(chan struct{})
 }
 
-// failed is watcher's. A Lease that is not there, or that somebody else wrote meanwhile, is no trouble.
+// failed notes that the API server said nothing of the Lease. A Lease that is not there, or that somebody else wrote
+// meanwhile, is no trouble.
 func (m *Member) failed(err error) {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return
@@ -337,7 +404,7 @@ func (m *Member) recovered() {
 // nobody else does before ctx ends, or where the API server does not say.
 func (m *Member) AwaitOther(ctx context.Context) (holder string, found bool) {
 	for ctx.Err() == nil {
-		bounded, cancel := context.WithTimeout(ctx, m.lock.timeout)
+		bounded, cancel := context.WithTimeout(ctx, m.timeout())
 		lease, err := m.options.leases.get(bounded)
 		cancel()
 		if err == nil {

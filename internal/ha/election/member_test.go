@@ -113,7 +113,7 @@ func (c *cable) update(ctx context.Context, lease *coordinationv1.Lease) (*coord
 
 const duration = 10 * time.Second
 
-// slowest is the longest time between two questions of an elector: client-go adds up to 1.2 times retry at random.
+// slowest is the longest time between two questions of a member that does not hold the Lease.
 const slowest = retry * 22 / 10
 
 // candidate is a member that runs.
