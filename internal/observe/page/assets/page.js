@@ -250,7 +250,7 @@ function makeStream(name) {
   title.scope = "row";
   title.append(element("span", "name", name), makeProgress(), element("span", "hint"), element("small"));
   row.append(title);
-  for (const [label, className] of [["State", ""], ["Position", "number"], ["Age", "number"], ["Records", "number"], ["Last reconcile", ""], ["Last gap", ""]]) {
+  for (const [label, className] of [["State", ""], ["Position", "number"], ["Age", "number"], ["Records", "number"], ["Last snapshot", ""], ["Last gap", ""]]) {
     const cell = roled("td", "cell", className);
     cell.dataset.label = label;
     row.append(cell);
