@@ -28,9 +28,22 @@ type Query struct {
 // Heads yields the letters without value and object, those of each sink from the oldest on.
 func (q *Query) Heads() iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		for letter, err := range q.all() {
-			if !yield(letter.Letter, err) {
-				return
+		sinks, err := Sinks(q.Dir)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, name := range sinks {
+			if q.Sink != "" && q.Sink != name {
+				continue
+			}
+			for letter, err := range New(Options{Dir: filepath.Join(q.Dir, name), Sink: name}).All() {
+				if err == nil && len(q.IDs) > 0 && !slices.Contains(q.IDs, letter.ID) {
+					continue
+				}
+				if !yield(letter, err) {
+					return
+				}
 			}
 		}
 	}
@@ -40,43 +53,12 @@ func (q *Query) Heads() iter.Seq2[*Letter, error] {
 // out.
 func (q *Query) Whole() iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		for head, err := range q.all() {
-			letter := head.Letter
+		for letter, err := range q.Heads() {
 			if err == nil {
-				letter, err = head.dir.Get(head.ID)
+				letter, err = letter.dir.Get(letter.ID)
 			}
 			if !errors.Is(err, errNoLetter) && !yield(letter, err) {
 				return
-			}
-		}
-	}
-}
-
-// found is a letter's head, and where it is.
-type found struct {
-	*Letter
-	dir *Dir
-}
-
-func (q *Query) all() iter.Seq2[found, error] {
-	return func(yield func(found, error) bool) {
-		sinks, err := Sinks(q.Dir)
-		if err != nil {
-			yield(found{}, err)
-			return
-		}
-		for _, name := range sinks {
-			if q.Sink != "" && q.Sink != name {
-				continue
-			}
-			dir := New(Options{Dir: filepath.Join(q.Dir, name), Sink: name})
-			for letter, err := range dir.All() {
-				if err == nil && len(q.IDs) > 0 && !slices.Contains(q.IDs, letter.ID) {
-					continue
-				}
-				if !yield(found{letter, dir}, err) {
-					return
-				}
 			}
 		}
 	}
@@ -132,13 +114,7 @@ func (d *Dir) PutBack(name string, content []byte) error {
 	}
 	err := disk.MakeDir(filepath.Dir(path))
 	if err == nil {
-		err = writeFile(path+unfinished, [][]byte{content})
-	}
-	if err == nil {
-		err = os.Rename(path+unfinished, path)
-	}
-	if err == nil {
-		err = disk.SyncDir(filepath.Dir(path))
+		err = writeFile(path, path+unfinished, [][]byte{content})
 	}
 	if err != nil {
 		return fmt.Errorf("restore dead letter %s in %s: %w", name, d.Dir, err)
@@ -388,6 +364,9 @@ func (d *Dir) All() iter.Seq2[*Letter, error] {
 				}
 			}
 		}
+		for _, l := range letters {
+			l.dir = d
+		}
 		slices.SortStableFunc(letters, func(a, b *Letter) int { return a.Time.Compare(b.Time) })
 		for _, l := range letters {
 			if !yield(l, nil) {
@@ -454,22 +433,20 @@ func (d *Dir) write(l *Letter, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.checkSpace(len(line) + len(l.Value) + len(l.Object) + len(l.Before)); err != nil {
+	usage, err := d.usage(d.Dir)
+	if err != nil {
+		return fmt.Errorf("read the volume's free space: %w", err)
+	}
+	size := len(line) + len(l.Value) + len(l.Object) + len(l.Before)
+	if err := usage.Needs(d.floor+uint64(size), "the sink continues when there is space"); err != nil {
 		return err
 	}
-	temporary := d.claimed(l.ID) + unfinished
-	if err := writeFile(temporary, append([][]byte{line}, body...)); err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	return disk.SyncDir(filepath.Dir(path))
+	return writeFile(path, d.claimed(l.ID)+unfinished, append([][]byte{line}, body...))
 }
 
-// writeFile makes a file of the parts durable. Others cannot read it: it holds an object's body.
-func writeFile(path string, parts [][]byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+// writeFile makes a file of the parts durable, by a temporary one. Others cannot read it: it holds an object's body.
+func writeFile(path, temporary string, parts [][]byte) error {
+	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -479,7 +456,13 @@ func writeFile(path string, parts [][]byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		return errors.Join(err, remove(temporary))
+	}
+	return disk.SyncDir(filepath.Dir(path))
 }
 
 func remove(path string) error {
