@@ -77,7 +77,7 @@ func (l *Log) regular() error {
 	case info.IsDir():
 		return unix.EISDIR
 	case !info.Mode().IsRegular():
-		return permanent("open file %s: not a regular file: name a file, or %q for standard output",
+		return sink.Permanent("open file %s: not a regular file: name a file, or %q for standard output",
 			l.options.Path, Stdout)
 	}
 	return nil
@@ -89,7 +89,7 @@ func (l *Log) lock(f handle) error {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return &sink.PermanentError{Err: &InUseError{l.options.Path}}
 	case err != nil:
-		return permanent("open file %s: lock: %w: put the file on a file system that has locks", l.options.Path, err)
+		return sink.Permanent("open file %s: lock: %w: put the file on a file system that has locks", l.options.Path, err)
 	}
 	return nil
 }

@@ -204,7 +204,18 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 		result, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
 		switch {
 		case err == nil:
-			return s.acknowledge(p, result.BaseOffset)
+			count, markers := p.frozen.count, int64(0) // that a Write leaves after what it has written
+			p.frozen = nil
+			// A batch can only be after those before it: if it is not, the log is another one than had them (I4).
+			if result.BaseOffset < p.next {
+				return s.loses(p, fmt.Sprintf("offset %d", result.BaseOffset))
+			}
+			if s.options.Delivery == Transactional {
+				markers = 1
+			}
+			p.strange(p.next, result.BaseOffset, markers)
+			p.next, p.sequence = result.BaseOffset+int64(count), batch.NextSequence(p.sequence, count)
+			return nil
 		case wire.Code(err) == kerr.OutOfOrderSequenceNumber.Code:
 			// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
 			// A transaction's epoch may be over instead, which the next Open finds out.
@@ -222,24 +233,6 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 		return &reopenError{err}
 	}
 	return err
-}
-
-// acknowledge moves the partition on. A batch can only be after those before it: if it is not, the log is another one
-// than the one that had them (I4).
-func (s *sender) acknowledge(p *partition, offset int64) error {
-	count := p.frozen.count
-	p.frozen = nil
-	if offset < p.next {
-		return s.loses(p, fmt.Sprintf("offset %d", offset))
-	}
-	markers := int64(0) // that a Write leaves after what it has written
-	if s.options.Delivery == Transactional {
-		markers = 1
-	}
-	p.strange(p.next, offset, markers)
-	p.next = offset + int64(count)
-	p.sequence = batch.NextSequence(p.sequence, count)
-	return nil
 }
 
 // deleted is what is left of a log then.

@@ -48,25 +48,21 @@ func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (result Fetch
 	if err != nil {
 		return FetchResult{}, err
 	}
-	answer, err := askNewer[*kmsg.FetchResponse](ctx, c.link, leader, request.question())
+	asked, topic, partition := kmsg.NewPtrFetchRequest(), kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
+	asked.Version, asked.MaxBytes = fetchVersion, int32(min(cmp.Or(max(request.MaxBytes, 0), 1<<20), maxFrame/2))
+	if request.Committed {
+		asked.IsolationLevel = 1
+	}
+	asked.MinBytes, asked.SessionEpoch = 0, -1 // wait for nothing, and no session
+	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = request.Partition, request.Offset, asked.MaxBytes
+	topic.Topic, topic.Partitions = request.Topic, append(topic.Partitions, partition)
+	asked.Topics = append(asked.Topics, topic)
+	answer, err := askNewer[*kmsg.FetchResponse](ctx, c.link, leader, asked)
 	if err == nil {
 		result, err = readFetched(answer, &request)
 	}
 	c.doubtLeader(request.Topic, request.Partition, leader, err)
 	return result, err
-}
-
-func (r *FetchRequest) question() *kmsg.FetchRequest {
-	asked, topic, partition := kmsg.NewPtrFetchRequest(), kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
-	asked.Version, asked.MaxBytes = fetchVersion, int32(min(cmp.Or(max(r.MaxBytes, 0), 1<<20), maxFrame/2))
-	if r.Committed {
-		asked.IsolationLevel = 1
-	}
-	asked.MinBytes, asked.SessionEpoch = 0, -1 // wait for nothing, and no session
-	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = r.Partition, r.Offset, asked.MaxBytes
-	topic.Topic, topic.Partitions = r.Topic, append(topic.Partitions, partition)
-	asked.Topics = append(asked.Topics, topic)
-	return asked
 }
 
 // readFetched reads an answer about one partition.

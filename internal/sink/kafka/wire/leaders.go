@@ -123,7 +123,9 @@ func (c *Cluster) doubtCoordinator(k keeper, err error) {
 
 // leader is the broker that leads a partition as far as it is known; it asks where it is not.
 func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (int32, error) {
-	known, ok := c.known(topic)
+	c.mu.Lock()
+	known, ok := c.topics[topic]
+	c.mu.Unlock()
 	if !ok {
 		found, err, _ := c.asking.Do(topic, func() (any, error) { return c.Topic(ctx, topic) })
 		if errors.Is(err, context.Canceled) && ctx.Err() == nil { // who asked for all has gone
@@ -145,13 +147,6 @@ func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (in
 		return 0, err
 	}
 	return leader, nil
-}
-
-func (c *Cluster) known(topic string) (Topic, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known, ok := c.topics[topic]
-	return known, ok
 }
 
 // doubtLeader forgets who leads a partition after an error that may come from somebody else leading it, unless

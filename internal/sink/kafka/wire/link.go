@@ -51,7 +51,7 @@ type link struct {
 // newLink returns a link that has not connected yet. The options are complete.
 func newLink(options Options) *link {
 	d := &dialer{options: &options, conns: map[*guarded]struct{}{}}
-	return &link{options: options, dialer: d, requests: requests{running: map[*context.CancelFunc]struct{}{}}, transport: &kafka.Transport{
+	return &link{options: options, dialer: d, throttles: throttles{until: map[int32]time.Time{}}, requests: requests{running: map[*context.CancelFunc]struct{}{}}, transport: &kafka.Transport{
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return d.open(ctx, network, address, options.TLS)
 		},
@@ -313,9 +313,6 @@ func (t *throttles) note(broker, millis int32) {
 	until := time.Now().Add(time.Duration(millis) * time.Millisecond)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.until == nil {
-		t.until = map[int32]time.Time{}
-	}
 	if t.until[broker].Before(until) {
 		t.until[broker] = until
 	}

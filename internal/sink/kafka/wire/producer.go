@@ -60,26 +60,23 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 	}
 	slices.SortFunc(request.Topics, func(a, b addpartitionstotxn.RequestTopic) int { return strings.Compare(a.Name, b.Name) })
 	k := keeper{transactional, tx.TransactionalID}
-	_, err := askCoordinator(ctx, c, k, request, func(answer *addpartitionstotxn.Response) error { return addError(k, answer) })
-	return err
-}
-
-// addError is the first error of a partition that is its own: the others are only told that nothing was attempted.
-func addError(k keeper, answer *addpartitionstotxn.Response) error {
-	found := &Error{}
-	for _, topic := range answer.Results {
-		for _, partition := range topic.Results {
-			if partition.ErrorCode == 0 || found.Code != 0 && found.Code != kerr.OperationNotAttempted.Code {
-				continue
-			}
-			found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Name, Topic: topic.Name,
-				Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Name, partition.PartitionIndex, k.id)}
-			if found.Code == kerr.TransactionalIDAuthorizationFailed.Code {
-				found.Needs = k.needs()
+	_, err := askCoordinator(ctx, c, k, request, func(answer *addpartitionstotxn.Response) error {
+		found := &Error{} // the first that is a partition's own: the others are only told that nothing was attempted
+		for _, topic := range answer.Results {
+			for _, partition := range topic.Results {
+				if partition.ErrorCode == 0 || found.Code != 0 && found.Code != kerr.OperationNotAttempted.Code {
+					continue
+				}
+				found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Name, Topic: topic.Name,
+					Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Name, partition.PartitionIndex, k.id)}
+				if found.Code == kerr.TransactionalIDAuthorizationFailed.Code {
+					found.Needs = k.needs()
+				}
 			}
 		}
-	}
-	return found.orNil()
+		return found.orNil()
+	})
+	return err
 }
 
 // EndTransaction commits or aborts. nil says that the decision is durable, not that readers see it yet.
