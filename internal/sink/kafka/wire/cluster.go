@@ -9,16 +9,16 @@ import (
 
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/apiversions"
-	"github.com/segmentio/kafka-go/protocol/metadata"
 	"github.com/segmentio/kafka-go/protocol/saslhandshake"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Reach connects, logs in and asks for the brokers. Its error is that of the connection: what keeps the client from
 // talking to this cluster, and the setting to change. It returns within twice Options.Timeout.
 func (c *Cluster) Reach(ctx context.Context) error {
-	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: []string{}})
-	if err != nil {
+	answer := kmsg.NewPtrMetadataResponse()
+	if err := c.ask(ctx, anyBroker, aboutTopics([]string{}), answer); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
@@ -38,14 +38,14 @@ func (c *Cluster) Reach(ctx context.Context) error {
 // Partitions is how many each of the topics has, of which nil is all but the brokers' own. Those that nobody knows, or
 // that the user must not see, are left out.
 func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]int, error) {
-	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: names})
-	if err != nil {
+	answer := kmsg.NewPtrMetadataResponse()
+	if err := c.ask(ctx, anyBroker, aboutTopics(names), answer); err != nil {
 		return nil, err
 	}
 	counts := map[string]int{}
 	for _, topic := range answer.Topics {
 		if topic.ErrorCode == 0 && !topic.IsInternal {
-			counts[topic.Name] = len(topic.Partitions)
+			counts[textOf(topic.Topic)] = len(topic.Partitions)
 		}
 	}
 	return counts, nil

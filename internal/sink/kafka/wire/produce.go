@@ -127,11 +127,7 @@ func (r *ProduceRequest) String() string {
 // Produce sends a batch to the partition's leader, once. nil says that all in-sync replicas have it. With code 7 or 20,
 // a lost connection or a timeout the batch may be in the log all the same.
 func (c *Cluster) Produce(ctx context.Context, request ProduceRequest) (ProduceResult, error) {
-	p := parcel{ProduceRequest: request}
-	if p.leader, p.err = c.leader(ctx, p.Topic, p.Partition); p.err == nil {
-		c.produce(ctx, []*parcel{&p})
-	}
-	return p.result, p.err
+	return c.Bundle(1, 1, 0).Produce(ctx, request)
 }
 
 // parcel is a batch on its way, and what became of it.
@@ -157,7 +153,8 @@ func (c *Cluster) produce(ctx context.Context, parcels []*parcel) {
 		topic := &request.Topics[len(request.Topics)-1]
 		topic.Partitions = append(topic.Partitions, kmsg.ProduceRequestTopicPartition{Partition: p.Partition, Records: p.Batch})
 	}
-	answer, err := askNewer[*kmsg.ProduceResponse](ctx, c.link, leader, request)
+	answer := kmsg.NewPtrProduceResponse()
+	err := c.ask(ctx, leader, request, answer)
 	if err == nil {
 		readProduced(answer, parcels)
 	}
@@ -179,12 +176,9 @@ func readProduced(answer *kmsg.ProduceResponse, parcels []*parcel) {
 				if p.Topic != topic.Topic || p.Partition != part.Partition {
 					continue
 				}
-				failure := &Error{Code: part.ErrorCode, Request: p.String(), Needs: "WRITE on topic " + p.Topic}
+				failure := &Error{Code: part.ErrorCode, Message: textOf(part.ErrorMessage), Request: p.String(), Needs: "WRITE on topic " + p.Topic}
 				if failure.Code == kerr.TransactionalIDAuthorizationFailed.Code {
 					failure.Needs = keeper{transactional, p.TransactionalID}.needs()
-				}
-				if part.ErrorMessage != nil {
-					failure.Message = *part.ErrorMessage
 				}
 				p.result, p.err = ProduceResult{part.BaseOffset}, failure.orNil()
 			}
