@@ -49,17 +49,13 @@ type lane struct {
 	partition *partition
 	messages  []sink.Message
 	rest      []int32      // of the partition's messages: what is not durable yet
-	bundle    *wire.Bundle // that it shares requests in; nil is that it is in none
+	bundle    *wire.Bundle // that it shares requests in
 	most      int          // records of a batch
 	record    record
 }
 
 func (l *lane) run(ctx context.Context) error {
-	defer func() {
-		if l.bundle != nil {
-			l.bundle.Leave()
-		}
-	}()
+	defer func() { l.bundle.Leave() }()
 	for len(l.rest) > 0 {
 		if err := l.freeze(); err != nil {
 			return err
@@ -85,12 +81,9 @@ func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (wire.P
 	if l.sender.options.Delivery == Transactional {
 		request.TransactionalID = l.sender.options.TransactionalID
 	}
-	if l.bundle == nil {
-		return l.sender.cluster.Produce(ctx, request)
-	}
 	result, err := l.bundle.Produce(ctx, request)
-	if err != nil {
-		l.bundle = nil // it has left
+	if err != nil { // it has left, and goes alone
+		l.bundle = l.sender.cluster.Bundle(1, 1, 0)
 	}
 	return result, err
 }

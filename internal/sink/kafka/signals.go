@@ -308,7 +308,11 @@ func (s *Signals) claim(ctx context.Context) error {
 func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTime)
 	defer cancel()
-	if err := s.connect(); err != nil {
+	encoder, err := batch.NewEncoder(batch.None)
+	if err == nil {
+		err = s.connect()
+	}
+	if err != nil {
 		return err
 	}
 	for len(values) > 0 {
@@ -317,37 +321,25 @@ func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 			size += len(values[n])
 			n++
 		}
-		if err := s.notifySome(ctx, values[:n]); err != nil {
+		for _, value := range values[:n] {
+			encoder.Add(&batch.Record{Key: s.of.Cluster, Value: value, Timestamp: s.now().UnixMilli()})
+		}
+		request := wire.ProduceRequest{Topic: s.of.Notifications}
+		if request.Batch, err = encoder.Finish(batch.Producer{ID: -1, Epoch: -1, Sequence: -1}); err == nil {
+			_, err = s.cluster.Produce(ctx, request)
+		}
+		if wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create {
+			if err = s.cluster.Create(ctx, s.options.spec(s.of.Notifications)); err == nil {
+				_, err = s.cluster.Produce(ctx, request)
+			}
+		}
+		if err != nil {
+			s.cluster.Refresh()
 			return fmt.Errorf("write notifications: %w", classify(wire.Explain(err)))
 		}
 		values = values[n:]
 	}
 	return nil
-}
-
-func (s *Signals) notifySome(ctx context.Context, values [][]byte) error {
-	encoder, err := batch.NewEncoder(batch.None)
-	if err != nil {
-		return err
-	}
-	for _, value := range values {
-		encoder.Add(&batch.Record{Key: s.of.Cluster, Value: value, Timestamp: s.now().UnixMilli()})
-	}
-	bytes, err := encoder.Finish(batch.Producer{ID: -1, Epoch: -1, Sequence: -1})
-	if err != nil {
-		return err
-	}
-	request := wire.ProduceRequest{Topic: s.of.Notifications, Batch: bytes}
-	_, err = s.cluster.Produce(ctx, request)
-	if wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create {
-		if err = s.cluster.Create(ctx, s.options.spec(s.of.Notifications)); err == nil {
-			_, err = s.cluster.Produce(ctx, request)
-		}
-	}
-	if err != nil {
-		s.cluster.Refresh()
-	}
-	return err
 }
 
 // Check says what keeps signals from being read, and notifications from being written. It changes nothing.
