@@ -272,7 +272,7 @@ func (d *Dir) Claim(id string) (found bool, err error) {
 func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 	entries, err := os.ReadDir(filepath.Join(d.Dir, claimedName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, settling(d, err)
+		return nil, nil, fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
 	}
 	delivered := map[string]bool{} // by event
 	events := make([]string, len(entries))
@@ -289,7 +289,13 @@ func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 	}
 	end = func() (err error) {
 		for i := 0; err == nil && i < len(entries); i++ {
-			err = d.settle(entries[i].Name(), delivered[events[i]])
+			path := filepath.Join(d.Dir, claimedName, entries[i].Name())
+			id, whole := strings.CutSuffix(entries[i].Name(), suffix)
+			if !whole || delivered[events[i]] { // or a crash left it unfinished
+				err = remove(path)
+			} else {
+				err = os.Rename(path, d.file(id))
+			}
 		}
 		if len(entries) > 0 {
 			err = errors.Join(err, d.sync())
@@ -297,25 +303,12 @@ func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 		for _, entry := range entries {
 			d.changed(entry.Name(), filepath.Join(claimedName, entry.Name()))
 		}
-		return settling(d, err)
+		if err != nil {
+			err = fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
+		}
+		return err
 	}
 	return held, end, nil
-}
-
-func settling(d *Dir, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
-}
-
-func (d *Dir) settle(name string, delivered bool) error {
-	path := filepath.Join(d.Dir, claimedName, name)
-	id, whole := strings.CutSuffix(name, suffix)
-	if !whole || delivered { // or a crash left it unfinished
-		return remove(path)
-	}
-	return os.Rename(path, d.file(id))
 }
 
 // sync makes the names in both directories durable.
