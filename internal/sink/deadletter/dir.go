@@ -55,7 +55,7 @@ func (q *Query) Whole() iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		for letter, err := range q.Heads() {
 			if err == nil {
-				letter, err = letter.dir.Get(letter.ID)
+				letter, err = New(Options{Dir: letter.dir}).Get(letter.ID)
 			}
 			if !errors.Is(err, errNoLetter) && !yield(letter, err) {
 				return
@@ -358,7 +358,7 @@ func (d *Dir) All() iter.Seq2[*Letter, error] {
 			}
 		}
 		for _, l := range letters {
-			l.dir = d
+			l.dir = d.Dir
 		}
 		slices.SortStableFunc(letters, func(a, b *Letter) int { return a.Time.Compare(b.Time) })
 		for _, l := range letters {

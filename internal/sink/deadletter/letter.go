@@ -67,7 +67,7 @@ type Letter struct {
 	Object []byte `json:"-"`
 	Before []byte `json:"-"`
 
-	dir *Dir // that it was listed in
+	dir string // that it was listed in
 }
 
 // Snapshot is the reconcile that the record belongs to.

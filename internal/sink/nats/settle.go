@@ -31,8 +31,9 @@ func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
 		return 0, err
 	}
 	if n := len(entries); n > 0 && entries[n-1].gone {
-		// A later one may have replaced it, which proves everything. If none did, what is not proven is sent again after
-		// the end, where a copy that is still on its way would be taken for somebody else's: so the end has to stay.
+		// A later one may have replaced it, which proves everything. If none did, what is not proven is sent again
+		// after the end, where a copy that is still on its way would be taken for somebody else's: so the end has to
+		// stay.
 		sink.Pause(ctx, s.tuning.quiet, nil)
 		later, err := s.lookupSame(ctx)
 		if err == nil && later.State.LastSeq != info.State.LastSeq {
