@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -212,6 +213,32 @@ type PermanentError struct {
 
 func (e *PermanentError) Error() string { return e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
+
+// Permanent is a PermanentError of the text.
+func Permanent(format string, args ...any) error {
+	return &PermanentError{Err: fmt.Errorf(format, args...)}
+}
+
+// Ended is the error of a call whose context has ended; last is that of its last attempt, or nil.
+func Ended(ctx context.Context, verb string, last error) error {
+	switch over := ctx.Err(); {
+	case last == nil, errors.Is(last, over):
+		return fmt.Errorf("%s: %w", verb, over)
+	default:
+		return fmt.Errorf("%s: %w: the last attempt failed: %w", verb, over, last)
+	}
+}
+
+// Pause waits between two attempts, until it is woken or ctx ends.
+func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
+}
 
 // RejectedError names a message that the sink will never take, such as one above the broker's size limit.
 type RejectedError struct {

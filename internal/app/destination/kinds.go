@@ -142,20 +142,20 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listen
 		return listener.Sink{}, err
 	}
 	target, err := d.build(to)
-	if err != nil {
-		return listener.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
+	var oversize listener.Oversize
+	if err == nil {
+		oversize, err = oversizeOf(s)
 	}
-	oversize, err := oversizeOf(s)
+	var schemas *registry.Schemas
+	if err == nil {
+		schemas, err = schemasOf(s, c, d, to.Told)
+	}
 	if err != nil {
 		return listener.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	encoding := encode.Options{
 		Cluster: c.Name, ClusterUID: c.UID, Version: c.Version, Format: s.Format, Transport: d.transport, Destination: d.routes,
 		FramesAside: s.FramesAside(), Tombstones: d.tombstones, Key: d.key, Headers: d.headers,
-	}
-	schemas, err := schemasOf(s, c, d, to.Told)
-	if err != nil {
-		return listener.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
 	var gate listener.Gate
 	if schemas != nil {
@@ -184,17 +184,15 @@ func (r registered) reader(s *config.Sink, c *cluster.Cluster, read func(*Destin
 		return nil, err
 	}
 	reader, err := read(d)
+	if err == nil && d.Registry != nil {
+		var client *registry.Client
+		client, err = registryClient(d.Registry, c.Version)
+		reader = registry.NewReader(reader, client)
+	}
 	if err != nil {
 		return nil, usage.Errorf("sink %s: %w", s.Name, err)
 	}
-	if d.Registry == nil {
-		return reader, nil
-	}
-	client, err := registryClient(d.Registry, c.Version)
-	if err != nil {
-		return nil, usage.Errorf("sink %s: %w", s.Name, err)
-	}
-	return registry.NewReader(reader, client), nil
+	return reader, nil
 }
 
 // oversizeOf is what becomes of a record that is too large for the sink.

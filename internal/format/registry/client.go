@@ -278,11 +278,11 @@ func explain(doing string, err error) error {
 func (e *Error) say(remedy string) { e.Err, e.Refused = fmt.Errorf("%w: %s", e.Err, remedy), true }
 
 func isRefused(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Refused
+	e, is := errors.AsType[*Error](err)
+	return is && e.Refused
 }
 
 func isAway(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Away
+	e, is := errors.AsType[*Error](err)
+	return is && e.Away
 }

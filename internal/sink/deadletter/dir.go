@@ -28,9 +28,22 @@ type Query struct {
 // Heads yields the letters without value and object, those of each sink from the oldest on.
 func (q *Query) Heads() iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		for letter, err := range q.all() {
-			if !yield(letter.Letter, err) {
-				return
+		sinks, err := Sinks(q.Dir)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, name := range sinks {
+			if q.Sink != "" && q.Sink != name {
+				continue
+			}
+			for letter, err := range New(Options{Dir: filepath.Join(q.Dir, name), Sink: name}).All() {
+				if err == nil && len(q.IDs) > 0 && !slices.Contains(q.IDs, letter.ID) {
+					continue
+				}
+				if !yield(letter, err) {
+					return
+				}
 			}
 		}
 	}
@@ -40,43 +53,12 @@ func (q *Query) Heads() iter.Seq2[*Letter, error] {
 // out.
 func (q *Query) Whole() iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
-		for head, err := range q.all() {
-			letter := head.Letter
+		for letter, err := range q.Heads() {
 			if err == nil {
-				letter, err = head.dir.Get(head.ID)
+				letter, err = New(Options{Dir: letter.dir}).Get(letter.ID)
 			}
 			if !errors.Is(err, errNoLetter) && !yield(letter, err) {
 				return
-			}
-		}
-	}
-}
-
-// found is a letter's head, and where it is.
-type found struct {
-	*Letter
-	dir *Dir
-}
-
-func (q *Query) all() iter.Seq2[found, error] {
-	return func(yield func(found, error) bool) {
-		sinks, err := Sinks(q.Dir)
-		if err != nil {
-			yield(found{}, err)
-			return
-		}
-		for _, name := range sinks {
-			if q.Sink != "" && q.Sink != name {
-				continue
-			}
-			dir := New(Options{Dir: filepath.Join(q.Dir, name), Sink: name})
-			for letter, err := range dir.All() {
-				if err == nil && len(q.IDs) > 0 && !slices.Contains(q.IDs, letter.ID) {
-					continue
-				}
-				if !yield(found{letter, dir}, err) {
-					return
-				}
 			}
 		}
 	}
@@ -132,13 +114,7 @@ func (d *Dir) PutBack(name string, content []byte) error {
 	}
 	err := disk.MakeDir(filepath.Dir(path))
 	if err == nil {
-		err = writeFile(path+unfinished, [][]byte{content})
-	}
-	if err == nil {
-		err = os.Rename(path+unfinished, path)
-	}
-	if err == nil {
-		err = disk.SyncDir(filepath.Dir(path))
+		err = writeFile(path, path+unfinished, [][]byte{content})
 	}
 	if err != nil {
 		return fmt.Errorf("restore dead letter %s in %s: %w", name, d.Dir, err)
@@ -296,7 +272,7 @@ func (d *Dir) Claim(id string) (found bool, err error) {
 func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 	entries, err := os.ReadDir(filepath.Join(d.Dir, claimedName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, settling(d, err)
+		return nil, nil, fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
 	}
 	delivered := map[string]bool{} // by event
 	events := make([]string, len(entries))
@@ -313,7 +289,13 @@ func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 	}
 	end = func() (err error) {
 		for i := 0; err == nil && i < len(entries); i++ {
-			err = d.settle(entries[i].Name(), delivered[events[i]])
+			path := filepath.Join(d.Dir, claimedName, entries[i].Name())
+			id, whole := strings.CutSuffix(entries[i].Name(), suffix)
+			if !whole || delivered[events[i]] { // or a crash left it unfinished
+				err = remove(path)
+			} else {
+				err = os.Rename(path, d.file(id))
+			}
 		}
 		if len(entries) > 0 {
 			err = errors.Join(err, d.sync())
@@ -321,25 +303,12 @@ func (d *Dir) Settle() (held func(id string), end func() error, err error) {
 		for _, entry := range entries {
 			d.changed(entry.Name(), filepath.Join(claimedName, entry.Name()))
 		}
-		return settling(d, err)
+		if err != nil {
+			err = fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
+		}
+		return err
 	}
 	return held, end, nil
-}
-
-func settling(d *Dir, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("settle claimed dead letters in %s: %w", d.Dir, err)
-}
-
-func (d *Dir) settle(name string, delivered bool) error {
-	path := filepath.Join(d.Dir, claimedName, name)
-	id, whole := strings.CutSuffix(name, suffix)
-	if !whole || delivered { // or a crash left it unfinished
-		return remove(path)
-	}
-	return os.Rename(path, d.file(id))
 }
 
 // sync makes the names in both directories durable.
@@ -387,6 +356,9 @@ func (d *Dir) All() iter.Seq2[*Letter, error] {
 					letters = append(letters, l)
 				}
 			}
+		}
+		for _, l := range letters {
+			l.dir = d.Dir
 		}
 		slices.SortStableFunc(letters, func(a, b *Letter) int { return a.Time.Compare(b.Time) })
 		for _, l := range letters {
@@ -454,22 +426,20 @@ func (d *Dir) write(l *Letter, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.checkSpace(len(line) + len(l.Value) + len(l.Object) + len(l.Before)); err != nil {
+	usage, err := d.usage(d.Dir)
+	if err != nil {
+		return fmt.Errorf("read the volume's free space: %w", err)
+	}
+	size := len(line) + len(l.Value) + len(l.Object) + len(l.Before)
+	if err := usage.Needs(d.floor+uint64(size), "the sink continues when there is space"); err != nil {
 		return err
 	}
-	temporary := d.claimed(l.ID) + unfinished
-	if err := writeFile(temporary, append([][]byte{line}, body...)); err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	return disk.SyncDir(filepath.Dir(path))
+	return writeFile(path, d.claimed(l.ID)+unfinished, append([][]byte{line}, body...))
 }
 
-// writeFile makes a file of the parts durable. Others cannot read it: it holds an object's body.
-func writeFile(path string, parts [][]byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+// writeFile makes a file of the parts durable, by a temporary one. Others cannot read it: it holds an object's body.
+func writeFile(path, temporary string, parts [][]byte) error {
+	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -479,7 +449,13 @@ func writeFile(path string, parts [][]byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		return errors.Join(err, remove(temporary))
+	}
+	return disk.SyncDir(filepath.Dir(path))
 }
 
 func remove(path string) error {

@@ -66,6 +66,8 @@ type Letter struct {
 	Value  []byte `json:"-"`
 	Object []byte `json:"-"`
 	Before []byte `json:"-"`
+
+	dir string // that it was listed in
 }
 
 // Snapshot is the reconcile that the record belongs to.
@@ -190,8 +192,11 @@ func sum(parts ...[]byte) string {
 // readHead reads the first line, and leaves r after it.
 func readHead(r *bufio.Reader) (*Letter, error) {
 	line, err := r.ReadBytes('\n')
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
-		return nil, fmt.Errorf("its first line is incomplete: %w", noEOF(err))
+		return nil, fmt.Errorf("its first line is incomplete: %w", err)
 	}
 	l := new(Letter)
 	if err := json.Unmarshal(line, l); err != nil {
@@ -220,13 +225,6 @@ func (l *Letter) readBody(r io.Reader) error {
 		l.Before = rest[before:]
 	}
 	return nil
-}
-
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // Document is the whole letter as one JSON value: value is the message's where that is JSON; where it is not, as with
@@ -323,15 +321,6 @@ func (o *Options) size() (all int64, err error) {
 
 // minFree is how many bytes stay free on the volume: the saved state is mostly on the same one, and needs as much.
 const minFree = 64 << 20
-
-// checkSpace returns a *disk.FullError where the letter would not leave enough free.
-func (o *Options) checkSpace(size int) error {
-	usage, err := o.usage(o.Dir)
-	if err != nil {
-		return fmt.Errorf("read the volume's free space: %w", err)
-	}
-	return usage.Needs(o.floor+uint64(size), "the sink continues when there is space")
-}
 
 // Options says whose letters a directory has.
 type Options struct {

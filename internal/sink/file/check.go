@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Check says why the file could not be opened for writing, and changes nothing: a file that is missing stays missing.
@@ -17,10 +19,13 @@ func (l *Log) Check(context.Context) (note string, err error) {
 	if errors.Is(err, os.ErrNotExist) {
 		err = l.creatable()
 	}
-	if err != nil {
-		return "", l.explainAny("check", err)
+	switch {
+	case err == nil:
+		return "", nil
+	case passes(err): // by itself, perhaps
+		return "", sink.Permanent("check %s: %w: check the disk and the path", l.options.noun(), cause(err))
 	}
-	return "", nil
+	return "", l.explain("check", err)
 }
 
 // writable looks at a file that exists.
@@ -57,12 +62,4 @@ func (l *Log) creatable() error {
 		return unix.ENOTDIR
 	}
 	return unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK)
-}
-
-// explainAny is explain also for errors that may pass by themselves.
-func (a attempts) explainAny(verb string, err error) error {
-	if passes(err) {
-		return permanent("%s %s: %w: check the disk and the path", verb, a.options.noun(), cause(err))
-	}
-	return a.explain(verb, err)
 }

@@ -77,7 +77,7 @@ func (l *Log) regular() error {
 	case info.IsDir():
 		return unix.EISDIR
 	case !info.Mode().IsRegular():
-		return permanent("open file %s: not a regular file: name a file, or %q for standard output",
+		return sink.Permanent("open file %s: not a regular file: name a file, or %q for standard output",
 			l.options.Path, Stdout)
 	}
 	return nil
@@ -89,7 +89,7 @@ func (l *Log) lock(f handle) error {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return &sink.PermanentError{Err: &InUseError{l.options.Path}}
 	case err != nil:
-		return permanent("open file %s: lock: %w: put the file on a file system that has locks", l.options.Path, err)
+		return sink.Permanent("open file %s: lock: %w: put the file on a file system that has locks", l.options.Path, err)
 	}
 	return nil
 }
@@ -109,8 +109,13 @@ func (l *Log) at(f handle) (bool, error) {
 // readBack reads from the start to the end of the active file, which it leaves whole and durable.
 func (l *Log) readBack(from start, rotated []string, found func(id string)) error {
 	offset := from.offset
-	for _, name := range rotated[from.file:] {
-		if err := l.readRotated(name, offset, found); err != nil {
+	for _, name := range rotated[from.file:] { // each was durable and whole before it got its name
+		f, err := os.Open(l.sibling(name))
+		if err != nil {
+			return err
+		}
+		_, err = readLines(io.NewSectionReader(f, offset, 1<<62), found)
+		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
 		offset = 0
@@ -125,20 +130,6 @@ func (l *Log) readBack(from start, rotated []string, found func(id string)) erro
 		return err
 	}
 	return l.settle(offset)
-}
-
-// readRotated reads a file that was durable and whole before it got its name.
-func (l *Log) readRotated(name string, offset int64, found func(id string)) error {
-	f, err := os.Open(l.sibling(name))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return err
-	}
-	_, err = readLines(f, found)
-	return err
 }
 
 // locate finds the file of the place, the active one first. It returns errNoPlace if none has it.

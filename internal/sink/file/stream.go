@@ -174,8 +174,15 @@ func (a attempts) run(ctx context.Context, verb string, operation func() error) 
 		}
 		return backoff.Permanent(last)
 	}
-	told := func(err error, _ time.Duration) { a.options.Retry(reason(err), err) }
-	err := backoff.RetryNotify(once, backoff.WithContext(a.policy(), ctx), told)
+	told := func(err error, _ time.Duration) {
+		reason := "io_error"
+		if disk.IsFull(err) {
+			reason = "disk_full"
+		}
+		a.options.Retry(reason, err)
+	}
+	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(a.firstWait), backoff.WithMaxInterval(longestWait), backoff.WithMaxElapsedTime(0))
+	err := backoff.RetryNotify(once, backoff.WithContext(policy, ctx), told)
 	switch {
 	case err == nil:
 		return nil
@@ -185,14 +192,6 @@ func (a attempts) run(ctx context.Context, verb string, operation func() error) 
 		return fmt.Errorf("%s %s: %w, after: %w", verb, a.options.noun(), ctx.Err(), last)
 	}
 	return a.explain(verb, err)
-}
-
-func (a attempts) policy() backoff.BackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(a.firstWait),
-		backoff.WithMaxInterval(longestWait),
-		backoff.WithMaxElapsedTime(0),
-	)
 }
 
 // advice is what a person can do about an error that does not pass by itself.
@@ -227,7 +226,7 @@ func (a attempts) explain(verb string, err error) error {
 	if classified, is := errors.AsType[*sink.PermanentError](err); is {
 		return classified
 	}
-	return permanent("%s %s: %w: %s", verb, a.options.noun(), cause(err), advice(err))
+	return sink.Permanent("%s %s: %w: %s", verb, a.options.noun(), cause(err), advice(err))
 }
 
 // cause is the error without the path and the system call, which the message has already.
@@ -241,13 +240,6 @@ func cause(err error) error {
 		return link.Err
 	}
 	return err
-}
-
-func reason(err error) string {
-	if disk.IsFull(err) {
-		return "disk_full"
-	}
-	return "io_error"
 }
 
 // Stdout is the path that stands for standard output.
@@ -285,10 +277,6 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("open file %s: in use by another process: stop it, or give each its own file", e.Path)
 }
 
-func permanent(format string, args ...any) error {
-	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
-}
-
 // appendLine appends a value as one line; a tombstone leaves none. JSON has no newline within a string, so one that is
 // there stands between two tokens, where a space says the same.
 func appendLine(dst, value []byte) []byte {
@@ -310,22 +298,15 @@ func appendLine(dst, value []byte) []byte {
 // idOf is the string "id" on the top level of the line, or "" if it has none that kubecdc wrote.
 func idOf(line []byte) (id string) {
 	whole := scan.Members(line, func(name string, value []byte) {
-		if name == "id" && id == "" {
-			id = ourID(value)
+		var text string
+		if name != "id" || id != "" || json.Unmarshal(value, &text) != nil {
+			return
+		}
+		if _, err := change.ParseID(text); err == nil {
+			id = text
 		}
 	})
 	if !whole {
-		return ""
-	}
-	return id
-}
-
-func ourID(value []byte) string {
-	var id string
-	if json.Unmarshal(value, &id) != nil {
-		return ""
-	}
-	if _, err := change.ParseID(id); err != nil {
 		return ""
 	}
 	return id

@@ -94,18 +94,11 @@ func (c *chosen) admit(name string) error {
 	return topicPermanent("open topic %s: it does not exist, and labels and names have made %d topics already: create it, or raise kafka.labelTopics", name, most)
 }
 
-// isMade says whether this sink has made the topic, as far as it remembers.
-func (c *chosen) isMade(name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.making[name]
-}
-
 // ends asks for the ends of all partitions of a topic, when all that their leaders have is replicated: a record of a
 // crash that a reader cannot see yet would be written again, and come up all the same.
 func (b *brokers) ends(ctx context.Context, t *topic) ([]wire.Bounds, error) {
 	logs, err := b.cluster.LogEnds(ctx, t.name, len(t.partitions))
-	for wait := newBackOff(); err == nil && wait.GetElapsedTime() < b.tuning.replication; pause(ctx, wait.NextBackOff()) {
+	for wait := newBackOff(); err == nil && wait.GetElapsedTime() < b.tuning.replication; sink.Pause(ctx, wait.NextBackOff(), nil) {
 		var seen []wire.Bounds
 		if seen, err = b.cluster.Bounds(ctx, t.name, len(logs), false); err != nil {
 			break
@@ -217,7 +210,7 @@ func (b *brokers) persist(ctx context.Context, verb string, attempt func(context
 	wait := newBackOff()
 	for attempts := 1; ; attempts++ {
 		if ctx.Err() != nil {
-			return ended(ctx, verb, nil)
+			return sink.Ended(ctx, verb, nil)
 		}
 		err := b.lingering(ctx, attempt)
 		if err == nil {
@@ -227,12 +220,12 @@ func (b *brokers) persist(ctx context.Context, verb string, attempt func(context
 			return classify(err)
 		}
 		if ctx.Err() != nil {
-			return ended(ctx, verb, err)
+			return sink.Ended(ctx, verb, err)
 		}
 		if wire.Code(err) != kerr.ConcurrentTransactions.Code || attempts > endings {
 			b.again(err)
 		}
-		pause(ctx, wait.NextBackOff())
+		sink.Pause(ctx, wait.NextBackOff(), nil)
 	}
 }
 

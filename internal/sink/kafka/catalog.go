@@ -46,7 +46,11 @@ func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) 
 	for i, name := range names {
 		group.Go(func() error {
 			return c.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-				found[i], err = c.examine(ctx, name)
+				found[i], err = c.ensure(ctx, name, c.chosen.isForetold(name))
+				if c.chosen.has(name) && refusesTopic(err) { // it is not ours to write to
+					c.chosen.close(name, wire.Explain(err))
+					found[i], err = nil, nil
+				}
 				return err
 			})
 		})
@@ -57,17 +61,6 @@ func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) 
 		c.keep(t, want)
 	}
 	return found, err
-}
-
-// examine looks at one topic. It is nil for one that data chose, and that is not ours to write to, or not there any
-// more.
-func (c *catalog) examine(ctx context.Context, name string) (*topic, error) {
-	t, err := c.ensure(ctx, name, c.chosen.isForetold(name))
-	if c.chosen.has(name) && refusesTopic(err) {
-		c.chosen.close(name, wire.Explain(err))
-		return nil, nil
-	}
-	return t, err
 }
 
 // of is the topic of the name. One that is none of Options.Topics is made or looked up now, or speaks against its
@@ -150,7 +143,9 @@ func (c *catalog) ensure(ctx context.Context, name string, needed bool) (*topic,
 	if !c.chosen.has(name) {
 		t.misfits = c.options.misfits(found, settings)
 	}
-	t.made = c.chosen.isMade(name)
+	c.chosen.mu.Lock()
+	defer c.chosen.mu.Unlock()
+	t.made = c.chosen.making[name]
 	return t, nil
 }
 
@@ -230,18 +225,6 @@ func (c *catalog) fits(known wire.Topic, settings wire.Settings) error {
 
 func unwritable(topic string) error {
 	return topicPermanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
-}
-
-// raised reads the limit of the topic anew, and says whether somebody has raised it. Where no broker answers, or the
-// settings must not be read, it stays as it is until the sink is opened again.
-func (c *catalog) raised(ctx context.Context, t *topic) bool {
-	settings, err := c.cluster.Settings(ctx, t.name)
-	limit := int64(settings.MaxMessageBytes)
-	if err != nil || limit <= t.limit.Load() {
-		return false
-	}
-	t.limit.Store(limit)
-	return true
 }
 
 // keep takes as many of the topic's partitions as it was written with from the start, as the mark says, or what this

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -64,7 +65,7 @@ func (s *Sink) patiently(ctx context.Context, ask func(context.Context) error) e
 			return err
 		}
 		s.cluster.Refresh()
-		pause(ctx, wait.NextBackOff())
+		sink.Pause(ctx, wait.NextBackOff(), nil)
 		if ctx.Err() != nil {
 			return err
 		}

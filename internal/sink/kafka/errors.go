@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -34,10 +33,6 @@ func (e *reopenError) Error() string { return e.err.Error() }
 func (e *reopenError) Unwrap() error { return e.err }
 
 func reopen(format string, args ...any) error { return &reopenError{fmt.Errorf(format, args...)} }
-
-func permanent(format string, args ...any) error {
-	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
-}
 
 // topicError is what of this package's own rules speaks against one topic.
 type topicError struct{ err error }
@@ -86,26 +81,6 @@ func newBackOff() *backoff.ExponentialBackOff {
 		backoff.WithRandomizationFactor(0.5), backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(0))
 }
 
-// pause waits, until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// ended is the error of a call whose context has ended.
-func ended(ctx context.Context, verb string, last error) error {
-	switch over := ctx.Err(); {
-	case last == nil, errors.Is(last, over):
-		return fmt.Errorf("%s: %w", verb, over)
-	default:
-		return fmt.Errorf("%s: %w: the last attempt failed: %w", verb, over, last)
-	}
-}
-
 // reason is a short word for an error, for a metric's label.
 func reason(err error) string {
 	switch {
@@ -121,7 +96,7 @@ func reason(err error) string {
 
 // newKeys refuses to write under other keys than before.
 func newKeys(topic, changed string) error {
-	return permanent("open topic %s: the topic is compacted, and %s: it would keep objects as they were for ever: "+
+	return sink.Permanent("open topic %s: the topic is compacted, and %s: it would keep objects as they were for ever: "+
 		"change that back, or give the sink another name and other topics, or start once with --accept-new-keys, which ends the old keys and sends everything again",
 		topic, changed)
 }

@@ -150,7 +150,7 @@ func pauseLeader(ctx context.Context, c *kafkatest.Cluster, topic string) error 
 	if err := c.Pause(leader); err != nil {
 		return err
 	}
-	pause(ctx, 3*time.Second) // long enough for requests to end without an answer
+	sink.Pause(ctx, 3*time.Second, nil) // long enough for requests to end without an answer
 	if err := c.Resume(leader); err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func awaitAppended(t *testing.T, options Options, n int64) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for ctx := within(t); ; pause(ctx, 10*time.Millisecond) {
+	for ctx := within(t); ; sink.Pause(ctx, 10*time.Millisecond, nil) {
 		ends, err := c.LogEnds(ctx, options.Topics[0], 1)
 		if err == nil && ends[0] >= n {
 			return

@@ -87,6 +87,7 @@ func (r *right) hold(ctx context.Context) error {
 // long it lay in a socket, so what the partitions hold is final. That a new epoch is handed out tells that all markers
 // are written. Readers see nothing of it; offsets move by one.
 func (r *right) fence(ctx context.Context, topics []*topic) error {
+	const verb = "fence the topics"
 	var open []*partition
 	for _, t := range topics {
 		if !t.fenced {
@@ -95,7 +96,15 @@ func (r *right) fence(ctx context.Context, topics []*topic) error {
 	}
 	if len(open) > 0 && r.owned && r.options.Delivery == Idempotent {
 		for {
-			err := r.raiseEpoch(ctx, open)
+			err := r.join(ctx, verb, open, func(p *partition) error {
+				return reopen("fence topic %s: it was deleted: open the sink again", p.topic.name)
+			})
+			if err == nil {
+				err = r.persist(ctx, verb, func(ctx context.Context) error { return r.cluster.EndTransaction(ctx, r.tx(), false) })
+			}
+			if err == nil {
+				err = r.persist(ctx, verb, r.keep)
+			}
 			if err == nil {
 				break
 			}
@@ -112,21 +121,6 @@ func (r *right) fence(ctx context.Context, topics []*topic) error {
 		t.fenced = true
 	}
 	return nil
-}
-
-// raiseEpoch makes the partitions know our epoch, and gets the next one.
-func (r *right) raiseEpoch(ctx context.Context, partitions []*partition) error {
-	const verb = "fence the topics"
-	err := r.join(ctx, verb, partitions, func(p *partition) error {
-		return reopen("fence topic %s: it was deleted: open the sink again", p.topic.name)
-	})
-	if err == nil {
-		err = r.persist(ctx, verb, func(ctx context.Context) error { return r.cluster.EndTransaction(ctx, r.tx(), false) })
-	}
-	if err == nil {
-		err = r.persist(ctx, verb, r.keep)
-	}
-	return err
 }
 
 // join makes the partitions part of a transaction. gone makes an error of one whose topic was deleted.

@@ -161,7 +161,7 @@ func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder,
 	case !errors.As(err, &foreign):
 		return nil
 	case foreign.Same: // that two have one name is nothing that data could bring about, whoever chose the topic
-		return permanent("open topic %s: %w", p.topic.name, foreign)
+		return sink.Permanent("open topic %s: %w", p.topic.name, foreign)
 	case p.topic.compacted: // two clusters share keys there, whatever their names
 		return topicPermanent("open topic %s: %w: the topic is compacted, and keys do not name the cluster, so each would delete the other's objects: "+
 			"put {cluster} into kafka.topic", p.topic.name, foreign)

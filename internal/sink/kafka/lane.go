@@ -49,17 +49,13 @@ type lane struct {
 	partition *partition
 	messages  []sink.Message
 	rest      []int32      // of the partition's messages: what is not durable yet
-	bundle    *wire.Bundle // that it shares requests in; nil is that it is in none
+	bundle    *wire.Bundle // that it shares requests in
 	most      int          // records of a batch
 	record    record
 }
 
 func (l *lane) run(ctx context.Context) error {
-	defer func() {
-		if l.bundle != nil {
-			l.bundle.Leave()
-		}
-	}()
+	defer func() { l.bundle.Leave() }()
 	for len(l.rest) > 0 {
 		if err := l.freeze(); err != nil {
 			return err
@@ -85,12 +81,9 @@ func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (wire.P
 	if l.sender.options.Delivery == Transactional {
 		request.TransactionalID = l.sender.options.TransactionalID
 	}
-	if l.bundle == nil {
-		return l.sender.cluster.Produce(ctx, request)
-	}
 	result, err := l.bundle.Produce(ctx, request)
-	if err != nil {
-		l.bundle = nil // it has left
+	if err != nil { // it has left, and goes alone
+		l.bundle = l.sender.cluster.Bundle(1, 1, 0)
 	}
 	return result, err
 }
@@ -204,7 +197,18 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 		result, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
 		switch {
 		case err == nil:
-			return s.acknowledge(p, result.BaseOffset)
+			count, markers := p.frozen.count, int64(0) // that a Write leaves after what it has written
+			p.frozen = nil
+			// A batch can only be after those before it: if it is not, the log is another one than had them (I4).
+			if result.BaseOffset < p.next {
+				return s.loses(p, fmt.Sprintf("offset %d", result.BaseOffset))
+			}
+			if s.options.Delivery == Transactional {
+				markers = 1
+			}
+			p.strange(p.next, result.BaseOffset, markers)
+			p.next, p.sequence = result.BaseOffset+int64(count), batch.NextSequence(p.sequence, count)
+			return nil
 		case wire.Code(err) == kerr.OutOfOrderSequenceNumber.Code:
 			// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
 			// A transaction's epoch may be over instead, which the next Open finds out.
@@ -222,24 +226,6 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 		return &reopenError{err}
 	}
 	return err
-}
-
-// acknowledge moves the partition on. A batch can only be after those before it: if it is not, the log is another one
-// than the one that had them (I4).
-func (s *sender) acknowledge(p *partition, offset int64) error {
-	count := p.frozen.count
-	p.frozen = nil
-	if offset < p.next {
-		return s.loses(p, fmt.Sprintf("offset %d", offset))
-	}
-	markers := int64(0) // that a Write leaves after what it has written
-	if s.options.Delivery == Transactional {
-		markers = 1
-	}
-	p.strange(p.next, offset, markers)
-	p.next = offset + int64(count)
-	p.sequence = batch.NextSequence(p.sequence, count)
-	return nil
 }
 
 // deleted is what is left of a log then.

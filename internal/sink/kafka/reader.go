@@ -142,8 +142,16 @@ func (f *fetcher) readTogether(ctx context.Context, topics []string, each func(*
 		s.most = max(s.most/len(t.all), leastFetch)
 	}
 	for {
-		if err := t.fill(ctx); err != nil || len(t.all) == 0 {
-			return err
+		for _, s := range t.all {
+			for len(s.behind) == 0 && s.offset < s.end {
+				if err := t.step(ctx, s, s.keep); err != nil {
+					return err
+				}
+			}
+		}
+		t.all = slices.DeleteFunc(t.all, func(s *stretch) bool { return len(s.behind) == 0 }) // read to its end
+		if len(t.all) == 0 {
+			return nil
 		}
 		t.last = slices.MinFunc(t.all, t.compare)
 		message := t.last.behind[0]
@@ -152,19 +160,6 @@ func (f *fetcher) readTogether(ctx context.Context, topics []string, each func(*
 			return err
 		}
 	}
-}
-
-// fill fetches on where nothing is left, and leaves out what is read to its end.
-func (t *merged) fill(ctx context.Context) error {
-	for _, s := range t.all {
-		for len(s.behind) == 0 && s.offset < s.end {
-			if err := t.step(ctx, s, s.keep); err != nil {
-				return err
-			}
-		}
-	}
-	t.all = slices.DeleteFunc(t.all, func(s *stretch) bool { return len(s.behind) == 0 })
-	return nil
 }
 
 // keep takes a message that is valid for a moment only.

@@ -111,7 +111,7 @@ func (s *Signals) Run(ctx context.Context) {
 		} else {
 			next = wait.NextBackOff()
 		}
-		if pause(ctx, next); ctx.Err() != nil {
+		if sink.Pause(ctx, next, nil); ctx.Err() != nil {
 			return
 		}
 	}
@@ -168,7 +168,7 @@ func (s *Signals) read(ctx context.Context) error {
 }
 
 func missing(topic string) error {
-	return permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", topic)
+	return sink.Permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", topic)
 }
 
 // find is which topic is there. It is made where that is wanted.
@@ -244,7 +244,19 @@ func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end
 			return err // what was read may be of the other topic
 		}
 		before := part.offset
-		err = s.take(part, &result, func(e *batch.Entry) error { return s.hand(ctx, at, number, e) })
+		err = s.take(part, &result, func(e *batch.Entry) error {
+			if e.Offset < at.Next[number] {
+				return nil
+			}
+			m := &signal.Message{Key: e.Key, Value: e.Value, Offset: e.Offset}
+			switch {
+			case e.Offset < s.earlier[number]:
+				m.Old = "it was read before, by an exporter whose state is not here any more: send it again with another id if it is still wanted"
+			case at.Old > 0 && e.Timestamp <= at.Old:
+				m.Old = "it was written before the topic was made anew: send it again with another id if it is still wanted"
+			}
+			return s.follow(ctx, at, number, min(e.Timestamp, s.now().UnixMilli()), m)
+		})
 		if unreadable, is := errors.AsType[*unreadableError](err); is { // it is told, and passed over
 			err = s.follow(ctx, at, number, at.Time, &signal.Message{Offset: unreadable.end - 1, Broken: err})
 		}
@@ -257,20 +269,6 @@ func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end
 		at.Next[number] = part.offset
 	}
 	return nil
-}
-
-func (s *Signals) hand(ctx context.Context, at *signalPlace, number int32, e *batch.Entry) error {
-	if e.Offset < at.Next[number] {
-		return nil
-	}
-	m := &signal.Message{Key: e.Key, Value: e.Value, Offset: e.Offset}
-	switch {
-	case e.Offset < s.earlier[number]:
-		m.Old = "it was read before, by an exporter whose state is not here any more: send it again with another id if it is still wanted"
-	case at.Old > 0 && e.Timestamp <= at.Old:
-		m.Old = "it was written before the topic was made anew: send it again with another id if it is still wanted"
-	}
-	return s.follow(ctx, at, number, min(e.Timestamp, s.now().UnixMilli()), m)
 }
 
 // follow has the handler take a message, and moves the place behind it.
@@ -310,7 +308,11 @@ func (s *Signals) claim(ctx context.Context) error {
 func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTime)
 	defer cancel()
-	if err := s.connect(); err != nil {
+	encoder, err := batch.NewEncoder(batch.None)
+	if err == nil {
+		err = s.connect()
+	}
+	if err != nil {
 		return err
 	}
 	for len(values) > 0 {
@@ -319,37 +321,25 @@ func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 			size += len(values[n])
 			n++
 		}
-		if err := s.notifySome(ctx, values[:n]); err != nil {
+		for _, value := range values[:n] {
+			encoder.Add(&batch.Record{Key: s.of.Cluster, Value: value, Timestamp: s.now().UnixMilli()})
+		}
+		request := wire.ProduceRequest{Topic: s.of.Notifications}
+		if request.Batch, err = encoder.Finish(batch.Producer{ID: -1, Epoch: -1, Sequence: -1}); err == nil {
+			_, err = s.cluster.Produce(ctx, request)
+		}
+		if wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create {
+			if err = s.cluster.Create(ctx, s.options.spec(s.of.Notifications)); err == nil {
+				_, err = s.cluster.Produce(ctx, request)
+			}
+		}
+		if err != nil {
+			s.cluster.Refresh()
 			return fmt.Errorf("write notifications: %w", classify(wire.Explain(err)))
 		}
 		values = values[n:]
 	}
 	return nil
-}
-
-func (s *Signals) notifySome(ctx context.Context, values [][]byte) error {
-	encoder, err := batch.NewEncoder(batch.None)
-	if err != nil {
-		return err
-	}
-	for _, value := range values {
-		encoder.Add(&batch.Record{Key: s.of.Cluster, Value: value, Timestamp: s.now().UnixMilli()})
-	}
-	bytes, err := encoder.Finish(batch.Producer{ID: -1, Epoch: -1, Sequence: -1})
-	if err != nil {
-		return err
-	}
-	request := wire.ProduceRequest{Topic: s.of.Notifications, Batch: bytes}
-	_, err = s.cluster.Produce(ctx, request)
-	if wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create {
-		if err = s.cluster.Create(ctx, s.options.spec(s.of.Notifications)); err == nil {
-			_, err = s.cluster.Produce(ctx, request)
-		}
-	}
-	if err != nil {
-		s.cluster.Refresh()
-	}
-	return err
 }
 
 // Check says what keeps signals from being read, and notifications from being written. It changes nothing.
@@ -386,11 +376,11 @@ func (s *Signals) checkTopic(ctx context.Context, name string, operation int) er
 		return checkError("look up topic "+name, wire.Explain(err))
 	case found.Operations.Lacks(operation):
 		word := map[int]string{wire.Read: "READ", wire.Write: "WRITE"}[operation]
-		return permanent("use topic %s: the user is not permitted: grant %s on topic %s", name, word, name)
+		return sink.Permanent("use topic %s: the user is not permitted: grant %s on topic %s", name, word, name)
 	}
 	settings, err := s.cluster.Settings(ctx, name)
 	if err == nil && strings.Contains(settings.CleanupPolicy, "compact") {
-		return permanent("use topic %s: it is compacted, and keeps the newest message of a cluster alone: set its cleanup.policy to delete", name)
+		return sink.Permanent("use topic %s: it is compacted, and keeps the newest message of a cluster alone: set its cleanup.policy to delete", name)
 	}
 	return nil // who may not see the settings can use it all the same
 }

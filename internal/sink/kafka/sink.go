@@ -64,7 +64,7 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 		return "", errors.New("write to kafka: the sink is not open: open it")
 	}
 	if ctx.Err() != nil {
-		return "", ended(ctx, "write to kafka", nil)
+		return "", sink.Ended(ctx, "write to kafka", nil)
 	}
 	plan, rejected, err := s.planner.plan(ctx, messages)
 	if rejected != nil && s.raised(ctx, &messages[rejected.Index]) {
@@ -108,10 +108,20 @@ func (s *Sink) Announce(ctx context.Context, messages []sink.Message) (add func(
 	return func(at sink.Mark) (sink.Mark, error) { return withTopics(at, found) }, nil
 }
 
-// raised says whether somebody has raised the limit of the topic that the message is too large for.
+// raised reads the limit of the topic anew that the message is too large for, and says whether somebody has raised it.
+// Where no broker answers, or the settings must not be read, it stays as it is until the sink is opened again.
 func (s *Sink) raised(ctx context.Context, m *sink.Message) bool {
 	t := s.topics[m.Destination]
-	return t != nil && s.planner.refused[m.ID] == nil && s.catalog.raised(ctx, t)
+	if t == nil || s.planner.refused[m.ID] != nil {
+		return false
+	}
+	settings, err := s.cluster.Settings(ctx, t.name)
+	limit := int64(settings.MaxMessageBytes)
+	if err != nil || limit <= t.limit.Load() {
+		return false
+	}
+	t.limit.Store(limit)
+	return true
 }
 
 // deliver makes the planned messages durable (I1).
@@ -221,13 +231,8 @@ func (s *planner) place(ctx context.Context, t **topic, atom []sink.Message) (*s
 	if no := s.refused[atom[0].ID]; no != nil {
 		return no, nil
 	}
-	return s.oversize(*t, atom)
-}
-
-// oversize compares the atom with the topic's limit, which is one for batches as they are sent. Only what is too large
-// without compression needs to be compressed to know.
-func (s *planner) oversize(t *topic, atom []sink.Message) (*sink.RejectedError, error) {
-	limit := int(t.limit.Load())
+	// The limit is one for batches as they are sent: what is too large must be compressed to know.
+	limit := int((*t).limit.Load())
 	if batch.HeaderSize+sizeBound(atom) <= limit {
 		return nil, nil
 	}
@@ -236,5 +241,5 @@ func (s *planner) oversize(t *topic, atom []sink.Message) (*sink.RejectedError, 
 		return nil, err
 	}
 	return &sink.RejectedError{Reason: "too_large", Err: fmt.Errorf("a batch of %d bytes, and topic %s takes %d: raise max.message.bytes of the topic",
-		size, t.name, limit)}, nil
+		size, (*t).name, limit)}, nil
 }

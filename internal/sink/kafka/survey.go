@@ -27,7 +27,7 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 	if err := s.sender.settle(ctx); err != nil {
 		return err
 	}
-	for wait := newBackOff(); ; pause(ctx, wait.NextBackOff()) {
+	for wait := newBackOff(); ; sink.Pause(ctx, wait.NextBackOff(), nil) {
 		err = s.survey(ctx, want, at.After)
 		if !errors.As(err, new(*reopenError)) || ctx.Err() != nil {
 			break

@@ -190,6 +190,6 @@ func (t *tail) damaged(err error) error {
 	if err == nil {
 		return nil
 	}
-	return permanent("read %s: %w: the log is damaged, or too large when decompressed: move the partition's leader to another replica, or begin with an empty topic",
+	return sink.Permanent("read %s: %w: the log is damaged, or too large when decompressed: move the partition's leader to another replica, or begin with an empty topic",
 		t.partition, err)
 }

@@ -43,7 +43,7 @@ func parseMark(text sink.Mark) (*mark, error) {
 		return &m, nil
 	}
 	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Topics == nil {
-		return nil, permanent("read mark %.200q: not a place in topics: the saved state belongs to another kind of sink", text)
+		return nil, sink.Permanent("read mark %.200q: not a place in topics: the saved state belongs to another kind of sink", text)
 	}
 	for name, t := range m.Topics {
 		t.ByKey = t.ByKey || len(m.Form) == 0

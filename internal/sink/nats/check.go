@@ -64,7 +64,7 @@ func (s *Sink) checkPatiently(ctx context.Context) (config *jetstream.StreamConf
 		if err == nil || !early(err) || over.Err() != nil {
 			return config, err
 		}
-		pause(over, wait.NextBackOff(), nil)
+		sink.Pause(over, wait.NextBackOff(), nil)
 	}
 }
 
@@ -85,17 +85,13 @@ func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error)
 
 // creatable finds what would keep the stream from being made. Whether the user may make it, only making it tells.
 func (s *Sink) creatable(ctx context.Context) error {
-	for _, subject := range s.options.Subjects {
-		owner, err := s.owner(ctx, subject)
-		if err != nil {
-			return s.judge("look for the subjects of", err)
-		}
-		if owner != "" {
-			return s.overlap(ctx)
-		}
+	if owner, err := s.owner(ctx); err != nil {
+		return s.judge("look for the subjects of", err)
+	} else if owner != "" {
+		return s.overlap(owner)
 	}
 	if s.options.Replicas > 1 && s.conn.NC.ConnectedClusterName() == "" {
-		return permanent("create stream %s: %d replicas need a cluster of servers: use 1 replica", s.options.Stream, s.options.Replicas)
+		return sink.Permanent("create stream %s: %d replicas need a cluster of servers: use 1 replica", s.options.Stream, s.options.Replicas)
 	}
 	return nil
 }

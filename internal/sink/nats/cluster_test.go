@@ -94,7 +94,7 @@ func deleteStream(t *testing.T, admin jetstream.JetStream) {
 // question, so that each attempt has a deadline of its own.
 func insist(t *testing.T, ask func(context.Context) error) {
 	t.Helper()
-	for all := within(t); ; pause(all, 50*time.Millisecond, nil) {
+	for all := within(t); ; sink.Pause(all, 50*time.Millisecond, nil) {
 		ctx, cancel := context.WithTimeout(all, 10*time.Second)
 		err := ask(ctx)
 		cancel()

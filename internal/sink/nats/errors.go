@@ -3,14 +3,12 @@ package nats
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
@@ -23,10 +21,6 @@ var (
 	errGap   = errors.New("the server received the batch with a gap")
 	errEnded = errors.New("the server ended the batch early")
 )
-
-func permanent(format string, args ...any) error {
-	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
-}
 
 // The codes of the server's errors that lead somewhere else than to another attempt, or to a name of their own.
 // The server's errors.json has them all.
@@ -113,15 +107,4 @@ func tooLarge(err error) bool {
 func newBackOff() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMultiplier(2),
 		backoff.WithRandomizationFactor(0.5), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
-}
-
-// pause waits, until it is woken or ctx ends.
-func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-wake:
-	case <-ctx.Done():
-	}
 }

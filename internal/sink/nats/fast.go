@@ -132,10 +132,21 @@ func (f *fastBatch) take(m *natsgo.Msg) error {
 		return f.failed(&a, f.refused(rest, a.Error))
 	case a.Type == "gap":
 		return f.failed(&a, errGap)
-	case a.Type == "ack":
-		return f.progress(a.Seq)
+	case a.Type == "ack" && a.Seq > uint64(f.sent-f.start):
+		return errMisplaced
+	case a.Type == "ack": // of the batch's first messages
+		if end := f.start + int(a.Seq); end > f.acked {
+			f.pings = 0
+			f.advance(end)
+		}
+		return nil
+	case a.Count > uint64(f.sent-f.start) || a.Seq != f.base+a.Count: // it ends the batch
+		return cmp.Or(f.cause, errMisplaced)
 	}
-	return f.end(&a)
+	if f.advance(f.start + int(a.Count)); f.acked < len(f.batch) {
+		return cmp.Or(f.cause, errEnded)
+	}
+	return nil
 }
 
 // failed notes why the batch ends. The server tells what it stored of the batch when all of that is stored, if it has
@@ -163,28 +174,4 @@ func (f *fastBatch) refused(rest string, err error) error {
 		return &refusal{index: i, err: err}
 	}
 	return err
-}
-
-// progress takes an acknowledgement of the batch's first messages.
-func (f *fastBatch) progress(seq uint64) error {
-	if seq > uint64(f.sent-f.start) {
-		return errMisplaced
-	}
-	if end := f.start + int(seq); end > f.acked {
-		f.pings = 0
-		f.advance(end)
-	}
-	return nil
-}
-
-// end takes the acknowledgement that ends the batch.
-func (f *fastBatch) end(a *answer) error {
-	if a.Count > uint64(f.sent-f.start) || a.Seq != f.base+a.Count {
-		return cmp.Or(f.cause, errMisplaced)
-	}
-	f.advance(f.start + int(a.Count))
-	if f.acked < len(f.batch) {
-		return cmp.Or(f.cause, errEnded)
-	}
-	return nil
 }

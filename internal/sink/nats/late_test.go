@@ -65,7 +65,7 @@ func underWay(single bool, batch []sink.Message, acked int) int {
 // awaitStored returns when the stream has stored so many messages: it may have read them only.
 func (s *testServer) awaitStored(n int) {
 	s.t.Helper()
-	for ctx := within(s.t); len(s.ids()) < n; pause(ctx, time.Millisecond, nil) {
+	for ctx := within(s.t); len(s.ids()) < n; sink.Pause(ctx, time.Millisecond, nil) {
 		if ctx.Err() != nil {
 			s.t.Fatalf("the stream has %d messages, want %d", len(s.ids()), n)
 		}

@@ -106,7 +106,7 @@ func TestI4PurgedStreamIsLost(t *testing.T) {
 			stream := must(js.Stream(ctx, testStream))
 			if options.MaxAge == time.Second {
 				for must(stream.Info(ctx)).State.Msgs > 0 && ctx.Err() == nil {
-					pause(ctx, 50*time.Millisecond, nil)
+					sink.Pause(ctx, 50*time.Millisecond, nil)
 				}
 			} else if err := stream.Purge(ctx, keep(test.keep)...); err != nil {
 				t.Fatal(err)

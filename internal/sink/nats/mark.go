@@ -30,7 +30,7 @@ func parseMark(text sink.Mark) (*mark, error) {
 	}
 	var m mark
 	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Stream == "" || m.Created.IsZero() {
-		return nil, permanent("read mark %q: not a place in a stream: the saved state belongs to another kind of sink", text)
+		return nil, sink.Permanent("read mark %q: not a place in a stream: the saved state belongs to another kind of sink", text)
 	}
 	return &m, nil
 }
@@ -45,17 +45,6 @@ func (m mark) text() sink.Mark {
 
 func (m mark) String() string {
 	return fmt.Sprintf("sequence %d of stream %s made at %s", m.Seq, m.Stream, m.Created.Format(time.RFC3339Nano))
-}
-
-// lostIn says whether the stream is another one than the mark's, or ends before it, or was purged.
-func (m mark) lostIn(info *jetstream.StreamInfo) error {
-	if err := m.endsBefore(info); err != nil {
-		return err
-	}
-	if purged(info, m.Seq) {
-		return &sink.LostError{Log: "stream " + m.Stream, Want: m.String(), Have: "nothing, since it was purged"}
-	}
-	return nil
 }
 
 // markOf is the end of the stream as it is.
@@ -90,7 +79,13 @@ func hold(info *jetstream.StreamInfo, before *held) *held {
 	if info.Config.MaxMsgsPerSubject > 0 {
 		h.Keys = info.State.NumSubjects
 	}
-	if before != nil && before.Last > 0 && !before.agesIn(info) {
+	if before == nil || before.Last == 0 {
+		return h
+	}
+	config := &info.Config
+	aged := config.MaxAge > 0 && info.TimeStamp.Sub(before.Time) > config.MaxAge/2
+	pushed := config.MaxMsgs > 0 && info.State.LastSeq-before.Last > uint64(config.MaxMsgs)/2
+	if !aged && !pushed { // half of the way to a limit is still before the message
 		h.Last, h.Time = before.Last, before.Time
 	}
 	return h
@@ -100,13 +95,6 @@ func hold(info *jetstream.StreamInfo, before *held) *held {
 func gone(info *jetstream.StreamInfo) uint64 {
 	first := max(info.Config.FirstSeq, 1)
 	return info.State.LastSeq + 1 - min(first, info.State.LastSeq+1) - info.State.Msgs
-}
-
-// agesIn says whether half of the way to a limit of the stream is behind the message.
-func (h *held) agesIn(info *jetstream.StreamInfo) bool {
-	config := &info.Config
-	return config.MaxAge > 0 && info.TimeStamp.Sub(h.Time) > config.MaxAge/2 ||
-		config.MaxMsgs > 0 && info.State.LastSeq-h.Last > uint64(config.MaxMsgs)/2
 }
 
 // view is how a stream is now, to be compared with what it held.

@@ -32,7 +32,7 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 			return end
 		}
 		s.options.Retry(reason(err), err)
-		pause(ctx, wait.NextBackOff(), nil)
+		sink.Pause(ctx, wait.NextBackOff(), nil)
 		if ctx.Err() != nil {
 			return s.final(ctx, "open", err)
 		}
@@ -85,8 +85,11 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 		return err
 	}
 	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.options.author(""))
-	if err := want.lostIn(info); err != nil {
+	if err := want.endsBefore(info); err != nil {
 		return lost(err)
+	}
+	if purged(info, want.Seq) {
+		return lost(&sink.LostError{Log: "stream " + want.Stream, Want: want.String(), Have: "nothing, since it was purged"})
 	}
 	unread, err := s.delivered(ctx, want, found)
 	if err != nil {

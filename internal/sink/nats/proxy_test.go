@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // proxy stands between a sink and its server, and does what networks do.
@@ -153,7 +155,7 @@ func (p *proxy) awaitHeld(text string) {
 func (p *proxy) release(t *testing.T) {
 	t.Helper()
 	p.letGo()
-	for ctx := within(t); p.holds(); pause(ctx, time.Millisecond, nil) {
+	for ctx := within(t); p.holds(); sink.Pause(ctx, time.Millisecond, nil) {
 		if ctx.Err() != nil {
 			t.Fatal("the server did not read what was on hold to its end, or who sent it is still there")
 		}

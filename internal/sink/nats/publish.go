@@ -37,7 +37,7 @@ func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
 			wait.Reset()
 		}
 		s.options.Retry(reason(err), err)
-		pause(ctx, wait.NextBackOff(), s.conn.Changed)
+		sink.Pause(ctx, wait.NextBackOff(), s.conn.Changed)
 		if ctx.Err() != nil {
 			return s.final(ctx, "write to", err)
 		}
@@ -91,7 +91,7 @@ func (p *publisher) classify(err error) error {
 	case tooLarge(err):
 		return &sink.RejectedError{Index: refused.index, Reason: "too_large", Err: conn.Terse{Err: refused.err}}
 	case codeOf(err) == codeSealed:
-		return permanent("write to stream %s: it was sealed: name another stream", p.options.Stream)
+		return sink.Permanent("write to stream %s: it was sealed: name another stream", p.options.Stream)
 	}
 	return err
 }

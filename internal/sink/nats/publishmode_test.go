@@ -187,7 +187,7 @@ func TestI3ForgottenBatch(t *testing.T) {
 	ctx := within(t)
 	var err error
 	for codeOf(err) != codeUnknownBatch {
-		pause(ctx, 50*time.Millisecond, nil)
+		sink.Pause(ctx, 50*time.Millisecond, nil)
 		if err = f.ping(); err == nil {
 			err = f.receive(ctx)
 		}

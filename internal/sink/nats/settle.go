@@ -31,7 +31,15 @@ func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
 		return 0, err
 	}
 	if n := len(entries); n > 0 && entries[n-1].gone {
-		if err := s.quiet(ctx, info.State.LastSeq); err != nil {
+		// A later one may have replaced it, which proves everything. If none did, what is not proven is sent again
+		// after the end, where a copy that is still on its way would be taken for somebody else's: so the end has to
+		// stay.
+		sink.Pause(ctx, s.tuning.quiet, nil)
+		later, err := s.lookupSame(ctx)
+		if err == nil && later.State.LastSeq != info.State.LastSeq {
+			err = errUnsettled
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -57,18 +65,6 @@ func (s *Sink) lookupSame(ctx context.Context) (*jetstream.StreamInfo, error) {
 		return nil, conn.Ended("write to stream %s: %s: open the sink again", s.options.Stream, err)
 	}
 	return info, s.options.fit("write to", &info.Config)
-}
-
-// quiet fails unless the stream's end stays where it is. Where the last message is gone, a later one may have replaced
-// it, which proves everything; and if none did, what is not proven is sent again after the end, where a copy that is
-// still on its way would be taken for somebody else's.
-func (s *Sink) quiet(ctx context.Context, last uint64) error {
-	pause(ctx, s.tuning.quiet, nil)
-	info, err := s.lookupSame(ctx)
-	if err == nil && info.State.LastSeq != last {
-		err = errUnsettled
-	}
-	return err
 }
 
 // prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer
@@ -140,7 +136,7 @@ func (s *Sink) onlyOurs(ctx context.Context, since *left) error {
 // and each that came after the next Open would be late again. It waits only so long.
 func (s *Sink) hearOut(ctx context.Context, last uint64) uint64 {
 	for range hearing {
-		pause(ctx, s.tuning.quiet, nil)
+		sink.Pause(ctx, s.tuning.quiet, nil)
 		info, err := s.lookupSame(ctx)
 		if err != nil || info.State.LastSeq == last {
 			break

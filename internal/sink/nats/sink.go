@@ -85,11 +85,8 @@ func (s *Sink) final(ctx context.Context, verb string, err error) error {
 		return err
 	case ended == nil:
 		return nil
-	case errors.Is(err, ended):
-		return fmt.Errorf("%s stream %s: %w", verb, s.options.Stream, ended)
-	default:
-		return fmt.Errorf("%s stream %s: %w: the last attempt failed: %w", verb, s.options.Stream, ended, err)
 	}
+	return sink.Ended(ctx, verb+" stream "+s.options.Stream, err)
 }
 
 func (s *Sink) lookup(ctx context.Context) (*jetstream.StreamInfo, error) {
@@ -131,7 +128,7 @@ func (s *Sink) judge(verb string, err error) error {
 	remedy := ""
 	switch codeOf(err) {
 	case codeNotEnabledAccount:
-		return permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
+		return sink.Permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
 			verb, s.options.Stream)
 	case codeMaxBytesRequired:
 		remedy = "set a maximum size for the stream"
@@ -143,19 +140,14 @@ func (s *Sink) judge(verb string, err error) error {
 		remedy = "create the stream by hand"
 	}
 	if remedy != "" {
-		return permanent("%s stream %s: %w: %s", verb, s.options.Stream, conn.Terse{Err: err}, remedy)
+		return sink.Permanent("%s stream %s: %w: %s", verb, s.options.Stream, conn.Terse{Err: err}, remedy)
 	}
-	if s.withoutJetStream(err) {
-		return permanent("%s stream %s: JetStream is not enabled on the server: "+
+	// In a cluster it may be on the servers that are down, and what was there once comes back.
+	missing := codeOf(err) == codeNotEnabled || errors.Is(err, natsgo.ErrNoResponders)
+	enabled, _ := s.conn.NC.ConnectedServerJetStream()
+	if missing && !enabled && !s.opened && s.conn.NC.IsConnected() && s.conn.NC.ConnectedClusterName() == "" {
+		return sink.Permanent("%s stream %s: JetStream is not enabled on the server: "+
 			"start it with -js or with a jetstream {} block in its configuration", verb, s.options.Stream)
 	}
 	return err
-}
-
-// withoutJetStream says whether there is no JetStream to wait for. In a cluster it may be on the servers that are down,
-// and what was there once comes back.
-func (s *Sink) withoutJetStream(err error) bool {
-	missing := codeOf(err) == codeNotEnabled || errors.Is(err, natsgo.ErrNoResponders)
-	enabled, _ := s.conn.NC.ConnectedServerJetStream()
-	return missing && !enabled && !s.opened && s.conn.NC.IsConnected() && s.conn.NC.ConnectedClusterName() == ""
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // ensure returns the stream, which it makes if there is none, if it can be a log of ours.
@@ -22,7 +24,8 @@ func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 		case codeNameInUse: // somebody was quicker
 			info, err = s.lookup(ctx)
 		case codeOverlap:
-			err = s.overlap(ctx)
+			owner, _ := s.owner(ctx) // the error that there is says enough
+			err = s.overlap(owner)
 		default:
 			err = s.judge("create", err)
 		}
@@ -72,29 +75,31 @@ func (s *Sink) knowsBatches() bool {
 	return level >= 4
 }
 
-// overlap names the stream that has our subjects.
-func (s *Sink) overlap(ctx context.Context) error {
-	owner := "another stream"
-	for _, subject := range s.options.Subjects {
-		if name, err := s.owner(ctx, subject); err == nil && name != "" {
-			owner = "stream " + name
-			break
-		}
+// overlap says which stream has our subjects; "" is not known.
+func (s *Sink) overlap(owner string) error {
+	who := "another stream"
+	if owner != "" {
+		who = "stream " + owner
 	}
-	return permanent("create stream %s: %s takes subjects of %q already: name other subjects, or write to that stream",
-		s.options.Stream, owner, s.options.Subjects)
+	return sink.Permanent("create stream %s: %s takes subjects of %q already: name other subjects, or write to that stream",
+		s.options.Stream, who, s.options.Subjects)
 }
 
-// owner is the name of a stream that takes the subject, "" if there is none.
-func (s *Sink) owner(ctx context.Context, subject string) (string, error) {
-	query, _ := json.Marshal(map[string]string{"subject": subject}) // of a text it cannot fail
-	var names struct {
-		Streams []string `json:"streams"`
+// owner is the name of a stream that takes one of our subjects, "" if there is none.
+func (s *Sink) owner(ctx context.Context) (string, error) {
+	for _, subject := range s.options.Subjects {
+		query, _ := json.Marshal(map[string]string{"subject": subject}) // of a text it cannot fail
+		var names struct {
+			Streams []string `json:"streams"`
+		}
+		if err := s.conn.Request(ctx, "STREAM.NAMES", query, &names); err != nil {
+			return "", err
+		}
+		if len(names.Streams) > 0 {
+			return names.Streams[0], nil
+		}
 	}
-	if err := s.conn.Request(ctx, "STREAM.NAMES", query, &names); err != nil || len(names.Streams) == 0 {
-		return "", err
-	}
-	return names.Streams[0], nil
+	return "", nil
 }
 
 // suitable refuses streams that would never be a log of ours.
@@ -103,18 +108,18 @@ func (o *Options) suitable(config *jetstream.StreamConfig) error {
 		return err
 	}
 	if o.Whole && len(bucketNotes(config)) > 0 {
-		return permanent("open stream %s: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new", config.Name)
+		return sink.Permanent("open stream %s: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new", config.Name)
 	}
 	if o.Uncompacted != "" && config.MaxMsgsPerSubject > 0 {
-		return permanent("open stream %s: it keeps %d messages of each subject, and %s, or name another stream", config.Name, config.MaxMsgsPerSubject, o.Uncompacted)
+		return sink.Permanent("open stream %s: it keeps %d messages of each subject, and %s, or name another stream", config.Name, config.MaxMsgsPerSubject, o.Uncompacted)
 	}
 	if o.Shared && config.Duplicates < window {
-		return permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
+		return sink.Permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
 			config.Name, config.Duplicates, window)
 	}
 	for _, subject := range o.Subjects {
 		if !coveredByAny(config.Subjects, subject) {
-			return permanent("open stream %s: it takes %q, which does not cover %q: give each cluster a stream of its own with the key stream, "+
+			return sink.Permanent("open stream %s: it takes %q, which does not cover %q: give each cluster a stream of its own with the key stream, "+
 				"or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects",
 				config.Name, config.Subjects, subject)
 		}
@@ -125,7 +130,7 @@ func (o *Options) suitable(config *jetstream.StreamConfig) error {
 // fit refuses settings with which no stream is a log of ours, also where a person changes them while we write.
 func (o *Options) fit(verb string, config *jetstream.StreamConfig) error {
 	if what, remedy := o.unfit(config); what != "" {
-		return permanent("%s stream %s: %s: %s", verb, config.Name, what, remedy)
+		return sink.Permanent("%s stream %s: %s: %s", verb, config.Name, what, remedy)
 	}
 	return nil
 }

@@ -45,13 +45,13 @@ func (s *Sink) refuse(e *entry) error {
 	case !is:
 		return err
 	case foreign.Same:
-		return permanent("open stream %s: %w", s.options.Stream, err)
+		return sink.Permanent("open stream %s: %w", s.options.Stream, err)
 	case s.options.Shared:
 		return nil
 	case s.options.KV != "":
-		return permanent("open bucket %s: %w: give each cluster a bucket of its own with the key kv", s.options.KV, err)
+		return sink.Permanent("open bucket %s: %w: give each cluster a bucket of its own with the key kv", s.options.KV, err)
 	}
-	return permanent("open stream %s: %w: give each cluster a stream of its own with the key stream, or say for both that it is shared, with the key shared",
+	return sink.Permanent("open stream %s: %w: give each cluster a stream of its own with the key stream, or say for both that it is shared, with the key shared",
 		s.options.Stream, err)
 }
 
@@ -79,7 +79,7 @@ func (s *Sink) isOurs(ctx context.Context, e *entry, want *mark) (bool, error) {
 	case notOurs != nil && s.options.Shared:
 		return false, nil
 	case notOurs != nil:
-		return false, permanent("open stream %s: message %d on subject %q is not from kubecdc: "+
+		return false, sink.Permanent("open stream %s: message %d on subject %q is not from kubecdc: "+
 			"another writer publishes into the stream: give the exporter a stream of its own, or say that it is shared",
 			s.options.Stream, e.seq, e.subject)
 	case s.options.Shared:

@@ -90,26 +90,20 @@ func Parse(value []byte) (s Signal, err error) {
 	}
 	s.ID, s.Type = m.ID, m.Type
 	var d data
-	if err := parseData(m.Data, &d); err != nil {
-		return s, fmt.Errorf("read data of the signal: %w", err)
+	var text string // of an object, as a table of signals has it
+	if json.Unmarshal(m.Data, &text) == nil {
+		m.Data = json.RawMessage(text)
+	}
+	if len(m.Data) > 0 {
+		if err := json.Unmarshal(m.Data, &d); err != nil {
+			return s, fmt.Errorf("read data of the signal: %w", err)
+		}
 	}
 	s.Collections, s.Conditions, s.Message = d.Collections, d.Conditions, d.Message
 	if d.Condition != "" {
 		s.Conditions = append(s.Conditions, Condition{Filter: d.Condition})
 	}
 	return s, s.check(&d)
-}
-
-// parseData takes an object, and a text that holds one, as a table of signals has it.
-func parseData(text json.RawMessage, into *data) error {
-	var inner string
-	if json.Unmarshal(text, &inner) == nil {
-		text = json.RawMessage(inner)
-	}
-	if len(text) == 0 {
-		return nil
-	}
-	return json.Unmarshal(text, into)
 }
 
 func (s *Signal) check(d *data) error {
@@ -157,9 +151,15 @@ func (s *Signal) Parts(match Matcher) ([]Part, error) {
 	}
 	limits := map[string]change.Limits{}
 	for _, c := range s.Conditions {
-		meant, err := c.meant(streams, match)
-		if err != nil {
-			return nil, err
+		meant := streams
+		if c.Collection != "" {
+			if meant, err = match(c.Collection); err != nil {
+				return nil, fmt.Errorf("additional-conditions: %w", err)
+			}
+			meant = slices.DeleteFunc(meant, func(stream string) bool { return !slices.Contains(streams, stream) })
+		}
+		if len(meant) == 0 && c.Collection != "" {
+			return nil, fmt.Errorf("the additional-condition of %.100q is of no chosen data-collection: choose of %s", c.Collection, cut(strings.Join(streams, ", ")))
 		}
 		filter, err := parseFilter(c.Filter)
 		if err != nil {
@@ -177,22 +177,6 @@ func (s *Signal) Parts(match Matcher) ([]Part, error) {
 		parts[i] = Part{Stream: stream, Limits: limits[stream]}
 	}
 	return parts, nil
-}
-
-// meant are those of the chosen streams that the condition is of.
-func (c *Condition) meant(chosen []string, match Matcher) ([]string, error) {
-	if c.Collection == "" {
-		return chosen, nil
-	}
-	meant, err := match(c.Collection)
-	if err != nil {
-		return nil, fmt.Errorf("additional-conditions: %w", err)
-	}
-	meant = slices.DeleteFunc(meant, func(stream string) bool { return !slices.Contains(chosen, stream) })
-	if len(meant) == 0 {
-		return nil, fmt.Errorf("the additional-condition of %.100q is of no chosen data-collection: choose of %s", c.Collection, cut(strings.Join(chosen, ", ")))
-	}
-	return meant, nil
 }
 
 const (

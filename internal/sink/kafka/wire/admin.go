@@ -11,11 +11,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"github.com/segmentio/kafka-go/protocol/createtopics"
-	"github.com/segmentio/kafka-go/protocol/describeconfigs"
-	"github.com/segmentio/kafka-go/protocol/metadata"
-	"github.com/segmentio/kafka-go/protocol/offsetcommit"
-	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -48,17 +43,18 @@ func (c *Cluster) Validate(ctx context.Context, spec TopicSpec) error {
 
 // create asks the broker that the brokers name as the controller. Those of KRaft name any, and it hands the request on.
 func (c *Cluster) create(ctx context.Context, spec TopicSpec, validateOnly bool) error {
-	topic := createtopics.RequestTopic{Name: spec.Name, NumPartitions: cmp.Or(spec.Partitions, -1), ReplicationFactor: cmp.Or(spec.Replication, -1)}
+	request, answer := kmsg.NewPtrCreateTopicsRequest(), kmsg.NewPtrCreateTopicsResponse()
+	request.TimeoutMillis, request.ValidateOnly = int32((c.options.Timeout / 2).Milliseconds()), validateOnly
+	topic := kmsg.CreateTopicsRequestTopic{Topic: spec.Name, NumPartitions: cmp.Or(spec.Partitions, -1), ReplicationFactor: cmp.Or(spec.Replication, -1)}
 	for _, name := range slices.Sorted(maps.Keys(spec.Configs)) {
-		topic.Configs = append(topic.Configs, createtopics.RequestConfig{Name: name, Value: spec.Configs[name]})
+		topic.Configs = append(topic.Configs, kmsg.CreateTopicsRequestTopicConfig{Name: name, Value: kmsg.StringPtr(spec.Configs[name])})
 	}
-	brokers, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: []string{}})
-	if err != nil {
-		return err
+	request.Topics = append(request.Topics, topic)
+	brokers := kmsg.NewPtrMetadataResponse()
+	err := c.ask(ctx, anyBroker, aboutTopics([]string{}), brokers)
+	if err == nil {
+		err = c.ask(ctx, brokers.ControllerID, request, answer)
 	}
-	answer, err := ask[*createtopics.Response](ctx, c.link, brokers.ControllerID, &createtopics.Request{
-		Topics: []createtopics.RequestTopic{topic}, TimeoutMs: int32((c.options.Timeout / 2).Milliseconds()), ValidateOnly: validateOnly,
-	})
 	if err != nil {
 		return err
 	}
@@ -66,7 +62,7 @@ func (c *Cluster) create(ctx context.Context, spec TopicSpec, validateOnly bool)
 		return fmt.Errorf("create topic %s: the answer has %d topics", spec.Name, len(answer.Topics))
 	}
 	made := answer.Topics[0]
-	return (&Error{Code: made.ErrorCode, Message: made.ErrorMessage, Request: "create topic " + spec.Name,
+	return (&Error{Code: made.ErrorCode, Message: textOf(made.ErrorMessage), Request: "create topic " + spec.Name,
 		Needs: fmt.Sprintf("CREATE on topic %s or on the cluster", spec.Name)}).orNil()
 }
 
@@ -100,8 +96,9 @@ type Settings struct {
 // there is none.
 func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) {
 	request := "look up the settings of topic " + topic
-	answer, err := ask[*describeconfigs.Response](ctx, c.link, anyBroker,
-		&describeconfigs.Request{Resources: []describeconfigs.RequestResource{{ResourceType: int8(kmsg.ConfigResourceTypeTopic), ResourceName: topic}}})
+	question, answer := kmsg.NewPtrDescribeConfigsRequest(), kmsg.NewPtrDescribeConfigsResponse()
+	question.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: topic}}
+	err := c.ask(ctx, anyBroker, question, answer)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -110,21 +107,22 @@ func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) 
 	}
 	found := answer.Resources[0]
 	if found.ErrorCode != 0 {
-		return Settings{}, &Error{Code: found.ErrorCode, Message: found.ErrorMessage, Request: request, Needs: "DESCRIBE_CONFIGS on topic " + topic}
+		return Settings{}, &Error{Code: found.ErrorCode, Message: textOf(found.ErrorMessage), Request: request, Needs: "DESCRIBE_CONFIGS on topic " + topic}
 	}
-	settings := Settings{Values: make(map[string]string, len(found.ConfigEntries))}
-	for _, entry := range found.ConfigEntries {
-		settings.Values[entry.ConfigName] = entry.ConfigValue
-		switch entry.ConfigName {
+	settings := Settings{Values: make(map[string]string, len(found.Configs))}
+	for _, entry := range found.Configs {
+		value := textOf(entry.Value)
+		settings.Values[entry.Name] = value
+		switch entry.Name {
 		case "cleanup.policy":
-			settings.CleanupPolicy = entry.ConfigValue
+			settings.CleanupPolicy = value
 		case "max.message.bytes":
-			settings.MaxMessageBytes, err = strconv.Atoi(entry.ConfigValue)
+			settings.MaxMessageBytes, err = strconv.Atoi(value)
 		case "min.insync.replicas":
-			settings.MinInsyncReplicas, err = strconv.Atoi(entry.ConfigValue)
+			settings.MinInsyncReplicas, err = strconv.Atoi(value)
 		}
 		if err != nil {
-			return Settings{}, fmt.Errorf("%s: %s is %q, not a number", request, entry.ConfigName, entry.ConfigValue)
+			return Settings{}, fmt.Errorf("%s: %s is %q, not a number", request, entry.Name, value)
 		}
 	}
 	return settings, nil
@@ -138,14 +136,14 @@ type GroupOffset struct {
 
 // CommitOffsets notes how far a group without members has read the topic, by partition.
 func (c *Cluster) CommitOffsets(ctx context.Context, id, topic string, offsets map[int32]GroupOffset) error {
-	request := &offsetcommit.Request{GroupID: id, GenerationID: -1, RetentionTimeMs: -1, Topics: []offsetcommit.RequestTopic{{Name: topic}}}
+	k, request := keeper{group, id}, kmsg.NewPtrOffsetCommitRequest()
+	request.Group, request.Topics = id, []kmsg.OffsetCommitRequestTopic{{Topic: topic}}
 	for number, o := range offsets {
-		request.Topics[0].Partitions = append(request.Topics[0].Partitions, offsetcommit.RequestPartition{
-			PartitionIndex: number, CommittedOffset: o.Offset, CommitTimestamp: -1, CommittedLeaderEpoch: -1, CommittedMetadata: o.Note,
-		})
+		partition := kmsg.NewOffsetCommitRequestTopicPartition()
+		partition.Partition, partition.Offset, partition.Metadata = number, o.Offset, &o.Note
+		request.Topics[0].Partitions = append(request.Topics[0].Partitions, partition)
 	}
-	k := keeper{group, id}
-	_, err := askCoordinator(ctx, c, k, request, func(answer *offsetcommit.Response) error {
+	return askCoordinator(ctx, c, k, request, func(answer *kmsg.OffsetCommitResponse) error {
 		failure := &Error{Request: "commit offsets of group " + id, Needs: k.needs()}
 		for _, t := range answer.Topics {
 			for _, p := range t.Partitions {
@@ -154,20 +152,19 @@ func (c *Cluster) CommitOffsets(ctx context.Context, id, topic string, offsets m
 		}
 		return failure.orNil()
 	})
-	return err
 }
 
 // GroupOffsets are how far the group has read the partitions of the topic; those that it has not read are left out.
 func (c *Cluster) GroupOffsets(ctx context.Context, id, topic string, partitions []int32) (map[int32]GroupOffset, error) {
-	k, found := keeper{group, id}, map[int32]GroupOffset{}
-	request := &offsetfetch.Request{GroupID: id, Topics: []offsetfetch.RequestTopic{{Name: topic, PartitionIndexes: partitions}}}
-	_, err := askCoordinator(ctx, c, k, request, func(answer *offsetfetch.Response) error {
+	k, request, found := keeper{group, id}, kmsg.NewPtrOffsetFetchRequest(), map[int32]GroupOffset{}
+	request.Group, request.Topics = id, []kmsg.OffsetFetchRequestTopic{{Topic: topic, Partitions: partitions}}
+	err := askCoordinator(ctx, c, k, request, func(answer *kmsg.OffsetFetchResponse) error {
 		failure := &Error{Code: answer.ErrorCode, Request: "read the offsets of group " + id, Needs: k.needs()}
 		for _, t := range answer.Topics {
 			for _, p := range t.Partitions {
 				failure.Code = cmp.Or(p.ErrorCode, failure.Code)
-				if p.CommittedOffset >= 0 {
-					found[p.PartitionIndex] = GroupOffset{p.CommittedOffset, p.Metadata}
+				if p.Offset >= 0 {
+					found[p.Partition] = GroupOffset{p.Offset, textOf(p.Metadata)}
 				}
 			}
 		}

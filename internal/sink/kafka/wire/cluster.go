@@ -9,16 +9,16 @@ import (
 
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/apiversions"
-	"github.com/segmentio/kafka-go/protocol/metadata"
 	"github.com/segmentio/kafka-go/protocol/saslhandshake"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Reach connects, logs in and asks for the brokers. Its error is that of the connection: what keeps the client from
 // talking to this cluster, and the setting to change. It returns within twice Options.Timeout.
 func (c *Cluster) Reach(ctx context.Context) error {
-	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: []string{}})
-	if err != nil {
+	answer := kmsg.NewPtrMetadataResponse()
+	if err := c.ask(ctx, anyBroker, aboutTopics([]string{}), answer); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
@@ -38,14 +38,14 @@ func (c *Cluster) Reach(ctx context.Context) error {
 // Partitions is how many each of the topics has, of which nil is all but the brokers' own. Those that nobody knows, or
 // that the user must not see, are left out.
 func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]int, error) {
-	answer, err := ask[*metadata.Response](ctx, c.link, anyBroker, &metadata.Request{TopicNames: names})
-	if err != nil {
+	answer := kmsg.NewPtrMetadataResponse()
+	if err := c.ask(ctx, anyBroker, aboutTopics(names), answer); err != nil {
 		return nil, err
 	}
 	counts := map[string]int{}
 	for _, topic := range answer.Topics {
 		if topic.ErrorCode == 0 && !topic.IsInternal {
-			counts[topic.Name] = len(topic.Partitions)
+			counts[textOf(topic.Topic)] = len(topic.Partitions)
 		}
 	}
 	return counts, nil
@@ -60,27 +60,33 @@ func (d diagnosis) of(ctx context.Context, err error) error {
 	var connect *ConnectError
 	switch {
 	case errors.As(err, &connect) && connect.Cause == cutHandshake:
-		return d.ofTLS(ctx, connect)
+		// A plaintext listener of Kafka's cuts it, since it takes the handshake for a size that is too large.
+		if _, err := d.probe(ctx, connect.Address, nil); err != nil {
+			return connect
+		}
+		return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener has no TLS",
+			Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
 	case errors.As(err, &connect) && connect.Cause == silent:
 		return d.ofSilence(ctx, connect)
 	case connect != nil, isTimeout(err):
 		return err
-	case Code(err) == kerr.UnsupportedSaslMechanism.Code:
-		return d.nameMechanisms(ctx, err)
-	case Code(err) == 0 && d.options.SASL == nil:
-		return d.ofNoLogin(ctx, err)
 	}
-	return err
-}
-
-// ofTLS asks without TLS whether it is Kafka that cut the handshake: a plaintext listener takes it for a size
-// that is too large.
-func (d diagnosis) ofTLS(ctx context.Context, connect *ConnectError) error {
-	if _, err := d.probe(ctx, connect.Address, nil); err != nil {
-		return connect
+	named, answered := errors.AsType[*Error](err)
+	refused := answered && named.Code == kerr.UnsupportedSaslMechanism.Code
+	if !refused && (answered || d.options.SASL != nil) {
+		return err
 	}
-	return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener has no TLS",
-		Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
+	broker, offered := d.mechanisms(ctx) // a listener without SASL says so (34), one with SASL names what it has
+	switch {
+	case offered == "":
+		return err
+	case refused:
+		better := *named
+		better.Message = "it has " + offered
+		return &better
+	}
+	return &ConnectError{Address: broker, Class: Fatal, Err: err, Cause: fmt.Sprintf("the listener wants a login with %s, and none is configured", offered),
+		Remedy: "set kafka.sasl, or use the port of a listener without SASL in kafka.brokers"}
 }
 
 // ofSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka
@@ -99,29 +105,6 @@ func (d diagnosis) ofSilence(ctx context.Context, connect *ConnectError) error {
 		return foreign
 	}
 	return connect
-}
-
-// ofNoLogin asks for a login where none is configured: a listener without SASL says so (34), one with SASL names
-// what it has.
-func (d diagnosis) ofNoLogin(ctx context.Context, cut error) error {
-	broker, offered := d.mechanisms(ctx)
-	if offered == "" {
-		return cut
-	}
-	return &ConnectError{Address: broker, Class: Fatal, Err: cut, Cause: fmt.Sprintf("the listener wants a login with %s, and none is configured", offered),
-		Remedy: "set kafka.sasl, or use the port of a listener without SASL in kafka.brokers"}
-}
-
-// nameMechanisms adds to the refusal of a mechanism which ones there are.
-func (d diagnosis) nameMechanisms(ctx context.Context, refusal error) error {
-	named, is := errors.AsType[*Error](refusal)
-	_, offered := d.mechanisms(ctx)
-	if !is || offered == "" {
-		return refusal
-	}
-	better := *named
-	better.Message = "it has " + offered
-	return &better
 }
 
 // mechanisms are those that the first broker has that names some.

@@ -42,21 +42,17 @@ func (d *dialer) open(ctx context.Context, network, address string, security *TL
 			return nil, err
 		}
 	}
-	if !d.adopt(conn) {
+	d.mu.Lock()
+	closed := d.closed
+	if !closed {
+		d.conns[conn] = struct{}{}
+	}
+	d.mu.Unlock()
+	if closed {
 		_ = raw.Close() // nobody has used it
 		return nil, errClosed
 	}
 	return conn, nil
-}
-
-// adopt keeps a connection until the transport closes it.
-func (d *dialer) adopt(conn *guarded) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.closed {
-		d.conns[conn] = struct{}{}
-	}
-	return !d.closed
 }
 
 func (d *dialer) drop(conn *guarded) {

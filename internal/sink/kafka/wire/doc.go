@@ -6,8 +6,8 @@
 // Decisions:
 //
 //   - kafka-go's transport with requests of our own. Its Writer has no producer id and gives up after ten attempts;
-//     its connections, TLS and logins are good. protocol.RawExchanger opens them to any request. What kafka-go does
-//     not have, or not in a version that is needed, is encoded and read by franz-go's kmsg, which copies batches once.
+//     its connections, TLS and logins are good. protocol.RawExchanger opens them to any request. Requests are
+//     encoded and read by franz-go's kmsg, which has all of Kafka's, and copies batches once.
 //   - Leaders are asked for here. The transport renews its cache by a timer only; here a refusal or a dead connection
 //     makes the next attempt ask. The transport is told of no topic.
 //   - Nothing is believed before the first answer. kafka-go makes room for whatever length it reads, and an HTTP

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/segmentio/kafka-go/protocol/listoffsets"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -48,25 +47,21 @@ func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (result Fetch
 	if err != nil {
 		return FetchResult{}, err
 	}
-	answer, err := askNewer[*kmsg.FetchResponse](ctx, c.link, leader, request.question())
-	if err == nil {
+	asked, topic, partition := kmsg.NewPtrFetchRequest(), kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
+	asked.Version, asked.MaxBytes = fetchVersion, int32(min(cmp.Or(max(request.MaxBytes, 0), 1<<20), maxFrame/2))
+	if request.Committed {
+		asked.IsolationLevel = 1
+	}
+	asked.MinBytes, asked.SessionEpoch = 0, -1 // wait for nothing, and no session
+	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = request.Partition, request.Offset, asked.MaxBytes
+	topic.Topic, topic.Partitions = request.Topic, append(topic.Partitions, partition)
+	asked.Topics = append(asked.Topics, topic)
+	answer := kmsg.NewPtrFetchResponse()
+	if err = c.ask(ctx, leader, asked, answer); err == nil {
 		result, err = readFetched(answer, &request)
 	}
 	c.doubtLeader(request.Topic, request.Partition, leader, err)
 	return result, err
-}
-
-func (r *FetchRequest) question() *kmsg.FetchRequest {
-	asked, topic, partition := kmsg.NewPtrFetchRequest(), kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
-	asked.Version, asked.MaxBytes = fetchVersion, int32(min(cmp.Or(max(r.MaxBytes, 0), 1<<20), maxFrame/2))
-	if r.Committed {
-		asked.IsolationLevel = 1
-	}
-	asked.MinBytes, asked.SessionEpoch = 0, -1 // wait for nothing, and no session
-	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = r.Partition, r.Offset, asked.MaxBytes
-	topic.Topic, topic.Partitions = r.Topic, append(topic.Partitions, partition)
-	asked.Topics = append(asked.Topics, topic)
-	return asked
 }
 
 // readFetched reads an answer about one partition.
@@ -137,14 +132,15 @@ type ends struct {
 
 // offsets asks each leader once; Kafka refuses a partition that is named twice.
 func (c *Cluster) offsets(ctx context.Context, of ends) ([]int64, error) {
-	byLeader := map[int32]*listoffsets.Request{}
+	byLeader := map[int32]*kmsg.ListOffsetsRequest{}
 	for number := range int32(of.n) {
 		leader, err := c.leader(ctx, of.topic, number)
 		if err != nil {
 			return nil, err
 		}
 		if byLeader[leader] == nil {
-			request := &listoffsets.Request{ReplicaID: -1, Topics: []listoffsets.RequestTopic{{Topic: of.topic}}}
+			request := kmsg.NewPtrListOffsetsRequest()
+			request.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: of.topic}}
 			if of.committed {
 				request.IsolationLevel = 1
 			}
@@ -154,12 +150,13 @@ func (c *Cluster) offsets(ctx context.Context, of ends) ([]int64, error) {
 			byLeader[leader] = request
 		}
 		to := &byLeader[leader].Topics[0]
-		to.Partitions = append(to.Partitions, listoffsets.RequestPartition{Partition: number, CurrentLeaderEpoch: -1, Timestamp: of.time})
+		to.Partitions = append(to.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: number, CurrentLeaderEpoch: -1, Timestamp: of.time})
 	}
 	found := map[int32]int64{}
 	for leader, request := range byLeader {
 		number := request.Topics[0].Partitions[0].Partition
-		answer, err := ask[*listoffsets.Response](ctx, c.link, leader, request)
+		answer := kmsg.NewPtrListOffsetsResponse()
+		err := c.ask(ctx, leader, request, answer)
 		if err == nil {
 			number, err = readOffsets(of.topic, answer, found)
 		}
@@ -180,7 +177,7 @@ func (c *Cluster) offsets(ctx context.Context, of ends) ([]int64, error) {
 }
 
 // readOffsets adds what the answer has to what was found. Its error is about the partition.
-func readOffsets(topic string, answer *listoffsets.Response, found map[int32]int64) (int32, error) {
+func readOffsets(topic string, answer *kmsg.ListOffsetsResponse, found map[int32]int64) (int32, error) {
 	for _, t := range answer.Topics {
 		for _, p := range t.Partitions {
 			if p.ErrorCode != 0 {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/segmentio/kafka-go/protocol"
-	"github.com/segmentio/kafka-go/protocol/findcoordinator"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sync/singleflight"
@@ -77,16 +75,15 @@ func (c *Cluster) coordinator(ctx context.Context, k keeper) (int32, error) {
 	case k.id == "":
 		return anyBroker, nil
 	}
-	request := &findcoordinator.Request{Key: k.id}
-	if k.of == transactional {
-		request.KeyType = 1
+	request, answer := kmsg.NewPtrFindCoordinatorRequest(), kmsg.NewPtrFindCoordinatorResponse()
+	if request.CoordinatorKey = k.id; k.of == transactional {
+		request.CoordinatorType = 1
 	}
-	answer, err := ask[*findcoordinator.Response](ctx, c.link, anyBroker, request)
-	if err != nil {
+	if err := c.ask(ctx, anyBroker, request, answer); err != nil {
 		return 0, err
 	}
 	if answer.ErrorCode != 0 {
-		return 0, &Error{Code: answer.ErrorCode, Message: answer.ErrorMessage, Request: "find the coordinator of " + k.of + " " + k.id, Needs: k.needs()}
+		return 0, &Error{Code: answer.ErrorCode, Message: textOf(answer.ErrorMessage), Request: "find the coordinator of " + k.of + " " + k.id, Needs: k.needs()}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,24 +91,18 @@ func (c *Cluster) coordinator(ctx context.Context, k keeper) (int32, error) {
 	return answer.NodeID, nil
 }
 
-// askCoordinator asks the keeper, and has check look for an error in the answer.
-func askCoordinator[Answer protocol.Message](ctx context.Context, c *Cluster, k keeper, request protocol.Message, check func(Answer) error) (Answer, error) {
-	var answer Answer
+// askCoordinator asks the keeper, and has check look for an error in the answer. After one that may come from somebody
+// else being the keeper it forgets who that is.
+func askCoordinator[Answer kmsg.Response](ctx context.Context, c *Cluster, k keeper, request kmsg.Request, check func(Answer) error) error {
 	broker, err := c.coordinator(ctx, k)
 	if err == nil {
-		answer, err = ask[Answer](ctx, c.link, broker, request)
+		answer, _ := request.ResponseKind().(Answer)
+		if err = c.ask(ctx, broker, request, answer); err == nil {
+			err = check(answer)
+		}
 	}
 	if err == nil {
-		err = check(answer)
-	}
-	c.doubtCoordinator(k, err)
-	return answer, err
-}
-
-// doubtCoordinator forgets who the keeper is after an error that may come from somebody else being it.
-func (c *Cluster) doubtCoordinator(k keeper, err error) {
-	if err == nil {
-		return
+		return nil
 	}
 	switch Code(err) {
 	case 0, kerr.CoordinatorLoadInProgress.Code, kerr.CoordinatorNotAvailable.Code, kerr.NotCoordinator.Code:
@@ -119,11 +110,14 @@ func (c *Cluster) doubtCoordinator(k keeper, err error) {
 		defer c.mu.Unlock()
 		delete(c.coordinators, k)
 	}
+	return err
 }
 
 // leader is the broker that leads a partition as far as it is known; it asks where it is not.
 func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (int32, error) {
-	known, ok := c.known(topic)
+	c.mu.Lock()
+	known, ok := c.topics[topic]
+	c.mu.Unlock()
 	if !ok {
 		found, err, _ := c.asking.Do(topic, func() (any, error) { return c.Topic(ctx, topic) })
 		if errors.Is(err, context.Canceled) && ctx.Err() == nil { // who asked for all has gone
@@ -145,13 +139,6 @@ func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (in
 		return 0, err
 	}
 	return leader, nil
-}
-
-func (c *Cluster) known(topic string) (Topic, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known, ok := c.topics[topic]
-	return known, ok
 }
 
 // doubtLeader forgets who leads a partition after an error that may come from somebody else leading it, unless
@@ -211,12 +198,9 @@ func (c *Cluster) Topic(ctx context.Context, name string) (Topic, error) {
 	if name == "" { // would be answered by closing the connection
 		return Topic{}, &Error{Code: kerr.InvalidTopicException.Code, Request: "look up a topic", Message: "the name is empty"}
 	}
-	about, question := kmsg.NewMetadataRequestTopic(), kmsg.NewPtrMetadataRequest()
-	about.Topic = &name
+	question, answer := aboutTopics([]string{name}), kmsg.NewPtrMetadataResponse()
 	question.Version, question.IncludeTopicAuthorizedOperations = identityVersion, true
-	question.Topics = append(question.Topics, about)
-	answer, err := askNewer[*kmsg.MetadataResponse](ctx, c.link, anyBroker, question)
-	if err != nil {
+	if err := c.ask(ctx, anyBroker, question, answer); err != nil {
 		return Topic{}, err
 	}
 	topic, err := topicOf(answer, name)
@@ -226,6 +210,20 @@ func (c *Cluster) Topic(ctx context.Context, name string) (Topic, error) {
 		c.topics[name] = topic
 	}
 	return topic, err
+}
+
+// aboutTopics asks for topics, of which nil is all.
+func aboutTopics(names []string) *kmsg.MetadataRequest {
+	question := kmsg.NewPtrMetadataRequest()
+	if names != nil {
+		question.Topics = []kmsg.MetadataRequestTopic{}
+	}
+	for _, name := range names {
+		about := kmsg.NewMetadataRequestTopic()
+		about.Topic = &name
+		question.Topics = append(question.Topics, about)
+	}
+	return question
 }
 
 // topicOf reads an answer about one topic.

@@ -1,13 +1,13 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,7 +51,7 @@ type link struct {
 // newLink returns a link that has not connected yet. The options are complete.
 func newLink(options Options) *link {
 	d := &dialer{options: &options, conns: map[*guarded]struct{}{}}
-	return &link{options: options, dialer: d, requests: requests{running: map[*context.CancelFunc]struct{}{}}, transport: &kafka.Transport{
+	return &link{options: options, dialer: d, throttles: throttles{until: map[int32]time.Time{}}, requests: requests{running: map[*context.CancelFunc]struct{}{}}, transport: &kafka.Transport{
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return d.open(ctx, network, address, options.TLS)
 		},
@@ -86,44 +86,18 @@ func (l *link) refresh() bool {
 	return true
 }
 
-// ask sends a request that kafka-go can write, and reads its answer with kafka-go.
-func ask[Answer protocol.Message](ctx context.Context, l *link, broker int32, request protocol.Message) (Answer, error) {
-	return send[Answer](ctx, l, &exchange{api: request.ApiKey(), broker: broker, talk: func(rw io.ReadWriter, version int16) (any, error) {
-		return protocol.RoundTrip(rw, version, l.serial.Add(1), clientID, request)
-	}})
-}
-
-// askNewer sends a request that kafka-go does not know, or not in the version that it is of. It goes in that version,
-// or in the newest before it that the broker has.
-func askNewer[Answer kmsg.Response](ctx context.Context, l *link, broker int32, request kmsg.Request) (Answer, error) {
-	api, wanted := protocol.ApiKey(request.Key()), request.GetVersion()
-	return send[Answer](ctx, l, &exchange{api: api, broker: broker, talk: func(rw io.ReadWriter, version int16) (any, error) {
-		if version == api.MaxVersion() && version < wanted { // the newest that kafka-go knows
-			answer, err := l.roundTrip(rw, kmsg.NewPtrApiVersionsRequest())
-			if err != nil {
-				return nil, err
-			}
-			version = newestOf(answer, request.Key())
-		}
-		request.SetVersion(min(version, wanted))
-		return l.roundTrip(rw, request)
-	}})
-}
-
 // newestOf is the newest version of the request that the broker has.
-func newestOf(answer kmsg.Response, key int16) (newest int16) {
-	if versions, ok := answer.(*kmsg.ApiVersionsResponse); ok {
-		for _, k := range versions.ApiKeys {
-			if k.ApiKey == key {
-				newest = k.MaxVersion
-			}
+func newestOf(answer *kmsg.ApiVersionsResponse, key int16) (newest int16) {
+	for _, k := range answer.ApiKeys {
+		if k.ApiKey == key {
+			newest = k.MaxVersion
 		}
 	}
 	return newest
 }
 
 // roundTrip writes a request and reads its answer.
-func (l *link) roundTrip(rw io.ReadWriter, request kmsg.Request) (kmsg.Response, error) {
+func (l *link) roundTrip(rw io.ReadWriter, request kmsg.Request, answer kmsg.Response) error {
 	serial := l.serial.Add(1)
 	room, had := l.rooms.Get().(*[]byte)
 	if !had {
@@ -133,10 +107,9 @@ func (l *link) roundTrip(rw io.ReadWriter, request kmsg.Request) (kmsg.Response,
 	_, err := rw.Write(*room)
 	l.rooms.Put(room)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	answer := request.ResponseKind()
-	return answer, readAnswer(rw, serial, answer)
+	return readAnswer(rw, serial, answer)
 }
 
 // maxFrame bounds an answer in bytes: more than any batch that a broker takes (socket.request.max.bytes is 100 MiB).
@@ -168,14 +141,18 @@ func readAnswer(r io.Reader, serial int32, answer kmsg.Response) error {
 	return nil
 }
 
-// send does one exchange. All errors that are not answers of a broker come from here.
-func send[Answer any](ctx context.Context, l *link, e *exchange) (answer Answer, err error) {
-	if err := l.awaitQuota(ctx, e.broker); err != nil {
-		return answer, err
+// ask sends a request, and reads its answer into the given one. The request goes in the version that it is of, or in
+// the newest before it that the broker has; one of version 0 in the newest that kafka-go knows, too. All errors that
+// are not answers of a broker come from here.
+func (l *link) ask(ctx context.Context, broker int32, request kmsg.Request, answer kmsg.Response) error {
+	e := &exchange{link: l, broker: broker, api: protocol.ApiKey(request.Key()), request: request, answer: answer}
+	e.wanted = cmp.Or(request.GetVersion(), e.api.MaxVersion())
+	if err := l.awaitQuota(ctx, broker); err != nil {
+		return err
 	}
 	bounded, done, err := l.requests.begin(ctx, l.options.Timeout)
 	if err != nil {
-		return answer, err
+		return err
 	}
 	defer done()
 	address := kafka.TCP(l.options.Brokers...)
@@ -189,26 +166,24 @@ func send[Answer any](ctx context.Context, l *link, e *exchange) (answer Answer,
 		l.broken.Store(true)
 		l.refresh()
 	}
-	if err == nil {
-		typed, fits := e.answer.(Answer)
-		if !fits {
-			return answer, fmt.Errorf("send %s to Kafka: the answer is a %T", e.api, e.answer)
-		}
-		l.throttles.note(e.broker, throttleOf(typed))
-		return typed, nil
-	}
 	switch {
+	case err == nil:
+		if asks, ever := answer.(kmsg.ThrottleResponse); ever {
+			millis, _ := asks.Throttle()
+			l.throttles.note(broker, millis)
+		}
+		return nil
 	case ctx.Err() != nil:
-		return answer, ctx.Err()
+		return ctx.Err()
 	case l.requests.closed():
-		return answer, errClosed
+		return errClosed
 	}
 	l.broken.Store(true)
-	return answer, l.sendError(e, err)
+	return l.sendError(e.api, err)
 }
 
 // sendError says what a failed exchange was about.
-func (l *link) sendError(e *exchange, err error) error {
+func (l *link) sendError(api protocol.ApiKey, err error) error {
 	if answer := loginError(l.options.SASL, err); answer != nil {
 		return answer
 	}
@@ -218,9 +193,9 @@ func (l *link) sendError(e *exchange, err error) error {
 	case refused != nil:
 		return refused
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("send %s to Kafka: no answer within %s: %w", e.api, l.options.Timeout, err)
+		return fmt.Errorf("send %s to Kafka: no answer within %s: %w", api, l.options.Timeout, err)
 	}
-	return fmt.Errorf("send %s to Kafka: %w", e.api, err)
+	return fmt.Errorf("send %s to Kafka: %w", api, err)
 }
 
 // awaitQuota waits until the broker reads again. The time does not count as that of the request.
@@ -254,12 +229,14 @@ var (
 // exchange is one request and its answer on a connection of the transport. It chooses the broker itself, where
 // the transport would look leaders up in a cache that nothing but time renews.
 type exchange struct {
-	api     protocol.ApiKey
+	link    *link
 	broker  int32
+	api     protocol.ApiKey
+	request kmsg.Request
+	wanted  int16 // version
+	answer  kmsg.Response
 	version int16 // the newest that the broker and kafka-go have in common
 	known   bool  // to the broker
-	talk    func(rw io.ReadWriter, version int16) (any, error)
-	answer  any
 }
 
 func (e *exchange) ApiKey() protocol.ApiKey { return e.api }
@@ -291,9 +268,17 @@ func (e *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	if !e.known {
 		return nil, &Error{Code: kerr.UnsupportedVersion.Code, Request: "send " + e.api.String(), Message: "the broker does not know this request"}
 	}
-	answer, err := e.talk(rw, e.version)
-	e.answer = answer
-	return e, err
+	version := e.version
+	if version == e.api.MaxVersion() && version < e.wanted { // the newest that kafka-go knows
+		versions := kmsg.NewPtrApiVersionsResponse()
+		if err := e.link.roundTrip(rw, kmsg.NewPtrApiVersionsRequest(), versions); err != nil {
+			return e, err
+		}
+		version = newestOf(versions, e.request.Key())
+	}
+	e.request.SetVersion(min(version, e.wanted))
+	e.answer.SetVersion(e.request.GetVersion())
+	return e, e.link.roundTrip(rw, e.request, e.answer)
 }
 
 // throttles are until when brokers read nothing from this client, because it has used up a quota (KIP-219). A broker
@@ -313,9 +298,6 @@ func (t *throttles) note(broker, millis int32) {
 	until := time.Now().Add(time.Duration(millis) * time.Millisecond)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.until == nil {
-		t.until = map[int32]time.Time{}
-	}
 	if t.until[broker].Before(until) {
 		t.until[broker] = until
 	}
@@ -327,14 +309,10 @@ func (t *throttles) left(broker int32) time.Duration {
 	return time.Until(t.until[broker])
 }
 
-// throttleOf is how long an answer asks to wait, in milliseconds.
-func throttleOf(answer any) int32 {
-	if own, ok := answer.(kmsg.ThrottleResponse); ok {
-		millis, _ := own.Throttle()
-		return millis
+// textOf is the text, which brokers may leave out.
+func textOf(text *string) string {
+	if text == nil {
+		return ""
 	}
-	if millis := reflect.Indirect(reflect.ValueOf(answer)).FieldByName("ThrottleTimeMs"); millis.IsValid() {
-		return int32(millis.Int()) // kafka-go's
-	}
-	return 0
+	return *text
 }

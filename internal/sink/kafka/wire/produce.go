@@ -55,8 +55,12 @@ func (b *Bundle) share(ctx context.Context, p *parcel) {
 	select {
 	case load = <-p.load:
 	case <-ctx.Done():
-		if b.takeBack(p) {
-			p.err = ctx.Err()
+		b.change(func() {
+			if i := slices.Index(b.waiting, p); i >= 0 {
+				b.waiting, p.err = slices.Delete(b.waiting, i, i+1), ctx.Err()
+			}
+		})
+		if p.err != nil {
 			return
 		}
 		load = <-p.load
@@ -68,17 +72,6 @@ func (b *Bundle) share(ctx context.Context, p *parcel) {
 	for _, other := range load[1:] {
 		other.load <- nil
 	}
-}
-
-// takeBack says whether the parcel was still waiting.
-func (b *Bundle) takeBack(p *parcel) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i := slices.Index(b.waiting, p)
-	if i >= 0 {
-		b.waiting = slices.Delete(b.waiting, i, i+1)
-	}
-	return i >= 0
 }
 
 // change has what waits sent, if nobody else is to come after the change.
@@ -134,11 +127,7 @@ func (r *ProduceRequest) String() string {
 // Produce sends a batch to the partition's leader, once. nil says that all in-sync replicas have it. With code 7 or 20,
 // a lost connection or a timeout the batch may be in the log all the same.
 func (c *Cluster) Produce(ctx context.Context, request ProduceRequest) (ProduceResult, error) {
-	p := parcel{ProduceRequest: request}
-	if p.leader, p.err = c.leader(ctx, p.Topic, p.Partition); p.err == nil {
-		c.produce(ctx, []*parcel{&p})
-	}
-	return p.result, p.err
+	return c.Bundle(1, 1, 0).Produce(ctx, request)
 }
 
 // parcel is a batch on its way, and what became of it.
@@ -164,7 +153,8 @@ func (c *Cluster) produce(ctx context.Context, parcels []*parcel) {
 		topic := &request.Topics[len(request.Topics)-1]
 		topic.Partitions = append(topic.Partitions, kmsg.ProduceRequestTopicPartition{Partition: p.Partition, Records: p.Batch})
 	}
-	answer, err := askNewer[*kmsg.ProduceResponse](ctx, c.link, leader, request)
+	answer := kmsg.NewPtrProduceResponse()
+	err := c.ask(ctx, leader, request, answer)
 	if err == nil {
 		readProduced(answer, parcels)
 	}
@@ -182,21 +172,16 @@ func readProduced(answer *kmsg.ProduceResponse, parcels []*parcel) {
 		p.err = fmt.Errorf("%s: the answer is not for this partition", p)
 		for _, topic := range answer.Topics {
 			for i := range topic.Partitions {
-				if p.Topic == topic.Topic && p.Partition == topic.Partitions[i].Partition {
-					p.answered(&topic.Partitions[i])
+				part := &topic.Partitions[i]
+				if p.Topic != topic.Topic || p.Partition != part.Partition {
+					continue
 				}
+				failure := &Error{Code: part.ErrorCode, Message: textOf(part.ErrorMessage), Request: p.String(), Needs: "WRITE on topic " + p.Topic}
+				if failure.Code == kerr.TransactionalIDAuthorizationFailed.Code {
+					failure.Needs = keeper{transactional, p.TransactionalID}.needs()
+				}
+				p.result, p.err = ProduceResult{part.BaseOffset}, failure.orNil()
 			}
 		}
 	}
-}
-
-func (p *parcel) answered(part *kmsg.ProduceResponseTopicPartition) {
-	answer := &Error{Code: part.ErrorCode, Request: p.String(), Needs: "WRITE on topic " + p.Topic}
-	if answer.Code == kerr.TransactionalIDAuthorizationFailed.Code {
-		answer.Needs = keeper{transactional, p.TransactionalID}.needs()
-	}
-	if part.ErrorMessage != nil {
-		answer.Message = *part.ErrorMessage
-	}
-	p.result, p.err = ProduceResult{part.BaseOffset}, answer.orNil()
 }

@@ -3,13 +3,10 @@ package wire
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/segmentio/kafka-go/protocol/addpartitionstotxn"
-	"github.com/segmentio/kafka-go/protocol/endtxn"
-	"github.com/segmentio/kafka-go/protocol/initproducerid"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -35,51 +32,50 @@ type Tx struct {
 // somebody else has raised it. Without a transactional id it is idempotent only, and any broker answers; timeout means
 // nothing then.
 func (c *Cluster) InitProducer(ctx context.Context, transactionalID string, timeout time.Duration, previous Producer) (Producer, error) {
-	request := &initproducerid.Request{TransactionalID: transactionalID, TransactionTimeoutMs: int32(min(timeout.Milliseconds(), 1<<31-1)),
-		ProducerID: previous.ID, ProducerEpoch: previous.Epoch}
+	request := kmsg.NewPtrInitProducerIDRequest()
+	request.TransactionTimeoutMillis = int32(min(timeout.Milliseconds(), 1<<31-1))
+	request.ProducerID, request.ProducerEpoch = previous.ID, previous.Epoch
 	k, failure := keeper{transactional, transactionalID}, &Error{Request: "get a producer id", Needs: "WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"}
 	if transactionalID != "" {
+		request.TransactionalID = &transactionalID
 		failure.Request, failure.Needs = "get a producer id for transactional id "+transactionalID, k.needs()
 	}
-	answer, err := askCoordinator(ctx, c, k, request, func(answer *initproducerid.Response) error {
-		failure.Code = answer.ErrorCode
-		return failure.orNil()
+	var made Producer
+	err := askCoordinator(ctx, c, k, request, func(answer *kmsg.InitProducerIDResponse) error {
+		if failure.Code = answer.ErrorCode; failure.Code != 0 {
+			return failure
+		}
+		made = Producer{ID: answer.ProducerID, Epoch: answer.ProducerEpoch}
+		return nil
 	})
-	if err != nil {
-		return Producer{}, err
-	}
-	return Producer{ID: answer.ProducerID, Epoch: answer.ProducerEpoch}, nil
+	return made, err
 }
 
 // AddPartitions makes partitions part of the open transaction, or begins one with them. It must come before the first
 // batch to each of them.
 func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[string][]int32) error {
-	request := &addpartitionstotxn.Request{TransactionalID: tx.TransactionalID, ProducerID: tx.Producer.ID, ProducerEpoch: tx.Producer.Epoch}
-	for topic, numbers := range partitions {
-		request.Topics = append(request.Topics, addpartitionstotxn.RequestTopic{Name: topic, Partitions: numbers})
+	request := kmsg.NewPtrAddPartitionsToTxnRequest()
+	request.TransactionalID, request.ProducerID, request.ProducerEpoch = tx.TransactionalID, tx.Producer.ID, tx.Producer.Epoch
+	for _, topic := range slices.Sorted(maps.Keys(partitions)) {
+		request.Topics = append(request.Topics, kmsg.AddPartitionsToTxnRequestTopic{Topic: topic, Partitions: partitions[topic]})
 	}
-	slices.SortFunc(request.Topics, func(a, b addpartitionstotxn.RequestTopic) int { return strings.Compare(a.Name, b.Name) })
 	k := keeper{transactional, tx.TransactionalID}
-	_, err := askCoordinator(ctx, c, k, request, func(answer *addpartitionstotxn.Response) error { return addError(k, answer) })
-	return err
-}
-
-// addError is the first error of a partition that is its own: the others are only told that nothing was attempted.
-func addError(k keeper, answer *addpartitionstotxn.Response) error {
-	found := &Error{}
-	for _, topic := range answer.Results {
-		for _, partition := range topic.Results {
-			if partition.ErrorCode == 0 || found.Code != 0 && found.Code != kerr.OperationNotAttempted.Code {
-				continue
-			}
-			found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Name, Topic: topic.Name,
-				Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Name, partition.PartitionIndex, k.id)}
-			if found.Code == kerr.TransactionalIDAuthorizationFailed.Code {
-				found.Needs = k.needs()
+	return askCoordinator(ctx, c, k, request, func(answer *kmsg.AddPartitionsToTxnResponse) error {
+		found := &Error{} // the first that is a partition's own: the others are only told that nothing was attempted
+		for _, topic := range answer.Topics {
+			for _, partition := range topic.Partitions {
+				if partition.ErrorCode == 0 || found.Code != 0 && found.Code != kerr.OperationNotAttempted.Code {
+					continue
+				}
+				found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Topic, Topic: topic.Topic,
+					Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Topic, partition.Partition, k.id)}
+				if found.Code == kerr.TransactionalIDAuthorizationFailed.Code {
+					found.Needs = k.needs()
+				}
 			}
 		}
-	}
-	return found.orNil()
+		return found.orNil()
+	})
 }
 
 // EndTransaction commits or aborts. nil says that the decision is durable, not that readers see it yet.
@@ -88,32 +84,25 @@ func (c *Cluster) EndTransaction(ctx context.Context, tx Tx, commit bool) error 
 	if commit {
 		verb = "commit"
 	}
-	request := &endtxn.Request{TransactionalID: k.id, ProducerID: tx.Producer.ID, ProducerEpoch: tx.Producer.Epoch, Committed: commit}
-	_, err := askCoordinator(ctx, c, k, request, func(answer *endtxn.Response) error {
+	request := kmsg.NewPtrEndTxnRequest()
+	request.TransactionalID, request.ProducerID, request.ProducerEpoch, request.Commit = k.id, tx.Producer.ID, tx.Producer.Epoch, commit
+	return askCoordinator(ctx, c, k, request, func(answer *kmsg.EndTxnResponse) error {
 		return (&Error{Code: answer.ErrorCode, Request: verb + " the transaction of " + k.id, Needs: k.needs()}).orNil()
 	})
-	return err
 }
 
 // TransactionTimeout asks the coordinator which timeout came with the last InitProducer of the transactional id that
 // was answered with a producer (KIP-664). Brokers before 3.0 do not say: code 35.
 func (c *Cluster) TransactionTimeout(ctx context.Context, transactionalID string) (timeout time.Duration, err error) {
-	k := keeper{transactional, transactionalID}
-	broker, err := c.coordinator(ctx, k)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { c.doubtCoordinator(k, err) }()
-	question := kmsg.NewPtrDescribeTransactionsRequest()
-	question.TransactionalIDs = []string{transactionalID}
-	answer, err := askNewer[*kmsg.DescribeTransactionsResponse](ctx, c.link, broker, question)
-	if err != nil {
-		return 0, err
-	}
-	what, states := "describe the transactions of "+transactionalID, answer.TransactionStates
-	if len(states) != 1 {
-		return 0, fmt.Errorf("%s: the answer has %d transactional ids", what, len(states))
-	}
-	err = (&Error{Code: states[0].ErrorCode, Request: what, Needs: "DESCRIBE on " + k.of + " " + k.id}).orNil()
-	return time.Duration(states[0].TimeoutMillis) * time.Millisecond, err
+	k, request := keeper{transactional, transactionalID}, kmsg.NewPtrDescribeTransactionsRequest()
+	request.TransactionalIDs = []string{transactionalID}
+	err = askCoordinator(ctx, c, k, request, func(answer *kmsg.DescribeTransactionsResponse) error {
+		what, states := "describe the transactions of "+transactionalID, answer.TransactionStates
+		if len(states) != 1 {
+			return fmt.Errorf("%s: the answer has %d transactional ids", what, len(states))
+		}
+		timeout = time.Duration(states[0].TimeoutMillis) * time.Millisecond
+		return (&Error{Code: states[0].ErrorCode, Request: what, Needs: "DESCRIBE on " + k.of + " " + k.id}).orNil()
+	})
+	return timeout, err
 }

@@ -34,7 +34,12 @@ func newLogin(options *SASL) sasl.Mechanism {
 	case options == nil:
 		return nil
 	case options.Mechanism == OAuthBearer:
-		return newBearer(options.OAuth)
+		o := options.OAuth
+		b := &bearer{options: o, config: clientcredentials.Config{TokenURL: o.TokenURL, ClientID: o.ClientID, Scopes: o.Scopes}}
+		if o.Audience != "" {
+			b.config.EndpointParams = url.Values{"audience": {o.Audience}}
+		}
+		return b
 	case options.Mechanism == AWSMSKIAM:
 		return &msk{region: options.Region}
 	}
@@ -98,14 +103,6 @@ type bearer struct {
 	mu     sync.Mutex               // held while a token is asked for: one request for all connections
 	config clientcredentials.Config // knows how the server wants the secret, once it was asked
 	token  *oauth2.Token
-}
-
-func newBearer(options *OAuth) *bearer {
-	b := &bearer{options: options, config: clientcredentials.Config{TokenURL: options.TokenURL, ClientID: options.ClientID, Scopes: options.Scopes}}
-	if options.Audience != "" {
-		b.config.EndpointParams = url.Values{"audience": {options.Audience}}
-	}
-	return b
 }
 
 func (b *bearer) Name() string { return OAuthBearer }

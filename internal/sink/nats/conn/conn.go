@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -86,7 +87,14 @@ func Dial(ctx context.Context, options *Options) (*Conn, error) {
 	c.life, c.fail = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.dialer = &dialer{life: c.life, timeout: c.Dial}
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
-	err := c.dial(options)
+	var err error
+	if c.NC, err = natsgo.Connect(options.URL, c.options(options)...); err != nil {
+		err = ConnectError(c.servers, err)
+	} else {
+		c.Inbox = c.NC.NewInbox() + "."
+		c.ResetOutbox()
+		_, err = c.NC.ChanSubscribe(c.Inbox+">", c.Replies)
+	}
 	if !stop() {
 		err = ctx.Err()
 	}
@@ -112,17 +120,6 @@ func (c *Conn) EndWith(ctx context.Context) (leave func()) {
 			c.fail(ctx.Err()) // now, and not when its goroutine comes to it, in the middle of what comes next
 		}
 	}
-}
-
-func (c *Conn) dial(o *Options) error {
-	var err error
-	if c.NC, err = natsgo.Connect(o.URL, c.options(o)...); err != nil {
-		return ConnectError(c.servers, err)
-	}
-	c.Inbox = c.NC.NewInbox() + "."
-	c.ResetOutbox()
-	_, err = c.NC.ChanSubscribe(c.Inbox+">", c.Replies)
-	return err
 }
 
 func (c *Conn) options(o *Options) []natsgo.Option {
@@ -276,7 +273,7 @@ func ConnectError(servers string, err error) error {
 		natsgo.ErrNkeysNotSupported,
 	} {
 		if errors.Is(err, refused) {
-			return permanent("connect to %s: %w: check user, password, token, nkey or credentials file of the sink",
+			return sink.Permanent("connect to %s: %w: check user, password, token, nkey or credentials file of the sink",
 				servers, Terse{refused})
 		}
 	}
@@ -284,14 +281,22 @@ func ConnectError(servers string, err error) error {
 	text := err.Error()
 	switch {
 	case errors.Is(err, natsgo.ErrSecureConnWanted):
-		return permanent("connect to %s: %w: switch TLS on in the server, or off in the sink", servers, Terse{err})
+		return sink.Permanent("connect to %s: %w: switch TLS on in the server, or off in the sink", servers, Terse{err})
 	case errors.As(err, &tlsRecord):
-		return permanent("connect to %s: %w: set handshake first to what the server has", servers, Terse{err})
+		return sink.Permanent("connect to %s: %w: set handshake first to what the server has", servers, Terse{err})
 	case strings.Contains(text, "x509: "), strings.Contains(text, "tls: "):
-		return permanent("connect to %s: %w: check CA file, server name and client certificate of the sink",
+		return sink.Permanent("connect to %s: %w: check CA file, server name and client certificate of the sink",
 			servers, Terse{err})
 	}
-	return unreachable(servers, err)
+	why := Terse{err}.Error()
+	var network net.Error
+	switch {
+	case errors.Is(err, natsgo.ErrNoServers):
+		why = "nobody answers there"
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		why = "no answer in time"
+	}
+	return &UnreachableError{fmt.Sprintf("connect to %s: %s: check the URL, and that the server is up", servers, why), err}
 }
 
 // Forbidden says what a natsgo.ErrPermissionViolation is about. It is for a person, and turns
@@ -301,5 +306,5 @@ func Forbidden(err error) error {
 	if _, named, found := strings.Cut(err.Error(), "for "); found {
 		what = strings.ToLower(named[:1]) + named[1:] + ": not permitted by the server"
 	}
-	return permanent("%s: allow it to the sink's user", what)
+	return sink.Permanent("%s: allow it to the sink's user", what)
 }

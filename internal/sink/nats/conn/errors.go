@@ -1,16 +1,11 @@
 package conn
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
-	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // ErrSilent is that the server did not answer in time.
@@ -41,22 +36,6 @@ type UnreachableError struct {
 
 func (e *UnreachableError) Error() string { return e.text }
 func (e *UnreachableError) Unwrap() error { return e.err }
-
-func unreachable(servers string, err error) error {
-	why := Terse{err}.Error()
-	var network net.Error
-	switch {
-	case errors.Is(err, natsgo.ErrNoServers):
-		why = "nobody answers there"
-	case errors.As(err, &network) && network.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		why = "no answer in time"
-	}
-	return &UnreachableError{fmt.Sprintf("connect to %s: %s: check the URL, and that the server is up", servers, why), err}
-}
-
-func permanent(format string, args ...any) error {
-	return &sink.PermanentError{Err: fmt.Errorf(format, args...)}
-}
 
 // Terse is an error of the client library without what the library puts around its text.
 type Terse struct{ Err error }

@@ -19,7 +19,7 @@ func TestRequestsSayWhatEndedTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close(within(t))
-	c.fail(permanent("not permitted"))
+	c.fail(sink.Permanent("not permitted"))
 	for c.NC.IsConnected() {
 		<-c.Changed
 	}
