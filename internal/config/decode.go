@@ -233,14 +233,12 @@ const maxExpanded = 10000
 // pair is one key of a mapping, with its value.
 type pair struct{ key, value *yaml.Node }
 
-// present is the node, or that which an alias stands for; nil is null.
+// present is the node, or that which an alias stands for; nil is null, or none.
 func (d *decoder) present(path string, n *yaml.Node) *yaml.Node {
-	for n.Kind == yaml.AliasNode {
-		if n = d.follow(path, n.Alias); n == nil {
-			return nil
-		}
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = d.follow(path, n.Alias)
 	}
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+	if n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
 		return nil
 	}
 	return n
@@ -285,15 +283,15 @@ func (d *decoder) pairs(path string, n *yaml.Node) []pair {
 // mergedFrom are the mappings that a merge key names: one, or a list of them.
 func (d *decoder) mergedFrom(path string, n *yaml.Node) []*yaml.Node {
 	var all []*yaml.Node
-	n = d.follow(path, n)
-	if n = d.presentOrNil(path, n); n == nil {
+	if n = d.present(path, d.follow(path, n)); n == nil {
 		return nil
 	}
-	if n.Kind != yaml.SequenceNode {
-		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
+	each := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		each = n.Content
 	}
-	for _, one := range n.Content {
-		one = d.presentOrNil(path, d.follow(path, one))
+	for _, one := range each {
+		one = d.present(path, d.follow(path, one))
 		if one == nil || one.Kind != yaml.MappingNode {
 			d.add(Problem{path, n.Line, "<< wants a mapping, or a list of mappings"})
 			return nil
@@ -301,13 +299,6 @@ func (d *decoder) mergedFrom(path string, n *yaml.Node) []*yaml.Node {
 		all = append(all, one)
 	}
 	return all
-}
-
-func (d *decoder) presentOrNil(path string, n *yaml.Node) *yaml.Node {
-	if n == nil {
-		return nil
-	}
-	return d.present(path, n)
 }
 
 // nameOf is the node as a key.
@@ -385,7 +376,7 @@ func lookUp(text string, env func(string) (string, bool)) (value, rest string, e
 	switch {
 	case !closed:
 		return "", "", fmt.Errorf("${ without a closing }; write $${ for a plain ${")
-	case !isVariable(name):
+	case !consistsOf(name, lower+upper+digits+"_") || strings.Contains(digits, name[:1]):
 		return "", "", fmt.Errorf("${...} holds more than the name of a variable; write $${ for a plain ${")
 	}
 	value, found := env(name)
@@ -393,8 +384,4 @@ func lookUp(text string, env func(string) (string, bool)) (value, rest string, e
 		return "", "", fmt.Errorf("environment variable %s is not set; set it, or write $${%s} for the plain text", name, name)
 	}
 	return value, rest, nil
-}
-
-func isVariable(name string) bool {
-	return consistsOf(name, lower+upper+digits+"_") && !strings.Contains(digits, name[:1])
 }

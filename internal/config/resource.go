@@ -241,7 +241,12 @@ func (r *Resource) check(k *checker, path string) {
 	if r.Changes && !r.Before {
 		k.problem(path+".changes", "what was before is not kept, so nobody knows what changed; add before: true, or leave it out")
 	}
-	r.checkIgnore(k, path+".ignore")
+	for j, text := range r.Ignore { // paths, which are for others to parse, and names of lists
+		if text != IgnoreHeartbeats && !strings.ContainsAny(text[:min(len(text), 1)], ".{$") {
+			k.problem(item(path+".ignore", j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is %s, have %q",
+				IgnoreHeartbeats, shorten(text))
+		}
+	}
 	r.checkExclusions(k, path)
 }
 
@@ -252,19 +257,6 @@ func checkNamespaces(k *checker, path string, namespaces []string) {
 		}
 	}
 }
-
-// checkIgnore takes paths, which are for others to parse, and names of lists.
-func (r *Resource) checkIgnore(k *checker, path string) {
-	for j, text := range r.Ignore {
-		if !isIgnoreList(text) && !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "$") {
-			k.problem(item(path, j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is %s, have %q",
-				IgnoreHeartbeats, shorten(text))
-		}
-	}
-}
-
-// isIgnoreList says whether the text is the name of a list of paths.
-func isIgnoreList(text string) bool { return text == IgnoreHeartbeats }
 
 // checkExclusions finds what leaves nothing out, or cannot be known to.
 func (r *Resource) checkExclusions(k *checker, path string) {
