@@ -99,13 +99,22 @@ func (d *decoder) value(path string, n *yaml.Node, f *field, into reflect.Value)
 
 // list reads each item of a list into its place, also where one before it could not be read: paths count them all.
 func (d *decoder) list(path string, n *yaml.Node, into reflect.Value) {
-	nodes := d.items(path, n)
-	if len(nodes) == 0 {
+	if n == nil {
 		return
 	}
-	into.Set(reflect.MakeSlice(into.Type(), len(nodes), len(nodes)))
-	for i, node := range nodes {
+	if n.Kind != yaml.SequenceNode {
+		d.mismatch(path, n, "a list")
+		return
+	}
+	if len(n.Content) > 0 {
+		into.Set(reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content)))
+	}
+	for i, one := range n.Content {
 		at := item(path, i)
+		node := d.present(at, one)
+		if node != nil {
+			d.origin.lines[at] = one.Line
+		}
 		switch one := into.Index(i).Addr().Interface().(type) {
 		case reader:
 			one.read(d, at, node)
@@ -115,24 +124,6 @@ func (d *decoder) list(path string, n *yaml.Node, into reflect.Value) {
 			d.section(at, node, into.Index(i))
 		}
 	}
-}
-
-// items are the values of a list.
-func (d *decoder) items(path string, n *yaml.Node) []*yaml.Node {
-	if n == nil {
-		return nil
-	}
-	if n.Kind != yaml.SequenceNode {
-		d.mismatch(path, n, "a list")
-		return nil
-	}
-	items := make([]*yaml.Node, len(n.Content))
-	for i, one := range n.Content {
-		if items[i] = d.present(item(path, i), one); items[i] != nil {
-			d.origin.lines[item(path, i)] = one.Line
-		}
-	}
-	return items
 }
 
 // required reads an item of a list. A key may be left without a value, for its default; an item has none.

@@ -33,7 +33,13 @@ func Overlay(c *Config, f Flags) error {
 	c.replace("listen", &c.Listen, f.Listen)
 	c.replace("log.level", &c.Log.Level, f.LogLevel)
 	c.replace("log.format", &c.Log.Format, f.LogFormat)
-	c.replaceResources(f.Resources)
+	if names := splitNames(f.Resources); len(names) > 0 {
+		c.origin.forget("resources")
+		c.Resources = make([]Resource, len(names))
+		for i, name := range names {
+			c.Resources[i].Name = name
+		}
+	}
 	c.replaceSinks(f.Sinks, problems)
 	for i := range c.Sinks {
 		c.replace(item("sinks", i)+".format", &c.Sinks[i].Format, f.Format)
@@ -70,18 +76,6 @@ func (c *Config) replace(path string, into *string, value string) {
 	if value != "" {
 		*into = value
 		c.origin.forget(path)
-	}
-}
-
-func (c *Config) replaceResources(flags []string) {
-	names := splitNames(flags)
-	if len(names) == 0 {
-		return
-	}
-	c.origin.forget("resources")
-	c.Resources = make([]Resource, len(names))
-	for i, name := range names {
-		c.Resources[i].Name = name
 	}
 }
 

@@ -304,14 +304,11 @@ func CheckNamespace(name string) error {
 // *.apps and *. Whether it is served is not known here.
 func CheckResource(name string) error {
 	plural, group, grouped := strings.Cut(name, ".")
-	if plural != "*" && !consistsOf(plural, lower+digits+"-") || grouped && !isGroup(group) {
+	isGroup := consistsOf(group, lower+digits+"-.") && !slices.Contains(strings.Split(group, "."), "")
+	if plural != "*" && !consistsOf(plural, lower+digits+"-") || grouped && !isGroup {
 		return fmt.Errorf("%q cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *", shorten(name))
 	}
 	return nil
-}
-
-func isGroup(group string) bool {
-	return consistsOf(group, lower+digits+"-.") && !slices.Contains(strings.Split(group, "."), "")
 }
 
 // WithholdsFailed says whether a record whose filter fails becomes a dead letter, for which a gap record stands.
