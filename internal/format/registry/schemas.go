@@ -97,7 +97,6 @@ type state struct {
 	key       registration
 	value     registration
 	confirmed time.Time
-	behind    error // why a newer version is not used
 }
 
 // registration is a schema in a subject.
@@ -136,7 +135,7 @@ func (s *Schemas) see(ctx context.Context, name string, e *entry) error {
 	if err == nil {
 		e.stamp = stamp
 	}
-	e.behind, e.confirmed = nil, time.Now()
+	e.confirmed = time.Now()
 	s.put(e, made)
 	return nil
 }
@@ -182,11 +181,18 @@ func (s *Schemas) compose(
 	value, valueType := present, older
 	if typeErr == nil {
 		merged := typed.Merge(older, encode.ValueType(s.Format, resource, of, s.Columns))
-		if value, err = s.newest(ctx, present, older, merged); err != nil {
-			return nil, err
+		text := merged.Avro() // with the columns of the older one
+		switch {
+		case older != nil && (!s.Register || bytes.Equal(older.Avro(), text)):
+		case !s.Register:
+			return nil, &Error{Doing: "read subject " + valueSubject, Err: errUnregistered, Refused: true}
+		default:
+			if value, err = s.add(ctx, valueSubject, text, older == nil); err != nil {
+				return nil, err
+			}
 		}
-		if valueType = merged; !s.Register {
-			valueType = older
+		if s.Register {
+			valueType = merged
 		}
 	}
 	e.key, e.value = key, value
@@ -229,18 +235,6 @@ func (s *Schemas) parse(subject string, schema []byte) (*typed.Type, error) {
 
 // errUnregistered says what to do where the exporter may not register.
 var errUnregistered = errors.New("it has no version: register what `exporter schema show` prints with --sink, or set register: true")
-
-// newest is the registration of the merged type, which has the columns of the older one, if that is registered.
-func (s *Schemas) newest(ctx context.Context, present registration, older, merged *typed.Type) (registration, error) {
-	text := merged.Avro()
-	switch {
-	case older != nil && (!s.Register || bytes.Equal(older.Avro(), text)):
-		return present, nil
-	case !s.Register:
-		return present, &Error{Doing: "read subject " + present.subject, Err: errUnregistered, Refused: true}
-	}
-	return s.add(ctx, present.subject, text, older == nil)
-}
 
 // add registers a version.
 func (s *Schemas) add(ctx context.Context, subject string, text []byte, first bool) (registration, error) {
@@ -384,18 +378,13 @@ func (s *Schemas) entry(resource *change.Resource) *entry {
 	if e == nil {
 		e = &entry{}
 		s.known[name] = e
-		signal(s.asked)
+		select {
+		case s.asked <- struct{}{}: // Run looks once more
+		default:
+		}
 	}
 	e.resource, e.used = *resource, time.Now()
 	return e
-}
-
-// signal makes whoever receives of the channel, which is buffered 1, look once more.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // Run sees to the schemas that are asked for until ctx ends.
