@@ -114,11 +114,6 @@ func checkInvolved(k *checker, resources []Resource, sinks []Sink) {
 	}
 }
 
-// takes says whether the sink takes what is configured under the name.
-func (s *Sink) takes(name string) bool {
-	return len(s.Resources) == 0 || slices.Contains(s.Resources, name)
-}
-
 // checkInvolved checks a sink that takes the Events. It must take the objects of all kept entries, each as its entry
 // leaves it: a sink's cuts apply to what an Event tells, too, but nobody knows whether a filter would have let the
 // object pass that an Event is about.

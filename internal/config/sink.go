@@ -168,6 +168,11 @@ type Sink struct {
 	DeadLetter DeadLetter `key:"deadLetter"`
 }
 
+// takes says whether the sink takes what is configured under the name.
+func (s *Sink) takes(name string) bool {
+	return len(s.Resources) == 0 || slices.Contains(s.Resources, name)
+}
+
 // Formats are the values of Sink.Format; the first is the default.
 func Formats() []string { return allowedBy[Sink]("format") }
 
