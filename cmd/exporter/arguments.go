@@ -120,7 +120,9 @@ func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
 func checkResourceFilter(names []string) error {
 	for _, name := range names {
 		_, group, _ := strings.Cut(name, ".")
-		if strings.Contains(name, "*") || versioned(group) || config.CheckResource(name) != nil {
+		version, rest, found := strings.Cut(group, ".") // as kubectl takes it: v1.apps
+		versioned := found && rest != "" && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:2], "0123456789") == ""
+		if strings.Contains(name, "*") || versioned || config.CheckResource(name) != nil {
 			return usage.Errorf("--resources %q: want a resource without a namespace, a version and *: pods or deployments.apps", withoutLogin(name))
 		}
 	}
@@ -135,12 +137,6 @@ func opNames() []string {
 		}
 	}
 	return names
-}
-
-// versioned says whether a group begins with a version, as kubectl takes it: v1.apps.
-func versioned(group string) bool {
-	version, rest, found := strings.Cut(group, ".")
-	return found && rest != "" && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:2], "0123456789") == ""
 }
 
 // checkNamespaceFilter takes "" for all.
@@ -166,13 +162,6 @@ func checkNamePattern(pattern string) error {
 func checkOutput(output, usual string) error {
 	if output != usual && output != "json" {
 		return usage.Errorf("--output %q: want %s or json", output, usual)
-	}
-	return nil
-}
-
-func checkTimeout(timeout time.Duration) error {
-	if timeout < 0 {
-		return usage.Errorf("--timeout %s: want 0 or more", timeout)
 	}
 	return nil
 }

@@ -93,7 +93,11 @@ func (t *tailer) run(ctx context.Context, cmd *cobra.Command) error {
 		log.Poll = tailPoll
 	}
 	if t.sink == "" && t.file == "" {
-		err = t.followExporter(ctx, log)
+		client, clientErr := t.client()
+		if clientErr != nil {
+			return clientErr
+		}
+		err = log.FollowEvents(client.Events(ctx))
 	} else {
 		err = t.followSink(ctx, log)
 	}
@@ -133,15 +137,6 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 		return now.Add(-ago), nil
 	}
 	return time.Parse(time.RFC3339Nano, text)
-}
-
-// followExporter shows what the running exporter tells.
-func (t *tailer) followExporter(ctx context.Context, log *console.Log) error {
-	client, err := t.client()
-	if err != nil {
-		return err
-	}
-	return log.FollowEvents(client.Events(ctx))
 }
 
 // followSink shows what the sink's log has.

@@ -83,7 +83,11 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 
 // configuration is the file's, with the sinks that are asked for.
 func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
-	if err := usage.Several("command line", checkOutput(v.output, "text"), checkTimeout(v.timeout), v.check(cmd)); err != nil {
+	var late error
+	if v.timeout < 0 {
+		late = usage.Errorf("--timeout %s: want 0 or more", v.timeout)
+	}
+	if err := usage.Several("command line", checkOutput(v.output, "text"), late, v.check(cmd)); err != nil {
 		return nil, err
 	}
 	if v.file == "" {

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -210,7 +212,7 @@ func Judge(e *Event) ([]Answer, Outcome) {
 		return nil, Unknown
 	case e.Verb == verbDeleteCollection:
 		return e.deleted(body)
-	case isStatus(body):
+	case textOf(body["kind"]) == "Status" && textOf(body["apiVersion"]) == "v1": // of no custom resource
 		return e.removed(body)
 	}
 	return e.wrote(body)
@@ -226,11 +228,6 @@ func (e *Event) writes() bool {
 // IsBrief says whether the event is of a write that the API server ends by itself: an exec lasts as long as its client.
 func (e *Event) IsBrief() bool {
 	return e.writes() && slices.Contains(answering(), e.Object.Subresource)
-}
-
-// isStatus says whether the answer is no object. No custom resource has apiVersion v1.
-func isStatus(body map[string]json.RawMessage) bool {
-	return textOf(body["kind"]) == "Status" && textOf(body["apiVersion"]) == "v1"
 }
 
 // removed is the delete that was answered by a Status with the uid: the object is gone when that is said.
@@ -259,7 +256,8 @@ func (e *Event) deleted(body map[string]json.RawMessage) ([]Answer, Outcome) {
 	}
 	var answers []Answer
 	for _, item := range items {
-		if m, found := metadataOf(item); found {
+		body, _ := fields(item)
+		if m, found := metadataIn(body); found {
 			answers = append(answers, e.answer(m.key, m.uid, "", change.Deleted, Possible))
 		}
 	}
@@ -277,7 +275,7 @@ func (e *Event) wrote(body map[string]json.RawMessage) ([]Answer, Outcome) {
 	}
 	certainty := e.certainty(&m)
 	switch {
-	case e.created():
+	case e.Status.Code == 201 && e.Object.Subresource == "" && e.Verb != verbDelete: // a state that nobody else can have made
 		return []Answer{e.answer(m.key, m.uid, m.version, change.Added, Proven)}, Told
 	case e.Verb == verbDelete && !m.deleting: // of Services and some others the last state is the answer
 		return []Answer{e.answer(m.key, m.uid, "", change.Deleted, Proven)}, Told
@@ -287,11 +285,6 @@ func (e *Event) wrote(body map[string]json.RawMessage) ([]Answer, Outcome) {
 		return nil, Unchanged
 	}
 	return []Answer{e.answer(m.key, m.uid, m.version, change.Updated, certainty)}, Told
-}
-
-// created says whether the request has made the object, which is a state that nobody else can have made.
-func (e *Event) created() bool {
-	return e.Status.Code == 201 && e.Object.Subresource == "" && e.Verb != verbDelete
 }
 
 // certainty is how sure it is that the request made the state, "" where it did not.
@@ -326,11 +319,6 @@ type metadata struct {
 	managed      json.RawMessage
 }
 
-func metadataOf(object json.RawMessage) (metadata, bool) {
-	body, _ := fields(object)
-	return metadataIn(body)
-}
-
 func metadataIn(body map[string]json.RawMessage) (metadata, bool) {
 	all, _ := fields(body["metadata"])
 	m := metadata{
@@ -363,15 +351,17 @@ func (m *metadata) isBy(e *Event) bool {
 	}
 	newest := entries[0].Time
 	for _, entry := range entries {
-		if entry.Time.After(newest) {
-			newest = entry.Time
-		}
+		newest = slices.MaxFunc([]time.Time{newest, entry.Time}, time.Time.Compare)
 	}
 	if newest.Before(e.Received.Truncate(time.Second)) || newest.After(e.Completed) {
 		return false
 	}
+	// The manager is the name under which the API server notes what the request has set (KEP-555): the one that was asked
+	// for, or the user agent's first word.
+	agent, _, _ := strings.Cut(e.UserAgent, "/")
+	manager := cmp.Or(e.query().Get("fieldManager"), agent)
 	for _, entry := range entries {
-		if entry.Time.Equal(newest) && (entry.Manager != e.manager() || entry.Subresource != e.Object.Subresource) {
+		if entry.Time.Equal(newest) && (entry.Manager != manager || entry.Subresource != e.Object.Subresource) {
 			return false
 		}
 	}
@@ -382,28 +372,20 @@ func (m *metadata) isBy(e *Event) bool {
 // not so that every reader understands it. With "0" a write is unconditional (the API conventions, concurrency
 // control).
 func (e *Event) precondition() uint64 {
-	if e.Verb == verbPatch && isList(e.Request) {
+	if e.Verb == verbPatch && bytes.HasPrefix(e.Request, []byte("[")) {
 		return tested(e.Request)
 	}
 	body, unique := fields(e.Request)
-	if !unique || directs(body) {
-		return 0
+	metadata, both := fields(body["metadata"])
+	for _, some := range []map[string]json.RawMessage{body, metadata} {
+		for name := range some { // a strategic merge patch may tell what to do with the fields, as $patch and $retainKeys do
+			both = both && !strings.HasPrefix(name, "$")
+		}
 	}
-	metadata, unique := fields(body["metadata"])
-	if !unique || directs(metadata) {
+	if !unique || !both {
 		return 0
 	}
 	return versionOf(metadata["resourceVersion"])
-}
-
-// directs says whether a strategic merge patch tells there what to do with the fields, such as $patch and $retainKeys.
-func directs(body map[string]json.RawMessage) bool {
-	for name := range body {
-		if strings.HasPrefix(name, "$") {
-			return true
-		}
-	}
-	return false
 }
 
 // tested is the version that a JSON Patch (RFC 6902) asks for or sets, where one operation alone touches it.
@@ -419,7 +401,7 @@ func tested(patch []byte) (version uint64) {
 			return 0
 		case !touchesVersion(path) && (operation["from"] == nil || !touchesVersion(from)):
 			continue
-		case version != 0 || path != versionPath || !sets(textOf(operation["op"])):
+		case version != 0 || path != versionPath || !slices.Contains([]string{"test", "add", "replace"}, textOf(operation["op"])):
 			return 0
 		}
 		if version = versionOf(operation["value"]); version == 0 {
@@ -431,10 +413,6 @@ func tested(patch []byte) (version uint64) {
 
 const versionPath = "/metadata/resourceVersion"
 
-func sets(operation string) bool {
-	return operation == "test" || operation == "add" || operation == "replace"
-}
-
 // touchesVersion says whether the JSON Pointer (RFC 6901) may be of the version, or of what that stands in. The API
 // server takes pointers without the first slash, too, and reads them from the second part on.
 func touchesVersion(pointer string) bool {
@@ -444,10 +422,7 @@ func touchesVersion(pointer string) bool {
 func versionOf(value json.RawMessage) uint64 {
 	version, err := strconv.ParseUint(textOf(value), 10, 64)
 	if err != nil {
-		return 0
+		return 0 // and not the largest one, where it is out of range
 	}
 	return version
 }
-
-// isList says whether the text is a list of JSON.
-func isList(text []byte) bool { return len(text) > 0 && text[0] == '[' }

@@ -77,7 +77,7 @@ func (e *Event) query() url.Values {
 	_, text, _ := strings.Cut(e.RequestURI, "?")
 	query, err := url.ParseQuery(text)
 	if err != nil {
-		return nil
+		return nil // and not what could be read
 	}
 	return query
 }
@@ -94,16 +94,6 @@ func (e *Event) isDry() bool {
 	options, unique := fields(e.Request)
 	var dry []string
 	return !unique || options["dryRun"] != nil && (json.Unmarshal(options["dryRun"], &dry) != nil || len(dry) > 0)
-}
-
-// manager is the name under which the API server notes in managedFields what the request has set (KEP-555): the one
-// that was asked for, or the user agent's first word.
-func (e *Event) manager() string {
-	if asked := e.query().Get("fieldManager"); asked != "" {
-		return asked
-	}
-	name, _, _ := strings.Cut(e.UserAgent, "/")
-	return name
 }
 
 // fields are the fields of an object of JSON, by their exact names. It is not unique where a name comes twice, where it

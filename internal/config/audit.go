@@ -9,25 +9,22 @@ import (
 
 // checkActors checks that who is told of the users can be, and that somebody is.
 func checkActors(k *checker, audit *Audit, sinks []Sink) {
+	told := false
 	for i := range sinks {
-		sinks[i].checkActors(k, item("sinks", i)+".actors", audit != nil)
+		s, path := &sinks[i], item("sinks", i)+".actors"
+		told = told || s.Actors
+		switch {
+		case !s.Actors:
+		case audit == nil:
+			k.problem(path, "needs audit, which receives them; add that, or leave actors out")
+		case s.Format != "" && s.Format != Formats()[0]:
+			k.problem(path, "a record of format: %s is an object, and has no place for a user; choose format: %s, or leave actors out", shorten(s.Format), Formats()[0])
+		case s.NATS != nil && s.NATS.KV != "":
+			k.problem(path, "a bucket holds the present state of each object, and no users; use a stream, or leave actors out")
+		}
 	}
-	told := slices.ContainsFunc(sinks, func(s Sink) bool { return s.Actors })
 	if audit != nil && !told && len(sinks) > 0 {
 		k.problem("audit", "no sink takes what it receives; set actors: true on one, or leave audit out")
-	}
-}
-
-// checkActors checks that the sink can be told of the users. received says whether anything tells of them.
-func (s *Sink) checkActors(k *checker, path string, received bool) {
-	switch {
-	case !s.Actors:
-	case !received:
-		k.problem(path, "needs audit, which receives them; add that, or leave actors out")
-	case s.Format != "" && s.Format != Formats()[0]:
-		k.problem(path, "a record of format: %s is an object, and has no place for a user; choose format: %s, or leave actors out", shorten(s.Format), Formats()[0])
-	case s.NATS != nil && s.NATS.KV != "":
-		k.problem(path, "a bucket holds the present state of each object, and no users; use a stream, or leave actors out")
 	}
 }
 
@@ -97,52 +94,40 @@ func Involvable(resources []Resource) (involvable []*Resource) {
 // checkInvolved checks that something is known of what Events are about, and that no Event tells a sink of an object
 // that the sink may not see.
 func checkInvolved(k *checker, resources []Resource, sinks []Sink) {
-	known := &involvedChecker{k, Involvable(resources)}
+	kept := Involvable(resources)
 	for i := range resources {
-		if len(resources[i].Involved) > 0 && known.entry(item("resources", i)+".involved", &resources[i]) {
-			for j := range sinks {
-				known.sink(item("sinks", j), &sinks[j], &resources[i])
+		path, events := item("resources", i)+".involved", &resources[i]
+		switch {
+		case len(events.Involved) == 0:
+			continue
+		case !isEvents(events.Name):
+			k.problem(path, "an object of %s is about no other one; leave it out, or put it at events", shorten(events.Name))
+			continue
+		case len(kept) == 0:
+			k.problem(path, "no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out")
+		}
+		for j := range sinks {
+			if s := &sinks[j]; s.takes(events.Name) || slices.ContainsFunc(s.Resources, isWildcard) {
+				s.checkInvolved(k, item("sinks", j), kept)
 			}
 		}
 	}
 }
 
-// involvedChecker checks what Events tell of the objects that they are about.
-type involvedChecker struct {
-	*checker
-	kept []*Resource // the entries of these objects
-}
-
-// entry says whether the entry is one of Events.
-func (c *involvedChecker) entry(path string, r *Resource) bool {
-	switch {
-	case !isEvents(r.Name):
-		c.problem(path, "an object of %s is about no other one; leave it out, or put it at events", shorten(r.Name))
-		return false
-	case len(c.kept) == 0:
-		c.problem(path, "no object is kept that an Event could be about; add before: true to its resource, such as pods, or leave it out")
-	}
-	return true
-}
-
-// sink checks a sink that takes the Events. It must take the objects of all kept entries, each as its entry leaves it:
-// a sink's cuts apply to what an Event tells, too, but nobody knows whether a filter would have let the object pass
-// that an Event is about.
-func (c *involvedChecker) sink(path string, s *Sink, events *Resource) {
-	takes := func(name string) bool { return len(s.Resources) == 0 || slices.Contains(s.Resources, name) }
-	if !takes(events.Name) && !slices.ContainsFunc(s.Resources, isWildcard) {
-		return
-	}
+// checkInvolved checks a sink that takes the Events. It must take the objects of all kept entries, each as its entry
+// leaves it: a sink's cuts apply to what an Event tells, too, but nobody knows whether a filter would have let the
+// object pass that an Event is about.
+func (s *Sink) checkInvolved(k *checker, path string, kept []*Resource) {
 	const orLeave = ", or leave involved out of the events"
-	for _, r := range c.kept {
-		if !takes(r.Name) {
-			c.problem(path+".resources", "its events would tell it of %s, which it does not take; add %s%s", shorten(r.Name), shorten(r.Name), orLeave)
+	for _, r := range kept {
+		if !s.takes(r.Name) {
+			k.problem(path+".resources", "its events would tell it of %s, which it does not take; add %s%s", shorten(r.Name), shorten(r.Name), orLeave)
 		}
 	}
 	if s.Filter != "" {
-		c.problem(path+".filter", "its events would tell it of objects that the filter leaves out; put the filter at the resources%s", orLeave)
+		k.problem(path+".filter", "its events would tell it of objects that the filter leaves out; put the filter at the resources%s", orLeave)
 	}
 	if len(s.Ops) > 0 && !(slices.Contains(s.Ops, "added") && slices.Contains(s.Ops, "updated")) {
-		c.problem(path+".ops", "its events would tell it of objects that it is not told of; add added and updated%s", orLeave)
+		k.problem(path+".ops", "its events would tell it of objects that it is not told of; add added and updated%s", orLeave)
 	}
 }

@@ -64,8 +64,19 @@ func (c *Config) check() []Problem {
 	if !isListenAddress(c.Listen) {
 		k.problem("listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(c.Listen))
 	}
-	c.checkResources(k)
-	c.checkSinks(k)
+	for i := range c.Resources {
+		c.Resources[i].check(k, item("resources", i))
+	}
+	checkEntries(k, c.Resources)
+	for i := range c.Sinks {
+		c.Sinks[i].check(k, item("sinks", i), c.Resources)
+	}
+	checkNames(k, c.Sinks)
+	if c.Audit != nil {
+		c.Audit.check(k, c.Listen)
+	}
+	checkActors(k, c.Audit, c.Sinks)
+	checkInvolved(k, c.Resources, c.Sinks)
 	if c.State.Log != nil {
 		c.State.Log.check(k, c.Sinks)
 	}
@@ -78,25 +89,6 @@ func (c *Config) check() []Problem {
 
 // ComparableHashes says whether equal values have equal hashes, wherever they are.
 func (c *Config) ComparableHashes() bool { return c.Hash == comparableHashes }
-
-func (c *Config) checkResources(k *checker) {
-	for i := range c.Resources {
-		c.Resources[i].check(k, item("resources", i))
-	}
-	checkEntries(k, c.Resources)
-}
-
-func (c *Config) checkSinks(k *checker) {
-	for i := range c.Sinks {
-		c.Sinks[i].check(k, item("sinks", i), c.Resources)
-	}
-	checkNames(k, c.Sinks)
-	if c.Audit != nil {
-		c.Audit.check(k, c.Listen)
-	}
-	checkActors(k, c.Audit, c.Sinks)
-	checkInvolved(k, c.Resources, c.Sinks)
-}
 
 // Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
 func (c *Config) Default() {

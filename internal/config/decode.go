@@ -99,13 +99,22 @@ func (d *decoder) value(path string, n *yaml.Node, f *field, into reflect.Value)
 
 // list reads each item of a list into its place, also where one before it could not be read: paths count them all.
 func (d *decoder) list(path string, n *yaml.Node, into reflect.Value) {
-	nodes := d.items(path, n)
-	if len(nodes) == 0 {
+	if n == nil {
 		return
 	}
-	into.Set(reflect.MakeSlice(into.Type(), len(nodes), len(nodes)))
-	for i, node := range nodes {
+	if n.Kind != yaml.SequenceNode {
+		d.mismatch(path, n, "a list")
+		return
+	}
+	if len(n.Content) > 0 {
+		into.Set(reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content)))
+	}
+	for i, one := range n.Content {
 		at := item(path, i)
+		node := d.present(at, one)
+		if node != nil {
+			d.origin.lines[at] = one.Line
+		}
 		switch one := into.Index(i).Addr().Interface().(type) {
 		case reader:
 			one.read(d, at, node)
@@ -115,24 +124,6 @@ func (d *decoder) list(path string, n *yaml.Node, into reflect.Value) {
 			d.section(at, node, into.Index(i))
 		}
 	}
-}
-
-// items are the values of a list.
-func (d *decoder) items(path string, n *yaml.Node) []*yaml.Node {
-	if n == nil {
-		return nil
-	}
-	if n.Kind != yaml.SequenceNode {
-		d.mismatch(path, n, "a list")
-		return nil
-	}
-	items := make([]*yaml.Node, len(n.Content))
-	for i, one := range n.Content {
-		if items[i] = d.present(item(path, i), one); items[i] != nil {
-			d.origin.lines[item(path, i)] = one.Line
-		}
-	}
-	return items
 }
 
 // required reads an item of a list. A key may be left without a value, for its default; an item has none.
@@ -233,14 +224,12 @@ const maxExpanded = 10000
 // pair is one key of a mapping, with its value.
 type pair struct{ key, value *yaml.Node }
 
-// present is the node, or that which an alias stands for; nil is null.
+// present is the node, or that which an alias stands for; nil is null, or none.
 func (d *decoder) present(path string, n *yaml.Node) *yaml.Node {
-	for n.Kind == yaml.AliasNode {
-		if n = d.follow(path, n.Alias); n == nil {
-			return nil
-		}
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = d.follow(path, n.Alias)
 	}
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+	if n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
 		return nil
 	}
 	return n
@@ -285,15 +274,15 @@ func (d *decoder) pairs(path string, n *yaml.Node) []pair {
 // mergedFrom are the mappings that a merge key names: one, or a list of them.
 func (d *decoder) mergedFrom(path string, n *yaml.Node) []*yaml.Node {
 	var all []*yaml.Node
-	n = d.follow(path, n)
-	if n = d.presentOrNil(path, n); n == nil {
+	if n = d.present(path, d.follow(path, n)); n == nil {
 		return nil
 	}
-	if n.Kind != yaml.SequenceNode {
-		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
+	each := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		each = n.Content
 	}
-	for _, one := range n.Content {
-		one = d.presentOrNil(path, d.follow(path, one))
+	for _, one := range each {
+		one = d.present(path, d.follow(path, one))
 		if one == nil || one.Kind != yaml.MappingNode {
 			d.add(Problem{path, n.Line, "<< wants a mapping, or a list of mappings"})
 			return nil
@@ -301,13 +290,6 @@ func (d *decoder) mergedFrom(path string, n *yaml.Node) []*yaml.Node {
 		all = append(all, one)
 	}
 	return all
-}
-
-func (d *decoder) presentOrNil(path string, n *yaml.Node) *yaml.Node {
-	if n == nil {
-		return nil
-	}
-	return d.present(path, n)
 }
 
 // nameOf is the node as a key.
@@ -385,7 +367,7 @@ func lookUp(text string, env func(string) (string, bool)) (value, rest string, e
 	switch {
 	case !closed:
 		return "", "", fmt.Errorf("${ without a closing }; write $${ for a plain ${")
-	case !isVariable(name):
+	case !consistsOf(name, lower+upper+digits+"_") || strings.Contains(digits, name[:1]):
 		return "", "", fmt.Errorf("${...} holds more than the name of a variable; write $${ for a plain ${")
 	}
 	value, found := env(name)
@@ -393,8 +375,4 @@ func lookUp(text string, env func(string) (string, bool)) (value, rest string, e
 		return "", "", fmt.Errorf("environment variable %s is not set; set it, or write $${%s} for the plain text", name, name)
 	}
 	return value, rest, nil
-}
-
-func isVariable(name string) bool {
-	return consistsOf(name, lower+upper+digits+"_") && !strings.Contains(digits, name[:1])
 }

@@ -81,7 +81,7 @@ type scalar struct {
 
 // scalar is nil where the field is more than a word.
 func (f *field) scalar() *scalar {
-	least, most := f.Tag.Get("min"), f.Tag.Get("max")
+	least, most := f.Tag.Get("min"), f.Tag.Get("max") // "" is none
 	switch reflect.Zero(f.Type).Interface().(type) {
 	case string:
 		return &scalar{want: "a string", plain: true, parse: func(text string) (any, error) { return text, nil }}
@@ -95,11 +95,33 @@ func (f *field) scalar() *scalar {
 			return &set, err
 		}}
 	case int:
-		return counts(least, most)
+		from, _ := strconv.Atoi(least)
+		to, err := strconv.Atoi(most)
+		want := fmt.Sprintf("a whole number from %d to %d", from, to)
+		if err != nil {
+			to, want = math.MaxInt, fmt.Sprintf("a whole number, at least %d", from)
+		}
+		return &scalar{
+			want: want, bound: want, parse: anyOf(strconv.Atoi),
+			within: func(n any) bool { return n.(int) >= from && n.(int) <= to },
+		}
 	case Size:
-		return sizes(least)
-	case Duration:
-		return durations(least)
+		from, _ := parseSize(least)
+		return &scalar{
+			want: "a size such as 64Mi", bound: fmt.Sprintf("a size of at least %s", from),
+			parse: anyOf(parseSize), within: func(s any) bool { return s.(Size) >= from },
+		}
+	case Duration: // 0 is none, and means that nothing is set
+		from, err := parseDuration(least)
+		want := "a length of time such as 10h or 1h30m"
+		bound := fmt.Sprintf("a length of time of at least %s", from)
+		if err != nil {
+			bound = want
+		}
+		return &scalar{
+			want: want, bound: bound,
+			parse: anyOf(parseDuration), within: func(d any) bool { return d.(Duration) == 0 || d.(Duration) >= from },
+		}
 	}
 	return nil
 }
@@ -107,41 +129,6 @@ func (f *field) scalar() *scalar {
 // anyOf makes any value of what is parsed.
 func anyOf[T any](parse func(string) (T, error)) func(string) (any, error) {
 	return func(text string) (any, error) { return parse(text) }
-}
-
-func counts(least, most string) *scalar {
-	from, _ := strconv.Atoi(least) // no tag is 0
-	to, err := strconv.Atoi(most)
-	want := fmt.Sprintf("a whole number from %d to %d", from, to)
-	if err != nil {
-		to, want = math.MaxInt, fmt.Sprintf("a whole number, at least %d", from)
-	}
-	return &scalar{
-		want: want, bound: want, parse: anyOf(strconv.Atoi),
-		within: func(n any) bool { return n.(int) >= from && n.(int) <= to },
-	}
-}
-
-func sizes(least string) *scalar {
-	from, _ := parseSize(least) // no tag is 0
-	return &scalar{
-		want: "a size such as 64Mi", bound: fmt.Sprintf("a size of at least %s", from),
-		parse: anyOf(parseSize), within: func(s any) bool { return s.(Size) >= from },
-	}
-}
-
-// durations are lengths of time of at least least. 0 is none, and means that nothing is set.
-func durations(least string) *scalar {
-	from, err := parseDuration(least)
-	want := "a length of time such as 10h or 1h30m"
-	bound := fmt.Sprintf("a length of time of at least %s", from)
-	if err != nil {
-		bound = want
-	}
-	return &scalar{
-		want: want, bound: bound,
-		parse: anyOf(parseDuration), within: func(d any) bool { return d.(Duration) == 0 || d.(Duration) >= from },
-	}
 }
 
 func parseBool(text string) (bool, error) {

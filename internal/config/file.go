@@ -12,9 +12,6 @@ type File struct {
 // stdout is the path of a File that stands for standard output.
 const stdout = "-"
 
-// routes are none: all lines are in one file.
-func (f *File) routes() routes { return routes{} }
-
 // check checks the file.
 func (f *File) check(k *checker, path string) {
 	switch {

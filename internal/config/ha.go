@@ -102,16 +102,11 @@ func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {
 	if d := time.Duration(h.Duration); d > time.Duration(maxLease) || d%time.Second != 0 {
 		k.problem("ha.duration", "%s is not possible; want whole seconds, from %s to %s", h.Duration, minLease, maxLease)
 	}
-	if h.Lease != "" && !isLease(h.Lease) {
+	namespace, name, _ := strings.Cut(h.Lease, "/")
+	if h.Lease != "" && (CheckNamespace(namespace) != nil || len(namespace) > 63 || !isSubdomain(name)) {
 		k.problem("ha.lease", "%q is no Lease; want namespace/name, such as kubecdc/prod-eu1: a namespace of at most 63 lower case letters, digits and -, "+
 			"and a name of at most 253, also with dots", shorten(h.Lease))
 	}
-}
-
-// isLease says whether the text is namespace/name as the API server takes them.
-func isLease(text string) bool {
-	namespace, name, found := strings.Cut(text, "/")
-	return found && CheckNamespace(namespace) == nil && len(namespace) <= 63 && isSubdomain(name)
 }
 
 // isSubdomain is RFC 1123's, as the API server has it.

@@ -85,7 +85,10 @@ func (to *Kafka) check(k *checker, path string) {
 		to.Registry.check(k, path+".registry")
 	}
 	if to.Signals != nil {
-		to.Signals.check(k, path+".signals")
+		checkFixed(k, path+".signals.topic", to.Signals.Topic, checkTopic)
+	}
+	if to.Signals != nil && to.Signals.Notifications != "" {
+		checkFixed(k, path+".signals.notifications", to.Signals.Notifications, checkTopic)
 	}
 }
 
@@ -97,7 +100,7 @@ func (to *Kafka) checkTemplate(k *checker, path, template string) {
 		return
 	}
 	switch {
-	case to.Compacts() && hasLabel(template):
+	case to.Compacts() && hasLabel(template, nil):
 		k.problem(path, "a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete")
 	case to.Compacts() && strings.Contains(template, "{version}"):
 		k.problem(path, "the version can change, and a compacted topic would keep the object as it was before; leave out {version}, or use cleanup: delete")
@@ -124,26 +127,12 @@ func (to *Kafka) checkKey(k *checker, path string) {
 	}
 	const fixed = "allowed: {cluster}, {group}, {kind}, {resource}, {namespace}, {name}"
 	switch {
-	case hasLabel(to.Key):
+	case hasLabel(to.Key, nil):
 		k.problem(path, "a label can change, and the object's records would be in two partitions, in no order; %s", fixed)
 	case strings.Contains(to.Key, "{version}"):
 		k.problem(path, "the version can change, and the object's records would be in two partitions, in no order; %s", fixed)
 	case to.Compacts() && !strings.Contains(to.Key, objectName):
 		k.problem(path, "objects with one key would delete each other in a compacted topic; have %s in it, or use cleanup: delete", objectName)
-	}
-}
-
-// routes are the templates of topics.
-func (to *Kafka) routes() routes { return routes{key: "topics", own: to.Topics, common: to.Topic} }
-
-// checkFormat checks that the sink's format goes with keys of a template.
-func (to *Kafka) checkFormat(k *checker, path, format string) {
-	switch {
-	case to.Key == "":
-	case format == formatDebezium:
-		k.problem(path, "the format debezium has keys of its own; leave it out, or choose another format")
-	case format == formatObject && !strings.Contains(to.Key, objectName):
-		k.problem(path, "in the format object the key alone says what a delete deletes; have %s in it, or choose another format", objectName)
 	}
 }
 

@@ -33,7 +33,13 @@ func Overlay(c *Config, f Flags) error {
 	c.replace("listen", &c.Listen, f.Listen)
 	c.replace("log.level", &c.Log.Level, f.LogLevel)
 	c.replace("log.format", &c.Log.Format, f.LogFormat)
-	c.replaceResources(f.Resources)
+	if names := splitNames(f.Resources); len(names) > 0 {
+		c.origin.forget("resources")
+		c.Resources = make([]Resource, len(names))
+		for i, name := range names {
+			c.Resources[i].Name = name
+		}
+	}
 	c.replaceSinks(f.Sinks, problems)
 	for i := range c.Sinks {
 		c.replace(item("sinks", i)+".format", &c.Sinks[i].Format, f.Format)
@@ -73,18 +79,6 @@ func (c *Config) replace(path string, into *string, value string) {
 	}
 }
 
-func (c *Config) replaceResources(flags []string) {
-	names := splitNames(flags)
-	if len(names) == 0 {
-		return
-	}
-	c.origin.forget("resources")
-	c.Resources = make([]Resource, len(names))
-	for i, name := range names {
-		c.Resources[i].Name = name
-	}
-}
-
 func splitNames(flags []string) []string {
 	var names []string
 	for _, flag := range flags {
@@ -117,17 +111,12 @@ func (c *Config) replaceSinks(flags []string, problems *Problems) {
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &Problems{Source: origin{file: path}.source(), List: []Problem{{Text: "read the file: " + cause(err) + "; correct the path that --config gives, or the rights of the file"}}}
+		if pathError, is := errors.AsType[*fs.PathError](err); is {
+			err = pathError.Err // without the path, which the message has already
+		}
+		return nil, &Problems{Source: origin{file: path}.source(), List: []Problem{{Text: "read the file: " + err.Error() + "; correct the path that --config gives, or the rights of the file"}}}
 	}
 	return Parse(path, data, env)
-}
-
-// cause leaves out the path, which the message has already.
-func cause(err error) string {
-	if pathError, is := errors.AsType[*fs.PathError](err); is {
-		return pathError.Err.Error()
-	}
-	return err.Error()
 }
 
 // Parse reads the content of a file, calls Default, and checks each value that is there. That something has to be
@@ -146,16 +135,15 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, 
 	d := decoder{env: env, origin: c.origin, problems: problems, settled: make(map[string]bool)}
 	d.section("", root, reflect.ValueOf(c).Elem())
 	c.Default()
-	problems.List = append(problems.List, d.withoutFollowUps(c.check())...)
+	for _, p := range c.check() {
+		if !d.settled[p.Path] { // else it is wrong only because a value could not be read
+			problems.add(p)
+		}
+	}
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-// withoutFollowUps leaves out what is wrong only because a value could not be read.
-func (d *decoder) withoutFollowUps(found []Problem) []Problem {
-	return slices.DeleteFunc(found, func(p Problem) bool { return d.settled[p.Path] })
 }
 
 const sinkForms = "file:///path/out.ndjson, - (standard output), kafka://host:9092,host:9092, nats://host:4222?stream=NAME or tls://host:4222?stream=NAME"
@@ -164,7 +152,8 @@ const sinkForms = "file:///path/out.ndjson, - (standard output), kafka://host:90
 // -?name=out.
 func parseSink(text string) (Sink, error) {
 	if query, isStdout := strings.CutPrefix(text, stdout); isStdout && (query == "" || query[0] == '?') {
-		return parseStdoutSink(strings.TrimPrefix(query, "?"))
+		values, err := parseQuery(strings.TrimPrefix(query, "?"), "name")
+		return Sink{Name: values.Get("name"), File: &File{Path: stdout}}, err
 	}
 	scheme, rest, found := strings.Cut(text, "://")
 	switch {
@@ -178,11 +167,6 @@ func parseSink(text string) (Sink, error) {
 		return parseNATSSink(text)
 	}
 	return Sink{}, fmt.Errorf("this build has no sink of kind %q; want %s", shorten(scheme), sinkForms)
-}
-
-func parseStdoutSink(query string) (Sink, error) {
-	values, err := parseQuery(query, "name")
-	return Sink{Name: values.Get("name"), File: &File{Path: stdout}}, err
 }
 
 func parseFileSink(rest string) (Sink, error) {

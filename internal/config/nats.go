@@ -86,9 +86,6 @@ func (t *TLS) check(k *checker, path string) {
 	}
 }
 
-// routes are the templates of subjects.
-func (n *NATS) routes() routes { return routes{key: "subjects", own: n.Subjects, common: n.Subject} }
-
 func (n *NATS) check(k *checker, path string) {
 	checkHeaders(k, path+".headers", n.Headers)
 	for name := range n.Headers {
@@ -145,14 +142,9 @@ func (s *NATSService) check(k *checker, path string) {
 	s.checkLogin(k, path)
 }
 
-// checkPrefix checks a subject that others are below, with {cluster} in it or without.
+// checkPrefix checks a subject that others are below.
 func checkPrefix(k *checker, path, prefix string) {
-	literal := strings.ReplaceAll(prefix, "{cluster}", "x")
-	if strings.ContainsAny(literal, "{}") {
-		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(prefix))
-	} else if err := checkSubject(literal); err != nil {
-		k.problem(path, "%v", err)
-	} else if strings.HasPrefix(literal, "$") {
+	if checkFixed(k, path, prefix, checkSubject) && strings.HasPrefix(prefix, "$") {
 		k.problem(path, "%q begins with $, which is the server's own; choose another subject", shorten(prefix))
 	}
 }
@@ -175,7 +167,8 @@ func (n *NATS) checkBucket(k *checker, path string) {
 }
 
 func (n *NATSLogin) checkLogin(k *checker, path string) {
-	if keys := n.loginKeys(); len(keys) > 1 && !n.hasJWT() {
+	// Credentials and nkey are the login by a JWT and, in a file of its own, its seed.
+	if keys := n.loginKeys(); len(keys) > 1 && !slices.Equal(keys, []string{"credentials", "nkey"}) {
 		k.problem(path, "%d ways to log in, %s; leave all but one out", len(keys), strings.Join(keys, ", "))
 	}
 	if n.Password != "" && n.User == "" {
@@ -210,7 +203,13 @@ func (n *NATS) takeLogin() error {
 	if keys := n.loginKeys(); login != nil && keys != nil {
 		return fmt.Errorf("a login here and in %s; leave one out", strings.Join(keys, ", "))
 	}
-	n.URL = joinServers(servers)
+	n.URL = ""
+	for i, server := range servers {
+		if i > 0 {
+			n.URL += ","
+		}
+		n.URL += server.String()
+	}
 	if login == nil {
 		return nil
 	}
@@ -220,11 +219,6 @@ func (n *NATS) takeLogin() error {
 		n.Token = Secret(login.Username())
 	}
 	return nil
-}
-
-// hasJWT says whether the login is a JWT and, in a file of its own, its seed.
-func (n *NATSLogin) hasJWT() bool {
-	return slices.Equal(n.loginKeys(), []string{"credentials", "nkey"})
 }
 
 // loginKeys are the ways to log in that are given, by their keys.

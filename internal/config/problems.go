@@ -15,7 +15,7 @@ import (
 
 // readTree reads the one YAML document that data has to be, or says what keeps it from being one.
 func readTree(data []byte) (*yaml.Node, *Problem) {
-	if line := firstLineNotUTF8(data); line != 0 {
+	if line := firstLine(data, func(line []byte) bool { return !utf8.Valid(line) }); line != 0 {
 		return nil, &Problem{Line: line, Text: "not UTF-8; save the file as UTF-8"}
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -35,23 +35,26 @@ func readTree(data []byte) (*yaml.Node, *Problem) {
 	return root.Content[0], nil
 }
 
-func firstLineNotUTF8(data []byte) int {
-	for i, line := range bytes.Split(data, []byte("\n")) {
-		if !utf8.Valid(line) {
-			return i + 1
-		}
-	}
-	return 0
+// firstLine is the number of the first line that is so, 0 where there is none.
+func firstLine(data []byte, is func(line []byte) bool) int {
+	return slices.IndexFunc(bytes.Split(data, []byte("\n")), is) + 1
 }
 
 // syntaxProblem puts the YAML library's error into our form. A tab is looked for first: the library calls it a
 // character that cannot start a token, and it cannot be seen.
 func syntaxProblem(data []byte, err error) *Problem {
-	if line := firstTabbedLine(data); line != 0 {
+	isTabbed := func(line []byte) bool {
+		content := bytes.TrimLeft(line, " \t")
+		return len(content) > 0 && bytes.ContainsRune(line[:len(line)-len(content)], '\t')
+	}
+	if line := firstLine(data, isTabbed); line != 0 {
 		return &Problem{Line: line, Text: "indented with a tab; YAML wants spaces"}
 	}
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := leadingLine(text)
+	line := 0
+	if _, err := fmt.Sscanf(text, "line %d:", &line); err != nil {
+		line = 0 // not all errors have one
+	}
 	text = strings.TrimPrefix(text, fmt.Sprintf("line %d: ", line))
 	if isGrammatical(text) {
 		line++
@@ -63,34 +66,8 @@ func syntaxProblem(data []byte, err error) *Problem {
 // scanner, which has other words, count from 1.
 func isGrammatical(text string) bool {
 	expected, found := strings.CutPrefix(text, "did not find expected ")
-	if !found {
-		return false
-	}
-	for _, what := range []string{"<", "node content", "'-' indicator", "key", "',' or"} {
-		if strings.HasPrefix(expected, what) {
-			return true
-		}
-	}
-	return false
-}
-
-func firstTabbedLine(data []byte) int {
-	for i, line := range bytes.Split(data, []byte("\n")) {
-		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
-		if bytes.ContainsRune(indent, '\t') && len(indent) < len(line) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// leadingLine reads the number out of "line 3: did not find expected key", 0 where there is none.
-func leadingLine(text string) int {
-	var line int
-	if _, err := fmt.Sscanf(text, "line %d:", &line); err != nil {
-		return 0
-	}
-	return line
+	begins := func(what string) bool { return strings.HasPrefix(expected, what) }
+	return found && slices.ContainsFunc([]string{"<", "node content", "'-' indicator", "key", "',' or"}, begins)
 }
 
 // Problem is one thing that is wrong.
@@ -140,14 +117,8 @@ func (p *Problems) err() error {
 	if len(p.List) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p.List, func(a, b Problem) int { return cmp.Compare(a.order(), b.order()) })
+	// Problems of unknown line, which are mostly about something missing, come last.
+	order := func(p Problem) int { return cmp.Or(p.Line, math.MaxInt) }
+	slices.SortStableFunc(p.List, func(a, b Problem) int { return cmp.Compare(order(a), order(b)) })
 	return p
-}
-
-// order puts problems of unknown line, which are mostly about something missing, last.
-func (p Problem) order() int {
-	if p.Line == 0 {
-		return math.MaxInt
-	}
-	return p.Line
 }

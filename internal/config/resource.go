@@ -241,7 +241,12 @@ func (r *Resource) check(k *checker, path string) {
 	if r.Changes && !r.Before {
 		k.problem(path+".changes", "what was before is not kept, so nobody knows what changed; add before: true, or leave it out")
 	}
-	r.checkIgnore(k, path+".ignore")
+	for j, text := range r.Ignore { // paths, which are for others to parse, and names of lists
+		if text != IgnoreHeartbeats && !strings.ContainsAny(text[:min(len(text), 1)], ".{$") {
+			k.problem(item(path+".ignore", j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is %s, have %q",
+				IgnoreHeartbeats, shorten(text))
+		}
+	}
 	r.checkExclusions(k, path)
 }
 
@@ -252,19 +257,6 @@ func checkNamespaces(k *checker, path string, namespaces []string) {
 		}
 	}
 }
-
-// checkIgnore takes paths, which are for others to parse, and names of lists.
-func (r *Resource) checkIgnore(k *checker, path string) {
-	for j, text := range r.Ignore {
-		if !isIgnoreList(text) && !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "$") {
-			k.problem(item(path, j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is %s, have %q",
-				IgnoreHeartbeats, shorten(text))
-		}
-	}
-}
-
-// isIgnoreList says whether the text is the name of a list of paths.
-func isIgnoreList(text string) bool { return text == IgnoreHeartbeats }
 
 // checkExclusions finds what leaves nothing out, or cannot be known to.
 func (r *Resource) checkExclusions(k *checker, path string) {
@@ -312,14 +304,11 @@ func CheckNamespace(name string) error {
 // *.apps and *. Whether it is served is not known here.
 func CheckResource(name string) error {
 	plural, group, grouped := strings.Cut(name, ".")
-	if plural != "*" && !consistsOf(plural, lower+digits+"-") || grouped && !isGroup(group) {
+	isGroup := consistsOf(group, lower+digits+"-.") && !slices.Contains(strings.Split(group, "."), "")
+	if plural != "*" && !consistsOf(plural, lower+digits+"-") || grouped && !isGroup {
 		return fmt.Errorf("%q cannot be a resource; write it as kubectl does: pods, deployments.apps, *.cert-manager.io or *", shorten(name))
 	}
 	return nil
-}
-
-func isGroup(group string) bool {
-	return consistsOf(group, lower+digits+"-.") && !slices.Contains(strings.Split(group, "."), "")
 }
 
 // WithholdsFailed says whether a record whose filter fails becomes a dead letter, for which a gap record stands.

@@ -17,11 +17,19 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 		k.problem(path+".name", "%q cannot be a name, because the sink's directory has the same name; want a letter or a digit in it", shorten(s.Name))
 	}
 	var kinds []string
-	for _, d := range s.destinations() {
-		d.check(k, under(path, d.kind))
-		kinds = append(kinds, d.kind)
+	if s.File != nil {
+		kinds = append(kinds, KindFile)
+		s.checkFile(k, path)
 	}
-	slices.Sort(kinds)
+	if s.Kafka != nil {
+		kinds = append(kinds, KindKafka)
+		s.checkKafka(k, path+".kafka", resources)
+	}
+	if s.NATS != nil {
+		kinds = append(kinds, KindNATS)
+		s.NATS.check(k, path+".nats")
+		checkWatched(k, path+".nats.subjects", s.NATS.Subjects, resources)
+	}
 	switch len(kinds) {
 	case 0:
 		k.problem(path, "no destination; give it one of file, kafka, nats")
@@ -35,23 +43,26 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	if len(s.Ops) > 0 && s.Queue.Coalesces() {
 		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", fullCoalesce, fullBlock, fullSpool)
 	}
-	s.checkRejected(k, path)
+	if len(s.Trim) > 0 && !s.Trims() {
+		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
+	}
+	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
+		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")
+	}
 	s.checkWanted(k, path+".resources", resources)
-	s.checkRouted(k, path, resources)
 	s.checkUpdates(k, path+".updates", resources)
-	s.checkTable(k, path+".kafka", resources)
 }
 
 // checkTable checks that resources that a wildcard may yet stand for have topics or keys of their own, where the key
 // alone says which object a message is of. What is served now proves nothing of what comes later.
 func (s *Sink) checkTable(k *checker, path string, resources []Resource) {
-	if s.Kafka == nil || !s.Kafka.Compacts() && s.Format != formatObject || tellsResource("", s.Kafka.Key) {
+	if !s.Kafka.Compacts() && s.Format != formatObject || tellsResource("", s.Kafka.Key) {
 		return
 	}
 	var named, wildcards []Resource
 	for _, r := range resources {
 		switch {
-		case len(s.Resources) > 0 && !slices.Contains(s.Resources, r.Name):
+		case !s.takes(r.Name):
 		case isWildcard(r.Name):
 			wildcards = append(wildcards, r)
 		default:
@@ -105,16 +116,6 @@ func laterTopics(template string) *regexp.Regexp {
 	return regexp.MustCompile("^" + pattern + "$") // of quoted parts
 }
 
-// checkRejected checks what becomes of records that the sink will never take.
-func (s *Sink) checkRejected(k *checker, path string) {
-	if len(s.Trim) > 0 && !s.Trims() {
-		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
-	}
-	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
-		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")
-	}
-}
-
 // checkWanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what
 // is.
 func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
@@ -132,15 +133,11 @@ func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
 	}
 }
 
-// checkRouted checks that templates are for what is watched.
-func (s *Sink) checkRouted(k *checker, path string, resources []Resource) {
-	for _, d := range s.destinations() {
-		r := d.routes()
-		for _, name := range slices.Sorted(maps.Keys(r.own)) {
-			watched := func(r Resource) bool { return r.Name == name }
-			if len(resources) > 0 && !slices.ContainsFunc(resources, watched) {
-				k.problem(under(path+"."+d.kind+"."+r.key, name), "%q is not watched; write it as in resources", shorten(name))
-			}
+// checkWatched checks that templates of topics or subjects are for what is watched.
+func checkWatched(k *checker, path string, templates map[string]string, resources []Resource) {
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		if len(resources) > 0 && len(EntriesOf(resources, name)) == 0 {
+			k.problem(under(path, name), "%q is not watched; write it as in resources", shorten(name))
 		}
 	}
 }
@@ -169,6 +166,11 @@ type Sink struct {
 	Oversize   string     `key:"oversize" of:"deadletter trim reject" default:"deadletter"`
 	Trim       []string   `key:"trim"`
 	DeadLetter DeadLetter `key:"deadLetter"`
+}
+
+// takes says whether the sink takes what is configured under the name.
+func (s *Sink) takes(name string) bool {
+	return len(s.Resources) == 0 || slices.Contains(s.Resources, name)
 }
 
 // Formats are the values of Sink.Format; the first is the default.
@@ -282,7 +284,7 @@ func (s *Sink) checkSubject(k *checker, path, key, template string) {
 
 // hasVarying says whether objects of one resource may go to several topics.
 func hasVarying(template string) bool {
-	return hasLabel(template) || strings.Contains(template, "{namespace}") || strings.Contains(template, "{name}")
+	return hasLabel(template, nil) || strings.Contains(template, "{namespace}") || strings.Contains(template, "{name}")
 }
 
 // checkUpdates checks that patches can be made, and that who reads them can fold them.
@@ -293,8 +295,7 @@ func (s *Sink) checkUpdates(k *checker, path string, resources []Resource) {
 	s.checkFoldable(k, path)
 	for i := range resources {
 		r := &resources[i]
-		taken := len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name) || slices.ContainsFunc(s.Resources, isWildcard)
-		if taken && !r.Before {
+		if !r.Before && (s.takes(r.Name) || slices.ContainsFunc(s.Resources, isWildcard)) {
 			k.problem(path, "a patch is made of the object before, which is not kept of %s (%s); add before: true there, or choose updates: %s",
 				shorten(r.Name), item("resources", i), updatesWhole)
 		}
@@ -314,21 +315,9 @@ func (s *Sink) checkFoldable(k *checker, path string) {
 		k.problem(path, "a value with a schema is a whole object, and no patch; leave kafka.registry out, or choose updates: %s", updatesWhole)
 	case s.Kafka != nil && s.Kafka.Compacts():
 		k.problem(path, "a compacted topic keeps the last record of each object, which would be a patch of what is gone; use cleanup: delete, or updates: %s", updatesWhole)
-	case slices.ContainsFunc(s.templates(), hasLabel):
+	case s.Kafka != nil && hasLabel(s.Kafka.Topic, s.Kafka.Topics), s.NATS != nil && hasLabel(s.NATS.Subject, s.NATS.Subjects):
 		k.problem(path, "a label can change, and a patch would be in another place than the object that it changes; leave the label out of topics and subjects, or choose updates: %s", updatesWhole)
 	}
-}
-
-// templates are those of the sink's topics or subjects.
-func (s *Sink) templates() (all []string) {
-	for _, d := range s.destinations() {
-		r := d.routes()
-		all = slices.AppendSeq(all, maps.Values(r.own))
-		if r.common != "" {
-			all = append(all, r.common)
-		}
-	}
-	return all
 }
 
 // Patched says whether updates go out as patches.
@@ -344,40 +333,32 @@ const (
 
 // Kind says where the sink leads: KindKafka, KindNATS, KindFile or KindStdout, and "" where no destination is set.
 func (s *Sink) Kind() string {
-	switch given := s.destinations(); {
-	case len(given) == 0:
+	switch {
+	case s.Kafka != nil:
+		return KindKafka
+	case s.NATS != nil:
+		return KindNATS
+	case s.File == nil:
 		return ""
-	case given[0].kind == KindFile && s.File.Path == stdout:
+	case s.File.Path == stdout:
 		return KindStdout
-	default:
-		return given[0].kind
 	}
-}
-
-// destination is one that a sink has.
-type destination struct {
-	kind   string // its key
-	given  bool
-	check  func(k *checker, path string)
-	routes func() routes
-}
-
-// destinations are those that are given. Beside it only keys, parseSink and the texts of
-// errors list them.
-func (s *Sink) destinations() []destination {
-	all := []destination{
-		{kind: KindKafka, given: s.Kafka != nil, check: s.checkKafka, routes: s.Kafka.routes},
-		{kind: KindNATS, given: s.NATS != nil, check: s.NATS.check, routes: s.NATS.routes},
-		{kind: KindFile, given: s.File != nil, check: s.checkFile, routes: s.File.routes},
-	}
-	return slices.DeleteFunc(all, func(d destination) bool { return !d.given })
+	return KindFile
 }
 
 // checkKafka checks the destination, and what of the sink has to go with it.
-func (s *Sink) checkKafka(k *checker, path string) {
+func (s *Sink) checkKafka(k *checker, path string, resources []Resource) {
 	s.Kafka.check(k, path)
-	s.Kafka.checkFormat(k, path+".key", s.Format)
+	switch { // keys of a template
+	case s.Kafka.Key == "":
+	case s.Format == formatDebezium:
+		k.problem(path+".key", "the format debezium has keys of its own; leave it out, or choose another format")
+	case s.Format == formatObject && !strings.Contains(s.Kafka.Key, objectName):
+		k.problem(path+".key", "in the format object the key alone says what a delete deletes; have %s in it, or choose another format", objectName)
+	}
 	s.checkSchemas(k, path+".registry")
+	checkWatched(k, path+".topics", s.Kafka.Topics, resources)
+	s.checkTable(k, path, resources)
 }
 
 // FramesAside says whether frames have topics of their own, since readers of the format take each record for a row.
@@ -388,17 +369,14 @@ func (s *Sink) FramesAside() bool {
 	case s.Kafka.Frames == "":
 		return s.Format == formatDebezium || s.Format == formatObject
 	}
-	return s.Kafka.Frames == framesTopic
+	return s.Kafka.Frames == "topic"
 }
-
-// framesTopic gives frames topics of their own.
-const framesTopic = "topic"
 
 // checkFile checks the destination, and that its lines can have the sink's format.
 func (s *Sink) checkFile(k *checker, path string) {
-	s.File.check(k, path)
+	s.File.check(k, path+".file")
 	if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
-		k.problem(strings.TrimSuffix(path, "file")+"format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
+		k.problem(path+".format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
 	}
 }
 

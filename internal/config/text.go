@@ -13,7 +13,7 @@ import (
 
 // under is the path of a key, quoted where it is no plain word.
 func under(path, key string) string {
-	if !isWord(key) {
+	if !consistsOf(key, lower+upper+digits+"-_") {
 		key = fmt.Sprintf("%q", shorten(key))
 	}
 	if path == "" {
@@ -35,8 +35,6 @@ func consistsOf(text, allowed string) bool {
 	return text != "" && strings.Trim(text, allowed) == ""
 }
 
-func isWord(text string) bool { return consistsOf(text, lower+upper+digits+"-_") }
-
 // isBlank says whether the character could hide: in a name it is a mistake, mostly a newline at the end of a file.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
@@ -44,21 +42,15 @@ func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 func Closest(key string, names []string) string {
 	best, near := "", min(3, 1+(len(key)+1)/3) // of a short name, half would be another one
 	for _, name := range names {
-		d := distance(strings.ToLower(key), strings.ToLower(name))
+		if len(key) > 64 || len(name) > 64 { // no key is that long, which bounds the work
+			continue
+		}
+		d := edlib.OSADamerauLevenshteinDistance(strings.ToLower(key), strings.ToLower(name))
 		if d < near && d < len(name) {
 			best, near = name, d
 		}
 	}
 	return best
-}
-
-// distance is the number of characters to insert, delete, replace or swap with the next one to make b of a. Long
-// texts are as far apart as can be, which bounds the work: no key is that long.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return max(len(a), len(b))
-	}
-	return edlib.OSADamerauLevenshteinDistance(a, b)
 }
 
 // join is the names as a sentence has them, in alphabetical order.

@@ -56,7 +56,8 @@ func withoutPlaceholders(template string) (string, error) {
 		if !closed {
 			return "", errors.New("a { without its }")
 		}
-		if !slices.Contains(placeholders(), name) && !isLabel(name) {
+		label, isLabel := strings.CutPrefix(name, labelPrefix)
+		if isLabel = isLabel && consistsOf(label, lower+upper+digits+"-_./"); !isLabel && !slices.Contains(placeholders(), name) {
 			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}, {label:KEY}", shorten(name), strings.Join(placeholders(), "}, {"))
 		}
 		b.WriteString("x")
@@ -68,19 +69,13 @@ func withoutPlaceholders(template string) (string, error) {
 // labelPrefix begins a placeholder that is a label of the object, such as {label:app.kubernetes.io/name}.
 const labelPrefix = "label:"
 
-func isLabel(placeholder string) bool {
-	key, found := strings.CutPrefix(placeholder, labelPrefix)
-	return found && consistsOf(key, lower+upper+digits+"-_./")
-}
-
-// hasLabel says whether a template has a label in it, so that one object's records go to several places over time.
-func hasLabel(template string) bool { return strings.Contains(template, "{"+labelPrefix) }
-
-// routes are the templates of the places that a destination writes to. The zero value is one place without a template.
-type routes struct {
-	key    string            // of own
-	own    map[string]string // of resources, by their spelling
-	common string            // of all others
+// hasLabel says whether a template, or one of some resources, has a label in it, so that one object's records go to
+// several places over time.
+func hasLabel(template string, others map[string]string) bool {
+	for _, other := range others {
+		template += other
+	}
+	return strings.Contains(template, "{"+labelPrefix)
 }
 
 // ourHeaders are what names of the exporter's own headers, and of the servers', begin with.
@@ -111,22 +106,15 @@ type Signals struct {
 	Notifications string `key:"notifications"`
 }
 
-func (s *Signals) check(k *checker, path string) {
-	checkFixedTopic(k, under(path, "topic"), s.Topic)
-	if s.Notifications == "" {
-		return
-	}
-	checkFixedTopic(k, under(path, "notifications"), s.Notifications)
-}
-
-// checkFixedTopic checks the name of a topic that no record chooses.
-func checkFixedTopic(k *checker, path, name string) {
-	literal := strings.ReplaceAll(name, "{cluster}", "x")
+// checkFixed checks a topic or a subject that no record chooses, with {cluster} in it or without.
+func checkFixed(k *checker, path, name string, check func(literal string) error) (ok bool) {
+	before, literal := len(k.found), strings.ReplaceAll(name, "{cluster}", "x")
 	if strings.ContainsAny(literal, "{}") {
 		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(name))
-	} else if err := checkTopic(literal); err != nil {
+	} else if err := check(literal); err != nil {
 		k.problem(path, "%v", err)
 	}
+	return len(k.found) == before
 }
 
 // parseServers reads a comma separated list of NATS servers. A server without a scheme has the first one's. Errors do
@@ -177,14 +165,6 @@ func cutLogin(servers []*url.URL) (*url.Userinfo, error) {
 		login, server.User = server.User, nil
 	}
 	return login, nil
-}
-
-func joinServers(servers []*url.URL) string {
-	texts := make([]string, len(servers))
-	for i, server := range servers {
-		texts[i] = server.String()
-	}
-	return strings.Join(texts, ",")
 }
 
 // withoutLogin hides what stands between a URL's scheme and its last @, also where that is no valid login.

@@ -105,7 +105,7 @@ type Event struct {
 // Events yields what the exporter tells at /events, until ctx ends or the exporter does; that is the last error.
 func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		response, err := c.send(ctx, http.MethodGet, "/events", nil)
+		response, err := c.send(ctx, "GET /events", nil)
 		if err != nil {
 			yield(Event{}, err)
 			return
@@ -149,8 +149,7 @@ type RunningSink struct {
 
 // Running asks what the exporter does.
 func (c *Client) Running(ctx context.Context) (*Running, error) {
-	answer := new(Running)
-	return answer, c.ask(ctx, http.MethodGet, "/statusz", nil, answer)
+	return ask[Running](ctx, c, "GET /statusz", nil)
 }
 
 // pollTime is how often Wait asks.
@@ -215,12 +214,12 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 		tell(open)
 		return nil, nil
 	}
-	var status struct {
+	status, err := ask[struct {
 		Streams map[string]struct {
 			LastReconcile Reconcile `json:"lastReconcile"`
 		} `json:"streams"`
-	}
-	if err := c.ask(ctx, http.MethodGet, "/statusz", nil, &status); err != nil {
+	}](ctx, c, "GET /statusz", nil)
+	if err != nil {
 		return nil, err
 	}
 	last := map[string]Reconcile{}
@@ -270,32 +269,29 @@ func newClient(base string) *Client {
 
 // Snapshot asks for a full snapshot. A *RefusedError names what could be asked.
 func (c *Client) Snapshot(ctx context.Context, request SnapshotRequest) (*Snapshot, error) {
-	answer := new(Snapshot)
-	return answer, c.ask(ctx, http.MethodPost, "/snapshot", request, answer)
+	return ask[Snapshot](ctx, c, "POST /snapshot", request)
 }
 
 // Steer stops, pauses or resumes snapshots. A *RefusedError names what could be.
 func (c *Client) Steer(ctx context.Context, request SteerRequest) error {
-	return c.ask(ctx, http.MethodPost, "/snapshot/steer", request, new(SteerRequest))
+	_, err := ask[SteerRequest](ctx, c, "POST /snapshot/steer", request)
+	return err
 }
 
 // Replay asks for dead letters to be sent again, and waits for what becomes of them. A *RefusedError names what could
 // be asked.
 func (c *Client) Replay(ctx context.Context, request ReplayRequest) (*Replayed, error) {
-	answer := new(Replayed)
-	return answer, c.ask(ctx, http.MethodPost, "/deadletter/replay", request, answer)
+	return ask[Replayed](ctx, c, "POST /deadletter/replay", request)
 }
 
 // Owed asks which snapshots are owed.
 func (c *Client) Owed(ctx context.Context) (*OwedList, error) {
-	answer := new(OwedList)
-	return answer, c.ask(ctx, http.MethodGet, "/snapshot", nil, answer)
+	return ask[OwedList](ctx, c, "GET /snapshot", nil)
 }
 
 // Checkpoint asks for the saved state.
 func (c *Client) Checkpoint(ctx context.Context) (*State, error) {
-	answer := new(State)
-	return answer, c.ask(ctx, http.MethodGet, "/checkpoint", nil, answer)
+	return ask[State](ctx, c, "GET /checkpoint", nil)
 }
 
 // Inventory asks for objects. They come as they are read; after an error there are no more.
@@ -307,7 +303,7 @@ func (c *Client) Inventory(ctx context.Context, query Query) iter.Seq2[Object, e
 		}
 	}
 	return func(yield func(Object, error) bool) {
-		response, err := c.send(ctx, http.MethodGet, "/inventory?"+values.Encode(), nil)
+		response, err := c.send(ctx, "GET /inventory?"+values.Encode(), nil)
 		if err != nil {
 			yield(Object{}, err)
 			return
@@ -336,28 +332,30 @@ func (c *Client) Inventory(ctx context.Context, query Query) iter.Seq2[Object, e
 	}
 }
 
-// ask sends one request, with a document where it is not nil, and reads the answer's.
-func (c *Client) ask(ctx context.Context, method, path string, request, into any) error {
+// ask sends one question, with a document where it is not nil, and reads the answer's.
+func ask[A any](ctx context.Context, c *Client, question string, document any) (*A, error) {
 	var body []byte
-	if request != nil {
+	if document != nil {
 		var err error
-		if body, err = json.Marshal(request); err != nil {
-			return err
+		if body, err = json.Marshal(document); err != nil {
+			return nil, err
 		}
 	}
-	response, err := c.send(ctx, method, path, body)
+	response, err := c.send(ctx, question, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("read the answer of the exporter at %s: %w: check that an exporter listens there", c.base, err)
+	answer := new(A)
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return nil, fmt.Errorf("read the answer of the exporter at %s: %w: check that an exporter listens there", c.base, err)
 	}
-	return nil
+	return answer, nil
 }
 
-// send returns an answer that is no error; the caller closes its body.
-func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+// send asks the question, a method and a path. It returns an answer that is no error; the caller closes its body.
+func (c *Client) send(ctx context.Context, question string, body []byte) (*http.Response, error) {
+	method, path, _ := strings.Cut(question, " ")
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("ask the exporter at %s: %w", c.base, err)

@@ -102,15 +102,11 @@ func alike(stream string, rows iter.Seq2[checkpoint.SinkRow, error]) iter.Seq2[O
 }
 
 func rowsOf(store Inventory, sinks []string, resource string, query Query) iter.Seq2[checkpoint.SinkRow, error] {
-	if query.Namespace != "" && query.Name != "" {
-		return lookUp(store, sinks, resource, query)
+	if query.Namespace == "" || query.Name == "" {
+		return store.Select(sinks, resource, query.Namespace, func(o *checkpoint.SinkObject) bool {
+			return (query.Name == "" || query.Name == o.Of.Key.Name) && (query.UID == "" || query.UID == o.UID)
+		})
 	}
-	return store.Select(sinks, resource, query.Namespace, func(o *checkpoint.SinkObject) bool {
-		return (query.Name == "" || query.Name == o.Of.Key.Name) && (query.UID == "" || query.UID == o.UID)
-	})
-}
-
-func lookUp(store Inventory, sinks []string, resource string, query Query) iter.Seq2[checkpoint.SinkRow, error] {
 	return func(yield func(checkpoint.SinkRow, error) bool) {
 		of := checkpoint.Object{Resource: resource, Key: change.Key{Namespace: query.Namespace, Name: query.Name}}
 		for _, name := range sinks {

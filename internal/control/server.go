@@ -101,7 +101,8 @@ func reply(w http.ResponseWriter, status int, document any, err error) {
 // readJSON reads the body of a request that changes something. Where it is false the request is answered; such is what
 // the body could have been.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, such string) bool {
-	if !isJSON(r) {
+	// No form of a web page can declare its body as JSON without being asked first (CORS preflight, Fetch standard).
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
 		return false
 	}
@@ -353,8 +354,9 @@ func (t Token) shown(r *http.Request) bool {
 // A proxy on this host that says nothing of itself cannot be told from a program here. So what may be asked for, and
 // changed, wants a Token beside; the page does not, since a browser behind kubectl port-forward has none.
 func Refusal(r *http.Request) string {
+	local, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	switch {
-	case !isLoopback(r.RemoteAddr) || isToOtherAddress(r):
+	case !isLoopback(r.RemoteAddr) || known && !isLoopback(local.String()): // to an address that other hosts know, too
 		return "this is answered on the loopback interface only: run the command on the exporter's host, in its pod, or through kubectl port-forward"
 	case isProxied(r.Header):
 		return "this is not answered through a proxy: run the command on the exporter's host, in its pod, or through kubectl port-forward"
@@ -364,12 +366,6 @@ func Refusal(r *http.Request) string {
 		return "this is answered under a loopback address only: use 127.0.0.1 or localhost, not " + r.Host
 	}
 	return ""
-}
-
-// isToOtherAddress says whether the connection was made to an address that other hosts know, too.
-func isToOtherAddress(r *http.Request) bool {
-	local, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return known && !isLoopback(local.String())
 }
 
 // isLoopback takes host and port.
@@ -399,11 +395,4 @@ func isProxied(header http.Header) bool {
 		}
 	}
 	return false
-}
-
-// isJSON says whether the body is declared as JSON: no form of a web page can do that without being asked first (CORS
-// preflight, Fetch standard).
-func isJSON(r *http.Request) bool {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return err == nil && kind == "application/json"
 }

@@ -215,7 +215,16 @@ func Of(parts ...Part) *Shape {
 // applyPart finds the part of the record's object. An object whose labels nobody knows goes on if it may be of a part
 // that lets it.
 func (s *Shape) applyPart(rec *change.Record) {
-	possible := s.possible(rec.Key.Namespace)
+	var possible []Part // the parts that the objects of the namespace may be of
+	for i, part := range s.parts {
+		isLast := i == len(s.parts)-1
+		if !isLast && !part.Takes(rec.Key.Namespace) {
+			continue
+		}
+		if possible = append(possible, part); part.Matches == nil {
+			break
+		}
+	}
 	if rec.Object == nil || rec.Withheld != "" {
 		for _, part := range possible {
 			if part.Shape == nil || part.Shape.wants(rec) {
@@ -225,23 +234,19 @@ func (s *Shape) applyPart(rec *change.Record) {
 		possible[0].Shape.Apply(rec)
 		return
 	}
-	if part := partOf(possible, rec.Object); part.Shape != nil {
-		part.Shape.Apply(rec)
-		part.Shape.cutBefore(rec)
+	part := partOf(possible, rec.Object).Shape
+	if part == nil {
+		return
 	}
-}
-
-// possible are the parts that the objects of a namespace may be of, at least one.
-func (s *Shape) possible(namespace string) (possible []Part) {
-	last := len(s.parts) - 1
-	for _, part := range s.parts[:last] {
-		if part.Takes(namespace) {
-			if possible = append(possible, part); part.Matches == nil {
-				return possible
-			}
-		}
+	part.Apply(rec)
+	if rec.Before == nil || part.again == nil {
+		return
 	}
-	return append(possible, s.parts[last])
+	before, err := part.again.Apply(nil, rec.Before, owner(rec)) // which may have been of another part
+	if err != nil {
+		part.failed(rec, fmt.Errorf("the object as it was: %w", err))
+	}
+	rec.Before = before
 }
 
 // partOf is that of the object. What cannot be read has no labels, and goes through rules, which leave its identity
@@ -267,18 +272,6 @@ func partOf(possible []Part, object []byte) *Part {
 		}
 	}
 	return last
-}
-
-// cutBefore cuts the object as it was, since it may have been of another part then.
-func (s *Shape) cutBefore(rec *change.Record) {
-	if rec.Before == nil || s.again == nil {
-		return
-	}
-	cut, err := s.again.Apply(nil, rec.Before, owner(rec))
-	if err != nil {
-		s.failed(rec, fmt.Errorf("the object as it was: %w", err))
-	}
-	rec.Before = cut
 }
 
 // Entry has rules of some of a stream's objects.

@@ -164,11 +164,10 @@ func allRules(c *cluster.Cluster, cfg *config.Config) []rules {
 	wildcards := slices.ContainsFunc(cfg.Resources, func(r config.Resource) bool { return source.IsWildcard(r.Name) })
 	for i := range cfg.Sinks {
 		s := &cfg.Sinks[i]
-		wants := c.WantedBy(s)
 		all = append(all, rules{
 			who:     fmt.Sprintf("sink %q", s.Name),
 			paths:   map[string][]string{"drop": s.Drop, "only": s.Only, "redact": s.Redact},
-			streams: c.StreamsThat(func(s *selection.Selected) bool { return wants == nil || wants(&s.Stream) }),
+			streams: taken(c, s),
 			open:    wildcards,
 		})
 	}
@@ -182,8 +181,13 @@ func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, 
 	for _, of := range allRules(c, cfg) {
 		for _, key := range []string{"drop", "only", "redact", "ignore"} {
 			for _, path := range of.paths[key] {
-				if lacks(ctx, known, of.streams, path) {
-					reportPath(r, &of, key, path)
+				said := fmt.Sprintf("%s: %s path %q: the API server's schemas have no such field", of.who, key, path)
+				switch {
+				case !lacks(ctx, known, of.streams, path):
+				case of.open:
+					r.note(said + ": correct it, unless it is for resources that are installed later")
+				default:
+					r.problem(usage.Errorf("%s: correct it, or leave it out", said))
 				}
 			}
 		}
@@ -191,15 +195,6 @@ func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, 
 	if len(known.Silent()) > 0 {
 		r.note("paths of " + strings.Join(known.Silent(), ", ") + " are not looked up: the API server does not tell the schemas, or more than are read")
 	}
-}
-
-func reportPath(r *report, of *rules, key, path string) {
-	said := fmt.Sprintf("%s: %s path %q: the API server's schemas have no such field", of.who, key, path)
-	if of.open {
-		r.note(said + ": correct it, unless it is for resources that are installed later")
-		return
-	}
-	r.problem(usage.Errorf("%s: correct it, or leave it out", said))
 }
 
 // lacks says whether the path is known to lead nowhere in all objects of the streams.
@@ -224,36 +219,28 @@ func lacks(ctx context.Context, known *objecttype.Schemas, streams []selection.S
 // checkPlaces finds sinks that would write into each other's logs: each would take the other for a second writer,
 // or tell twice.
 func checkPlaces(cfg *config.Config, c *cluster.Cluster, r *report) {
-	var before []territory
+	places := make([][]destination.Place, len(cfg.Sinks))
 	for i := range cfg.Sinks {
-		mine := territory{name: cfg.Sinks[i].Name}
 		if d, err := destination.Of(&cfg.Sinks[i], c); err == nil { // what is wrong with it is told by those who build it
-			mine.places = d.Places
+			places[i] = d.Places
 		}
-		for _, theirs := range before {
-			theirs.checkBeside(&mine, r)
+		for j := range i {
+			for _, p := range places[i] {
+				checkPlace(&p, places[j], cfg.Sinks[j].Name+" and "+cfg.Sinks[i].Name, r)
+			}
 		}
-		before = append(before, mine)
 	}
 }
 
-// territory is a sink with what it alone writes to.
-type territory struct {
-	name   string
-	places []destination.Place
-}
-
-func (a *territory) checkBeside(other *territory, r *report) {
-	for _, p := range other.places {
-		if slices.ContainsFunc(a.places, func(theirs destination.Place) bool { return p.Meets(&theirs) }) {
-			r.problem(usage.Errorf("sinks %s and %s write to the same %s: give each its own with the key %s, or leave one out",
-				a.name, other.name, p.What, p.Key))
-		}
-		for _, theirs := range a.places {
-			if subject := p.Disputed(&theirs); subject != "" {
-				r.problem(usage.Errorf("sinks %s and %s have two streams for the subject %s, which can be of one only: give each its own with the key nats.subject, or leave one out",
-					a.name, other.name, subject))
-			}
+// checkPlace compares a place of one sink with those of another one.
+func checkPlace(p *destination.Place, others []destination.Place, sinks string, r *report) {
+	if slices.ContainsFunc(others, func(theirs destination.Place) bool { return p.Meets(&theirs) }) {
+		r.problem(usage.Errorf("sinks %s write to the same %s: give each its own with the key %s, or leave one out", sinks, p.What, p.Key))
+	}
+	for _, theirs := range others {
+		if subject := p.Disputed(&theirs); subject != "" {
+			r.problem(usage.Errorf("sinks %s have two streams for the subject %s, which can be of one only: give each its own with the key nats.subject, or leave one out",
+				sinks, subject))
 		}
 	}
 }

@@ -67,7 +67,10 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 		}
 		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, several(names))}
 	}
-	stays := func(resource string) bool { return !serves(streams, resource) && takesUnserved(s, resources, resource) }
+	stays := func(resource string) bool {
+		serves := func(s selection.Selected) bool { return s.Stream.Resource.String() == resource }
+		return !slices.ContainsFunc(streams, serves) && takesUnserved(s, resources, resource)
+	}
 	lines := append(begins(has, streams), leaves(has, streams, stays)...)
 	for i := range lines {
 		lines[i] = "sink " + s.Name + " " + lines[i]
@@ -78,6 +81,12 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 // begins is what a sink that has some streams is told of those that it takes.
 func begins(has map[string]control.SinkState, streams []selection.Selected) (lines []string) {
 	var begin, widened, chosen []string
+	parts := map[string]bool{} // resources of which it has one namespace
+	for name := range has {
+		if _, resource, named := strings.Cut(name, "/"); named {
+			parts[resource] = true
+		}
+	}
 	for i := range streams {
 		stream := &streams[i].Stream
 		resource, name := stream.Resource.String(), stream.String()
@@ -87,7 +96,7 @@ func begins(has map[string]control.SinkState, streams []selection.Selected) (lin
 		case is && at.Selector != streams[i].Selection.String():
 			chosen = append(chosen, name)
 		case is, isPart: // it goes on
-		case stream.Namespace == "" && hasPart(has, resource):
+		case stream.Namespace == "" && parts[resource]:
 			widened = append(widened, name)
 		default:
 			begin = append(begin, name)
@@ -134,11 +143,6 @@ func leaves(has map[string]control.SinkState, streams []selection.Selected, stay
 	return lines
 }
 
-// serves says whether any of the streams is of the resource.
-func serves(streams []selection.Selected, resource string) bool {
-	return slices.ContainsFunc(streams, func(s selection.Selected) bool { return s.Stream.Resource.String() == resource })
-}
-
 // takesUnserved says whether the sink takes a resource that is not served now: it goes on when it is, or is told that
 // the objects are gone.
 func takesUnserved(s *config.Sink, resources []config.Resource, name string) bool {
@@ -148,14 +152,4 @@ func takesUnserved(s *config.Sink, resources []config.Resource, name string) boo
 		stands := strings.EqualFold(r.Name, name) || source.Covers(r.Name, resource) && !r.Excludes(name)
 		return stands && (len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name))
 	})
-}
-
-// hasPart says whether a stream of one namespace of the resource is among them.
-func hasPart(streams map[string]control.SinkState, resource string) bool {
-	for name := range streams {
-		if _, of, named := strings.Cut(name, "/"); named && of == resource {
-			return true
-		}
-	}
-	return false
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
-	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -30,26 +29,21 @@ type checked struct {
 	saved
 }
 
-// mark is the saved one, "" where there is none.
-func (s *checked) mark() sink.Mark {
-	if s.State == nil {
-		return ""
-	}
-	return sink.Mark(s.Marks[s.Name])
-}
-
 func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	built, err := destination.Build(s.Sink, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
 	if err != nil {
 		r.problem(err)
 		return
 	}
-	note, resumed := "", ""
+	note, resumed, mark := "", "", sink.Mark("")
+	if s.State != nil {
+		mark = sink.Mark(s.Marks[s.Name])
+	}
 	if target, ok := built.Target.(checker); ok {
 		note, err = target.Check(ctx)
 	}
 	if target, ok := built.Target.(resumer); ok && err == nil {
-		resumed, err = target.CheckMark(ctx, s.mark())
+		resumed, err = target.CheckMark(ctx, mark)
 	}
 	if d, known := destination.Of(s.Sink, c); known == nil && d.InUse != nil && d.InUse(err) && holds(s.running, s.Name, d.Address) {
 		note, err = "the running exporter has it open", nil
@@ -62,7 +56,7 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 	}
 	r.ok("sink " + s.Name)
 	checkHearer(ctx, s.Sink, c, r)
-	checkSchemas(ctx, s.Sink, s.mark(), c, r)
+	checkSchemas(ctx, s.Sink, mark, c, r)
 	for _, text := range []string{note, resumed} {
 		if text != "" {
 			r.note("sink " + s.Name + ": " + text)
@@ -110,9 +104,8 @@ func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.
 	if planned == nil {
 		return
 	}
-	wants := c.WantedBy(s)
 	asked, adds, failures := map[string]bool{}, 0, 0
-	for _, one := range c.StreamsThat(func(s *selection.Selected) bool { return wants == nil || wants(&s.Stream) }) {
+	for _, one := range taken(c, s) {
 		resource := one.Stream.Resource
 		if asked[resource.String()] || failures == mostFailures {
 			continue

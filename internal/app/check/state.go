@@ -62,7 +62,11 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
 	switch {
 	case errors.Is(err, checkpoint.ErrNoState):
-		checkNoState(dir, r)
+		if err := disk.Creatable(dir); err != nil { // no problem where somebody checks what is to run elsewhere
+			r.note(fmt.Sprintf("state %s: it cannot be made on this host: %v: choose another state.dir, if the exporter is to run here", dir, err))
+		} else {
+			r.ok("state " + dir + ", which the first start makes")
+		}
 		return nil
 	case errors.Is(err, checkpoint.ErrRestoring) && state.Log != nil:
 		r.ok("state " + dir + ", a copy of the log of the state, from which the next start goes on")
@@ -84,16 +88,6 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 		compareSaved(c, dir, saved, r)
 	}
 	return read
-}
-
-// checkNoState says that a start makes the state, or why it could not on this host. Where somebody checks what is to
-// run elsewhere, that is no problem.
-func checkNoState(dir string, r *report) {
-	if err := disk.Creatable(dir); err != nil {
-		r.note(fmt.Sprintf("state %s: it cannot be made on this host: %v: choose another state.dir, if the exporter is to run here", dir, err))
-		return
-	}
-	r.ok("state " + dir + ", which the first start makes")
 }
 
 // compareSaved says whose the state is.

@@ -85,11 +85,7 @@ func (h *Handler) owe(ctx context.Context, asked control.SnapshotRequest, heard 
 		return nil, err
 	}
 	meant.Time = time.Now()
-	err = ask(ctx, h.Requests, pipeline.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
-	if err != nil {
-		return nil, err
-	}
-	return meant, nil
+	return meant, ask(ctx, h.Requests, pipeline.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
 }
 
 // meant is the snapshot that is asked for. What there is not is refused.

@@ -73,17 +73,8 @@ type brokerHealth struct {
 
 // isCutOff says whether a leader can do nothing: neither a sink nor the log can be written.
 func (b *brokerHealth) isCutOff() bool {
-	failed := 0
-	for _, err := range b.sinks {
-		if err != nil {
-			failed++
-		}
-	}
-	return b.log != nil || failed == len(b.sinks)
+	return b.log != nil || !slices.Contains(b.sinks, nil)
 }
-
-// isClear says whether everything can be used.
-func (b *brokerHealth) isClear() bool { return errors.Join(append(b.sinks, b.log)...) == nil }
 
 // checker is a sink that can look at its destination without changing it.
 type checker interface {
@@ -141,15 +132,12 @@ type cutOff struct {
 	logger   *slog.Logger
 }
 
-// questions are how long a leader waits between two questions: longer each time, for as long as nothing can be written.
-func (c *cutOff) questions() backoff.BackOff {
-	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(c.duration), backoff.WithMaxInterval(5*time.Minute),
-		backoff.WithRandomizationFactor(0), backoff.WithMaxElapsedTime(0))
-}
-
 // watch returns why another member should lead, or nil when ctx ends.
 func (c *cutOff) watch(ctx context.Context) error {
-	wait, between := c.questions(), c.duration/5
+	// A leader waits longer each time between two questions, for as long as nothing can be written.
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(c.duration), backoff.WithMaxInterval(5*time.Minute),
+		backoff.WithRandomizationFactor(0), backoff.WithMaxElapsedTime(0))
+	between := c.duration / 5
 	for pause := between; ; {
 		select {
 		case <-time.After(pause):
@@ -223,7 +211,7 @@ func (r *respondent) respond(ctx context.Context) {
 		return
 	}
 	r.last = question
-	if now := r.look(ctx); !now.isClear() {
+	if now := r.look(ctx); errors.Join(append(now.sinks, now.log)...) != nil { // not everything can be used
 		return
 	}
 	if err := r.elected.Answer(ctx, question); err != nil {

@@ -45,10 +45,7 @@ func elsewhere(status telemetry.Leadership, namespace string) string {
 // isPodName says whether a pod may have the name, as RFC 1123 has those of hosts.
 func isPodName(name string) bool {
 	const most, ends = 253, "abcdefghijklmnopqrstuvwxyz0123456789"
-	if name == "" || len(name) > most || !strings.ContainsRune(ends, rune(name[0])) {
-		return false
-	}
-	return strings.Trim(name, ends+"-.") == ""
+	return name != "" && len(name) <= most && strings.ContainsRune(ends, rune(name[0])) && strings.Trim(name, ends+"-.") == ""
 }
 
 // Options are what a member shares, and what it does about it. All are needed.
@@ -80,7 +77,7 @@ func Share(ctx context.Context, o Options) error {
 	if err != nil {
 		return IgnoreStop(ctx, err)
 	}
-	leave := m.takePart(ctx)
+	leave := beside.Run(context.WithoutCancel(ctx), m.elected.Run) // the Lease is given back by it; a second call does nothing
 	defer leave()
 	for wait := listener.RetryForever(); ; {
 		began := time.Now()
@@ -133,20 +130,16 @@ func join(ctx context.Context, o Options) (*Member, error) {
 	if m.task, err = newTask(o.Access, o.Config, c); err != nil {
 		return nil, err
 	}
-	if m.claimant, err = m.task.claimant(); err != nil {
+	sinks, err := m.task.sinks()
+	if err != nil {
 		return nil, err
 	}
+	m.claimant = statelog.Claimant{Member: m.task.member, Sinks: sinks, Lease: m.task.lease.String()}
 	m.elected, err = election.New(election.Options{
 		Config: c.Rest, Place: m.task.lease, Self: m.task.self(), Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
 		Judge: func(theirs string) error { return sameTask(m.claimant.Sinks, theirs) }, Logger: o.Logger,
 	})
 	return m, err
-}
-
-// takePart takes part in the election until the returned function is called, which gives the Lease back. A second call
-// does nothing.
-func (m *Member) takePart(ctx context.Context) (leave func()) {
-	return beside.Run(context.WithoutCancel(ctx), m.elected.Run)
 }
 
 // serveTerm stands by until this member leads, and leads until its term is over. The error is why it is.
@@ -347,12 +340,6 @@ func list(sinks string) string {
 	return strings.Join(names, ", ")
 }
 
-// claimant is as whom the task's log is claimed.
-func (t *task) claimant() (statelog.Claimant, error) {
-	sinks, err := t.sinks()
-	return statelog.Claimant{Member: t.member, Sinks: sinks, Lease: t.lease.String()}, err
-}
-
 // stillness is how long nobody may have written to a log that is taken from exporters with another Lease, where the API
 // server does not say whether one of them holds that.
 const stillness = time.Minute
@@ -377,10 +364,7 @@ func (t *task) mayClaim(ctx context.Context) func(last statelog.Claimant, wrote 
 
 // self is this member's name in the Lease.
 func (t *task) self() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = ""
-	}
+	host, _ := os.Hostname() // "" where there is none
 	return election.Self(cmp.Or(os.Getenv("POD_NAME"), host, "exporter"), t.member)
 }
 

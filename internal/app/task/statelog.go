@@ -119,7 +119,7 @@ func newStateLog(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*
 	}
 	l := &StateLog{cfg: cfg, cluster: c, queue: statelog.NewQueue(), logger: logger, letters: lettersOf(cfg), cut: func(error) {}}
 	var err error
-	l.place, err = LogPlace(cfg, c, l.retried)
+	l.place, err = LogPlace(cfg, c, func(_ string, err error) { l.note(err, false) })
 	return l, err
 }
 
@@ -232,9 +232,6 @@ func (l *StateLog) Run(ctx context.Context, of statelog.Identity) (stop func()) 
 
 // patientRetries is how long a log may fail before a person is told.
 const patientRetries = 10 * time.Second
-
-// retried notes that the broker is asked again.
-func (l *StateLog) retried(_ string, err error) { l.note(err, false) }
 
 // fail notes why the log cannot be written.
 func (l *StateLog) fail(err error) {

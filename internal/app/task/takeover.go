@@ -75,8 +75,12 @@ func (l *StateLog) goOnFromState(ctx context.Context, state *checkpoint.Copy) er
 	if err := state.Close(); err != nil {
 		return err
 	}
-	own, err := l.isOwn(ctx)
-	if err != nil || own {
+	led, found, err := checkpoint.LedAt(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
+	var damaged *checkpoint.DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		l.logger.Warn("the state directory is damaged; its log takes its place", "error", err)
+	case err != nil, found && l.claimed.IsNewest(led):
 		return err
 	}
 	if _, err := l.claimed.Found(); errors.Is(err, statelog.ErrNothing) {
@@ -84,20 +88,6 @@ func (l *StateLog) goOnFromState(ctx context.Context, state *checkpoint.Copy) er
 		return nil
 	}
 	return l.restoreAnew(ctx)
-}
-
-// isOwn says whether the state in the directory is the newest one.
-func (l *StateLog) isOwn(ctx context.Context) (bool, error) {
-	led, found, err := checkpoint.LedAt(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
-	var damaged *checkpoint.DamagedError
-	if errors.As(err, &damaged) {
-		l.logger.Warn("the state directory is damaged; its log takes its place", "error", err)
-		return false, nil
-	}
-	if err != nil || !found {
-		return false, err
-	}
-	return l.claimed.IsNewest(led), nil
 }
 
 // goOnFromCopy makes the copy the state, if it has all that the log has. Of a log that has lost everything, a whole

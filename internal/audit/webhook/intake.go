@@ -100,7 +100,7 @@ func (i *intake) take(ctx context.Context, body io.Reader, large func(context.Co
 
 // read is what the sinks are told of the event; nil is one that is too large. What cannot be read says nothing: were
 // the batch refused for it, a tenant's body could keep the events of others out.
-func (i *intake) read(text []byte) []*change.Record {
+func (i *intake) read(text []byte) (records []*change.Record) {
 	e, err := audit.Parse(text)
 	if text == nil || err != nil {
 		i.Observer.Event(string(audit.Unknown))
@@ -109,11 +109,6 @@ func (i *intake) read(text []byte) []*change.Record {
 	for _, id := range i.begun.take(e) {
 		i.Observer.Missing(id)
 	}
-	return i.records(e)
-}
-
-// records are what the sinks are told of the event.
-func (i *intake) records(e *audit.Event) (records []*change.Record) {
 	answers, outcome := audit.Judge(e)
 	if outcome != audit.Told {
 		i.Observer.Event(string(outcome))
@@ -177,7 +172,8 @@ func (i *intake) push(ctx context.Context, records []*change.Record) error {
 	}
 	defer func() { <-i.turn }()
 	for _, rec := range records {
-		id := idOf(rec)
+		sum := sha256.Sum256(append(append(rec.AppendID(nil, ""), 0), rec.Sink...))
+		id := digest(sum[:len(digest{})])
 		if i.told.Contains(id) {
 			continue
 		}
@@ -191,11 +187,6 @@ func (i *intake) push(ctx context.Context, records []*change.Record) error {
 
 // digest is a record's id and its sink.
 type digest [16]byte
-
-func idOf(rec *change.Record) digest {
-	sum := sha256.Sum256(append(append(rec.AppendID(nil, ""), 0), rec.Sink...))
-	return digest(sum[:len(digest{})])
-}
 
 // The bounds of what is read, in bytes.
 const (
@@ -232,7 +223,10 @@ func (f *framer) each(ctx context.Context, take func(event []byte) error) error 
 		case err != nil:
 			return err
 		case c == ']':
-			return f.end()
+			if c, err = f.next(); err != nil || c != '}' {
+				return errors.Join(errForm, err)
+			}
+			return nil
 		case c == ',' && !first:
 			if c, err = f.next(); err != nil {
 				return err
@@ -271,14 +265,6 @@ func (f *framer) head() error {
 		return nil
 	}
 	return errForm
-}
-
-// end reads what is after the events.
-func (f *framer) end() error {
-	if c, err := f.next(); err != nil || c != '}' {
-		return errors.Join(errForm, err)
-	}
-	return nil
 }
 
 // next is the next byte that is no white space.

@@ -92,18 +92,13 @@ func (s *Server) begin(ctx context.Context, config Config, line Line) (wait func
 		}
 		s.taker.Store(nil)
 		end()
-		s.awaitPlaces()
+		for range atOnce { // until no request is under way
+			s.places <- struct{}{}
+		}
+		for range atOnce {
+			<-s.places
+		}
 		return err
-	}
-}
-
-// awaitPlaces returns when no request is under way.
-func (s *Server) awaitPlaces() {
-	for range atOnce {
-		s.places <- struct{}{}
-	}
-	for range atOnce {
-		<-s.places
 	}
 }
 
@@ -136,14 +131,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, stop := t.during(w, r)
 	defer stop()
-	code, reason, err := t.verdict(ctx, t.take(ctx, r.Body, s.takeLarge))
-	if err == nil {
+	code, reason, err := http.StatusServiceUnavailable, failed, t.take(ctx, r.Body, s.takeLarge)
+	switch {
+	case err == nil:
 		w.WriteHeader(http.StatusOK)
 		return
+	case t.over.Err() != nil: // which is nobody's fault
+		refuse(w, code, errNobody)
+		return
+	case errors.Is(err, errForm) || errors.Is(err, io.ErrUnexpectedEOF):
+		code, reason = http.StatusBadRequest, malformed
+	case ctx.Err() != nil:
+		reason, err = late, errLate
 	}
-	if reason != "" {
-		t.Observer.Refused(reason, err)
-	}
+	t.Observer.Refused(reason, err)
 	refuse(w, code, err)
 }
 
@@ -169,21 +170,6 @@ func (t *taker) during(w http.ResponseWriter, r *http.Request) (ctx context.Cont
 		}
 		cancel()
 	}
-}
-
-// verdict is how the outcome of a batch is answered, and why it is refused; "" is nobody's fault.
-func (t *taker) verdict(ctx context.Context, outcome error) (code int, reason string, err error) {
-	switch {
-	case outcome == nil:
-		return http.StatusOK, "", nil
-	case t.over.Err() != nil:
-		return http.StatusServiceUnavailable, "", errNobody
-	case errors.Is(outcome, errForm) || errors.Is(outcome, io.ErrUnexpectedEOF):
-		return http.StatusBadRequest, malformed, outcome
-	case ctx.Err() != nil:
-		return http.StatusServiceUnavailable, late, errLate
-	}
-	return http.StatusServiceUnavailable, failed, outcome
 }
 
 // refuse answers with an error. The next attempt may come over another connection, to whoever takes it then.

@@ -230,7 +230,10 @@ func (p *places) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &placed{Conn: conn, at: p, from: hostOf(conn.RemoteAddr().String())}
+	c := &placed{Conn: conn, at: p} // from the zero Addr, for what is no address and port
+	if from, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
+		c.from = from.Addr().Unmap().WithZone("")
+	}
 	if victim := p.admit(c); victim != nil {
 		victim.Close() // whoever it is has others
 	}
@@ -284,13 +287,4 @@ func (s *seats) greediest() (most netip.Addr) {
 		}
 	}
 	return most
-}
-
-// hostOf is the zero Addr for what is no address and port.
-func hostOf(address string) netip.Addr {
-	parsed, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return parsed.Addr().Unmap().WithZone("")
 }

@@ -133,8 +133,10 @@ func Read(m *sink.Stored) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Change{ID: id, Snapshot: id.Snapshot}
-	c.setMarks(m)
+	c := &Change{
+		ID: id, Snapshot: id.Snapshot, // the following are in the headers that every format has on a broker
+		Trimmed: plain(m.Header(sink.HeaderTrimmed)), BeforeOmitted: m.Header(sink.HeaderBeforeOmitted) == "true", Replayed: change.Replayed(m.Header(sink.HeaderReplayed)),
+	}
 	switch {
 	case m.Header(headerKafka+"type") != "":
 		c.fromHeaders(m, headerKafka)
@@ -151,7 +153,10 @@ func Read(m *sink.Stored) (*Change, error) {
 	if c.Time.IsZero() {
 		c.Time = m.Time
 	}
-	c.complete()
+	var said struct{ Reason change.Reason }
+	if c.Reason == "" && json.Unmarshal(c.Data, &said) == nil { // of a frame in a format that has no place for it
+		c.Reason = said.Reason
+	}
 	return c, nil
 }
 
@@ -159,21 +164,14 @@ func Read(m *sink.Stored) (*Change, error) {
 func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
 	c.setAttributes(m.Header(prefix+"time"), m.Header(prefix+"reason"), m.Header(prefix+"snapshot"))
 	c.FinalStateUnknown = m.Header(prefix+"finalstateunknown") == "true"
-	c.Actor = listOf([]byte(plain(m.Header(prefix + "actor"))))
-	c.Involved = objectOf([]byte(plain(m.Header(prefix + "involved"))))
-	c.Changed = listOf([]byte(plain(m.Header(prefix + "changed"))))
+	c.Actor = jsonOf[list]([]byte(plain(m.Header(prefix + "actor"))))
+	c.Involved = jsonOf[object]([]byte(plain(m.Header(prefix + "involved"))))
+	c.Changed = jsonOf[list]([]byte(plain(m.Header(prefix + "changed"))))
 	c.ChangedCut = m.Header(prefix+"changedcut") == "true"
 	c.setContent(m.Value, m.Header(prefix+"base"))
 	if len(m.Value) == 0 {
 		c.set([]byte(m.Header(headerData)))
 	}
-}
-
-// setMarks reads them from the headers that every format has on a broker.
-func (c *Change) setMarks(m *sink.Stored) {
-	c.Trimmed = plain(m.Header(sink.HeaderTrimmed))
-	c.BeforeOmitted = m.Header(sink.HeaderBeforeOmitted) == "true"
-	c.Replayed = change.Replayed(m.Header(sink.HeaderReplayed))
 }
 
 // plain is a header's value without percent-encoding, which not every transport has.
@@ -184,29 +182,21 @@ func plain(value string) string {
 	return value
 }
 
-// listOf is a list, or one within a text, nil where it is none.
-func listOf(value json.RawMessage) json.RawMessage {
-	var list []json.RawMessage
-	if value = unquoted(value); json.Unmarshal(value, &list) != nil || list == nil {
-		return nil
-	}
-	return value
-}
+// The forms of values that are JSON within JSON.
+type (
+	list   []json.RawMessage
+	object map[string]json.RawMessage
+)
 
-// objectOf is an object, or one within a text, nil where it is none.
-func objectOf(value json.RawMessage) json.RawMessage {
-	var object map[string]json.RawMessage
-	if value = unquoted(value); json.Unmarshal(value, &object) != nil || object == nil {
-		return nil
-	}
-	return value
-}
-
-// unquoted is the value, or what is in the text that it is.
-func unquoted(value json.RawMessage) json.RawMessage {
+// jsonOf is a value of the form, or one within a text, nil where it is none.
+func jsonOf[F list | object](value json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
-		return json.RawMessage(text)
+		value = json.RawMessage(text)
+	}
+	var of F
+	if json.Unmarshal(value, &of) != nil || of == nil {
+		return nil
 	}
 	return value
 }
@@ -266,19 +256,6 @@ type value struct {
 	Text   json.RawMessage `json:"-"`
 }
 
-// read leaves what may be an object as it is.
-func (v *value) read(members map[string]json.RawMessage) error {
-	for name, into := range map[string]*json.RawMessage{"data": &v.Data, "before": &v.Before, "after": &v.After, "message": &v.Text} {
-		*into = members[name]
-		delete(members, name)
-	}
-	rest, err := json.Marshal(members)
-	if err == nil {
-		err = json.Unmarshal(rest, v)
-	}
-	return err
-}
-
 // remarks are what was done to a record for its sink, as a value has it.
 type remarks struct {
 	Trimmed       string          `json:"trimmed"`
@@ -307,10 +284,18 @@ func (c *Change) fromValue(text []byte) error {
 		return nil
 	}
 	var v value
-	if err := v.read(keys); err != nil {
+	for name, into := range map[string]*json.RawMessage{"data": &v.Data, "before": &v.Before, "after": &v.After, "message": &v.Text} {
+		*into = keys[name] // which may be an object, and is left as it is
+		delete(keys, name)
+	}
+	rest, err := json.Marshal(keys)
+	if err == nil {
+		err = json.Unmarshal(rest, &v)
+	}
+	if err != nil {
 		return fmt.Errorf("its value has another form: %w", err)
 	}
-	c.Actor, c.Involved, c.Changed, c.ChangedCut = listOf(v.Actor), objectOf(v.Involved), listOf(v.Changed), v.ChangedCut
+	c.Actor, c.Involved, c.Changed, c.ChangedCut = jsonOf[list](v.Actor), jsonOf[object](v.Involved), jsonOf[list](v.Changed), v.ChangedCut
 	if event {
 		c.setAttributes(v.Time, v.Reason, v.Snapshot)
 		c.FinalStateUnknown = v.FinalStateUnknown
@@ -335,17 +320,6 @@ func (c *Change) fromValue(text []byte) error {
 		c.set(v.After)
 	}
 	return nil
-}
-
-// complete takes from the payload of a frame what the format has no place for.
-func (c *Change) complete() {
-	if c.Reason != "" || c.Data == nil {
-		return
-	}
-	var said struct{ Reason change.Reason }
-	if json.Unmarshal(c.Data, &said) == nil {
-		c.Reason = said.Reason
-	}
 }
 
 // SnapshotVersion is the resourceVersion that a reconcile listed, from its id; "" where it is no such id.

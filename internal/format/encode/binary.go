@@ -14,7 +14,6 @@ import (
 // binding 3.2). NATS: "ce-" before each name, also of datacontenttype, and values percent-encoded as for HTTP
 // (CloudEvents, NATS protocol binding 3.1, HTTP protocol binding 3.1.3.2).
 type binary struct {
-	events      CloudEvents
 	names       map[string]string    // the header of an attribute
 	types       map[change.Op]string // the attribute of that name
 	source      string
@@ -26,28 +25,23 @@ type binary struct {
 // headerMedia has the media type of data on Kafka.
 const headerMedia = "content-type"
 
-// attributes are all that an event can have, in the order of structured mode.
-func attributes() []string {
-	return []string{
-		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
-		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
-		"base", "before", "changed", "changedcut", "actor", "involved", "trimmed", "beforeomitted", "replayed",
-	}
-}
-
-func newBinary(events CloudEvents, transport Transport) *binary {
-	b := &binary{events: events, names: map[string]string{}, types: map[change.Op]string{}, contentType: headerMedia, encoded: transport == NATS}
+func newBinary(cluster string, transport Transport) *binary {
+	b := &binary{names: map[string]string{}, types: map[change.Op]string{}, contentType: headerMedia, encoded: transport == NATS}
 	prefix := "ce_"
 	if transport == NATS {
 		prefix, b.contentType = "ce-", "ce-datacontenttype"
 	}
-	for _, name := range attributes() {
+	for _, name := range []string{
+		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
+		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
+		"base", "before", "changed", "changedcut", "actor", "involved", "trimmed", "beforeomitted", "replayed",
+	} {
 		b.names[name] = prefix + name
 	}
 	for op := change.Added; op <= change.Gap; op++ {
 		b.types[op] = typePrefix + op.String()
 	}
-	b.source, b.cluster = b.text("/clusters/"+events.Cluster), b.text(events.Cluster)
+	b.source, b.cluster = b.text("/clusters/"+cluster), b.text(cluster)
 	return b
 }
 
@@ -259,7 +253,7 @@ func (d debezium) appendBefore(dst []byte, rec *change.Record) []byte {
 	switch {
 	case rec.Op == change.Deleted && rec.Object != nil:
 		return append(dst, rec.Object...)
-	case needsBefore(rec.Op) && rec.Before != nil:
+	case (rec.Op == change.Updated || rec.Op == change.Deleted) && rec.Before != nil:
 		return append(dst, rec.Before...)
 	case rec.Op == change.Deleted:
 		return appendIdentity(dst, rec, rec.ResourceVersion)
@@ -267,19 +261,6 @@ func (d debezium) appendBefore(dst []byte, rec *change.Record) []byte {
 		return appendIdentity(dst, rec, "")
 	}
 	return append(dst, "null"...)
-}
-
-func needsBefore(op change.Op) bool { return op == change.Updated || op == change.Deleted }
-
-// snapshotOf is the value of source.snapshot.
-func snapshotOf(rec *change.Record) string {
-	switch {
-	case rec.Snapshot == nil:
-		return "false"
-	case rec.Last:
-		return "last"
-	}
-	return "true"
 }
 
 // appendIdentity stands in for an object of which no more is known, with its version where that is known.
@@ -300,8 +281,16 @@ func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []b
 	dst = appendString(append(dst, `{"version":`...), d.version)
 	dst = appendString(append(dst, `,"connector":"kubecdc","name":`...), d.cluster)
 	dst = strconv.AppendInt(append(dst, `,"ts_ms":`...), millis, 10)
-	dst = append(append(append(dst, `,"snapshot":"`...), snapshotOf(rec)...), '"')
-	dst = appendResourceString(append(dst, `,"resource":`...), rec)
+	switch {
+	case rec.Snapshot == nil:
+		dst = append(dst, `,"snapshot":"false","resource":`...)
+	case rec.Last:
+		dst = append(dst, `,"snapshot":"last","resource":`...)
+	default:
+		dst = append(dst, `,"snapshot":"true","resource":`...)
+	}
+	start := len(dst)
+	dst = endString(rec.Stream.Resource.AppendString(append(dst, '"')), start) // in kubectl's form
 	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
 	dst = appendOptional(dst, `,"object":`, rec.Key.Name)
 	dst = appendOptional(dst, `,"uid":`, rec.UID)
@@ -311,41 +300,30 @@ func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []b
 	return append(appendString(append(dst, `,"table":`...), rec.Stream.Resource.Name), '}')
 }
 
-// appendResourceString appends the resource in kubectl's form as a JSON string.
-func appendResourceString(dst []byte, rec *change.Record) []byte {
-	start := len(dst)
-	return endString(rec.Stream.Resource.AppendString(append(dst, '"')), start)
-}
-
 // appendKey is the object's key as a row's; a record that speaks of its stream has its own.
 func (d debezium) appendKey(dst []byte, rec *change.Record) []byte {
 	if rec.Key.Name == "" {
 		return appendKey(dst, rec)
 	}
-	return appendRowKey(dst, rec.Key)
-}
-
-func appendRowKey(dst []byte, key change.Key) []byte {
 	dst = append(dst, `{"namespace":`...)
-	if key.Namespace == "" {
+	if rec.Key.Namespace == "" {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendString(dst, key.Namespace)
+		dst = appendString(dst, rec.Key.Namespace)
 	}
-	return append(appendString(append(dst, `,"name":`...), key.Name), '}')
+	return append(appendString(append(dst, `,"name":`...), rec.Key.Name), '}')
 }
 
 // debeziumOp is c for create, u for update, d for delete, r for what a snapshot read, and m for what is no object.
 func debeziumOp(op change.Op) string {
-	if !op.OfObject() {
+	switch {
+	case !op.OfObject():
 		return "m"
-	}
-	switch op {
-	case change.Added:
+	case op == change.Added:
 		return "c"
-	case change.Updated:
+	case op == change.Updated:
 		return "u"
-	case change.Deleted:
+	case op == change.Deleted:
 		return "d"
 	}
 	return "r"
@@ -387,7 +365,10 @@ func (m *memory) take(buffer []byte) []byte {
 func (m *memory) key(msg *sink.Message, rec *change.Record, ofObject, ofGap func([]byte, *change.Record) []byte) {
 	msg.Key = m.take(ofObject(m.buffer, rec))
 	if rec.Op == change.Gap && rec.Key.Name != "" {
-		msg.Partition, msg.Key = msg.Key, m.take(ofGap(m.buffer, gapOf(rec)))
+		name := rec.Stream.Resource.AppendString([]byte("/gap/")) // which no object can have
+		name = appendJoined(append(name, '/'), rec.Key.Namespace, rec.Key.Name)
+		gap := &change.Record{Stream: rec.Stream, Op: rec.Op, Key: change.Key{Name: string(name)}}
+		msg.Partition, msg.Key = msg.Key, m.take(ofGap(m.buffer, gap))
 	}
 }
 
@@ -407,8 +388,8 @@ const (
 // topic takes no message without one, and keeps the last of each. So has the gap of an object,
 // "/gap/configmaps/shop/web".
 func appendKey(dst []byte, rec *change.Record) []byte {
-	if rec.Op == change.Actor {
-		return appendActorKey(dst, rec)
+	if rec.Op == change.Actor { // each has its own key: a compacted topic keeps them all
+		return appendJoined(append(append(dst, rec.UID...), '/'), rec.Key.Namespace, rec.Key.Name)
 	}
 	if rec.Key.Name != "" {
 		return appendJoined(dst, rec.Key.Namespace, rec.Key.Name)
@@ -425,18 +406,6 @@ func appendJoined(dst []byte, namespace, name string) []byte {
 		dst = append(append(dst, namespace...), '/')
 	}
 	return append(dst, name...)
-}
-
-// gapOf stands for the gap of an object, with a name that no object can have.
-func gapOf(rec *change.Record) *change.Record {
-	name := rec.Stream.Resource.AppendString([]byte("/gap/"))
-	name = appendJoined(append(name, '/'), rec.Key.Namespace, rec.Key.Name)
-	return &change.Record{Stream: rec.Stream, Op: rec.Op, Key: change.Key{Name: string(name)}}
-}
-
-// appendActorKey appends the key of the actor's message. Each has its own: a compacted topic keeps them all.
-func appendActorKey(dst []byte, rec *change.Record) []byte {
-	return appendJoined(append(append(dst, rec.UID...), '/'), rec.Key.Namespace, rec.Key.Name)
 }
 
 // The formats, as the configuration names them.

@@ -21,30 +21,26 @@ type CloudEvents struct {
 
 // Append appends the record as one JSON object to dst. The id must be the record's change.ID as text.
 func (c CloudEvents) Append(dst, id []byte, rec *change.Record) []byte {
-	if rec.Op == change.Actor {
-		return c.appendActor(dst, id, rec)
-	}
-	dst = append(append(dst, `{"specversion":"1.0","id":"`...), id...)
-	dst = c.appendSource(append(dst, `","source":`...))
+	dst = append(append(append(dst, `{"specversion":"1.0","id":"`...), id...), `","source":`...)
+	start := len(dst)
+	dst = endString(append(append(dst, `"/clusters/`...), c.Cluster...), start)
 	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
-	dst = appendSubject(append(dst, `,"subject":`...), rec)
+	if rec.Op != change.Actor {
+		dst = append(dst, `,"subject":`...)
+		start = len(dst)
+		dst = endString(appendPath(append(dst, '"'), rec), start)
+	}
 	dst = append(rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat), '"')
+	if rec.Op == change.Actor { // whose record has the attributes of its object, and data
+		dst = appendString(append(dst, `,"datacontenttype":"application/json","cluster":`...), c.Cluster)
+		return append(append(dst, ','), rec.Object[1:]...) // without its first bracket
+	}
 	data, mediaType := content(rec)
 	if data == nil {
 		return append(c.appendExtensions(dst, rec), '}')
 	}
 	dst = append(append(append(dst, `,"datacontenttype":"`...), mediaType...), '"')
 	return append(append(append(c.appendExtensions(dst, rec), `,"data":`...), data...), '}')
-}
-
-// appendActor appends the CloudEvent of who asked for a change. The record has the attributes of its object, and data.
-func (c CloudEvents) appendActor(dst, id []byte, rec *change.Record) []byte {
-	dst = append(append(dst, `{"specversion":"1.0","id":"`...), id...)
-	dst = c.appendSource(append(dst, `","source":`...))
-	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
-	dst = append(rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat), '"')
-	dst = appendString(append(dst, `,"datacontenttype":"application/json","cluster":`...), c.Cluster)
-	return append(append(dst, ','), rec.Object[1:]...) // without its first bracket
 }
 
 // appendExtensions appends the extension attributes; their names are lower case letters only, as CloudEvents wants.
@@ -106,18 +102,6 @@ func previous(rec *change.Record) []byte {
 	return nil
 }
 
-// appendSource appends the path of the cluster.
-func (c CloudEvents) appendSource(dst []byte) []byte {
-	start := len(dst)
-	return endString(append(append(dst, `"/clusters/`...), c.Cluster...), start)
-}
-
-// appendSubject appends the record's path as a JSON string.
-func appendSubject(dst []byte, rec *change.Record) []byte {
-	start := len(dst)
-	return endString(appendPath(append(dst, '"'), rec), start)
-}
-
 // appendPath appends the path of the object, or of the stream's collection, on the API server.
 func appendPath(dst []byte, rec *change.Record) []byte {
 	dst = rec.Stream.Resource.AppendPath(dst, namespace(rec))
@@ -146,9 +130,9 @@ func content(rec *change.Record) (data []byte, mediaType string) {
 func payload(rec *change.Record) []byte {
 	switch rec.Op {
 	case change.SnapshotBegin, change.SnapshotEnd:
-		return appendFrame(nil, rec)
+		return ofFrame(rec)
 	case change.Gap:
-		return appendGap(nil, rec)
+		return ofGap(rec)
 	case change.Deleted:
 		return finalState(rec)
 	}
@@ -163,37 +147,32 @@ func present(value []byte) []byte {
 	return value
 }
 
-// appendFrame says what a reconcile is about to do, or did. The counts are known only at the end.
-func appendFrame(dst []byte, rec *change.Record) []byte {
+// ofFrame says what a reconcile is about to do, or did. The counts are known only at the end.
+func ofFrame(rec *change.Record) []byte {
 	s := rec.Snapshot
-	dst = appendString(append(dst, `{"resourceVersion":`...), s.ResourceVersion)
+	dst := appendString([]byte(`{"resourceVersion":`), s.ResourceVersion)
 	dst = appendString(append(dst, `,"reason":`...), string(s.Reason))
 	if rec.Op == change.SnapshotEnd {
 		dst = strconv.AppendInt(append(dst, `,"replaced":`...), int64(s.Counts.Replaced), 10)
 		dst = strconv.AppendInt(append(dst, `,"deleted":`...), int64(s.Counts.Deleted), 10)
 		dst = strconv.AppendInt(append(dst, `,"synced":`...), int64(s.Counts.Synced), 10)
 	}
-	return append(appendLimits(dst, s.Limits), '}')
-}
-
-// appendLimits says of which objects a snapshot is, where it is not of all.
-func appendLimits(dst []byte, l change.Limits) []byte {
-	if l == (change.Limits{}) {
-		return dst
+	if s.Limits != (change.Limits{}) { // it is not of all objects
+		dst = append(dst, `,"limits":{`...)
+		first := len(dst)
+		dst = appendOptional(dst, `,"namespace":`, s.Limits.Namespace)
+		dst = appendOptional(dst, `,"name":`, s.Limits.Name)
+		dst = appendOptional(dst, `,"selector":`, s.Limits.Selector)
+		dst = append(slices.Delete(dst, first, first+1), '}') // without the first comma
 	}
-	dst = append(dst, `,"limits":{`...)
-	first := len(dst)
-	dst = appendOptional(dst, `,"namespace":`, l.Namespace)
-	dst = appendOptional(dst, `,"name":`, l.Name)
-	dst = appendOptional(dst, `,"selector":`, l.Selector)
-	return append(slices.Delete(dst, first, first+1), '}') // without the first comma
+	return append(dst, '}')
 }
 
-// appendGap says between which versions intermediate states may be missing, and since when, where that is known. In the
-// place of a record that the sink will never take it says why, and which dead letter keeps the record.
-func appendGap(dst []byte, rec *change.Record) []byte {
+// ofGap says between which versions intermediate states may be missing, and since when, where that is known. In the place
+// of a record that the sink will never take it says why, and which dead letter keeps the record.
+func ofGap(rec *change.Record) []byte {
 	s := rec.Snapshot
-	dst = appendString(append(dst, `{"reason":`...), string(s.Reason))
+	dst := appendString([]byte(`{"reason":`), string(s.Reason))
 	dst = appendString(append(dst, `,"lastDelivered":`...), s.From)
 	dst = appendString(append(dst, `,"resourceVersion":`...), s.ResourceVersion)
 	if !s.Since.IsZero() {

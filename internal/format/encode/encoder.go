@@ -20,7 +20,12 @@ type Encoder struct {
 
 // NewEncoder returns an encoder.
 func NewEncoder(options Options) *Encoder {
-	return &Encoder{options: options, format: newFormat(&options)}
+	e := &Encoder{options: options, format: newPlain(&options)}
+	if options.Schemas != nil {
+		_, isEnvelope := e.format.(debezium)
+		e.format = &registered{format: e.format, schemas: options.Schemas, debezium: isEnvelope, encoders: map[string]*typedEncoder{}}
+	}
+	return e
 }
 
 // Reset forgets the messages of the last batch; their bytes are overwritten.
@@ -174,19 +179,12 @@ type Destination interface {
 	Append(dst []byte, rec *change.Record) []byte
 }
 
-func newFormat(o *Options) format {
-	if o.Schemas != nil {
-		return newRegistered(newPlain(o), o.Schemas)
-	}
-	return newPlain(o)
-}
-
 // newPlain is a format whose values are JSON.
 func newPlain(o *Options) format {
 	events := CloudEvents{Cluster: o.Cluster}
 	switch o.Format {
 	case FormatCloudEventsBinary:
-		return newBinary(events, o.Transport)
+		return newBinary(o.Cluster, o.Transport)
 	case FormatDebezium:
 		return debezium{cluster: o.Cluster, version: o.Version, transport: o.Transport}
 	case FormatObject:

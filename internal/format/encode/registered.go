@@ -155,11 +155,6 @@ type typedEncoder struct {
 	*typed.Encoder
 }
 
-func newRegistered(of format, schemas Schemas) *registered {
-	_, isEnvelope := of.(debezium)
-	return &registered{format: of, schemas: schemas, debezium: isEnvelope, encoders: map[string]*typedEncoder{}}
-}
-
 func (r *registered) fill(ctx context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
 	schema := r.schemas.Of(&rec.Stream.Resource)
 	if schema == nil {
@@ -179,8 +174,13 @@ func (r *registered) fill(ctx context.Context, m *memory, msg *sink.Message, rec
 		msg.Value = nil // also of an event without data, such as a delete of which no state is known
 		return nil
 	case !rec.Op.OfObject():
-		msg.Headers = append(withoutContentType(msg.Headers), sink.Header{Name: headerData, Value: string(msg.Value)})
-		msg.Value = nil
+		kept := make([]sink.Header, 0, len(msg.Headers)+1)
+		for _, h := range msg.Headers {
+			if h.Name != headerMedia {
+				kept = append(kept, h)
+			}
+		}
+		msg.Headers, msg.Value = append(kept, sink.Header{Name: headerData, Value: string(msg.Value)}), nil
 		return nil
 	}
 	value, err := r.encoder(rec, schema).Append(appendID(m.buffer, schema.Value), msg.Value)
@@ -188,7 +188,11 @@ func (r *registered) fill(ctx context.Context, m *memory, msg *sink.Message, rec
 		return &sink.RejectedError{Reason: "invalid", Err: err}
 	}
 	msg.Value = m.take(value)
-	setContentType(msg)
+	for i := range msg.Headers {
+		if msg.Headers[i].Name == headerMedia {
+			msg.Headers[i].Value = "application/avro"
+		}
+	}
 	return nil
 }
 
@@ -240,29 +244,6 @@ func appendTypedKey(dst []byte, schema *Schema, rec *change.Record) []byte {
 func appendAvro(dst []byte, text string) []byte {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	return append(words.AppendVarint(dst, int64(len(text))), text...)
-}
-
-// mediaAvro is the media type of a CloudEvent's data in Avro.
-const mediaAvro = "application/avro"
-
-// setContentType says what the value is, where the format says so.
-func setContentType(msg *sink.Message) {
-	for i := range msg.Headers {
-		if msg.Headers[i].Name == headerMedia {
-			msg.Headers[i].Value = mediaAvro
-		}
-	}
-}
-
-// withoutContentType are the headers of a message without a value.
-func withoutContentType(headers []sink.Header) []sink.Header {
-	kept := make([]sink.Header, 0, len(headers)+1)
-	for _, h := range headers {
-		if h.Name != headerMedia {
-			kept = append(kept, h)
-		}
-	}
-	return kept
 }
 
 // errNotRegistered says that a message has no id of a registry.

@@ -193,7 +193,9 @@ func (t *Topic) Append(b []byte, rec *change.Record) []byte {
 		case "":
 			b = append(b, p.literal...)
 		case "resource":
-			b = appendResource(b, &rec.Stream.Resource)
+			if b = appendTopic(b, rec.Stream.Resource.Name); rec.Stream.Resource.Group != "" {
+				b = appendTopic(append(b, '.'), rec.Stream.Resource.Group)
+			}
 		default:
 			b = appendTopic(b, value(p.placeholder, t.cluster, rec))
 		}
@@ -302,15 +304,6 @@ func appendTopic(dst []byte, value string) []byte {
 		}
 	}
 	return dst
-}
-
-// appendResource appends the resource in kubectl's form.
-func appendResource(dst []byte, res *change.Resource) []byte {
-	dst = appendTopic(dst, res.Name)
-	if res.Group == "" {
-		return dst
-	}
-	return appendTopic(append(dst, '.'), res.Group)
 }
 
 // placeholders are the names that a destination template may hold in braces, beside label:KEY.

@@ -45,7 +45,8 @@ type kind struct{ Group, Version, Kind string }
 // Read reads a document of OpenAPI v3, schema by schema.
 func Read(from Text) (*Document, error) {
 	d := &Document{texts: map[string]json.RawMessage{}, kinds: map[kind]string{}}
-	p := newParts(from)
+	m := &meter{Text: from}
+	p := &parts{Decoder: json.NewDecoder(m), from: m}
 	err := p.members(func(name string) error {
 		if name != "components" {
 			return p.skip()
@@ -196,11 +197,6 @@ type parts struct {
 	*json.Decoder
 	from    *meter
 	skipped json.RawMessage
-}
-
-func newParts(from Text) *parts {
-	m := &meter{Text: from}
-	return &parts{Decoder: json.NewDecoder(m), from: m}
 }
 
 // members stands before each member's value in turn, which each has to read.

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -66,7 +67,11 @@ func (b *builder) of(s *schema, at place) *typed.Type {
 	case s == nil || at.depth > typed.MaxDepth:
 		return typed.Of(typed.Text)
 	case s.Ref != "":
-		return b.refer(target(s), at)
+		circle, known := b.circles[target(s)]
+		if !known || circle == b.circles[at.component] { // it leads around
+			return typed.Of(typed.Text)
+		}
+		return b.component(target(s), at.depth)
 	case s.IntOrString:
 		return typed.Of(typed.IntOrString)
 	case s.Type == "array":
@@ -79,34 +84,11 @@ func (b *builder) of(s *schema, at place) *typed.Type {
 		return b.elements(typed.Map, s.additional(), at)
 	case s.Type == "":
 		return b.union(s, at)
+	case s.Type == "string" && s.Format == "date-time":
+		return typed.Of(typed.Time)
 	}
-	return scalar(s)
-}
-
-func scalar(s *schema) *typed.Type {
-	switch s.Type {
-	case "boolean":
-		return typed.Of(typed.Bool)
-	case "integer":
-		return typed.Of(typed.Long)
-	case "number":
-		return typed.Of(typed.Double)
-	case "string":
-		if s.Format == "date-time" {
-			return typed.Of(typed.Time)
-		}
-		return typed.Of(typed.String)
-	}
-	return typed.Of(typed.Text)
-}
-
-// refer follows a reference, unless it leads around in a circle.
-func (b *builder) refer(name string, at place) *typed.Type {
-	circle, known := b.circles[name]
-	if !known || circle == b.circles[at.component] {
-		return typed.Of(typed.Text)
-	}
-	return b.component(name, at.depth)
+	scalars := map[string]typed.Kind{"boolean": typed.Bool, "integer": typed.Long, "number": typed.Double, "string": typed.String}
+	return typed.Of(scalars[s.Type]) // of another word, any JSON
 }
 
 // union is the type of what has none of its own: one schema with something beside it, or several of which each may be.
@@ -171,15 +153,10 @@ func (b *builder) takes(property string) bool {
 
 // sortedNames begins with what every object has.
 func sortedNames(properties map[string]*schema) []string {
-	names := make([]string, 0, len(properties))
-	for name := range properties {
-		names = append(names, name)
-	}
 	common := []string{"metadata", "kind", "apiVersion"}
-	slices.SortFunc(names, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(properties), func(a, b string) int {
 		return cmp.Or(slices.Index(common, b)-slices.Index(common, a), strings.Compare(a, b))
 	})
-	return names
 }
 
 // circles gives each named schema that one leads to a number, the same for those that refer to each other, and for none
@@ -214,21 +191,12 @@ func (t *tarjan) visit(name string) {
 			t.low[name] = min(t.low[name], t.low[to])
 		}
 	}
-	if t.low[name] == t.seen[name] {
-		t.close(name)
-	}
-}
-
-// close ends the circle that begins with the name.
-func (t *tarjan) close(name string) {
-	number := t.seen[name]
-	for {
-		last := t.stack[len(t.stack)-1]
-		t.stack = t.stack[:len(t.stack)-1]
-		t.circle[last] = number
-		if last == name {
-			return
+	if t.low[name] == t.seen[name] { // a circle begins with it
+		begin := slices.Index(t.stack, name)
+		for _, one := range t.stack[begin:] {
+			t.circle[one] = t.seen[name]
 		}
+		t.stack = t.stack[:begin]
 	}
 }
 

@@ -97,7 +97,6 @@ type state struct {
 	key       registration
 	value     registration
 	confirmed time.Time
-	behind    error // why a newer version is not used
 }
 
 // registration is a schema in a subject.
@@ -136,7 +135,7 @@ func (s *Schemas) see(ctx context.Context, name string, e *entry) error {
 	if err == nil {
 		e.stamp = stamp
 	}
-	e.behind, e.confirmed = nil, time.Now()
+	e.confirmed = time.Now()
 	s.put(e, made)
 	return nil
 }

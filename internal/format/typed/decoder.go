@@ -34,7 +34,16 @@ func (d *Decoder) Append(dst, message []byte) ([]byte, error) {
 	d.out, d.err = dst, d.broken
 	defer func() { d.out = nil }()
 	if d.err == nil {
-		d.read(message)
+		var value any
+		left, err := d.schema.Decode(message, &value)
+		switch {
+		case err != nil:
+			d.err = err
+		case len(left) > 0:
+			d.fail("%d bytes are left over", len(left))
+		default:
+			d.whole(d.t, value.(map[string]any))
+		}
 	}
 	if d.err == nil && !json.Valid(d.out[len(dst):]) {
 		d.fail("it is no JSON")
@@ -43,19 +52,6 @@ func (d *Decoder) Append(dst, message []byte) ([]byte, error) {
 		return dst, fmt.Errorf("read an object from Avro: %w", d.err)
 	}
 	return d.out, nil
-}
-
-func (d *Decoder) read(message []byte) {
-	var value any
-	left, err := d.schema.Decode(message, &value)
-	switch {
-	case err != nil:
-		d.err = err
-	case len(left) > 0:
-		d.fail("%d bytes are left over", len(left))
-	default:
-		d.whole(d.t, value.(map[string]any))
-	}
 }
 
 // fail keeps the first error.

@@ -90,7 +90,8 @@ type entry struct {
 func (e *Encoder) entry(dst []byte, t *Type, one entry) (all []byte, fits bool) {
 	mark, before := len(dst), e.rest.state()
 	text := scan.Text(one.key)
-	if !lossy(text) && !e.isTwice(one.twice, text) {
+	isTwice := one.twice != nil && one.twice[maphash.Bytes(e.seed, text)]
+	if !lossy(text) && !isTwice {
 		if dst, fits = e.element(appendText(dst, text), t, step{key: one.key}, one.at); fits || len(dst) > e.limit {
 			return dst, fits
 		}
@@ -107,7 +108,9 @@ type Encoder struct {
 }
 
 // NewEncoder is for objects of the type, a record.
-func NewEncoder(t *Type) *Encoder { return &Encoder{sorter: newSorter(t)} }
+func NewEncoder(t *Type) *Encoder {
+	return &Encoder{sorter: sorter{t: t, seed: maphash.MakeSeed()}}
+}
 
 // ErrNoObject is what Append says of other texts.
 var ErrNoObject = errors.New("write an object as Avro: it is no JSON object")
@@ -263,14 +266,24 @@ func scalar(dst []byte, t *Type, raw []byte) (all []byte, exact, ok bool) {
 	case Text:
 		return appendText(dst, raw), true, true
 	case Bool:
-		return append(dst, truth(raw)), true, raw[0] == 't' || raw[0] == 'f'
+		if raw[0] == 't' {
+			return append(dst, 1), true, true
+		}
+		return append(dst, 0), true, raw[0] == 'f'
 	case Long:
-		n, ok := integer(raw)
-		return binary.AppendVarint(dst, n), true, ok
+		if !isInteger(raw) {
+			return dst, false, false
+		}
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		return binary.AppendVarint(dst, n), true, err == nil // not all are of 64 bits
 	case Double:
 		return double(dst, raw)
 	case Time:
-		return timestamp(dst, t, raw)
+		if raw[0] != '"' {
+			return dst, false, false
+		}
+		micros, exact, ok := microseconds(scan.Text(raw), t.Digits)
+		return binary.AppendVarint(dst, micros), exact, ok
 	}
 	if raw[0] != '"' {
 		exact = t.Kind == IntOrString && isInteger(raw)
@@ -279,13 +292,6 @@ func scalar(dst []byte, t *Type, raw []byte) (all []byte, exact, ok bool) {
 	text := scan.Text(raw)
 	exact = !lossy(text) && (t.Kind != IntOrString || !isInteger(text))
 	return appendText(dst, text), exact, true
-}
-
-func truth(raw []byte) byte {
-	if raw[0] == 't' {
-		return 1
-	}
-	return 0
 }
 
 // lossy says whether a text may have been another one before it was read: what is no character becomes this one.
@@ -303,24 +309,16 @@ func appendText(dst, text []byte) []byte {
 }
 
 func double(dst, raw []byte) (all []byte, exact, ok bool) {
-	if !isNumber(raw) {
-		return dst, false, false
+	f, err := 0.0, strconv.ErrSyntax
+	if isNumber(raw) {
+		f, err = strconv.ParseFloat(string(raw), 64)
 	}
-	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
 		return dst, false, false
 	}
 	var again [32]byte
 	exact = bytes.Equal(appendDouble(again[:0], f), raw)
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f)), exact, true
-}
-
-func timestamp(dst []byte, t *Type, raw []byte) (all []byte, exact, ok bool) {
-	if raw[0] != '"' {
-		return dst, false, false
-	}
-	micros, exact, ok := microseconds(scan.Text(raw), t.Digits)
-	return binary.AppendVarint(dst, micros), exact, ok
 }
 
 // sorter finds what an object has of each field of its type, and puts what the type lacks into the rest.
@@ -333,8 +331,6 @@ type sorter struct {
 	seed  maphash.Seed
 	keys  []uint64 // of one map, hashed
 }
-
-func newSorter(t *Type) sorter { return sorter{t: t, seed: maphash.MakeSeed()} }
 
 // slot is what an object has of one field.
 type slot struct {
@@ -422,11 +418,6 @@ func (e *sorter) count(c scan.Cursor) (n int, twice map[uint64]bool) {
 		}
 	}
 	return len(e.keys), twice
-}
-
-// isTwice says whether the key is among those that count found.
-func (e *sorter) isTwice(twice map[uint64]bool, key []byte) bool {
-	return twice != nil && twice[maphash.Bytes(e.seed, key)]
 }
 
 // inside steps into an object or a list.

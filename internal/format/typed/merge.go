@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/shape/transform"
@@ -170,20 +171,15 @@ func (t *Type) Narrow(rules transform.Rules) (*Type, error) {
 	if rules.Empty() {
 		return t, nil
 	}
-	root := &node{}
-	kept := rules.Keep
-	if len(kept) > 0 {
-		kept = append(transform.Identity(), kept...)
-	}
-	for effect, paths := range map[rule][]string{drop: rules.Drop, keep: kept, redact: rules.Redact} {
-		if err := root.add(effect, paths); err != nil {
-			return nil, err
-		}
+	rules.Applied, rules.Managed = false, false // they change no type
+	root, err := rules.Paths()
+	if err != nil {
+		return nil, err
 	}
 	n := narrower{root: t, names: Names{}}
 	t.claim(n.names, map[*Type]bool{})
 	delete(n.names, t.Name)
-	return n.value(t, scope{nodes: []*node{root}, kept: len(kept) == 0}, t.Name), nil
+	return n.value(t, scope{nodes: []*transform.Node{root}, kept: len(rules.Keep) == 0}, t.Name), nil
 }
 
 // claim takes the names of all records.
@@ -201,125 +197,54 @@ func (t *Type) claim(names Names, seen map[*Type]bool) {
 	}
 }
 
-// rule is a set of kinds of rules.
-type rule uint8
-
-const (
-	drop rule = 1 << iota
-	keep
-	redact
-)
-
-// node is a place in the tree of all paths.
-type node struct {
-	fields  map[string]*node
-	element *node // of some element of a list
-	any     *node
-	ends    rule // of the paths that end here
-	leads   bool
-}
-
-func (n *node) add(effect rule, paths []string) error {
-	for _, path := range paths {
-		steps, err := transform.Steps(path)
-		if err != nil {
-			return err
-		}
-		at := n
-		for _, step := range steps {
-			at.leads = true
-			at = at.child(step)
-		}
-		at.ends |= effect
-	}
-	return nil
-}
-
-func (n *node) child(step transform.Step) *node {
-	at := &n.element
-	switch {
-	case step.Any:
-		at = &n.any
-	case step.Field != "":
-		if n.fields == nil {
-			n.fields = map[string]*node{}
-		}
-		if n.fields[step.Field] == nil {
-			n.fields[step.Field] = &node{}
-		}
-		return n.fields[step.Field]
-	}
-	if *at == nil {
-		*at = &node{}
-	}
-	return *at
-}
-
 // scope is what the rules say of a value.
 type scope struct {
-	nodes  []*node
+	nodes  []*transform.Node
 	kept   bool
 	hashed bool
 	partly bool // some values here are hashed, or may be
 }
 
 // in goes on at the nodes. Where they are of one among many, nothing is dropped for sure, and nothing hashed.
-func (s scope) in(nodes ...*node) (inner scope, ends rule) {
+func (s scope) in(nodes ...*transform.Node) (inner scope, ends transform.Rule) {
 	inner = scope{kept: s.kept, hashed: s.hashed, partly: s.partly}
 	for _, n := range nodes {
 		if n == nil {
 			continue
 		}
-		ends |= n.ends
-		if n.leads {
+		ends |= n.Ends
+		if n.Leads != 0 {
 			inner.nodes = append(inner.nodes, n)
 		}
 	}
-	inner.kept = inner.kept || ends&keep != 0
+	inner.kept = inner.kept || ends&transform.Keep != 0
 	return inner, ends
 }
 
 func (s scope) field(name string) (inner scope, dropped bool) {
-	var nodes []*node
+	var nodes []*transform.Node
 	for _, n := range s.nodes {
-		nodes = append(nodes, n.fields[name], n.any)
+		nodes = append(nodes, n.Fields[name], n.Any)
 	}
 	inner, ends := s.in(nodes...)
-	inner.hashed = inner.hashed || ends&redact != 0
-	return inner, ends&drop != 0 || !inner.kept && len(inner.nodes) == 0
+	inner.hashed = inner.hashed || ends&transform.Redact != 0
+	return inner, ends&transform.Drop != 0 || !inner.kept && len(inner.nodes) == 0
 }
 
 // elements are those of a list or a map.
 func (s scope) elements() scope {
-	var all, some []*node
+	var all, some []*transform.Node
 	for _, n := range s.nodes {
-		all, some = append(all, n.any), append(some, n.element)
-		for _, one := range n.fields {
-			some = append(some, one)
-		}
+		all = append(all, n.Any)
+		some = slices.AppendSeq(slices.AppendSeq(some, maps.Values(n.Elements)), maps.Values(n.Fields))
 	}
 	inner, ends := s.in(all...)
-	inner.hashed = inner.hashed || ends&redact != 0
+	inner.hashed = inner.hashed || ends&transform.Redact != 0
 	part, ends := s.in(some...)
-	inner.partly = inner.partly || ends&redact != 0 || redacts(part.nodes)
+	redacts := func(n *transform.Node) bool { return n.Leads&transform.Redact != 0 }
+	inner.partly = inner.partly || ends&transform.Redact != 0 || slices.ContainsFunc(part.nodes, redacts)
 	inner.kept = inner.kept || part.kept
 	return inner
-}
-
-// redacts says whether a path of redact goes on from the nodes.
-func redacts(nodes []*node) bool {
-	for _, n := range nodes {
-		next := []*node{n.any, n.element}
-		for _, one := range n.fields {
-			next = append(next, one)
-		}
-		for _, one := range next {
-			if one != nil && (one.ends&redact != 0 || redacts([]*node{one})) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 type narrower struct {

@@ -1,9 +1,6 @@
 package typed
 
-import (
-	"encoding/json"
-	"strconv"
-)
+import "encoding/json"
 
 // isInteger says whether the literal is an integer as one is written that was read.
 func isInteger(literal []byte) bool {
@@ -20,15 +17,6 @@ func isInteger(literal []byte) bool {
 		}
 	}
 	return true
-}
-
-// integer reads a literal that isInteger; not all are of 64 bits.
-func integer(literal []byte) (int64, bool) {
-	if !isInteger(literal) {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(literal), 10, 64)
-	return n, err == nil
 }
 
 // isNumber says whether a value of JSON is a number.

@@ -185,7 +185,7 @@ func (w *avroWriter) record(t *Type, rest bool) {
 func (w *avroWriter) field(f *Field) {
 	w.printf(`{"name":%q,`, f.Name)
 	if f.Name != f.JSON {
-		w.printf("%q:%s,", attributeName, quoted(f.JSON))
+		w.printf("%q:%s,", attributeName, ascii(appendString(nil, []byte(f.JSON))))
 	}
 	w.b.WriteString(`"type":["null",`)
 	w.value(f.Type)
@@ -234,9 +234,6 @@ func scalarKinds() map[Kind]scalarKind {
 		Text: {"string", "json"}, Quantity: {"string", "quantity"}, IntOrString: {"string", "int-or-string"},
 	}
 }
-
-// quoted is a text as JSON.
-func quoted(text string) []byte { return ascii(appendString(nil, []byte(text))) }
 
 // JSONSchema describes objects of the type, a record, as JSON. Further fields are allowed, and null is wherever a
 // server may write it.

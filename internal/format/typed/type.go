@@ -216,7 +216,7 @@ const RestName = "kubecdc_rest"
 
 // NewRecord makes a record, whose fields have their names in JSON only.
 func NewRecord(name string, fields []Field) *Type {
-	nameFields(fields)
+	nameBeside(nil, fields)
 	return newRecord(name, fields)
 }
 
@@ -252,11 +252,8 @@ func Of(kind Kind) *Type { return &Type{Kind: kind} }
 // holds says whether values within the value may be in the rest while the value is not.
 func (t *Type) holds() bool { return t.Kind >= Record }
 
-// nameFields gives each field its name in Avro. A name that Avro allows stays. Another has its characters replaced, and
-// a hash after it where that is another field's name.
-func nameFields(fields []Field) { nameBeside(nil, fields) }
-
-// nameBeside is nameFields for fields that come to others, which keep their names.
+// nameBeside gives each field its name in Avro, beside others, which keep theirs. A name that Avro allows stays. Another
+// has its characters replaced, and a hash after it where that is another field's name.
 func nameBeside(others, fields []Field) {
 	taken := map[string]int{RestName: 1}
 	for i := range others {

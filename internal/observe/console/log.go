@@ -281,7 +281,7 @@ type Line struct {
 
 func lineOf(c *decode.Change) *Line {
 	line := &Line{
-		ID: c.ID.String(), Snapshot: c.Snapshot, FinalStateUnknown: c.FinalStateUnknown, Object: shownObject(c), Data: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
+		ID: c.ID.String(), Snapshot: c.Snapshot, FinalStateUnknown: c.FinalStateUnknown, Object: c.Object, Data: c.Data, Time: c.Time, Op: c.ID.Op.String(), Resource: c.ID.Resource, Namespace: c.ID.Key.Namespace, Name: c.ID.Key.Name,
 		UID: c.ID.UID, ResourceVersion: c.ID.ResourceVersion, Reason: string(c.Reason),
 		Trimmed: c.Trimmed, BeforeOmitted: c.BeforeOmitted, Replayed: string(c.Replayed), Actor: c.Actor, Involved: c.Involved, Changed: c.Changed, ChangedCut: c.ChangedCut,
 		Base: c.Base,
@@ -290,22 +290,13 @@ func lineOf(c *decode.Change) *Line {
 	if !isSecret(c.ID.Resource) && json.Valid(c.Patch) {
 		line.Patch = c.Patch
 	}
+	if c.Object != nil && isSecret(c.ID.Resource) {
+		line.Object, _ = json.Marshal(hideSecret(nil, parseObject(c.Object))) // it was decoded from JSON
+	}
 	if c.ID.Op == change.Actor {
 		line.Resource, line.UID = c.Of.Resource, c.Of.UID
 	}
 	return line
-}
-
-// shownObject is the record's, without values of a Secret.
-func shownObject(c *decode.Change) json.RawMessage {
-	if c.Object == nil || !isSecret(c.ID.Resource) {
-		return c.Object
-	}
-	hidden, err := json.Marshal(hideSecret(nil, parseObject(c.Object)))
-	if err != nil { // it was decoded from JSON
-		return nil
-	}
-	return hidden
 }
 
 // by names the user of an actor's request, and how sure that is, or the managers that changed the object last; "" where
@@ -414,15 +405,7 @@ func (f *Filter) takesResource(resource string) bool {
 }
 
 func (f *Filter) takes(l *Line) bool {
-	if !f.takesResource(l.Resource) {
-		return false
-	}
-	if f.Namespace != "" && f.Namespace != l.Namespace || len(f.Ops) > 0 && !slices.Contains(f.Ops, l.Op) {
-		return false
-	}
-	if f.Name == "" {
-		return true
-	}
 	matches, err := path.Match(f.Name, l.Name)
-	return err == nil && matches || f.Name == l.Name
+	return f.takesResource(l.Resource) && (f.Namespace == "" || f.Namespace == l.Namespace) && (len(f.Ops) == 0 || slices.Contains(f.Ops, l.Op)) &&
+		(f.Name == "" || f.Name == l.Name || err == nil && matches)
 }

@@ -54,10 +54,7 @@ func (s *Screen) Write(text []byte) (int, error) {
 }
 
 // act writes what the terminal is to act on. It is the program's own, and never made of what others wrote.
-func (s *Screen) act(sequence string) error {
-	_, err := io.WriteString(s.to, sequence)
-	return err
-}
+func (s *Screen) act(sequence string) { io.WriteString(s.to, sequence) }
 
 // unfinished is how many bytes at the end are the beginning of a character.
 func unfinished(text []byte) int {
@@ -345,7 +342,11 @@ func PrintState(s *control.State, out io.Writer) error {
 		table.row("SINK", "OWED SNAPSHOT OF", "REASON")
 	}
 	for i := range s.Owed {
-		table.row(s.Owed[i].Sink, whatOf(&s.Owed[i]), reasonOf(&s.Owed[i]))
+		o, reason := &s.Owed[i], s.Owed[i].Reason
+		if o.State == control.Paused {
+			reason += ", " + o.State
+		}
+		table.row(o.Sink, whatOf(o), reason)
 	}
 	return table.Flush()
 }
@@ -383,14 +384,6 @@ func whatOf(o *control.Owed) string {
 		return o.Stream + ", " + limits
 	}
 	return o.Stream
-}
-
-// reasonOf says also that it is paused.
-func reasonOf(o *control.Owed) string {
-	if o.State == control.Paused {
-		return o.Reason + ", " + o.State
-	}
-	return o.Reason
 }
 
 // progressOf is in percent, where that is known.

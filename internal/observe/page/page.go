@@ -84,9 +84,9 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if private != "" && reader.send("private", private) != nil {
 		return
 	}
-	if newest := p.ring.newest(); newest > shownFirst {
-		reader.seq = newest - shownFirst
-	}
+	p.ring.mu.Lock()
+	reader.seq = max(p.ring.last, shownFirst) - shownFirst
+	p.ring.mu.Unlock()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
@@ -273,13 +273,6 @@ func (r *ring) after(seq uint64) (changes []Change, missed uint64) {
 		})
 	}
 	return changes, missed
-}
-
-// newest is the Seq given last.
-func (r *ring) newest() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last
 }
 
 // maxReaders is how many there may be of this host, and of all others together, and perAddress of one of these.

@@ -127,7 +127,7 @@ func TestI6ASlowReaderHoldsUpNobody(t *testing.T) {
 	if missed != 400 || len(changes) != ringSize || changes[0].Seq != 501 || changes[0].Name != "pod-500" {
 		t.Errorf("missed %d, and %d changes from %+v", missed, len(changes), changes[0])
 	}
-	if changes, missed = r.after(r.newest()); len(changes) != 0 || missed != 0 {
+	if changes, missed = r.after(r.last); len(changes) != 0 || missed != 0 {
 		t.Errorf("%d changes behind the newest, %d missed", len(changes), missed)
 	}
 	rec := record(1)

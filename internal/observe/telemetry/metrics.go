@@ -32,9 +32,6 @@ type metrics struct {
 	schemasReplaced *prometheus.CounterVec
 }
 
-// latencyBuckets go from a quarter of a millisecond to 65 seconds in factors of four.
-func latencyBuckets() []float64 { return prometheus.ExponentialBuckets(0.00025, 4, 10) }
-
 func newMetrics(registry prometheus.Registerer) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubecdc_" + name, Help: help}, labels)
@@ -42,17 +39,15 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return vec
 	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubecdc_" + name, Help: help, Buckets: latencyBuckets()}, labels)
+		buckets := prometheus.ExponentialBuckets(0.00025, 4, 10) // to 65 seconds
+		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubecdc_" + name, Help: help, Buckets: buckets}, labels)
 		registry.MustRegister(vec)
 		return vec
 	}
-	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		vec := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_" + name, Help: help}, labels)
-		registry.MustRegister(vec)
-		return vec
-	}
+	topics := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_sink_label_topics", Help: "Topics that labels and names of objects created."}, []string{"sink"})
+	registry.MustRegister(topics)
 	return &metrics{
-		labelTopics:     gauge("sink_label_topics", "Topics that labels and names of objects created.", "sink"),
+		labelTopics:     topics,
 		sourceRecords:   counter("source_records_total", "Records read from the API server.", "resource", "op"),
 		sourceBytes:     counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
 		sourceIgnored:   counter("source_ignored_total", "Updates that no sink was told of, since nothing in them matters.", "resource"),

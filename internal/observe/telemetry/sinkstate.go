@@ -233,7 +233,3 @@ const (
 	failing      = "failing"
 	stopped      = "stopped"
 )
-
-func streamStates() []string { return []string{starting, snapshotting, watching, waiting, failing} }
-
-func sinkStates() []string { return []string{starting, open, failing, stopped} }

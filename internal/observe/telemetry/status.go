@@ -47,7 +47,7 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	for name, s := range status.Streams {
 		gauge(t.gauges.history, s.HistorySeconds, name)
 		gauge(t.gauges.historyLeft, s.HistoryLeftSeconds, name)
-		for _, state := range streamStates() {
+		for _, state := range []string{starting, snapshotting, watching, waiting, failing} {
 			gauge(t.gauges.streamState, oneIf(s.State == state), name, state)
 		}
 		for sinkName, taker := range s.Sinks {
@@ -60,7 +60,7 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	for name, s := range status.Sinks {
-		for _, state := range sinkStates() {
+		for _, state := range []string{starting, open, failing, stopped} {
 			gauge(t.gauges.sinkState, oneIf(s.State == state), name, state)
 		}
 		gauge(t.gauges.queueBytes, float64(s.QueueBytes), name)
@@ -88,9 +88,19 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 func (t *Telemetry) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", t.serveHealth)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		t.mu.Lock()
+		problems := t.states.unhealthy(time.Now())
+		t.mu.Unlock()
+		answer(w, problems)
+	})
 	mux.HandleFunc("GET /readyz", t.serveReady)
-	mux.HandleFunc("GET /statusz", t.serveStatus)
+	mux.HandleFunc("GET /statusz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.Encode(t.Status()) // a reader that went away is no error of ours
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
 		if err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -102,13 +112,6 @@ func (t *Telemetry) Handler() http.Handler {
 
 // answerTime is how long a reader may take for an answer: one that stands still would keep it in memory.
 const answerTime = 30 * time.Second
-
-func (t *Telemetry) serveHealth(w http.ResponseWriter, _ *http.Request) {
-	t.mu.Lock()
-	problems := t.states.unhealthy(time.Now())
-	t.mu.Unlock()
-	answer(w, problems)
-}
 
 func (t *Telemetry) serveReady(w http.ResponseWriter, r *http.Request) {
 	t.mu.Lock()
@@ -143,13 +146,6 @@ func answer(w http.ResponseWriter, problems []string) {
 		return
 	}
 	w.Write([]byte("ok\n"))
-}
-
-func (t *Telemetry) serveStatus(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.Encode(t.Status()) // a reader that went away is no error of ours
 }
 
 // Status is the document at /statusz.

@@ -156,18 +156,16 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	if leftOut != nil {
 		d.LastRead, d.LeftOut = time.Now(), leftOut
 	}
-	if err == nil {
-		if d.LastError != "" {
-			t.Logger.Info("API discovery is complete again")
-		}
-		d.trouble = trouble{}
+	now := troubleOf(err)
+	switch {
+	case now.LastError == d.LastError:
 		return
+	case err == nil:
+		t.Logger.Info("API discovery is complete again")
+	default:
+		t.Logger.Warn("API discovery is incomplete; retrying; streams of resources that are missing from it continue", "error", err)
 	}
-	if d.LastError == shownError(err) {
-		return
-	}
-	d.trouble = troubleOf(err)
-	t.Logger.Warn("API discovery is incomplete; retrying; streams of resources that are missing from it continue", "error", err)
+	d.trouble = now
 }
 
 // maxCorrections is how many corrections of one reconcile are logged, each with its object.
@@ -350,17 +348,12 @@ func (t *Telemetry) breakOff(stream change.Stream, snapshot *change.Snapshot) {
 // tellStories tells the log of reconciles, if it is time: when all have ended and no other has come for a moment, or
 // when one has lasted. The caller holds mu.
 func (t *Telemetry) tellStories(now time.Time) {
-	ended, open := t.states.untold()
+	untold, _ := divide(t.states.stories, func(g *story) bool { return g.told.IsZero() })
+	ended, open := divide(untold, func(g *story) bool { return !g.ended.IsZero() })
 	oldest, newest := now, time.Time{}
 	for _, g := range slices.Concat(ended, open) {
-		if g.began.Before(oldest) {
-			oldest = g.began
-		}
-		for _, at := range []time.Time{g.began, g.ended} {
-			if at.After(newest) {
-				newest = at
-			}
-		}
+		oldest = slices.MinFunc([]time.Time{oldest, g.began}, time.Time.Compare)
+		newest = slices.MaxFunc([]time.Time{newest, g.began, g.ended}, time.Time.Compare)
 	}
 	isOver := len(open) == 0 && now.Sub(newest) >= patience
 	if !t.states.ending && !isOver && now.Sub(oldest) < settling {

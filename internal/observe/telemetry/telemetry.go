@@ -207,12 +207,6 @@ func (all *states) restless() bool {
 	return slices.ContainsFunc(all.stories, func(g *story) bool { return g.told.IsZero() })
 }
 
-// untold are the stories that the log knows nothing of, whether they have ended or not.
-func (all *states) untold() (ended, open []*story) {
-	untold, _ := divide(all.stories, func(g *story) bool { return g.told.IsZero() })
-	return divide(untold, func(g *story) bool { return !g.ended.IsZero() })
-}
-
 // storyOf returns the story that the snapshot belongs to, nil where there is none.
 func (all *states) storyOf(stream change.Stream, snapshot *change.Snapshot) *story {
 	for _, g := range all.stories {

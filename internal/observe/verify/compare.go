@@ -146,64 +146,52 @@ func Compare(l *Log, list *List) Result {
 	r := Result{Stream: list.Stream.String(), ResourceVersion: list.Version, Objects: len(list.Objects)}
 	resource := list.Stream.Resource.String()
 	objects := l.resources[resource]
+	ofIt := func(key change.Key) bool {
+		return list.Stream.Namespace == "" || list.Stream.Namespace == key.Namespace
+	}
+	isNewer := func(h held) bool { return change.CompareVersions(h.version, list.Version) > 0 }
 	for key, listed := range list.Objects {
 		h, known := objects[key]
-		r.judgeListed(key, listed, h, known && l.exists(resource, key, h), list.Version)
+		exists := known && l.exists(resource, key, h)
+		switch {
+		case exists && h.version == listed.Version && h.uid == listed.UID:
+			r.Equal++
+		case isNewer(h):
+			r.Changing++
+		case listed.Optional, listed.Behind && exists && h.uid == listed.UID:
+			r.Unjudged++
+		case !exists:
+			r.add(Missing, key, listed, held{})
+		default:
+			r.add(Stale, key, listed, h)
+		}
 	}
 	for key, h := range objects {
 		_, there := list.Objects[key]
-		ofIt := list.Stream.Namespace == "" || list.Stream.Namespace == key.Namespace
-		if there || !ofIt || !l.exists(resource, key, h) {
-			continue
+		switch {
+		case there || !ofIt(key) || !l.exists(resource, key, h):
+		case isNewer(h):
+			r.Changing++
+		case !list.Deletes:
+			r.Unjudged++
+		default:
+			r.add(Extra, key, Listed{}, h)
 		}
-		r.judgeUnlisted(key, h, list)
 	}
-	for at, h := range l.rows[resource] {
-		ofIt := list.Stream.Namespace == "" || list.Stream.Namespace == h.object.Namespace
-		if ofIt && objects[h.object].row != at {
-			r.judgeOldRow(h, list.Version)
+	for at, h := range l.rows[resource] { // keys in a table that consumers take for an object more
+		switch {
+		case !ofIt(h.object) || objects[h.object].row == at:
+		case isNewer(h):
+			r.Changing++
+		default:
+			r.add(Extra, h.object, Listed{}, h)
+			r.Differences[len(r.Differences)-1].Place = h.row
 		}
 	}
 	slices.SortFunc(r.Differences, func(a, b Difference) int {
 		return cmp.Or(cmp.Compare(a.Key().String(), b.Key().String()), cmp.Compare(a.Place, b.Place))
 	})
 	return r
-}
-
-func (r *Result) judgeListed(key change.Key, listed Listed, h held, exists bool, version string) {
-	switch {
-	case exists && h.version == listed.Version && h.uid == listed.UID:
-		r.Equal++
-	case change.CompareVersions(h.version, version) > 0:
-		r.Changing++
-	case listed.Optional, listed.Behind && exists && h.uid == listed.UID:
-		r.Unjudged++
-	case !exists:
-		r.add(Missing, key, listed, held{})
-	default:
-		r.add(Stale, key, listed, h)
-	}
-}
-
-func (r *Result) judgeUnlisted(key change.Key, h held, list *List) {
-	switch {
-	case change.CompareVersions(h.version, list.Version) > 0:
-		r.Changing++
-	case !list.Deletes:
-		r.Unjudged++
-	default:
-		r.add(Extra, key, Listed{}, h)
-	}
-}
-
-// judgeOldRow is of a key in a table that consumers take for an object more.
-func (r *Result) judgeOldRow(h held, version string) {
-	if change.CompareVersions(h.version, version) > 0 {
-		r.Changing++
-		return
-	}
-	r.add(Extra, h.object, Listed{}, h)
-	r.Differences[len(r.Differences)-1].Place = h.row
 }
 
 func (r *Result) add(kind Kind, key change.Key, listed Listed, h held) {
@@ -297,8 +285,15 @@ func NewLog(only string) *Log {
 func (l *Log) Take(m *sink.Stored) error {
 	l.Records++
 	id, err := decode.ID(m)
-	if m.Erases && errors.Is(err, change.ErrForeignID) {
-		l.erase(m)
+	if m.Erases && errors.Is(err, change.ErrForeignID) { // somebody else's marker, or the end of keys
+		for resource, rows := range l.rows {
+			object := rows[m.Row].object
+			delete(rows, m.Row)
+			if h, known := l.resources[resource][object]; known && h.row == m.Row {
+				h.gone, h.at = true, l.at(m)
+				l.resources[resource][object] = h
+			}
+		}
 		return nil
 	}
 	if err != nil && decode.IsActor(m) {
@@ -341,18 +336,6 @@ func (l *Log) at(m *sink.Stored) int64 {
 		return int64(l.Records)
 	}
 	return m.Time.UnixNano()
-}
-
-// erase takes the key out that somebody else's marker, or the end of keys, names.
-func (l *Log) erase(m *sink.Stored) {
-	for resource, rows := range l.rows {
-		object := rows[m.Row].object
-		delete(rows, m.Row)
-		if h, known := l.resources[resource][object]; known && h.row == m.Row {
-			h.gone, h.at = true, l.at(m)
-			l.resources[resource][object] = h
-		}
-	}
 }
 
 // frame notes what a full snapshot clears: after a log lost what it had acknowledged, what the snapshot does not name

@@ -91,7 +91,8 @@ type member struct {
 // Find is how an expression gets at a field.
 func (p *part) Find(key ref.Val) (ref.Val, bool) {
 	name, named := key.(types.String)
-	if !named || p.all != nil || p.tired() {
+	const steps = 4096 // of looking, after which a Go map is cheaper, in an expression that looks up each key of a list
+	if !named || p.all != nil || p.steps > steps {
 		return p.decoded().Find(key)
 	}
 	for i := range p.found {
@@ -102,12 +103,6 @@ func (p *part) Find(key ref.Val) (ref.Val, bool) {
 	value := p.read(name)
 	p.found = append(p.found, member{name, value})
 	return value, value != nil
-}
-
-// tired says that so much was looked for that a Go map is cheaper, in an expression that looks up each key of a list.
-func (p *part) tired() bool {
-	const steps = 4096
-	return p.steps > steps
 }
 
 // read is what an expression sees of a field; nil where there is none.
@@ -180,14 +175,6 @@ func (p *part) Value() any { return p.decoded().Value() }
 // errQuoting stands for an error whose text may have values of the object in it.
 var errQuoting = errors.New("a function does not accept a value of this object; its message is left out, since it may quote the object")
 
-// constants are the texts of CEL's errors, or their beginnings, that quote nothing of an object.
-func constants() []string {
-	return []string{
-		"no such overload", "division by zero", "modulus by zero", "integer overflow", "unsigned integer overflow", "duration overflow",
-		"timestamp overflow", "index out of bounds", "index out of range", unreadable,
-	}
-}
-
 const (
 	noKey      = "no such key"
 	unreadable = "read the object as it was"
@@ -201,25 +188,21 @@ func withoutValues(err error, expression string) error {
 	}
 	text := err.Error()
 	if key, found := strings.CutPrefix(text, noKey+": "); found {
-		if names(expression, key) {
-			return err
+		// The expression itself may have it, as a field or as a text; it may also come from the object.
+		for _, around := range []string{`"` + key + `"`, `'` + key + `'`, "." + key, "?" + key} {
+			if strings.Contains(expression, around) {
+				return err
+			}
 		}
 		return errors.New(noKey)
 	}
-	for _, constant := range constants() {
+	for _, constant := range []string{ // the texts of CEL's errors, or their beginnings, that quote nothing of an object
+		"no such overload", "division by zero", "modulus by zero", "integer overflow", "unsigned integer overflow", "duration overflow",
+		"timestamp overflow", "index out of bounds", "index out of range", unreadable,
+	} {
 		if strings.HasPrefix(text, constant) {
 			return errors.New(constant)
 		}
 	}
 	return errQuoting
-}
-
-// names says whether the expression itself has the key, as a field or as a text; it may also come from the object.
-func names(expression, key string) bool {
-	for _, around := range []string{`"` + key + `"`, `'` + key + `'`, "." + key, "?" + key} {
-		if strings.Contains(expression, around) {
-			return true
-		}
-	}
-	return false
 }

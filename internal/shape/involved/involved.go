@@ -152,14 +152,6 @@ func IsEvents(resource *change.Resource) bool {
 	return resource.Name == "events" && (resource.Group == "" || resource.Group == "events.k8s.io")
 }
 
-// fieldOf is the field of an Event that names the object.
-func fieldOf(events *change.Resource) string {
-	if events.Group == "" {
-		return "involvedObject"
-	}
-	return "regarding"
-}
-
 // Kind is that of an object, whatever the version.
 type Kind struct{ Group, Kind string }
 
@@ -174,7 +166,10 @@ type reference struct {
 func referenceOf(events *change.Resource, event []byte) (reference, bool) {
 	var proof scan.Proof
 	proof.Prove(event, "")
-	field := fieldOf(events)
+	field := "regarding"
+	if events.Group == "" {
+		field = "involvedObject"
+	}
 	text := func(name string) string {
 		token := proof.Find(field, name)
 		if len(token) == 0 || token[0] != '"' {
@@ -189,10 +184,6 @@ func referenceOf(events *change.Resource, event []byte) (reference, bool) {
 	ref := reference{
 		Kind: Kind{group, text("kind")}, key: change.Key{Namespace: text("namespace"), Name: text("name")}, uid: text("uid"),
 	}
-	return ref, ref.Kind.Kind != "" && isName(ref.key.Name)
-}
-
-// isName says whether an object may be called so: no name has a slash in it (apimachinery, path segment names).
-func isName(name string) bool {
-	return name != "" && len(name) <= change.MaxNamed && !strings.ContainsAny(name, "/%")
+	name := ref.key.Name // no object's has a slash in it (apimachinery, path segment names)
+	return ref, ref.Kind.Kind != "" && name != "" && len(name) <= change.MaxNamed && !strings.ContainsAny(name, "/%")
 }

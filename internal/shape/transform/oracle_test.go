@@ -18,7 +18,7 @@ import (
 // plain is the obvious way of a Transform: it proves first that the object is JSON, and then goes through all of it,
 // and holds the way to each value against each path.
 type plain struct {
-	drop, keep, redact [][]part
+	drop, keep, redact [][]Step
 	env                []string
 	applied, again     bool
 	managed            bool
@@ -49,7 +49,7 @@ func (t *plain) applyAt(object []byte, path []string) ([]byte, error) {
 	return r.out, nil
 }
 
-func plainPaths(paths []string) (all [][]part) {
+func plainPaths(paths []string) (all [][]Step) {
 	for _, text := range paths {
 		parts, err := parsePath(text)
 		if err != nil {
@@ -61,7 +61,7 @@ func plainPaths(paths []string) (all [][]part) {
 }
 
 // plainLeads says whether one of the paths ends at the steps, and whether one leads further.
-func plainLeads(paths [][]part, steps []string) (ends, further bool) {
+func plainLeads(paths [][]Step, steps []string) (ends, further bool) {
 	for _, parts := range paths {
 		if len(steps) > len(parts) {
 			continue
@@ -69,8 +69,8 @@ func plainLeads(paths [][]part, steps []string) (ends, further bool) {
 		leads := true
 		for i, step := range steps {
 			p, isField := parts[i], step[0] == 'k'
-			leads = leads && (p.kind == anything || p.kind == anElement && step == fmt.Sprint("i", p.element) ||
-				p.kind != anElement && isField && step[1:] == p.field)
+			leads = leads && (p.Any || p.Field == "" && step == fmt.Sprint("i", p.element) ||
+				p.Field != "" && isField && step[1:] == p.Field)
 		}
 		ends, further = ends || leads && len(steps) == len(parts), further || leads && len(steps) < len(parts)
 	}

@@ -62,7 +62,7 @@ type rewriter struct {
 	in, out   []byte
 	copied    int        // up to where in is written, or left out
 	watch     int        // of what the proof watched, those that start before the cursor
-	nodes     []*node    // of the scopes above, each after that of its container
+	nodes     []*Node    // of the scopes above, each after that of its container
 	variables []variable // of the outermost env
 	next      int        // of the variables
 	foreseen  int        // up to where variables are known
@@ -84,7 +84,7 @@ func (r *rewriter) run(proof *scan.Proof, object []byte) bool {
 	if r.At() > 0 {
 		r.cut(0, r.At())
 	}
-	r.value(scope{to: 1, leads: r.paths.leads, kept: r.paths.leads&keep == 0})
+	r.value(scope{to: 1, leads: r.paths.Leads, kept: r.paths.Leads&Keep == 0})
 	if r.copied > 0 || r.At() < len(object) {
 		r.cut(r.At(), len(object))
 	}
@@ -139,14 +139,14 @@ func (r *rewriter) under(s scope, key []byte) scope {
 	inner := r.below(s)
 	inner.env = len(r.env) > 0 && string(key) == envKey
 	if s.names && (bytes.HasPrefix(key, []byte("k:")) || bytes.HasPrefix(key, []byte("v:"))) {
-		inner.ends = drop
+		inner.ends = Drop
 	}
 	if s.from == s.to { // no path leads here
 		return inner
 	}
 	for _, n := range r.nodes[s.from:s.to] {
 		r.follow(&inner, n.field(key))
-		r.follow(&inner, n.any)
+		r.follow(&inner, n.Any)
 	}
 	return inner.decided()
 }
@@ -159,8 +159,8 @@ func (r *rewriter) element(s scope, index int) scope {
 		return inner
 	}
 	for _, n := range r.nodes[s.from:s.to] {
-		r.follow(&inner, n.elements[index])
-		r.follow(&inner, n.any)
+		r.follow(&inner, n.Elements[index])
+		r.follow(&inner, n.Any)
 	}
 	return inner.decided()
 }
@@ -171,14 +171,14 @@ func (r *rewriter) below(s scope) scope {
 	return scope{from: s.to, to: s.to, kept: s.kept, hashed: s.hashed, names: s.names}
 }
 
-func (r *rewriter) follow(s *scope, n *node) {
+func (r *rewriter) follow(s *scope, n *Node) {
 	if n == nil {
 		return
 	}
-	s.ends |= n.ends
-	if n.leads != 0 {
+	s.ends |= n.Ends
+	if n.Leads != 0 {
 		r.nodes = append(r.nodes, n)
-		s.to, s.leads = s.to+1, s.leads|n.leads
+		s.to, s.leads = s.to+1, s.leads|n.Leads
 	}
 }
 
@@ -447,8 +447,8 @@ func (r *rewriter) upper(name []byte) []byte {
 // scope is what the rules say of a value.
 type scope struct {
 	from, to int  // where its nodes are in the rewriter's, whence paths go on
-	leads    rule // of these paths
-	ends     rule // of the paths that end at the value
+	leads    Rule // of these paths
+	ends     Rule // of the paths that end at the value
 	kept     bool // a path of keep ended at it or above, or there is none
 	hashed   bool // a path of redact did
 	env      bool // there are rules of variables, and the value is a list or map called env, or in such a list
@@ -458,15 +458,15 @@ type scope struct {
 
 // looked says whether a rule needs to look into the value.
 func (s *scope) looked() bool {
-	return !s.kept || s.hashed || s.env || s.names || s.leads&(drop|redact|inside|fields) != 0
+	return !s.kept || s.hashed || s.env || s.names || s.leads&(Drop|Redact|inside|fields) != 0
 }
 
 // left says whether the value is left in, if it is no scalar where a path of keep looks for something within.
-func (s *scope) left() bool { return s.ends&drop == 0 && (s.kept || s.leads&keep != 0) }
+func (s *scope) left() bool { return s.ends&Drop == 0 && (s.kept || s.leads&Keep != 0) }
 
 func (s scope) decided() scope {
-	s.kept = s.kept || s.ends&keep != 0
-	s.hashed = s.hashed || s.ends&redact != 0
+	s.kept = s.kept || s.ends&Keep != 0
+	s.hashed = s.hashed || s.ends&Redact != 0
 	s.names = s.names || s.ends&fields != 0
 	return s
 }

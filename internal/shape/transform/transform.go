@@ -2,6 +2,7 @@ package transform
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
@@ -14,19 +15,16 @@ import (
 
 // Step is one part of a path: a field's name, one element of a list, or whatever there is.
 type Step struct {
-	Field string // "" in the other two
-	Any   bool
+	Field   string // "" in the other two
+	Any     bool   // [*] and .*
+	element int
 }
 
 // Steps are the parts of one path.
 func Steps(path string) ([]Step, error) {
-	parts, err := parsePath(path)
+	steps, err := parsePath(path)
 	if err != nil {
 		return nil, fmt.Errorf("path %q: %w", path, err)
-	}
-	var steps []Step
-	for _, p := range parts {
-		steps = append(steps, Step{Field: p.field, Any: p.kind == anything})
 	}
 	return steps, nil
 }
@@ -36,7 +34,7 @@ const envKey = "env"
 
 // Transform is a set of rules that is ready to be applied. It is safe for concurrent use.
 type Transform struct {
-	paths  *node
+	paths  *Node
 	env    []pattern
 	key    []byte
 	binds  bool // hashes are of fields
@@ -64,28 +62,9 @@ func New(rules Rules, key Key) (*Transform, error) {
 	if len(key.Secret) == 0 {
 		return nil, errors.New("make a transform: no key for hashes")
 	}
-	t := &Transform{paths: &node{}, key: key.bytes(), binds: rules.hashes() && !key.Comparable}
-	kept := rules.Keep
-	if len(kept) > 0 {
-		kept = append(Identity(), kept...)
-	}
-	if rules.Applied {
-		if err := t.paths.add(inside, "", []string{LastApplied}); err != nil {
-			return nil, err
-		}
-	}
-	if rules.Managed {
-		if err := t.paths.add(fields, "", []string{".metadata.managedFields[*].fieldsV1"}); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.paths.add(drop, "drop", rules.Drop); err != nil {
-		return nil, err
-	}
-	if err := t.paths.add(keep, "keep", kept); err != nil {
-		return nil, err
-	}
-	if err := t.paths.add(redact, "redact", rules.Redact); err != nil {
+	t := &Transform{key: key.bytes(), binds: rules.hashes() && !key.Comparable}
+	var err error
+	if t.paths, err = rules.Paths(); err != nil {
 		return nil, err
 	}
 	for _, text := range rules.Env {
@@ -98,11 +77,6 @@ func New(rules Rules, key Key) (*Transform, error) {
 	return t, nil
 }
 
-// Identity is what an object always keeps.
-func Identity() []string {
-	return []string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.resourceVersion"}
-}
-
 // Watched is the key that a proof has to watch for a Worker; "" is none.
 func (t *Transform) Watched() string {
 	if len(t.env) == 0 {
@@ -111,57 +85,80 @@ func (t *Transform) Watched() string {
 	return envKey
 }
 
-// rule is a set of kinds of rules.
-type rule uint8
+// Rule is a set of kinds of rules.
+type Rule uint8
 
 const (
-	drop rule = 1 << iota
-	keep
-	redact
+	Drop Rule = 1 << iota
+	Keep
+	Redact
 	inside // the value is the text of an object
 	fields // the value names fields, and values
 )
 
-// node is a place in the tree of all paths.
-type node struct {
-	fields   map[string]*node
+// Node is a place in the tree of all paths. Those below it are nil where no path leads there.
+type Node struct {
+	Fields   map[string]*Node
 	names    []named // the fields again
-	elements map[int]*node
-	any      *node
-	ends     rule // of the paths that end here
-	leads    rule // of the paths that go on
+	Elements map[int]*Node
+	Any      *Node
+	Ends     Rule // of the paths that end here
+	Leads    Rule // of the paths that go on
 }
 
 // named is a field with its name.
 type named struct {
 	name string
-	node *node
+	node *Node
 }
 
-// add enters paths of a rule, which an error names.
-func (n *node) add(r rule, name string, paths []string) error {
-	for _, text := range paths {
-		parts, err := parsePath(text)
-		if err != nil {
-			return fmt.Errorf("%s path %q: %w", name, text, err)
-		}
-		at := n
-		for _, p := range parts {
-			at.leads |= r
-			at = at.child(p)
-		}
-		at.ends |= r
+// Identity is what an object always keeps.
+func Identity() []string {
+	return []string{".apiVersion", ".kind", ".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.resourceVersion"}
+}
+
+// Paths is the tree of all paths of the rules.
+func (r Rules) Paths() (*Node, error) {
+	root := &Node{}
+	kept := r.Keep
+	if len(kept) > 0 {
+		kept = append(Identity(), kept...)
 	}
-	return nil
+	var applied, managed []string
+	if r.Applied {
+		applied = []string{LastApplied}
+	}
+	if r.Managed {
+		managed = []string{".metadata.managedFields[*].fieldsV1"}
+	}
+	for _, some := range []struct {
+		is    Rule
+		name  string
+		paths []string
+	}{{inside, "", applied}, {fields, "", managed}, {Drop, "drop", r.Drop}, {Keep, "keep", kept}, {Redact, "redact", r.Redact}} {
+		for _, path := range some.paths {
+			steps, err := Steps(path)
+			if err != nil {
+				return nil, fmt.Errorf("%s %w", some.name, err)
+			}
+			at := root
+			for _, step := range steps {
+				at.Leads |= some.is
+				at = at.child(step)
+			}
+			at.Ends |= some.is
+		}
+	}
+	return root, nil
 }
 
 // few is how many fields are compared one after the other, which for short names is faster than a map.
 const few = 8
 
 // field is where the field's name leads, nil for nowhere.
-func (n *node) field(name []byte) *node {
+func (n *Node) field(name []byte) *Node {
 	if len(n.names) > few {
-		return n.fields[string(name)]
+		return n.Fields[string(name)]
 	}
 	for i := range n.names {
 		if one := &n.names[i]; one.name == string(name) {
@@ -171,54 +168,28 @@ func (n *node) field(name []byte) *node {
 	return nil
 }
 
-// child is where a part leads.
-func (n *node) child(p part) *node {
-	switch p.kind {
-	case anElement:
-		if n.elements == nil {
-			n.elements = map[int]*node{}
-		}
-		return child(n.elements, p.element)
-	case anything:
-		if n.any == nil {
-			n.any = &node{}
-		}
-		return n.any
+// child is where a step leads.
+func (n *Node) child(s Step) *Node {
+	if s.Any {
+		n.Any = cmp.Or(n.Any, &Node{})
+		return n.Any
 	}
-	if n.fields == nil {
-		n.fields = map[string]*node{}
+	if n.Fields == nil {
+		n.Fields, n.Elements = map[string]*Node{}, map[int]*Node{}
 	}
-	found := child(n.fields, p.field)
-	if len(n.names) < len(n.fields) {
-		n.names = append(n.names, named{p.field, found})
+	if s.Field == "" {
+		n.Elements[s.element] = cmp.Or(n.Elements[s.element], &Node{})
+		return n.Elements[s.element]
 	}
-	return found
+	if n.Fields[s.Field] == nil {
+		n.Fields[s.Field] = &Node{}
+		n.names = append(n.names, named{s.Field, n.Fields[s.Field]})
+	}
+	return n.Fields[s.Field]
 }
-
-func child[K comparable](of map[K]*node, key K) *node {
-	if of[key] == nil {
-		of[key] = &node{}
-	}
-	return of[key]
-}
-
-// part is one step of a path: a field, an element of a list, or all of either.
-type part struct {
-	field   string
-	element int
-	kind    partKind
-}
-
-type partKind uint8
-
-const (
-	aField partKind = iota
-	anElement
-	anything // [*] and .*
-)
 
 // parsePath takes a path apart.
-func parsePath(text string) (parts []part, err error) {
+func parsePath(text string) (parts []Step, err error) {
 	rest := text
 	if inner, braced := strings.CutPrefix(text, "{"); braced {
 		var closed bool
@@ -231,7 +202,7 @@ func parsePath(text string) (parts []part, err error) {
 		return nil, fmt.Errorf("it names the whole object; want a field, such as .spec.replicas")
 	}
 	for rest != "" {
-		var p part
+		var p Step
 		if p, rest, err = parsePart(rest); err != nil {
 			return nil, err
 		}
@@ -241,7 +212,7 @@ func parsePath(text string) (parts []part, err error) {
 }
 
 // parsePart takes the path's next part.
-func parsePart(text string) (p part, rest string, err error) {
+func parsePart(text string) (p Step, rest string, err error) {
 	if text[0] == '[' {
 		return parseBracket(text[1:])
 	}
@@ -255,34 +226,34 @@ func parsePart(text string) (p part, rest string, err error) {
 	case name == "":
 		return p, "", fmt.Errorf("a part is empty; .. is not supported")
 	case name == "*":
-		return part{kind: anything}, rest, nil
+		return Step{Any: true}, rest, nil
 	case strings.ContainsAny(name, " ]{}()'\"?@"):
 		return p, "", fmt.Errorf("%q is not a field; write a name with special characters as ['name']", name)
 	}
-	return part{field: name}, rest, nil
+	return Step{Field: name}, rest, nil
 }
 
 // parseBracket takes what stands after a [.
-func parseBracket(text string) (p part, rest string, err error) {
+func parseBracket(text string) (p Step, rest string, err error) {
 	if quote := text[:min(1, len(text))]; quote == "'" || quote == `"` {
 		name, rest, closed := strings.Cut(text[1:], quote+"]")
 		if !closed || name == "" {
 			return p, "", fmt.Errorf("a [%s without its %s], or nothing between", quote, quote)
 		}
-		return part{field: name}, rest, nil
+		return Step{Field: name}, rest, nil
 	}
 	inner, rest, closed := strings.Cut(text, "]")
 	if !closed {
 		return p, "", fmt.Errorf("a [ without its ]")
 	}
 	if inner == "*" {
-		return part{kind: anything}, rest, nil
+		return Step{Any: true}, rest, nil
 	}
 	index, err := strconv.Atoi(inner)
 	if err != nil || index < 0 {
 		return p, "", fmt.Errorf("[%s] is not supported; allowed: [*], an index such as [0], a field such as ['a.b/c']", inner)
 	}
-	return part{element: index, kind: anElement}, rest, nil
+	return Step{element: index}, rest, nil
 }
 
 // Key makes hashes.
