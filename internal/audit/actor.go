@@ -356,8 +356,8 @@ func (m *metadata) isBy(e *Event) bool {
 	if newest.Before(e.Received.Truncate(time.Second)) || newest.After(e.Completed) {
 		return false
 	}
-	// The manager is the name under which the API server notes what the request has set (KEP-555): the one that was asked
-	// for, or the user agent's first word.
+	// The manager is the name under which the API server notes what the request has set (KEP-555): the one that was
+	// asked for, or the user agent's first word.
 	agent, _, _ := strings.Cut(e.UserAgent, "/")
 	manager := cmp.Or(e.query().Get("fieldManager"), agent)
 	for _, entry := range entries {

@@ -168,8 +168,8 @@ func ofFrame(rec *change.Record) []byte {
 	return append(dst, '}')
 }
 
-// ofGap says between which versions intermediate states may be missing, and since when, where that is known. In the place
-// of a record that the sink will never take it says why, and which dead letter keeps the record.
+// ofGap says between which versions intermediate states may be missing, and since when, where that is known. In the
+// place of a record that the sink will never take it says why, and which dead letter keeps the record.
 func ofGap(rec *change.Record) []byte {
 	s := rec.Snapshot
 	dst := appendString([]byte(`{"reason":`), string(s.Reason))

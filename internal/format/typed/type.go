@@ -252,8 +252,8 @@ func Of(kind Kind) *Type { return &Type{Kind: kind} }
 // holds says whether values within the value may be in the rest while the value is not.
 func (t *Type) holds() bool { return t.Kind >= Record }
 
-// nameBeside gives each field its name in Avro, beside others, which keep theirs. A name that Avro allows stays. Another
-// has its characters replaced, and a hash after it where that is another field's name.
+// nameBeside gives each field its name in Avro, beside others, which keep theirs. A name that Avro allows stays.
+// Another has its characters replaced, and a hash after it where that is another field's name.
 func nameBeside(others, fields []Field) {
 	taken := map[string]int{RestName: 1}
 	for i := range others {

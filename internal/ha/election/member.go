@@ -102,7 +102,8 @@ type Member struct {
 	holder  string    // as the API server said last; "" is nobody, or not known
 	since   time.Time // when it became the holder
 	known   bool      // it has said something
-	ours    uint64    // so often it has said that this member holds the Lease
+	asked   uint64    // so many requests were sent
+	ours    uint64    // the last of them whose answer said that this member holds the Lease
 	refused error     // why this member can never hold it
 	trouble trouble
 	talk    talk
@@ -218,21 +219,19 @@ func (m *Member) write(ctx context.Context, holder string) error {
 	if spec.RenewTime = &now; holderOf(lease) != holder {
 		spec.AcquireTime = &now
 	}
-	if holder == "" {
-		spec.HolderIdentity = nil
-	} else {
+	if holder != "" {
 		if spec.LeaseTransitions == nil {
 			spec.LeaseTransitions = new(int32)
 		} else if holderOf(lease) != holder {
 			*spec.LeaseTransitions++
 		}
-		spec.HolderIdentity, length = &holder, int32(m.options.Duration/time.Second)
+		length = int32(m.options.Duration / time.Second)
 		m.mu.Lock()
 		question = m.talk.ours
 		m.mu.Unlock()
 		lease.Annotations[marked] = m.options.Shared
 	}
-	spec.LeaseDurationSeconds = &length
+	spec.HolderIdentity, spec.LeaseDurationSeconds = &holder, &length
 	put(lease.Annotations, question)
 	return m.ask(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return do(ctx, lease) })
 }
@@ -244,6 +243,9 @@ func (m *Member) timeout() time.Duration { return m.options.Duration / tries }
 func (m *Member) ask(ctx context.Context, how func(context.Context) (*coordinationv1.Lease, error)) error {
 	bounded, cancel := context.WithTimeout(ctx, m.timeout())
 	defer cancel()
+	m.mu.Lock()
+	m.asked++
+	m.mu.Unlock()
 	lease, err := how(bounded)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -291,13 +293,13 @@ func (m *Member) Resign(wait time.Duration) {
 // The error is ctx's, a *RightsError where the member may not use the Lease, or what Judge says of those who hold it.
 func (m *Member) Lead(ctx context.Context) (term context.Context, end context.CancelFunc, err error) {
 	m.mu.Lock()
-	before := m.ours
+	before := m.asked
 	m.hurry()
 	m.mu.Unlock()
 	for {
 		m.mu.Lock()
 		changed := m.changed
-		if m.holder == m.options.Self && m.ours > before {
+		if m.holder == m.options.Self && m.ours > before && !time.Now().Before(m.rest) {
 			term, cancel := context.WithCancelCause(ctx)
 			m.term = cancel
 			m.mu.Unlock()
@@ -348,7 +350,7 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 		}
 	}
 	if m.holder, m.known = holder, true; holder == m.options.Self {
-		m.ours++
+		m.ours = m.asked
 	}
 	if m.since = (time.Time{}); holder != "" && lease.Spec.AcquireTime != nil {
 		m.since = lease.Spec.AcquireTime.Time

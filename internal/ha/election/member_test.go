@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,20 +93,20 @@ func (s *server) written() int {
 // cable is how one member reaches the server.
 type cable struct {
 	*server
-	cut bool // in a bubble, changed while nobody runs
+	cut atomic.Bool
 }
 
 var errCut = errors.New("no route to host")
 
 func (c *cable) get(ctx context.Context) (*coordinationv1.Lease, error) {
-	if c.cut {
+	if c.cut.Load() {
 		return nil, errCut
 	}
 	return c.server.get(ctx)
 }
 
 func (c *cable) update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	if c.cut {
+	if c.cut.Load() {
 		return nil, errCut
 	}
 	return c.server.update(ctx, lease)
@@ -192,7 +193,7 @@ func TestAStandbyTakesOverWhenADeadLeadersLeaseIsOver(t *testing.T) {
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		time.Sleep(duration)
-		first.cable.cut = true // as one that is killed, or paused: it writes no more
+		first.cable.cut.Store(true) // as one that is killed, or paused: it writes no more
 		// the Lease may have been written just now, or be due; the standby sees the one and the other a question later
 		most, least := duration+2*slowest, duration-duration/renewals-slowest
 		if _, took := second.leads(t); took > most || took < least {
@@ -218,7 +219,7 @@ func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing
 		if term.Err() != nil || first.Standing().Trouble != nil {
 			t.Fatalf("the end of the outage ended its term: %v, %+v", term.Err(), first.Standing())
 		}
-		first.cable.cut = true
+		first.cable.cut.Store(true)
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		second.leads(t)
@@ -226,7 +227,7 @@ func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing
 		if term.Err() != nil {
 			t.Fatal("it ended before it could know")
 		}
-		first.cable.cut = false
+		first.cable.cut.Store(false)
 		<-term.Done()
 		var other *OtherLeadsError
 		if cause := context.Cause(term); !errors.As(cause, &other) || other.Error() != "second leads now, as the Lease ns/a says" {
@@ -242,13 +243,13 @@ func TestI10WhoIsCutOffDoesNotBeginATerm(t *testing.T) {
 		first := s.join(t, "first", "bus")
 		defer first.leave()
 		first.leads(t)
-		first.cable.cut = true
+		first.cable.cut.Store(true)
 		bounded, cancel := context.WithTimeout(t.Context(), 3*duration)
 		defer cancel()
 		if _, _, err := first.Lead(bounded); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it leads: %v", err)
 		}
-		first.cable.cut = false
+		first.cable.cut.Store(false)
 		if _, took := first.leads(t); took > time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -281,6 +282,7 @@ func TestAHolderIsNoBurdenToTheAPIServer(t *testing.T) {
 		first := s.join(t, "first", "bus")
 		defer first.leave()
 		first.leads(t)
+		time.Sleep(time.Second) // with what Lead has asked for
 		before := s.written()
 		time.Sleep(10 * duration)
 		if writes := s.written() - before; writes > 10*renewals || writes < 5*renewals {

@@ -42,7 +42,7 @@ func TestAHolderThatAsksHearsOfAnotherThatCanWrite(t *testing.T) {
 		if err := second.Answer(t.Context(), question); err != nil {
 			t.Error(err)
 		}
-		if left := s.lease.Annotations; left[asks]+left[answers] != "" || second.Question() != "" || term.Err() != nil {
+		if left := s.annotations(); left[asks]+left[answers] != "" || second.Question() != "" || term.Err() != nil {
 			t.Errorf("behind the answer the Lease has %v, and the term ended with %v", left, term.Err())
 		}
 	})
@@ -84,13 +84,19 @@ func TestAQuestionIsForgottenWithItsHolder(t *testing.T) {
 			first.Ask(asking)
 		}()
 		time.Sleep(2 * time.Second)
-		first.cable.cut = true
+		first.cable.cut.Store(true)
 		stop()
 		<-done
 		second.leads(t)
-		if left := s.lease.Annotations; left[asks]+left[answers] != "" {
+		if left := s.annotations(); left[asks]+left[answers] != "" {
 			t.Errorf("the next holder's Lease has %v", left)
 		}
 		first.leave()
 	})
+}
+
+func (s *server) annotations() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.Annotations
 }
