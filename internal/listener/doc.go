@@ -50,8 +50,13 @@
 // watch from a position before it, or a list that a comparison reads. So it is dropped when the position of its
 // namespace has passed it, and no comparison is under way there.
 //
-// Folding commutes over the partitions of a log: rows and places take the higher value, and an object is in
-// one partition, so nothing older than its tombstone is read after it.
+// Folding commutes over the partitions of a log: rows and places take the higher value. As a rule an object is in one
+// partition, so nothing older than its tombstone is read after it. Where labels choose topics, it may be in several.
+// Frames may be in other partitions than objects, so a comparison's end can be read before its objects.
 //
-// The types here are pure: no clock, no goroutine, no lock, no I/O.
+// A place knows the highest version that was told of it (High), also beyond the position. A list that a comparison
+// judges is no older [high]: it would bring back what was told to be gone.
+//
+// Follower, Judge, Settle, the ledger and Saving's fold are pure: no clock, no goroutine, no lock, no I/O. A Listener
+// has the goroutine, Intake and Books have the locks.
 package listener
