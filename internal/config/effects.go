@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Effect is a key whose value consumers see.
@@ -65,7 +66,11 @@ func (f *field) written(v reflect.Value) []byte {
 	}
 	switch set := value.(type) {
 	case []string:
-		value = slices.Compact(slices.Sorted(slices.Values(set)))
+		each := slices.Compact(slices.Sorted(slices.Values(set)))
+		if f.name == "ops" && len(each) == len(strings.Fields(f.Tag.Get("of"))) {
+			return nil // all of them, as without the key
+		}
+		value = each
 	case Secret:
 		value = set.Reveal()
 	}

@@ -16,7 +16,7 @@ type NATS struct {
 	Subjects map[string]string `key:"subjects" effect:"new"`
 	Headers  map[string]string `key:"headers" effect:"new"`
 	KV       string            `key:"kv" effect:"place"`
-	Shared   bool              `key:"shared"`
+	Shared   bool              `key:"shared" effect:"fence"`
 	Domain   string            `key:"domain" effect:"broker"`
 	TLS      NATSTLS           `key:"tls"`
 	NATSLogin

@@ -163,8 +163,8 @@ type Sink struct {
 	Redact []string `key:"redact" effect:"shape"`
 
 	// What the sink will never take.
-	Oversize   string     `key:"oversize" of:"deadletter trim reject" default:"deadletter"`
-	Trim       []string   `key:"trim"`
+	Oversize   string     `key:"oversize" of:"deadletter trim reject" default:"deadletter" effect:"new"`
+	Trim       []string   `key:"trim" effect:"new"`
 	DeadLetter DeadLetter `key:"deadLetter"`
 }
 
