@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -24,7 +25,8 @@ const (
 // match is the results so far.
 type match struct {
 	min             float64
-	rounds, objects int
+	rounds, objects int // of the largest snapshot
+	sinks           int
 	files           rig.Profiles
 
 	rig              *rig.Rig
@@ -38,6 +40,7 @@ func (m *match) flags(flags *flag.FlagSet) {
 	flags.Float64Var(&m.min, "min", 0, "fail below this ratio of the exporter to reading and discarding")
 	flags.IntVar(&m.rounds, "rounds", 1, "how often the largest snapshot is taken; the figures are medians")
 	flags.IntVar(&m.objects, "objects", 1_000_000, "the largest number of objects")
+	flags.IntVar(&m.sinks, "sinks", 1, "how many files each snapshot goes to")
 	m.files.Flags(flags)
 }
 
@@ -105,14 +108,27 @@ func (m *match) snapshot(ctx context.Context, w replay.World) (rate float64, err
 		return 0, err
 	}
 	defer output.Close()
+	outputs := []*rig.Follower{output}
+	for i := 1; i < m.sinks; i++ {
+		path := filepath.Join(m.rig.Dir, w.Run, fmt.Sprintf("other-%d.ndjson", i))
+		line.Sinks = append(line.Sinks, fmt.Sprintf("file://%s?name=other-%d", path, i))
+		other, err := rig.Follow(path)
+		if err != nil {
+			return 0, err
+		}
+		defer other.Close()
+		outputs = append(outputs, other)
+	}
 	exporter, err := line.Start(w)
 	if err != nil {
 		return 0, err
 	}
 	defer exporter.Kill()
 	const frames = 2 // begin and end
-	if err := exporter.Await(ctx, rig.Poll, output.Has(w.Objects+frames)); err != nil {
-		return 0, err
+	for _, output := range outputs {
+		if err := exporter.Await(ctx, rig.Poll, output.Has(w.Objects+frames)); err != nil {
+			return 0, err
+		}
 	}
 	took := time.Since(exporter.Began)
 	usage, err := exporter.Stop()
@@ -121,7 +137,10 @@ func (m *match) snapshot(ctx context.Context, w replay.World) (rate float64, err
 	}
 	tell("exporter", w.Objects, usage.CPU, took, usage.PeakRSS)
 	m.rss[w.Objects] = append(m.rss[w.Objects], mib(usage.PeakRSS))
-	return float64(w.Objects) / usage.CPU.Seconds(), complete(output, w.Objects)
+	for _, output := range outputs {
+		err = errors.Join(err, complete(output, w.Objects))
+	}
+	return float64(w.Objects) / usage.CPU.Seconds(), err
 }
 
 // complete says whether the file ends as a whole snapshot does, with no line too many.
