@@ -144,8 +144,8 @@ func (l *Log) tryRotate() error {
 	if err != nil {
 		return errors.Join(err, next.Close())
 	}
-	// The new file is locked before the old one's lock is given back (I10). The old one has nothing left to lose.
-	_ = l.file.Close()
+	// The new file is locked before the old one's lock is given back (I10).
+	_ = l.file.Close() // it has nothing left to lose
 	l.file, l.size, l.renamed = next, info.Size(), false
 	l.retain()
 	return nil
