@@ -59,3 +59,33 @@ func TestI4WhatIsLeftOutStaysWhereItIs(t *testing.T) {
 		t.Errorf("the namespace stands at %v, all others at %v", place.At, others.At)
 	}
 }
+
+// TestI2ATombstoneOutlivesTheFold: an older state of the object may be read later, from another partition of the log,
+// when the end of a whole snapshot has moved the position past the delete.
+func TestI2ATombstoneOutlivesTheFold(t *testing.T) {
+	s := open(t, t.TempDir())
+	state, err := s.LoadSink("lake")
+	must(t, err)
+	comparison := Comparison{ID: "20.1", Namespace: Others}
+	gone, older, at := told("pods", "web", "u", 9), told("pods", "web", "u", 8), Point{1, "20"}
+	gone.Gone, gone.Given, older.Given = true, Point{}, Point{}
+	for _, piece := range [][]Item{
+		{gone, {Kind: Begin, Resource: "pods", Scope: Others, At: at, Comparison: comparison}},
+		{{Kind: End, Resource: "pods", Scope: Others, At: at, Comparison: comparison}},
+		{older},
+	} {
+		for i := range piece {
+			must(t, state.Found(&piece[i]))
+		}
+		must(t, s.SaveSinks([]*SinkState{state}, Spools{}, nil))
+	}
+	if row, err := state.SavedRow(gone.Object()); err != nil || !row.Gone {
+		t.Errorf("the row is %v, %v; want the delete", row, err)
+	}
+	must(t, state.Acked(&Item{Kind: Bookmark, Resource: "pods", Scope: Others, At: at, Given: at}))
+	must(t, state.Settle())
+	must(t, s.SaveSinks([]*SinkState{state}, Spools{}, nil))
+	if row, err := state.SavedRow(gone.Object()); err != nil || row.Known() {
+		t.Errorf("the row is %v, %v; want none", row, err)
+	}
+}

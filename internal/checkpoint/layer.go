@@ -181,11 +181,8 @@ func (l *layer) Passed(resource, namespace string, upTo Point, named func(string
 	return nil
 }
 
-func (l *layer) fill(r *rows) error {
+func (l *layer) fill(r *rows) {
 	for resource := range l.told {
-		if err := l.Settle(resource, l); err != nil {
-			return err
-		}
 		l.fillPlaces(r, tablePlace, resource)
 	}
 	for of, row := range l.pending {
@@ -201,7 +198,6 @@ func (l *layer) fill(r *rows) error {
 			r.removeRow(tableGrave, l.sink, of)
 		}
 	}
-	return nil
 }
 
 // fillDisk writes what was applied to the layer of the disk.

@@ -113,6 +113,13 @@ func (l *layered) tell() {
 
 // save saves. Now and then nothing is on disk any more, or it is given up.
 func (l *layered) save() {
+	for resource := range l.fold.Places {
+		must(l.t, l.fold.Settle(resource, l.rows))
+		for _, layer := range l.state.layers() {
+			layer.told[resource] = struct{}{}
+		}
+	}
+	must(l.t, l.state.Settle())
 	switch l.life.r.Intn(5) {
 	case 0:
 		if l.disk != nil {
@@ -130,12 +137,6 @@ func (l *layered) save() {
 			must(l.t, l.store.GiveUpDisk(l.state))
 			l.fold.Emptied()
 			l.disk, l.diskRows, l.waiting, l.spool = nil, nil, nil, fifo.Spool{}
-		}
-	}
-	for resource := range l.fold.Places {
-		must(l.t, l.fold.Settle(resource, l.rows))
-		for _, layer := range l.state.layers() {
-			layer.told[resource] = struct{}{}
 		}
 	}
 	l.fold.Mark = "m" + strconv.Itoa(l.life.version)

@@ -94,6 +94,17 @@ func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
 	return take(&s.layer, i)
 }
 
+// Settle drops what the positions have passed of the resources that were applied since the last save: see Saved.Settle.
+// It is not called while a log is folded: what comes from another of its partitions may be older than a tombstone.
+func (s *SinkState) Settle() error {
+	for resource := range s.told {
+		if err := s.layer.Settle(resource, &s.layer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Found makes an item part of the state that the sink's log has after the mark. While records wait on disk, it is one
 // of them, and the layer of the disk has it.
 func (s *SinkState) Found(i *Item) error {
@@ -318,9 +329,7 @@ func (s *SinkState) fill(r *rows) error {
 			return err
 		}
 	}
-	if err := s.layer.fill(r); err != nil {
-		return err
-	}
+	s.layer.fill(r)
 	if s.disk != nil && !s.merged {
 		s.disk.fillDisk(r)
 	}

@@ -245,7 +245,10 @@ func (b *Books) apply(l *Intake, s *Saving) error {
 			return fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunks[c].Records), l.Name, err)
 		}
 	}
-	return l.Apply(s, b.states[l.Name], &b.spools)
+	if err := l.Apply(s, b.states[l.Name], &b.spools); err != nil {
+		return err
+	}
+	return b.states[l.Name].Settle()
 }
 
 // change changes the state of one sink, of which nothing is on its way, and saves that with what is kept of objects.

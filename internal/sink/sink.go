@@ -28,11 +28,12 @@ type Sink interface {
 	// An empty batch writes nothing and returns the mark of the log's end, which is never "". The caller saves it
 	// before the first record.
 	//
-	// Of a batch that fails, a prefix may have been written (in a partitioned log, a prefix of each object's messages,
-	// wherever they go); Open at the last mark tells which. A *RejectedError names the one message
-	// that the sink will never take: the messages before it are durable, as the returned mark says, and none after
-	// it was written. A *PermanentError is as for Open. A *LateError says that Open read its log too early: the caller
-	// begins anew. After any other error the caller opens again.
+	// Of a batch that fails, a prefix may have been written; Open at the last mark tells which. In a partitioned log it
+	// is a prefix of each object's messages, wherever they go, and a frame only with all of its resource before it.
+	//
+	// A *RejectedError names the one message that the sink will never take: the messages before it are durable, as the
+	// returned mark says, and none after it was written. A *PermanentError is as for Open. A *LateError says that Open
+	// read its log too early: the caller begins anew. After any other error the caller opens again.
 	//
 	// Adjacent messages of one ID are one record, such as a delete and its tombstone: none of them is durable without
 	// the others, whatever breaks in between, and Open gives their ID only if the log holds them all, once or once

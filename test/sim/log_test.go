@@ -410,13 +410,15 @@ func (s *logSink) write(batch []sink.Message) (sink.Mark, error) {
 	return s.store(batch, keep, failing)
 }
 
-// store appends the batch, of each partition a prefix where it fails.
+// store appends the batch, of each partition a prefix where it fails. A frame is there only with all of its resource
+// before it.
 func (s *logSink) store(batch []sink.Message, keep int, failing string) (sink.Mark, error) {
 	s.doubt = nil
 	for i := range batch {
 		s.doubt = append(s.doubt, batch[i].ID)
 	}
-	broken := -1 // the partition that takes nothing more
+	broken := make([]bool, len(s.log.partitions)) // which partitions take nothing more
+	lacking := map[string]bool{}                  // of which resources something is not there
 	for i := range batch {
 		if i == len(batch)/2 {
 			if err := s.life.stepLocked("sink"); err != nil {
@@ -425,14 +427,15 @@ func (s *logSink) store(batch []sink.Message, keep int, failing string) (sink.Ma
 			}
 		}
 		p := s.log.partitionOf(batch[i].ID)
-		if i >= keep && broken < 0 {
-			broken = p
-		}
-		if p == broken || i >= keep && len(s.log.partitions) == 1 {
+		resource, rest, _ := strings.Cut(batch[i].Object(), "/")
+		isFrame := strings.HasSuffix(rest, "//")
+		broken[p] = broken[p] || i == keep || lacking[resource] && isFrame
+		if broken[p] {
+			lacking[resource] = true
 			continue
 		}
 		if s.rejects(&batch[i]) {
-			if broken >= 0 {
+			if i >= keep {
 				break
 			}
 			s.life.noteLocked("sink", s.log.name+" rejects "+batch[i].ID)

@@ -49,8 +49,8 @@
 //     go by the key (topicMark.ByKey), as they began.
 //   - Messages of one id share a batch: a delete and its tombstone are in the log both or not at all.
 //   - What proves that something else is in the log waits for it (plan). A newer state of an object in another
-//     partition is such a proof: by it, recovery takes the older ones for written. So is a snapshot.end, which waits
-//     for all of its resource, in whatever topics. Only these messages go later, beside others. To end the Write there,
+//     partition is such a proof: by it, recovery takes the older ones for written. So is a frame, which waits for
+//     all of its resource, in whatever topics. Only these messages go later, beside others. To end the Write there,
 //     for any sink, was refused: each change of a label that chooses topics would cost a transaction, and NATS keeps
 //     an object's order whatever the subjects are.
 //   - Tails are read to the high watermark, with markers deciding about transactions: a reader of committed records

@@ -12,7 +12,7 @@ import (
 
 // TestI3WhatIsElsewhereWaits: while a partition fails, nothing is in another one whose record says that what lies in
 // the first is there, too. So says a newer state of the object, by which a recovery takes the older ones for written,
-// and so says the end of a snapshot.
+// and so says a frame.
 func TestI3WhatIsElsewhereWaits(t *testing.T) {
 	cluster := broker.Get(t)
 	kafkatest.RequireReal(t)
@@ -21,9 +21,9 @@ func TestI3WhatIsElsewhereWaits(t *testing.T) {
 		m.Op = op.String()
 		return m
 	}
-	frame := func(topic, resource string) sink.Message {
-		m := message(topic, "/snapshot.end", "0a1b2c3d/"+resource+"////9/snapshot.end/s-1")
-		m.Op = change.SnapshotEnd.String()
+	frame := func(topic, resource string, op change.Op) sink.Message {
+		m := message(topic, "/"+op.String(), "0a1b2c3d/"+resource+"////9/"+op.String()+"/s-1")
+		m.Op = op.String()
 		return m
 	}
 	hashed := func(topic string) sink.Message {
@@ -57,8 +57,16 @@ func TestI3WhatIsElsewhereWaits(t *testing.T) {
 			return []sink.Message{of(failing, "6", change.Updated), hashed(other)}
 		}, 0},
 		{"the end of a snapshot", func(failing, other string) []sink.Message {
-			return []sink.Message{of(failing, "6", change.Replaced), frame(other, "nodes"), frame(other, "pods")}
+			return []sink.Message{of(failing, "6", change.Replaced), frame(other, "nodes", change.SnapshotEnd),
+				frame(other, "pods", change.SnapshotEnd)}
 		}, 1},
+		{"a gap", func(failing, other string) []sink.Message {
+			return []sink.Message{of(failing, "6", change.Updated), frame(other, "nodes", change.Gap),
+				frame(other, "pods", change.Gap)}
+		}, 1},
+		{"the begin of a snapshot", func(failing, other string) []sink.Message {
+			return []sink.Message{of(failing, "6", change.Updated), frame(other, "pods", change.SnapshotBegin)}
+		}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := testOptions(t, cluster, 2)
@@ -103,7 +111,7 @@ func TestStepsAreFew(t *testing.T) {
 		}
 		for _, resource := range []string{"nodes", "pods"} {
 			add(2, "/snapshot.end", "c/"+resource+"////9/snapshot.end/s-1")
-			batch[len(batch)-1].Op = endsSnapshot
+			batch[len(batch)-1].Op = "snapshot.end"
 		}
 		p, rejected, err := s.planner.plan(t.Context(), batch)
 		if rejected != nil || err != nil || p.steps != want {

@@ -158,9 +158,8 @@ func (p *plan) add(to *partition, from, end int) {
 
 // The operations that matter here, as texts of package change.
 const (
-	endsSnapshot = "snapshot.end"
-	isGap        = "gap"
-	isActor      = "actor"
+	isGap   = "gap"
+	isActor = "actor"
 )
 
 // namedByHash is in the id of a note of which nobody can tell whose it is (change.ShorterNote).
@@ -177,12 +176,13 @@ func (p *plan) step(m *sink.Message, to *partition) int {
 	}
 	object := m.Object()
 	switch {
-	case m.Op == endsSnapshot:
-		step = max(step, p.behind(object, to))
+	case m.Op == isActor:
 	case m.Op == isGap && strings.Contains(m.ID, namedByHash):
 		step = p.steps
 		p.floor = step + 1
-	case m.Op != isActor && !strings.HasSuffix(object, "//"):
+	case strings.HasSuffix(object, "//"): // a frame
+		step = max(step, p.behind(object, to))
+	default:
 		if before, found := p.last[object]; found && before.partition != to {
 			step = max(step, before.step+1)
 		}
@@ -191,8 +191,9 @@ func (p *plan) step(m *sink.Message, to *partition) int {
 	return step
 }
 
-// behind is the first step after all that the other partitions get of the resource whose snapshot the frame ends. A
-// consumer that finds the end of a snapshot then finds the snapshot, in whatever topics.
+// behind is the first step after all that the other partitions get of the frame's resource. A consumer that finds the
+// end of a snapshot then finds the snapshot, in whatever topics. A gap and the begin of a snapshot move the sink's
+// position, so recovery asks for nothing older.
 func (p *plan) behind(frame string, to *partition) (step int) {
 	resource := frame[:strings.IndexByte(frame, '/')+1]
 	for _, of := range p.touched {

@@ -69,40 +69,6 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 	}
 }
 
-// TestI3AnEndIsBehindItsSnapshot: while a partition fails, no end of a snapshot gets into another one.
-func TestI3AnEndIsBehindItsSnapshot(t *testing.T) {
-	cluster := broker.Get(t)
-	kafkatest.RequireReal(t)
-	options := testOptions(t, cluster, 1)
-	s := newTestSink(t, options)
-	topic := options.Topics[0]
-	open(t, s, "")
-	messages := messagesOf(topic, 20)
-	end := message(topic, "/snapshot.end", "the end")
-	end.Op = "snapshot.end"
-	behind := message(topic, "/snapshot.end", "behind")
-	failing := s.topics[topic].partitions[1-s.topics[topic].partitionOf(&end).number]
-	mark := mustWrite(t, s, messages)
-	right := failing.sequence
-	failing.sequence += 5 // as if the broker had lost something
-	for i := range messages {
-		messages[i].ID += "-again"
-	}
-	batch := append(messages, end, behind)
-	if _, err := s.Write(t.Context(), batch); err == nil {
-		t.Fatal("Write over a gap in the sequences succeeded")
-	}
-	found := storedIDs(t, cluster, topic)
-	if slices.Contains(found, "the end") || slices.Contains(found, "behind") {
-		t.Errorf("the end of a snapshot is in the log, and a part of the snapshot is not: %q", found)
-	}
-	failing.sequence, s.sender.lost = right, nil
-	if _, _, err := rewrite(t, s, mark, batch); err != nil {
-		t.Fatal(err)
-	}
-	sameSet(t, "the log", storedIDs(t, cluster, topic), append(idsOf(messagesOf(topic, 20)), idsOf(batch)...))
-}
-
 // TestI4RefusedByTheBroker has a record that only the broker can judge, while other partitions are on their way.
 func TestI4RefusedByTheBroker(t *testing.T) {
 	cluster := broker.Get(t)
