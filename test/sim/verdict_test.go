@@ -430,7 +430,7 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 	if last.id == "" && v.begin != nil && v.begin.op == "gap" && t.order < v.begin.order {
 		return // the sink was new to the stream that has become another's, which has that gap
 	}
-	lostDelete, lostBegin, passed := false, false, false
+	lostDelete, lostState, passed := false, false, false
 	for i := range history {
 		ev := &history[i]
 		if ev.rev <= last.rev || ev.rev >= t.rev || ev.timeline > t.timeline || ev.isUndone() && ev.timeline < t.timeline {
@@ -441,10 +441,10 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 			v.violate("I4", "%s %s %s at %d is missing before %s", ev.what, ev.key, ev.uid, ev.rev, t.id)
 		}
 		lostDelete = lostDelete || lost && ev.what == "DELETED"
-		lostBegin = lostBegin || lost && ev.what == "ADDED"
+		lostState = lostState || lost && ev.what != "DELETED" && ev.uid == t.uid
 		passed = passed || excused && ev.what == "DELETED" && ev.uid == last.uid
 	}
-	lostDelete = lostDelete || lostBegin && passed // a comparison leaves both to the watch, which would bring the begin
+	lostDelete = lostDelete || lostState && passed // a comparison leaves both to the watch, which would bring the state
 	if !deleted && t.uid != last.uid && last.uid != "" && last.op != "gap" && !lostDelete && !v.damaged() {
 		v.violate("I4", "%s follows %s, and nobody told that the first was deleted", t.id, last.id)
 	}
