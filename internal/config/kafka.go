@@ -157,7 +157,7 @@ type Registry struct {
 	TLS           TLS    `key:"tls"`
 	Subject       string `key:"subject" of:"topic record topic-record" default:"topic" effect:"new"`
 	Columns       string `key:"columns" of:"nested json" default:"nested" effect:"new"`
-	Register      *bool  `key:"register" default:"true"`
+	Register      *bool  `key:"register" default:"true" effect:"schemas"`
 	Compatibility string `key:"compatibility" of:"backward backward_transitive forward forward_transitive full full_transitive none"`
 }
 

@@ -173,7 +173,7 @@ type Resource struct {
 	// both are for others to parse.
 	Ops           []string  `key:"ops" of:"added updated deleted" effect:"new"`
 	Filter        string    `key:"filter" effect:"next"`
-	FilterFailure string    `key:"filterFailure" of:"pass deadletter"`
+	FilterFailure string    `key:"filterFailure" of:"pass deadletter" effect:"new"`
 	Before        bool      `key:"before" effect:"second"`
 	Changes       bool      `key:"changes" effect:"second"`
 	Actor         bool      `key:"actor" effect:"new"`

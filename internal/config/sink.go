@@ -188,7 +188,7 @@ type DeadLetter struct {
 type Queue struct {
 	Bytes   Size   `key:"bytes" default:"32Mi" min:"1"`
 	Records int    `key:"records" default:"65536" min:"1"`
-	Full    string `key:"full" of:"block spool coalesce" default:"block"`
+	Full    string `key:"full" of:"block spool coalesce" default:"block" effect:"behind"`
 	Spool   Size   `key:"spool" default:"10Gi" min:"1Mi"`
 }
 
