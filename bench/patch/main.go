@@ -157,7 +157,7 @@ func (u *updates) next(ctx context.Context) (size sizes, err error) {
 		size.values += len(m.Value)
 		u.batch.Add(&batch.Record{Key: m.Key, Value: m.Value, Timestamp: m.Time.UnixMilli()})
 	}
-	u.packed, err = u.batch.Finish(batch.Producer{})
+	u.packed, err = u.batch.Finish(u.packed, batch.Producer{})
 	size.wire = len(u.packed)
 	return size, err
 }

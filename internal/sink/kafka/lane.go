@@ -103,12 +103,17 @@ func (l *lane) freeze() error {
 			e.Add(l.record.fill(&l.messages[l.rest[i]]))
 		}
 	}
-	count := e.Count()
-	b, err := e.Finish(batch.Producer{
+	next, _ := l.sender.spare.Get().(*frozen)
+	if next == nil {
+		next = new(frozen)
+	}
+	next.count, next.since, next.sent = e.Count(), l.sender.now(), false
+	var err error
+	next.bytes, err = e.Finish(next.bytes, batch.Producer{
 		ID: l.sender.right.producer.ID, Epoch: l.sender.right.producer.Epoch, Sequence: p.sequence, Transactional: l.sender.options.Delivery == Transactional,
 	})
 	if err == nil {
-		p.frozen = &frozen{bytes: b, count: count, since: l.sender.now()}
+		p.frozen = next
 	}
 	return err
 }
@@ -179,6 +184,7 @@ type sender struct {
 	inspector *inspector
 	right     *right
 	encoders  encoders
+	spare     sync.Pool // of *frozen, for their memory
 
 	mu      sync.Mutex                     // guards the following, which the goroutines of a Write share
 	refused map[string]*sink.RejectedError // the planner's
@@ -194,11 +200,15 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 			p.frozen = nil // the broker may have forgotten that it has it
 			return reopen("%s: no answer for more than %s: open the sink again, to see what the log holds", verb, s.tuning.resend)
 		}
+		again := p.frozen.sent
+		p.frozen.sent = true
 		result, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
 		switch {
 		case err == nil:
-			count, markers := p.frozen.count, int64(0) // that a Write leaves after what it has written
-			p.frozen = nil
+			acked, count, markers := p.frozen, p.frozen.count, int64(0) // that a Write leaves after what it has written
+			if p.frozen = nil; !again {                                 // else a connection that was given up may still read it
+				s.spare.Put(acked)
+			}
 			// A batch can only be after those before it: if it is not, the log is another one than had them (I4).
 			if result.BaseOffset < p.next {
 				return s.loses(p, fmt.Sprintf("offset %d", result.BaseOffset))

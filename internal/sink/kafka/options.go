@@ -45,7 +45,7 @@ func (e encoders) measure(atom []sink.Message) (int, error) {
 	for i := range atom {
 		taken.Add(r.fill(&atom[i]))
 	}
-	b, err := taken.Finish(batch.Producer{})
+	b, err := taken.Finish(nil, batch.Producer{})
 	return len(b), err
 }
 

@@ -325,7 +325,7 @@ func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 			encoder.Add(&batch.Record{Key: s.of.Cluster, Value: value, Timestamp: s.now().UnixMilli()})
 		}
 		request := wire.ProduceRequest{Topic: s.of.Notifications}
-		if request.Batch, err = encoder.Finish(batch.Producer{ID: -1, Epoch: -1, Sequence: -1}); err == nil {
+		if request.Batch, err = encoder.Finish(nil, batch.Producer{ID: -1, Epoch: -1, Sequence: -1}); err == nil {
 			_, err = s.cluster.Produce(ctx, request)
 		}
 		if wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create {

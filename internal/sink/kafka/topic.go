@@ -243,6 +243,7 @@ type frozen struct {
 	bytes []byte
 	count int
 	since time.Time
+	sent  bool
 }
 
 // String names the partition in messages.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -288,4 +289,30 @@ func TestI3LateCopyOfAGivenUpWrite(t *testing.T) {
 		t.Errorf("%d messages were not found, %v", len(left), err)
 	}
 	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messages))
+}
+
+// TestABatchKeepsTheMemoryOfAnAttemptWithoutAnAnswer: a connection that was given up may still read it.
+func TestABatchKeepsTheMemoryOfAnAttemptWithoutAnAnswer(t *testing.T) {
+	options := testOptions(t, broker.Get(t), 1)
+	s := newTestSink(t, options)
+	open(t, s, "")
+	mustWrite(t, s, messagesOf(options.Topics[0], 1))
+	p := s.topics[options.Topics[0]].partitions[0]
+	for _, failures := range []int{1, 0} {
+		for s.sender.spare.Get() != nil {
+		}
+		p.frozen = &frozen{count: 1, since: time.Now()}
+		attempts := 0
+		if err := s.sender.transmit(t.Context(), p, func(context.Context, wire.ProduceRequest) (wire.ProduceResult, error) {
+			if attempts++; attempts <= failures {
+				return wire.ProduceResult{}, io.ErrUnexpectedEOF
+			}
+			return wire.ProduceResult{BaseOffset: p.next}, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if isSpare := s.sender.spare.Get() != nil; isSpare != (failures == 0) {
+			t.Errorf("after %d attempts without an answer the memory is spare: %v", failures, isSpare)
+		}
+	}
 }

@@ -96,17 +96,17 @@ func (e *Encoder) Add(r *Record) {
 	e.count++
 }
 
-// Finish returns the batch as it goes over the wire, and begins an empty one. The result belongs to the caller. Records
-// that compression does not make smaller stay uncompressed.
-func (e *Encoder) Finish(p Producer) ([]byte, error) {
-	out, codec := e.buf, None
+// Finish returns the batch as it goes over the wire, and begins an empty one, in the spare memory. The result belongs to
+// the caller. Records that compression does not make smaller stay uncompressed.
+func (e *Encoder) Finish(spare []byte, p Producer) ([]byte, error) {
+	out, codec, taken := e.buf, None, &e.buf
 	if e.codec != None {
 		var err error
 		if e.packed, err = e.compress(append(e.packed[:0], e.buf[:HeaderSize]...), e.buf[HeaderSize:]); err != nil {
 			return nil, fmt.Errorf("compress a batch of %d records with %s: %w", e.count, e.codec, err)
 		}
 		if len(e.packed) < len(e.buf) {
-			out, codec = e.packed, e.codec
+			out, codec, taken = e.packed, e.codec, &e.packed
 		}
 	}
 	header := kmsg.RecordBatch{ // the broker gives the offset
@@ -119,8 +119,9 @@ func (e *Encoder) Finish(p Producer) ([]byte, error) {
 	}
 	header.AppendTo(out[:0])
 	binary.BigEndian.PutUint32(out[atCRC:], checksum(out[atAttributes:]))
+	*taken = spare[:0]
 	e.Reset()
-	return bytes.Clone(out), nil
+	return out, nil
 }
 
 // HeaderSize is the size of a batch without its records, in bytes.
