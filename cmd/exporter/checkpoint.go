@@ -178,6 +178,7 @@ func (l *logged) show(cmd *cobra.Command, output string) error {
 	if err != nil {
 		return err
 	}
+	state.Configurations = nil // they are hashes
 	if output == "json" {
 		return printJSON(state, stdout(cmd))
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,14 @@ func TestI4I5ALostDirectoryIsNoGap(t *testing.T) {
 	r.settle()
 	r.exporter.stop(t)
 	r.judge(false)
+	if err := os.RemoveAll(filepath.Join(r.dir, "state")); err != nil {
+		t.Fatal(err)
+	}
+	changed := slices.Clone(r.exporter.args)
+	changed[0], changed[slices.Index(changed, "--resources")+1] = "check", "configmaps"
+	if said := r.command(changed...); !strings.Contains(said, "sink file is not given pods any more: its objects (") {
+		t.Errorf("beside an empty directory check does not say from the log what the next start changes:\n%s", said)
+	}
 }
 
 // kafkaStateLost is the same with the log in Kafka.

@@ -42,7 +42,15 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 		checkListen(ctx, cfg.Listen, "--listen, or with listen in the configuration", &r)
 	}
 	checkAudit(ctx, cfg, saved.running, &r)
-	checkStateLog(ctx, &checkedTask{to, cfg, c}, &r)
+	logged := checkStateLog(ctx, &checkedTask{to, cfg, c}, &r)
+	if saved.State == nil && logged != nil { // the next start takes that over
+		read, err := task.ReadFound(ctx, logged)
+		if err != nil {
+			r.note("log of the state: " + err.Error())
+		} else {
+			saved.State = read.State
+		}
+	}
 	checkPlaces(cfg, c, &r)
 	for i := range cfg.Sinks {
 		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {
@@ -245,23 +253,24 @@ func checkPlace(p *destination.Place, others []destination.Place, sinks string, 
 	}
 }
 
-// checkStateLog looks at the log of the state, and changes nothing.
-func checkStateLog(ctx context.Context, of *checkedTask, r *report) {
+// checkStateLog looks at the log of the state, and changes nothing. It returns what the log has, nil where that is
+// nothing.
+func checkStateLog(ctx context.Context, of *checkedTask, r *report) *statelog.Found {
 	c, cfg := of.cluster, of.cfg
 	if cfg.State.Log == nil {
-		return
+		return nil
 	}
 	place, err := task.LogPlace(cfg, c, func(string, error) {})
 	if err != nil {
 		r.problem(err)
-		return
+		return nil
 	}
 	if target, ok := place.Sink.(checker); ok {
 		if _, err := target.Check(ctx); err != nil {
 			for _, one := range joined(err) {
 				r.problem(fmt.Errorf("log of the state, %s: %w", place.Name, one))
 			}
-			return
+			return nil
 		}
 	}
 	found, err := statelog.Look(ctx, place, of.bid(ctx))
@@ -274,7 +283,9 @@ func checkStateLog(ctx context.Context, of *checkedTask, r *report) {
 		r.problem(err)
 	default:
 		r.ok(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.UTC().Format(time.RFC3339)))
+		return found
 	}
+	return nil
 }
 
 // bid is the wish to write the log. Whose Lease it is says the API server.

@@ -34,7 +34,10 @@ func ReadDir(ctx context.Context, dir string) (state *control.State, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return control.ReadState(store)
+	if state, err = control.ReadState(store); err != nil {
+		return nil, err
+	}
+	return state, state.Configure(store)
 }
 
 // Inventory is what the running exporter, or the state of a stopped one, knows of objects. The returned function closes

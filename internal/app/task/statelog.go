@@ -42,11 +42,16 @@ type LogSummary struct {
 }
 
 // ReadLog reads the log of the state that is configured, and changes nothing.
-func ReadLog(ctx context.Context, to cluster.Access, cfg *config.Config) (state *LoggedState, err error) {
+func ReadLog(ctx context.Context, to cluster.Access, cfg *config.Config) (*LoggedState, error) {
 	found, err := findLogged(ctx, to, cfg)
 	if err != nil {
 		return nil, err
 	}
+	return ReadFound(ctx, found)
+}
+
+// ReadFound reads what was found in the log of the state.
+func ReadFound(ctx context.Context, found *statelog.Found) (state *LoggedState, err error) {
 	dir, err := os.MkdirTemp("", "kubecdc-state-")
 	if err != nil {
 		return nil, err
