@@ -97,24 +97,25 @@ type Worker struct {
 	log     string
 }
 
-// Start runs a worker of the brokers with the connector, by its settings as a file of properties has them. What they
+// Start runs a worker of the brokers with the connectors, by their settings as a file of properties has them. What they
 // write goes to the directory.
-func Start(ctx context.Context, d maven.Dir, dir, brokers string, connector map[string]string) (*Worker, error) {
+func Start(ctx context.Context, d maven.Dir, dir, brokers string, connectors ...map[string]string) (*Worker, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	files := []string{filepath.Join(dir, "worker.properties"), filepath.Join(dir, "connector.properties")}
+	var files []string
 	converter := "org.apache.kafka.connect.json.JsonConverter"
 	worker := map[string]string{
 		"bootstrap.servers": brokers, "key.converter": converter, "value.converter": converter,
 		"listeners": "http://127.0.0.1:" + strconv.Itoa(port), "offset.storage.file.filename": filepath.Join(dir, "connect.offsets"),
 	}
-	for i, settings := range []map[string]string{worker, connector} {
+	for i, settings := range append([]map[string]string{worker}, connectors...) {
 		var text strings.Builder
 		for key, value := range settings {
 			fmt.Fprintf(&text, "%s=%s\n", key, value)
 		}
+		files = append(files, filepath.Join(dir, fmt.Sprintf("connect-%d.properties", i)))
 		if err := os.WriteFile(files[i], []byte(text.String()), 0o600); err != nil {
 			return nil, err
 		}
