@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
@@ -24,7 +27,7 @@ import (
 )
 
 // versions are those that the tests install of what the pages tell to install.
-var versions = map[string]string{"kafka-python[zstd]": "3.0.12", "fastavro": "1.13.1", "nats-py": "2.16.0"}
+var versions = map[string]string{"kafka-python[zstd]": "3.0.12", "fastavro": "1.13.1", "nats-py": "2.16.0", "duckdb": "2.0.1", "polars": "2.1.0"}
 
 var installed = regexp.MustCompile(`(?m)^\$ pip install (.+)$`)
 
@@ -113,6 +116,44 @@ func TestThePythonOfThePagesReadsJetStream(t *testing.T) {
 	}
 	if ran != 3 {
 		t.Errorf("the pages have %d programs for NATS", ran)
+	}
+}
+
+// TestThePythonOfThePagesReadsAFile as it is printed.
+func TestThePythonOfThePagesReadsAFile(t *testing.T) {
+	w := newWorld(t)
+	if err := w.client.CoreV1().ConfigMaps("shop").Delete(t.Context(), "settings-3", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the delete is in the file", func() bool { return bytes.Contains(w.read("changes.ndjson"), []byte("dev.kubecdc.deleted")) })
+	w.stop()
+	page, ran := filepath.Join("docs", "reading-files.md"), 0
+	text := pages(t)[page]
+	for _, b := range blocks(t, page, text) {
+		if !b.is("python") {
+			continue
+		}
+		ran++
+		cmd := python.Command(t, libraries(t, page, text, &b), "-c", b.text)
+		cmd.Dir = w.dir
+		said, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s:%d: %v\n%s", page, b.line, err, said)
+		}
+		for _, want := range []string{"configmaps shop settings-1 ", "configmaps shop settings-2 ", "deployments shop web "} {
+			if !bytes.Contains(said, []byte(want)) {
+				t.Errorf("%s:%d prints\n%s\nwithout %s", page, b.line, said, want)
+			}
+		}
+		if bytes.Contains(said, []byte("settings-3")) {
+			t.Errorf("%s:%d has an object that is gone:\n%s", page, b.line, said)
+		}
+		if strings.Contains(b.text, "images") && !bytes.Contains(said, []byte("shop web web\n")) {
+			t.Errorf("%s:%d does not print the image of the Deployment:\n%s", page, b.line, said)
+		}
+	}
+	if ran != 2 {
+		t.Errorf("the page has %d programs", ran)
 	}
 }
 

@@ -96,8 +96,8 @@ func (e *Encoder) Add(r *Record) {
 	e.count++
 }
 
-// Finish returns the batch as it goes over the wire, and begins an empty one, in the spare memory. The result belongs to
-// the caller. Records that compression does not make smaller stay uncompressed.
+// Finish returns the batch as it goes over the wire, and begins an empty one, in the spare memory. The result belongs
+// to the caller. Records that compression does not make smaller stay uncompressed.
 func (e *Encoder) Finish(spare []byte, p Producer) ([]byte, error) {
 	out, codec, taken := e.buf, None, &e.buf
 	if e.codec != None {
