@@ -69,8 +69,8 @@ func (s *typedStage) connector(t *testing.T, database string) map[string]string 
 }
 
 // TestTablesOfADatabaseAreTheCluster: Kafka Connect with Debezium's JDBC sink, without a transform and behind the one
-// that other connectors need (docs/kafka-connect.md), reads all that happens to objects, and to a definition that gets a
-// field more: each table has the objects of a resource, in every field, and no task has failed.
+// that other connectors need (docs/kafka-connect.md), reads all that happens to objects, and to a definition that gets
+// a field more: each table has the objects of a resource, in every field, and no task has failed.
 func TestTablesOfADatabaseAreTheCluster(t *testing.T) {
 	if os.Getenv("E2E_CONNECT") == "" {
 		t.Skip("with E2E_CONNECT=1: fetches Kafka Connect and PostgreSQL, 200 MB")
