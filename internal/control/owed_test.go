@@ -23,9 +23,7 @@ func TestSteeringIsAskedForWithTheToken(t *testing.T) {
 	defer server.Close()
 	for _, text := range []string{token.text, "another"} {
 		client, err := NewClient(server.URL, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = client.Steer(t.Context(), SteerRequest{Do: Pause, IDs: []string{"a", "b"}})
 		if known := text == token.text; (err == nil) != known {
 			t.Errorf("with token %s: error %v", text, err)
@@ -57,9 +55,7 @@ func TestWhoWaitsForASnapshotThatIsStoppedIsTold(t *testing.T) {
 	server := httptest.NewServer(Handler(f, token))
 	defer server.Close()
 	client, err := NewClient(server.URL, token.text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = client.Wait(t.Context(), mine, func([]Owed) {})
 	if want := "the snapshot 7mare7x of pods for sink out was stopped: its sink may have a part of it"; err == nil || err.Error() != want || asked != 2 {
 		t.Errorf("after %d questions: error %v, want %s", asked, err, want)

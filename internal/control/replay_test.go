@@ -21,9 +21,7 @@ func replayer(t *testing.T, problem error) (*Client, *[]ReplayRequest) {
 	server := httptest.NewServer(Handler(functions, token))
 	t.Cleanup(server.Close)
 	client, err := NewClient(server.URL, token.text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client, asked
 }
 
@@ -58,15 +56,11 @@ func TestWrongReplaysSendNothing(t *testing.T) {
 		{"GET", "application/json", "", http.StatusMethodNotAllowed, ""},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), c.method, client.base+"/deadletter/replay", strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Content-Type", c.kind)
 		token.show(request)
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if body := read(t, response); response.StatusCode != c.status || !strings.Contains(body, c.want) {
 			t.Errorf("%s %s: %s %s", c.method, c.body, response.Status, body)
 		}

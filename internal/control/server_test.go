@@ -61,9 +61,7 @@ func serve(f *fake, r *http.Request) *http.Response {
 func read(t *testing.T, response *http.Response) string {
 	t.Helper()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(body)
 }
 
@@ -123,9 +121,7 @@ func TestABareProxyOnThisHostIsRefused(t *testing.T) {
 	exporter := httptest.NewServer(Handler(f.functions(), token))
 	defer exporter.Close()
 	to, err := url.Parse(exporter.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }})
 	defer proxy.Close()
 	for _, ask := range []func() (*http.Response, error){
@@ -140,9 +136,7 @@ func TestABareProxyOnThisHostIsRefused(t *testing.T) {
 		},
 	} {
 		answer, err := ask()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if text := read(t, answer); answer.StatusCode != 403 || !strings.Contains(text, "--state-dir") {
 			t.Errorf("%s is answered %s: %s", answer.Request.URL, answer.Status, text)
 		}
@@ -196,9 +190,7 @@ func listen(t *testing.T, f *fake) *Client {
 	server := httptest.NewServer(Handler(f.functions(), token))
 	t.Cleanup(server.Close)
 	client, err := NewClient(server.URL, token.text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client
 }
 
@@ -250,9 +242,7 @@ func TestInventoryIsStreamed(t *testing.T) {
 	}}
 	client, n := listen(t, f), 0
 	for object, err := range client.Inventory(t.Context(), Query{Resource: "pods", UID: "u", Namespace: "a&b"}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want := (Object{"pods", "shop", fmt.Sprintf("web-%d", n), "u", "7", []string{"out"}}); !reflect.DeepEqual(object, want) {
 			t.Fatalf("got %+v, want %+v", object, want)
 		}
@@ -313,9 +303,7 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client, err := NewClient(server.URL, token.text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := client.Wait(t.Context(), mine, func([]Owed) {})
 	pods := got["pods"]
 	pods.Time = time.Time{}
@@ -351,9 +339,7 @@ func TestServersAreNamedByAddress(t *testing.T) {
 func TestWhatIsNoExporterIsSaid(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	client, err := NewClient(server.URL, token.text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = client.Checkpoint(t.Context())
 	if want := "ask the exporter at " + server.URL + ": it answers 404 Not Found: check that an exporter of this version listens there"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -210,9 +210,7 @@ func TestAKeyOfATableHasNoNull(t *testing.T) {
 	for columns, want := range map[bool]string{false: `{"namespace":null,"name":"node"}`, true: `{"namespace":"","name":"node"}`} {
 		key := appendTypedKey(nil, &Schema{Key: 7, Columns: columns}, &change.Record{Key: change.Key{Name: "node"}})
 		_, body, err := SchemaID(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := ReadKey(body); err != nil || string(got) != want {
 			t.Errorf("with columns: %v, the key is %s, %v, want %s", columns, got, err, want)
 		}

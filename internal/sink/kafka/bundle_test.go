@@ -41,9 +41,7 @@ func sharedRequestFails(t *testing.T, delivery string) {
 				requests.Add(1)
 				return nil, nil, false
 			})
-			if err := harm(fake); err != nil {
-				t.Fatal(err)
-			}
+			must(t, harm(fake))
 			messages := messagesOf("t", 60)[20:]
 			mustWrite(t, s, messages)
 			if name == "" && requests.Load() != 1 {
@@ -64,14 +62,10 @@ func sharedRequestFails(t *testing.T, delivery string) {
 func ledByOne(t *testing.T) (*kfake.Cluster, Options) {
 	t.Helper()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(fake.Close)
 	for number := range int32(2) {
-		if err := fake.MoveTopicPartition("t", number, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fake.MoveTopicPartition("t", number, 0))
 	}
 	return fake, Options{Wire: wire.Options{Brokers: fake.ListenAddrs()}, Topics: []string{"t"}, TransactionalID: "tx"}
 }

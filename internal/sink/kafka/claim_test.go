@@ -56,9 +56,7 @@ func TestI3I10ALateRequestOfADeadExporterTakesNothing(t *testing.T) {
 				t.Fatalf("Write behind the late request: %v, want an error that Open answers", err)
 			}
 			mark, _, err = rewrite(t, s, mark, messagesOf(topic, 10)[5:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			mustWrite(t, s, messagesOf(topic, 15)[10:])
 			cluster.AwaitTransactions(t, topic)
 			sameSet(t, "topic", storedIDs(t, cluster, topic), idsOf(messagesOf("", 15)))
@@ -112,9 +110,7 @@ func TestI10WhoIsStartingIsWaitedFor(t *testing.T) {
 			open(t, older, "")
 			mark := mustWrite(t, older, nil)
 			starting, err := connected(t, younger).InitProducer(t.Context(), options.TransactionalID, younger.tuning.unsigned(), wire.NoProducer())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			younger.right.owner, younger.right.sign = starting, younger.tuning.sign()
 			_, err = sinktest.Open(t.Context(), older, mark)
 			var permanent *sink.PermanentError
@@ -130,9 +126,7 @@ func TestI10WhoIsStartingIsWaitedFor(t *testing.T) {
 // may have been.
 func TestI10OldBrokersDoNotSayWhoTookTheRight(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_8_0()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(fake.Close)
 	options := Options{Wire: wire.Options{Brokers: fake.ListenAddrs()}, Topics: []string{"t"}, TransactionalID: "id", Delivery: Transactional}
 	s := newTestSink(t, options)

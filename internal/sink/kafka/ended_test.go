@@ -101,9 +101,7 @@ func TestI4ATableOfWhichNoStateKnowsIsToldOf(t *testing.T) {
 			checked := func() string {
 				t.Helper()
 				note, err := newTestSink(t, options).CheckMark(within(t), "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return note
 			}
 			if note := checked(); note != "" {
@@ -182,9 +180,7 @@ func TestI4OnceOneKeyHasEndedAllEnd(t *testing.T) {
 	open(t, killed, "")
 	mark := mustWrite(t, killed, messagesOf(topic, 30))
 	m := messagesOf(topic, 1)[0]
-	if err := killed.end(t.Context(), killed.topics[topic].partitionOf(&m), []string{string(m.Key)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, killed.end(t.Context(), killed.topics[topic].partitionOf(&m), []string{string(m.Key)}))
 	next := newTestSink(t, options)
 	expectLost(t, next, mark)
 	if left := living(t, cluster, topic); len(left) > 0 {

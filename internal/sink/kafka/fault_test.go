@@ -49,9 +49,7 @@ func underFault(t *testing.T, cluster *kafkatest.Cluster, fault func(context.Con
 	}
 	err := fault(t.Context(), cluster, writers[0].topic)
 	close(over)
-	if err := errors.Join(err, group.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, group.Wait()))
 	for _, w := range writers {
 		cluster.AwaitTransactions(t, w.topic)
 		exactlyOnce(t, cluster, w.topic, w.all)
@@ -181,14 +179,10 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 	open(t, s, "")
 	mark := mustWrite(t, s, messagesOf(topic, 1))
 	known, err := s.cluster.Topic(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := known.Partitions[0]
 	follower := int(p.Replicas[0] + p.Replicas[1] - p.Leader)
-	if err := cluster.Pause(follower); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.Pause(follower))
 	resume := sync.OnceFunc(func() {
 		if err := cluster.Resume(follower); err != nil {
 			t.Error(err)
@@ -203,9 +197,7 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 	s.topics = nil                                   // the process is gone, with all that it knew
 	again := newTestSink(t, options)
 	sameSet(t, "tail", open(t, again, mark), idsOf(messages))
-	if err := cluster.AwaitISR(t.Context(), topic); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.AwaitISR(t.Context(), topic))
 }
 
 // writeUnreplicated gives a Write up when the leader has all five records of the topic.
@@ -226,9 +218,7 @@ func writeUnreplicated(t *testing.T, s *Sink, options Options, messages []sink.M
 func awaitAppended(t *testing.T, options Options, n int64) {
 	t.Helper()
 	c, err := wire.New(options.Wire)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	for ctx := within(t); ; sink.Pause(ctx, 10*time.Millisecond, nil) {
 		ends, err := c.LogEnds(ctx, options.Topics[0], 1)

@@ -258,9 +258,7 @@ func TestI10TheRightIsRenewed(t *testing.T) {
 
 func connected(t *testing.T, s *Sink) *wire.Cluster {
 	t.Helper()
-	if err := s.connect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.connect())
 	return s.cluster
 }
 

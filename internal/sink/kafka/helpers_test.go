@@ -75,9 +75,7 @@ func sameSet(t *testing.T, what string, got, want []string) {
 func mustWrite(t *testing.T, s *Sink, messages []sink.Message) sink.Mark {
 	t.Helper()
 	mark, err := s.Write(t.Context(), messages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return mark
 }
 
@@ -88,4 +86,11 @@ func rewrite(t *testing.T, s *Sink, mark sink.Mark, messages []sink.Message) (si
 	left := slices.DeleteFunc(slices.Clone(messages), func(m sink.Message) bool { return slices.Contains(known, m.ID) })
 	mark, err := s.Write(t.Context(), left)
 	return mark, left, err
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -43,9 +43,7 @@ func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 			theirMark := mustWrite(t, other, theirs(topic, 3))
 			_, err := ours.Write(t.Context(), messagesOf(topic, 9)[6:])
 			expectRefusal(t, "write behind the others", err, "the key cluster")
-			if err := ours.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ours.Close(t.Context()))
 			_, err = sinktest.Open(t.Context(), newTestSink(t, options), mark)
 			expectRefusal(t, "open", err, "the key cluster")
 			want := 9
@@ -146,9 +144,7 @@ func TestI10TakenOverWhileItOpens(t *testing.T) {
 	if err == nil {
 		err = older.right.enroll(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	open(t, newTestSink(t, options), "")
 	var permanent *sink.PermanentError
 	if err := older.right.fence(t.Context(), found); !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "kafka.transactionalId") {
@@ -180,9 +176,7 @@ func TestTopicsThatDataChoseAreReadByTheTimesOfTheirRecords(t *testing.T) {
 	options.Others = regexp.MustCompile("^" + options.Topics[0] + "|" + options.Topics[1] + "|" + options.Topics[2] + "$")
 	options.Topics = options.Topics[:1]
 	reader, err := NewReader(options, sink.Start{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	var read []string
 	for range 2 { // nothing comes again

@@ -44,9 +44,7 @@ func fencedOwnerStops(t *testing.T, options Options) {
 		if !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "another exporter") || !strings.Contains(err.Error(), options.TransactionalID) {
 			t.Fatalf("the older one's Open: %v, want that it was taken over", err)
 		}
-		if err := older.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, older.Close(t.Context()))
 	}
 	second := messagesOf(options.Topics[0], 20)[10:]
 	mustWrite(t, younger, second)
@@ -131,12 +129,8 @@ func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	for _, to := range p.touched {
 		partitions[to.topic.name] = append(partitions[to.topic.name], to.number)
 	}
-	if err := s.persist(t.Context(), "begin", func(ctx context.Context) error { return s.cluster.AddPartitions(ctx, s.right.tx(), partitions) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.sender.send(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.persist(t.Context(), "begin", func(ctx context.Context) error { return s.cluster.AddPartitions(ctx, s.right.tx(), partitions) }))
+	must(t, s.sender.send(t.Context(), p))
 	s.opened = false
 }
 

@@ -35,9 +35,7 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 	batches := 0
 	for number := range int32(2) {
 		result, err := s.cluster.Fetch(t.Context(), wire.FetchRequest{Topic: options.Topics[0], Partition: number})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		last := ""
 		for data := result.Records; len(data) > 0; batches++ {
 			b, rest, err := batch.Read(data)

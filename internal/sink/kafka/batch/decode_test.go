@@ -23,9 +23,7 @@ func read(t testing.TB, data []byte) []Record {
 	d := NewDecoder(limit)
 	for len(data) > 0 {
 		b, rest, err := Read(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if b == nil {
 			break
 		}
@@ -123,9 +121,7 @@ func TestLogOfAFetch(t *testing.T) {
 	d := NewDecoder(limit)
 	for {
 		b, rest, err := Read(log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if b == nil {
 			break
 		}
@@ -279,4 +275,11 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -45,9 +45,7 @@ func oddRecords(n int) []Record {
 func encode(t testing.TB, codec Codec, records []Record, p Producer) []byte {
 	t.Helper()
 	e, err := NewEncoder(codec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return finish(t, e, records, p)
 }
 
@@ -61,9 +59,7 @@ func finish(t testing.TB, e *Encoder, records []Record, p Producer) []byte {
 		}
 	}
 	b, err := e.Finish(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -132,13 +128,9 @@ func TestOthersReadWhatWasEncoded(t *testing.T) {
 	for _, name := range Codecs() {
 		t.Run(name, func(t *testing.T) {
 			codec, err := ParseCodec(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			e, err := NewEncoder(codec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, n := range []int{300, 1, 40} {
 				records := oddRecords(n)
 				theyRead(t, finish(t, e, records, Producer{ID: 1}), records)
@@ -180,9 +172,7 @@ func all(t *testing.T, b protocol.Bytes) []byte {
 		return nil
 	}
 	content, err := protocol.ReadAll(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return content
 }
 
@@ -229,9 +219,7 @@ func TestSequencesWrap(t *testing.T) {
 func TestEncodingAllocatesTheBatchAlone(t *testing.T) {
 	for _, codec := range []Codec{None, Snappy, Zstd} {
 		e, err := NewEncoder(codec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		records := oddRecords(50)
 		round := func() {
 			for i := range records {

@@ -19,9 +19,7 @@ func TestMissingACLsAreNamed(t *testing.T) {
 	tx := Tx{"tx", p}
 	// Bob finds leaders nowhere, so what he asks leaders for needs somebody else's knowledge.
 	known, err := all.Topic(ctx, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bob.topics[topic] = known
 	bob.coordinators[keeper{transactional, "tx"}] = known.Partitions[0].Leader
 	for _, test := range []struct {

@@ -51,18 +51,12 @@ func TestI3FaultsOfLeaders(t *testing.T) {
 		if err == nil {
 			err = fault.hurt(leader)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		began := time.Now()
 		failures, last := send()
 		t.Logf("leader %s: acknowledged after %s and %d failures, the last one %s", fault.name, time.Since(began).Round(time.Millisecond), failures, last)
-		if err := fault.mend(leader); err != nil {
-			t.Fatal(err)
-		}
-		if err := real.AwaitISR(t.Context(), topic); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fault.mend(leader))
+		must(t, real.AwaitISR(t.Context(), topic))
 	}
 	for i, record := range real.ConsumeFast(t, topic, kafka.JudgeOptions{}) {
 		if string(record.Value) != fmt.Sprint(i) || record.Offset != int64(i) {

@@ -46,9 +46,7 @@ func TestMain(m *testing.M) {
 func open(t *testing.T, options Options) *Cluster {
 	t.Helper()
 	c, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -73,9 +71,7 @@ func made(t *testing.T, c *Cluster, partitions int32, configs map[string]string)
 func producer(t *testing.T, c *Cluster) Producer {
 	t.Helper()
 	p, err := settle(t.Context(), func() (Producer, error) { return c.InitProducer(t.Context(), "", 0, NoProducer()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -109,5 +105,12 @@ func repeated[T any](ctx context.Context, again func(error) bool, attempt func()
 			return result, err
 		case <-time.After(10 * time.Millisecond):
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

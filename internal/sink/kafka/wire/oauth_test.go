@@ -57,9 +57,7 @@ func TestOAuthBearer(t *testing.T) {
 	real := secured.Get(t)
 	s := newTokenServer(t, time.Hour)
 	c := open(t, s.options(real.BrokersAt(kafka.SASL)))
-	if err := c.Reach(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Reach(t.Context()))
 	topic, p := made(t, c, 1, nil), producer(t, c)
 	if _, err := settle(t.Context(), func() (ProduceResult, error) {
 		return c.Produce(t.Context(), ProduceRequest{Topic: topic, Batch: batch{Producer: p, values: []string{"a"}}.bytes()})
@@ -82,9 +80,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	options.SASL.OAuth.ClientSecret, options.SASL.OAuth.ClientSecretFile = "", file
 	for round, secret := range []string{"old secret", "new secret"} {
 		s.secret.Store(secret)
-		if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
 		before := s.granted.Load()
 		c := open(t, options)
 		for range 2 {

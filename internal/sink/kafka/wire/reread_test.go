@@ -20,14 +20,10 @@ func TestFilesAreReadAgain(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(at(name), content, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	write := func(name, content string) {
-		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(at(name), []byte(content), 0o600))
 	}
 	for _, test := range []struct {
 		name         string

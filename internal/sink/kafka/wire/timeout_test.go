@@ -21,9 +21,7 @@ func TestTransactionTimeoutIsThatOfTheLast(t *testing.T) {
 		}
 	}
 	ask(time.Minute)
-	if err := w.add(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.add())
 	if _, err := c.InitProducer(t.Context(), topicName(t), time.Second, NoProducer()); Code(err) != 51 {
 		t.Fatalf("in a transaction: %v, want code 51", err)
 	}

@@ -20,9 +20,7 @@ type writer struct {
 func newWriter(t *testing.T, c *Cluster, topic, id string) *writer {
 	t.Helper()
 	p, err := settle(t.Context(), func() (Producer, error) { return c.InitProducer(t.Context(), id, time.Minute, NoProducer()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &writer{T: t, c: c, topic: topic, tx: Tx{id, p}}
 }
 
@@ -78,12 +76,8 @@ func TestTransactions(t *testing.T) {
 	if want := []Aborted{{w.tx.Producer.ID, 3}}; !slices.Equal(result.Aborted, want) {
 		t.Errorf("aborted %v, want %v", result.Aborted, want)
 	}
-	if err := w.add(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.produce("open"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.add())
+	must(t, w.produce("open"))
 	for committed, want := range map[bool]int64{true: 7, false: 8} {
 		bounds, err := c.Bounds(t.Context(), w.topic, 1, committed)
 		if err != nil || bounds[0].End != want {
@@ -94,9 +88,7 @@ func TestTransactions(t *testing.T) {
 	if err != nil || len(result.Records) != 0 {
 		t.Errorf("fetched %q, %v; want nothing of an open transaction", fetched(result.Records), err)
 	}
-	if err := w.end(true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.end(true))
 	var values []string
 	for _, record := range real.Consume(t, w.topic, kafka.JudgeOptions{ReadCommitted: true}) {
 		values = append(values, string(record.Value))
@@ -113,12 +105,8 @@ func TestI10NewOwnerFences(t *testing.T) {
 	c := open(t, Options{Brokers: real.Brokers()})
 	topic := made(t, c, 1, nil)
 	older := newWriter(t, c, topic, topicName(t))
-	if err := older.add(); err != nil {
-		t.Fatal(err)
-	}
-	if err := older.produce("older"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, older.add())
+	must(t, older.produce("older"))
 	newer := newWriter(t, c, topic, topicName(t))
 	for what, err := range map[string]error{"produce": older.produce("more"), "add": older.add(), "commit": older.end(true)} {
 		if Classify(err) != Fenced {
@@ -146,9 +134,7 @@ func TestTransactionErrors(t *testing.T) {
 	if err := w.end(true); Code(err) != 48 {
 		t.Errorf("end without a transaction: %v, want code 48", err)
 	}
-	if err := w.add(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.add())
 	unnamed := ProduceRequest{Topic: w.topic, Batch: batch{Producer: w.tx.Producer, transactional: true, values: []string{"a"}}.bytes()}
 	if _, err := c.Produce(t.Context(), unnamed); Code(err) != 53 || Classify(err) != Fatal {
 		t.Errorf("produce without the transactional id: %v, want code 53", err)
