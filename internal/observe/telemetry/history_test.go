@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -184,10 +182,9 @@ func TestI4WhoHoldsAStreamUpIsNamedAtOnce(t *testing.T) {
 		t.Error("it is not told a second time")
 	}
 	for path, want := range map[string]string{"/metrics": `kubecdc_history_seconds{resource="pods"} `, "/healthz": "ok"} {
-		answer := httptest.NewRecorder()
-		tel.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
-		if !strings.Contains(answer.Body.String(), want) {
-			t.Errorf("%s says %s, want %s in it", path, answer.Body, want)
+		_, body := get(tel, path)
+		if !strings.Contains(body, want) {
+			t.Errorf("%s says %s, want %s in it", path, body, want)
 		}
 	}
 }
