@@ -67,9 +67,6 @@ type writer struct {
 func newWriter(t *testing.T, cluster *kafkatest.Cluster, delivery string) *writer {
 	options := testOptions(t, cluster, 1)
 	options.Delivery, options.Wire.Timeout = delivery, 2*time.Second
-	if delivery == Transactional {
-		options.TransactionalID = options.Topics[0]
-	}
 	w := &writer{sink: newTestSink(t, options), topic: options.Topics[0]}
 	open(t, w.sink, "")
 	w.mark = mustWrite(t, w.sink, nil)
@@ -236,26 +233,16 @@ func unclean(t *testing.T, cluster *kafkatest.Cluster) {
 	options := testOptions(t, cluster, 1)
 	topic := options.Topics[0]
 	cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 1, Replication: 2, Config: map[string]string{"min.insync.replicas": "1"}})
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	messages := messagesOf(topic, 30)
 	mark := mustWrite(t, s, messages[:10])
-	if err := cluster.ElectUnclean(t.Context(), topic, 0, func() error {
+	must(t, cluster.ElectUnclean(t.Context(), topic, 0, func() error {
 		_, err := s.Write(t.Context(), messages[10:20])
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var permanent *sink.PermanentError
+	}))
 	_, err := s.Write(t.Context(), messages[20:])
-	if err == nil || errors.As(err, &permanent) || t.Context().Err() != nil {
-		t.Fatalf("Write to a log that lost what it had acknowledged: %v", err)
-	}
-	var lost *sink.LostError
-	if _, err := sinktest.Open(t.Context(), s, mark); !errors.As(err, &lost) {
-		t.Fatalf("Open: %v, want a LostError", err)
-	}
-	t.Log(lost)
+	expectReopen(t, err)
+	expectLost(t, s, mark)
 	mustWrite(t, s, messages[20:])
 	sameSet(t, "topic", storedIDs(t, cluster, topic), append(idsOf(messages[:10]), idsOf(messages[20:])...))
 }

@@ -41,8 +41,7 @@ func TestJavaReadsEveryCodec(t *testing.T) {
 	written := map[string]sink.Message{}
 	for _, name := range batch.Codecs() {
 		options.Compression = name
-		s := newTestSink(t, options)
-		open(t, s, "")
+		s := opened(t, options)
 		messages := messagesOf(options.Topics[0], 300)
 		for i := range messages {
 			messages[i].ID = fmt.Sprint(name, i)

@@ -10,8 +10,7 @@ import (
 
 // TestMissingACLsAreNamed holds that a user learns which permission is missing, and on what.
 func TestMissingACLsAreNamed(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	all := open(t, Options{Brokers: real.Brokers()})
 	topic := made(t, all, 1, nil)
 	bob := open(t, Options{Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: ScramSHA256, User: "bob", Password: "builder"}})

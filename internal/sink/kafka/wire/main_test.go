@@ -34,6 +34,13 @@ func anyKafka(t *testing.T) *kafka.Cluster {
 	return secured.Get(t)
 }
 
+// realKafka skips the test where there is no Kafka.
+func realKafka(t *testing.T) *kafka.Cluster {
+	t.Helper()
+	kafka.RequireReal(t)
+	return secured.Get(t)
+}
+
 func TestMain(m *testing.M) {
 	code := secured.Main(m)
 	if err := goleak.Find(); err != nil {
@@ -113,4 +120,15 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// sent is produced, as soon as brokers take it.
+func sent(t *testing.T, c *Cluster, r ProduceRequest) (ProduceResult, error) {
+	return settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), r) })
+}
+
+func mustSend(t *testing.T, c *Cluster, r ProduceRequest) {
+	t.Helper()
+	_, err := sent(t, c, r)
+	must(t, err)
 }

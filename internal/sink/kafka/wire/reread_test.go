@@ -10,8 +10,7 @@ import (
 
 // TestFilesAreReadAgain holds that a renewed password, authority or certificate counts from the next connection on.
 func TestFilesAreReadAgain(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	files := real.Certificates()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -126,7 +126,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("answer lost: %v, %s; want it retriable, %s", err, Reason(err), test.reason)
 		}
 		c.Refresh()
-		if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, int32(i))) }); err != nil {
+		if _, err := sent(t, c, request(p, int32(i))); err != nil {
 			t.Errorf("after %s: %v", test.reason, err)
 		}
 	}
@@ -267,14 +267,10 @@ func TestI3AThrottledBrokerIsLeftAlone(t *testing.T) {
 		answered.Store(time.Now().UnixNano())
 		return answer, nil, true
 	})
-	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, 0)) }); err != nil {
-		t.Fatal(err)
-	}
+	mustSend(t, c, request(p, 0))
 	other := request(p, 0)
 	other.Partition = 1
-	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), other) }); err != nil {
-		t.Fatal(err)
-	}
+	mustSend(t, c, other)
 	if told.Load() > 0 {
 		t.Error("the other broker was waited for, too")
 	}
@@ -287,9 +283,7 @@ func TestI3AThrottledBrokerIsLeftAlone(t *testing.T) {
 		next.Store(time.Now().UnixNano())
 		return nil, nil, false
 	})
-	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, 0)) }); err != nil {
-		t.Fatal(err)
-	}
+	mustSend(t, c, request(p, 0))
 	if passed := time.Duration(next.Load() - answered.Load()); passed < wait || told.Load() == 0 {
 		t.Errorf("the next request came after %s, and it was told %d times; want %s at least", passed, told.Load(), wait)
 	}

@@ -18,8 +18,7 @@ import (
 )
 
 func TestSecureConnections(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	files := real.Certificates()
 	trust := &TLS{CAFile: files.CA}
 	password := filepath.Join(t.TempDir(), "password")
@@ -37,19 +36,14 @@ func TestSecureConnections(t *testing.T) {
 			c := open(t, options)
 			must(t, c.Reach(t.Context()))
 			topic, p := made(t, c, 1, nil), producer(t, c)
-			if _, err := settle(t.Context(), func() (ProduceResult, error) {
-				return c.Produce(t.Context(), ProduceRequest{Topic: topic, Batch: batch{Producer: p, values: []string{"a"}}.bytes()})
-			}); err != nil {
-				t.Error(err)
-			}
+			mustSend(t, c, ProduceRequest{Topic: topic, Batch: batch{Producer: p, values: []string{"a"}}.bytes()})
 		})
 	}
 }
 
 // TestWrongSecurity holds that whatever is wrong with a connection is told, with its cause and the setting.
 func TestWrongSecurity(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	files := real.Certificates()
 	trust := &TLS{CAFile: files.CA}
 	alice := &SASL{Mechanism: ScramSHA256, User: "alice", Password: "wonderland"}

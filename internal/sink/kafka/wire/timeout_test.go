@@ -3,15 +3,11 @@ package wire
 import (
 	"testing"
 	"time"
-
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
 // TestTransactionTimeoutIsThatOfTheLast who got a producer, and not of a request that only aborted a transaction.
 func TestTransactionTimeoutIsThatOfTheLast(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
+	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
 	ask := func(want time.Duration) {
 		t.Helper()

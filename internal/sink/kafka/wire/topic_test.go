@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
 func TestCreateTopic(t *testing.T) {
@@ -34,9 +32,7 @@ func TestCreateTopic(t *testing.T) {
 }
 
 func TestTopicsThatCannotBe(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
+	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	ctx := t.Context()
 	create := func(spec TopicSpec) func() error { return func() error { return c.Create(ctx, spec) } }
 	for _, test := range []struct {
@@ -66,9 +62,7 @@ func TestTopicsThatCannotBe(t *testing.T) {
 }
 
 func TestRefusedBatches(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
+	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	topic := made(t, c, 1, map[string]string{"max.message.bytes": "1000", "cleanup.policy": "compact"})
 	p := producer(t, c)
 	corrupt := batch{Producer: p, values: []string{"a"}}.bytes()
@@ -84,9 +78,7 @@ func TestRefusedBatches(t *testing.T) {
 		{"from tomorrow", batch{Producer: p, time: time.Now().Add(24 * time.Hour), values: []string{"a"}}.bytes(), 32, Invalid},
 		{"changed on the way", corrupt, 2, Reopen},
 	} {
-		_, err := settle(t.Context(), func() (ProduceResult, error) {
-			return c.Produce(t.Context(), ProduceRequest{Topic: topic, Batch: test.batch})
-		})
+		_, err := sent(t, c, ProduceRequest{Topic: topic, Batch: test.batch})
 		if Code(err) != test.code || Classify(err) != test.class {
 			t.Errorf("%s: %v, want code %d, %s", test.name, err, test.code, test.class)
 		}

@@ -98,35 +98,8 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestI10NewOwnerFences holds that the older of two producers with one transactional id writes nothing more.
-func TestI10NewOwnerFences(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
-	topic := made(t, c, 1, nil)
-	older := newWriter(t, c, topic, topicName(t))
-	must(t, older.add())
-	must(t, older.produce("older"))
-	newer := newWriter(t, c, topic, topicName(t))
-	for what, err := range map[string]error{"produce": older.produce("more"), "add": older.add(), "commit": older.end(true)} {
-		if Classify(err) != Fenced {
-			t.Errorf("%s of the older one: %v, want it fenced", what, err)
-		}
-	}
-	if _, err := c.InitProducer(t.Context(), topicName(t), time.Minute, older.tx.Producer); Classify(err) != Fenced {
-		t.Errorf("the older one asks for a new epoch: %v, want it fenced", err)
-	}
-	newer.transact(true, "newer")
-	real.AwaitTransactions(t, topic)
-	if got := real.ConsumeFast(t, topic, kafka.JudgeOptions{ReadCommitted: true}); len(got) != 1 || string(got[0].Value) != "newer" {
-		t.Errorf("read_committed sees %d records, want the newer one's", len(got))
-	}
-}
-
 func TestTransactionErrors(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
+	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
 	if err := w.produce("a"); Code(err) != 48 || Classify(err) != Reopen {
 		t.Errorf("produce without a transaction: %v, want code 48", err)
