@@ -192,19 +192,6 @@ type schemasStub struct{ schema Schema }
 
 func (s schemasStub) Of(*change.Resource) *Schema { return &s.schema }
 
-func TestTombstoneFollowsItsDelete(t *testing.T) {
-	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Transport: Kafka, Tombstones: true})
-	for _, name := range []string{"deleted", "gone"} {
-		got := encoded(encoder, nil, records()[name])
-		if len(got) != 2 || got[0].Value == nil || got[1].Value != nil || got[1].ID != got[0].ID || string(got[1].Key) != string(got[0].Key) {
-			t.Errorf("%s: messages are %+v, want the delete and a tombstone with its id and key", name, got)
-		}
-	}
-	if got := encoded(encoder, nil, records()["updated"]); len(got) != 1 {
-		t.Errorf("an update became %d messages", len(got))
-	}
-}
-
 // TestAKeyOfATableHasNoNull: a primary key of a database can have none.
 func TestAKeyOfATableHasNoNull(t *testing.T) {
 	for columns, want := range map[bool]string{false: `{"namespace":null,"name":"node"}`, true: `{"namespace":"","name":"node"}`} {
