@@ -514,34 +514,3 @@ func withoutQuotes(line string) string {
 	}
 	return before + " " + rest
 }
-
-// TestI4AnOutageThatARestartIsInIsOne: what an earlier process has left on disk says since when, and /readyz says why.
-func TestI4AnOutageThatARestartIsInIsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		s := newStage(New(Options{Sinks: []string{"bus"}, Logger: slog.New(slog.NewTextHandler(&log, nil))}))
-		began := time.Now().Add(-time.Hour)
-		s.Queued("bus", fifo.Levels{SpoolRecords: 7, SpoolBytes: 700, Oldest: began})
-		for range 30 {
-			s.Retried("bus", "unreachable", errors.New("nobody listens"))
-			s.later(1)
-		}
-		_, body := get(s.Telemetry, "/readyz")
-		if got := body; got != "sink bus is not open: nobody listens\n" {
-			t.Errorf("/readyz says %q", got)
-		}
-		if got := s.Status().Sinks["bus"].FailingSince; !got.Equal(began) {
-			t.Errorf("it fails since %s, want %s", got, began)
-		}
-		s.Opened("bus", 0)
-		s.Written("bus", records(7), time.Second)
-		s.later(60)
-		if got := log.String(); !strings.Contains(got, `msg="sink accepts records again" sink=bus for=1h0m30s`) || strings.Count(got, "WARN") != 1 {
-			t.Errorf("the log says %s", got)
-		}
-		s.Queued("bus", fifo.Levels{Records: 1, Oldest: began})
-		if s.Retried("bus", "unreachable", errors.New("nobody listens")); !s.Status().Sinks["bus"].FailingSince.Equal(time.Now()) {
-			t.Error("the next outage has begun before it")
-		}
-	})
-}

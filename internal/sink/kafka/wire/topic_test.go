@@ -6,31 +6,6 @@ import (
 	"time"
 )
 
-func TestCreateTopic(t *testing.T) {
-	real := anyKafka(t)
-	c := open(t, Options{Brokers: real.Brokers()})
-	name := made(t, c, 3, map[string]string{"cleanup.policy": "compact,delete", "max.message.bytes": "12345", "retention.ms": "-1"})
-	topic, err := c.Topic(t.Context(), name)
-	if err != nil || len(topic.Partitions) != 3 {
-		t.Fatalf("topic %+v, %v; want 3 partitions", topic, err)
-	}
-	for i, p := range topic.Partitions {
-		if p.ID != int32(i) || p.Leader < 0 || len(p.Replicas) != 1 {
-			t.Errorf("partition %d: %+v", i, p)
-		}
-	}
-	if err := c.Create(t.Context(), TopicSpec{Name: name, Partitions: 7}); err != nil {
-		t.Errorf("create it again: %v, want nil", err)
-	}
-	settings, err := c.Settings(t.Context(), name)
-	if err != nil || settings.CleanupPolicy != "compact,delete" || settings.MaxMessageBytes != 12345 {
-		t.Errorf("settings %+v, %v", settings, err)
-	}
-	if real.Real() && settings.MinInsyncReplicas != 1 {
-		t.Errorf("min.insync.replicas %d, want 1", settings.MinInsyncReplicas)
-	}
-}
-
 func TestTopicsThatCannotBe(t *testing.T) {
 	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	ctx := t.Context()

@@ -1,11 +1,8 @@
 package wire
 
 import (
-	"slices"
 	"testing"
 	"time"
-
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
 // writer is a transactional producer on one partition.
@@ -45,57 +42,6 @@ func (w *writer) produce(values ...string) error {
 func (w *writer) end(commit bool) error {
 	_, err := settle(w.Context(), func() (bool, error) { return true, w.c.EndTransaction(w.Context(), w.tx, commit) })
 	return err
-}
-
-// transact does a whole transaction.
-func (w *writer) transact(commit bool, values ...string) {
-	w.Helper()
-	if err := w.add(); err != nil {
-		w.Fatal(err)
-	}
-	if err := w.produce(values...); err != nil {
-		w.Fatal(err)
-	}
-	if err := w.end(commit); err != nil {
-		w.Fatal(err)
-	}
-}
-
-func TestTransactions(t *testing.T) {
-	real := anyKafka(t)
-	c := open(t, Options{Brokers: real.Brokers()})
-	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
-	w.transact(true, "a", "b")
-	w.transact(false, "c")
-	w.transact(true, "d")
-	real.AwaitTransactions(t, w.topic)
-	result, err := c.Fetch(t.Context(), FetchRequest{Topic: w.topic, Committed: true})
-	if want := []string{"a", "b", "control", "c", "control", "d", "control"}; err != nil || !slices.Equal(fetched(result.Records), want) {
-		t.Errorf("fetched %q, %v; want %q", fetched(result.Records), err, want)
-	}
-	if want := []Aborted{{w.tx.Producer.ID, 3}}; !slices.Equal(result.Aborted, want) {
-		t.Errorf("aborted %v, want %v", result.Aborted, want)
-	}
-	must(t, w.add())
-	must(t, w.produce("open"))
-	for committed, want := range map[bool]int64{true: 7, false: 8} {
-		bounds, err := c.Bounds(t.Context(), w.topic, 1, committed)
-		if err != nil || bounds[0].End != want {
-			t.Errorf("end of the log where committed is %t: %v, %v; want %d", committed, bounds, err, want)
-		}
-	}
-	result, err = c.Fetch(t.Context(), FetchRequest{Topic: w.topic, Offset: 7, Committed: true})
-	if err != nil || len(result.Records) != 0 {
-		t.Errorf("fetched %q, %v; want nothing of an open transaction", fetched(result.Records), err)
-	}
-	must(t, w.end(true))
-	var values []string
-	for _, record := range real.Consume(t, w.topic, kafka.JudgeOptions{ReadCommitted: true}) {
-		values = append(values, string(record.Value))
-	}
-	if want := []string{"a", "b", "d", "open"}; !slices.Equal(values, want) {
-		t.Errorf("Java's consumer reads %q, want %q", values, want)
-	}
 }
 
 func TestTransactionErrors(t *testing.T) {
