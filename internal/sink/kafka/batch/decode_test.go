@@ -74,7 +74,7 @@ func TestDecodedIsWhatWasEncoded(t *testing.T) {
 				t.Fatal(err, len(rest))
 			}
 			if p.ProducerID != 9 || p.ProducerEpoch != 2 || p.FirstSequence != 77 || !p.IsTransactional() || p.codec() != codec && n > 1 || p.End() != int64(n) || p.IsControl() {
-				t.Errorf("%s: got %+v", codec, p)
+				t.Errorf("%s: got producer %d, epoch %d, sequence %d, end %d, codec %s", codec, p.ProducerID, p.ProducerEpoch, p.FirstSequence, p.End(), p.codec())
 			}
 		}
 	}
