@@ -39,9 +39,7 @@ func TestADefaultIsNoEffect(t *testing.T) {
 		"resources: [{resource: pods, ops: [], drop: []}]\nsinks: [{file: {path: a}, format: cloudevents, updates: whole}]": `file.path="a"`,
 	} {
 		c, err := Parse("test", []byte("cluster: c\n"+text+"\n"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, e := range append(c.Sinks[0].Effects(), c.Resources[0].Effects()...) {
 			if e.Value != nil {

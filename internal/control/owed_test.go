@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -19,14 +18,9 @@ func TestSteeringIsAskedForWithTheToken(t *testing.T) {
 		}
 		return nil
 	}
-	server := httptest.NewServer(Handler(f, token))
-	defer server.Close()
 	for _, text := range []string{token.text, "another"} {
-		client, err := NewClient(server.URL, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = client.Steer(t.Context(), SteerRequest{Do: Pause, IDs: []string{"a", "b"}})
+		client := asking(t, Handler(f, token), text)
+		err := client.Steer(t.Context(), SteerRequest{Do: Pause, IDs: []string{"a", "b"}})
 		if known := text == token.text; (err == nil) != known {
 			t.Errorf("with token %s: error %v", text, err)
 		}
@@ -54,13 +48,7 @@ func TestWhoWaitsForASnapshotThatIsStoppedIsTold(t *testing.T) {
 		}
 		return &OwedList{Owed: []Owed{stopped.Owed}, Stopped: []Stopped{stopped}}, nil
 	}
-	server := httptest.NewServer(Handler(f, token))
-	defer server.Close()
-	client, err := NewClient(server.URL, token.text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.Wait(t.Context(), mine, func([]Owed) {})
+	_, err := listen(t, f).Wait(t.Context(), mine, func([]Owed) {})
 	if want := "the snapshot 7mare7x of pods for sink out was stopped: its sink may have a part of it"; err == nil || err.Error() != want || asked != 2 {
 		t.Errorf("after %d questions: error %v, want %s", asked, err, want)
 	}

@@ -2,51 +2,34 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
 
 // replayer answers POST /deadletter/replay, and remembers what it was asked.
-func replayer(t *testing.T, problem error) (*Client, *[]ReplayRequest) {
+func replayer(t *testing.T) (*Client, *[]ReplayRequest) {
 	t.Helper()
 	asked := new([]ReplayRequest)
 	functions := Functions{Replay: func(_ context.Context, r ReplayRequest) (*Replayed, error) {
 		*asked = append(*asked, r)
-		return &Replayed{Letters: []ReplayedLetter{{Sink: "bus", ID: "1", Delivered: true}, {Sink: "bus", ID: "2", Kept: "superseded"}}}, problem
+		return &Replayed{Letters: []ReplayedLetter{{Sink: "bus", ID: "1", Delivered: true}, {Sink: "bus", ID: "2", Kept: "superseded"}}}, nil
 	}}
-	server := httptest.NewServer(Handler(functions, token))
-	t.Cleanup(server.Close)
-	client, err := NewClient(server.URL, token.text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client, asked
+	return listen(t, functions), asked
 }
 
 func TestReplayIsAskedAndAnswered(t *testing.T) {
-	client, asked := replayer(t, nil)
+	client, asked := replayer(t)
 	replayed, err := client.Replay(t.Context(), ReplayRequest{Sink: "bus", IDs: []string{"1", "2"}, Force: true})
 	if err != nil || fmt.Sprint(*asked) != "[{bus [1 2] true}]" || fmt.Sprint(replayed.Letters) != "[{bus 1    true  } {bus 2    false superseded }]" {
 		t.Errorf("asked %v, answered %v, %v", *asked, replayed, err)
 	}
 }
 
-func TestReplayThatIsRefused(t *testing.T) {
-	client, _ := replayer(t, &RefusedError{`no sink "x"`})
-	_, err := client.Replay(t.Context(), ReplayRequest{Sink: "x"})
-	var refused *RefusedError
-	if !errors.As(err, &refused) || refused.Text != `no sink "x"` {
-		t.Errorf("got %v", err)
-	}
-}
-
 // What sends something wants a body that no form of a web page can send, without what nobody reads.
 func TestWrongReplaysSendNothing(t *testing.T) {
-	client, asked := replayer(t, nil)
+	client, asked := replayer(t)
 	for _, c := range []struct {
 		method, kind, body string
 		status             int
@@ -58,15 +41,11 @@ func TestWrongReplaysSendNothing(t *testing.T) {
 		{"GET", "application/json", "", http.StatusMethodNotAllowed, ""},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), c.method, client.base+"/deadletter/replay", strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Content-Type", c.kind)
 		token.show(request)
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if body := read(t, response); response.StatusCode != c.status || !strings.Contains(body, c.want) {
 			t.Errorf("%s %s: %s %s", c.method, c.body, response.Status, body)
 		}

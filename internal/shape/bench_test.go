@@ -13,9 +13,7 @@ import (
 // BenchmarkApply filters, cuts and redacts the Pod of the benchmarks, less what the decoder cuts.
 func BenchmarkApply(b *testing.B) {
 	object, err := os.ReadFile(filepath.Join("..", "..", "bench", "testdata", "pod.template.json"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	object = regexp.MustCompile(`,"managedFields":.*\}\]\},("spec":\{"volumes")`).ReplaceAll(object, []byte("},$1"))
 	object = regexp.MustCompile(`"kubectl.kubernetes.io/last[^\n]*\\n",("prom)`).ReplaceAll(object, []byte("$1"))
 	for name, o := range map[string]Options{
@@ -26,9 +24,7 @@ func BenchmarkApply(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			o.Key, o.Failed = transform.Key{Secret: []byte("key")}, func(_ *change.Record, err error) { b.Fatal(err) }
 			s, err := New(o)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			b.SetBytes(int64(len(object)))
 			b.ReportAllocs()
 			for b.Loop() {

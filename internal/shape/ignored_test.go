@@ -12,9 +12,7 @@ import (
 // TestWhatIsIgnoredMayComeInAMapOfItsOwn: the first annotation of an object brings the map, and the last one takes it.
 func TestWhatIsIgnoredMayComeInAMapOfItsOwn(t *testing.T) {
 	ignored, err := NewIgnored([]string{".metadata.annotations['demo/seen']", ".status.seen.at", ".status.list[*].at", ".spec.none"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name, one, other string
 		want             bool
@@ -43,9 +41,7 @@ func TestWhatIsIgnoredMayComeInAMapOfItsOwn(t *testing.T) {
 func TestWhatIsIgnoredIsThatAlone(t *testing.T) {
 	const node = `{"metadata":{"name":"a","resourceVersion":"%d","labels":{"x":%q}},"status":{"conditions":[{"lastHeartbeatTime":"%d","status":%q},{"lastHeartbeatTime":"1"}]}}`
 	ignored, err := NewIgnored([]string{".status.conditions[*].lastHeartbeatTime"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := fmt.Sprintf(node, 1, "x", 1, "True")
 	for _, c := range []struct {
 		name, before, after string
@@ -71,9 +67,7 @@ func TestWhatIsIgnoredIsThatAlone(t *testing.T) {
 // TestWhatIsIgnoredIsForAnyGoroutine: the sinks of a stream that are read for apart ask beside each other.
 func TestWhatIsIgnoredIsForAnyGoroutine(t *testing.T) {
 	ignored, err := NewIgnored([]string{".status.at"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all sync.WaitGroup
 	for name := range 4 {
 		object := func(at, n int) []byte {

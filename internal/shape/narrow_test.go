@@ -61,9 +61,7 @@ func TestI9ASinkSeesLess(t *testing.T) {
 func TestI9TheSinksRulesOfTodayComeAfterTheResources(t *testing.T) {
 	of := func(key string, sinks ...transform.Rules) *Today {
 		made, err := NewToday(transform.Rules{Keep: []string{".a", ".b"}}, transform.Key{Secret: []byte(key)}, sinks...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return made
 	}
 	shared, own := of("k"), of("k", transform.Rules{Keep: []string{".b", ".c"}, Redact: []string{".b"}})

@@ -101,9 +101,7 @@ func TestI9RulesOfTodayAreThoseOfTheNamespace(t *testing.T) {
 		{Rules: transform.Rules{Redact: []string{".c"}}, For: "shop", Takes: only("shop")},
 	}
 	made, err := NewTodayOf(entries, transform.Key{Secret: []byte("k")}, transform.Rules{Drop: []string{".d"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for namespace, want := range map[string]string{
 		"bank": `{"c":"v"}`, "shop": `{"a":"v","b":"v","c":"hmac-sha256:`, "other": `{"c":"hmac-sha256:`,
 	} {

@@ -25,9 +25,7 @@ func shape(t *testing.T, o Options) (*Shape, *[]string) {
 	failures := new([]string)
 	o.Failed = func(rec *change.Record, err error) { *failures = append(*failures, rec.Key.String()+": "+err.Error()) }
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s, failures
 }
 
@@ -170,5 +168,12 @@ func TestI9NoRuleStopsAtTheTextOfTheLastApplied(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

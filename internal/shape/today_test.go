@@ -11,9 +11,7 @@ import (
 func today(t *testing.T, rules transform.Rules, key string) *Today {
 	t.Helper()
 	made, err := NewToday(rules, transform.Key{Secret: []byte(key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 
@@ -25,9 +23,7 @@ func TestI9WhatWasShapedOtherwiseIsShapedAgain(t *testing.T) {
 		t.Helper()
 		rec := record(change.Updated, object)
 		rec.Before = rec.Object
-		if err := of.Reshape(rec, form); err != nil {
-			t.Fatal(err)
-		}
+		must(t, of.Reshape(rec, form))
 		if string(rec.Before) != string(rec.Object) {
 			t.Errorf("before is %s, the object %s", rec.Before, rec.Object)
 		}

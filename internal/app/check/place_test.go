@@ -16,13 +16,9 @@ import (
 // Two sinks of one configuration that write to the same place are found, whatever their names for it.
 func TestCheckFindsSinksOnOnePlace(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir, filepath.Join(dir, "link")))
 	file := filepath.Join(dir, "out.ndjson")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	for _, test := range []struct{ name, a, b, want string }{
 		{"a file", "file: {path: " + file + "}", "file: {path: " + filepath.Join(dir, "link", "out.ndjson") + "}", "the same file " + file},
 		{"two files", "file: {path: " + file + "}", "file: {path: " + file + ".2}", ""},
@@ -43,9 +39,7 @@ func TestCheckFindsSinksOnOnePlace(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			text := "cluster: c\nresources: [{resource: pods}]\nstate: {dir: " + dir + "}\nsinks:\n- {name: one, " + test.a + "}\n- {name: two, " + test.b + "}\n"
 			cfg, err := config.Parse("config.yaml", []byte(text), os.LookupEnv)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var out bytes.Buffer
 			r := report{out: &console.Findings{Out: &out}}
 			checkPlaces(cfg, &cluster.Cluster{Name: "c"}, &r)
@@ -69,9 +63,7 @@ func TestCheckFindsSubjectsOfTwoStreams(t *testing.T) {
 	} {
 		text := "cluster: c\nresources: [pods]\nsinks:\n- {name: one, nats: {url: 'nats://h', " + test.a + "}}\n- {name: two, nats: {url: 'nats://h', " + test.b + "}}\n"
 		cfg, err := config.Parse("config.yaml", []byte(text), os.LookupEnv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var out bytes.Buffer
 		r := report{out: &console.Findings{Out: &out}}
 		checkPlaces(cfg, &cluster.Cluster{Name: "c"}, &r)

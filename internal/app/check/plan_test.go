@@ -67,9 +67,7 @@ func savedWith(t *testing.T, text string) *control.State {
 	state.Configurations = map[string]json.RawMessage{}
 	for i := range cfg.Sinks {
 		text, err := Record(c, cfg, &cfg.Sinks[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		state.Configurations[cfg.Sinks[i].Name] = text
 		for _, s := range taken(c, &cfg.Sinks[i]) {
 			of := state.Streams[s.Stream.String()]
@@ -208,5 +206,12 @@ func TestTheRecordShowsNothing(t *testing.T) {
 func TestThePlanNamesSomeOfMany(t *testing.T) {
 	if got := several([]string{"g", "f", "e", "d", "c", "b", "a"}); got != "a, b, c, d, e, 2 more" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -39,9 +39,7 @@ func TestI4ResourcesOfOneTableHaveKeysOfTheirOwn(t *testing.T) {
 	} {
 		text := "cluster: c\nresources: [pods, gears, gears.example.com, nodes]\nsinks: [{name: s, kafka: {brokers: ['h:1'], " + test.kafka + "}}]\n"
 		cfg, err := config.Parse("c.yaml", []byte(text), os.LookupEnv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = Build(&cfg.Sinks[0], c, Outlet{Told: Nop{}})
 		switch {
 		case test.want == "" && err != nil:
@@ -63,13 +61,9 @@ func TestI4ATopicThatIsCompactedKeepsNoLabels(t *testing.T) {
 		"topic: '{namespace}', key: '{resource}'": {"x": "is that of several objects"},
 	} {
 		cfg, err := config.Parse("c.yaml", []byte("cluster: c\nresources: ['*', po, nodes]\nsinks: [{name: s, kafka: {brokers: ['h:1'], "+kafka+"}}]\n"), os.LookupEnv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		routes, err := kafkaRoutes(&cfg.Sinks[0], c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for topic, want := range wants {
 			if got := (&table{&cfg.Sinks[0], c, routes, nil}).misfit(topic); (got == "") != (want == "") || !strings.Contains(got, want) {
 				t.Errorf("%s: topic %s: %q, want %q", kafka, topic, got, want)
@@ -88,13 +82,9 @@ func TestI4FramesHaveTopicsThatAreKnownBeforeTheFirst(t *testing.T) {
 		"format: object, kafka: {": true, "format: cloudevents-binary, kafka: {": false,
 	} {
 		cfg, err := config.Parse("c.yaml", []byte("cluster: c\nresources: ['*', po, nodes]\nsinks: [{name: s, "+text+"topic: '{resource}', brokers: ['h:1']}}]\n"), os.LookupEnv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		routes, err := kafkaRoutes(&cfg.Sinks[0], c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		options := kafkaOptions(&table{&cfg.Sinks[0], c, routes, nil}, Nop{})
 		for _, want := range []string{"pods", "nodes"} {
 			if !slices.Contains(options.Topics, want) || slices.Contains(options.Topics, want+"_frames") != aside {

@@ -33,9 +33,7 @@ func TestResourcesGoToTopicsOfTheirOwn(t *testing.T) {
 	}}
 	c := crossroads()
 	routes, err := kafkaRoutes(s, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rec := &change.Record{Op: change.Added, Object: []byte(`{"metadata":{"labels":{"app":"web"}}}`)}
 	for i, want := range []string{"pods.web", "wild.services", "all"} {
 		if rec.Stream = &c.Streams()[i].Stream; routes.Of(rec) != want {
@@ -62,9 +60,7 @@ func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 	c := crossroads()
 	start := c.Chosen.Load()
 	topics, err := kafkaRoutes(&config.Sink{Kafka: &config.Kafka{Topic: "all", Topics: map[string]string{"*.example.com": "own.{resource}"}}}, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	subjects, taken, err := natsRoutes(&config.NATS{Subject: "k8s.{resource}", Subjects: map[string]string{"*.example.com": "own.{resource}"}}, c)
 	if err != nil || !slices.Equal(taken, []string{"k8s.*", "own.*"}) {
 		t.Errorf("the stream is to take %q (%v), and takes what joins later", taken, err)
@@ -97,14 +93,10 @@ func TestI6WhoMakesObjectsMakesNoNumberOfTopics(t *testing.T) {
 	} {
 		text := "cluster: c\nresources: [po, nodes]\nsinks: [{name: lake, kafka: " + strings.Replace(topics, "{", "{brokers: ['a:1'], ", 1) + "}]\n"
 		cfg, err := config.Parse("c.yaml", []byte(text), os.LookupEnv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, c := &cfg.Sinks[0], crossroads()
 		routes, err := kafkaRoutes(s, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := kafkaOptions(&table{sink: s, cluster: c, routes: routes}, Nop{}).LabelTopics; got != want {
 			t.Errorf("%s: at most %d topics, want %d", topics, got, want)
 		}
@@ -144,9 +136,7 @@ func TestSubjectsOfSeveralObjectsAreKnown(t *testing.T) {
 	} {
 		s := &config.Sink{Name: "bus", NATS: &config.NATS{Subject: subject, Subjects: map[string]string{"nodes": "nodes.{name}"}}}
 		routes, _, err := natsRoutes(s.NATS, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := crowded(s, c, routes); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", subject, got, want)
 		}
@@ -166,9 +156,7 @@ func TestSubjectsOfWhatMayComeAreKnown(t *testing.T) {
 	} {
 		s := &config.Sink{Name: "bus", NATS: &config.NATS{Subject: subject}}
 		routes, _, err := natsRoutes(s.NATS, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := crowded(s, c, routes); !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", subject, got, want)
 		}

@@ -381,3 +381,10 @@ func (w *world) judge(life int, c choices) {
 		w.FailNow()
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

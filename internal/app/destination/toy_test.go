@@ -69,14 +69,10 @@ func withToys(logs toys) registered {
 // TestASinkIsOneRegistration: a kind of sinks that was registered is built, written to, read back and told from others.
 func TestASinkIsOneRegistration(t *testing.T) {
 	cfg, err := config.Parse("c.yaml", []byte("cluster: c\nresources: [{resource: pods}]\nstate: {dir: /s}\nsinks: [{name: a, file: {path: /toy}}, {name: b, file: {path: /toy}}]"), os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all, c := withToys(toys{}), &cluster.Cluster{Name: "c", UID: "0b6f3c1e-8a4d"}
 	built, err := all.buildAll(cfg, c, Outlet{Stdout: io.Discard, Told: Nop{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rec := &change.Record{
 		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}, Op: change.Added,
 		Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "7", Object: []byte(`{}`), Received: time.UnixMilli(1).UTC(),
@@ -85,13 +81,9 @@ func TestASinkIsOneRegistration(t *testing.T) {
 	if err == nil {
 		_, err = built[0].Target.Write(t.Context(), messages)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reader, err := all.reader(&cfg.Sinks[0], c, func(d *Destination) (sink.Reader, error) { return d.read(sink.Start{}) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var read []string
 	err = reader.Read(t.Context(), func(m *sink.Stored) error {
 		told, err := decode.Read(m)
@@ -104,9 +96,7 @@ func TestASinkIsOneRegistration(t *testing.T) {
 	var places []Place
 	for i := range cfg.Sinks {
 		d, err := all.of(&cfg.Sinks[i], c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		places = append(places, d.Places...)
 	}
 	if !places[0].Meets(&places[1]) {

@@ -43,9 +43,7 @@ func newTestHandler(t *testing.T) *brokerHandler {
 		}
 	})
 	d, err := newBrokerHandler(c, "all")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
@@ -61,9 +59,7 @@ func TestI5AQuestionIsFollowedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := newBrokerHandler(d.Handler, "all")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, life := range []*brokerHandler{d, again} {
 		_, err := life.snapshot(t.Context(), "one", control.SnapshotRequest{})
 		var repeated *control.RepeatedError
@@ -96,9 +92,7 @@ func TestI6NoMoreIsOwedThanSome(t *testing.T) {
 			Stream: "pods", Owed: change.Owed{Sink: "all", Reason: change.Requested, Limits: change.Limits{Name: string(rune('a'+i%26)) + string(rune('a'+i/26))}},
 		})
 	}
-	if err := d.Store.Commit(batch); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Store.Commit(batch))
 	_, err := d.snapshot(t.Context(), "", control.SnapshotRequest{})
 	var refused *control.RefusedError
 	if !errors.As(err, &refused) {
@@ -109,12 +103,8 @@ func TestI6NoMoreIsOwedThanSome(t *testing.T) {
 // TestWhatIsHeardNoMoreIsForgotten, so that it begins anew when it is heard again.
 func TestWhatIsHeardNoMoreIsForgotten(t *testing.T) {
 	d := newTestHandler(t)
-	if err := d.Store.Commit(checkpoint.Batch{Heard: map[string][]byte{"all": []byte("{}"), "some": []byte("{}")}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.forgetHeard(map[string]bool{"all": true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Store.Commit(checkpoint.Batch{Heard: map[string][]byte{"all": []byte("{}"), "some": []byte("{}")}}))
+	must(t, d.forgetHeard(map[string]bool{"all": true}))
 	if left, err := d.Store.Hearing(); err != nil || len(left) != 1 || left[0] != "all" {
 		t.Errorf("left are %q, %v", left, err)
 	}

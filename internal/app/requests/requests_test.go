@@ -159,3 +159,10 @@ func TestHangupIsAFullSnapshotForAll(t *testing.T) {
 	cancel()
 	stop()
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

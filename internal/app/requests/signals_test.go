@@ -77,9 +77,7 @@ func (r *signalRig) follow(key, value string) string {
 func (r *signalRig) message(m *signal.Message) string {
 	r.t.Helper()
 	r.asked, r.handler.followed = nil, 0
-	if err := r.handler.Follow(r.t.Context(), m); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, r.handler.Follow(r.t.Context(), m))
 	return strings.Join(r.asked, ", ")
 }
 
@@ -106,9 +104,7 @@ func (r *signalRig) told() string {
 func (r *signalRig) owed() string {
 	r.t.Helper()
 	owed, err := r.handler.Store.PendingSnapshots()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	var all []string
 	for _, o := range owed {
 		all = append(all, strings.TrimSpace(o.Stream+" "+o.Limits.String())+map[bool]string{true: " paused"}[o.Paused])
@@ -120,13 +116,9 @@ func (r *signalRig) owed() string {
 func (r *signalRig) deliver() {
 	r.t.Helper()
 	owed, err := r.handler.Store.PendingSnapshots()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	for _, one := range owed {
-		if err := r.handler.Store.Pay(one); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, r.handler.Store.Pay(one))
 	}
 }
 
@@ -146,9 +138,7 @@ func TestI5SignalsAreFollowedOnce(t *testing.T) {
 		t.Errorf("told: %s", got)
 	}
 	again, err := newBrokerHandler(r.handler.Handler, "all") // the next life
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.handler = newSignalHandler(again, true)
 	r.deliver()
 	if got := r.told(); got != "one TABLE_SCAN_COMPLETED, one TABLE_SCAN_COMPLETED, one COMPLETED" {

@@ -89,9 +89,7 @@ func TestOneObjectIsInOneStream(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found, errs := Choose(everything(), c.configured)
-			if err := usage.Several("resources", errs...); err != nil {
-				t.Fatal(err)
-			}
+			must(t, usage.Several("resources", errs...))
 			if got := described(found); !slices.Equal(got, c.want) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
@@ -139,9 +137,7 @@ func TestContradictingResourcesAreRefused(t *testing.T) {
 // TestNamespacesAreLeftOutByTheServer: a field selector does it, of what has namespaces.
 func TestNamespacesAreLeftOutByTheServer(t *testing.T) {
 	chosen, errs := Choose(everything(), []config.Resource{{Name: "*", FieldSelector: "metadata.name!=x", ExcludeNamespaces: []string{"a", "b"}}})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 	for _, s := range chosen.Streams {
 		want := "metadata.name!=x,metadata.namespace!=a,metadata.namespace!=b"
 		if s.Stream.Resource.ClusterScoped {
@@ -157,9 +153,7 @@ func TestNamespacesAreLeftOutByTheServer(t *testing.T) {
 func TestI4WhatIsLeftOutIsSaid(t *testing.T) {
 	configured := []config.Resource{{Name: "*.nodes", Namespaces: []string{"a"}}, {Name: "*.apps", Exclude: []string{"deployments.apps"}}, {Name: "*.none"}}
 	chosen, errs := Choose(everything(), configured)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 	want := []source.LeftOut{
 		{Name: "nodes", Reason: "cluster-scoped, and *.nodes is of namespaces"}, {Name: "deployments.apps", Reason: "excluded by the configuration"},
 		{Name: "*.none", Reason: "it stands for nothing that the API server serves"},
@@ -200,5 +194,12 @@ func TestUnknownResourceIsAMistakeOnlyIfTheServerToldAll(t *testing.T) {
 	partial := explain("https://k", &source.UnknownResourceError{Name: "foos", Cause: errors.New("cause")})
 	if !usage.Is(whole) || usage.Is(partial) {
 		t.Errorf("%v and %v", whole, partial)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -24,9 +24,7 @@ func special() []config.Resource {
 func chosenOf(t *testing.T, resources []config.Resource) *Choice {
 	t.Helper()
 	chosen, errs := Choose(everything(), resources)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 	return chosen
 }
 
@@ -53,9 +51,7 @@ func TestSeveralEntriesAreOneStream(t *testing.T) {
 func TestI9TheEntryOfTheObjectShapesIt(t *testing.T) {
 	chosen := chosenOf(t, special())
 	shape, err := ShapeOf(&chosen.Streams[0], transform.Key{Secret: []byte("k")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	of := func(namespace, labels string) *change.Record {
 		object := `{"metadata":{"labels":{` + labels + `}},"spec":"s3cr3t"}`
 		return &change.Record{Stream: &chosen.Streams[0].Stream, Op: change.Updated, Key: change.Key{Namespace: namespace, Name: "n"}, Object: []byte(object)}
@@ -74,9 +70,7 @@ func TestI9TheEntryOfTheObjectShapesIt(t *testing.T) {
 		}
 	}
 	today, err := TodayOf(&chosen.Streams[0], transform.Key{Secret: []byte("k")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if rec := of("shop", `"team":"c"`); today.Reshape(rec, "") != nil || strings.Contains(string(rec.Object), "s3cr3t") {
 		t.Errorf("what may have been of an entry with rules is %s", rec.Object)
 	}
@@ -97,9 +91,7 @@ func TestI9KeptObjectsAreOfAllEntries(t *testing.T) {
 		}
 		of(resources)
 		made, err := FormOf(&chosenOf(t, resources).Streams[0], transform.Key{Secret: []byte("k")}, &config.Config{Resources: resources})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(made)
 	}
 	same := form(func([]config.Resource) {})

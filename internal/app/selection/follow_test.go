@@ -118,9 +118,7 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 	transport := &http.Transport{}
 	t.Cleanup(func() { transport.CloseIdleConnections(); server.Close() })
 	store, err := checkpoint.Open(t.Context(), filepath.Join(t.TempDir(), "state"), checkpoint.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -133,9 +131,7 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 	cfg.Discovery.Interval = config.Duration(time.Minute)
 	c := new(Current)
 	catalog, err := c.Resolve(t.Context(), &rest.Config{Host: server.URL, Transport: transport}, cfg.Resources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := Setting{Config: cfg, Current: c, Catalog: catalog, Store: store}
 	var log bytes.Buffer
 	a.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -150,9 +146,7 @@ func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	observer := pipeline.NopObserver()
 	observer.Left = func(stream change.Stream) { r.left <- stream.String() }
 	sources, err := r.f.Start(told)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	ctx, stop := context.WithCancel(r.t.Context())
 	defer stop()
 	err = pipeline.Run(ctx, pipeline.Config{
@@ -368,9 +362,7 @@ func TestStreamsThatArriveTogetherArePublishedOnce(t *testing.T) {
 		r.look("at first", "pods")
 		arrived := r.f.see(streams)
 		again, err := r.f.make(streams[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.runs.Done() // the second of a name never runs
 		r.mu.Lock()
 		clear(r.wants)

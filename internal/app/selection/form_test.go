@@ -14,9 +14,7 @@ func TestI9ChangedRulesAreAnotherForm(t *testing.T) {
 	secrets := change.Stream{Resource: change.Resource{Version: "v1", Name: "secrets", Kind: "Secret"}}
 	form := func(r config.Resource, key string) []byte {
 		form, err := FormOf(&Selected{Stream: secrets, Configured: &r}, transform.Key{Secret: []byte(key)}, &config.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return form
 	}
 	if form(config.Resource{}, "k") != nil {

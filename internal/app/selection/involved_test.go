@@ -35,9 +35,7 @@ func TestI9OnlyKeptStreamsAreAsked(t *testing.T) {
 			Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "events"}}, Op: change.Added, Key: change.Key{Namespace: "default", Name: "e"},
 			Object: []byte(`{"involvedObject":{"kind":"` + kind + `","namespace":"` + namespace + `","name":"n","uid":"u"}}`),
 		}
-		if err := involve(rec); err != nil {
-			t.Fatal(err)
-		}
+		must(t, involve(rec))
 		return string(rec.Involved)
 	}
 	if got := tell("Pod", "default"); got != `{"labels":{"a":"b"}}` || strings.Join(images.asked, ",") != "pods default/n" {
@@ -64,16 +62,10 @@ func TestI9OnlyKeptStreamsAreAsked(t *testing.T) {
 func TestI9WhatEventsMayTellIsInTheForms(t *testing.T) {
 	form := func(c *config.Config) (images, events string) {
 		made, err := FormOf(&Selected{Configured: &c.Resources[0]}, transform.Key{Secret: []byte("k")}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		today, err := shape.NewToday(transform.Rules{}, transform.Key{Secret: []byte("k")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := AddInvolved(today, eventsStream(&c.Resources[1]), c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, AddInvolved(today, eventsStream(&c.Resources[1]), c))
 		return string(made), today.Form
 	}
 	with := func(change func(*config.Config)) (images, events string) {

@@ -2,11 +2,7 @@ package task
 
 import (
 	"errors"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,33 +12,11 @@ import (
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 )
 
-// leaseServer answers for a Lease that somebody holds, or for which nobody answers.
-type leaseServer struct {
-	held      atomic.Bool
-	forbidden atomic.Bool
-}
-
-func (s *leaseServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	if s.forbidden.Load() {
-		http.Error(w, "no", http.StatusForbidden)
-		return
-	}
-	holder := ""
-	if s.held.Load() {
-		holder = "other_1"
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"a"},"spec":{"holderIdentity":%q,"leaseDurationSeconds":10,"renewTime":%q}}`,
-		holder, time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"))
-}
-
 // aLogWithAnotherLeaseIsRefused while somebody holds that: two releases with one log would fence each other in turns.
 // Where nobody does, the Lease was renamed.
 func aLogWithAnotherLeaseIsRefused(t *testing.T, r *logRig) {
-	api := &leaseServer{}
-	server := httptest.NewServer(api)
-	defer server.Close()
-	r.cluster.Rest = &rest.Config{Host: server.URL}
+	v := newVillage(t)
+	r.cluster.Rest = &rest.Config{Host: v.url}
 	r.lead("a")
 	r.commit(3)
 	r.awaitLogged()
@@ -57,8 +31,7 @@ func aLogWithAnotherLeaseIsRefused(t *testing.T, r *logRig) {
 	}
 	var refused *statelog.RefusedError
 	for _, forbidden := range []bool{false, true} {
-		api.held.Store(true)
-		api.forbidden.Store(forbidden)
+		v.hold("other_1", forbidden)
 		if err := take(); !errors.As(err, &refused) || !statelog.IsForGood(err) || !strings.Contains(err.Error(), "the Lease ns/"+r.cluster.Name+" write to it, and this one has ns/another:") {
 			t.Fatalf("forbidden %t: %v", forbidden, err)
 		}
@@ -66,8 +39,7 @@ func aLogWithAnotherLeaseIsRefused(t *testing.T, r *logRig) {
 	r.commit(1)
 	r.awaitLogged() // it was not fenced
 	r.end()
-	api.held.Store(false)
-	api.forbidden.Store(false)
+	v.hold("", false)
 	r.must(take())
 	if have := second.saved().Streams["pods"].ResourceVersion; have != "4" {
 		t.Errorf("it goes on at %s, want 4", have)

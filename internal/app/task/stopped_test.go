@@ -17,6 +17,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -28,12 +29,14 @@ import (
 // village is an API server with one Lease, which a member that is not played holds from some time on.
 type village struct {
 	t      *testing.T
+	url    string
 	access cluster.Access
 	waits  bool // the other member takes the Lease when it is released
 
 	mu      sync.Mutex
 	lease   *coordinationv1.Lease // nil before one is made
 	version int                   // of it
+	denied  bool                  // nobody may see it
 }
 
 func newVillage(t *testing.T) *village {
@@ -41,6 +44,7 @@ func newVillage(t *testing.T) *village {
 	v := &village{t: t}
 	server := httptest.NewServer(v)
 	t.Cleanup(server.Close)
+	v.url = server.URL
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a}}]\nclusters: [{name: a, cluster: {server: %q}}]\n", server.URL)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -78,6 +82,10 @@ func (v *village) serveLease(w http.ResponseWriter, r *http.Request) {
 			v.take()
 		}
 	}
+	if v.denied {
+		refuse(w, http.StatusForbidden, "Forbidden")
+		return
+	}
 	if v.lease == nil {
 		refuse(w, http.StatusNotFound, "NotFound")
 		return
@@ -105,6 +113,15 @@ func (v *village) take() {
 	other, length := "other_1", int32(2)
 	v.lease.Spec.HolderIdentity, v.lease.Spec.LeaseDurationSeconds = &other, &length
 	v.store(v.lease)
+}
+
+// hold makes a Lease that somebody has just renewed, "" is nobody, and that nobody may see where it is denied.
+func (v *village) hold(holder string, denied bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	length, now := int32(10), metav1.NowMicro()
+	v.store(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &length, RenewTime: &now}})
+	v.denied = denied
 }
 
 // overtake gives the Lease to the other member.

@@ -36,9 +36,7 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 			}
 			encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: "0b6f3c1e-8a4d", Format: f.format, Transport: f.transport})
 			messages, err := encoder.Encode(t.Context(), nil, rec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m := messages[0]
 			stored := &sink.Stored{Place: "here", Key: m.Key, Headers: m.Headers, Value: m.Value, Time: m.Time}
 			if f.transport != encode.File {
@@ -46,9 +44,7 @@ func TestDecodeReadsWhatEncodeWrote(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(f.format, f.transport, op), func(t *testing.T) {
 				c, err := Read(stored)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if c.ID != rec.ID("0b6f3c1e-8a4d") || !c.Time.Equal(rec.Received) {
 					t.Errorf("read %+v at %s, want %+v at %s", c.ID, c.Time, rec.ID("0b6f3c1e"), rec.Received)
 				}
@@ -89,9 +85,7 @@ func TestI4WhatIsAsDeepAsTheAPIServerTakesIsRead(t *testing.T) {
 				rec.Patch, rec.Base = patch, "7"
 			}
 			messages, err := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: "0b6f", Format: format, Transport: encode.File}).Encode(t.Context(), nil, rec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c, err := Read(&sink.Stored{Place: "here", Value: messages[0].Value})
 			if err != nil || c.ID != rec.ID("0b6f") || rec.Patch == nil && string(c.Object) != string(object) || string(c.Patch) != string(rec.Patch) {
 				t.Errorf("%s %s: %v", format, op, err)
@@ -120,9 +114,7 @@ func TestDecodeReadsPatches(t *testing.T) {
 	} {
 		encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: "0b6f3c1e-8a4d", Format: f.format, Transport: f.transport})
 		messages, err := encoder.Encode(t.Context(), nil, rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := messages[0]
 		c, err := Read(&sink.Stored{Headers: append(m.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID}), Value: m.Value})
 		if err != nil || string(c.Patch) != patch || c.Base != "7" || c.Object != nil {
@@ -140,5 +132,12 @@ func TestDecodeOfWhatIsNotOurs(t *testing.T) {
 	damaged := &sink.Stored{Place: "line 7", Headers: []sink.Header{{Name: sink.HeaderID, Value: "0b6f3c1e/pods/shop/web/u-1/12/updated"}}, Value: []byte(`{"a`)}
 	if c, err := Read(damaged); err == nil || err.Error() != "read line 7: its value is not a JSON object: unexpected end of JSON input" {
 		t.Errorf("read a damaged value as %+v, %v", c, err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

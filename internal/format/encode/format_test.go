@@ -1,14 +1,11 @@
 package encode
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -58,85 +55,6 @@ func TestFormatGoldens(t *testing.T) {
 					same(t, filepath.Join("testdata", format, transport, name+".txt"), text(encoded(encoder, nil, rec)))
 				})
 			}
-		}
-	}
-}
-
-// The two modes of CloudEvents say the same.
-func TestBinaryModeHasTheAttributesOfStructuredMode(t *testing.T) {
-	structured := formatEncoder(FormatCloudEvents, NATS)
-	for transport, prefix := range map[Transport]string{NATS: "ce-", Kafka: "ce_"} {
-		encoder := formatEncoder(FormatCloudEventsBinary, transport)
-		for name, rec := range records() {
-			var want map[string]any
-			must(t, json.Unmarshal(encoded(structured, nil, rec)[0].Value, &want))
-			msg := encoded(encoder, nil, rec)[0]
-			data, _ := json.Marshal(want["data"])
-			if want["data"] != nil && !jsonEqual(data, msg.Value) || want["data"] == nil && (len(msg.Value) != 0 || msg.Value == nil) {
-				t.Errorf("%s: value is %q, want %s", name, msg.Value, data)
-			}
-			delete(want, "data")
-			for _, h := range msg.Headers {
-				if strings.HasPrefix(h.Name, "kubecdc-") {
-					continue // of every format
-				}
-				attribute := strings.TrimPrefix(h.Name, prefix)
-				if h.Name == "content-type" {
-					attribute = "datacontenttype"
-				}
-				value := h.Value
-				if transport == NATS {
-					value, _ = url.PathUnescape(value)
-				}
-				if got := fmt.Sprint(want[attribute]); got != value {
-					t.Errorf("%s: header %s is %q, want %q", name, h.Name, value, got)
-				}
-				delete(want, attribute)
-			}
-			delete(want, "group") // of the core group empty
-			if len(want) > 0 {
-				t.Errorf("%s: attributes without a header: %v", name, want)
-			}
-		}
-	}
-}
-
-func jsonEqual(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && fmt.Sprint(x) == fmt.Sprint(y)
-}
-
-// Readers of changelogs, such as Flink's debezium-json, refuse an update or a delete whose before is null.
-func TestDebeziumUpdatesAndDeletesHaveABefore(t *testing.T) {
-	encoder := formatEncoder(FormatDebezium, NATS)
-	for name, rec := range records() {
-		var envelope struct {
-			Before, After map[string]any
-			Source        map[string]any
-			Op, ID        string
-			TsMs          int64 `json:"ts_ms"`
-		}
-		value := encoded(encoder, nil, rec)[0].Value
-		if !rec.Op.OfObject() {
-			if len(value) != 0 {
-				t.Errorf("%s: a record without an object is %s", name, value)
-			}
-			continue
-		}
-		must(t, json.Unmarshal(value, &envelope))
-		needsBefore, needsAfter := envelope.Op == "u" || envelope.Op == "d", envelope.Op != "d"
-		if (envelope.Before != nil) != needsBefore || (envelope.After != nil) != needsAfter {
-			t.Errorf("%s: op %s has before %v and after %v", name, envelope.Op, envelope.Before, envelope.After)
-		}
-		if id, _ := change.ParseID(envelope.ID); id.Key != rec.Key {
-			t.Errorf("%s: id is %s", name, envelope.ID)
-		}
-		want := fmt.Sprint(rec.Snapshot != nil)
-		if rec.Last {
-			want = "last"
-		}
-		if envelope.Source["snapshot"] != want || envelope.TsMs != rec.Received.UnixMilli() {
-			t.Errorf("%s: source %v, ts_ms %d", name, envelope.Source, envelope.TsMs)
 		}
 	}
 }

@@ -192,27 +192,12 @@ type schemasStub struct{ schema Schema }
 
 func (s schemasStub) Of(*change.Resource) *Schema { return &s.schema }
 
-func TestTombstoneFollowsItsDelete(t *testing.T) {
-	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Transport: Kafka, Tombstones: true})
-	for _, name := range []string{"deleted", "gone"} {
-		got := encoded(encoder, nil, records()[name])
-		if len(got) != 2 || got[0].Value == nil || got[1].Value != nil || got[1].ID != got[0].ID || string(got[1].Key) != string(got[0].Key) {
-			t.Errorf("%s: messages are %+v, want the delete and a tombstone with its id and key", name, got)
-		}
-	}
-	if got := encoded(encoder, nil, records()["updated"]); len(got) != 1 {
-		t.Errorf("an update became %d messages", len(got))
-	}
-}
-
 // TestAKeyOfATableHasNoNull: a primary key of a database can have none.
 func TestAKeyOfATableHasNoNull(t *testing.T) {
 	for columns, want := range map[bool]string{false: `{"namespace":null,"name":"node"}`, true: `{"namespace":"","name":"node"}`} {
 		key := appendTypedKey(nil, &Schema{Key: 7, Columns: columns}, &change.Record{Key: change.Key{Name: "node"}})
 		_, body, err := SchemaID(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := ReadKey(body); err != nil || string(got) != want {
 			t.Errorf("with columns: %v, the key is %s, %v, want %s", columns, got, err, want)
 		}

@@ -28,9 +28,7 @@ const document = `{"components":{"schemas":{
 
 func TestPathsThatAnObjectCanHave(t *testing.T) {
 	d, err := Read(strings.NewReader(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for path, want := range map[string]bool{
 		".spec": true, ".spec.replicas": true, ".spec.again.spec.replicas": true,
 		".spec.replica": false, ".status": false, ".spec.replicas.deeper": false, ".spec.again.spec.replica": false,
@@ -40,9 +38,7 @@ func TestPathsThatAnObjectCanHave(t *testing.T) {
 		".spec.*[*].name": true, ".*.name": true, ".metadata.*.x.y": false,
 	} {
 		steps, err := transform.Steps(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if has, known := d.Has("g", "v1", "Thing", steps); !known || has != want {
 			t.Errorf("%s: has %t, known %t, want %t", path, has, known, want)
 		}
@@ -113,5 +109,12 @@ func TestI6WhatIsTooLargeOfADocumentIsLeftOut(t *testing.T) {
 	}
 	if _, err := Read(bytes.NewReader(definitions(1, 3*mostOne))); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("one schema of %d MiB: %v", 3*mostOne>>20, err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

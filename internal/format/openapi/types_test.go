@@ -56,9 +56,7 @@ const thingsAsAvro = `{"type":"record","name":"io.example_x.v1.Thing","fields":[
 
 func TestTypesOfADocument(t *testing.T) {
 	d, err := Read(strings.NewReader(things))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := string(d.Type("g", "v1", "Thing", Options{}).Avro())
 	if want := strings.ReplaceAll(thingsAsAvro, "\n", ""); got != want {
 		t.Errorf("the schema is\n%s\nwant\n%s", strings.ReplaceAll(got, `,{"name"`, ",\n{\"name\""), thingsAsAvro)
@@ -79,9 +77,7 @@ func TestTypesOfADocument(t *testing.T) {
 // TestCirclesAreCutWhereverTheyAreEntered: a type is the same, whichever kind leads to it.
 func TestCirclesAreCutWhereverTheyAreEntered(t *testing.T) {
 	d, err := Read(strings.NewReader(things))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	circles := d.read().circles("io.example-x.v1.Thing")
 	if circles["meta.Node"] != circles["meta.Leaf"] || circles["meta.Node"] == circles["meta.Small"] || circles["meta.Object"] == circles["meta.Time"] {
 		t.Errorf("the circles are %v", circles)

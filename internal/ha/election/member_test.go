@@ -164,11 +164,20 @@ func (c *candidate) leads(t *testing.T) (context.Context, time.Duration) {
 	return term, time.Since(began)
 }
 
-func TestAStandbyTakesOverWithinASecondOfARelease(t *testing.T) {
+// inTime plays with a server and a member that leads.
+func inTime(t *testing.T, play func(t *testing.T, s *server, first *candidate, term context.Context)) {
 	synctest.Test(t, func(t *testing.T) {
-		s, led := new(server), time.Now()
+		s := new(server)
 		first := s.join(t, "first", "bus")
+		defer first.leave()
 		term, _ := first.leads(t)
+		play(t, s, first, term)
+	})
+}
+
+func TestAStandbyTakesOverWithinASecondOfARelease(t *testing.T) {
+	inTime(t, func(t *testing.T, s *server, first *candidate, term context.Context) {
+		led := time.Now()
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		time.Sleep(3 * duration)
@@ -186,10 +195,7 @@ func TestAStandbyTakesOverWithinASecondOfARelease(t *testing.T) {
 }
 
 func TestAStandbyTakesOverWhenADeadLeadersLeaseIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
-		first := s.join(t, "first", "bus")
-		first.leads(t)
+	inTime(t, func(t *testing.T, s *server, first *candidate, _ context.Context) {
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		time.Sleep(duration)
@@ -199,16 +205,11 @@ func TestAStandbyTakesOverWhenADeadLeadersLeaseIsOver(t *testing.T) {
 		if _, took := second.leads(t); took > most || took < least {
 			t.Errorf("it took %s", took)
 		}
-		first.leave()
 	})
 }
 
 func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
-		first := s.join(t, "first", "bus")
-		defer first.leave()
-		term, _ := first.leads(t)
+	inTime(t, func(t *testing.T, s *server, first *candidate, term context.Context) {
 		s.answer(errCut)
 		time.Sleep(10 * duration)
 		if term.Err() != nil || first.Standing().Trouble == nil {
@@ -238,11 +239,7 @@ func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing
 
 // TestI10WhoIsCutOffDoesNotBeginATerm: one that was fenced has to hear that the Lease is its own.
 func TestI10WhoIsCutOffDoesNotBeginATerm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
-		first := s.join(t, "first", "bus")
-		defer first.leave()
-		first.leads(t)
+	inTime(t, func(t *testing.T, _ *server, first *candidate, _ context.Context) {
 		first.cable.cut.Store(true)
 		bounded, cancel := context.WithTimeout(t.Context(), 3*duration)
 		defer cancel()
@@ -257,11 +254,7 @@ func TestI10WhoIsCutOffDoesNotBeginATerm(t *testing.T) {
 }
 
 func TestWhoResignsLetsOthersTry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
-		first := s.join(t, "first", "bus")
-		defer first.leave()
-		first.leads(t)
+	inTime(t, func(t *testing.T, s *server, first *candidate, _ context.Context) {
 		first.Resign(duration)
 		if _, took := first.leads(t); took < duration || took > duration+time.Second {
 			t.Errorf("alone, it leads again after %s", took)
@@ -277,11 +270,7 @@ func TestWhoResignsLetsOthersTry(t *testing.T) {
 }
 
 func TestAHolderIsNoBurdenToTheAPIServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
-		first := s.join(t, "first", "bus")
-		defer first.leave()
-		first.leads(t)
+	inTime(t, func(t *testing.T, s *server, first *candidate, _ context.Context) {
 		time.Sleep(time.Second) // with what Lead has asked for
 		before := s.written()
 		time.Sleep(10 * duration)

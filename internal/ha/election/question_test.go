@@ -3,17 +3,12 @@ package election
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 // TestAHolderThatAsksHearsOfAnotherThatCanWrite, keeps the Lease meanwhile, and leaves no question behind.
 func TestAHolderThatAsksHearsOfAnotherThatCanWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
-		first := s.join(t, "first", "bus")
-		defer first.leave()
-		term, _ := first.leads(t)
+	inTime(t, func(t *testing.T, s *server, first *candidate, term context.Context) {
 		second, third := s.join(t, "second", "bus"), s.join(t, "third", "bus")
 		defer second.leave()
 		defer third.leave()
@@ -50,11 +45,7 @@ func TestAHolderThatAsksHearsOfAnotherThatCanWrite(t *testing.T) {
 
 // TestAQuestionThatNobodyAnswersEnds with its context, and the holder goes on.
 func TestAQuestionThatNobodyAnswersEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
-		first := s.join(t, "first", "bus")
-		defer first.leave()
-		term, _ := first.leads(t)
+	inTime(t, func(t *testing.T, s *server, first *candidate, term context.Context) {
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		bounded, cancel := context.WithTimeout(t.Context(), duration)
@@ -71,10 +62,7 @@ func TestAQuestionThatNobodyAnswersEnds(t *testing.T) {
 
 // TestAQuestionIsForgottenWithItsHolder: who takes over has asked nothing.
 func TestAQuestionIsForgottenWithItsHolder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
-		first := s.join(t, "first", "bus")
-		first.leads(t)
+	inTime(t, func(t *testing.T, s *server, first *candidate, _ context.Context) {
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		asking, stop := context.WithCancel(t.Context())
@@ -91,7 +79,6 @@ func TestAQuestionIsForgottenWithItsHolder(t *testing.T) {
 		if left := s.annotations(); left[asks]+left[answers] != "" {
 			t.Errorf("the next holder's Lease has %v", left)
 		}
-		first.leave()
 	})
 }
 

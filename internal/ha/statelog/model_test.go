@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -359,46 +358,6 @@ func TestI5TheLogHasAStateThatWas(t *testing.T) {
 	}
 	if restored < seeds/2 || resumed == 0 {
 		t.Errorf("of %d lives %d began with a state from the log, and %d went on in it", lives, restored, resumed)
-	}
-}
-
-// TestI10WhoOpensTheLogFencesTheOneBefore: an older writer can write no more.
-func TestI10WhoOpensTheLogFencesTheOneBefore(t *testing.T) {
-	w := oneWorld(t)
-	w.rows["A"] = "1"
-	w.note()
-	must(t, w.begin())
-	first := w.session
-	must(t, w.begin())
-	var refused *sink.PermanentError
-	if _, err := first.step(context.Background()); !errors.As(err, &refused) || !refused.Fenced {
-		t.Errorf("the older writer wrote: %v", err)
-	}
-	if _, err := first.begin(context.Background()); !errors.As(err, &refused) || !refused.Fenced {
-		t.Errorf("the older writer takes the log back: %v", err)
-	}
-}
-
-func TestALogOfSomebodyElseIsRefusedAndNotFenced(t *testing.T) {
-	for name, c := range map[string]struct {
-		of   Identity
-		want string
-	}{
-		"cluster":  {Identity{Cluster: "other", UID: "u"}, `topic test: it is of cluster "c" (uid ), and ours is "other": give each cluster a log of its own with state.log.name`},
-		"instance": {Identity{Cluster: "c", Instance: "other"}, "topic test: it is of another exporter's state (i, ours is other): give each release a log of its own with state.log.name"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := oneWorld(t)
-			must(t, w.begin())
-			place := w.place()
-			_, err := open(context.Background(), &place, &claim{Bid: Bid{Of: c.of}})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("have %v, want %s", err, c.want)
-			}
-			if err := w.step(); err != nil {
-				t.Errorf("the writer was fenced: %v", err)
-			}
-		})
 	}
 }
 

@@ -49,9 +49,7 @@ func stored(t *testing.T, o encode.Options, records ...*change.Record) (all []*s
 	encoder := encode.NewEncoder(o)
 	for _, rec := range records {
 		messages, err := encoder.Encode(t.Context(), nil, rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range messages {
 			s := &sink.Stored{Key: m.Key, Headers: m.Headers, Value: m.Value, Time: m.Time}
 			if o.Transport != encode.File {
@@ -68,9 +66,7 @@ func shown(t *testing.T, style Style, messages ...*sink.Stored) (*Log, []string)
 	t.Helper()
 	var out bytes.Buffer
 	log := &Log{Printer: NewPrinter(On(&out), style), Diff: true}
-	if err := log.Follow(t.Context(), logOf(messages)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, log.Follow(t.Context(), logOf(messages)))
 	return log, strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 

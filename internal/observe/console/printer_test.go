@@ -29,13 +29,9 @@ func printed(t *testing.T, asJSON, colour bool, changes ...*decode.Change) strin
 	for _, c := range changes {
 		line := lineOf(c)
 		line.Diff = v.compare(c)
-		if err := p.Show(line); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Show(line))
 	}
-	if err := p.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Flush())
 	return out.String()
 }
 
@@ -114,9 +110,7 @@ func TestI9TailShowsNoSecret(t *testing.T) {
 func TestTailPassesNothingOnThatATerminalActsOn(t *testing.T) {
 	evil := "\x1b]0;owned\x07\u009b31m\u202egnp.exe\x7f\U000E0041"
 	body, err := json.Marshal(map[string]string{"a": evil})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := changeOf(change.Updated, "pods", "2", string(body))
 	c.ID.Key.Name, c.Reason = evil, change.Reason(evil)
 	for _, asJSON := range []bool{false, true} {
@@ -177,9 +171,7 @@ func TestTailSaysThatALogHasNothingOfAResource(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		log := &Log{Printer: NewPrinter(On(&out), Style{}), Filter: Filter{Resources: []string{asked}}}
-		if err := log.Follow(t.Context(), logOf(records)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, log.Follow(t.Context(), logOf(records)))
 		if got := out.String(); strings.Contains(got, "--") != (want != "") || !strings.Contains(got, want) {
 			t.Errorf("of %s it says %s", asked, got)
 		}
@@ -199,5 +191,12 @@ func TestTailAsJSONHasAllThatTheRecordHas(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("without %s:\n%s", want, text)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -59,9 +59,7 @@ func TestScreenShowsWhatATerminalWouldActOn(t *testing.T) {
 func TestScreenLeavesJSONWhatItIs(t *testing.T) {
 	document := map[string]any{"name": strings.ToValidUTF8(hostile, ""), "tag": "\U000e0041"}
 	var shown bytes.Buffer
-	if err := json.NewEncoder(On(&shown)).Encode(document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewEncoder(On(&shown)).Encode(document))
 	var read map[string]any
 	if err := json.Unmarshal(shown.Bytes(), &read); err != nil || !reflect.DeepEqual(read, document) {
 		t.Errorf("%v: read %q, want %q", err, read, document)
@@ -144,9 +142,7 @@ func TestI6NoNameMakesALongLine(t *testing.T) {
 	}
 	for what, show := range shows {
 		var out bytes.Buffer
-		if err := show(On(&out)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, show(On(&out)))
 		for line := range strings.Lines(out.String()) {
 			if len(line) > 10_000 || what == "inventory" && len(line) > 600 {
 				t.Errorf("%s: a line has %d bytes", what, len(line))

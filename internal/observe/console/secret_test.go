@@ -65,9 +65,7 @@ func letterOf(t *testing.T, o encode.Options, rec *change.Record) string {
 		letter.Headers = append(letter.Headers, deadletter.Header{Name: h.Name, Value: h.Value})
 	}
 	var out bytes.Buffer
-	if err := PrintLetter(letter, &out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, PrintLetter(letter, &out))
 	if !json.Valid(out.Bytes()) {
 		t.Errorf("%s is no JSON", out.Bytes())
 	}

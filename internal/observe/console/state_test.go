@@ -13,9 +13,7 @@ func TestEachSinkHasItsOwnPosition(t *testing.T) {
 	state := &control.State{Streams: map[string]control.StreamState{"pods": {Sinks: map[string]control.SinkState{
 		"bus": {ResourceVersion: "7", Objects: 1}, "lake": {ResourceVersion: "5", Objects: 2, Comparing: "gone"},
 	}}}}
-	if err := PrintState(state, &b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, PrintState(state, &b))
 	lines := strings.Split(b.String(), "\n")
 	for i, want := range []string{"STREAM SINK RESOURCEVERSION OBJECTS COMPARING SELECTOR", "pods bus 7 1", "pods lake 5 2 gone"} {
 		if got := strings.Join(strings.Fields(lines[i+2]), " "); got != want {

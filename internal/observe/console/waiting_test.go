@@ -49,9 +49,7 @@ func TestTheStateSaysOfWhatASnapshotIsOwed(t *testing.T) {
 		{Sink: "bus", Stream: "pods", Reason: "newsink"},
 		{Sink: "bus", Stream: "pods", Reason: "requested", Limits: change.Limits{Namespace: "shop", Selector: "app=web"}, State: control.Paused},
 	}}
-	if err := PrintState(state, out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, PrintState(state, out))
 	const want = "bus   pods                                  newsink\nbus   pods, namespace shop, labels app=web  requested, paused\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("printed\n%s\nwant at the end\n%s", out, want)
@@ -61,9 +59,7 @@ func TestTheStateSaysOfWhatASnapshotIsOwed(t *testing.T) {
 func TestWhatIsOwedIsATable(t *testing.T) {
 	out := new(bytes.Buffer)
 	owed := append(waited(7), control.Owed{ID: "4", Sink: "lake", Stream: "pods", Reason: "newsink", State: control.Delivers, Objects: 12})
-	if err := PrintOwed(owed, false, out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, PrintOwed(owed, false, out))
 	const want = `ID  RESOURCE  SINK  REASON     STATE     PROGRESS
 1   nodes     bus   requested  waits     -
 2   pods      bus   requested  reads     7%

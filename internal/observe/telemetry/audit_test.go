@@ -2,8 +2,6 @@ package telemetry
 
 import (
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -15,10 +13,9 @@ func TestASilentWebhookHasSeries(t *testing.T) {
 		if expected {
 			telemetry.AuditExpected([]string{"proven"}, []string{"busy"})
 		}
-		answer := httptest.NewRecorder()
-		telemetry.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		_, body := get(telemetry, "/metrics")
 		for _, line := range []string{`kubecdc_audit_events_total{outcome="proven"} 0`, `kubecdc_audit_refused_total{reason="busy"} 0`} {
-			if strings.Contains(answer.Body.String(), line+"\n") != expected {
+			if strings.Contains(body, line+"\n") != expected {
 				t.Errorf("expected %t: the line %s is there or not, wrongly", expected, line)
 			}
 		}
@@ -32,9 +29,8 @@ func TestAMissingEventIsCounted(t *testing.T) {
 	telemetry.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	telemetry.AuditMissing("first")
 	telemetry.AuditMissing("second")
-	answer := httptest.NewRecorder()
-	telemetry.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	if line := `kubecdc_audit_events_total{outcome="missing"} 2`; !strings.Contains(answer.Body.String(), line+"\n") {
+	_, body := get(telemetry, "/metrics")
+	if line := `kubecdc_audit_events_total{outcome="missing"} 2`; !strings.Contains(body, line+"\n") {
 		t.Errorf("the line %s is missing", line)
 	}
 	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "auditID=first") {

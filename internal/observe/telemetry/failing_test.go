@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -37,73 +35,27 @@ func TestAFailingSinkIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestASinkThatWasNeverOpenIsNotReady, also when it is being retried.
-func TestASinkThatWasNeverOpenIsNotReady(t *testing.T) {
-	telemetry := quiet()
-	for _, stream := range streams() {
-		telemetry.Watching(stream, "7")
-	}
-	ready := func() int {
-		answer := httptest.NewRecorder()
-		telemetry.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		return answer.Code
-	}
-	telemetry.Retried("bus", "unreachable", errors.New("nobody listens there"))
-	if got := ready(); got != http.StatusServiceUnavailable {
-		t.Errorf("/readyz answers %d before the sink was open", got)
-	}
-	telemetry.Opened("bus", 0)
-	telemetry.SinkFailed("bus", errors.New("no room"))
-	if got := ready(); got != http.StatusOK {
-		t.Errorf("/readyz answers %d when a sink fails that was open", got)
-	}
-}
-
-// TestReadinessNamesEachCheck, where somebody asks for it.
-func TestReadinessNamesEachCheck(t *testing.T) {
-	telemetry := quiet()
-	telemetry.Watching(streams()[0], "7")
-	telemetry.StreamFailed(streams()[1], errors.New("forbidden"))
-	telemetry.Opened("bus", 0)
-	ask := func() (int, string) {
-		answer := httptest.NewRecorder()
-		telemetry.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil))
-		return answer.Code, answer.Body.String()
-	}
-	code, text := ask()
-	for _, want := range []string{"[+]stream " + streams()[0].String() + ": watching\n", "[+]stream " + streams()[1].String() + ": failing: forbidden\n",
-		"[+]sink bus: open\n", "[+]state: saved\n", "\nready\n"} {
-		if code != http.StatusOK || !strings.Contains(text, want) {
-			t.Errorf("%d without %q:\n%s", code, want, text)
-		}
-	}
-	telemetry.Stopped("bus", errors.New("no rights"))
-	if code, text := ask(); code != http.StatusServiceUnavailable || !strings.Contains(text, "[-]sink bus: sink bus is stopped: no rights\n") || !strings.Contains(text, "\nnot ready\n") {
-		t.Errorf("%d:\n%s", code, text)
-	}
-}
-
 // TestStatesAreMetricsOfTheCluster: one of each is 1.
 func TestStatesAreMetricsOfTheCluster(t *testing.T) {
 	telemetry := New(Options{
-		ClusterName: "prod", Streams: streams()[:1], Sinks: []string{"bus"}, Logger: slog.New(slog.DiscardHandler),
+		ClusterName: "prod", Streams: streams()[:1], Sinks: []string{"bus", "lake"}, Logger: slog.New(slog.DiscardHandler),
 		CountObjects: func(string, change.Stream) (int, error) { return 0, nil },
 	})
 	telemetry.StreamFailed(streams()[0], errors.New("forbidden"))
 	telemetry.Stopped("bus", errors.New("no rights"))
-	answer := httptest.NewRecorder()
-	telemetry.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	_, body := get(telemetry, "/metrics")
 	for _, want := range []string{
 		`kubecdc_stream_state{cluster="prod",resource="` + streams()[0].String() + `",state="failing"} 1`,
 		`kubecdc_stream_state{cluster="prod",resource="` + streams()[0].String() + `",state="watching"} 0`,
+		`kubecdc_sink_stopped{cluster="prod",sink="bus"} 1`, `kubecdc_sink_stopped{cluster="prod",sink="lake"} 0`,
 		`kubecdc_sink_state{cluster="prod",sink="bus",state="stopped"} 1`, `kubecdc_sink_state{cluster="prod",sink="bus",state="open"} 0`,
 		`kubecdc_build_info{cluster="prod",version=""} 1`,
 	} {
-		if !strings.Contains(answer.Body.String(), want+"\n") {
+		if !strings.Contains(body, want+"\n") {
 			t.Errorf("no %s", want)
 		}
 	}
-	for line := range strings.Lines(answer.Body.String()) {
+	for line := range strings.Lines(body) {
 		if !strings.HasPrefix(line, "#") && !strings.Contains(line, `cluster="prod"`) {
 			t.Errorf("without its cluster: %s", line)
 		}

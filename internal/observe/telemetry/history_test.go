@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -141,15 +140,17 @@ func TestI4TheEndOfHistoryIsSeenComing(t *testing.T) {
 		{"only a part is known", part, 0, 0, 75, 75},
 		{"of which much changes", part, 5000, 0, 20, 22},
 	} {
-		now := time.Now()
-		tel, _ := historyRig(c.stream, c.perSecond, now.Add(-c.age))
-		if c.age > 0 {
-			waits(tel, c.stream, now.Add(-c.age))
-		}
-		status := tel.Status().Streams[c.stream.String()]
-		if got := status.HistoryLeftSeconds; got < c.least || got > c.to || got > status.HistorySeconds {
-			t.Errorf("%s: %v of %v s of history are left, want %v to %v", c.what, got, status.HistorySeconds, c.least, c.to)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			now := time.Now()
+			tel, _ := historyRig(c.stream, c.perSecond, now.Add(-c.age))
+			if c.age > 0 {
+				waits(tel, c.stream, now.Add(-c.age))
+			}
+			status := tel.Status().Streams[c.stream.String()]
+			if got := status.HistoryLeftSeconds; got < c.least || got > c.to || got > status.HistorySeconds {
+				t.Errorf("%s: %v of %v s of history are left, want %v to %v", c.what, got, status.HistorySeconds, c.least, c.to)
+			}
+		})
 	}
 }
 
@@ -184,10 +185,9 @@ func TestI4WhoHoldsAStreamUpIsNamedAtOnce(t *testing.T) {
 		t.Error("it is not told a second time")
 	}
 	for path, want := range map[string]string{"/metrics": `kubecdc_history_seconds{resource="pods"} `, "/healthz": "ok"} {
-		answer := httptest.NewRecorder()
-		tel.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
-		if !strings.Contains(answer.Body.String(), want) {
-			t.Errorf("%s says %s, want %s in it", path, answer.Body, want)
+		_, body := get(tel, path)
+		if !strings.Contains(body, want) {
+			t.Errorf("%s says %s, want %s in it", path, body, want)
 		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -30,16 +28,16 @@ func newTelemetry(log *bytes.Buffer) *Telemetry {
 // exposed says whether /metrics has the line.
 func exposed(t *testing.T, tel *Telemetry, line string) bool {
 	t.Helper()
-	answer := httptest.NewRecorder()
-	tel.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	return strings.Contains(answer.Body.String(), "\n"+line+"\n")
+	_, body := get(tel, "/metrics")
+	return strings.Contains(body, "\n"+line+"\n")
 }
 
 func snapshot(reason change.Reason, sinks ...string) *change.Snapshot {
 	return &change.Snapshot{Reason: reason, Sinks: sinks, From: "100", ResourceVersion: "300", Since: time.Unix(1000, 0), Epoch: "epoch-2"}
 }
 
-// A gap is in the metrics, in the log and on /statusz, with what was delivered, what is proven, why and since when.
+// A gap is in the metrics, in the log and on /statusz, with what was delivered, what is proven, why and since when. There is
+// none in a reconcile for another reason.
 func TestI4GapIsTold(t *testing.T) {
 	for _, reason := range []change.Reason{change.Gone, change.Stale, change.Epoch} {
 		log := new(bytes.Buffer)
@@ -60,6 +58,17 @@ func TestI4GapIsTold(t *testing.T) {
 		if status.Sinks["lake"].Gaps != 0 || status.Streams["pods"].Gaps != 1 {
 			t.Errorf("%s: the gap of all is shown as a sink's, or not at all", reason)
 		}
+		if uid := status.ClusterUID; (uid == "epoch-2") != (reason == change.Epoch) {
+			t.Errorf("%s: status is of cluster %s", reason, uid)
+		}
+	}
+	log := new(bytes.Buffer)
+	tel := newTelemetry(log)
+	for _, reason := range []change.Reason{change.Initial, change.Resync, change.Requested, change.NewSink} {
+		tel.Reconciling(pods(), snapshot(reason))
+	}
+	if status := tel.Status(); status.Streams["pods"].LastGap != nil || strings.Contains(log.String(), "WARN") {
+		t.Errorf("without a gap, status shows %+v, log is %s", status.Streams["pods"], log)
 	}
 }
 
@@ -104,17 +113,6 @@ func TestI4WhatCannotBeReadIsAGapOfItsStream(t *testing.T) {
 	}
 }
 
-func TestReconcileWithoutAGapTellsNone(t *testing.T) {
-	log := new(bytes.Buffer)
-	tel := newTelemetry(log)
-	for _, reason := range []change.Reason{change.Initial, change.Resync, change.Requested, change.NewSink} {
-		tel.Reconciling(pods(), snapshot(reason))
-	}
-	if status := tel.Status(); status.Streams["pods"].LastGap != nil || strings.Contains(log.String(), "WARN") {
-		t.Errorf("status shows %+v, log is %s", status.Streams["pods"], log)
-	}
-}
-
 func TestI4DriftIsLoggedWithItsObjectsAndCounted(t *testing.T) {
 	log := new(bytes.Buffer)
 	tel := newTelemetry(log)
@@ -146,13 +144,5 @@ func TestI4DriftIsLoggedWithItsObjectsAndCounted(t *testing.T) {
 	tel.Reconciled(pods(), snapshot(change.Resync, "lake"))
 	if strings.Contains(log.String(), "drift") {
 		t.Errorf("a resync without drift logs %s", log)
-	}
-}
-
-func TestI4StatusNamesTheClusterOfTheNewEpoch(t *testing.T) {
-	tel := newTelemetry(new(bytes.Buffer))
-	tel.Reconciling(pods(), snapshot(change.Epoch))
-	if uid := tel.Status().ClusterUID; uid != "epoch-2" {
-		t.Errorf("status is of cluster %s", uid)
 	}
 }

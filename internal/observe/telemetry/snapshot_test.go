@@ -26,26 +26,45 @@ func percentOf(t *Telemetry, stream change.Stream) int {
 	}
 }
 
+// TestASnapshotIsShownInPercentUntilItIsRead: by what remains, where the server says so, else by the inventory of the
+// sink, which says nothing of a part, and is never complete before its end.
 func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
-	tel := newTelemetry(new(bytes.Buffer))
-	tel.Listed(pods(), 1, 1) // of none
-	if got := percentOf(tel, pods()); got != -2 {
-		t.Errorf("a stream without a snapshot shows %d%%", got)
-	}
-	tel.Reconciling(pods(), snapshot(change.Requested, "lake"))
-	for _, page := range []struct {
+	type page struct {
 		n         int
 		remaining int64
 		want      int
-	}{{0, -1, -1}, {500, 999, 33}, {998, 1, 99}, {1, 0, 100}} {
-		tel.Listed(pods(), page.n, page.remaining)
-		if got := percentOf(tel, pods()); got != page.want {
-			t.Errorf("behind %+v it shows %d%%", page, got)
-		}
 	}
-	tel.Reconciled(pods(), snapshot(change.Requested, "lake"))
-	if got := percentOf(tel, pods()); got != -2 {
-		t.Errorf("behind its end it shows %d%%", got)
+	part := snapshot(change.Requested, "bus")
+	part.Limits.Selector = "app=web"
+	for _, c := range []struct {
+		of      *change.Snapshot
+		counted int // objects, in the inventory
+		pages   []page
+	}{
+		{snapshot(change.Requested, "lake"), 0, []page{{0, -1, -1}, {500, 999, 33}, {998, 1, 99}, {1, 0, 100}}},
+		{snapshot(change.Resync, "bus"), 10, []page{{5, -1, 45}, {5, -1, 90}, {5, -1, 90}}},
+		{part, 10, []page{{5, -1, -1}}},
+	} {
+		tel := newTelemetry(new(bytes.Buffer))
+		if c.counted > 0 {
+			tel.states.streams["pods"].counts["bus"] = &objectCount{n: c.counted, counted: time.Now()}
+		}
+		tel.Listed(pods(), 1, 1) // of none
+		before := percentOf(tel, pods())
+		tel.Reconciling(pods(), c.of)
+		for _, page := range c.pages {
+			tel.Listed(pods(), page.n, page.remaining)
+			if got := percentOf(tel, pods()); got != page.want {
+				t.Errorf("%v: behind %+v it shows %d%%", c.of, page, got)
+			}
+		}
+		tel.Reconciled(pods(), c.of)
+		if after := percentOf(tel, pods()); before != -2 || after != -2 {
+			t.Errorf("%v: it shows %d%% before its begin, and %d%% behind its end", c.of, before, after)
+		}
+		if got := tel.Status().Streams["pods"].LastReconcile.Limits; got != c.of.Limits {
+			t.Errorf("the last reconcile is shown as of %s", got)
+		}
 	}
 }
 
@@ -110,82 +129,25 @@ func TestAStreamIsWatchedBehindTheSnapshotForAllSinks(t *testing.T) {
 	}
 }
 
-// TestASnapshotOfUnknownLengthIsMeasuredByTheInventory, where somebody has counted that, and is never complete before
-// its end.
-func TestASnapshotOfUnknownLengthIsMeasuredByTheInventory(t *testing.T) {
-	tel := newTelemetry(new(bytes.Buffer))
-	tel.states.streams["pods"].counts["bus"] = &objectCount{n: 10, counted: time.Now()}
-	tel.Reconciling(pods(), snapshot(change.Resync, "bus"))
-	for _, want := range []int{45, 90, 90} {
-		if tel.Listed(pods(), 5, -1); percentOf(tel, pods()) != want {
-			t.Errorf("it shows %d%%, want %d%%", percentOf(tel, pods()), want)
-		}
-	}
-}
-
-// TestTheInventoryDoesNotMeasureASnapshotOfAPart.
-func TestTheInventoryDoesNotMeasureASnapshotOfAPart(t *testing.T) {
-	tel := newTelemetry(new(bytes.Buffer))
-	tel.states.streams["pods"].counts["bus"] = &objectCount{n: 10, counted: time.Now()}
-	limited := snapshot(change.Requested, "bus")
-	limited.Limits.Selector = "app=web"
-	tel.Reconciling(pods(), limited)
-	if tel.Listed(pods(), 5, -1); percentOf(tel, pods()) != -1 {
-		t.Errorf("it shows %d%%", percentOf(tel, pods()))
-	}
-	tel.Reconciled(pods(), limited)
-	if got := tel.Status().Streams["pods"].LastReconcile.Limits; got != limited.Limits {
-		t.Errorf("the last reconcile is shown as of %s", got)
-	}
-}
-
+// TestProgressIsOfTheSnapshotOfTheSinkAndTheReason, until that one's is complete or given up, also where one list serves
+// several sinks.
 func TestProgressIsOfTheSnapshotOfTheSinkAndTheReason(t *testing.T) {
 	tel := newTelemetry(new(bytes.Buffer))
-	tel.Reconciling(pods(), snapshot(change.Requested, "lake"))
-	tel.Listed(pods(), 1, 3)
-	p, found := tel.Progress("pods", change.Owed{Sink: "lake", Reason: change.Requested})
-	if !found || p.Read || p.Objects != 1 || *p.Percent != 25 {
-		t.Errorf("the progress is %+v, %t", p, found)
-	}
-	for _, other := range []struct {
-		stream string
-		owed   change.Owed
-	}{
-		{"pods", change.Owed{Sink: "bus", Reason: change.Requested}}, {"pods", change.Owed{Sink: "lake", Reason: change.Resync}},
-		{"nodes", change.Owed{Sink: "lake", Reason: change.Requested}},
-		{"pods", change.Owed{Sink: "lake", Reason: change.Requested, Limits: change.Limits{Namespace: "shop"}}},
-	} {
-		if p, found := tel.Progress(other.stream, other.owed); found {
-			t.Errorf("%+v has the progress %+v", other, p)
-		}
-	}
-	tel.Reconciled(pods(), snapshot(change.Requested, "lake"))
-	if p, found := tel.Progress("pods", change.Owed{Sink: "lake", Reason: change.Requested}); !found || !p.Read {
-		t.Errorf("behind the end the progress is %+v, %t", p, found)
-	}
-	tel.Reconciling(pods(), snapshot(change.Gone))
-	if p, found := tel.Progress("pods", change.Owed{Sink: "lake", Reason: change.Requested}); found {
-		t.Errorf("behind the next begin the progress is %+v", p)
-	}
-}
-
-// TestTheProgressOfSnapshotsThatOneListServesIsOfEachOfTheirSinks, until that one's is complete or given up.
-func TestTheProgressOfSnapshotsThatOneListServesIsOfEachOfTheirSinks(t *testing.T) {
-	tel := newTelemetry(new(bytes.Buffer))
-	for _, sink := range []string{"bus", "lake", "dump"} {
+	sinks := []string{"bus", "lake", "dump"}
+	for _, sink := range sinks {
 		tel.Reconciling(pods(), snapshot(change.Requested, sink))
 	}
 	expect := func(want string) {
 		t.Helper()
 		got := ""
-		for _, sink := range []string{"bus", "lake", "dump"} {
+		for _, sink := range sinks {
 			switch p, found := tel.Progress("pods", change.Owed{Sink: sink, Reason: change.Requested}); {
 			case !found:
 				got += " -"
 			case p.Read:
 				got += fmt.Sprint(" read ", p.Objects)
 			default:
-				got += fmt.Sprint(" ", p.Objects)
+				got += fmt.Sprintf(" %d(%d%%)", p.Objects, *p.Percent)
 			}
 		}
 		if got != want {
@@ -193,14 +155,25 @@ func TestTheProgressOfSnapshotsThatOneListServesIsOfEachOfTheirSinks(t *testing.
 		}
 	}
 	tel.Listed(pods(), 1, 3)
-	expect(" 1 1 1")
+	expect(" 1(25%) 1(25%) 1(25%)")
+	for stream, other := range map[string]change.Owed{
+		"pods":  {Sink: "lake", Reason: change.Resync},
+		"nodes": {Sink: "lake", Reason: change.Requested},
+		"pods ": {Sink: "lake", Reason: change.Requested, Limits: change.Limits{Namespace: "shop"}},
+	} {
+		if p, found := tel.Progress(strings.TrimSpace(stream), other); found {
+			t.Errorf("%+v has the progress %+v", other, p)
+		}
+	}
 	tel.Abandoned(pods(), snapshot(change.Requested, "lake"))
-	expect(" 1 - 1")
+	expect(" 1(25%) - 1(25%)")
 	tel.Listed(pods(), 3, 0)
 	tel.Reconciled(pods(), snapshot(change.Requested, "bus"))
-	expect(" read 4 - 4")
+	expect(" read 4 - 4(100%)")
 	tel.Reconciled(pods(), snapshot(change.Requested, "dump"))
 	expect(" read 4 - read 4")
+	tel.Reconciling(pods(), snapshot(change.Gone))
+	expect(" - - -")
 }
 
 // TestObjectsAreCountedAgainWhereTheirSaveWasUnderWay: what was written when they were counted may not have been saved.

@@ -2,8 +2,6 @@ package telemetry
 
 import (
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -60,8 +58,7 @@ func records(n int) []*change.Record {
 func TestRecordsAreCountedByResource(t *testing.T) {
 	telemetry := quiet()
 	course(telemetry, records(9))
-	answer := httptest.NewRecorder()
-	telemetry.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	_, body := get(telemetry, "/metrics")
 	for _, want := range []string{
 		`kubecdc_source_records_total{op="added",resource="pods"} 4`,
 		`kubecdc_source_records_total{op="updated",resource="pods"} 2`,
@@ -72,12 +69,12 @@ func TestRecordsAreCountedByResource(t *testing.T) {
 		`kubecdc_sink_records_total{resource="deployments.apps",sink="bus"} 3`,
 		`kubecdc_delivery_seconds_count{sink="bus"} 9`,
 	} {
-		if !strings.Contains(answer.Body.String(), want+"\n") {
+		if !strings.Contains(body, want+"\n") {
 			t.Errorf("no line %s", want)
 		}
 	}
 	if t.Failed() {
-		t.Log(answer.Body.String())
+		t.Log(body)
 	}
 }
 

@@ -3,9 +3,6 @@ package telemetry
 import (
 	"bytes"
 	"errors"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,32 +55,4 @@ func TestI4HowMuchIsForgottenFollowsWhatWasReadBefore(t *testing.T) {
 			t.Errorf("%v of %v s are left, want 0 of %v; held by %v; the log says %s", s.HistoryLeftSeconds, s.HistorySeconds, whole, s.HeldBy, log)
 		}
 	})
-}
-
-// TestRefusedCredentialsAreNotReady, as those of a sink: only a person can renew them.
-func TestRefusedCredentialsAreNotReady(t *testing.T) {
-	tel := newTelemetry(new(bytes.Buffer))
-	for _, sink := range tel.Sinks {
-		tel.Opened(sink, 0)
-	}
-	tel.Watching(pods(), "100")
-	for _, c := range []struct {
-		what func()
-		want string
-	}{
-		{func() { tel.StreamCutOff(pods(), Refused, errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
-		{func() { tel.StreamCutOff(pods(), Refused, errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
-		{func() { tel.StreamFailed(pods(), errors.New("connection refused")) }, "ok\n"},
-		{func() { tel.StreamCutOff(pods(), Refused, errors.New("Unauthorized")) }, "the API server refuses the credentials: Unauthorized: renew the exporter's token or certificate\n"},
-		{func() { tel.Watching(pods(), "100") }, "ok\n"},
-	} {
-		c.what()
-		for _, path := range []string{"/readyz", "/readyz?verbose"} {
-			answer := httptest.NewRecorder()
-			tel.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
-			if got := answer.Body.String(); !strings.Contains(got, strings.TrimPrefix(c.want, "ok\n")) || (answer.Code == http.StatusOK) != (c.want == "ok\n") {
-				t.Errorf("%s answers %d %q, want %q", path, answer.Code, got, c.want)
-			}
-		}
-	}
 }

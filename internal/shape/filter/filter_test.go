@@ -73,9 +73,7 @@ func TestI4ErrorsAtRunTimeAreTold(t *testing.T) {
 
 func TestI4WhatSpeaksOfNoObjectPasses(t *testing.T) {
 	f, err := New("false", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, rec := range []*change.Record{
 		{Op: change.Gap}, {Op: change.SnapshotBegin}, {Op: change.SnapshotEnd}, {Op: change.Deleted, FinalStateUnknown: true},
 	} {
@@ -115,9 +113,7 @@ func TestOldObjectNeedsToBeKept(t *testing.T) {
 		t.Errorf("error %v, want one of objekt", err)
 	}
 	f, err := New(`oldObject.status.phase == "x"`, Options{Before: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for old, want := range map[string]string{`{"status":`: "read the object as it was", `{}`: "no such key: status"} {
 		if _, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(pod), Before: []byte(old)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("before %s: error %v, want one with %q", old, err, want)
@@ -159,10 +155,15 @@ func TestI9ErrorsQuoteNothingOfTheObject(t *testing.T) {
 		}
 	}
 	f, err := New("object.data.p == 1", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err = ask(f, &change.Record{Op: change.Added, Object: []byte(`{"data":{"p":s3cr3t}}`)}); err == nil || strings.Contains(err.Error(), "'s'") {
 		t.Errorf("of what is no JSON: %v", err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

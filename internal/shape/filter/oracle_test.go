@@ -121,9 +121,7 @@ func filters(t testing.TB) []*Filter {
 			t.Fatalf("%s: %v", expression, err)
 		}
 		program, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(costLimit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, &Filter{program, expression, directly(ast.NativeRep().Expr())})
 	}
 	return all
@@ -212,9 +210,7 @@ func FuzzFilter(f *testing.F) {
 // TestI9NoSpellingHidesAFieldFromAFilter writes one object in all the ways that mean the same.
 func TestI9NoSpellingHidesAFieldFromAFilter(t *testing.T) {
 	f, err := New(`object.status.phase == "Failed"`, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for how, object := range map[string]string{
 		"escapes in keys":      `{"\u0073t\u0061tus":{"ph\u0061se":"Failed"}}`,
 		"an escaped value":     `{"status":{"phase":"\u0046ailed"}}`,
@@ -259,9 +255,7 @@ func TestI6LookingUpEveryKeyOfAListIsLinear(t *testing.T) {
 
 func TestUnreadableObjectsAreNamedWithoutTheirText(t *testing.T) {
 	f, err := New(`op == "updated"`, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, object := range []string{`{"a":s3cr3t}`, `{"a":1e400}`, `{"a":"s3cr3t"`} {
 		passes, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(object)})
 		if passes || err == nil || errors.Unwrap(err) != nil || strings.Contains(err.Error(), "s3cr3t") {
@@ -284,9 +278,7 @@ func TestDirectAnswersAreFewAndSure(t *testing.T) {
 		`object.a == "x" && op == "added"`: nil, `oldObject.a == "x"`: nil, `object.?a == optional.of("x")`: nil,
 	} {
 		f, err := New(expression, Options{Before: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if (f.direct == nil) != (objects == nil) {
 			t.Errorf("%s is answered directly: %t", expression, f.direct != nil)
 			continue

@@ -21,9 +21,7 @@ const benchPods = 20_000
 func pods(b *testing.B) (*checkpoint.Store, *change.Stream) {
 	b.Helper()
 	store, err := checkpoint.Open(b.Context(), b.TempDir(), checkpoint.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			b.Error(err)
@@ -37,9 +35,7 @@ func pods(b *testing.B) (*checkpoint.Store, *change.Stream) {
 			image := change.Image{UID: rec.UID, Version: rec.ResourceVersion, Object: rec.Object, Sinks: []string{"bus"}}
 			kept = append(kept, checkpoint.KeptObject{Stream: stream.String(), Key: rec.Key, Image: image})
 		}
-		if err := store.SaveSinks(nil, checkpoint.Spools{}, &checkpoint.Keeping{Objects: kept, Sinks: []string{"bus"}}); err != nil {
-			b.Fatal(err)
-		}
+		must(b, store.SaveSinks(nil, checkpoint.Spools{}, &checkpoint.Keeping{Objects: kept, Sinks: []string{"bus"}}))
 	}
 	return store, stream
 }
@@ -84,8 +80,6 @@ func BenchmarkFind(b *testing.B) {
 func cpuTime(b *testing.B) int64 {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }

@@ -200,9 +200,7 @@ func TestReasonsAreAll(t *testing.T) {
 	} {
 		got, err := finder().Find(event(reference))
 		var said struct{ Unknown Unknown }
-		if err = errors.Join(err, json.Unmarshal(got, &said)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, json.Unmarshal(got, &said)))
 		seen[said.Unknown] = true
 	}
 	if got, all := fmt.Sprint(slices.Sorted(maps.Keys(seen))), fmt.Sprint(slices.Sorted(slices.Values(Unknowns()))); got != all {
@@ -219,5 +217,12 @@ func TestI6ASmallEventStaysSmall(t *testing.T) {
 		if err != nil || len(got) > maxKnown+100 || !json.Valid(got) || (len(got) > size) != (size < maxKnown) {
 			t.Errorf("%d bytes of labels are told as %d, %v", size, len(got), err)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

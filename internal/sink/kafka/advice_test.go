@@ -27,9 +27,7 @@ func TestAdviceNamesSettingsThatKafkaHas(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	below, err2 := filepath.Glob("*/*.go")
 	of, err3 := filepath.Glob("../../app/destination/kafka*.go")
-	if err := errors.Join(err, err2, err3); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2, err3))
 	files = append(slices.Concat(files, below, of), "../../config/kafka.go")
 	literal, setting := regexp.MustCompile("\"(?:[^\"\\\\\n]|\\\\.)*\""), regexp.MustCompile(`(^|[^./\w{])([a-z]+(?:\.[a-z]+)+)`)
 	imports, seen := regexp.MustCompile(`(?s)import \(.*?\n\)`), map[string]bool{}
@@ -38,9 +36,7 @@ func TestAdviceNamesSettingsThatKafkaHas(t *testing.T) {
 			continue
 		}
 		code, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, text := range literal.FindAll(imports.ReplaceAll(code, nil), -1) {
 			for _, m := range setting.FindAllSubmatch(text, -1) {
 				name := string(m[2])

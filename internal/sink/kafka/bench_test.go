@@ -45,9 +45,7 @@ func BenchmarkOpen(b *testing.B) {
 	cluster := broker.Get(b)
 	s, topic := benchSink(b, cluster, Options{Compression: "zstd", Delivery: Idempotent})
 	mark, err := s.Write(b.Context(), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for range 10 {
 		if _, err := s.Write(b.Context(), benchMessages(topic)); err != nil {
 			b.Fatal(err)
@@ -64,9 +62,7 @@ func BenchmarkOpen(b *testing.B) {
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	must(b, unix.Getrusage(unix.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
@@ -74,13 +70,8 @@ func benchSink(b *testing.B, cluster *kafkatest.Cluster, options Options) (*Sink
 	b.Helper()
 	options.Wire = wire.Options{Brokers: cluster.Brokers()}
 	options.Topics, options.Create, options.Partitions = newTopics(1), true, 12
-	if options.Delivery == Transactional {
-		options.TransactionalID = options.Topics[0]
-	}
 	s, err := New(options)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	if _, err := sinktest.Open(b.Context(), s, ""); err != nil {
 		b.Fatal(err)
 	}

@@ -27,9 +27,7 @@ func TestATransactionThatWaitsForTheOneBeforeIsNoFailure(t *testing.T) {
 		if err == nil {
 			err = b.connect()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = b.persist(t.Context(), "begin a transaction", func(context.Context) error {
 			if failures--; failures >= 0 {
 				return &wire.Error{Code: c.code, Request: "add a partition"}

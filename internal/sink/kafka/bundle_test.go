@@ -32,8 +32,7 @@ func sharedRequestFails(t *testing.T, delivery string) {
 		t.Run(name, func(t *testing.T) {
 			fake, options := ledByOne(t)
 			options.Delivery = delivery
-			s := newTestSink(t, options)
-			open(t, s, "")
+			s := opened(t, options)
 			mark := mustWrite(t, s, messagesOf("t", 20))
 			var requests atomic.Int32
 			fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -41,9 +40,7 @@ func sharedRequestFails(t *testing.T, delivery string) {
 				requests.Add(1)
 				return nil, nil, false
 			})
-			if err := harm(fake); err != nil {
-				t.Fatal(err)
-			}
+			must(t, harm(fake))
 			messages := messagesOf("t", 60)[20:]
 			mustWrite(t, s, messages)
 			if name == "" && requests.Load() != 1 {
@@ -63,15 +60,9 @@ func sharedRequestFails(t *testing.T, delivery string) {
 // ledByOne is a topic of two partitions that one of two brokers leads.
 func ledByOne(t *testing.T) (*kfake.Cluster, Options) {
 	t.Helper()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(fake.Close)
+	fake := newFake(t, kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
 	for number := range int32(2) {
-		if err := fake.MoveTopicPartition("t", number, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fake.MoveTopicPartition("t", number, 0))
 	}
 	return fake, Options{Wire: wire.Options{Brokers: fake.ListenAddrs()}, Topics: []string{"t"}, TransactionalID: "tx"}
 }

@@ -24,7 +24,7 @@ func TestCheckNamesTheCause(t *testing.T) {
 	cluster.CreateTopic(t, "k8s.few", kafkatest.Topic{Config: map[string]string{"min.insync.replicas": "2", "max.message.bytes": "2000000"}})
 	cluster.CreateTopic(t, "k8s.small", kafkatest.Topic{Config: map[string]string{"max.message.bytes": "100000"}})
 	options := Options{
-		Wire:   wire.Options{Brokers: cluster.BrokersAt(kafkatest.SASL), SASL: &wire.SASL{Mechanism: wire.Plain, User: "bob", Password: "builder"}},
+		Wire:   wireAs(cluster, "bob"),
 		Topics: []string{"k8s.pods"},
 	}
 	allow := func(resource string, operations ...kmsg.ACLOperation) func() {
@@ -153,7 +153,7 @@ func TestWithoutREADTheSinkGoesOn(t *testing.T) {
 	cluster.AddACL(t, kafkatest.ACL{User: "carol", Operation: kmsg.ACLOperationWrite, Resource: "k8s.unread"})
 	var told []string
 	s := newTestSink(t, Options{
-		Wire:   wire.Options{Brokers: cluster.BrokersAt(kafkatest.SASL), SASL: &wire.SASL{Mechanism: wire.Plain, User: "carol", Password: "singer"}},
+		Wire:   wireAs(cluster, "carol"),
 		Topics: []string{"k8s.unread"},
 		Retry:  func(reason string, err error) { told = append(told, reason) },
 	})

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/sinktest"
@@ -51,14 +49,9 @@ func TestI3I10ALateRequestOfADeadExporterTakesNothing(t *testing.T) {
 			late.release()
 			s.tuning.renewal = 0
 			_, err := s.Write(t.Context(), messagesOf(topic, 10)[5:])
-			var permanent *sink.PermanentError
-			if err == nil || errors.As(err, &permanent) {
-				t.Fatalf("Write behind the late request: %v, want an error that Open answers", err)
-			}
+			expectReopen(t, err)
 			mark, _, err = rewrite(t, s, mark, messagesOf(topic, 10)[5:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			mustWrite(t, s, messagesOf(topic, 15)[10:])
 			cluster.AwaitTransactions(t, topic)
 			sameSet(t, "topic", storedIDs(t, cluster, topic), idsOf(messagesOf("", 15)))
@@ -93,59 +86,43 @@ func dyingRequest(t *testing.T, options Options) *held {
 // TestI10WhoIsStartingIsWaitedFor: another exporter has asked for the right, and shows a moment later that it lives.
 func TestI10WhoIsStartingIsWaitedFor(t *testing.T) {
 	kafkatest.RequireReal(t)
-	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			options := testOptions(t, cluster, 1)
-			options.Delivery = delivery
-			younger := newTestSink(t, options)
-			signs := false
-			waiting := options
-			waiting.Retry = func(reason string, _ error) {
-				if reason == "unsigned" && !signs {
-					signs = true
-					open(t, younger, "")
-				}
+	eachDelivery(t, 1, func(t *testing.T, options Options) {
+		younger := newTestSink(t, options)
+		signs := false
+		waiting := options
+		waiting.Retry = func(reason string, _ error) {
+			if reason == "unsigned" && !signs {
+				signs = true
+				open(t, younger, "")
 			}
-			older := newTestSink(t, waiting)
-			older.tuning.silence = limit
-			open(t, older, "")
-			mark := mustWrite(t, older, nil)
-			starting, err := connected(t, younger).InitProducer(t.Context(), options.TransactionalID, younger.tuning.unsigned(), wire.NoProducer())
-			if err != nil {
-				t.Fatal(err)
-			}
-			younger.right.owner, younger.right.sign = starting, younger.tuning.sign()
-			_, err = sinktest.Open(t.Context(), older, mark)
-			var permanent *sink.PermanentError
-			if !signs || !errors.As(err, &permanent) || !permanent.Fenced {
-				t.Errorf("the older one's Open: %v, want that it was taken over", err)
-			}
-			mustWrite(t, younger, messagesOf(options.Topics[0], 5))
-		})
-	}
+		}
+		older := newTestSink(t, waiting)
+		older.tuning.silence = limit
+		open(t, older, "")
+		mark := mustWrite(t, older, nil)
+		starting, err := connected(t, younger).InitProducer(t.Context(), options.TransactionalID, younger.tuning.unsigned(), wire.NoProducer())
+		must(t, err)
+		younger.right.owner, younger.right.sign = starting, younger.tuning.sign()
+		_, err = sinktest.Open(t.Context(), older, mark)
+		if expectFenced(t, err, ""); !signs {
+			t.Error("nobody waited for the younger one")
+		}
+		mustWrite(t, younger, messagesOf(options.Topics[0], 5))
+	})
 }
 
 // TestI10OldBrokersDoNotSayWhoTookTheRight, so that it was another exporter is assumed, and the error says what else it
 // may have been.
 func TestI10OldBrokersDoNotSayWhoTookTheRight(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_8_0()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(fake.Close)
+	fake := newFake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_8_0()))
 	options := Options{Wire: wire.Options{Brokers: fake.ListenAddrs()}, Topics: []string{"t"}, TransactionalID: "id", Delivery: Transactional}
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mark := mustWrite(t, s, nil)
 	fake.ControlKey(int16(kmsg.InitProducerID), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		answer := r.ResponseKind().(*kmsg.InitProducerIDResponse)
 		answer.ErrorCode = kerr.ProducerFenced.Code
 		return answer, nil, true
 	})
-	_, err = sinktest.Open(t.Context(), s, mark)
-	var permanent *sink.PermanentError
-	if !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "another exporter has taken it over") || !strings.Contains(err.Error(), "start this one again") {
-		t.Errorf("Open: %v", err)
-	}
+	_, err := sinktest.Open(t.Context(), s, mark)
+	expectFenced(t, err, "another exporter has taken it over", "start this one again")
 }

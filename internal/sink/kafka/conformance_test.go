@@ -78,9 +78,7 @@ func newEnv(t *testing.T, cluster *kafkatest.Cluster, options Options) *sinktest
 func newTestSink(t *testing.T, options Options) *Sink {
 	t.Helper()
 	s, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.tuning.gone = 300 * time.Millisecond
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -118,9 +116,7 @@ func stored(t *testing.T, cluster *kafkatest.Cluster, topics ...string) []sinkte
 func exists(t *testing.T, cluster *kafkatest.Cluster, topic string) bool {
 	t.Helper()
 	c, err := wire.New(wire.Options{Brokers: cluster.Brokers()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	ctx := within(t)
 	for {
@@ -138,20 +134,14 @@ func exists(t *testing.T, cluster *kafkatest.Cluster, topic string) bool {
 func produce(t *testing.T, cluster *kafkatest.Cluster, records ...*kgo.Record) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.Brokers()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
-	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.ProduceSync(t.Context(), records...).FirstErr())
 }
 
 func open(t *testing.T, s *Sink, mark sink.Mark) []string {
 	t.Helper()
 	ids, err := sinktest.Open(t.Context(), s, mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ids
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/sinktest"
 )
@@ -32,11 +31,10 @@ func TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages(t *testing.T) {
 			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationAll, Resource: prefix + ".missing"})
 			cluster.AddACL(t, kafkatest.ACL{User: "bob", Operation: kmsg.ACLOperationWrite, Type: kmsg.ACLResourceTypeTransactionalId, Resource: prefix})
 			options := Options{
-				Wire:   wire.Options{Brokers: cluster.BrokersAt(kafkatest.SASL), SASL: &wire.SASL{Mechanism: wire.Plain, User: "bob", Password: "builder"}},
+				Wire:   wireAs(cluster, "bob"),
 				Topics: []string{prefix}, Create: true, Delivery: delivery, TransactionalID: prefix,
 			}
-			s := newTestSink(t, options)
-			open(t, s, "")
+			s := opened(t, options)
 			rejects(t, s, prefix, prefix+".a_b", "collides")
 			rejects(t, s, prefix, "else-where", "DESCRIBE on topic else-where")
 			rejects(t, s, prefix, prefix+"."+strings.Repeat("x", 300), "249")
@@ -49,14 +47,10 @@ func TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages(t *testing.T) {
 			for ctx := within(t); err == nil && ctx.Err() == nil; { // brokers take a moment to hear of it
 				_, err = s.Write(t.Context(), messagesOf(prefix+".revoked", 3))
 			}
-			var permanent *sink.PermanentError
-			if err == nil || errors.As(err, &permanent) {
-				t.Fatalf("a topic that must not be written to any more: %v", err)
-			}
+			expectReopen(t, err)
 			open(t, s, mark)
 			rejects(t, s, prefix, prefix+".revoked", "on topic "+prefix+".revoked")
-			next := newTestSink(t, options)
-			open(t, next, mark)
+			next := opened(t, options, mark)
 			rejects(t, next, prefix, prefix+".revoked", "on topic "+prefix+".revoked")
 		})
 	}
@@ -66,50 +60,46 @@ func TestI4WhatSpeaksAgainstATopicOfDataIsTheMessages(t *testing.T) {
 // cannot be had. The sink opens, rejects what is for them, and has the topic when somebody has made it.
 func TestI4WhatAWildcardFoundDoesNotKeepTheSinkShut(t *testing.T) {
 	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			options := testOptions(t, cluster, 1)
-			good := options.Topics[0]
-			missing, long := good+".missing", good+strings.Repeat("x", 250)
-			cluster.CreateTopic(t, good, kafkatest.Topic{})
-			options.Create, options.Delivery = false, delivery
-			s := newTestSink(t, options)
-			open(t, s, "")
-			rejects(t, s, good, missing, "does not exist")
-			mark := mustWrite(t, s, messagesOf(good, 1))
+	eachDelivery(t, 1, func(t *testing.T, options Options) {
+		good := options.Topics[0]
+		missing, long := good+".missing", good+strings.Repeat("x", 250)
+		cluster.CreateTopic(t, good, kafkatest.Topic{})
+		options.Create = false
+		s := opened(t, options)
+		rejects(t, s, good, missing, "does not exist")
+		mark := mustWrite(t, s, messagesOf(good, 1))
 
-			options.Topics, options.Found = []string{good, missing, long}, []string{missing, long}
-			next := newTestSink(t, options)
-			next.tuning.closed = 0
-			open(t, next, mark)
-			rejects(t, next, good, missing, "does not exist")
-			rejects(t, next, good, long, "249")
-			note, err := newTestSink(t, options).Check(within(t))
-			if err != nil || !strings.Contains(note, "records of 2 resources that a wildcard stands for") {
-				t.Errorf("check says %q, %v", note, err)
-			}
-			reader, err := NewReader(options, sink.Start{})
-			if err == nil {
-				err = errors.Join(reader.Read(within(t), func(*sink.Stored) error { return nil }), reader.Close())
-			}
-			if err != nil {
-				t.Errorf("read the topics beside one that cannot be: %v", err)
-			}
-			cluster.CreateTopic(t, missing, kafkatest.Topic{})
-			mustWrite(t, next, messagesOf(missing, 3))
-			cluster.AwaitTransactions(t, missing)
-			sameSet(t, missing, storedIDs(t, cluster, missing), idsOf(messagesOf("", 3)))
+		options.Topics, options.Found = []string{good, missing, long}, []string{missing, long}
+		next := newTestSink(t, options)
+		next.tuning.closed = 0
+		open(t, next, mark)
+		rejects(t, next, good, missing, "does not exist")
+		rejects(t, next, good, long, "249")
+		note, err := newTestSink(t, options).Check(within(t))
+		if err != nil || !strings.Contains(note, "records of 2 resources that a wildcard stands for") {
+			t.Errorf("check says %q, %v", note, err)
+		}
+		reader, err := NewReader(options, sink.Start{})
+		if err == nil {
+			err = errors.Join(reader.Read(within(t), func(*sink.Stored) error { return nil }), reader.Close())
+		}
+		if err != nil {
+			t.Errorf("read the topics beside one that cannot be: %v", err)
+		}
+		cluster.CreateTopic(t, missing, kafkatest.Topic{})
+		mustWrite(t, next, messagesOf(missing, 3))
+		cluster.AwaitTransactions(t, missing)
+		sameSet(t, missing, storedIDs(t, cluster, missing), idsOf(messagesOf("", 3)))
 
-			options.Found = nil
-			if _, err := New(options); err == nil {
-				t.Error("a name that no topic can have is taken")
-			}
-			options.Topics = []string{good, good + ".named"}
-			if _, err := sinktest.Open(within(t), newTestSink(t, options), mark); err == nil || !strings.Contains(err.Error(), "does not exist") {
-				t.Errorf("a topic that is named, and missing: %v", err)
-			}
-		})
-	}
+		options.Found = nil
+		if _, err := New(options); err == nil {
+			t.Error("a name that no topic can have is taken")
+		}
+		options.Topics = []string{good, good + ".named"}
+		if _, err := sinktest.Open(within(t), newTestSink(t, options), mark); err == nil || !strings.Contains(err.Error(), "does not exist") {
+			t.Errorf("a topic that is named, and missing: %v", err)
+		}
+	})
 }
 
 // rejects writes one message to the topic between others to a good one.
@@ -138,16 +128,14 @@ func TestI6LabelsMakeSoManyTopics(t *testing.T) {
 	options.Notice = func(text string) { told = append(told, text) }
 	label := func(n int) string { return fmt.Sprint(options.Topics[0], ".label-", n) }
 	cluster.CreateTopic(t, label(0), kafkatest.Topic{})
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mustWrite(t, s, messagesOf(label(0), 1))
 	mustWrite(t, s, messagesOf(label(1), 1))
 	mark := mustWrite(t, s, messagesOf(label(2), 1))
 	if made != 2 {
 		t.Errorf("%d topics were made, want 2", made)
 	}
-	next := newTestSink(t, options)
-	open(t, next, mark)
+	next := opened(t, options, mark)
 	mustWrite(t, next, messagesOf(label(3), 1))
 	for n := range 3 {
 		rejects(t, next, options.Topics[0], label(4+n), "kafka.labelTopics")
@@ -165,40 +153,35 @@ func TestI6LabelsMakeSoManyTopics(t *testing.T) {
 // written, however soon the crash comes.
 func TestI5ATopicThatDataChoseIsInTheMarkBeforeItsFirstRecord(t *testing.T) {
 	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			options := testOptions(t, cluster, 1)
-			options.Delivery, options.LabelTopics = delivery, 2
-			good := options.Topics[0]
-			there, made := good+".there", good+".made"
-			cluster.CreateTopic(t, there, kafkatest.Topic{})
-			s := newTestSink(t, options)
-			open(t, s, "")
-			saved := mustWrite(t, s, messagesOf(good, 1))
-			if add, err := s.Announce(t.Context(), messagesOf(good, 3)); err != nil || add != nil {
-				t.Fatalf("a topic that is named is announced: %v", err)
-			}
-			messages := append(messagesOf(there, 2), messagesOf(made, 2)...)
-			messages[2].ID, messages[3].ID = "made-0", "made-1"
-			add, err := s.Announce(t.Context(), messages)
-			if err != nil || add == nil {
-				t.Fatalf("topics that data chose are not announced: %v", err)
-			}
-			if saved, err = add(saved); err != nil {
-				t.Fatal(err)
-			}
-			mustWrite(t, s, messages)
-			if add, err := s.Announce(t.Context(), messages); err != nil || add != nil {
-				t.Errorf("what is announced is announced again: %v", err)
-			}
-			next := newTestSink(t, options)
-			sameSet(t, "after the crash", open(t, next, saved), idsOf(messages))
-			if n := next.made(); n != 1 {
-				t.Errorf("%d topics count as made, want 1", n)
-			}
-			if add, err := next.Announce(t.Context(), messages); err != nil || add != nil {
-				t.Errorf("what the mark has is announced: %v", err)
-			}
-		})
-	}
+	eachDelivery(t, 1, func(t *testing.T, options Options) {
+		options.LabelTopics = 2
+		good := options.Topics[0]
+		there, made := good+".there", good+".made"
+		cluster.CreateTopic(t, there, kafkatest.Topic{})
+		s := opened(t, options)
+		saved := mustWrite(t, s, messagesOf(good, 1))
+		if add, err := s.Announce(t.Context(), messagesOf(good, 3)); err != nil || add != nil {
+			t.Fatalf("a topic that is named is announced: %v", err)
+		}
+		messages := append(messagesOf(there, 2), messagesOf(made, 2)...)
+		messages[2].ID, messages[3].ID = "made-0", "made-1"
+		add, err := s.Announce(t.Context(), messages)
+		if err != nil || add == nil {
+			t.Fatalf("topics that data chose are not announced: %v", err)
+		}
+		saved, err = add(saved)
+		must(t, err)
+		mustWrite(t, s, messages)
+		if add, err := s.Announce(t.Context(), messages); err != nil || add != nil {
+			t.Errorf("what is announced is announced again: %v", err)
+		}
+		next := newTestSink(t, options)
+		sameSet(t, "after the crash", open(t, next, saved), idsOf(messages))
+		if n := next.made(); n != 1 {
+			t.Errorf("%d topics count as made, want 1", n)
+		}
+		if add, err := next.Announce(t.Context(), messages); err != nil || add != nil {
+			t.Errorf("what the mark has is announced: %v", err)
+		}
+	})
 }

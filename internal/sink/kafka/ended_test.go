@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +28,11 @@ func living(t *testing.T, cluster *kafkatest.Cluster, topic string) map[string]s
 	return alive
 }
 
+func expectLiving(t *testing.T, cluster *kafkatest.Cluster, topic string, ids ...string) {
+	t.Helper()
+	sameSet(t, "living", slices.Collect(maps.Values(living(t, cluster, topic))), ids)
+}
+
 // inForm is the options with a form of keys, which is compared by its text.
 func inForm(options Options, form string) Options {
 	options.Form = []byte(`{"key":"` + form + `"}`)
@@ -42,50 +49,39 @@ func inForm(options Options, form string) Options {
 // and everything is to be told again, also where the process was killed between the two, and the form is what it was.
 func TestI4ATableWhoseKeysChangeIsRefused(t *testing.T) {
 	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			options := testOptions(t, cluster, 1)
-			options.Delivery, options.Cleanup = delivery, "compact"
-			topic := options.Topics[0]
-			first := newTestSink(t, inForm(options, "a"))
-			open(t, first, "")
-			gone := message(topic, "gone", "id-gone")
-			gone.Value = nil
-			mark := mustWrite(t, first, append(messagesOf(topic, 30), message(topic, "gone", "id-0"), gone))
+	eachDelivery(t, 1, func(t *testing.T, options Options) {
+		options.Cleanup = "compact"
+		topic := options.Topics[0]
+		first := opened(t, inForm(options, "a"))
+		gone := message(topic, "gone", "id-gone")
+		gone.Value = nil
+		mark := mustWrite(t, first, append(messagesOf(topic, 30), message(topic, "gone", "id-0"), gone))
 
-			changed := inForm(options, "b")
-			const wants = "its keys were otherwise"
-			expectRefusal(t, "check", checkMark(t, changed, mark), wants)
-			expectRefusal(t, "check of the same", checkMark(t, inForm(options, "a"), mark), "")
-			_, err := sinktest.Open(t.Context(), newTestSink(t, changed), mark)
-			expectRefusal(t, "open", err, wants)
-			if len(living(t, cluster, topic)) != 10 {
-				t.Fatal("a refusal has changed the topic")
-			}
-			changed.AcceptNewKeys = true
-			accepting := newTestSink(t, changed)
-			accepting.tuning.records = 3 // of keys that are remembered
-			expectLost(t, accepting, mark)
-			if left := living(t, cluster, topic); len(left) > 0 {
-				t.Errorf("old keys live: %q", left)
-			}
-			holds(t, accepting)
-			next := mustWrite(t, accepting, []sink.Message{message(topic, "new", "id-new")})
-			if left := living(t, cluster, topic); len(left) != 1 || left["new"] != "id-new" {
-				t.Errorf("the topic has %q", left)
-			}
-			expectRefusal(t, "check of the form before", checkMark(t, inForm(options, "a"), next), wants)
-			saved := newTestSink(t, inForm(options, "b"))
-			open(t, saved, next)
-			holds(t, saved, "id-new")
-			killed := newTestSink(t, inForm(options, "a")) // before anything was saved
-			expectLost(t, killed, mark)
-			holds(t, killed)
-			if left := living(t, cluster, topic); len(left) > 0 {
-				t.Errorf("keys live of a form that nobody has: %q", left)
-			}
-		})
-	}
+		changed := inForm(options, "b")
+		const wants = "its keys were otherwise"
+		expectRefusal(t, "check", checkMark(t, changed, mark), wants)
+		expectRefusal(t, "check of the same", checkMark(t, inForm(options, "a"), mark), "")
+		_, err := sinktest.Open(t.Context(), newTestSink(t, changed), mark)
+		expectRefusal(t, "open", err, wants)
+		if len(living(t, cluster, topic)) != 10 {
+			t.Fatal("a refusal has changed the topic")
+		}
+		changed.AcceptNewKeys = true
+		accepting := newTestSink(t, changed)
+		accepting.tuning.records = 3 // of keys that are remembered
+		expectLost(t, accepting, mark)
+		expectLiving(t, cluster, topic)
+		holds(t, accepting)
+		next := mustWrite(t, accepting, []sink.Message{message(topic, "new", "id-new")})
+		expectLiving(t, cluster, topic, "id-new")
+		expectRefusal(t, "check of the form before", checkMark(t, inForm(options, "a"), next), wants)
+		saved := opened(t, inForm(options, "b"), next)
+		holds(t, saved, "id-new")
+		killed := newTestSink(t, inForm(options, "a")) // before anything was saved
+		expectLost(t, killed, mark)
+		holds(t, killed)
+		expectLiving(t, cluster, topic)
+	})
 }
 
 // TestI4ATableOfWhichNoStateKnowsIsToldOf by Check and Open, as after a lost volume, or of a sink of another name.
@@ -101,38 +97,34 @@ func TestI4ATableOfWhichNoStateKnowsIsToldOf(t *testing.T) {
 			checked := func() string {
 				t.Helper()
 				note, err := newTestSink(t, options).CheckMark(within(t), "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return note
 			}
 			if note := checked(); note != "" {
 				t.Errorf("of topics that are not there check says %q", note)
 			}
-			first := newTestSink(t, options)
-			open(t, first, "")
+			opened(t, options)
 			killed := newTestSink(t, options) // before its mark was saved
 			open(t, killed, "")
 			gone := message(topic, "key-0", "id-gone")
 			gone.Value = nil
 			mustWrite(t, killed, []sink.Message{message(topic, "key-0", "id-0"), gone})
-			open(t, newTestSink(t, options), "")
+			opened(t, options)
 			if note := checked(); note != "" || len(told) > 0 {
 				t.Errorf("of topics with nothing alive check says %q, and the start %q", note, told)
 			}
 
-			written := newTestSink(t, options)
-			open(t, written, "")
+			written := opened(t, options)
 			mark := mustWrite(t, written, messagesOf(topic, 30))
 			const wants = "no state knows what is in it"
 			if note := checked(); !strings.Contains(note, topic) || !strings.Contains(note, wants) {
 				t.Errorf("check says %q", note)
 			}
-			open(t, newTestSink(t, options), mark)
+			opened(t, options, mark)
 			if len(told) > 0 {
 				t.Errorf("where the mark has the topic the start says %q", told)
 			}
-			open(t, newTestSink(t, options), "")
+			opened(t, options)
 			expectTold(t, told, wants)
 			if left := living(t, cluster, topic); len(left) != 10 {
 				t.Errorf("alive are %q", left)
@@ -140,33 +132,27 @@ func TestI4ATableOfWhichNoStateKnowsIsToldOf(t *testing.T) {
 
 			data := options // choose the topic
 			data.Topics, told = options.Topics[:1], nil
-			chosen := newTestSink(t, data)
-			open(t, chosen, "")
+			chosen := opened(t, data)
 			mustWrite(t, chosen, messagesOf(topic, 1))
 			mustWrite(t, chosen, messagesOf(topic, 1))
 			expectTold(t, told, wants)
 			data.AcceptNewKeys = true
-			chosen = newTestSink(t, data)
-			open(t, chosen, "")
+			chosen = opened(t, data)
 			mark = mustWrite(t, chosen, nil)
 			if _, err := chosen.Write(t.Context(), messagesOf(topic, 1)); !errors.As(err, new(*reopenError)) {
 				t.Errorf("a topic of which no state knows, whose keys may end: %v", err)
 			}
 			expectLost(t, chosen, mark)
-			if left := living(t, cluster, topic); len(left) > 0 {
-				t.Errorf("keys live in a topic that data chose: %q", left)
-			}
+			expectLiving(t, cluster, topic)
 			mustWrite(t, chosen, messagesOf(topic, 30))
 
 			options.AcceptNewKeys = true
 			accepting := newTestSink(t, options)
 			accepting.tuning.records = 3 // of keys that are remembered
 			expectLost(t, accepting, "")
-			if left := living(t, cluster, topic); len(left) > 0 {
-				t.Errorf("old keys live: %q", left)
-			}
+			expectLiving(t, cluster, topic)
 			holds(t, accepting)
-			open(t, newTestSink(t, options), "") // there is nothing to accept
+			opened(t, options) // there is nothing to accept
 		})
 	}
 }
@@ -178,18 +164,13 @@ func TestI4OnceOneKeyHasEndedAllEnd(t *testing.T) {
 	options := inForm(testOptions(t, cluster, 1), "a")
 	options.Cleanup = "compact"
 	topic := options.Topics[0]
-	killed := newTestSink(t, options)
-	open(t, killed, "")
+	killed := opened(t, options)
 	mark := mustWrite(t, killed, messagesOf(topic, 30))
 	m := messagesOf(topic, 1)[0]
-	if err := killed.end(t.Context(), killed.topics[topic].partitionOf(&m), []string{string(m.Key)}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, killed.end(t.Context(), killed.topics[topic].partitionOf(&m), []string{string(m.Key)}))
 	next := newTestSink(t, options)
 	expectLost(t, next, mark)
-	if left := living(t, cluster, topic); len(left) > 0 {
-		t.Errorf("old keys live: %q", left)
-	}
+	expectLiving(t, cluster, topic)
 	holds(t, next)
 }
 
@@ -203,9 +184,7 @@ func checkMark(t *testing.T, options Options, mark sink.Mark) error {
 func holds(t *testing.T, s *Sink, want ...string) {
 	t.Helper()
 	var got []string
-	if err := s.Recall(t.Context(), func(id string) error { got = append(got, id); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Recall(t.Context(), func(id string) error { got = append(got, id); return nil }))
 	sameSet(t, "what the topics hold", got, want)
 }
 
@@ -221,13 +200,11 @@ func expectLost(t *testing.T, s *Sink, mark sink.Mark) {
 func TestI3ALogGoesOnInAnotherForm(t *testing.T) {
 	options := testOptions(t, broker.Get(t), 1)
 	options.Cleanup = "delete"
-	s := newTestSink(t, inForm(options, "a"))
-	open(t, s, "")
+	s := opened(t, inForm(options, "a"))
 	mark := mustWrite(t, s, messagesOf(options.Topics[0], 3))
 	var told []string
 	options.Warn = func(text string) { told = append(told, text) }
-	next := newTestSink(t, inForm(options, "b"))
-	open(t, next, mark)
+	next := opened(t, inForm(options, "b"), mark)
 	expectTold(t, told, "its keys were otherwise")
 	open(t, newTestSink(t, inForm(options, "b")), mustWrite(t, next, nil))
 	if len(told) != 1 {
@@ -247,22 +224,18 @@ func TestI3AnIDInKeysDoesNotChooseThePartition(t *testing.T) {
 		m.Partition, m.KeySchema = []byte("web"), id
 		return m
 	}
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mark := mustWrite(t, s, []sink.Message{typed(7)})
 	_, err := s.Write(t.Context(), []sink.Message{typed(9)})
 	expectRefusal(t, "another id", err, "has id 9 for its keys now, which was 7")
 	options.AcceptNewKeys = true
-	s = newTestSink(t, options)
-	open(t, s, mark)
+	s = opened(t, options, mark)
 	if _, err := s.Write(t.Context(), []sink.Message{typed(9)}); !errors.As(err, new(*reopenError)) {
 		t.Errorf("another id that is accepted: %v", err)
 	}
 	expectLost(t, s, mark)
 	mark = mustWrite(t, s, []sink.Message{typed(9)})
-	if left := living(t, cluster, topic); len(left) != 1 || left[string(typed(9).Key)] != typed(9).ID {
-		t.Errorf("the topic has %q", left)
-	}
+	expectLiving(t, cluster, topic, typed(9).ID)
 	partitions := map[int]bool{}
 	for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
 		partitions[r.Partition] = true

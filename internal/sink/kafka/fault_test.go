@@ -49,9 +49,7 @@ func underFault(t *testing.T, cluster *kafkatest.Cluster, fault func(context.Con
 	}
 	err := fault(t.Context(), cluster, writers[0].topic)
 	close(over)
-	if err := errors.Join(err, group.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, group.Wait()))
 	for _, w := range writers {
 		cluster.AwaitTransactions(t, w.topic)
 		exactlyOnce(t, cluster, w.topic, w.all)
@@ -69,9 +67,6 @@ type writer struct {
 func newWriter(t *testing.T, cluster *kafkatest.Cluster, delivery string) *writer {
 	options := testOptions(t, cluster, 1)
 	options.Delivery, options.Wire.Timeout = delivery, 2*time.Second
-	if delivery == Transactional {
-		options.TransactionalID = options.Topics[0]
-	}
 	w := &writer{sink: newTestSink(t, options), topic: options.Topics[0]}
 	open(t, w.sink, "")
 	w.mark = mustWrite(t, w.sink, nil)
@@ -181,14 +176,10 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 	open(t, s, "")
 	mark := mustWrite(t, s, messagesOf(topic, 1))
 	known, err := s.cluster.Topic(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := known.Partitions[0]
 	follower := int(p.Replicas[0] + p.Replicas[1] - p.Leader)
-	if err := cluster.Pause(follower); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.Pause(follower))
 	resume := sync.OnceFunc(func() {
 		if err := cluster.Resume(follower); err != nil {
 			t.Error(err)
@@ -203,9 +194,7 @@ func unreplicated(t *testing.T, cluster *kafkatest.Cluster) {
 	s.topics = nil                                   // the process is gone, with all that it knew
 	again := newTestSink(t, options)
 	sameSet(t, "tail", open(t, again, mark), idsOf(messages))
-	if err := cluster.AwaitISR(t.Context(), topic); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.AwaitISR(t.Context(), topic))
 }
 
 // writeUnreplicated gives a Write up when the leader has all five records of the topic.
@@ -226,9 +215,7 @@ func writeUnreplicated(t *testing.T, s *Sink, options Options, messages []sink.M
 func awaitAppended(t *testing.T, options Options, n int64) {
 	t.Helper()
 	c, err := wire.New(options.Wire)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	for ctx := within(t); ; sink.Pause(ctx, 10*time.Millisecond, nil) {
 		ends, err := c.LogEnds(ctx, options.Topics[0], 1)
@@ -246,26 +233,16 @@ func unclean(t *testing.T, cluster *kafkatest.Cluster) {
 	options := testOptions(t, cluster, 1)
 	topic := options.Topics[0]
 	cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 1, Replication: 2, Config: map[string]string{"min.insync.replicas": "1"}})
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	messages := messagesOf(topic, 30)
 	mark := mustWrite(t, s, messages[:10])
-	if err := cluster.ElectUnclean(t.Context(), topic, 0, func() error {
+	must(t, cluster.ElectUnclean(t.Context(), topic, 0, func() error {
 		_, err := s.Write(t.Context(), messages[10:20])
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var permanent *sink.PermanentError
+	}))
 	_, err := s.Write(t.Context(), messages[20:])
-	if err == nil || errors.As(err, &permanent) || t.Context().Err() != nil {
-		t.Fatalf("Write to a log that lost what it had acknowledged: %v", err)
-	}
-	var lost *sink.LostError
-	if _, err := sinktest.Open(t.Context(), s, mark); !errors.As(err, &lost) {
-		t.Fatalf("Open: %v, want a LostError", err)
-	}
-	t.Log(lost)
+	expectReopen(t, err)
+	expectLost(t, s, mark)
 	mustWrite(t, s, messages[20:])
 	sameSet(t, "topic", storedIDs(t, cluster, topic), append(idsOf(messages[:10]), idsOf(messages[20:])...))
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // TestI3NothingOfADeadExporterComesLate: a request lies in a socket, as that of a stopped or throttled broker, while
@@ -203,15 +202,14 @@ func TestWithoutTheRightThereIsNoFence(t *testing.T) {
 	}
 	var told []string
 	options := Options{
-		Wire:   wire.Options{Brokers: cluster.BrokersAt(kafkatest.SASL), SASL: &wire.SASL{Mechanism: wire.Plain, User: "carol", Password: "singer"}},
+		Wire:   wireAs(cluster, "carol"),
 		Topics: []string{"k8s.unfenced"}, TransactionalID: "the-id",
 		Retry: func(reason string, err error) { told = append(told, reason+" "+err.Error()) },
 	}
 	note, err := answeredCheck(t, options)
 	contains(t, "error", text(err), nil)
 	contains(t, "note", note, []string{"WRITE", "transactional id the-id", "second exporter"})
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mark := mustWrite(t, s, nil)
 	mustWrite(t, s, messagesOf("k8s.unfenced", 3))
 	sameSet(t, "tail", open(t, s, mark), idsOf(messagesOf("", 3)))
@@ -223,10 +221,8 @@ func TestWithoutTheRightThereIsNoFence(t *testing.T) {
 	for ctx := within(t); !s.right.owned && ctx.Err() == nil; { // brokers take a moment to hear of it
 		open(t, s, mark)
 	}
-	older := s
-	younger := newTestSink(t, options)
-	open(t, younger, mark)
-	if _, err := older.Write(t.Context(), messagesOf("k8s.unfenced", 1)); err == nil {
+	opened(t, options, mark)
+	if _, err := s.Write(t.Context(), messagesOf("k8s.unfenced", 1)); err == nil {
 		t.Error("an exporter that was replaced writes on")
 	}
 }
@@ -236,8 +232,7 @@ func TestI10TheRightIsRenewed(t *testing.T) {
 	cluster := broker.Get(t)
 	kafkatest.RequireReal(t)
 	options := testOptions(t, cluster, 1)
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mustWrite(t, s, messagesOf(options.Topics[0], 10))
 	first := s.right.producer
 	s.tuning.renewal = 0
@@ -247,20 +242,15 @@ func TestI10TheRightIsRenewed(t *testing.T) {
 	}
 	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messagesOf("", 20)))
 	other := newTestSink(t, options)
-	if _, err := connected(t, other).InitProducer(t.Context(), options.TransactionalID, time.Minute, wire.NoProducer()); err != nil {
-		t.Fatal(err)
-	}
-	var permanent *sink.PermanentError
-	if _, err := s.Write(t.Context(), messagesOf(options.Topics[0], 1)); !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "another exporter") {
-		t.Errorf("Write when somebody else has the right: %v", err)
-	}
+	_, err := connected(t, other).InitProducer(t.Context(), options.TransactionalID, time.Minute, wire.NoProducer())
+	must(t, err)
+	_, err = s.Write(t.Context(), messagesOf(options.Topics[0], 1))
+	expectFenced(t, err, "another exporter")
 }
 
 func connected(t *testing.T, s *Sink) *wire.Cluster {
 	t.Helper()
-	if err := s.connect(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.connect())
 	return s.cluster
 }
 
@@ -271,23 +261,17 @@ func TestI4AFenceHidesNoLoss(t *testing.T) {
 	options := testOptions(t, cluster, 1)
 	options.Partitions = 1
 	topic := options.Topics[0]
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mark := mustWrite(t, s, messagesOf(topic, 5))
 	ahead := sink.Mark(strings.Replace(string(mark), `"next":[6]`, `"next":[7]`, 1))
 	if ahead == mark {
 		t.Fatalf("the mark is %s", mark)
 	}
-	var lost *sink.LostError
 	for range 3 {
-		if _, err := sinktest.Open(t.Context(), newTestSink(t, options), ahead); !errors.As(err, &lost) {
-			t.Fatalf("Open: %v, want a LostError", err)
-		}
+		expectLost(t, newTestSink(t, options), ahead)
 	}
 	last := newTestSink(t, options)
-	if _, err := sinktest.Open(t.Context(), last, ahead); !errors.As(err, &lost) {
-		t.Fatal(err)
-	}
+	expectLost(t, last, ahead)
 	mustWrite(t, last, messagesOf(topic, 7)[5:])
 	if _, err := s.Write(t.Context(), messagesOf(topic, 1)); err == nil {
 		t.Error("an older sink writes behind a newer one whose log had lost something")

@@ -2,10 +2,13 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
@@ -75,9 +78,7 @@ func sameSet(t *testing.T, what string, got, want []string) {
 func mustWrite(t *testing.T, s *Sink, messages []sink.Message) sink.Mark {
 	t.Helper()
 	mark, err := s.Write(t.Context(), messages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return mark
 }
 
@@ -88,4 +89,64 @@ func rewrite(t *testing.T, s *Sink, mark sink.Mark, messages []sink.Message) (si
 	left := slices.DeleteFunc(slices.Clone(messages), func(m sink.Message) bool { return slices.Contains(known, m.ID) })
 	mark, err := s.Write(t.Context(), left)
 	return mark, left, err
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// opened is a new sink that is open at the mark, or for the first time.
+func opened(t *testing.T, options Options, at ...sink.Mark) *Sink {
+	t.Helper()
+	s := newTestSink(t, options)
+	open(t, s, append(at, "")[0])
+	return s
+}
+
+// eachDelivery tests with options for a sink of so many topics of the shared broker.
+func eachDelivery(t *testing.T, topics int, test func(t *testing.T, options Options)) {
+	for _, delivery := range []string{Idempotent, Transactional} {
+		t.Run(delivery, func(t *testing.T) {
+			options := testOptions(t, broker.Get(t), topics)
+			options.Delivery = delivery
+			test(t, options)
+		})
+	}
+}
+
+func newFake(t *testing.T, options ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	fake, err := kfake.NewCluster(options...)
+	must(t, err)
+	t.Cleanup(fake.Close)
+	return fake
+}
+
+// wireAs is the way of a user of the secured broker.
+func wireAs(cluster *kafkatest.Cluster, user string) wire.Options {
+	return wire.Options{
+		Brokers: cluster.BrokersAt(kafkatest.SASL), SASL: &wire.SASL{Mechanism: wire.Plain, User: user, Password: secured.Options.Users[user]},
+	}
+}
+
+// expectReopen wants an error that Open answers.
+func expectReopen(t *testing.T, err error) {
+	t.Helper()
+	var permanent *sink.PermanentError
+	if err == nil || errors.As(err, &permanent) {
+		t.Fatalf("got %v, want an error that Open answers", err)
+	}
+}
+
+// expectFenced wants an error that says that another exporter has the right now, with the words.
+func expectFenced(t *testing.T, err error, words ...string) {
+	t.Helper()
+	var permanent *sink.PermanentError
+	if !errors.As(err, &permanent) || !permanent.Fenced {
+		t.Fatalf("got %v, want that it was taken over", err)
+	}
+	contains(t, "error", err.Error(), words)
 }

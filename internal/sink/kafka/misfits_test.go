@@ -77,8 +77,7 @@ func TestI4WhatATopicMustNotHoldIsRefused(t *testing.T) {
 		}
 		return ""
 	}
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	for topic, why := range map[string]string{state: "the saved state of an exporter", table: "the topic is compacted, and a label can change", signals: "the topic of the signals"} {
 		rejects(t, s, ours, topic, why)
 		configured := options

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -28,49 +27,42 @@ func theirs(topic string, n int) []sink.Message {
 func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 	kafkatest.RequireReal(t)
 	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			options := testOptions(t, cluster, 1)
-			options.Partitions, options.Delivery = 1, delivery
-			topic := options.Topics[0]
-			other := newTestSink(t, options)
-			open(t, other, "")
-			options.TransactionalID, options.Judge = topic+"-ours", judgeOf(true)
-			ours := newTestSink(t, options)
-			open(t, ours, "")
-			mustWrite(t, ours, messagesOf(topic, 3))
-			mark := mustWrite(t, ours, messagesOf(topic, 6)[3:])
-			theirMark := mustWrite(t, other, theirs(topic, 3))
-			_, err := ours.Write(t.Context(), messagesOf(topic, 9)[6:])
-			expectRefusal(t, "write behind the others", err, "the key cluster")
-			if err := ours.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			_, err = sinktest.Open(t.Context(), newTestSink(t, options), mark)
-			expectRefusal(t, "open", err, "the key cluster")
-			want := 9
-			if delivery == Transactional { // and so the other one goes on
-				want = 6
-				options.TransactionalID, options.Judge = topic, func(m *sink.Stored) error {
-					if strings.HasPrefix(m.Header(sink.HeaderID), "theirs-") {
-						return nil
-					}
-					return &sink.ForeignError{Place: m.Place, Cluster: "ours", UID: "dddddddd", Ours: "theirs", Same: true}
+	eachDelivery(t, 1, func(t *testing.T, options Options) {
+		options.Partitions = 1
+		topic := options.Topics[0]
+		other := opened(t, options)
+		options.TransactionalID, options.Judge = topic+"-ours", judgeOf(true)
+		ours := opened(t, options)
+		mustWrite(t, ours, messagesOf(topic, 3))
+		mark := mustWrite(t, ours, messagesOf(topic, 6)[3:])
+		theirMark := mustWrite(t, other, theirs(topic, 3))
+		_, err := ours.Write(t.Context(), messagesOf(topic, 9)[6:])
+		expectRefusal(t, "write behind the others", err, "the key cluster")
+		must(t, ours.Close(t.Context()))
+		_, err = sinktest.Open(t.Context(), newTestSink(t, options), mark)
+		expectRefusal(t, "open", err, "the key cluster")
+		want := 9
+		if options.Delivery == Transactional { // and so the other one goes on
+			want = 6
+			options.TransactionalID, options.Judge = topic, func(m *sink.Stored) error {
+				if strings.HasPrefix(m.Header(sink.HeaderID), "theirs-") {
+					return nil
 				}
-				open(t, newTestSink(t, options), theirMark)
+				return &sink.ForeignError{Place: m.Place, Cluster: "ours", UID: "dddddddd", Ours: "theirs", Same: true}
 			}
-			cluster.AwaitTransactions(t, topic)
-			written := 0
-			for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
-				if !strings.HasPrefix(string(r.Headers[0].Value), "theirs-") {
-					written++
-				}
+			opened(t, options, theirMark)
+		}
+		cluster.AwaitTransactions(t, topic)
+		written := 0
+		for _, r := range cluster.ConsumeFast(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+			if !strings.HasPrefix(string(r.Headers[0].Value), "theirs-") {
+				written++
 			}
-			if written != want {
-				t.Errorf("readers have %d records of ours, want %d", written, want)
-			}
-		})
-	}
+		}
+		if written != want {
+			t.Errorf("readers have %d records of ours, want %d", written, want)
+		}
+	})
 }
 
 // TestASharedTopicIsLookedAtNowAndThen: records of a cluster with another name stop nobody, and cost little.
@@ -80,16 +72,14 @@ func TestASharedTopicIsLookedAtNowAndThen(t *testing.T) {
 	options := testOptions(t, cluster, 1)
 	options.Partitions = 1
 	topic := options.Topics[0]
-	other := newTestSink(t, options)
-	open(t, other, "")
+	other := opened(t, options)
 	judged := 0
 	options.TransactionalID = topic + "-ours"
 	options.Judge = func(m *sink.Stored) error {
 		judged++
 		return judgeOf(false)(m)
 	}
-	ours := newTestSink(t, options)
-	open(t, ours, "")
+	ours := opened(t, options)
 	clock := ours.now()
 	ours.now = func() time.Time { return clock }
 	for range 20 {
@@ -110,29 +100,24 @@ func TestI10ATopicOfDataMayBeAnotherClusters(t *testing.T) {
 		options := testOptions(t, cluster, 2)
 		options.Cleanup = "compact"
 		good, chosen := options.Topics[0], options.Topics[1]
-		other := newTestSink(t, options)
-		open(t, other, "")
+		other := opened(t, options)
 		options.Topics, options.TransactionalID, options.Judge = options.Topics[:1], good+"-ours", judgeOf(same)
-		ours := newTestSink(t, options)
-		open(t, ours, "")
+		ours := opened(t, options)
 		mark := mustWrite(t, ours, messagesOf(chosen, 3))
 		mustWrite(t, other, theirs(chosen, 3))
 		next := newTestSink(t, options)
 		if same {
 			_, err := sinktest.Open(t.Context(), next, mark)
 			expectRefusal(t, "open", err, "the key cluster")
-			next = newTestSink(t, options)
-			open(t, next, "")
+			next = opened(t, options)
 			_, err = next.Write(t.Context(), messagesOf(chosen, 1))
 			expectRefusal(t, "write", err, "the key cluster")
 			continue
 		}
 		open(t, next, mark)
 		rejects(t, next, good, chosen, "put {cluster} into kafka.topic")
-		var permanent *sink.PermanentError
-		if _, err := ours.Write(t.Context(), messagesOf(chosen, 20)); err == nil || errors.As(err, &permanent) {
-			t.Errorf("write behind another cluster's: %v", err)
-		}
+		_, err := ours.Write(t.Context(), messagesOf(chosen, 20))
+		expectReopen(t, err)
 	}
 }
 
@@ -146,14 +131,9 @@ func TestI10TakenOverWhileItOpens(t *testing.T) {
 	if err == nil {
 		err = older.right.enroll(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	open(t, newTestSink(t, options), "")
-	var permanent *sink.PermanentError
-	if err := older.right.fence(t.Context(), found); !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "kafka.transactionalId") {
-		t.Errorf("fence of the older one: %v", err)
-	}
+	must(t, err)
+	opened(t, options)
+	expectFenced(t, older.right.fence(t.Context(), found), "kafka.transactionalId")
 }
 
 // TestTopicsThatDataChoseAreReadByTheTimesOfTheirRecords: an object goes on in another topic, and its tombstone follows
@@ -163,8 +143,7 @@ func TestTopicsThatDataChoseAreReadByTheTimesOfTheirRecords(t *testing.T) {
 	options := testOptions(t, cluster, 3)
 	options.Partitions = 2
 	began := time.Now().Truncate(time.Second)
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	var written []sink.Message
 	for i := range 60 {
 		m := message(options.Topics[2-i%3], "moves", fmt.Sprint("id-", i))
@@ -180,18 +159,14 @@ func TestTopicsThatDataChoseAreReadByTheTimesOfTheirRecords(t *testing.T) {
 	options.Others = regexp.MustCompile("^" + options.Topics[0] + "|" + options.Topics[1] + "|" + options.Topics[2] + "$")
 	options.Topics = options.Topics[:1]
 	reader, err := NewReader(options, sink.Start{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	var read []string
 	for range 2 { // nothing comes again
-		if err := reader.Read(within(t), func(m *sink.Stored) error {
+		must(t, reader.Read(within(t), func(m *sink.Stored) error {
 			read = append(read, m.Header(sink.HeaderID))
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	if want := idsOf(written); !slices.Equal(read, want) {
 		t.Errorf("read %q\nwant %q", read, want)

@@ -25,8 +25,7 @@ func TestI10ATopicOfAnotherClusterIsRefused(t *testing.T) {
 			theirs := testOptions(t, cluster, 1)
 			theirs.Cleanup = c.cleanup
 			topic := theirs.Topics[0]
-			other := newTestSink(t, theirs)
-			open(t, other, "")
+			other := opened(t, theirs)
 			written := messagesOf(topic, 20)
 			for i := range written {
 				written[i].ID = "theirs-" + written[i].ID
@@ -46,8 +45,7 @@ func TestI10ATopicOfAnotherClusterIsRefused(t *testing.T) {
 			if _, err := sinktest.Open(t.Context(), s, mark); err != nil {
 				t.Errorf("open at a mark behind which nothing is: %v", err)
 			}
-			other = newTestSink(t, theirs)
-			open(t, other, mark)
+			other = opened(t, theirs, mark)
 			mustWrite(t, other, written[:1])
 			_, err = sinktest.Open(t.Context(), newTestSink(t, ours), mark)
 			expectRefusal(t, "open at a mark", err, c.wants)

@@ -15,55 +15,51 @@ import (
 func TestI3KeysStayWhenPartitionsAreAdded(t *testing.T) {
 	cluster := broker.Get(t)
 	kafkatest.RequireReal(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			options := testOptions(t, cluster, 1)
-			options.Delivery = delivery
-			var told []string
-			options.Notice = func(text string) { told = append(told, text) }
-			topic := options.Topics[0]
-			write := func(s *Sink, version string) (mark sink.Mark) {
-				messages := messagesOf(topic, 100)
-				for i := range messages {
-					messages[i].Key, messages[i].ID = fmt.Append(nil, "key-", i), fmt.Sprint("id-", i, "-", version)
-				}
-				return mustWrite(t, s, messages)
+	eachDelivery(t, 1, func(t *testing.T, options Options) {
+		var told []string
+		options.Notice = func(text string) { told = append(told, text) }
+		topic := options.Topics[0]
+		write := func(s *Sink, version string) (mark sink.Mark) {
+			messages := messagesOf(topic, 100)
+			for i := range messages {
+				messages[i].Key, messages[i].ID = fmt.Append(nil, "key-", i), fmt.Sprint("id-", i, "-", version)
 			}
-			s := newTestSink(t, options)
-			s.tuning.look = 0
-			open(t, s, "")
-			write(s, "1")
-			cluster.AddPartitions(t, topic, 5)
-			mark := write(s, "2")
-			expectTold(t, told, "first 2 of the 5 partitions of topic "+topic)
-			open(t, s, mark)
-			write(s, "3")
-			if len(told) != 1 {
-				t.Errorf("was told again: %q", told)
+			return mustWrite(t, s, messages)
+		}
+		s := newTestSink(t, options)
+		s.tuning.look = 0
+		open(t, s, "")
+		write(s, "1")
+		cluster.AddPartitions(t, topic, 5)
+		mark := write(s, "2")
+		expectTold(t, told, "first 2 of the 5 partitions of topic "+topic)
+		open(t, s, mark)
+		write(s, "3")
+		if len(told) != 1 {
+			t.Errorf("was told again: %q", told)
+		}
+		cluster.AddPartitions(t, topic, 7)
+		told = nil
+		next := newTestSink(t, options)
+		if known := open(t, next, mark); len(known) != 100 {
+			t.Errorf("%d records are behind the mark", len(known))
+		}
+		expectTold(t, told, "first 2 of the 7 partitions of topic "+topic)
+		write(next, "4")
+		place := map[string]int{}
+		for _, r := range cluster.Consume(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
+			if before, found := place[string(r.Key)]; found && before != int(r.Partition) {
+				t.Fatalf("%s was in partition %d, and %s is in %d", r.Key, before, r.Headers[0].Value, r.Partition)
 			}
-			cluster.AddPartitions(t, topic, 7)
-			told = nil
-			next := newTestSink(t, options)
-			if known := open(t, next, mark); len(known) != 100 {
-				t.Errorf("%d records are behind the mark", len(known))
-			}
-			expectTold(t, told, "first 2 of the 7 partitions of topic "+topic)
-			write(next, "4")
-			place := map[string]int{}
-			for _, r := range cluster.Consume(t, topic, kafkatest.JudgeOptions{ReadCommitted: true}) {
-				if before, found := place[string(r.Key)]; found && before != int(r.Partition) {
-					t.Fatalf("%s was in partition %d, and %s is in %d", r.Key, before, r.Headers[0].Value, r.Partition)
-				}
-				place[string(r.Key)] = int(r.Partition)
-			}
-			cluster.DeleteTopic(t, topic) // whoever wants more partitions makes the topic again
-			cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 7})
-			again := newTestSink(t, options)
-			if _, err := sinktest.Open(t.Context(), again, mark); err == nil || len(again.topics[topic].partitions) != 7 {
-				t.Errorf("a topic that was made again: %v", err)
-			}
-		})
-	}
+			place[string(r.Key)] = int(r.Partition)
+		}
+		cluster.DeleteTopic(t, topic) // whoever wants more partitions makes the topic again
+		cluster.CreateTopic(t, topic, kafkatest.Topic{Partitions: 7})
+		again := newTestSink(t, options)
+		if _, err := sinktest.Open(t.Context(), again, mark); err == nil || len(again.topics[topic].partitions) != 7 {
+			t.Errorf("a topic that was made again: %v", err)
+		}
+	})
 }
 
 func expectTold(t *testing.T, told []string, want string) {

@@ -30,9 +30,7 @@ func TestASavedPlaceLeadsOn(t *testing.T) {
 			text = ""
 		}
 		from, err := parseSignalPlace(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := from.arrive(&c.at)
 		if got.Next[0] != c.next || got.Old != c.old || got.Time != c.now || got.Topic != c.at.id || got.Name != c.at.name {
 			t.Errorf("%s: %+v", name, got)

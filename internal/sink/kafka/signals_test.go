@@ -93,9 +93,7 @@ func (r *signalsRig) live(place string) {
 func (r *signalsRig) takes(want ...string) {
 	r.t.Helper()
 	r.taken = nil
-	if err := r.signals.look(within(r.t)); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, r.signals.look(within(r.t)))
 	if !slices.Equal(r.taken, want) {
 		r.t.Errorf("taken %.300q, want %.300q", r.taken, want)
 	}
@@ -115,13 +113,9 @@ func (r *signalsRig) put(records ...*kgo.Record) {
 	r.t.Helper()
 	writer, err := kgo.NewClient(kgo.SeedBrokers(r.cluster.Brokers()...), kgo.DefaultProduceTopic(r.options.Topic), kgo.UnknownTopicRetries(100),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(64<<20))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	defer writer.Close()
-	if err := writer.ProduceSync(within(r.t), records...).FirstErr(); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, writer.ProduceSync(within(r.t), records...).FirstErr())
 }
 
 // TestI5SignalsAreTakenOnce: what is there before the first look is not taken. What comes after a saved place is taken
@@ -201,9 +195,7 @@ func TestI6ASignalThatUnpacksToFarMoreBlindsNobody(t *testing.T) {
 	r.write(strings.Repeat("0", signalBatch+1))
 	r.write("two")
 	r.taken = nil
-	if err := r.signals.look(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.signals.look(within(t)))
 	if len(r.taken) != 3 || r.taken[0] != "one" || !strings.HasPrefix(r.taken[1], "broken ") || r.taken[2] != "two" {
 		t.Errorf("taken %.200q", r.taken)
 	}
@@ -268,17 +260,11 @@ func TestSignalsWhoseFilesAreGone(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	server.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 	to := wire.Options{Brokers: []string{"127.0.0.1:1"}, TLS: &wire.TLS{CAFile: ca}}
 	s, err := NewSignals(SignalOptions{Sink: Options{Wire: to}, Topic: "t", Handler: &signalsRig{t: t}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(ca); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Remove(ca))
 	if err := s.look(within(t)); err == nil || !strings.Contains(err.Error(), "kafka.tls.ca") {
 		t.Errorf("without the authority: %v", err)
 	}

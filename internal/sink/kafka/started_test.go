@@ -12,11 +12,7 @@ import (
 
 // TestCheckOfBrokersThatHaveJustStarted: they answer, and cannot tell yet who leads a topic and who gives producer ids.
 func TestCheckOfBrokersThatHaveJustStarted(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(fake.Close)
+	fake := newFake(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 	var early atomic.Int32
 	again := func(answer func(kmsg.Request) kmsg.Response) func(kmsg.Request) (kmsg.Response, error, bool) {
 		left := 3

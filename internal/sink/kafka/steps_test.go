@@ -71,8 +71,7 @@ func TestI3WhatIsElsewhereWaits(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			options := testOptions(t, cluster, 2)
 			options.Partitions = 1
-			s := newTestSink(t, options)
-			open(t, s, "")
+			s := opened(t, options)
 			mark := mustWrite(t, s, append(messagesOf(options.Topics[0], 1), messagesOf(options.Topics[1], 1)...))
 			failing := s.topics[options.Topics[0]].partitions[0]
 			right := failing.sequence
@@ -99,8 +98,7 @@ func TestStepsAreFew(t *testing.T) {
 	for delivery, want := range map[string]int{Idempotent: 3, Transactional: 1} {
 		options := testOptions(t, cluster, 3)
 		options.Delivery = delivery
-		s := newTestSink(t, options)
-		open(t, s, "")
+		s := opened(t, options)
 		var batch []sink.Message
 		add := func(topic int, key, id string) { batch = append(batch, message(options.Topics[topic], key, id)) }
 		for i := range 20 {

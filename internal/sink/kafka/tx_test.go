@@ -2,10 +2,8 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,18 +33,11 @@ func fencedOwnerStops(t *testing.T, options Options) {
 	mark := mustWrite(t, older, first)
 	open(t, younger, "")
 	_, err := older.Write(t.Context(), messagesOf(options.Topics[0], 5))
-	var permanent *sink.PermanentError
-	if err == nil || errors.As(err, &permanent) {
-		t.Fatalf("the older one's Write: %v", err)
-	}
+	expectReopen(t, err)
 	for range 2 { // the second time after Close, as the pipeline does it
 		_, err = sinktest.Open(t.Context(), older, mark)
-		if !errors.As(err, &permanent) || !permanent.Fenced || !strings.Contains(err.Error(), "another exporter") || !strings.Contains(err.Error(), options.TransactionalID) {
-			t.Fatalf("the older one's Open: %v, want that it was taken over", err)
-		}
-		if err := older.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expectFenced(t, err, "another exporter", options.TransactionalID)
+		must(t, older.Close(t.Context()))
 	}
 	second := messagesOf(options.Topics[0], 20)[10:]
 	mustWrite(t, younger, second)
@@ -68,10 +59,7 @@ func TestTransactionThatTimesOut(t *testing.T) {
 	s.opened = true
 	cluster.AwaitTransactions(t, options.Topics[0])
 	_, err := s.Write(t.Context(), messages)
-	var permanent *sink.PermanentError
-	if err == nil || errors.As(err, &permanent) {
-		t.Fatalf("Write under an epoch that is over: %v, want an error that Open answers", err)
-	}
+	expectReopen(t, err)
 	if _, left, err := rewrite(t, s, mark, messages); err != nil || len(left) != len(messages) {
 		t.Fatalf("%d of %d messages were found in an aborted transaction, or %v", len(messages)-len(left), len(messages), err)
 	}
@@ -131,12 +119,8 @@ func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	for _, to := range p.touched {
 		partitions[to.topic.name] = append(partitions[to.topic.name], to.number)
 	}
-	if err := s.persist(t.Context(), "begin", func(ctx context.Context) error { return s.cluster.AddPartitions(ctx, s.right.tx(), partitions) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.sender.send(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.persist(t.Context(), "begin", func(ctx context.Context) error { return s.cluster.AddPartitions(ctx, s.right.tx(), partitions) }))
+	must(t, s.sender.send(t.Context(), p))
 	s.opened = false
 }
 
@@ -147,8 +131,7 @@ func TestStrangersTransactionHidesNothing(t *testing.T) {
 	options.Partitions = 1
 	stranger := options
 	stranger.TransactionalID += "-stranger"
-	other := newTestSink(t, stranger)
-	open(t, other, "")
+	other := opened(t, stranger)
 	s := newTestSink(t, options)
 	open(t, s, "")
 	mark := mustWrite(t, s, nil)
@@ -156,16 +139,14 @@ func TestStrangersTransactionHidesNothing(t *testing.T) {
 	leaveOpen(t, other, []sink.Message{foreign})
 	messages := messagesOf(options.Topics[0], 5)
 	mustWrite(t, s, messages)
-	again := newTestSink(t, options)
-	sameSet(t, "tail", open(t, again, mark), idsOf(messages))
+	sameSet(t, "tail", open(t, newTestSink(t, options), mark), idsOf(messages))
 }
 
 // TestOwnOpenTransactionIsAborted: an Open after a failed Write is not taken for a second exporter.
 func TestOwnOpenTransactionIsAborted(t *testing.T) {
 	cluster := broker.Get(t)
 	options := transactional(t, cluster, 1)
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mark := mustWrite(t, s, nil)
 	messages := messagesOf(options.Topics[0], 10)
 	leaveOpen(t, s, messages)

@@ -36,9 +36,7 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 	batches := 0
 	for number := range int32(2) {
 		result, err := s.cluster.Fetch(t.Context(), wire.FetchRequest{Topic: options.Topics[0], Partition: number})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		last := ""
 		for data := result.Records; len(data) > 0; batches++ {
 			b, rest, err := batch.Read(data)
@@ -50,16 +48,14 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 				continue
 			}
 			first := true
-			if err := batch.NewDecoder(1<<20).Each(b, func(e *batch.Entry) error {
+			must(t, batch.NewDecoder(1<<20).Each(b, func(e *batch.Entry) error {
 				id, _ := e.Header(sink.HeaderID)
 				if first && string(id) == last {
 					t.Errorf("%s is split over two batches", id)
 				}
 				first, last = false, string(id)
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if b.NumRecords > 3 {
 				t.Errorf("a batch of %d records", b.NumRecords)
 			}
@@ -74,49 +70,41 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 func TestI4RefusedByTheBroker(t *testing.T) {
 	cluster := broker.Get(t)
 	kafkatest.RequireReal(t) // kfake takes any time
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			options := testOptions(t, cluster, 2)
-			options.Delivery = delivery
-			if delivery == Transactional {
-				options.TransactionalID = options.Topics[0]
+	eachDelivery(t, 2, func(t *testing.T, options Options) {
+		s := opened(t, options)
+		mark := mustWrite(t, s, nil)
+		messages := messagesOf(options.Topics[0], 30)
+		messages[13].Time = time.Now().Add(48 * time.Hour)
+		for i := range messages {
+			messages[i].Destination = options.Topics[i%2]
+		}
+		_, err := s.Write(t.Context(), messages)
+		var rejected *sink.RejectedError
+		if err == nil || errors.As(err, &rejected) {
+			t.Fatalf("got %v, want an error that Open answers", err)
+		}
+		mark, left, err := rewrite(t, s, mark, messages)
+		if !errors.As(err, &rejected) || rejected.Reason != "invalid" || left[rejected.Index].ID != "id-13" || mark == "" {
+			t.Fatalf("got %v of %q, want a rejection of id-13", err, idsOf(left))
+		}
+		known := storedIDs(t, cluster, options.Topics...)
+		for _, m := range left[:rejected.Index] {
+			if !slices.Contains(known, m.ID) {
+				t.Errorf("%s is before the rejected message and is not durable", m.ID)
 			}
-			s := newTestSink(t, options)
-			open(t, s, "")
-			mark := mustWrite(t, s, nil)
-			messages := messagesOf(options.Topics[0], 30)
-			messages[13].Time = time.Now().Add(48 * time.Hour)
-			for i := range messages {
-				messages[i].Destination = options.Topics[i%2]
+		}
+		for _, m := range left[rejected.Index:] {
+			if slices.Contains(known, m.ID) {
+				t.Errorf("%s is behind the rejected message and was written by this Write", m.ID)
 			}
-			_, err := s.Write(t.Context(), messages)
-			var rejected *sink.RejectedError
-			if err == nil || errors.As(err, &rejected) {
-				t.Fatalf("got %v, want an error that Open answers", err)
-			}
-			mark, left, err := rewrite(t, s, mark, messages)
-			if !errors.As(err, &rejected) || rejected.Reason != "invalid" || left[rejected.Index].ID != "id-13" || mark == "" {
-				t.Fatalf("got %v of %q, want a rejection of id-13", err, idsOf(left))
-			}
-			known := storedIDs(t, cluster, options.Topics...)
-			for _, m := range left[:rejected.Index] {
-				if !slices.Contains(known, m.ID) {
-					t.Errorf("%s is before the rejected message and is not durable", m.ID)
-				}
-			}
-			for _, m := range left[rejected.Index:] {
-				if slices.Contains(known, m.ID) {
-					t.Errorf("%s is behind the rejected message and was written by this Write", m.ID)
-				}
-			}
-			mustWrite(t, s, left[rejected.Index+1:])
-			want := slices.Delete(idsOf(messages), 13, 14)
-			sameSet(t, "topics", storedIDs(t, cluster, options.Topics...), want)
-			if ids := open(t, s, mark); len(ids) != len(left)-rejected.Index-1 {
-				t.Errorf("behind the rejection's mark are %q", ids)
-			}
-		})
-	}
+		}
+		mustWrite(t, s, left[rejected.Index+1:])
+		want := slices.Delete(idsOf(messages), 13, 14)
+		sameSet(t, "topics", storedIDs(t, cluster, options.Topics...), want)
+		if ids := open(t, s, mark); len(ids) != len(left)-rejected.Index-1 {
+			t.Errorf("behind the rejection's mark are %q", ids)
+		}
+	})
 }
 
 // TestI4LimitThatIsLowered finds out about the limit by the broker's refusal, and cuts smaller.
@@ -132,8 +120,7 @@ func TestI4ATimeThatTheTopicRefuses(t *testing.T) {
 	kafkatest.RequireReal(t)
 	options := testOptions(t, cluster, 1)
 	options.Configs = map[string]string{"message.timestamp.before.max.ms": "3600000"}
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mark := mustWrite(t, s, nil)
 	messages := messagesOf(options.Topics[0], 2)
 	messages[1].Time = time.Now().Add(-2 * time.Hour)
@@ -154,8 +141,7 @@ func limitIsLowered(t *testing.T, delivery string) {
 	kafkatest.RequireReal(t)
 	options := testOptions(t, cluster, 1)
 	options.Delivery = delivery
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	mark := mustWrite(t, s, nil)
 	cluster.AlterTopicConfig(t, options.Topics[0], map[string]string{"max.message.bytes": "3000"})
 	messages := messagesOf(options.Topics[0], 60)
@@ -190,8 +176,7 @@ func TestRaisedLimitIsNoticed(t *testing.T) {
 	kafkatest.RequireReal(t)
 	options := testOptions(t, cluster, 1)
 	options.Configs = map[string]string{"max.message.bytes": "3000"}
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	messages := messagesOf(options.Topics[0], 3)
 	messages[1].Value = []byte(strings.Repeat("x", 5000))
 	var rejected *sink.RejectedError
@@ -210,8 +195,7 @@ func TestTopicsThatTheMarkDoesNotName(t *testing.T) {
 	options := testOptions(t, cluster, 2)
 	before := options
 	before.Topics = options.Topics[:1]
-	s := newTestSink(t, before)
-	open(t, s, "")
+	s := opened(t, before)
 	mark := mustWrite(t, s, nil)
 	messages := messagesOf(options.Topics[1], 20)
 	messages[3].Destination = "no topic/at all"
@@ -233,8 +217,7 @@ func TestMessageWithoutAKey(t *testing.T) {
 	cluster := broker.Get(t)
 	options := testOptions(t, cluster, 1)
 	options.Cleanup = "compact,delete"
-	s := newTestSink(t, options)
-	open(t, s, "")
+	s := opened(t, options)
 	without := message(options.Topics[0], "", "id-0")
 	without.Key = nil
 	mustWrite(t, s, []sink.Message{without, message(options.Topics[0], "", "id-1")})

@@ -21,9 +21,7 @@ func TestAdviceNamesSettingsThatNATSHas(t *testing.T) {
 		have[name] = true
 	}
 	conf := filepath.Join(t.TempDir(), "server.conf")
-	if err := os.WriteFile(conf, []byte("max_payload: 2000000"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(conf, []byte("max_payload: 2000000"), 0o600))
 	options, err := server.ProcessConfigFile(conf)
 	if err != nil || options.MaxPayload != 2_000_000 {
 		t.Fatal(options, err)
@@ -31,9 +29,7 @@ func TestAdviceNamesSettingsThatNATSHas(t *testing.T) {
 	have["max_payload"] = true
 	files, err := filepath.Glob("*.go")
 	below, err2 := filepath.Glob("*/*.go")
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(err, err2))
 	literal, setting := regexp.MustCompile("\"(?:[^\"\\\\\n]|\\\\.)* (?:[^\"\\\\\n]|\\\\.)*\""), regexp.MustCompile(`(^|[^./\w$])([a-z]+(?:_[a-z]+)+)`)
 	seen := map[string]bool{}
 	for _, file := range append(files, below...) {
@@ -41,9 +37,7 @@ func TestAdviceNamesSettingsThatNATSHas(t *testing.T) {
 			continue
 		}
 		code, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, text := range literal.FindAll(code, -1) {
 			for _, m := range setting.FindAllSubmatch(text, -1) {
 				name := string(m[2])

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // told is a record of an object whose version does not change: it is told for another reason.
@@ -24,9 +23,7 @@ func told(name string, op change.Op) sink.Message {
 // and left out again has the ids of before (I8), which the server knows. Its deletes and what it is are stored each
 // time, across restarts and within a batch.
 func TestI1WhatIsToldAgainIsStoredAgain(t *testing.T) {
-	s := startServer(t)
-	options := s.options()
-	options.Shared = true
+	s, options := sharing(t)
 	var want []string
 	mark := sink.Mark("")
 	is, isNot, other := told("web", change.Replaced), told("web", change.Deleted), told("db", change.Added)
@@ -38,9 +35,7 @@ func TestI1WhatIsToldAgainIsStoredAgain(t *testing.T) {
 		{{is, other}, {is, other}, {isNot}},
 	} {
 		opened := newSink(t, options)
-		if found, err := sinktest.Open(within(t), opened, mark); err != nil || len(found) > 0 {
-			t.Fatalf("got %q and %v", found, err)
-		}
+		wantIDs(t, openAt(t, opened, mark), nil)
 		for _, batch := range run {
 			mark = write(t, opened, batch)
 			want = append(want, idsOf(batch)...)
@@ -58,31 +53,24 @@ func TestI1WhatIsToldAgainIsStoredAgain(t *testing.T) {
 
 // TestI1WhatWasToldAgainIsFoundAfterACrash, and is not stored once more.
 func TestI1WhatWasToldAgainIsFoundAfterACrash(t *testing.T) {
-	s := startServer(t)
-	options := s.options()
-	options.Shared = true
+	_, options := sharing(t)
 	opened := openSink(t, options)
 	is, isNot := told("web", change.Replaced), told("web", change.Deleted)
 	mark := write(t, opened, []sink.Message{is, isNot})
 	write(t, opened, []sink.Message{is, isNot})
-	found := openAt(t, newSink(t, options), mark)
-	wantIDs(t, found, []string{is.ID, isNot.ID})
+	wantIDs(t, openAt(t, newSink(t, options), mark), []string{is.ID, isNot.ID})
 }
 
 // TestI3LastWordsOnASharedStream of a killed exporter, which come when the next one has opened its log, are those that
 // this one sends first: they are stored once, though the server has them from before this one's other messages.
 func TestI3LastWordsOnASharedStream(t *testing.T) {
-	s := startServer(t)
-	options := s.options(oneByOne)
-	options.Shared = true
+	s, options := sharing(t, oneByOne)
 	maker := newMaker()
 	first := idsOf(maker.Batch(1))
 	late, other := maker.Batch(20), maker.Batch(5)
 	mark, release := dying(t, s, options, late, 0)
 	next := newSink(t, options)
-	if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) > 0 {
-		t.Fatalf("got %q and %v", ids, err)
-	}
+	wantIDs(t, openAt(t, next, mark), nil)
 	release()
 	s.awaitStored(2)
 	write(t, next, slices.Concat(other, late))
@@ -91,9 +79,7 @@ func TestI3LastWordsOnASharedStream(t *testing.T) {
 
 // TestI1WithoutAMarkWhatIsThereIsBelieved: a crash before the first mark leaves messages of which nothing is known.
 func TestI1WithoutAMarkWhatIsThereIsBelieved(t *testing.T) {
-	s := startServer(t)
-	options := s.options()
-	options.Shared = true
+	s, options := sharing(t)
 	batch := newMaker().Batch(20)
 	write(t, openSink(t, options), batch[:10])
 	write(t, openSink(t, options), batch)

@@ -42,33 +42,20 @@ func TestCheckNamesWhatOpenWouldFailAt(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		server func(*server.Options)
-		stream *jetstream.StreamConfig
 		sink   func(*Options)
 		want   string // what check says
 		open   string // "" is the same
 	}{
-		{"no JetStream", func(o *server.Options) { o.JetStream = false }, nil, nil,
-			"look up stream K8S: JetStream is not enabled on the server: start it with -js or with a jetstream {} block in its configuration", ""},
-		{"no JetStream for the account", accountWithoutJetStream, nil, func(o *Options) { o.User, o.Password = "u", "p" },
+		{"no JetStream for the account", accountWithoutJetStream, func(o *Options) { o.User, o.Password = "u", "p" },
 			"look up stream K8S: JetStream is not enabled for the account of the sink's user: enable it for the account", ""},
-		{"overlap", nil, &jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"k8s.prod.*"}}, nil,
-			`create stream K8S: stream OTHER takes subjects of ["k8s.>"] already: name other subjects, or write to that stream`, ""},
-		{"subjects", nil, &jetstream.StreamConfig{Name: "K8S", Subjects: []string{"k8s.prod.>", "x"}}, nil,
-			`open stream K8S: it takes ["k8s.prod.>" "x"], which does not cover "k8s.>": give each cluster a stream of its own with the key stream, ` +
-				`or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects`, ""},
-		{"replicas", nil, nil, func(o *Options) { o.Replicas = 3 },
+		{"replicas", nil, func(o *Options) { o.Replicas = 3 },
 			"create stream K8S: 3 replicas need a cluster of servers: use 1 replica",
 			"create stream K8S: replicas > 1 not supported in non-clustered mode: use 1 replica"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := startServer(t, test.server)
-			if test.stream != nil {
-				s.create(*test.stream)
-			}
 			options := s.options()
-			if test.sink != nil {
-				test.sink(&options)
-			}
+			test.sink(&options)
 			_, err := check(t, options)
 			wantError(t, err, test.want)
 			wantError(t, openError(t, options, ""), cmp.Or(test.open, test.want))
@@ -79,9 +66,7 @@ func TestCheckNamesWhatOpenWouldFailAt(t *testing.T) {
 // TestCheckTriesOnce, whether nobody listens or nobody answers.
 func TestCheckTriesOnce(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	address := listener.Addr().String()
 	options := Options{URL: "nats://u:secret@" + address, Stream: testStream, Subjects: []string{"k8s.>"}}
 	silent := newSink(t, options)

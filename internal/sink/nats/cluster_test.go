@@ -40,9 +40,7 @@ func TestClusterConformance(t *testing.T) {
 	options := Options{URL: strings.Join(urls, ","), Stream: testStream, Subjects: []string{"k8s.>"}, Replicas: 3}
 	first := newSink(t, options)
 	openAt(t, first, "") // the servers found each other
-	if err := first.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, first.Close(t.Context()))
 	sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env {
 		deleteStream(t, admin)
 		return clusterEnv(options, networks, admin)
@@ -163,9 +161,7 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 		batch := maker.Batch(100)
 		want = append(want, idsOf(batch)...)
 		if i%6 == 3 { // while the batch is under way
-			if err := nc.Publish("$JS.API.STREAM.LEADER.STEPDOWN."+testStream, nil); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, nc.Publish("$JS.API.STREAM.LEADER.STEPDOWN."+testStream, nil))
 		}
 		if i == 40 {
 			leader(t, servers, admin).Stop()

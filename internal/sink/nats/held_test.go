@@ -65,9 +65,7 @@ func TestI4PurgeBehindWhichSomethingWasWritten(t *testing.T) {
 				t.Fatalf("before the purge: %v", err)
 			}
 			js, ctx := s.admin()
-			if err := must(js.Stream(ctx, running.options.Stream)).Purge(ctx, test.purge...); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, must(js.Stream(ctx, running.options.Stream)).Purge(ctx, test.purge...))
 			mark := running.stream.place.text()
 			if options.KV == "" { // which is looked at before each write
 				mark = write(t, running, messages(100, 1))

@@ -81,22 +81,16 @@ func naively(user string) answering {
 	return func(t *testing.T, s *testServer) {
 		nc := s.connectAs(user)
 		served, err := micro.AddService(nc, micro.Config{Name: "kubecdc", Version: "0.0.0"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		t.Cleanup(func() { _ = served.Stop() })
 		for name, answer := range map[string]service.Answer{"list": aList, "stop": aRefusal} {
 			err := served.AddGroup("kubecdc.prod").AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 				text, _ := answer(t.Context(), r.Data())
 				_ = r.Respond(text)
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 		}
-		if err := nc.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, nc.Flush())
 	}
 }
 
@@ -174,9 +168,7 @@ func (s *testServer) attack(t *testing.T, admin *natsgo.Conn, ours string) (came
 	if err == nil {
 		err = admin.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	asked := map[string]bool{}
 	questions := []string{"kubecdc.prod.list", "kubecdc.prod.stop", "$SRV.PING", "$SRV.INFO.kubecdc", "$SRV.STATS.kubecdc"}
 	asker := s.connectAs("asker")
@@ -184,22 +176,16 @@ func (s *testServer) attack(t *testing.T, admin *natsgo.Conn, ours string) (came
 		asked[subject] = true
 		large := make([]byte, len(subject)%2*70<<10) // is refused elsewhere
 		for _, question := range questions {
-			if err := asker.PublishRequest(question, subject, large); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, asker.PublishRequest(question, subject, large))
 			if _, err := asker.Request(question, nil, limit); err != nil { // each is answered in order
 				t.Fatalf("%s after %.50s: %v", question, subject, err)
 			}
 		}
 	}
-	if err := asker.Publish("kubecdc.prod.over", nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, asker.Publish("kubecdc.prod.over", nil))
 	for {
 		m, err := all.NextMsg(limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		switch {
 		case m.Subject == "kubecdc.prod.over":
 			return came
@@ -224,9 +210,7 @@ func TestAnAnswerThatIsNotPermittedEndsNothing(t *testing.T) {
 	serving := serve(t, options, func(err error) { told <- err })
 	<-serving
 	admin := s.connectAs("admin")
-	if err := admin.PublishRequest("kubecdc.prod.list", "_INBOX.denied.x", nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, admin.PublishRequest("kubecdc.prod.list", "_INBOX.denied.x", nil))
 	wantError(t, <-told, `publish to "_INBOX.denied.x": not permitted by the server: allow it to the sink's user`)
 	if _, err := admin.Request("kubecdc.prod.list", nil, limit); err != nil || len(serving) > 0 {
 		t.Errorf("got %v, and it has served %d times more", err, len(serving))
@@ -250,17 +234,11 @@ func TestAskersOfAnotherAccount(t *testing.T) {
 	})
 	account := func(of *server.Account) *server.Account {
 		found, err := s.LookupAccount(of.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return found
 	}
-	if err := account(mine).AddServiceExport("kubecdc.prod.*", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := account(theirs).AddServiceImport(account(mine), "kubecdc.prod.*", "kubecdc.prod.*"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, account(mine).AddServiceExport("kubecdc.prod.*", nil))
+	noError(t, account(theirs).AddServiceImport(account(mine), "kubecdc.prod.*", "kubecdc.prod.*"))
 	asTheExporter("service")(t, s)
 	answer, err := s.connectAs("asker").Request("kubecdc.prod.list", nil, limit)
 	if err != nil || string(answer.Data) != `{"owed":null}` {

@@ -50,6 +50,29 @@ func dying(t *testing.T, s *testServer, options Options, batch []sink.Message, a
 	return mark, func() { network.release(t) }
 }
 
+// dead is a stream to which a killed exporter wrote the first message, with its last words under way, and the next one.
+type dead struct {
+	*testServer
+	next        *Sink
+	mark        sink.Mark
+	release     func() // lets the last words come
+	first, late []sink.Message
+	more        []sink.Message // that nobody has written
+}
+
+// died opens the next exporter of one that was killed when so many messages of its last words had come.
+func died(t *testing.T, publish string, acked int) *dead {
+	t.Helper()
+	d, maker := &dead{testServer: startServer(t)}, newMaker()
+	d.first, d.late, d.more = maker.Batch(1), maker.Batch(50), maker.Batch(5)
+	d.mark, d.release = dying(t, d.testServer, d.options(publish), d.late, acked)
+	d.next = newSink(t, d.options(publish))
+	if ids := openAt(t, d.next, d.mark); len(ids) != acked {
+		t.Fatalf("got %q", ids)
+	}
+	return d
+}
+
 // underWay is how many messages of a batch were sent when so many of them are acknowledged.
 func underWay(single bool, batch []sink.Message, acked int) int {
 	if !single {
@@ -76,43 +99,29 @@ func (s *testServer) awaitStored(n int) {
 // another order, they are told, and nothing is written after them. Who begins anew finds them.
 func TestI3LastWordsOfAKilledExporter(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		maker := newMaker()
-		first := idsOf(maker.Batch(1))
-		late, other := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(publish), late, 0)
-		next := newSink(t, s.options(publish))
-		if ids, err := sinktest.Open(within(t), next, mark); err != nil || len(ids) > 0 {
-			t.Fatalf("got %q and %v", ids, err)
-		}
-		release()
-		_, err := next.Write(within(t), append(slices.Clone(other), late...))
+		d := died(t, publish, 0)
+		d.release()
+		_, err := d.next.Write(within(t), slices.Concat(d.more, d.late))
 		wantLate(t, err, 2)
-		again := newSink(t, s.options(publish))
-		ids, err := sinktest.Open(within(t), again, mark)
-		if err != nil || len(ids) == 0 {
-			t.Fatalf("got %q and %v", ids, err)
+		again := newSink(t, d.options(publish))
+		ids := openAt(t, again, d.mark)
+		if len(ids) == 0 {
+			t.Fatal("they are not found")
 		}
-		wantIDs(t, ids, idsOf(late[:len(ids)]))
-		write(t, again, append(slices.Clone(other), late[len(ids):]...))
-		wantIDs(t, s.ids(), slices.Concat(first, ids, idsOf(other), idsOf(late[len(ids):])))
+		wantIDs(t, ids, idsOf(d.late[:len(ids)]))
+		write(t, again, slices.Concat(d.more, d.late[len(ids):]))
+		wantIDs(t, d.ids(), slices.Concat(idsOf(d.first), ids, idsOf(d.more), idsOf(d.late[len(ids):])))
 	})
 }
 
 // TestI3LastWordsBehindTheFirstMessageAreRefused by the server, whatever the next exporter has written.
 func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		maker := newMaker()
-		want := maker.Batch(1)
-		late, more := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(publish), late, 0)
-		next := newSink(t, s.options(publish))
-		openAt(t, next, mark)
-		write(t, next, more[:1])
-		release()
-		write(t, next, more[1:])
-		wantIDs(t, s.ids(), idsOf(append(want, more...)))
+		d := died(t, publish, 0)
+		write(t, d.next, d.more[:1])
+		d.release()
+		write(t, d.next, d.more[1:])
+		wantIDs(t, d.ids(), idsOf(append(d.first, d.more...)))
 	})
 }
 
@@ -120,84 +129,61 @@ func TestI3LastWordsBehindTheFirstMessageAreRefused(t *testing.T) {
 // first message has taken the place of is refused by the server. Those after it fit behind that one, none of an object
 // whose older message was refused. They are no other exporter's.
 func TestI3LastWordsBehindTheFirstMessageAreTold(t *testing.T) {
-	s := startServer(t)
-	maker := newMaker()
-	want := maker.Batch(1)
-	late, more := maker.Batch(50), maker.Batch(5)
-	mark, release := dying(t, s, s.options(oneByOne), late, 1)
-	next := newSink(t, s.options(oneByOne))
-	openAt(t, next, mark)
-	write(t, next, more[:1])
-	release()
-	want = append(want, late[0], more[0])
-	s.awaitStored(len(want) + 1)
-	_, err := next.Write(within(t), more[1:])
+	d := died(t, oneByOne, 1)
+	write(t, d.next, d.more[:1])
+	d.release()
+	want := append(d.first, d.late[0], d.more[0])
+	d.awaitStored(len(want) + 1)
+	_, err := d.next.Write(within(t), d.more[1:])
 	wantLate(t, err, len(want)+1)
-	openAt(t, next, mark)
-	want = append(want, late[2:underWay(true, late, 1)]...)
-	write(t, next, more[1:])
-	wantIDs(t, s.ids(), idsOf(append(want, more[1:]...)))
+	openAt(t, d.next, d.mark)
+	want = append(want, d.late[2:underWay(true, d.late, 1)]...)
+	write(t, d.next, d.more[1:])
+	wantIDs(t, d.ids(), idsOf(append(want, d.more[1:]...)))
 }
 
 // TestI3LastWordsWhileTheSinkIsAway: they come after a Write that failed for another reason. Who opens the same sink
 // again does not read its log as one that it knows nothing of, and is told.
 func TestI3LastWordsWhileTheSinkIsAway(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		maker := newMaker()
-		maker.Batch(1)
-		late, other := maker.Batch(50), maker.Batch(5)
-		mark, release := dying(t, s, s.options(publish), late, 0)
-		next := newSink(t, s.options(publish))
-		openAt(t, next, mark)
+		d := died(t, publish, 0)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := next.Write(ended, other); err == nil {
+		if _, err := d.next.Write(ended, d.more); err == nil {
 			t.Fatal("a Write that was cancelled")
 		}
-		release()
-		s.awaitStored(1 + underWay(publish == oneByOne, late, 0))
-		again := sink.Opening{Mark: mark, Again: true, After: func() func(string) { return func(string) {} }}
-		err := next.Open(within(t), again)
-		var told *sink.LateError
-		if !errors.As(err, &told) {
+		d.release()
+		d.awaitStored(1 + underWay(publish == oneByOne, d.late, 0))
+		again := sink.Opening{Mark: d.mark, Again: true, After: func() func(string) { return func(string) {} }}
+		err := d.next.Open(within(t), again)
+		if !errors.As(err, new(*sink.LateError)) {
 			t.Fatalf("got %v, want a LateError", err)
 		}
 		wantError(t, err, "open stream K8S: message 2 came after it was opened: "+
 			"an earlier exporter had sent it when it was killed, or another one writes to the stream")
-		ids, err := sinktest.Open(within(t), next, mark)
-		if err != nil || len(ids) == 0 {
-			t.Fatalf("got %q and %v", ids, err)
+		if ids := openAt(t, d.next, d.mark); len(ids) == 0 {
+			t.Fatal("they are not found")
 		}
-		write(t, next, other)
-		if err := next.Open(within(t), again); err != nil {
-			t.Fatalf("what was written is no stranger's: %v", err)
-		}
+		write(t, d.next, d.more)
+		noError(t, d.next.Open(within(t), again)) // what was written is no stranger's
 	})
 }
 
 // TestI3LastWordsThatAreOursToo: the next exporter writes the same records in the same order. Those that came late are
 // not written again, and what comes after them is no other exporter's.
 func TestI3LastWordsThatAreOursToo(t *testing.T) {
-	s := startServer(t)
-	maker := newMaker()
-	want := maker.Batch(1)
-	late, more := maker.Batch(50), maker.Batch(5)
-	mark, release := dying(t, s, s.options(), late, 0)
-	next := newSink(t, s.options())
-	openAt(t, next, mark)
-	release()
-	write(t, next, late)
-	s.publish("k8s.x", more[0].ID)
-	_, err := next.Write(within(t), more[1:])
+	d := died(t, inBatches, 0)
+	d.release()
+	write(t, d.next, d.late)
+	d.publish("k8s.x", d.more[0].ID)
+	_, err := d.next.Write(within(t), d.more[1:])
 	wantLate(t, err, 52)
-	wantIDs(t, s.ids(), idsOf(append(append(want, late...), more[0])))
+	wantIDs(t, d.ids(), idsOf(append(append(d.first, d.late...), d.more[0])))
 }
 
 // TestI10LastWordsEnd: a killed exporter had only so many messages under way. Who writes more lives.
 func TestI10LastWordsEnd(t *testing.T) {
-	s := startServer(t)
-	publisher := openSink(t, s.options())
+	s, publisher := opened(t)
 	publisher.tuning.quiet = 10 * time.Millisecond
 	other := openSink(t, s.options())
 	maker := newMaker()

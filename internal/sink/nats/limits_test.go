@@ -12,11 +12,7 @@ import (
 
 func TestI4RejectionSaysWhy(t *testing.T) {
 	s := startServer(t)
-	js, ctx := s.admin()
-	_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>", "one"}, MaxMsgSize: 100 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>", "one"}, MaxMsgSize: 100 << 10})
 	publisher := openSink(t, s.options())
 	for _, test := range []struct {
 		reason, want string
@@ -55,8 +51,7 @@ func TestI4RejectionSaysWhy(t *testing.T) {
 
 // TestI4LargestMessage is one byte below each limit: the size that is computed is the size that the server sees.
 func TestI4LargestMessage(t *testing.T) {
-	s := startServer(t)
-	publisher := openSink(t, s.options())
+	s, publisher := opened(t)
 	batch := newMaker().Batch(2)
 	batch[0].Value = make([]byte, 1<<20-headerSize(&batch[0]))
 	batch[1].Headers = []sink.Header{{Name: "a", Value: string(make([]byte, 1))}}
@@ -68,8 +63,7 @@ func TestI4LargestMessage(t *testing.T) {
 // TestI4LimitLoweredMeanwhile: the sink does not know of the limit until the server refuses.
 func TestI4LimitLoweredMeanwhile(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		publisher := openSink(t, s.options(publish))
+		s, publisher := opened(t, publish)
 		s.change(publisher, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 5000 })
 		maker := newMaker()
 		batch := append(maker.Batch(3), maker.Message(6000))
@@ -121,9 +115,7 @@ func TestI4FullStreamWaits(t *testing.T) {
 			}
 			full++
 			stream := must(js.Stream(ctx, testStream))
-			if err := stream.Purge(ctx); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, stream.Purge(ctx))
 		}
 		publisher := openSink(t, options)
 		batch := benchBatch(1<<10, 200, new(int))[:200]

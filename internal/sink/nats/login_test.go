@@ -31,42 +31,34 @@ func refused(t *testing.T, options Options) {
 		": authorization violation: check user, password, token, nkey or credentials file of the sink")
 }
 
-func TestLoginWithPassword(t *testing.T) {
-	s := startServer(t, func(o *server.Options) { o.Username, o.Password = "u", "p" })
-	options := s.options()
-	refused(t, options)
-	options.User, options.Password = "u", "wrong"
-	refused(t, options)
-	options.Password = "p"
-	writes(t, options)
-}
-
-func TestLoginWithToken(t *testing.T) {
-	s := startServer(t, func(o *server.Options) { o.Authorization = "sesame" })
-	options := s.options()
-	options.Token = "wrong"
-	refused(t, options)
-	options.Token = "sesame"
-	writes(t, options)
-}
-
-func TestLoginWithNkey(t *testing.T) {
+func TestLogins(t *testing.T) {
 	key, seed := userKey(t)
-	s := startServer(t, func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: key}} })
-	options := s.options()
 	_, other := userKey(t)
-	options.NkeySeedFile = file(t, other)
-	refused(t, options)
-	options.NkeySeedFile = file(t, seed)
-	writes(t, options)
+	nkey := func(seed []byte) func(*Options) { return func(o *Options) { o.NkeySeedFile = file(t, seed) } }
+	for _, test := range []struct {
+		server      func(*server.Options)
+		wrong, good func(*Options)
+	}{
+		{func(o *server.Options) { o.Username, o.Password = "u", "p" }, func(*Options) {}, func(o *Options) { o.User, o.Password = "u", "p" }},
+		{func(o *server.Options) { o.Username, o.Password = "u", "p" }, func(o *Options) { o.User, o.Password = "u", "wrong" }, nil},
+		{func(o *server.Options) { o.Authorization = "sesame" }, func(o *Options) { o.Token = "wrong" }, func(o *Options) { o.Token = "sesame" }},
+		{func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: key}} }, nkey(other), nkey(seed)},
+	} {
+		wrong := startServer(t, test.server).options()
+		good := wrong
+		test.wrong(&wrong)
+		refused(t, wrong)
+		if test.good != nil {
+			test.good(&good)
+			writes(t, good)
+		}
+	}
 }
 
 func userKey(t *testing.T) (public string, seed []byte) {
 	t.Helper()
 	pair, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	public, _ = pair.PublicKey()
 	seed, _ = pair.Seed()
 	return public, seed
@@ -75,9 +67,7 @@ func userKey(t *testing.T) (public string, seed []byte) {
 func file(t *testing.T, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -92,9 +82,7 @@ func TestLoginWithCredentialsFile(t *testing.T) {
 		if pair == account {
 			of.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: -1, MemoryStorage: -1, Streams: -1, Consumer: -1}
 		}
-		if err := resolver.Store(public, must(of.Encode(operator))); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, resolver.Store(public, must(of.Encode(operator))))
 	}
 	s := startServer(t, func(o *server.Options) {
 		o.TrustedOperators = []*jwt.OperatorClaims{must(jwt.DecodeOperatorClaims(must(claims.Encode(operator))))}

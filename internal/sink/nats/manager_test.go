@@ -3,12 +3,10 @@ package nats
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -65,15 +63,13 @@ func TestI3TwoWritersOnASharedStream(t *testing.T) {
 	want = append(append(append(want, idsOf(batch)...), idsOf(batch[10:])...), idsOf(more)...)
 	wantIDs(t, s.ids(), append(want, moved[0].ID))
 	for at, tail := range map[sink.Mark][]string{before: append(idsOf(batch), moved[0].ID), mark: {moved[0].ID}} {
-		ids := openAt(t, newSink(t, options), at)
-		wantIDs(t, ids, tail)
+		wantIDs(t, openAt(t, newSink(t, options), at), tail)
 	}
 	atFirst := write(t, openSink(t, others), nil)
 	again := maker.Batch(2)
 	write(t, first, again)
 	write(t, second, again[:1])
-	ids := openAt(t, newSink(t, others), atFirst)
-	wantIDs(t, ids, idsOf(again[:1]))
+	wantIDs(t, openAt(t, newSink(t, others), atFirst), idsOf(again[:1]))
 }
 
 // TestI4PurgedStreamIsLost, unless a limit can have taken what is missing.
@@ -111,8 +107,8 @@ func TestI4PurgedStreamIsLost(t *testing.T) {
 			} else if err := stream.Purge(ctx, keep(test.keep)...); err != nil {
 				t.Fatal(err)
 			}
-			_, err := sinktest.Open(within(t), newSink(t, options), mark)
 			var lost *sink.LostError
+			_, err := sinktest.Open(within(t), newSink(t, options), mark)
 			if errors.As(err, &lost) != test.lost || err != nil && !test.lost {
 				t.Fatalf("got %v, want lost: %t", err, test.lost)
 			}
@@ -139,48 +135,6 @@ func TestI4StreamThatBeginsLaterIsNotLost(t *testing.T) {
 	if _, err := sinktest.Open(within(t), publisher, mark); err != nil || publisher.stream.place.Seq != 999 {
 		t.Fatalf("got %d, %v", publisher.stream.place.Seq, err)
 	}
-}
-
-// TestI4AccountWithoutRoomWaits, says why, and goes on when there is room.
-func TestI4AccountWithoutRoomWaits(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		account := server.NewAccount("A")
-		s := startServer(t, func(o *server.Options) {
-			o.Accounts = []*server.Account{account}
-			o.Users = []*server.User{{Username: "u", Password: "p", Account: account}}
-		})
-		limits := func(bytes int64) map[string]server.JetStreamAccountLimits {
-			return map[string]server.JetStreamAccountLimits{"": {MaxStore: bytes, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1}}
-		}
-		live, err := s.LookupAccount("A")
-		if err == nil {
-			err = live.EnableJetStream(limits(64<<10), nil)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		full := 0
-		options := s.options(publish)
-		options.User, options.Password = "u", "p"
-		options.Retry = func(reason string, err error) {
-			if reason != "limits" {
-				return
-			}
-			if full++; full == 1 && !strings.Contains(err.Error(), "resource limits exceeded for account") {
-				t.Errorf("got %v", err)
-			}
-			if err := live.UpdateJetStreamLimits(limits(64 << 20)); err != nil {
-				t.Error(err)
-			}
-		}
-		publisher := openSink(t, options)
-		batch := benchBatch(1<<10, 200, new(int))[:200]
-		write(t, publisher, batch)
-		if full == 0 {
-			t.Fatal("the account was never full")
-		}
-		wantIDs(t, s.ids(natsgo.UserInfo("u", "p")), idsOf(batch))
-	})
 }
 
 // TestCheckNotesWhatConsumersAndRestartsMayLose, and what is slower than it could be.

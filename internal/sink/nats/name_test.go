@@ -8,8 +8,7 @@ import (
 // TestI4LongSubjectIsRejected as a message, before the server cuts the connection for it: what comes before it is
 // stored, and the sink goes on.
 func TestI4LongSubjectIsRejected(t *testing.T) {
-	s := startServer(t)
-	open := openSink(t, s.options())
+	s, open := opened(t)
 	fits := "k8s." + strings.Repeat("r", open.stream.maxSubject-len("k8s."))
 	batch := newMaker().Batch(6)
 	batch[2].Destination, batch[3].Destination, batch[4].Destination = fits, fits+"r", "k8s."+strings.Repeat("r", 300_000)

@@ -1,10 +1,7 @@
 package nats
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net"
 	"slices"
 	"testing"
 	"time"
@@ -62,52 +59,6 @@ func accountWithoutJetStream(o *server.Options) {
 	o.Users = []*server.User{{Username: "u", Password: "p", Account: plain}}
 }
 
-// TestOpenRetriesAnUnreachableServer also shows that a configuration's server may start after the exporter.
-func TestOpenRetriesAnUnreachableServer(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	var reasons []string
-	s := newSink(t, Options{URL: "nats://u:secret@" + address, Stream: testStream, Subjects: []string{"k8s.>"},
-		Retry: func(reason string, err error) {
-			reasons = append(reasons, reason)
-			wantError(t, err, "connect to nats://u:xxxxx@"+address+": nobody answers there: check the URL, and that the server is up")
-			if len(reasons) == 3 {
-				cancel()
-			}
-		}})
-	_, err = sinktest.Open(ctx, s, "")
-	wantError(t, err, "open stream K8S: context canceled: the last attempt failed: connect to nats://u:xxxxx@"+address+
-		": nobody answers there: check the URL, and that the server is up")
-	if !errors.Is(err, context.Canceled) || !slices.Equal(reasons, []string{"disconnected", "disconnected", "disconnected"}) {
-		t.Fatalf("got %v and %q", err, reasons)
-	}
-}
-
-func TestI4MarkOfAnotherStreamIsLost(t *testing.T) {
-	s := startServer(t)
-	first := openSink(t, s.options())
-	write(t, first, newMaker().Batch(3))
-	old := first.stream.place
-	s.deleteStream()
-	again := newSink(t, s.options())
-	ids, err := sinktest.Open(within(t), again, old.text())
-	var lost *sink.LostError
-	if !errors.As(err, &lost) || ids != nil {
-		t.Fatalf("got %q and %v, want a LostError", ids, err)
-	}
-	wantError(t, err, fmt.Sprintf("stream K8S lost acknowledged records: it ends at sequence 0 of stream K8S made at %s, "+
-		"before the saved mark sequence 3 of stream K8S made at %s",
-		again.stream.place.Created.Format(time.RFC3339Nano), old.Created.Format(time.RFC3339Nano)))
-	batch := newMaker().Batch(2)
-	write(t, again, batch)
-	wantIDs(t, s.ids(), idsOf(batch))
-}
-
 func TestOpenRefusesAMarkOfAnotherKind(t *testing.T) {
 	s := startServer(t)
 	wantError(t, openError(t, s.options(), `{"offset":12}`),
@@ -115,8 +66,7 @@ func TestOpenRefusesAMarkOfAnotherKind(t *testing.T) {
 }
 
 func TestI10OpenFindsAnotherPublisher(t *testing.T) {
-	s := startServer(t)
-	first := openSink(t, s.options())
+	s, first := opened(t)
 	before := write(t, first, nil)
 	write(t, first, newMaker().Batch(2))
 	s.publish("k8s.by.hand", "order-17")
@@ -126,8 +76,7 @@ func TestI10OpenFindsAnotherPublisher(t *testing.T) {
 
 // TestI1OpenSkipsDeletedMessages: what a limit, a consumer or a person took away is not reported, the rest is.
 func TestI1OpenSkipsDeletedMessages(t *testing.T) {
-	s := startServer(t)
-	first := openSink(t, s.options())
+	s, first := opened(t)
 	before := write(t, first, nil)
 	batch := newMaker().Batch(100)
 	write(t, first, batch)
@@ -135,11 +84,8 @@ func TestI1OpenSkipsDeletedMessages(t *testing.T) {
 	stream := must(js.Stream(ctx, testStream))
 	want := slices.Clone(batch)
 	for seq := uint64(99); seq > 0; seq -= 3 {
-		if err := stream.DeleteMsg(ctx, seq); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, stream.DeleteMsg(ctx, seq))
 		want = slices.Delete(want, int(seq)-1, int(seq))
 	}
-	ids := openAt(t, newSink(t, s.options()), before)
-	wantIDs(t, ids, idsOf(want))
+	wantIDs(t, openAt(t, newSink(t, s.options()), before), idsOf(want))
 }

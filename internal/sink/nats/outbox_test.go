@@ -31,9 +31,7 @@ func FuzzOutbox(f *testing.F) {
 		f.Fatal("the outbox leaves everything to the library, or nothing")
 	}
 	consumer, err := natsgo.Connect(s.URL())
-	if err != nil {
-		f.Fatal(err)
-	}
+	noError(f, err)
 	f.Cleanup(consumer.Close)
 	messages := make(chan *natsgo.Msg, 64)
 	if _, err := consumer.ChanSubscribe("k8s.>", messages); err != nil || consumer.Flush() != nil {
@@ -63,13 +61,9 @@ func FuzzOutbox(f *testing.F) {
 		}
 		want := next(t)
 		for range n%8 + 1 {
-			if err := open.conn.Outbox.Post(&e.Message); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, open.conn.Outbox.Post(&e.Message))
 		}
-		if err := open.conn.Outbox.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, open.conn.Outbox.Flush())
 		for range n%8 + 1 {
 			got := next(t)
 			if got.Subject != want.Subject || got.Reply != want.Reply || string(got.Data) != string(want.Data) ||
@@ -119,9 +113,7 @@ func TestI3LibraryWritesMeanwhile(t *testing.T) {
 			write(t, open, batch)
 		}
 		close(stop)
-		if err := <-stopped; err != nil {
-			t.Fatal(err)
-		}
+		noError(t, <-stopped)
 		if !open.conn.Outbox.Direct() || open.conn.Generation() != 0 {
 			t.Fatalf("the library sent, or the connection was lost %d times: %v", open.conn.Generation(), open.conn.NC.LastError())
 		}
@@ -186,8 +178,7 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 // message is stored, and the message is named.
 func TestI4TooLargeBehindOthers(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		open := openSink(t, s.options(publish))
+		s, open := opened(t, publish)
 		batch := newMaker().Batch(5)
 		batch[3].Value = make([]byte, 1<<20+1)
 		wantRejected(t, open.publish(within(t), batch), 3, "too_large")
@@ -199,17 +190,14 @@ func TestI4TooLargeBehindOthers(t *testing.T) {
 
 // TestOutboxAllocatesNothing for a message, once its memory is large enough.
 func TestOutboxAllocatesNothing(t *testing.T) {
-	s := startServer(t)
-	open := openSink(t, s.options())
+	_, open := opened(t)
 	batch := benchBatch(1<<10, 50, new(int))
 	var e envelope
 	e.fill(&open.stream, &batch[0], "reply")
 	most := testing.AllocsPerRun(10, func() {
 		open.conn.ResetOutbox()
 		for range 100 { // less than what is sent at once
-			if err := open.conn.Outbox.Post(&e.Message); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, open.conn.Outbox.Post(&e.Message))
 		}
 	})
 	if most > 0 {
@@ -219,11 +207,8 @@ func TestOutboxAllocatesNothing(t *testing.T) {
 
 // TestI3SocketThatTakesNothing: of a message that went half the rest is never sent, and nothing is sent after it.
 func TestI3SocketThatTakesNothing(t *testing.T) {
-	s := startServer(t)
-	network := startProxy(t, s.Addr().String())
+	s, network, options := proxied(t, inBatches)
 	var reasons []string
-	options := s.options(inBatches)
-	options.URL = network.url()
 	options.Retry = func(reason string, _ error) {
 		reasons = append(reasons, reason)
 		network.set(false)

@@ -121,9 +121,7 @@ func ask(t *testing.T, s *testServer, options Options) error {
 	if err == nil {
 		err = js.Conn().PublishRequest("kubecdc.prod.list", inbox, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := answers.NextMsgWithContext(t.Context())

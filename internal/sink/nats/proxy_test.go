@@ -32,9 +32,7 @@ type proxy struct {
 func startProxy(t testing.TB, target string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	p := &proxy{
 		listener: listener, target: target, open: map[net.Conn]bool{},
 		gate: make(chan struct{}), held: map[*net.TCPConn][]byte{},

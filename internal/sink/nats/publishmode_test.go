@@ -56,8 +56,7 @@ func TestBatchesWhereServerAndStreamTakeThem(t *testing.T) {
 
 // TestBatchesSwitchedOffMeanwhile: the sink goes on without them.
 func TestBatchesSwitchedOffMeanwhile(t *testing.T) {
-	s := startServer(t)
-	publisher := openSink(t, s.options())
+	s, publisher := opened(t)
 	maker := newMaker()
 	batch := maker.Batch(10)
 	write(t, publisher, batch)
@@ -118,27 +117,20 @@ func TestI3AnswersOfABatch(t *testing.T) {
 
 // TestI10SecondWriterInsideABatch is noticed at the message that it came before, and nothing after that one is stored.
 func TestI10SecondWriterInsideABatch(t *testing.T) {
-	s := startServer(t)
-	open := openSink(t, s.options())
+	s, open := opened(t)
 	open.tuning.pending = 2 // an acknowledgement for every message
 	batch := newMaker().Batch(4)
 	f := newFastBatch(&publisher{Sink: open, batch: batch})
 	ctx := within(t)
 	for i := range 2 {
-		if err := f.publish(i); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, f.publish(i))
 	}
 	for f.acked < 2 {
-		if err := f.receive(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, f.receive(ctx))
 	}
 	s.publish("k8s.x", "other")
 	for i := 2; i < 4; i++ {
-		if err := f.publish(i); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, f.publish(i))
 	}
 	var err error
 	for err == nil {
@@ -153,13 +145,10 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 
 // TestI3LostEndOfABatchIsAskedFor: a leader that changed does not know what was sent to the old one, and says nothing.
 func TestI3LostEndOfABatchIsAskedFor(t *testing.T) {
-	s := startServer(t)
-	open := openSink(t, s.options())
+	_, open := opened(t)
 	open.conn.Reply = 500 * time.Millisecond
 	f := newFastBatch(&publisher{Sink: open, batch: newMaker().Batch(2)})
-	if err := f.publish(0); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, f.publish(0))
 	f.sent++ // and lost
 	f.bytes += f.batch[1].Size()
 	var err error
@@ -180,9 +169,7 @@ func TestI3ForgottenBatch(t *testing.T) {
 	p := &publisher{Sink: open, batch: batch, unsure: true}
 	f := newFastBatch(p)
 	for i := range 2 {
-		if err := f.publish(i); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, f.publish(i))
 	}
 	ctx := within(t)
 	var err error

@@ -14,9 +14,7 @@ import (
 func newReader(t *testing.T, s *testServer, start sink.Start) *Reader {
 	t.Helper()
 	r, err := NewReader(s.options(), start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

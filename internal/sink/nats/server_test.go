@@ -53,9 +53,7 @@ func (s *testServer) stored(options ...natsgo.Option) []sinktest.Stored {
 	js, _ := s.admin(options...)
 	defer js.Conn().Close()
 	all, err := readStream(s.t.Context(), js)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
 	return all
 }
 
@@ -88,15 +86,9 @@ func (s *testServer) truncate() {
 	messages := filepath.Join(s.Options.StoreDir, "jetstream", "$G", "streams", testStream, "msgs")
 	block := filepath.Join(messages, "1.blk")
 	info, err := os.Stat(block)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.Truncate(block, info.Size()/2); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(messages, "index.db")); err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
+	noError(s.t, os.Truncate(block, info.Size()/2))
+	noError(s.t, os.Remove(filepath.Join(messages, "index.db")))
 	s.Restart(s.t)
 }
 
@@ -105,9 +97,7 @@ func (s *testServer) create(config jetstream.StreamConfig) jetstream.Stream {
 	s.t.Helper()
 	js, ctx := s.admin(natsgo.UserInfo("admin", "p"))
 	stream, err := js.CreateStream(ctx, config)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
 	return stream
 }
 
@@ -125,9 +115,7 @@ func (s *testServer) change(of *Sink, set func(*jetstream.StreamConfig)) {
 func (s *testServer) deleteStream() {
 	s.t.Helper()
 	js, ctx := s.admin()
-	if err := js.DeleteStream(ctx, testStream); err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, js.DeleteStream(ctx, testStream))
 }
 
 // publish puts a message into the stream that is not the sink's.
@@ -164,15 +152,35 @@ func eachMode(t *testing.T, modes []string, test func(t *testing.T, publish stri
 func newSink(t testing.TB, options Options) *Sink {
 	t.Helper()
 	s, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
+}
+
+// opened is a server with an open sink.
+func opened(t testing.TB, publish ...string) (*testServer, *Sink) {
+	s := startServer(t)
+	return s, openSink(t, s.options(publish...))
+}
+
+// proxied is a server behind a network, with options for a sink there.
+func proxied(t testing.TB, publish ...string) (*testServer, *proxy, Options) {
+	s := startServer(t)
+	network, options := startProxy(t, s.Addr().String()), s.options(publish...)
+	options.URL = network.url()
+	return s, network, options
+}
+
+// sharing is a server with options for a sink whose stream is shared.
+func sharing(t testing.TB, publish ...string) (*testServer, Options) {
+	s := startServer(t)
+	options := s.options(publish...)
+	options.Shared = true
+	return s, options
 }
 
 func openSink(t testing.TB, options Options) *Sink {
@@ -186,9 +194,7 @@ func openSink(t testing.TB, options Options) *Sink {
 func openAt(t testing.TB, s *Sink, mark sink.Mark) []string {
 	t.Helper()
 	ids, err := sinktest.Open(within(t), s, mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return ids
 }
 
@@ -252,4 +258,11 @@ func wantRejected(t *testing.T, err error, index int, reason string) error {
 		t.Fatalf("got %#v, want message %d to be rejected as %s", err, index, reason)
 	}
 	return rejected.Err
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -161,9 +161,7 @@ func (one *setting) try(t *testing.T, s *testServer, name string) {
 	} else {
 		_, err = js.CreateStream(ctx, config)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if one.refused != "" {
 		if err := openError(t, options, ""); !strings.Contains(err.Error(), one.refused) {
 			t.Errorf("open says %v", err)
@@ -184,9 +182,7 @@ func (one *setting) try(t *testing.T, s *testServer, name string) {
 	if _, err := newSink(t, options).Check(within(t)); err != nil {
 		t.Error(err)
 	}
-	if err := use(t, options, func(number int) string { return fmt.Sprintf("%s.k8s.%d", name, number) }); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, use(t, options, func(number int) string { return fmt.Sprintf("%s.k8s.%d", name, number) }))
 	if err := read(t, options, 48); err != nil && !one.unread {
 		t.Error(err)
 	}

@@ -86,8 +86,7 @@ func TestI4AnotherClustersRecordsAreNotOurs(t *testing.T) {
 	s.publish("k8s.another.subject", batch[0].ID)
 	narrow := mine
 	narrow.Subjects = []string{"k8s.test.>", "k8s.x"}
-	ids := openAt(t, newSink(t, narrow), before)
-	wantIDs(t, ids, idsOf(batch))
+	wantIDs(t, openAt(t, newSink(t, narrow), before), idsOf(batch))
 	s.publish("k8s.x", theirs(1, "prod")[0].ID)
 	_, err := sinktest.Open(within(t), newSink(t, mine), before)
 	var foreign *sink.ForeignError

@@ -3,21 +3,18 @@ package nats
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 func TestI3RestartedServer(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		publisher := openSink(t, s.options(publish))
+		s, publisher := opened(t, publish)
 		maker := newMaker()
 		batches := make([][]sink.Message, 40)
 		for i := range batches {
@@ -41,37 +38,8 @@ func TestI3RestartedServer(t *testing.T) {
 				s.Restart(t)
 			}
 		}
-		if err := <-failed; err != nil {
-			t.Fatal(err)
-		}
+		noError(t, <-failed)
 		wantIDs(t, s.ids(), idsOf(slices.Concat(batches...)))
-	})
-}
-
-func TestI10OlderWriterIsFenced(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		maker := newMaker()
-		older := openSink(t, s.options(publish))
-		want := maker.Batch(5)
-		mark := write(t, older, want)
-		younger := newSink(t, s.options(publish))
-		openAt(t, younger, mark)
-		batch := maker.Batch(1)
-		write(t, younger, batch)
-		want = append(want, batch...)
-
-		// All but the first message of the batch expect places that are free.
-		_, err := older.Write(within(t), maker.Batch(50))
-		var permanent *sink.PermanentError
-		if !errors.As(err, &permanent) {
-			t.Fatalf("got %v, want a PermanentError", err)
-		}
-		wantError(t, err, fmt.Sprintf("write to stream K8S: message 6 on subject %q is not ours: another exporter writes to the stream: "+
-			"stop it, or give each its own stream", batch[0].Destination))
-		batch = maker.Batch(3)
-		write(t, younger, batch)
-		wantIDs(t, s.ids(), idsOf(append(want, batch...)))
 	})
 }
 
@@ -97,8 +65,7 @@ func TestI3OneOfAnObjectAtATime(t *testing.T) {
 }
 
 func TestI6WindowIsBoundedByBytes(t *testing.T) {
-	s := startServer(t)
-	publisher := openSink(t, s.options())
+	s, publisher := opened(t)
 	publisher.tuning.bytes = 3 << 10
 	batch := benchBatch(1<<10, 50, new(int))[:50]
 	batch[7].Value = make([]byte, 100<<10) // more than the window: alone
@@ -140,12 +107,9 @@ func TestI7CancelledInAFullSocket(t *testing.T) {
 // TestI3SilentConnection answers nothing and is not closed, as when a machine on the way forgot it.
 func TestI3SilentConnection(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		network := startProxy(t, s.Addr().String())
+		s, network, options := proxied(t, publish)
 		var resume func()
 		var reasons []string
-		options := s.options(publish)
-		options.URL = network.url()
 		options.Retry = func(reason string, _ error) {
 			if resume == nil {
 				return // Open tries again on a busy machine
@@ -173,10 +137,7 @@ func TestI3SilentConnection(t *testing.T) {
 // TestI3LateCopy arrives when its message was sent again, on another connection, and acknowledged.
 func TestI3LateCopy(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		network := startProxy(t, s.Addr().String())
-		options := s.options(publish)
-		options.URL = network.url()
+		s, network, options := proxied(t, publish)
 		publisher := newSink(t, options)
 		publisher.tuning.Reply = 300 * time.Millisecond
 		openAt(t, publisher, "")
@@ -219,38 +180,6 @@ func TestI4GoneMessagesAreProvenOrSentAgain(t *testing.T) {
 			t.Errorf("%v: want an error", entries)
 		}
 	}
-}
-
-// TestI3CompactedStream keeps one message a subject, and the reader of the tail finds gaps.
-func TestI3CompactedStream(t *testing.T) {
-	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
-		s := startServer(t)
-		js, ctx := s.admin()
-		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgsPerSubject: 1,
-			AllowBatchPublish: publish == inBatches})
-		if err != nil {
-			t.Fatal(err)
-		}
-		network := startProxy(t, s.Addr().String())
-		options := s.options(publish)
-		options.URL = network.url()
-		publisher := openSink(t, options)
-		maker := newMaker()
-		enough := network.cutOften(15)
-		written := 0
-		for running := true; running; {
-			write(t, publisher, maker.Batch(100))
-			written += 100
-			select {
-			case <-enough:
-				running = false
-			default:
-			}
-		}
-		if seq := publisher.stream.place.Seq; seq != uint64(written) {
-			t.Fatalf("%d messages took %d sequences", written, seq)
-		}
-	})
 }
 
 func TestWriteToASinkThatIsNotOpen(t *testing.T) {

@@ -23,9 +23,7 @@ func read(t testing.TB, data []byte) []Record {
 	d := NewDecoder(limit)
 	for len(data) > 0 {
 		b, rest, err := Read(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if b == nil {
 			break
 		}
@@ -62,17 +60,22 @@ func equal(t testing.TB, got, want []Record) {
 	}
 }
 
+// TestDecodedIsWhatWasEncoded, thrice with one encoder, whose memory is used again. The decoder reads what others write.
 func TestDecodedIsWhatWasEncoded(t *testing.T) {
 	for codec := None; codec <= Zstd; codec++ {
-		records := oddRecords(200)
-		b := encode(t, codec, records, Producer{ID: 9, Epoch: 2, Sequence: 77, Transactional: true})
-		equal(t, read(t, b), records)
-		parsed, rest, err := Read(b)
-		if err != nil || len(rest) != 0 {
-			t.Fatal(err, len(rest))
-		}
-		if parsed.ProducerID != 9 || parsed.ProducerEpoch != 2 || parsed.FirstSequence != 77 || !parsed.IsTransactional() || parsed.codec() != codec || parsed.End() != 200 || parsed.IsControl() {
-			t.Errorf("%s: got %+v", codec, parsed)
+		e, err := NewEncoder(codec)
+		must(t, err)
+		for _, n := range []int{300, 1, 40} {
+			records := oddRecords(n)
+			b := finish(t, e, records, Producer{ID: 9, Epoch: 2, Sequence: 77, Transactional: true})
+			equal(t, read(t, b), records)
+			p, rest, err := Read(b)
+			if err != nil || len(rest) != 0 {
+				t.Fatal(err, len(rest))
+			}
+			if p.ProducerID != 9 || p.ProducerEpoch != 2 || p.FirstSequence != 77 || !p.IsTransactional() || p.codec() != codec && n > 1 || p.End() != int64(n) || p.IsControl() {
+				t.Errorf("%s: got producer %d, epoch %d, sequence %d, end %d, codec %s", codec, p.ProducerID, p.ProducerEpoch, p.FirstSequence, p.End(), p.codec())
+			}
 		}
 	}
 }
@@ -123,9 +126,7 @@ func TestLogOfAFetch(t *testing.T) {
 	d := NewDecoder(limit)
 	for {
 		b, rest, err := Read(log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if b == nil {
 			break
 		}
@@ -279,4 +280,11 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

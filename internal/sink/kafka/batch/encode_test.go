@@ -5,14 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -45,9 +42,7 @@ func oddRecords(n int) []Record {
 func encode(t testing.TB, codec Codec, records []Record, p Producer) []byte {
 	t.Helper()
 	e, err := NewEncoder(codec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return finish(t, e, records, p)
 }
 
@@ -61,9 +56,7 @@ func finish(t testing.TB, e *Encoder, records []Record, p Producer) []byte {
 		}
 	}
 	b, err := e.Finish(nil, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -126,79 +119,6 @@ func theirBatch(records []Record, p Producer) []byte {
 	return out
 }
 
-// TestOthersReadWhatWasEncoded gives each codec's batches to kafka-go, twice with one encoder, whose memory is used
-// again.
-func TestOthersReadWhatWasEncoded(t *testing.T) {
-	for _, name := range Codecs() {
-		t.Run(name, func(t *testing.T) {
-			codec, err := ParseCodec(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := NewEncoder(codec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, n := range []int{300, 1, 40} {
-				records := oddRecords(n)
-				theyRead(t, finish(t, e, records, Producer{ID: 1}), records)
-			}
-		})
-	}
-}
-
-func theyRead(t *testing.T, b []byte, want []Record) {
-	t.Helper()
-	framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
-	var set protocol.RecordSet
-	if _, err := set.ReadFrom(bytes.NewReader(framed)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range want {
-		r, err := set.Records.ReadRecord()
-		if err != nil {
-			t.Fatalf("record %d: %v", i, err)
-		}
-		same(t, i, want[i], all(t, r.Key), all(t, r.Value), r.Time)
-		if len(r.Headers) != len(want[i].Headers) {
-			t.Fatalf("record %d: %d headers, want %d", i, len(r.Headers), len(want[i].Headers))
-		}
-		for j, h := range r.Headers {
-			if h.Key != want[i].Headers[j].Name || string(h.Value) != want[i].Headers[j].Value {
-				t.Fatalf("record %d: header %q, want %q", i, h, want[i].Headers[j])
-			}
-		}
-	}
-	if _, err := set.Records.ReadRecord(); err != io.EOF {
-		t.Fatalf("after the last record: %v", err)
-	}
-}
-
-func all(t *testing.T, b protocol.Bytes) []byte {
-	t.Helper()
-	if b == nil {
-		return nil
-	}
-	content, err := protocol.ReadAll(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
-func same(t *testing.T, i int, want Record, key, value []byte, at time.Time) {
-	t.Helper()
-	if !bytes.Equal(key, want.Key) || (key == nil) != (want.Key == nil) {
-		t.Fatalf("record %d: key %q, want %q", i, key, want.Key)
-	}
-	if !bytes.Equal(value, want.Value) || (value == nil) != (want.Value == nil) {
-		t.Fatalf("record %d: value %.100q, want %.100q", i, value, want.Value)
-	}
-	if at.UnixMilli() != want.Timestamp {
-		t.Fatalf("record %d: time %d, want %d", i, at.UnixMilli(), want.Timestamp)
-	}
-}
-
 func TestWhatDoesNotCompressStaysAsItIs(t *testing.T) {
 	noise := make([]byte, 1000)
 	dice := rand.New(rand.NewPCG(1, 2))
@@ -229,9 +149,7 @@ func TestSequencesWrap(t *testing.T) {
 func TestEncodingInSpareMemoryAllocatesNothing(t *testing.T) {
 	for _, codec := range []Codec{None, Snappy, Zstd} {
 		e, err := NewEncoder(codec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		records, spare := oddRecords(50), []byte(nil)
 		round := func() {
 			for i := range records {

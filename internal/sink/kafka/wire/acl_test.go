@@ -10,8 +10,7 @@ import (
 
 // TestMissingACLsAreNamed holds that a user learns which permission is missing, and on what.
 func TestMissingACLsAreNamed(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	all := open(t, Options{Brokers: real.Brokers()})
 	topic := made(t, all, 1, nil)
 	bob := open(t, Options{Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: ScramSHA256, User: "bob", Password: "builder"}})
@@ -19,9 +18,7 @@ func TestMissingACLsAreNamed(t *testing.T) {
 	tx := Tx{"tx", p}
 	// Bob finds leaders nowhere, so what he asks leaders for needs somebody else's knowledge.
 	known, err := all.Topic(ctx, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bob.topics[topic] = known
 	bob.coordinators[keeper{transactional, "tx"}] = known.Partitions[0].Leader
 	for _, test := range []struct {

@@ -57,9 +57,7 @@ func scriptedBundle(t *testing.T, options Options) (*kfake.Cluster, *Bundle, Pro
 	t.Helper()
 	fake, c := scripted(t, 2, options)
 	for number := range int32(2) {
-		if err := fake.MoveTopicPartition("t", number, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fake.MoveTopicPartition("t", number, 0))
 	}
 	return fake, c.Bundle(2, 2, 1<<20), producer(t, c)
 }
@@ -138,9 +136,7 @@ func TestI3LeaderOfASharedRequestMoves(t *testing.T) {
 	if errs := both(t, b, p, 0, "a"); errors.Join(errs[:]...) != nil {
 		t.Fatal(errs)
 	}
-	if err := fake.MoveTopicPartition("t", 1, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, fake.MoveTopicPartition("t", 1, 1))
 	errs := both(t, b, p, 1, "a")
 	if errs[0] != nil || Code(errs[1]) != kerr.NotLeaderForPartition.Code {
 		t.Fatalf("partition 1 has moved: %v", errs)

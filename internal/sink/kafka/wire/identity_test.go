@@ -9,28 +9,6 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-func TestIdentityOfATopic(t *testing.T) {
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
-	topic := made(t, c, 2, nil)
-	first, err := c.Topic(t.Context(), topic)
-	if err != nil || len(first.ID) != 32 || first.Operations.Lacks(Write) || first.Operations.Lacks(Read) {
-		t.Fatalf("got %+v, %v; want an id and all operations", first, err)
-	}
-	again, err := c.Topic(t.Context(), topic)
-	if err != nil || again.ID != first.ID {
-		t.Errorf("asked again: %+v, %v", again, err)
-	}
-	real.DeleteTopic(t, topic)
-	if _, err := c.Topic(t.Context(), topic); Code(err) != kerr.UnknownTopicOrPartition.Code {
-		t.Errorf("deleted: %v, want code 3", err)
-	}
-	made(t, c, 3, nil)
-	if second, err := c.Topic(t.Context(), topic); err != nil || second.ID == first.ID {
-		t.Errorf("made again: %+v, %v; want another id than %s", second, err, first.ID)
-	}
-}
-
 func TestIdentityTellsWhatIsPermitted(t *testing.T) {
 	real := secured.Get(t)
 	topic := made(t, open(t, Options{Brokers: real.Brokers()}), 1, nil)

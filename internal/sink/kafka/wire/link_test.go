@@ -69,9 +69,7 @@ func scriptedProduce() *kmsg.ProduceResponse {
 
 func TestAnswersAreRead(t *testing.T) {
 	fetched, err := answerOf(scriptedFetch().AppendTo(nil), &kmsg.FetchResponse{Version: fetchVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := readFetched(fetched, &FetchRequest{Topic: "t", Partition: 2})
 	if err != nil || string(got.Records) != "records" || len(got.Aborted) != 2 || got.Aborted[0] != (Aborted{4, 6}) {
 		t.Errorf("fetched %+v, %v", got, err)

@@ -34,6 +34,13 @@ func anyKafka(t *testing.T) *kafka.Cluster {
 	return secured.Get(t)
 }
 
+// realKafka skips the test where there is no Kafka.
+func realKafka(t *testing.T) *kafka.Cluster {
+	t.Helper()
+	kafka.RequireReal(t)
+	return secured.Get(t)
+}
+
 func TestMain(m *testing.M) {
 	code := secured.Main(m)
 	if err := goleak.Find(); err != nil {
@@ -46,9 +53,7 @@ func TestMain(m *testing.M) {
 func open(t *testing.T, options Options) *Cluster {
 	t.Helper()
 	c, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -73,9 +78,7 @@ func made(t *testing.T, c *Cluster, partitions int32, configs map[string]string)
 func producer(t *testing.T, c *Cluster) Producer {
 	t.Helper()
 	p, err := settle(t.Context(), func() (Producer, error) { return c.InitProducer(t.Context(), "", 0, NoProducer()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -110,4 +113,22 @@ func repeated[T any](ctx context.Context, again func(error) bool, attempt func()
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sent is produced, as soon as brokers take it.
+func sent(t *testing.T, c *Cluster, r ProduceRequest) (ProduceResult, error) {
+	return settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), r) })
+}
+
+func mustSend(t *testing.T, c *Cluster, r ProduceRequest) {
+	t.Helper()
+	_, err := sent(t, c, r)
+	must(t, err)
 }

@@ -18,13 +18,9 @@ func TestMSKSigns(t *testing.T) {
 	}
 	for region, want := range map[string]string{"": "eu-central-1", "eu-west-1": "eu-west-1"} {
 		_, first, err := (&msk{region: region}).Start(sasl.WithMetadata(t.Context(), &sasl.Metadata{Host: "b-1.msk", Port: 9098}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var signed map[string]string
-		if err := json.Unmarshal(first, &signed); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(first, &signed))
 		if signed["host"] != "b-1.msk" || !strings.HasSuffix(signed["x-amz-credential"], "/"+want+"/kafka-cluster/aws4_request") || signed["x-amz-signature"] == "" {
 			t.Errorf("signed %v, want it for b-1.msk in %s", signed, want)
 		}

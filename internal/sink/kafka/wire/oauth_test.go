@@ -53,19 +53,12 @@ func (s *tokenServer) options(brokers []string) Options {
 }
 
 func TestOAuthBearer(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	s := newTokenServer(t, time.Hour)
 	c := open(t, s.options(real.BrokersAt(kafka.SASL)))
-	if err := c.Reach(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Reach(t.Context()))
 	topic, p := made(t, c, 1, nil), producer(t, c)
-	if _, err := settle(t.Context(), func() (ProduceResult, error) {
-		return c.Produce(t.Context(), ProduceRequest{Topic: topic, Batch: batch{Producer: p, values: []string{"a"}}.bytes()})
-	}); err != nil {
-		t.Fatal(err)
-	}
+	mustSend(t, c, ProduceRequest{Topic: topic, Batch: batch{Producer: p, values: []string{"a"}}.bytes()})
 	if got := s.granted.Load(); got != 1 {
 		t.Errorf("%d tokens for all connections, want 1", got)
 	}
@@ -74,17 +67,14 @@ func TestOAuthBearer(t *testing.T) {
 // TestTokensAreRenewed holds that no connection is made with a token that ends, and that the secret's file is read
 // again.
 func TestTokensAreRenewed(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	s := newTokenServer(t, tokenMargin)
 	options := s.options(real.BrokersAt(kafka.SASL))
 	file := filepath.Join(t.TempDir(), "secret")
 	options.SASL.OAuth.ClientSecret, options.SASL.OAuth.ClientSecretFile = "", file
 	for round, secret := range []string{"old secret", "new secret"} {
 		s.secret.Store(secret)
-		if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
 		before := s.granted.Load()
 		c := open(t, options)
 		for range 2 {
@@ -100,33 +90,28 @@ func TestTokensAreRenewed(t *testing.T) {
 }
 
 func TestWrongOAuth(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	s := newTokenServer(t, time.Hour)
-	brokers := real.BrokersAt(kafka.SASL)
-	refused := s.options(brokers)
-	refused.SASL.OAuth.ClientSecret = "wrong"
-	t.Run("wrong secret", func(t *testing.T) {
-		wantRefusal(t, refused, Fatal, []string{"get a token from " + s.URL, "invalid_client", "kafka.sasl.oauth.clientSecret"})
-	})
-	absent := s.options(brokers)
-	absent.SASL.OAuth.TokenURL = "http://" + unused(t)
-	t.Run("no token server", func(t *testing.T) {
-		wantRefusal(t, absent, Retriable, []string{"connection refused", "check kafka.sasl.oauth.tokenUrl"})
-	})
-	silent := s.options(brokers)
-	silent.SASL.OAuth.TokenURL = "http://" + listen(t, func(net.Conn) {})
-	silent.Timeout = 2 * time.Second
-	t.Run("silent token server", func(t *testing.T) { wantRefusal(t, silent, Retriable, []string{"deadline exceeded"}) })
-	expired := newTokenServer(t, -time.Hour)
-	t.Run("expired token", func(t *testing.T) {
-		wantRefusal(t, expired.options(brokers), Fatal, []string{"the broker refuses the token", "invalid_token", "kafka.sasl.oauth.scopes"})
-	})
+	brokers := realKafka(t).BrokersAt(kafka.SASL)
+	s, expired := newTokenServer(t, time.Hour), newTokenServer(t, -time.Hour)
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
-	untrusted := s.options(brokers)
-	untrusted.SASL.OAuth.TokenURL = secure.URL
-	t.Run("token server of another CA", func(t *testing.T) {
-		wantRefusal(t, untrusted, Fatal, []string{"unknown authority", "set kafka.sasl.oauth.ca"})
-	})
+	silent := "http://" + listen(t, func(net.Conn) {})
+	for _, test := range []struct {
+		name   string
+		server *tokenServer
+		change func(*Options)
+		class  Class
+		want   []string
+	}{
+		{"wrong secret", s, func(o *Options) { o.SASL.OAuth.ClientSecret = "wrong" }, Fatal,
+			[]string{"get a token from " + s.URL, "invalid_client", "kafka.sasl.oauth.clientSecret"}},
+		{"no token server", s, func(o *Options) { o.SASL.OAuth.TokenURL = "http://" + unused(t) }, Retriable,
+			[]string{"connection refused", "check kafka.sasl.oauth.tokenUrl"}},
+		{"silent token server", s, func(o *Options) { o.SASL.OAuth.TokenURL, o.Timeout = silent, 2*time.Second }, Retriable, []string{"deadline exceeded"}},
+		{"expired token", expired, func(*Options) {}, Fatal, []string{"the broker refuses the token", "invalid_token", "kafka.sasl.oauth.scopes"}},
+		{"token server of another CA", s, func(o *Options) { o.SASL.OAuth.TokenURL = secure.URL }, Fatal, []string{"unknown authority", "set kafka.sasl.oauth.ca"}},
+	} {
+		options := test.server.options(brokers)
+		test.change(&options)
+		t.Run(test.name, func(t *testing.T) { wantRefusal(t, options, test.class, test.want) })
+	}
 }

@@ -10,9 +10,7 @@ import (
 func TestWrongOptions(t *testing.T) {
 	brokers := []string{"host:9092"}
 	garbage := filepath.Join(t.TempDir(), "garbage")
-	if err := os.WriteFile(garbage, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(garbage, []byte("\n"), 0o600))
 	oauth := OAuth{TokenURL: "https://host/token", ClientID: "id", ClientSecret: "secret"}
 	broken := func(change func(*OAuth)) *SASL {
 		wrong := oauth

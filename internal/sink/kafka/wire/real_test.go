@@ -15,9 +15,7 @@ func TestProduceAndFetch(t *testing.T) {
 	topic := made(t, c, 2, nil)
 	p := producer(t, c)
 	send := func(sequence int32, values ...string) (ProduceResult, error) {
-		return settle(t.Context(), func() (ProduceResult, error) {
-			return c.Produce(t.Context(), ProduceRequest{Topic: topic, Partition: 1, Batch: batch{Producer: p, sequence: sequence, values: values}.bytes()})
-		})
+		return sent(t, c, ProduceRequest{Topic: topic, Partition: 1, Batch: batch{Producer: p, sequence: sequence, values: values}.bytes()})
 	}
 	for _, step := range []struct {
 		name     string

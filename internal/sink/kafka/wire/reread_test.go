@@ -10,8 +10,7 @@ import (
 
 // TestFilesAreReadAgain holds that a renewed password, authority or certificate counts from the next connection on.
 func TestFilesAreReadAgain(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	files := real.Certificates()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -20,14 +19,10 @@ func TestFilesAreReadAgain(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(at(name), content, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	write := func(name, content string) {
-		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(at(name), []byte(content), 0o600))
 	}
 	for _, test := range []struct {
 		name         string

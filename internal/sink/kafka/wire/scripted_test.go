@@ -19,9 +19,7 @@ import (
 func scripted(t *testing.T, brokers int, options Options) (*kfake.Cluster, *Cluster) {
 	t.Helper()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(brokers), kfake.SeedTopics(2, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(fake.Close)
 	options.Brokers = fake.ListenAddrs()
 	return fake, open(t, options)
@@ -72,9 +70,7 @@ func TestLeaderMovesAreFollowed(t *testing.T) {
 	fake, c := scripted(t, 3, Options{})
 	p := producer(t, c)
 	for i := range int32(20) {
-		if err := fake.MoveTopicPartition("t", 0, i%3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fake.MoveTopicPartition("t", 0, i%3))
 		_, err := c.Produce(t.Context(), request(p, i))
 		if Code(err) == kerr.NotLeaderForPartition.Code {
 			_, err = c.Produce(t.Context(), request(p, i))
@@ -130,7 +126,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("answer lost: %v, %s; want it retriable, %s", err, Reason(err), test.reason)
 		}
 		c.Refresh()
-		if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, int32(i))) }); err != nil {
+		if _, err := sent(t, c, request(p, int32(i))); err != nil {
 			t.Errorf("after %s: %v", test.reason, err)
 		}
 	}
@@ -145,13 +141,9 @@ func TestCoordinatorMovesAreFollowed(t *testing.T) {
 		return nil, nil, false
 	})
 	p, err := c.InitProducer(t.Context(), "tx", time.Minute, NoProducer())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tx := Tx{"tx", p}
-	if err := c.AddPartitions(t.Context(), tx, map[string][]int32{"t": {0, 1}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.AddPartitions(t.Context(), tx, map[string][]int32{"t": {0, 1}}))
 	for _, code := range []int16{14, 15, 16} {
 		fake.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
 			answer := r.ResponseKind().(*kmsg.EndTxnResponse)
@@ -173,15 +165,11 @@ func TestCoordinatorMovesAreFollowed(t *testing.T) {
 // TestI7CloseEndsEverything holds that requests under way end with Close, and that nothing of the transport is left.
 func TestI7CloseEndsEverything(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer fake.Close()
 	silent := listen(t, func(net.Conn) {})
 	c, err := New(Options{Brokers: append(fake.ListenAddrs(), silent), Timeout: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := c.InitProducer(t.Context(), "", 0, NoProducer())
 	for ; err != nil; p, err = c.InitProducer(t.Context(), "", 0, NoProducer()) { // the silent one was drawn
 		if Classify(err) != Retriable {
@@ -267,12 +255,8 @@ func TestI3AThrottledBrokerIsLeftAlone(t *testing.T) {
 	var told atomic.Int32
 	fake, c := scripted(t, 2, Options{Timeout: wait / 5, Throttled: func(time.Duration) { told.Add(1) }})
 	p := producer(t, c)
-	if err := fake.MoveTopicPartition("t", 0, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := fake.MoveTopicPartition("t", 1, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, fake.MoveTopicPartition("t", 0, 0))
+	must(t, fake.MoveTopicPartition("t", 1, 1))
 	var answered, next atomic.Int64
 	fake.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		asked := r.(*kmsg.ProduceRequest)
@@ -283,14 +267,10 @@ func TestI3AThrottledBrokerIsLeftAlone(t *testing.T) {
 		answered.Store(time.Now().UnixNano())
 		return answer, nil, true
 	})
-	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, 0)) }); err != nil {
-		t.Fatal(err)
-	}
+	mustSend(t, c, request(p, 0))
 	other := request(p, 0)
 	other.Partition = 1
-	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), other) }); err != nil {
-		t.Fatal(err)
-	}
+	mustSend(t, c, other)
 	if told.Load() > 0 {
 		t.Error("the other broker was waited for, too")
 	}
@@ -303,9 +283,7 @@ func TestI3AThrottledBrokerIsLeftAlone(t *testing.T) {
 		next.Store(time.Now().UnixNano())
 		return nil, nil, false
 	})
-	if _, err := settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), request(p, 0)) }); err != nil {
-		t.Fatal(err)
-	}
+	mustSend(t, c, request(p, 0))
 	if passed := time.Duration(next.Load() - answered.Load()); passed < wait || told.Load() == 0 {
 		t.Errorf("the next request came after %s, and it was told %d times; want %s at least", passed, told.Load(), wait)
 	}

@@ -18,14 +18,11 @@ import (
 )
 
 func TestSecureConnections(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	files := real.Certificates()
 	trust := &TLS{CAFile: files.CA}
 	password := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(password, []byte("wonderland\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(password, []byte("wonderland\n"), 0o600))
 	for name, options := range map[string]Options{
 		"PLAIN":                  {Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: Plain, User: "alice", Password: "wonderland"}},
 		"SCRAM-SHA-256":          {Brokers: real.BrokersAt(kafka.SASL), SASL: &SASL{Mechanism: ScramSHA256, User: "alice", PasswordFile: password}},
@@ -37,23 +34,16 @@ func TestSecureConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, options)
-			if err := c.Reach(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Reach(t.Context()))
 			topic, p := made(t, c, 1, nil), producer(t, c)
-			if _, err := settle(t.Context(), func() (ProduceResult, error) {
-				return c.Produce(t.Context(), ProduceRequest{Topic: topic, Batch: batch{Producer: p, values: []string{"a"}}.bytes()})
-			}); err != nil {
-				t.Error(err)
-			}
+			mustSend(t, c, ProduceRequest{Topic: topic, Batch: batch{Producer: p, values: []string{"a"}}.bytes()})
 		})
 	}
 }
 
 // TestWrongSecurity holds that whatever is wrong with a connection is told, with its cause and the setting.
 func TestWrongSecurity(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
+	real := realKafka(t)
 	files := real.Certificates()
 	trust := &TLS{CAFile: files.CA}
 	alice := &SASL{Mechanism: ScramSHA256, User: "alice", Password: "wonderland"}

@@ -3,15 +3,11 @@ package wire
 import (
 	"testing"
 	"time"
-
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
 // TestTransactionTimeoutIsThatOfTheLast who got a producer, and not of a request that only aborted a transaction.
 func TestTransactionTimeoutIsThatOfTheLast(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
+	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
 	ask := func(want time.Duration) {
 		t.Helper()
@@ -21,9 +17,7 @@ func TestTransactionTimeoutIsThatOfTheLast(t *testing.T) {
 		}
 	}
 	ask(time.Minute)
-	if err := w.add(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.add())
 	if _, err := c.InitProducer(t.Context(), topicName(t), time.Second, NoProducer()); Code(err) != 51 {
 		t.Fatalf("in a transaction: %v, want code 51", err)
 	}

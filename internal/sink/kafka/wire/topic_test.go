@@ -4,39 +4,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-func TestCreateTopic(t *testing.T) {
-	real := anyKafka(t)
-	c := open(t, Options{Brokers: real.Brokers()})
-	name := made(t, c, 3, map[string]string{"cleanup.policy": "compact,delete", "max.message.bytes": "12345", "retention.ms": "-1"})
-	topic, err := c.Topic(t.Context(), name)
-	if err != nil || len(topic.Partitions) != 3 {
-		t.Fatalf("topic %+v, %v; want 3 partitions", topic, err)
-	}
-	for i, p := range topic.Partitions {
-		if p.ID != int32(i) || p.Leader < 0 || len(p.Replicas) != 1 {
-			t.Errorf("partition %d: %+v", i, p)
-		}
-	}
-	if err := c.Create(t.Context(), TopicSpec{Name: name, Partitions: 7}); err != nil {
-		t.Errorf("create it again: %v, want nil", err)
-	}
-	settings, err := c.Settings(t.Context(), name)
-	if err != nil || settings.CleanupPolicy != "compact,delete" || settings.MaxMessageBytes != 12345 {
-		t.Errorf("settings %+v, %v", settings, err)
-	}
-	if real.Real() && settings.MinInsyncReplicas != 1 {
-		t.Errorf("min.insync.replicas %d, want 1", settings.MinInsyncReplicas)
-	}
-}
-
 func TestTopicsThatCannotBe(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
+	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	ctx := t.Context()
 	create := func(spec TopicSpec) func() error { return func() error { return c.Create(ctx, spec) } }
 	for _, test := range []struct {
@@ -66,9 +37,7 @@ func TestTopicsThatCannotBe(t *testing.T) {
 }
 
 func TestRefusedBatches(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
+	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	topic := made(t, c, 1, map[string]string{"max.message.bytes": "1000", "cleanup.policy": "compact"})
 	p := producer(t, c)
 	corrupt := batch{Producer: p, values: []string{"a"}}.bytes()
@@ -84,9 +53,7 @@ func TestRefusedBatches(t *testing.T) {
 		{"from tomorrow", batch{Producer: p, time: time.Now().Add(24 * time.Hour), values: []string{"a"}}.bytes(), 32, Invalid},
 		{"changed on the way", corrupt, 2, Reopen},
 	} {
-		_, err := settle(t.Context(), func() (ProduceResult, error) {
-			return c.Produce(t.Context(), ProduceRequest{Topic: topic, Batch: test.batch})
-		})
+		_, err := sent(t, c, ProduceRequest{Topic: topic, Batch: test.batch})
 		if Code(err) != test.code || Classify(err) != test.class {
 			t.Errorf("%s: %v, want code %d, %s", test.name, err, test.code, test.class)
 		}

@@ -1,11 +1,8 @@
 package wire
 
 import (
-	"slices"
 	"testing"
 	"time"
-
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
 // writer is a transactional producer on one partition.
@@ -20,9 +17,7 @@ type writer struct {
 func newWriter(t *testing.T, c *Cluster, topic, id string) *writer {
 	t.Helper()
 	p, err := settle(t.Context(), func() (Producer, error) { return c.InitProducer(t.Context(), id, time.Minute, NoProducer()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &writer{T: t, c: c, topic: topic, tx: Tx{id, p}}
 }
 
@@ -49,96 +44,8 @@ func (w *writer) end(commit bool) error {
 	return err
 }
 
-// transact does a whole transaction.
-func (w *writer) transact(commit bool, values ...string) {
-	w.Helper()
-	if err := w.add(); err != nil {
-		w.Fatal(err)
-	}
-	if err := w.produce(values...); err != nil {
-		w.Fatal(err)
-	}
-	if err := w.end(commit); err != nil {
-		w.Fatal(err)
-	}
-}
-
-func TestTransactions(t *testing.T) {
-	real := anyKafka(t)
-	c := open(t, Options{Brokers: real.Brokers()})
-	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
-	w.transact(true, "a", "b")
-	w.transact(false, "c")
-	w.transact(true, "d")
-	real.AwaitTransactions(t, w.topic)
-	result, err := c.Fetch(t.Context(), FetchRequest{Topic: w.topic, Committed: true})
-	if want := []string{"a", "b", "control", "c", "control", "d", "control"}; err != nil || !slices.Equal(fetched(result.Records), want) {
-		t.Errorf("fetched %q, %v; want %q", fetched(result.Records), err, want)
-	}
-	if want := []Aborted{{w.tx.Producer.ID, 3}}; !slices.Equal(result.Aborted, want) {
-		t.Errorf("aborted %v, want %v", result.Aborted, want)
-	}
-	if err := w.add(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.produce("open"); err != nil {
-		t.Fatal(err)
-	}
-	for committed, want := range map[bool]int64{true: 7, false: 8} {
-		bounds, err := c.Bounds(t.Context(), w.topic, 1, committed)
-		if err != nil || bounds[0].End != want {
-			t.Errorf("end of the log where committed is %t: %v, %v; want %d", committed, bounds, err, want)
-		}
-	}
-	result, err = c.Fetch(t.Context(), FetchRequest{Topic: w.topic, Offset: 7, Committed: true})
-	if err != nil || len(result.Records) != 0 {
-		t.Errorf("fetched %q, %v; want nothing of an open transaction", fetched(result.Records), err)
-	}
-	if err := w.end(true); err != nil {
-		t.Fatal(err)
-	}
-	var values []string
-	for _, record := range real.Consume(t, w.topic, kafka.JudgeOptions{ReadCommitted: true}) {
-		values = append(values, string(record.Value))
-	}
-	if want := []string{"a", "b", "d", "open"}; !slices.Equal(values, want) {
-		t.Errorf("Java's consumer reads %q, want %q", values, want)
-	}
-}
-
-// TestI10NewOwnerFences holds that the older of two producers with one transactional id writes nothing more.
-func TestI10NewOwnerFences(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
-	topic := made(t, c, 1, nil)
-	older := newWriter(t, c, topic, topicName(t))
-	if err := older.add(); err != nil {
-		t.Fatal(err)
-	}
-	if err := older.produce("older"); err != nil {
-		t.Fatal(err)
-	}
-	newer := newWriter(t, c, topic, topicName(t))
-	for what, err := range map[string]error{"produce": older.produce("more"), "add": older.add(), "commit": older.end(true)} {
-		if Classify(err) != Fenced {
-			t.Errorf("%s of the older one: %v, want it fenced", what, err)
-		}
-	}
-	if _, err := c.InitProducer(t.Context(), topicName(t), time.Minute, older.tx.Producer); Classify(err) != Fenced {
-		t.Errorf("the older one asks for a new epoch: %v, want it fenced", err)
-	}
-	newer.transact(true, "newer")
-	real.AwaitTransactions(t, topic)
-	if got := real.ConsumeFast(t, topic, kafka.JudgeOptions{ReadCommitted: true}); len(got) != 1 || string(got[0].Value) != "newer" {
-		t.Errorf("read_committed sees %d records, want the newer one's", len(got))
-	}
-}
-
 func TestTransactionErrors(t *testing.T) {
-	kafka.RequireReal(t)
-	real := secured.Get(t)
-	c := open(t, Options{Brokers: real.Brokers()})
+	c := open(t, Options{Brokers: realKafka(t).Brokers()})
 	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
 	if err := w.produce("a"); Code(err) != 48 || Classify(err) != Reopen {
 		t.Errorf("produce without a transaction: %v, want code 48", err)
@@ -146,9 +53,7 @@ func TestTransactionErrors(t *testing.T) {
 	if err := w.end(true); Code(err) != 48 {
 		t.Errorf("end without a transaction: %v, want code 48", err)
 	}
-	if err := w.add(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.add())
 	unnamed := ProduceRequest{Topic: w.topic, Batch: batch{Producer: w.tx.Producer, transactional: true, values: []string{"a"}}.bytes()}
 	if _, err := c.Produce(t.Context(), unnamed); Code(err) != 53 || Classify(err) != Fatal {
 		t.Errorf("produce without the transactional id: %v, want code 53", err)

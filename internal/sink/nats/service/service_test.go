@@ -79,9 +79,7 @@ func (r *running) await() {
 func connect(t *testing.T, url string) *natsgo.Conn {
 	t.Helper()
 	nc, err := natsgo.Connect(url, natsgo.Timeout(limit), natsgo.MaxReconnects(-1), natsgo.ReconnectWait(10*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -89,9 +87,7 @@ func connect(t *testing.T, url string) *natsgo.Conn {
 func ask(t *testing.T, nc *natsgo.Conn, question string) *natsgo.Msg {
 	t.Helper()
 	answer, err := nc.Request("kubecdc.test.echo", []byte(question), limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer
 }
 
@@ -121,9 +117,7 @@ func TestOthersFindTheService(t *testing.T) {
 	s := natsserver.Start(t)
 	run(t, optionsOf(s.URL())).await()
 	answer, err := connect(t, s.URL()).Request("$SRV.INFO.kubecdc", nil, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{`"version":"1.2.3"`, `"cluster":"test"`, `"subject":"kubecdc.test.echo"`} {
 		if !strings.Contains(string(answer.Data), want) {
 			t.Errorf("it lacks %s: %s", want, answer.Data)
@@ -150,14 +144,10 @@ func TestWhereAnswersMustNotGoIsRefusedUnread(t *testing.T) {
 	run(t, options).await()
 	nc := connect(t, s.URL())
 	answers, err := nc.SubscribeSync("answers.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, subject := range []string{"k8s.x", "", "answers.x", "answers.here.x"} {
 		question := &natsgo.Msg{Subject: "kubecdc.test.echo", Reply: subject, Data: []byte("for " + subject)}
-		if err := nc.PublishMsg(question); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nc.PublishMsg(question))
 	}
 	js, err := jetstream.New(nc)
 	if err == nil {
@@ -171,9 +161,7 @@ func TestWhereAnswersMustNotGoIsRefusedUnread(t *testing.T) {
 			DeliverSubject: "kubecdc.test.echo", DeliverGroup: micro.DefaultQueueGroup, AckPolicy: jetstream.AckExplicitPolicy,
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{"for ", "for answers.here.x", "played back"} {
 		if got := <-followed; got != want {
 			t.Errorf("followed %q, want %q", got, want)
@@ -200,9 +188,7 @@ func TestStatisticsCountWhatWasAsked(t *testing.T) {
 		ask(t, nc, question)
 	}
 	answer, err := nc.Request("$SRV.STATS.kubecdc", nil, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var stats micro.Stats
 	if err := json.Unmarshal(answer.Data, &stats); err != nil || len(stats.Endpoints) != 1 {
 		t.Fatalf("got %s, %v", answer.Data, err)
@@ -268,14 +254,10 @@ func TestI6FewQuestionsWait(t *testing.T) {
 	nc := connect(t, s.URL())
 	const many = 5000
 	for range many {
-		if err := nc.PublishRequest("kubecdc.test.echo", nc.NewInbox(), make([]byte, 1024)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nc.PublishRequest("kubecdc.test.echo", nc.NewInbox(), make([]byte, 1024)))
 	}
 	<-begun
-	if err := nc.FlushTimeout(limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nc.FlushTimeout(limit))
 	// The server hands on in order, so what is after the flood shows that the flood has come.
 	if _, err := nc.Request("$SRV.PING.kubecdc", nil, limit); err != nil {
 		t.Fatal(err)
@@ -290,5 +272,12 @@ func TestI6FewQuestionsWait(t *testing.T) {
 	}
 	if n := taken.Load(); n > waiting+20 {
 		t.Errorf("%d of %d questions have waited", n, many)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
