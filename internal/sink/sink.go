@@ -75,6 +75,12 @@ type Announcer interface {
 	Announce(ctx context.Context, messages []Message) (add func(Mark) (Mark, error), err error)
 }
 
+// Checker is a Sink that can look at its destination without changing it. The note is what a person may want to know
+// although nothing is wrong, "" is nothing.
+type Checker interface {
+	Check(ctx context.Context) (note string, err error)
+}
+
 // Keeper is a Sink that removes old parts of its log by itself.
 type Keeper interface {
 	// Keep says which mark is saved. What lies after it is asked for at the next start, so the sink must not remove

@@ -76,11 +76,6 @@ func (b *brokerHealth) isCutOff() bool {
 	return b.log != nil || !slices.Contains(b.sinks, nil)
 }
 
-// checker is a sink that can look at its destination without changing it.
-type checker interface {
-	Check(ctx context.Context) (note string, err error)
-}
-
 // lookTime is how long one look at a broker may take.
 const lookTime = 5 * time.Second
 
@@ -106,8 +101,8 @@ func look(ctx context.Context, cfg *config.Config, c *cluster.Cluster) brokerHea
 	return o
 }
 
-func lookAt(ctx context.Context, at any) error {
-	target, ok := at.(checker)
+func lookAt(ctx context.Context, at sink.Sink) error {
+	target, ok := at.(sink.Checker)
 	if !ok {
 		return nil
 	}
