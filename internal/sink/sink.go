@@ -236,8 +236,8 @@ func Ended(ctx context.Context, verb string, last error) error {
 	}
 }
 
-// Pause waits between two attempts, until it is woken or ctx ends.
-func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+// Pause waits between two attempts, until it is woken or ctx ends. It says whether ctx lives.
+func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -245,6 +245,7 @@ func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	case <-wake:
 	case <-ctx.Done():
 	}
+	return ctx.Err() == nil
 }
 
 // RejectedError names a message that the sink will never take, such as one above the broker's size limit.

@@ -134,9 +134,7 @@ func (c *cutOff) watch(ctx context.Context) error {
 		backoff.WithRandomizationFactor(0), backoff.WithMaxElapsedTime(0))
 	between := c.duration / 5
 	for pause := between; ; {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, pause, nil) {
 			return nil
 		}
 		since := c.failing()

@@ -22,6 +22,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -92,9 +93,7 @@ func Share(ctx context.Context, o Options) error {
 		if time.Since(began) > time.Minute {
 			wait = listener.RetryForever()
 		}
-		select {
-		case <-time.After(wait.NextBackOff()):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
 			return nil
 		}
 	}
@@ -379,9 +378,7 @@ func Alone(ctx context.Context, logger *slog.Logger, lead func(context.Context, 
 			return err
 		}
 		logger.Warn(readTooEarly, "error", err)
-		select {
-		case <-time.After(wait.NextBackOff()):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
 			return nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // FollowOptions are what a Follower is made of.
@@ -153,9 +154,7 @@ func (f *Follower) hear(ctx context.Context, by chain) error {
 		if time.Now().After(until) {
 			return reading(&f.FollowOptions.Place, errOther)
 		}
-		select {
-		case <-time.After(tries):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, tries, nil) {
 			return context.Cause(ctx)
 		}
 	}
