@@ -75,6 +75,12 @@ type Announcer interface {
 	Announce(ctx context.Context, messages []Message) (add func(Mark) (Mark, error), err error)
 }
 
+// Checker is a Sink that can look at its destination without changing it. The note is what a person may want to know
+// although nothing is wrong, "" is nothing.
+type Checker interface {
+	Check(ctx context.Context) (note string, err error)
+}
+
 // Keeper is a Sink that removes old parts of its log by itself.
 type Keeper interface {
 	// Keep says which mark is saved. What lies after it is asked for at the next start, so the sink must not remove
@@ -230,8 +236,8 @@ func Ended(ctx context.Context, verb string, last error) error {
 	}
 }
 
-// Pause waits between two attempts, until it is woken or ctx ends.
-func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+// Pause waits between two attempts, until it is woken or ctx ends. It says whether ctx lives.
+func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -239,6 +245,7 @@ func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	case <-wake:
 	case <-ctx.Done():
 	}
+	return ctx.Err() == nil
 }
 
 // RejectedError names a message that the sink will never take, such as one above the broker's size limit.

@@ -66,8 +66,8 @@ func arrows() map[string][]string {
 		"internal/sink/kafka/wire":  {"internal/sink"},
 
 		"internal/app/selection": {
-			"internal/change", "internal/checkpoint", "internal/config", "internal/shape/involved", "internal/listener", "internal/pipeline", "internal/shape", "internal/source",
-			"internal/observe/telemetry", "internal/shape/transform", "internal/config/usage",
+			"internal/change", "internal/checkpoint", "internal/config", "internal/shape/involved", "internal/listener", "internal/pipeline", "internal/shape", "internal/sink",
+			"internal/source", "internal/observe/telemetry", "internal/shape/transform", "internal/config/usage",
 		},
 		"internal/app/cluster": {
 			"internal/change", "internal/checkpoint", "internal/config", "internal/control", "internal/format/decode",

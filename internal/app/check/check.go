@@ -22,6 +22,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/shape/transform"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -56,7 +57,7 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {
 			r.problem(err)
 		}
-		checkSink(ctx, &checked{&cfg.Sinks[i], saved}, c, &r)
+		checkSink(ctx, &cfg.Sinks[i], saved, c, &r)
 	}
 	if c.UID != "" { // else nobody knows what is served
 		for _, line := range Plan(saved.State, c, cfg) {
@@ -265,7 +266,7 @@ func checkStateLog(ctx context.Context, of *checkedTask, r *report) *statelog.Fo
 		r.problem(err)
 		return nil
 	}
-	if target, ok := place.Sink.(checker); ok {
+	if target, ok := place.Sink.(sink.Checker); ok {
 		if _, err := target.Check(ctx); err != nil {
 			for _, one := range joined(err) {
 				r.problem(fmt.Errorf("log of the state, %s: %w", place.Name, one))

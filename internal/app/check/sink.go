@@ -12,40 +12,29 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// checker is a sink that can look at its destination without changing it. The note is what a person may want to know
-// although nothing is wrong, "" is nothing.
-type checker interface {
-	Check(ctx context.Context) (note string, err error)
-}
-
 // resumer is a sink that can say what stands against going on at a saved mark, "" is none. It changes nothing.
 type resumer interface {
 	CheckMark(ctx context.Context, saved sink.Mark) (note string, err error)
 }
 
-// checked is a sink that is looked at, with what is saved, and what the exporter does that may have it open.
-type checked struct {
-	*config.Sink
-	saved
-}
-
-func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
-	built, err := destination.Build(s.Sink, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
+// checkSink looks at a sink, with what is saved, and what the exporter does that may have it open.
+func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluster, r *report) {
+	built, err := destination.Build(s, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
 	if err != nil {
 		r.problem(err)
 		return
 	}
 	note, resumed, mark := "", "", sink.Mark("")
-	if s.State != nil {
-		mark = sink.Mark(s.Marks[s.Name])
+	if had.State != nil {
+		mark = sink.Mark(had.Marks[s.Name])
 	}
-	if target, ok := built.Target.(checker); ok {
+	if target, ok := built.Target.(sink.Checker); ok {
 		note, err = target.Check(ctx)
 	}
 	if target, ok := built.Target.(resumer); ok && err == nil {
 		resumed, err = target.CheckMark(ctx, mark)
 	}
-	if d, known := destination.Of(s.Sink, c); known == nil && d.InUse != nil && d.InUse(err) && holds(s.running, s.Name, d.Address) {
+	if d, known := destination.Of(s, c); known == nil && d.InUse != nil && d.InUse(err) && holds(had.running, s.Name, d.Address) {
 		note, err = "the running exporter has it open", nil
 	}
 	if err != nil {
@@ -55,8 +44,8 @@ func checkSink(ctx context.Context, s *checked, c *cluster.Cluster, r *report) {
 		return
 	}
 	r.ok("sink " + s.Name)
-	checkHearer(ctx, s.Sink, c, r)
-	checkSchemas(ctx, s.Sink, mark, c, r)
+	checkHearer(ctx, s, c, r)
+	checkSchemas(ctx, s, mark, c, r)
 	for _, text := range []string{note, resumed} {
 		if text != "" {
 			r.note("sink " + s.Name + ": " + text)

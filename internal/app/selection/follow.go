@@ -16,6 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -109,6 +110,7 @@ type Follower struct {
 // followed is one stream of the lines.
 type followed struct {
 	Selected
+	source     pipeline.Source // of one that has joined others
 	informer   *source.SharedInformer
 	generation int64 // of its custom resource's definition; 0 is none that is known
 	missed     int   // catalogs in a row that told of its group and not of it
@@ -196,7 +198,7 @@ func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeli
 // watchStory looks until ctx ends for what the log is to be told without a new event: sinks that hold streams up, and
 // gaps.
 func watchStory(ctx context.Context, t *telemetry.Telemetry) {
-	for sleep(ctx, pause, nil) {
+	for sink.Pause(ctx, pause, nil) {
 		t.CheckHistory()
 		t.CheckGaps()
 	}
@@ -209,7 +211,7 @@ func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
 	f.define(ctx)
 	next := pause
 	for {
-		if !sleep(ctx, pause, nil) || !sleep(ctx, next-pause, f.nudged) {
+		if !sink.Pause(ctx, pause, nil) || !sink.Pause(ctx, next-pause, f.nudged) {
 			return nil
 		}
 		next = f.look(ctx, set)
@@ -225,18 +227,6 @@ func (f *Follower) giveBack() {
 		f.gaveBack = true
 		debug.FreeOSMemory()
 	}
-}
-
-// sleep is over after the time, or when somebody calls; it says whether ctx lives.
-func sleep(ctx context.Context, d time.Duration, called <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-called:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }
 
 // look asks once, and returns when to ask again. What the server does not tell stays as it is.
@@ -314,25 +304,19 @@ func (f *Follower) byName() map[string]*followed {
 	return known
 }
 
-// arrival is a stream on its way into the lines.
-type arrival struct {
-	*followed
-	source pipeline.Source
-}
-
 // see goes on with the streams that are followed, in the version that is preferred now, and makes those that are not.
-func (f *Follower) see(served []Selected) (arrived []arrival) {
+func (f *Follower) see(served []Selected) (arrived []*followed) {
 	known := f.byName()
 	for _, s := range served {
 		before := known[s.Stream.String()]
 		switch {
 		case before == nil:
-			a, err := f.make(s)
+			made, err := f.make(s)
 			if err != nil {
 				f.notAdded(&s, err)
 				continue
 			}
-			arrived = append(arrived, a)
+			arrived = append(arrived, made)
 		case !before.ended:
 			before.informer.Serve(s.Stream.Resource.Version)
 		}
@@ -340,10 +324,10 @@ func (f *Follower) see(served []Selected) (arrived []arrival) {
 	return arrived
 }
 
-func (f *Follower) make(s Selected) (arrival, error) {
+func (f *Follower) make(s Selected) (*followed, error) {
 	made, informer, err := f.Build(s)
 	if err != nil {
-		return arrival{}, err
+		return nil, err
 	}
 	informer.Serve(s.Stream.Resource.Version)
 	run := made.Run
@@ -351,8 +335,7 @@ func (f *Follower) make(s Selected) (arrival, error) {
 		f.Telemetry.Joined(s.Stream)
 		return run(ctx, sinks)
 	}
-	known, err := f.recall(&followed{Selected: s, informer: informer})
-	return arrival{known, made}, err
+	return f.recall(&followed{Selected: s, source: made, informer: informer})
 }
 
 func (f *Follower) notAdded(s *Selected, err error) {
@@ -360,21 +343,19 @@ func (f *Follower) notAdded(s *Selected, err error) {
 }
 
 // admit publishes all that have arrived at once, since sinks are asked whether they want them, and lets each join.
-func (f *Follower) admit(arrived []arrival, set *pipeline.StreamSet) {
-	for _, a := range arrived {
-		f.following, f.stale = append(f.following, a.followed), true
-	}
+func (f *Follower) admit(arrived []*followed, set *pipeline.StreamSet) {
 	if len(arrived) > 0 {
+		f.following, f.stale = append(f.following, arrived...), true
 		if err := f.know(f.following); err != nil {
 			f.Logger.Warn("what the streams are of is not saved; retrying", "error", err)
 		}
 	}
 	f.publish()
 	refused := map[*followed]bool{}
-	for _, a := range arrived {
-		if err := set.Join(a.source); err != nil {
-			f.notAdded(&a.Selected, err)
-			refused[a.followed], f.stale = true, true
+	for _, s := range arrived {
+		if err := set.Join(s.source); err != nil {
+			f.notAdded(&s.Selected, err)
+			refused[s], f.stale = true, true
 		}
 	}
 	f.following = slices.DeleteFunc(f.following, func(s *followed) bool { return refused[s] })

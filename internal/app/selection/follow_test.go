@@ -375,7 +375,7 @@ func TestStreamsThatArriveTogetherArePublishedOnce(t *testing.T) {
 		if published > 1 {
 			t.Errorf("%d choices were published while the streams joined, want 1", published)
 		}
-		r.f.admit([]arrival{again}, r.set)
+		r.f.admit([]*followed{again}, r.set)
 		if now := r.f.Current.Chosen.Load(); len(now.Streams) != crowd+1 || len(r.f.following) != crowd+1 {
 			t.Errorf("published are %d streams and followed %d, want %d: one joined twice", len(now.Streams), len(r.f.following), crowd+1)
 		}

@@ -76,11 +76,6 @@ func (b *brokerHealth) isCutOff() bool {
 	return b.log != nil || !slices.Contains(b.sinks, nil)
 }
 
-// checker is a sink that can look at its destination without changing it.
-type checker interface {
-	Check(ctx context.Context) (note string, err error)
-}
-
 // lookTime is how long one look at a broker may take.
 const lookTime = 5 * time.Second
 
@@ -106,8 +101,8 @@ func look(ctx context.Context, cfg *config.Config, c *cluster.Cluster) brokerHea
 	return o
 }
 
-func lookAt(ctx context.Context, at any) error {
-	target, ok := at.(checker)
+func lookAt(ctx context.Context, at sink.Sink) error {
+	target, ok := at.(sink.Checker)
 	if !ok {
 		return nil
 	}
@@ -117,15 +112,10 @@ func lookAt(ctx context.Context, at any) error {
 	return err
 }
 
-// elector is how a leader asks the other members.
-type elector interface {
-	Ask(ctx context.Context) (by string, err error)
-}
-
 // cutOff notices that a leader reaches no broker, and lets another member lead that does. With nobody who says so it
 // stays: a change of leaders would mend nothing.
 type cutOff struct {
-	elector  elector
+	others   func(ctx context.Context) (by string, err error) // asks the other members which of them reaches the brokers
 	look     func(ctx context.Context) brokerHealth
 	failing  func() time.Time // since when nothing can be written; zero is that it can
 	duration time.Duration    // of the Lease, and how long that has to last
@@ -139,9 +129,7 @@ func (c *cutOff) watch(ctx context.Context) error {
 		backoff.WithRandomizationFactor(0), backoff.WithMaxElapsedTime(0))
 	between := c.duration / 5
 	for pause := between; ; {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, pause, nil) {
 			return nil
 		}
 		since := c.failing()
@@ -164,7 +152,7 @@ func (c *cutOff) ask(ctx context.Context) string {
 	c.logger.Warn("this exporter leads and does not reach its brokers; it asks the others whether they do")
 	bounded, cancel := context.WithTimeout(ctx, c.duration+4*lookTime)
 	defer cancel()
-	by, err := c.elector.Ask(bounded)
+	by, err := c.others(bounded)
 	if err != nil {
 		return ""
 	}
@@ -194,31 +182,22 @@ func (c *cooldown) resigned(now time.Time) {
 // mayAnswer says whether this member may say that it reaches the brokers.
 func (c *cooldown) mayAnswer(now time.Time) bool { return !now.Before(c.until) }
 
-// respondent answers a leader that asks.
-type respondent struct {
-	elected  *election.Member
-	look     func(ctx context.Context) brokerHealth
-	cooldown *cooldown
-	logger   *slog.Logger
-	last     string // question that was looked into
-}
-
 // respond answers the leader's question where this member reaches all brokers. It has read the log just now. Each
 // question is looked into once.
-func (r *respondent) respond(ctx context.Context) {
-	question := r.elected.Question()
-	if question == "" || question == r.last || !r.cooldown.mayAnswer(time.Now()) {
+func (m *Member) respond(ctx context.Context) {
+	question := m.elected.Question()
+	if question == "" || question == m.lastQuestion || !m.cooldown.mayAnswer(time.Now()) {
 		return
 	}
-	r.last = question
-	if now := r.look(ctx); errors.Join(append(now.sinks, now.log)...) != nil { // not everything can be used
+	m.lastQuestion = question
+	if now := m.look(ctx); errors.Join(append(now.sinks, now.log)...) != nil { // not everything can be used
 		return
 	}
-	if err := r.elected.Answer(ctx, question); err != nil {
-		r.logger.Warn("the leader does not reach its brokers, and cannot be told that this exporter does", "error", err)
+	if err := m.elected.Answer(ctx, question); err != nil {
+		m.Logger.Warn("the leader does not reach its brokers, and cannot be told that this exporter does", "error", err)
 		return
 	}
-	r.logger.Info("the leader does not reach its brokers; this exporter does, and has said so")
+	m.Logger.Info("the leader does not reach its brokers; this exporter does, and has said so")
 }
 
 // LogPlace is the place of the log of the state as it is configured.

@@ -44,7 +44,7 @@ type leading struct {
 func lead(by string) *leading {
 	l := &leading{others: others{by: by}, now: brokerHealth{sinks: []error{nil, nil}}}
 	l.cutOff = cutOff{
-		elector: &l.others, look: func(context.Context) brokerHealth { return l.now }, failing: func() time.Time { return l.since },
+		others: l.others.Ask, look: func(context.Context) brokerHealth { return l.now }, failing: func() time.Time { return l.since },
 		duration: 10 * time.Second, logger: slog.New(slog.DiscardHandler),
 	}
 	return l

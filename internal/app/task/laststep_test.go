@@ -69,7 +69,7 @@ func TestATakeoverWaitsForAReadingThatGetsOn(t *testing.T) {
 				}
 				log.messages, log.stands = 20, stands
 				b := &standby{log: &StateLog{place: place}, logger: slog.New(slog.DiscardHandler)}
-				b.follower = statelog.NewFollower(statelog.FollowOptions{Place: place, Of: of, Copy: new(checkpoint.Copy)})
+				b.follower = &statelog.Follower{Place: place, Of: of, Copy: new(checkpoint.Copy)}
 				began := time.Now()
 				stop := b.follow(t.Context())
 				synctest.Wait()

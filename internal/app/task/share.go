@@ -22,6 +22,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -68,7 +69,9 @@ type Member struct {
 	takeovers atomic.Int64
 	leads     atomic.Bool
 	cooldown  cooldown
-	following atomic.Pointer[standby] // nil while this member leads
+	// lastQuestion is the leader's that was looked into while this member stands by
+	lastQuestion string
+	following    atomic.Pointer[standby] // nil while this member leads
 }
 
 // Share leads a task whenever this member holds its Lease, and stands by otherwise, until ctx ends.
@@ -92,9 +95,7 @@ func Share(ctx context.Context, o Options) error {
 		if time.Since(began) > time.Minute {
 			wait = listener.RetryForever()
 		}
-		select {
-		case <-time.After(wait.NextBackOff()):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
 			return nil
 		}
 	}
@@ -174,7 +175,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	m.Logger.Info("this exporter leads", "lease", m.task.lease.String(), "member", m.task.self())
 	err = m.Lead(running, &Term{
 		claimant: m.claimant, standby: b, mayClaim: m.task.mayClaim, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status,
-		cutOff: &cutOff{elector: m.elected, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
+		cutOff: &cutOff{others: m.elected.Ask, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
 	})
 	lost() // the other call may come later
 	switch cause := context.Cause(over); {
@@ -195,7 +196,7 @@ func (m *Member) prepare(ctx context.Context) (*standby, error) {
 	}
 	b, err := newStandby(ctx, log, m.claimant)
 	if err == nil {
-		b.answers = &respondent{elected: m.elected, look: m.look, cooldown: &m.cooldown, logger: m.Logger}
+		b.respond, m.lastQuestion = m.respond, ""
 	}
 	return b, err
 }
@@ -379,9 +380,7 @@ func Alone(ctx context.Context, logger *slog.Logger, lead func(context.Context, 
 			return err
 		}
 		logger.Warn(readTooEarly, "error", err)
-		select {
-		case <-time.After(wait.NextBackOff()):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
 			return nil
 		}
 	}

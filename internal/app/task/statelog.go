@@ -165,10 +165,7 @@ func (l *StateLog) claimBy(ctx context.Context, how func(context.Context) (*stat
 			return err
 		}
 		l.fail(err)
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
+		sink.Pause(ctx, time.Second, nil)
 	}
 }
 

@@ -243,8 +243,8 @@ type standby struct {
 	copy     *checkpoint.Copy
 	follower *statelog.Follower
 	logger   *slog.Logger
-	as       statelog.Claimant // this member
-	answers  *respondent       // nil is that it answers nobody
+	as       statelog.Claimant     // this member
+	respond  func(context.Context) // answers a leader that asks; nil answers nobody
 
 	mu      sync.Mutex // guards the following
 	current time.Time  // when the copy had all that the log had then; before that, when this member began to wait
@@ -268,9 +268,9 @@ func newStandby(ctx context.Context, log *StateLog, as statelog.Claimant) (*stan
 	if b.copy, err = checkpoint.OpenCopy(ctx, log.cfg.State.Dir, checkpoint.Options{Logger: log.logger}); err != nil {
 		return nil, err
 	}
-	b.follower = statelog.NewFollower(statelog.FollowOptions{
+	b.follower = &statelog.Follower{
 		Place: log.place, Of: statelog.Identity{Cluster: log.cluster.Name, UID: log.cluster.UID}, Copy: b.copy, Keep: b.hasNewer,
-	})
+	}
 	return b, nil
 }
 
@@ -294,8 +294,8 @@ func (s *standby) follow(ctx context.Context) (stop func()) {
 			began := time.Now()
 			err := s.follower.Step(ctx)
 			wait := s.note(ctx, began, err)
-			if err == nil && s.answers != nil {
-				s.answers.respond(ctx)
+			if err == nil && s.respond != nil {
+				s.respond(ctx)
 			}
 			select {
 			case <-time.After(wait):

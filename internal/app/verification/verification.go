@@ -201,9 +201,7 @@ func (v *verification) compare(ctx context.Context) (*verify.Report, error) {
 		if decided || !time.Now().Before(deadline) {
 			return v.confirm(ctx, at)
 		}
-		select {
-		case <-time.After(verifyPoll):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, verifyPoll, nil) {
 			return nil, context.Cause(ctx)
 		}
 	}

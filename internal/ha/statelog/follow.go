@@ -9,17 +9,8 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
-
-// FollowOptions are what a Follower is made of.
-type FollowOptions struct {
-	Place Place
-	Of    Identity
-	Copy  Copy
-	// Keep says whether the copy's owner has something newer than the log, if that one was the last to write it. Then
-	// the copy is left alone.
-	Keep func(last Claimant) bool
-}
 
 // Copy takes what the log has. Apply without a place fills it, and is of no worth before a call with a place.
 type Copy interface {
@@ -34,14 +25,17 @@ type Copy interface {
 // The copy is always what the log has up to a place: it takes whole units, each after the one before. Where the log
 // does not go on from there, the copy begins anew: another chain counts, or units are gone that it lacks.
 type Follower struct {
-	FollowOptions
+	Place Place
+	Of    Identity
+	Copy  Copy
+	// Keep says whether the copy's owner has something newer than the log, if that one was the last to write it. Then
+	// the copy is left alone.
+	Keep func(last Claimant) bool
+
 	seen *survey // nil is that the log is to be read from its beginning
 	into *fold   // nil is that the copy has nothing that goes on
 	took atomic.Int64
 }
-
-// NewFollower returns a follower that has read nothing yet.
-func NewFollower(o FollowOptions) *Follower { return &Follower{FollowOptions: o} }
 
 // Step reads what has come since the last one. When it returns nil, the copy has all of that.
 func (f *Follower) Step(ctx context.Context) error {
@@ -74,7 +68,7 @@ func (f *Follower) read(ctx context.Context) (err error) {
 	if of, next, ok := parsePlace(f.Copy.Place()); ok {
 		f.into = &fold{of: of, next: next, apply: f.apply}
 	}
-	f.seen, err = look(ctx, &f.FollowOptions.Place, f.add)
+	f.seen, err = look(ctx, &f.Place, f.add)
 	return err
 }
 
@@ -104,7 +98,7 @@ func (f *Follower) catchUp(ctx context.Context) error {
 		return err
 	}
 	f.into = &fold{of: at.chain, next: at.from, apply: f.apply}
-	_, err := (&Found{at, f.FollowOptions.Place}).fill(ctx, f.into)
+	_, err := (&Found{at, f.Place}).fill(ctx, f.into)
 	return err
 }
 
@@ -114,7 +108,7 @@ func (f *Follower) Claim(ctx context.Context, bid Bid) (*Claimed, error) {
 	claimed, err := f.claim(ctx, bid)
 	f.Close()
 	if err != nil {
-		return nil, errors.Join(err, f.FollowOptions.Place.Sink.Close(ctx))
+		return nil, errors.Join(err, f.Place.Sink.Close(ctx))
 	}
 	return claimed, nil
 }
@@ -151,11 +145,9 @@ func (f *Follower) hear(ctx context.Context, by chain) error {
 			break
 		}
 		if time.Now().After(until) {
-			return reading(&f.FollowOptions.Place, errOther)
+			return reading(&f.Place, errOther)
 		}
-		select {
-		case <-time.After(tries):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, tries, nil) {
 			return context.Cause(ctx)
 		}
 	}
@@ -235,12 +227,9 @@ func (f *Found) fill(ctx context.Context, into *fold) (place []byte, err error) 
 type fold struct {
 	of    chain
 	next  uint64 // the unit to come, or to be completed
-	torn  torn
 	apply func(changes checkpoint.Changes, place []byte) error
-}
 
-// torn is a unit of which parts are missing.
-type torn struct {
+	// Of that unit.
 	number   int // of the part to come
 	parts    int
 	saved    time.Time
@@ -251,31 +240,31 @@ type torn struct {
 func (f *fold) add(p *part) error {
 	switch {
 	case p.flags&claims != 0:
-		f.torn.number = 0 // whoever writes from here on begins units anew
+		f.number = 0 // whoever writes from here on begins units anew
 		return nil
-	case p.chain != f.of || p.unit != f.next || !f.torn.add(p):
+	case p.chain != f.of || p.unit != f.next || !f.completes(p):
 		return nil
 	}
-	changes, err := join(f.torn.contents)
+	changes, err := join(f.contents)
 	if err == nil {
 		err = f.apply(changes, placeOf(f.of, f.next+1))
 	}
-	f.next, f.torn.number = f.next+1, 0
+	f.next, f.number = f.next+1, 0
 	return err
 }
 
-// add takes a part of the unit, and says whether that was the last one.
-func (t *torn) add(p *part) (whole bool) {
+// completes takes a part of the unit, and says whether that was the last one.
+func (f *fold) completes(p *part) bool {
 	switch {
 	case p.number == 0:
-		*t = torn{parts: p.parts, saved: p.saved, contents: t.contents[:0]}
-	case p.number < t.number:
+		f.number, f.parts, f.saved, f.contents = 0, p.parts, p.saved, f.contents[:0]
+	case p.number < f.number:
 		return false // it was read before
-	case p.number != t.number || p.parts != t.parts || !p.saved.Equal(t.saved):
-		t.number = 0 // what is left of one that was begun and never finished
+	case p.number != f.number || p.parts != f.parts || !p.saved.Equal(f.saved):
+		f.number = 0 // what is left of one that was begun and never finished
 		return false
 	}
-	t.contents = append(t.contents, p.contents...)
-	t.number++
-	return t.number == t.parts
+	f.contents = append(f.contents, p.contents...)
+	f.number++
+	return f.number == f.parts
 }

@@ -51,7 +51,7 @@ func (s *standby) Apply(changes checkpoint.Changes, place []byte) error {
 
 // start is the start of a process, with what is on the disk.
 func (s *standby) start() {
-	s.Follower = NewFollower(FollowOptions{Place: s.w.place(), Of: Identity{Cluster: "c"}, Copy: s, Keep: func(Claimant) bool { return false }})
+	s.Follower = &Follower{Place: s.w.place(), Of: Identity{Cluster: "c"}, Copy: s, Keep: func(Claimant) bool { return false }}
 }
 
 // kill is the end of one, at any time, and the start of the next.

@@ -53,29 +53,23 @@ func (q *Queue) Record(changes checkpoint.Changes) {
 	}
 }
 
-// taken is what the queue gives.
-type taken struct {
-	changes checkpoint.Changes
-	saved   time.Time
-}
-
-// take takes all changes. It says whether some were dropped since: then the log is behind for good, unless anew is set,
+// take takes all changes, as a unit. It says whether some were dropped since: then the log is behind for good, unless anew is set,
 // with which that is forgotten, since all of the state follows.
-func (q *Queue) take(anew bool) (t taken, lost bool) {
+func (q *Queue) take(anew bool) (u unit, lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.lost && !anew {
-		return t, true
+		return u, true
 	}
-	t = taken{q.changes, q.newest}
-	if t.saved.IsZero() {
-		t.saved = q.now()
+	u = unit{changes: q.changes, saved: q.newest}
+	if u.saved.IsZero() {
+		u.saved = q.now()
 	}
 	if q.unlogged.IsZero() {
 		q.unlogged = q.waiting
 	}
 	q.changes, q.waiting, q.lost = nil, time.Time{}, false
-	return t, false
+	return u, false
 }
 
 // logged notes that a reader of the log has everything that was taken.

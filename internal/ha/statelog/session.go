@@ -221,12 +221,12 @@ func (s *session) next() (*unit, bool, error) {
 		s.segment = &segment{}
 	}
 	if s.segment == nil {
-		t, lost := s.Queue.take(false)
+		u, lost := s.Queue.take(false)
 		if lost {
 			s.restart()
 			return s.next()
 		}
-		return &unit{changes: t.changes, saved: t.saved}, len(t.changes) > 0, nil
+		return &u, len(u.changes) > 0, nil
 	}
 	if s.segment.rows {
 		return s.nextFiles()
@@ -242,10 +242,10 @@ func (s *session) restart() {
 
 // nextRows is a unit with a page of rows. The page is as of after the changes.
 func (s *session) nextRows() (*unit, bool, error) {
-	var t taken
+	var u unit
 	lost := false
 	page, next, err := s.Store.Page(s.segment.from, s.grain.Page, func() bool {
-		t, lost = s.Queue.take(!s.segment.began && !s.whole)
+		u, lost = s.Queue.take(!s.segment.began && !s.whole)
 		return !lost
 	})
 	switch {
@@ -257,12 +257,12 @@ func (s *session) nextRows() (*unit, bool, error) {
 	case page == nil: // it is closed
 		return nil, false, nil
 	}
-	u := &unit{changes: append(t.changes, page...), saved: t.saved}
+	u.changes = append(u.changes, page...)
 	if !s.segment.began {
 		u.flags, s.segment.began = opens, true
 	}
 	s.segment.from, s.segment.rows = next, next == nil
-	return u, true, nil
+	return &u, true, nil
 }
 
 // nextFiles is a unit with some files. Changes follow them, since a file may have been read before it changed.
@@ -271,16 +271,16 @@ func (s *session) nextFiles() (*unit, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	t, lost := s.Queue.take(false)
+	u, lost := s.Queue.take(false)
 	if lost {
 		s.restart()
 		return s.next()
 	}
-	u := &unit{changes: append(files, t.changes...), saved: t.saved}
+	u.changes = append(files, u.changes...)
 	if len(s.segment.names) == 0 {
 		u.flags = closes
 	}
-	return u, true, nil
+	return &u, true, nil
 }
 
 // readFiles reads some files.

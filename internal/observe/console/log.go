@@ -46,9 +46,7 @@ func (l *Log) Follow(ctx context.Context, reader sink.Reader) error {
 			return err
 		}
 		l.Silent = false
-		select {
-		case <-time.After(l.Poll):
-		case <-ctx.Done():
+		if !sink.Pause(ctx, l.Poll, nil) {
 			return nil
 		}
 	}

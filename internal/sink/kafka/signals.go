@@ -111,7 +111,7 @@ func (s *Signals) Run(ctx context.Context) {
 		} else {
 			next = wait.NextBackOff()
 		}
-		if sink.Pause(ctx, next, nil); ctx.Err() != nil {
+		if !sink.Pause(ctx, next, nil) {
 			return
 		}
 	}
