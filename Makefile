@@ -87,7 +87,7 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 		done; \
 	done
 
-BENCHES := source stages encode patch file scale snapshot restart start idle kafka hot nats spool latency
+BENCHES := source stages encode patch file scale snapshot restart idle kafka nats latency
 
 .PHONY: bench
 bench: ## all benchmarks, each beside its limit; their figures are written into bench/RESULTS.md
@@ -125,10 +125,6 @@ bench-snapshot: ## the first snapshot of up to 1,000,000 objects, beside reading
 bench-restart: ## from the exec to the first change in the file, with 1,000,000 objects in the inventory
 	go run ./bench/restart
 
-.PHONY: bench-start
-bench-start: ## "*" on a real API server with up to 3,000 custom resources: the first change, all watches, requests
-	go run ./bench/start
-
 .PHONY: bench-idle
 bench-idle: ## memory and CPU time of 200 quiet resources with two sinks
 	go run ./bench/idle
@@ -137,17 +133,9 @@ bench-idle: ## memory and CPU time of 200 quiet resources with two sinks
 bench-kafka: ## watch -> a real Apache Kafka, beside its limit and kafka-go's Writer (needs a JDK and Maven)
 	go run ./bench/kafka
 
-.PHONY: bench-hot
-bench-hot: ## 5,000 changes a second of one resource, with rules, into a real Kafka on one core (JDK, Maven)
-	go run ./bench/hot $(ARGS)
-
 .PHONY: bench-nats
 bench-nats: ## watch -> a real nats-server with streams on disk, beside reading and discarding the same bytes
 	go run ./bench/nats
-
-.PHONY: bench-spool
-bench-spool: ## a file sink beside a sink that hangs: latencies, the cost of spooling and draining, bytes on disk
-	go run ./bench/spool
 
 .PHONY: bench-sizing
 bench-sizing: ## what one exporter costs under a load; ARGS='-objects 10000 -rate 100 -sinks file,nats,kafka -before'
@@ -156,10 +144,6 @@ bench-sizing: ## what one exporter costs under a load; ARGS='-objects 10000 -rat
 .PHONY: bench-latency
 bench-latency: ## from a write to a real API server to a JetStream consumer, beside a bare client-go watch
 	go run ./bench/latency
-
-.PHONY: bench-stall
-bench-stall: ## how late a full snapshot makes live changes, on a real API server with 100,000 objects (eight minutes)
-	go run ./bench/stall $(ARGS)
 
 .PHONY: bench-takeover
 bench-takeover: ## how long until another exporter leads, with 1,000,000 objects (or ARGS="-objects 100000")
