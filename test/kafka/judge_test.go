@@ -41,50 +41,6 @@ func TestJudgesAgree(t *testing.T) {
 	}
 }
 
-func TestJudgeStopsBeforeOpenTransaction(t *testing.T) {
-	RequireReal(t)
-	c := shared.Get(t)
-	c.CreateTopic(t, "open", Topic{})
-	client := newProducer(t, c, kgo.TransactionalID("open"), kgo.DefaultProduceTopic("open"))
-	if err := client.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.ProduceSync(t.Context(), kgo.StringRecord("value")).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	for _, consume := range []func(testing.TB, string, JudgeOptions) []Record{c.Consume, c.ConsumeFast} {
-		if got := consume(t, "open", JudgeOptions{ReadCommitted: true}); len(got) != 0 {
-			t.Errorf("read_committed in an open transaction: got %v, want nothing", got)
-		}
-		if got := consume(t, "open", JudgeOptions{}); len(got) != 1 {
-			t.Errorf("read_uncommitted in an open transaction: got %v, want the record", got)
-		}
-	}
-	if err := client.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Fatal(err)
-	}
-	c.AwaitTransactions(t, "open")
-	if got := c.ConsumeFast(t, "open", JudgeOptions{ReadCommitted: true}); len(got) != 1 {
-		t.Errorf("read_committed after commit: got %v, want the record", got)
-	}
-}
-
-func TestPartitionIsJavas(t *testing.T) {
-	RequireReal(t)
-	c := shared.Get(t)
-	var keys [][]byte
-	for i := range 10_000 {
-		keys = append(keys, fmt.Appendf(nil, "näme-%d/%c", i, rune(i*37%0xd000)))
-	}
-	keys = append(keys, odd()[1:]...)
-	partitioner := kgo.StickyKeyPartitioner(nil).ForTopic("")
-	for i, got := range c.Partition(t, keys, 12) {
-		if want := partitioner.Partition(&kgo.Record{Key: keys[i]}, 12); got != want {
-			t.Fatalf("partition of %q: got %d, want franz-go's %d", keys[i], got, want)
-		}
-	}
-}
-
 // newProducer notices within seconds that a broker is silent.
 func newProducer(t *testing.T, c *Cluster, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
