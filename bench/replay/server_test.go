@@ -10,9 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
-
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 )
 
 const fixture = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"__NAME__","uid":"__UID__","resourceVersion":"__RV__"}}`
@@ -86,13 +83,6 @@ func list(t *testing.T, a Address, w World, path string) object {
 	return list
 }
 
-func TestListWithoutObjectsHasAVersion(t *testing.T) {
-	l := list(t, start(t), World{Events: 5}, "/api/v1/pods?limit=1")
-	if l.Kind != "PodList" || l.Metadata.ResourceVersion != strconv.Itoa(oldestVersion) || len(l.Items) != 0 {
-		t.Errorf("the list is %+v", l)
-	}
-}
-
 // TestPagesAreOneSortedList reads lists of built-in and custom resources to their ends: every object once, in the order
 // of the joined keys, with a version of its own, all at the version that was asked for.
 func TestPagesAreOneSortedList(t *testing.T) {
@@ -163,27 +153,6 @@ func TestWatchSendsRisingVersionsAndABookmark(t *testing.T) {
 	}
 }
 
-func TestWatchContinuesAndEndsInitialEvents(t *testing.T) {
-	a := start(t)
-	from := strconv.Itoa(oldestVersion + 7)
-	lines := bufio.NewScanner(get(t, a, 1, a.Host(World{Events: 8})+"/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersion="+from))
-	f := next(t, lines)
-	if f.Type != "BOOKMARK" || f.Object.Metadata.ResourceVersion != from || f.Object.Metadata.Annotations["k8s.io/initial-events-end"] != "true" {
-		t.Errorf("the first frame is %+v, want the end of the initial events", f)
-	}
-	if f := next(t, lines); f.Object.Metadata.ResourceVersion != strconv.Itoa(oldestVersion+8) {
-		t.Errorf("the watch continues with %+v", f)
-	}
-}
-
-// TestPastEventsAreKnownAtOnce: a server that was restored to the past is another matter.
-func TestPastEventsAreKnownAtOnce(t *testing.T) {
-	l := list(t, start(t), World{Objects: 3, Past: 2, Events: 4}, "/api/v1/pods?limit=1")
-	if l.Metadata.ResourceVersion != strconv.Itoa(oldestVersion+3+2) {
-		t.Errorf("the server stands at %s", l.Metadata.ResourceVersion)
-	}
-}
-
 // TestHeldEventsWaitForRelease also counts what was asked.
 func TestHeldEventsWaitForRelease(t *testing.T) {
 	a := start(t)
@@ -204,31 +173,6 @@ func TestHeldEventsWaitForRelease(t *testing.T) {
 	}
 	if others, err := desk.Counts(t.Context(), World{Run: "other"}); err != nil || others != (Counts{}) {
 		t.Errorf("another world counts %+v, %v", others, err)
-	}
-}
-
-// TestDiscoveryNamesAllResources asks as the exporter does at its start.
-func TestDiscoveryNamesAllResources(t *testing.T) {
-	a := start(t)
-	client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{
-		Host: a.Host(World{Kinds: 3}), TLSClientConfig: rest.TLSClientConfig{CAData: a.CA},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists, err := client.ServerPreferredResources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]int{}
-	for _, l := range lists {
-		found[l.GroupVersion] = len(l.APIResources)
-	}
-	if found["v1"] != 1 || found[group+"/v1"] != 3 {
-		t.Errorf("the server serves %v", found)
-	}
-	if v, err := client.ServerVersion(); err != nil || v.Major != "1" {
-		t.Errorf("the server is %v, %v", v, err)
 	}
 }
 

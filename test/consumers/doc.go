@@ -7,7 +7,7 @@
 //
 // Typed topics are read by fastavro, Flink SQL with E2E_FLINK_AVRO=1, and Apicurio's deserialiser with
 // E2E_APICURIO=1, by nothing but the schemas of a registry. In one test a CRD changes meanwhile; E2E_SCHEMA_CHANGES is
-// how often. In another, with E2E_REGISTRY_AWAY=1, there is no registry at the start.
+// how often.
 //
 // It needs a JDK and Maven, and is skipped without; CI=true requires them.
 package consumers
