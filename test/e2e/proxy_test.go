@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"maps"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -26,7 +25,6 @@ type proxy struct {
 	allowed int // bytes that may still go to the server; negative is any number
 	done    bool
 	resets  int
-	frozen  map[net.Conn]bool // nothing comes out of them
 }
 
 // newProxy starts a proxy that passes everything on; it ends with the test.
@@ -80,21 +78,6 @@ func (p *proxy) reset() {
 	}
 	p.resets += len(p.open) / 2
 	clear(p.open)
-}
-
-// freeze makes all connections stand still for ever, as a balancer does that has forgotten them: they stay open, and
-// what is written to them is taken. New ones work.
-func (p *proxy) freeze() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.frozen = maps.Clone(p.open)
-}
-
-// isFrozen says whether the connection stands still.
-func (p *proxy) isFrozen(conn net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.frozen[conn]
 }
 
 // resetCount is how many connections were reset.
@@ -203,10 +186,6 @@ func (p *proxy) pass(to, from net.Conn, admit func(int) int) {
 	buffer := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buffer)
-		if p.isFrozen(from) {
-			<-p.ended
-			return
-		}
 		if err != nil {
 			return
 		}
