@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// TestPartitionIsThatOfOthers: Java's own verdict is in package test/kafka's tests, this one needs no JVM.
+// TestPartitionIsThatOfOthers: Java's own verdict is in package kafka's tests, this one needs no JVM.
 func TestPartitionIsThatOfOthers(t *testing.T) {
 	for _, n := range []int{1, 7, 12, 1000} {
 		theirs := kgo.StickyKeyPartitioner(nil).ForTopic("t")
