@@ -72,7 +72,7 @@ func (j *restartJudge) judgeMissing(s *settings) {
 			switch was := i > 0 && !covered && selected.Matches(h.versions[i-1].labels()); {
 			case covered:
 			case selected.Matches(v.labels()) && !j.told[said{h.uid, v.number, false}]:
-				j.fault("version %d is missing, and no gap covers it: %s\n%s", v.number, h, j.newestOf(h.uid))
+				j.fault("version %d is missing, and no gap covers it: %s\n%s\n%s", v.number, h, mine, j.newestOf(h.uid))
 			case was && !selected.Matches(v.labels()) && !j.told[said{h.uid, v.number, true}]:
 				j.fault("that version %d is not selected any more was not told, and no gap covers it: %s\n%s", v.number, h, mine)
 			}

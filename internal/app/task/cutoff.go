@@ -182,24 +182,6 @@ func (c *cooldown) resigned(now time.Time) {
 // mayAnswer says whether this member may say that it reaches the brokers.
 func (c *cooldown) mayAnswer(now time.Time) bool { return !now.Before(c.until) }
 
-// respond answers the leader's question where this member reaches all brokers. It has read the log just now. Each
-// question is looked into once.
-func (m *Member) respond(ctx context.Context) {
-	question := m.elected.Question()
-	if question == "" || question == m.lastQuestion || !m.cooldown.mayAnswer(time.Now()) {
-		return
-	}
-	m.lastQuestion = question
-	if now := m.look(ctx); errors.Join(append(now.sinks, now.log)...) != nil { // not everything can be used
-		return
-	}
-	if err := m.elected.Answer(ctx, question); err != nil {
-		m.Logger.Warn("the leader does not reach its brokers, and cannot be told that this exporter does", "error", err)
-		return
-	}
-	m.Logger.Info("the leader does not reach its brokers; this exporter does, and has said so")
-}
-
 // LogPlace is the place of the log of the state as it is configured.
 func LogPlace(cfg *config.Config, c *cluster.Cluster, retry sink.RetryFunc) (statelog.Place, error) {
 	at := slices.IndexFunc(cfg.Sinks, func(s config.Sink) bool { return s.Name == cfg.State.Log.Sink })

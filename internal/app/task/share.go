@@ -217,6 +217,24 @@ func (m *Member) standBy(ctx context.Context, b *standby) (term context.Context,
 	return m.elected.Lead(ctx)
 }
 
+// respond answers the leader's question where this member reaches all brokers. It has read the log just now. Each
+// question is looked into once.
+func (m *Member) respond(ctx context.Context) {
+	question := m.elected.Question()
+	if question == "" || question == m.lastQuestion || !m.cooldown.mayAnswer(time.Now()) {
+		return
+	}
+	m.lastQuestion = question
+	if now := m.look(ctx); errors.Join(append(now.sinks, now.log)...) != nil { // not everything can be used
+		return
+	}
+	if err := m.elected.Answer(ctx, question); err != nil {
+		m.Logger.Warn("the leader does not reach its brokers, and cannot be told that this exporter does", "error", err)
+		return
+	}
+	m.Logger.Info("the leader does not reach its brokers; this exporter does, and has said so")
+}
+
 // Cluster is the one whose task it is.
 func (m *Member) Cluster() *cluster.Cluster { return m.task.cluster }
 

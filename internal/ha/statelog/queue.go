@@ -53,8 +53,8 @@ func (q *Queue) Record(changes checkpoint.Changes) {
 	}
 }
 
-// take takes all changes, as a unit. It says whether some were dropped since: then the log is behind for good, unless anew is set,
-// with which that is forgotten, since all of the state follows.
+// take takes all changes, as a unit. It says whether some were dropped since: then the log is behind for good, unless
+// anew is set, with which that is forgotten, since all of the state follows.
 func (q *Queue) take(anew bool) (u unit, lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -36,8 +36,8 @@ func snapshot(reason change.Reason, sinks ...string) *change.Snapshot {
 	return &change.Snapshot{Reason: reason, Sinks: sinks, From: "100", ResourceVersion: "300", Since: time.Unix(1000, 0), Epoch: "epoch-2"}
 }
 
-// A gap is in the metrics, in the log and on /statusz, with what was delivered, what is proven, why and since when. There is
-// none in a reconcile for another reason.
+// A gap is in the metrics, in the log and on /statusz, with what was delivered, what is proven, why and since when.
+// There is none in a reconcile for another reason.
 func TestI4GapIsTold(t *testing.T) {
 	for _, reason := range []change.Reason{change.Gone, change.Stale, change.Epoch} {
 		log := new(bytes.Buffer)

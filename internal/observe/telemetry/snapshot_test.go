@@ -129,8 +129,8 @@ func TestAStreamIsWatchedBehindTheSnapshotForAllSinks(t *testing.T) {
 	}
 }
 
-// TestProgressIsOfTheSnapshotOfTheSinkAndTheReason, until that one's is complete or given up, also where one list serves
-// several sinks.
+// TestProgressIsOfTheSnapshotOfTheSinkAndTheReason, until that one's is complete or given up, also where one list
+// serves several sinks.
 func TestProgressIsOfTheSnapshotOfTheSinkAndTheReason(t *testing.T) {
 	tel := newTelemetry(new(bytes.Buffer))
 	sinks := []string{"bus", "lake", "dump"}

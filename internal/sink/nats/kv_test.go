@@ -101,8 +101,8 @@ func wantBucket(t *testing.T, s *testServer, want map[string]string) {
 }
 
 // TestI3BucketMirrorsTheCluster through cut connections and killed exporters. What a crash left unsaved is written
-// again, but for what the bucket proves: a newer version of the object. A cut makes nothing come twice, though the reader
-// of the tail finds gaps.
+// again, but for what the bucket proves: a newer version of the object. A cut makes nothing come twice, though the
+// reader of the tail finds gaps.
 func TestI3BucketMirrorsTheCluster(t *testing.T) {
 	eachMode(t, []string{inBatches, oneByOne}, func(t *testing.T, publish string) {
 		s := startServer(t)

@@ -60,7 +60,8 @@ func equal(t testing.TB, got, want []Record) {
 	}
 }
 
-// TestDecodedIsWhatWasEncoded, thrice with one encoder, whose memory is used again. The decoder reads what others write.
+// TestDecodedIsWhatWasEncoded, thrice with one encoder, whose memory is used again. The decoder reads what
+// others write.
 func TestDecodedIsWhatWasEncoded(t *testing.T) {
 	for codec := None; codec <= Zstd; codec++ {
 		e, err := NewEncoder(codec)
