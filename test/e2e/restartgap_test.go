@@ -70,7 +70,7 @@ func (j *restartJudge) judgeMissing(s *settings) {
 				j.expected++
 			}
 			switch was := i > 0 && !covered && selected.Matches(h.versions[i-1].labels()); {
-			case covered:
+			case covered, j.saidByBoth(&v, h.uid, mine):
 			case selected.Matches(v.labels()) && !j.told[said{h.uid, v.number, false}]:
 				j.fault("version %d is missing, and no gap covers it: %s\n%s\n%s", v.number, h, mine, j.newestOf(h.uid))
 			case was && !selected.Matches(v.labels()) && !j.told[said{h.uid, v.number, true}]:
@@ -78,6 +78,13 @@ func (j *restartJudge) judgeMissing(s *settings) {
 			}
 		}
 	}
+}
+
+// saidByBoth says whether another selection begins at the version, of which the sink was told by the one before. The
+// position of that is one below the version, since several changes may share it. What is told is not told again.
+func (j *restartJudge) saidByBoth(v *version, uid string, stretches []stretch) bool {
+	return (j.told[said{uid, v.number, false}] || j.told[said{uid, v.number, true}]) &&
+		slices.ContainsFunc(stretches, func(s stretch) bool { return s.from == s.to && s.to+1 == v.number })
 }
 
 // said is what a sink was told of an object: a version, or that it is gone with the version.
