@@ -29,7 +29,7 @@ func (s *snapshotServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"streams":["pods"],"sinks":["bus"],"limits":{"namespace":"shop"}}`)
 	default:
 		fmt.Fprint(w, `{"owed":[{"id":"7mare7x","sink":"bus","stream":"pods","reason":"requested","state":"reads","objects":500,"percent":33},`+
-			`{"id":"0q5k2vn","sink":"lake","stream":"shop/secrets","reason":"newsink","state":"paused"}]}`)
+			`{"id":"0q5k2vn","sink":"lake","stream":"shop/secrets","reason":"resync","state":"paused"}]}`)
 	}
 }
 
@@ -50,13 +50,13 @@ func snapshotCommandOf(t *testing.T, s *snapshotServer, args ...string) (out str
 func TestSnapshotsAreListed(t *testing.T) {
 	const table = `ID       RESOURCE      SINK  REASON     STATE   PROGRESS
 7mare7x  pods          bus   requested  reads   33%
-0q5k2vn  shop/secrets  lake  newsink    paused  -
+0q5k2vn  shop/secrets  lake  resync     paused  -
 `
 	if out, err := snapshotCommandOf(t, new(snapshotServer), "--list"); err != nil || out != table {
 		t.Errorf("%v: printed\n%s\nwant\n%s", err, out, table)
 	}
 	const lines = `{"id":"7mare7x","sink":"bus","stream":"pods","reason":"requested","state":"reads","objects":500,"percent":33}
-{"id":"0q5k2vn","sink":"lake","stream":"shop/secrets","reason":"newsink","state":"paused"}
+{"id":"0q5k2vn","sink":"lake","stream":"shop/secrets","reason":"resync","state":"paused"}
 `
 	if out, err := snapshotCommandOf(t, new(snapshotServer), "--list", "-o", "json"); err != nil || out != lines {
 		t.Errorf("%v: printed\n%s\nwant\n%s", err, out, lines)

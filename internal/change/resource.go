@@ -173,7 +173,7 @@ func (s *Stream) IsActors() bool { return s.Resource.Name == "actors" && s.Resou
 // Reason says why a reconcile ran, or, of Policy, why a gap stands alone.
 type Reason string
 
-// The reasons; Gone, Redefined, Removed, Stale, Epoch, Lost and Absent come with a gap.
+// The reasons; Gone, Redefined, Removed, Stale, Epoch, Lost and Left come with a gap.
 const (
 	Initial   Reason = "initial"   // a fresh state
 	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)
@@ -183,21 +183,20 @@ const (
 	Resync    Reason = "resync"    // the period that a sink asked for is over
 	Requested Reason = "requested" // somebody asked for it
 	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
-	NewSink   Reason = "newsink"   // a sink is new, or takes the stream for the first time
 	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
-	Absent    Reason = "absent"    // a sink failed for good, was not configured, did not take the stream, or had no schema of it, for a while
+	Left      Reason = "left"      // the sink is not given the resource or the namespace any more
 	Drift     Reason = "drift"     // another sink's full snapshot found what no watch had told
 	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
 )
 
 // Reasons are all of them.
 func Reasons() []Reason {
-	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, NewSink, Lost, Absent, Drift, Policy}
+	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, Lost, Left, Drift, Policy}
 }
 
 // Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
 func (r Reason) Gap() bool {
-	return r.Forgotten() || r == Removed || r == Stale || r == Epoch || r == Lost || r == Absent
+	return r.Forgotten() || r == Removed || r == Stale || r == Epoch || r == Lost || r == Left
 }
 
 // Forgotten says whether the API server lacks what was between two versions of one history.
@@ -206,7 +205,7 @@ func (r Reason) Forgotten() bool { return r == Gone || r == Redefined }
 // Full says whether a reconcile of this reason is a full snapshot for the sinks that it names: it is read beside the
 // watch, and gives them the unchanged objects, too.
 func (r Reason) Full() bool {
-	return r == Resync || r == Requested || r == NewSink || r == Lost || r == Absent
+	return r == Resync || r == Requested || r == Lost
 }
 
 // Beside says whether a reconcile of this reason is read beside the watch, which goes on. One of another history is

@@ -190,12 +190,21 @@ func (s *Store) RowOf(sinkName string, of Object) (Row, error) {
 
 // CountRows is the number of objects that the sink has of the resource, in the scope. It reads all of them.
 func (s *Store) CountRows(sinkName, resource string, scope Scope) (n int, err error) {
-	prefix := keyOf(tableRow, sinkName, resource, "")
-	if scope != Others {
-		prefix = keyOf(tableRow, sinkName, resource, string(scope)+"/")
-	}
-	err = s.each(prefix, func(_, _ []byte) error { n++; return nil })
+	err = s.each(rowPrefix(sinkName, resource, scope), func(_, _ []byte) error { n++; return nil })
 	return n, err
+}
+
+// HasRows says whether the sink has an object of the resource, in the scope.
+func (s *Store) HasRows(sinkName, resource string, scope Scope) (bool, error) {
+	return s.holds(rowPrefix(sinkName, resource, scope))
+}
+
+// rowPrefix begins the keys of the sink's rows.
+func rowPrefix(sinkName, resource string, scope Scope) []byte {
+	if scope != Others {
+		return keyOf(tableRow, sinkName, resource, string(scope)+"/")
+	}
+	return keyOf(tableRow, sinkName, resource, "")
 }
 
 // ResourcesOf are those that the sink has objects or a position of.

@@ -151,6 +151,7 @@ type Sink struct {
 	Format    string   `key:"format" of:"cloudevents cloudevents-binary debezium object" default:"cloudevents" effect:"form"`
 	Updates   string   `key:"updates" of:"whole patch" default:"whole" effect:"whole"`
 	Resources []string `key:"resources"`
+	OnLeave   string   `key:"onLeave" of:"keep delete" default:"keep"`
 	Actors    bool     `key:"actors" effect:"new"`
 	Queue     Queue    `key:"queue"`
 	Resync    Duration `key:"resync" min:"1m"`

@@ -46,9 +46,15 @@ const Uncounted = -1
 // ReadState reads the document from an open state. It counts the objects, which reads all of them.
 func ReadState(store *checkpoint.Store) (*State, error) { return readWith(store, store.CountRows) }
 
-// ReadUncounted reads the document without the numbers of objects.
+// ReadUncounted reads the document without the numbers of objects, where there are any.
 func ReadUncounted(store *checkpoint.Store) (*State, error) {
-	return readWith(store, func(string, string, checkpoint.Scope) (int, error) { return Uncounted, nil })
+	return readWith(store, func(sink, resource string, scope checkpoint.Scope) (int, error) {
+		has, err := store.HasRows(sink, resource, scope)
+		if has {
+			return Uncounted, err
+		}
+		return 0, err
+	})
 }
 
 // Configure adds the sinks' configurations.

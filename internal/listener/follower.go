@@ -92,6 +92,37 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	return f.Due(way)
 }
 
+// Left are the places that none of the ways reads any more. Others stands for all namespaces of its resource.
+func (f *Follower) Left(ways []Way) (left []Way) {
+	for _, resource := range slices.Sorted(maps.Keys(f.places)) {
+		for _, namespace := range slices.Sorted(maps.Keys(f.places[resource])) { // Others is the first
+			place := f.places[resource][namespace]
+			if place.At.History != 0 && !reads(ways, resource, namespace) && !reads(left, resource, checkpoint.Others) {
+				left = append(left, Way{resource, checkpoint.Scope(namespace), place.Selection})
+			}
+		}
+	}
+	return left
+}
+
+// reads says whether one of the ways is of the namespace of the resource, or of all of them.
+func reads(ways []Way, resource, namespace string) bool {
+	return slices.ContainsFunc(ways, func(w Way) bool {
+		return w.Resource == resource && (w.Scope == checkpoint.Others || string(w.Scope) == namespace)
+	})
+}
+
+// Leave tells the sink, once, that nobody reads the way any more: after a gap, a comparison is under way there, which
+// goes on when somebody does again. Where one is under way already, the sink knows that something is missing.
+func (f *Follower) Leave(way Way) (frames []checkpoint.Item) {
+	if f.of(way.Resource)[string(way.Scope)].Comparison.UnderWay() {
+		return nil
+	}
+	frames = f.frame(way, checkpoint.Gap, f.From(way), compared{false, change.Left})
+	frames[0].From = frames[0].At
+	return frames
+}
+
 // Due begins the comparisons of the stream that are asked for, where none is under way.
 func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	places, lowest := f.of(way.Resource), f.From(way)

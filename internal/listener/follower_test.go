@@ -1,6 +1,8 @@
 package listener
 
 import (
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,5 +69,52 @@ func TestI3AStateIsNotToldAgainAfterAListLackedIt(t *testing.T) {
 	as, _, err := f.Offer(&item, way, func() (checkpoint.Row, error) { return checkpoint.Row{At: at("8"), UID: "u", Gone: true}, nil })
 	if err != nil || as != Moved {
 		t.Errorf("what a list as of 15 lacked is offered as %v, %v", as, err)
+	}
+}
+
+// TestI4WhatLeavesIsToldOnce, and nothing else moves: what is still read goes on where it was.
+func TestI4WhatLeavesIsToldOnce(t *testing.T) {
+	pods := func(scope checkpoint.Scope) Way { return Way{Resource: "pods", Scope: scope} }
+	for _, c := range []struct {
+		what   string
+		given  checkpoint.Places
+		ways   []Way
+		frames []checkpoint.Item // their Kind, Scope and At
+		begins int               // frames of a stream of shop, then
+	}{
+		{"nothing leaves", checkpoint.Places{"*": {At: at("7")}}, []Way{pods("*")}, nil, 0},
+		{"a namespace of all", checkpoint.Places{"*": {At: at("7")}, "shop": {At: at("5")}}, []Way{pods("*")}, nil, 0},
+		{"the resource", checkpoint.Places{"*": {At: at("7")}, "shop": {At: at("5")}}, nil, []checkpoint.Item{{Scope: "*", At: at("5")}}, 1},
+		{"a namespace", checkpoint.Places{"shop": {At: at("5")}, "web": {At: at("7")}}, []Way{pods("shop")}, []checkpoint.Item{{Scope: "web", At: at("7")}}, 0},
+		{"all but one", checkpoint.Places{"*": {At: at("7")}}, []Way{pods("shop")}, []checkpoint.Item{{Scope: "*", At: at("7")}}, 1},
+		{"what was never given", checkpoint.Places{"*": {}}, nil, nil, 1},
+	} {
+		number := 0
+		f := NewFollower(&checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": c.given}}, func(version string, _ bool) string {
+			number++
+			return version + "." + strconv.Itoa(number)
+		})
+		before := f.From(pods("shop"))
+		var told []checkpoint.Item
+		for range 2 {
+			for _, way := range f.Left(c.ways) {
+				frames := f.Leave(way)
+				if len(frames) > 0 && (len(frames) != 2 || frames[0].From != frames[0].At || frames[1].Comparison.Reason != change.Left) {
+					t.Errorf("%s: the sink is told %+v", c.what, frames)
+				}
+				for _, frame := range frames[:min(1, len(frames))] {
+					told = append(told, checkpoint.Item{Scope: frame.Scope, At: frame.At})
+				}
+			}
+		}
+		if !reflect.DeepEqual(told, c.frames) {
+			t.Errorf("%s: the sink is told of %+v, want %+v", c.what, told, c.frames)
+		}
+		if from := f.From(pods("shop")); from != before {
+			t.Errorf("%s: shop goes on at %v, and stood at %v", c.what, from, before)
+		}
+		if frames := f.Begin(pods("shop"), Standing{Now: at("9")}); len(frames) != c.begins {
+			t.Errorf("%s: shop begins with %+v", c.what, frames)
+		}
 	}
 }

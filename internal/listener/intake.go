@@ -447,8 +447,8 @@ func (i *Intake) Finish() {
 // Unsaved is how many records are neither delivered nor on disk.
 func (i *Intake) Unsaved() int { return query(i, (*fifo.Backlog).Unsaved) }
 
-// serve makes the sink one that is offered everything, from what is saved on.
-func (i *Intake) serve(state *checkpoint.SinkState) {
+// serve makes the sink one that is offered everything, from what is saved on, and before that is told what tell tells.
+func (i *Intake) serve(state *checkpoint.SinkState, tell func(*Seat)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.state, i.life = state, Serving
@@ -460,6 +460,7 @@ func (i *Intake) serve(state *checkpoint.SinkState) {
 	}
 	i.served++
 	i.follower = NewFollower(state.Given(), i.ids)
+	tell(&Seat{i, i.served})
 }
 
 // halt notes that the sink failed for good. One that has a disk is given everything all the same, and goes on where it

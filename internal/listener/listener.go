@@ -38,6 +38,7 @@ type Listener struct {
 	tail    tail
 	known   *sink.Mark    // the mark that the sink was told is saved
 	opened  chan struct{} // closed when the first attempt to open the sink is over
+	left    left
 }
 
 // New makes the listener of the sink, the index-th among the stops, and reads what is saved of it.

@@ -111,7 +111,7 @@ func (l *Listener) isNarrower() bool {
 	for resource, places := range given {
 		onDisk, inLog := places[checkpoint.Others].Comparison, logged[resource][checkpoint.Others].Comparison
 		all, some := takesAll[resource]
-		if some && !all && (onDisk.ID != inLog.ID || onDisk.Over != inLog.Over) {
+		if some && !all && onDisk.Reason != change.Left && (onDisk.ID != inLog.ID || onDisk.Over != inLog.Over) {
 			return true
 		}
 	}
@@ -146,7 +146,14 @@ func (l *Listener) begin(found int) error {
 	l.Observer.Opened(l.Name, found)
 	l.books.mu.Lock()
 	defer l.books.mu.Unlock()
-	l.serve(state)
+	select {
+	case <-l.opened: // a stream that is over meanwhile has not left
+	default:
+		if err := l.findLeft(NewFollower(state.Given(), nil)); err != nil {
+			return err
+		}
+	}
+	l.serve(state, l.tellLeft)
 	return nil
 }
 

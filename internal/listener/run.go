@@ -87,6 +87,11 @@ func (l *Listener) take(ctx context.Context, batch []*change.Record) ([]*change.
 			}
 			continue // nothing that the sink still takes
 		}
+		if more, err := l.deleteLeft(); err != nil {
+			return nil, err
+		} else if more {
+			continue
+		}
 		select {
 		case <-l.ready:
 		case <-ctx.Done():

@@ -346,6 +346,8 @@ type Sink struct {
 	DeadLetters DeadLetters
 	Oversize    Oversize
 	Gate        Gate // nil admits all
+	// DeletesLeft tells of the ends of the objects that the sink has of a stream which it is not given any more.
+	DeletesLeft bool
 }
 
 // Encoder turns records into messages. One goroutine at a time uses it.

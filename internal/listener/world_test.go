@@ -426,6 +426,13 @@ func (w *world) open(l *log) {
 		run.queue = append(run.queue, &s)
 	}
 	run.f = NewFollower(&d.given().Saved, w.id)
+	var ways []Way
+	for _, scope := range w.streams {
+		ways = append(ways, Way{Resource: resource, Scope: scope})
+	}
+	for _, way := range run.f.Left(ways) {
+		run.frames(run.f.Leave(way))
+	}
 	w.runs[l.name] = run
 	w.say("open", l.name, d.Places[resource], d.rows, len(d.spool))
 }

@@ -75,17 +75,39 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 		{"a namespace less", strings.ReplaceAll(of, "[%a, %b]", "[%a]") + lake,
 			[]string{"sink lake is not given %b/configmaps any more: its objects (1) stay as they are"},
 			func(t *testing.T) {
-				if n := told("lake.ndjson", "deleted", "namespaces/%b/"); n != 0 {
-					t.Errorf("lake is told %d times that something of the other namespace is gone", n)
+				if gaps, n := told("lake.ndjson", "gap", `"reason":"left"`), told("lake.ndjson", "deleted", "namespaces/%b/"); gaps != 1 || n != 0 {
+					t.Errorf("lake is told %d times that the other namespace has left, and %d times that something there is gone", gaps, n)
 				}
 			}},
+		{"a namespace that has left", strings.ReplaceAll(of, "[%a, %b]", "[%a]") + lake, nil, func(t *testing.T) {
+			if gaps := told("lake.ndjson", "gap", `"reason":"left"`); gaps != 1 {
+				t.Errorf("lake is told %d times that the other namespace has left", gaps)
+			}
+		}},
 		{"a resource less", "resources: [{resource: configmaps, namespaces: [%a]}]\n" + lake,
 			[]string{"sink lake is not given %a/serviceaccounts any more: its objects (1) stay"},
 			func(t *testing.T) {
-				if n := told("lake.ndjson", "deleted", "serviceaccounts/robot"); n != 0 {
-					t.Errorf("lake is told %d times that the account is gone", n)
+				if gaps, n := told("lake.ndjson", "gap", `"reason":"left"`), told("lake.ndjson", "deleted", "serviceaccounts/robot"); gaps != 2 || n != 0 {
+					t.Errorf("lake has %d gaps for what has left, want 2, and is told %d times that the account is gone", gaps, n)
 				}
 			}},
+		{"what has left, deleted", "resources: [{resource: configmaps, namespaces: [%a]}]\n" + strings.Replace(lake, "}}", "}, onLeave: delete}", 1),
+			[]string{
+				"sink lake is not given %a/serviceaccounts any more: its objects (1) are deleted there",
+				"sink lake is not given %b/configmaps any more: its objects (1) are deleted there",
+			},
+			func(t *testing.T) {
+				robots, kept := told("lake.ndjson", "deleted", "serviceaccounts/robot"), told("lake.ndjson", "deleted", "namespaces/%b/configmaps/kept")
+				if here := told("lake.ndjson", "deleted", "namespaces/%a/configmaps"); robots != 1 || kept != 1 || here != 0 {
+					t.Errorf("the account ends %d times, the map %d times, want once; %d others end", robots, kept, here)
+				}
+			}},
+		{"what has left, back", of + lake, nil, func(t *testing.T) {
+			robots, kept := told("lake.ndjson", "replaced", "serviceaccounts/robot"), told("lake.ndjson", "replaced", "namespaces/%b/configmaps/kept")
+			if here := told("lake.ndjson", "replaced", "namespaces/%a/configmaps/kept"); robots != 2 || kept != 2 || here != 1 {
+				t.Errorf("what is back is told %d and %d times, want twice, and what was there %d times, want once", robots, kept, here)
+			}
+		}},
 		{"another file, and a rule", "resources: [{resource: configmaps, namespaces: [%a], drop: [.data]}]\nsinks: [{name: lake, file: {path: moved.ndjson}}]\n",
 			[]string{
 				`drop of %a/configmaps has another value: it holds from the next change of each object`,
@@ -105,13 +127,16 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 					t.Errorf("check says\n%swant\n%s", r.Stdout, configured(want))
 				}
 			}
-			if len(c.says) == 0 && strings.Contains(r.Stdout, "note     sink") {
+			if len(c.says) == 0 && strings.Contains(r.Stdout, "note     sink lake") {
 				t.Errorf("check says\n%s", r.Stdout)
 			}
 			running := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
 			running.logs("msg=watching")
 			if strings.Contains(strings.Join(c.says, ""), "full snapshot") {
 				running.logs("reason=lost")
+			}
+			if strings.Contains(c.what, "back") {
+				eventually(t, "the snapshots of what is back end", func() bool { return told("lake.ndjson", "snapshot.end", `"reason":"left"`) == 2 })
 			}
 			if code := running.stop(); code != 0 {
 				t.Fatalf("exit code %d:\n%s", code, running.out)

@@ -109,6 +109,9 @@ func (l *life) sources(store *checkpoint.Store, uid string, rules rules, images 
 	if err != nil {
 		return nil, err
 	}
+	if err := store.KnowStreams(streams); err != nil {
+		return nil, err
+	}
 	var all []pipeline.Source
 	gate := source.NewGate(2)
 	for _, stream := range streams {

@@ -193,11 +193,7 @@ func (v *verdict) narrow(key string, records []told) {
 
 // compared is the revision of the first reconcile for all sinks that a sink met before a snapshot of its own, which is
 // given beside the watch: from there on it was told everything. Where it began before the sink was new, it has no gap.
-// A new sink whose format had no schema of the stream begins with the gap with which it returns.
 func (v *verdict) compared() (rev int) {
-	if len(v.frames) > 0 && v.frames[0].op == "gap" && v.frames[0].reason == "absent" && v.judge.world.script.isGated(v.spec.Name) {
-		return v.frames[0].from
-	}
 	first := math.MaxInt
 	for i, t := range v.frames {
 		meets := t.op == "gap" && t.reason == "gone" || i == 0 && t.op == "snapshot.begin" && v.goesOn(&t)
@@ -214,8 +210,8 @@ func (v *verdict) compared() (rev int) {
 func (v *verdict) begins(t *told) (rev int, begins bool) {
 	switch {
 	case t.op == "gap":
-		return t.from, v.judge.world.script.changes(v.resource) && (t.reason == "stale" || t.reason == "absent")
-	case slices.Contains([]string{"initial", "newsink", "requested", "resync"}, t.reason):
+		return t.from, v.judge.world.script.changes(v.resource) && t.reason == "stale"
+	case slices.Contains([]string{"initial", "requested", "resync"}, t.reason):
 		return t.rev, true
 	}
 	return 0, false
@@ -227,7 +223,7 @@ func (v *verdict) announced() {
 		return // it may have lost the gap
 	}
 	for _, t := range v.all {
-		if t.op != "snapshot.begin" || !slices.Contains([]string{"gone", "stale", "epoch", "lost", "absent"}, t.reason) {
+		if t.op != "snapshot.begin" || !slices.Contains([]string{"gone", "stale", "epoch", "lost", "left"}, t.reason) {
 			continue
 		}
 		if !slices.ContainsFunc(v.all, func(g told) bool {
@@ -239,15 +235,14 @@ func (v *verdict) announced() {
 }
 
 // goesOn says whether the begin is that of a comparison which began before, after a gap. Its end may be there, too,
-// where that was not saved; and it may have begun for a stream that the present one has inherited. A sink that was new
-// or absent meanwhile is given a snapshot of its own, or had heard nothing of the stream. That no gap is missing, the
-// objects' records say.
+// where that was not saved; and it may have begun for a stream that the present one has inherited. That no gap is
+// missing, the objects' records say.
 func (v *verdict) goesOn(t *told) bool {
 	comparison, heard, joined := []string{"gone", "stale"}, false, false
 	for _, f := range v.all {
 		related := f.namespace == t.namespace || f.namespace == "" || t.namespace == ""
 		announced := f.op == "gap" && f.order < t.order && f.rev <= t.rev && slices.Contains(comparison, f.reason)
-		if related && (announced || slices.Contains([]string{"newsink", "absent"}, f.reason)) {
+		if related && announced {
 			return slices.Contains(comparison, t.reason)
 		}
 		if !related || f.order >= t.order {
@@ -309,24 +304,14 @@ func (v *verdict) neverDeleted(history []event, uid string) bool {
 	})
 }
 
-// wasAbsent says whether the sink was absent for a while: the others were told of versions that it was not.
-func (v *verdict) wasAbsent(t *told) bool {
-	return slices.ContainsFunc(v.frames, func(g told) bool {
-		return g.op == "gap" && g.reason == "absent" && (g.order < t.order || len(v.log.partitions) > 1)
-	})
-}
-
 // owed says whether the sink was still to get a full snapshot when the reconcile ran that the record is of. The order
 // of arrival does not say so: a batch that breaks may be written in one partition and not yet in another.
 func (v *verdict) owed(t *told) bool {
-	if !v.judge.world.life.spec.covers(t.resource, t.key) && (!v.paid(t) || v.returns(t, math.MaxInt)) {
+	if !v.judge.world.life.spec.covers(t.resource, t.key) && !v.paid(t) {
 		return true // it would come when the object is configured again
 	}
-	if v.returns(t, v.log.ahead) {
-		return true // the state was put back to before the absence, and nobody owes anything
-	}
 	return slices.ContainsFunc(v.frames, func(end told) bool {
-		if end.op != "snapshot.end" || !slices.Contains([]string{"newsink", "lost", "absent"}, end.reason) {
+		if end.op != "snapshot.end" || end.reason != "lost" {
 			return false
 		}
 		if t.snapshot == "" { // a listener told it, before a record of the watch
@@ -336,26 +321,10 @@ func (v *verdict) owed(t *told) bool {
 	})
 }
 
-// returns says whether the record belongs to a return of the sink after an absence that has no end up to that place of
-// the log: it is still owed there. Where that is the place at which the state was put back, it never is any more.
-func (v *verdict) returns(t *told, until int) bool {
-	begin := math.MaxInt
-	for _, f := range v.frames {
-		switch {
-		case f.reason != "absent" || f.order > until:
-		case f.op == "snapshot.end":
-			begin = math.MaxInt
-		default:
-			begin = min(begin, f.order)
-		}
-	}
-	return begin < t.order && t.order <= until
-}
-
 // paid says whether the sink had any full snapshot before the record.
 func (v *verdict) paid(t *told) bool {
 	return slices.ContainsFunc(v.frames, func(end told) bool {
-		return end.op == "snapshot.end" && end.order < t.order && slices.Contains([]string{"initial", "newsink", "lost", "absent"}, end.reason)
+		return end.op == "snapshot.end" && end.order < t.order && slices.Contains([]string{"initial", "lost"}, end.reason)
 	})
 }
 
@@ -374,9 +343,6 @@ func began(snapshot string) int {
 func (v *verdict) newEpoch(last, t *told) bool {
 	if t.reason == "epoch" || v.damaged() && len(v.judge.world.server.etcd.undone) > 0 { // the log may have lost the gap
 		return true
-	}
-	if last.id != "" && last.cluster != t.cluster && v.wasAbsent(t) {
-		return true // it was announced while the sink was absent, whose gap tells of everything from between
 	}
 	if last.id != "" && last.cluster[:8] != t.cluster[:8] {
 		return true // an initial snapshot that another cluster interrupts has no position to announce a gap from
@@ -476,26 +442,11 @@ func (v *verdict) excused(ev *event, t *told) bool {
 		if v.resource == events && ev.what == "DELETED" {
 			from-- // a position within the deletes of one revision
 		}
-		if g.reason == "epoch" || g.reason == "lost" || g.reason == "absent" && v.leftBefore(&g) {
+		if g.reason == "epoch" || g.reason == "lost" {
 			from = 0 // of a timeline that is over, of a log that is cut
 		}
 		if g.op == "gap" && from < ev.rev && ev.rev <= g.rev && (t == nil || g.order < t.order || len(v.log.partitions) > 1 || g.reason == "lost") {
 			return true
-		}
-	}
-	return false
-}
-
-// leftBefore says whether the sink left in another timeline than the one of the gap with which it returns, or before
-// that was compared: its position was still the one from before.
-func (v *verdict) leftBefore(gap *told) bool {
-	for _, t := range slices.Backward(v.records) {
-		switch {
-		case t.resource != gap.resource || t.order >= gap.order:
-		case t.cluster != gap.cluster:
-			return true
-		case t.op == "snapshot.end":
-			return false
 		}
 	}
 	return false

@@ -71,7 +71,7 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 		serves := func(s selection.Selected) bool { return s.Stream.Resource.String() == resource }
 		return !slices.ContainsFunc(streams, serves) && takesUnserved(s, resources, resource)
 	}
-	lines := append(begins(has, streams), leaves(has, streams, stays)...)
+	lines := append(begins(has, streams), leaves(has, streams, stays, s.OnLeave == "delete")...)
 	for i := range lines {
 		lines[i] = "sink " + s.Name + " " + lines[i]
 	}
@@ -117,8 +117,9 @@ func begins(has map[string]control.SinkState, streams []selection.Selected) (lin
 	return lines
 }
 
-// leaves is what stays in a sink of streams that it does not take any more. What stays is true for is left out.
-func leaves(has map[string]control.SinkState, streams []selection.Selected, stays func(resource string) bool) (lines []string) {
+// leaves is what becomes of what a sink has of streams that it does not take any more. Left out is what stays is true
+// for, and what an earlier start has told the sink.
+func leaves(has map[string]control.SinkState, streams []selection.Selected, stays func(resource string) bool, deletes bool) (lines []string) {
 	takes, parts := map[string]bool{}, map[string][]string{} // the latter are namespaces, by resource
 	for i := range streams {
 		stream := &streams[i].Stream
@@ -126,18 +127,23 @@ func leaves(has map[string]control.SinkState, streams []selection.Selected, stay
 			parts[stream.Resource.String()] = append(parts[stream.Resource.String()], stream.Namespace)
 		}
 	}
+	end := "stay as they are, and a gap says so; onLeave: delete would end them"
+	if deletes {
+		end = "are deleted there"
+	}
 	for _, stream := range slices.Sorted(maps.Keys(has)) {
-		resource := stream[strings.Index(stream, "/")+1:]
-		objects := "its objects stay"
-		if n := has[stream].Objects; n != control.Uncounted {
-			objects = fmt.Sprintf("its objects (%d) stay", n)
+		resource, at := stream[strings.Index(stream, "/")+1:], has[stream]
+		objects := "its objects"
+		if at.Objects != control.Uncounted {
+			objects = fmt.Sprintf("its objects (%d)", at.Objects)
 		}
+		isTold := at.Comparing == change.Left && !deletes
 		switch {
-		case takes[stream], takes[resource], stays(resource), has[stream].Objects == 0:
+		case takes[stream], takes[resource], stays(resource), at.Objects == 0, isTold:
 		case stream == resource && parts[resource] != nil:
-			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces stay as they are", stream, several(parts[resource])))
+			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces %s", stream, several(parts[resource]), end))
 		default:
-			lines = append(lines, fmt.Sprintf("is not given %s any more: %s as they are", stream, objects))
+			lines = append(lines, fmt.Sprintf("is not given %s any more: %s %s", stream, objects, end))
 		}
 	}
 	return lines

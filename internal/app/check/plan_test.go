@@ -93,7 +93,7 @@ func TestThePlanSaysWhatAnotherConfigurationDoes(t *testing.T) {
 	without := func(name string) served {
 		return slices.DeleteFunc(everything(), func(r change.Resource) bool { return r.Name == name })
 	}
-	const stays = " as they are"
+	const stays = " as they are, and a gap says so; onLeave: delete would end them"
 	for _, c := range []struct {
 		what, before, after string
 		served              served // nil is everything
@@ -113,6 +113,8 @@ func TestThePlanSaysWhatAnotherConfigurationDoes(t *testing.T) {
 			want: []string{"sink lake has nothing of configmaps yet: it gets all objects"}},
 		{what: "a resource less", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods]\n" + lake,
 			want: []string{"sink lake is not given configmaps any more: its objects (3) stay" + stays}},
+		{what: "a resource less, and its objects", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods]\n" + strings.Replace(lake, "path: a}", "path: a}, onLeave: delete", 1),
+			want: []string{"sink lake is not given configmaps any more: its objects (3) are deleted there"}},
 		{what: "a resource in place of another", before: "resources: [pods]\n" + lake, after: "resources: [configmaps]\n" + lake, want: []string{
 			"sink lake has nothing of configmaps yet: it gets all objects", "sink lake is not given pods any more: its objects (3) stay" + stays}},
 		{what: "a resource less of one sink", before: "resources: [pods, configmaps]\n" + lake, after: "resources: [pods, configmaps]\n" + lakePods,

@@ -174,6 +174,8 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listen
 		Spool:    int64(s.Queue.Spool),
 		Resync:   time.Duration(s.Resync),
 		Oversize: oversize,
+
+		DeletesLeft: s.OnLeave == "delete",
 	}, nil
 }
 

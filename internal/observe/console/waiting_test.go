@@ -46,11 +46,11 @@ func TestASnapshotThatIsWaitedForIsALineNowAndThen(t *testing.T) {
 func TestTheStateSaysOfWhatASnapshotIsOwed(t *testing.T) {
 	out := new(bytes.Buffer)
 	state := &control.State{Cluster: "dev", Owed: []control.Owed{
-		{Sink: "bus", Stream: "pods", Reason: "newsink"},
+		{Sink: "bus", Stream: "pods", Reason: "resync"},
 		{Sink: "bus", Stream: "pods", Reason: "requested", Limits: change.Limits{Namespace: "shop", Selector: "app=web"}, State: control.Paused},
 	}}
 	must(t, PrintState(state, out))
-	const want = "bus   pods                                  newsink\nbus   pods, namespace shop, labels app=web  requested, paused\n"
+	const want = "bus   pods                                  resync\nbus   pods, namespace shop, labels app=web  requested, paused\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("printed\n%s\nwant at the end\n%s", out, want)
 	}
@@ -58,13 +58,13 @@ func TestTheStateSaysOfWhatASnapshotIsOwed(t *testing.T) {
 
 func TestWhatIsOwedIsATable(t *testing.T) {
 	out := new(bytes.Buffer)
-	owed := append(waited(7), control.Owed{ID: "4", Sink: "lake", Stream: "pods", Reason: "newsink", State: control.Delivers, Objects: 12})
+	owed := append(waited(7), control.Owed{ID: "4", Sink: "lake", Stream: "pods", Reason: "resync", State: control.Delivers, Objects: 12})
 	must(t, PrintOwed(owed, false, out))
 	const want = `ID  RESOURCE  SINK  REASON     STATE     PROGRESS
 1   nodes     bus   requested  waits     -
 2   pods      bus   requested  reads     7%
 3   nodes     lake  requested  waits     -
-4   pods      lake  newsink    delivers  12 objects
+4   pods      lake  resync     delivers  12 objects
 `
 	if out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", out, want)

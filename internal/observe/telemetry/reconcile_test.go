@@ -64,7 +64,7 @@ func TestI4GapIsTold(t *testing.T) {
 	}
 	log := new(bytes.Buffer)
 	tel := newTelemetry(log)
-	for _, reason := range []change.Reason{change.Initial, change.Resync, change.Requested, change.NewSink} {
+	for _, reason := range []change.Reason{change.Initial, change.Resync, change.Requested} {
 		tel.Reconciling(pods(), snapshot(reason))
 	}
 	if status := tel.Status(); status.Streams["pods"].LastGap != nil || strings.Contains(log.String(), "WARN") {

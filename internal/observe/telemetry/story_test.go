@@ -348,9 +348,9 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		}, `
 00:00:06 WARN gap: intermediate changes may be missing resource=pods reason=lost lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z sinks=[bus] objects=45 replaced=5 deleted=3 synced=40 for=1s`},
 
-		{"the snapshot behind a sink's gap is broken off", []step{gap("pods", change.Absent, "100", "300", "bus"), abandoned("pods"), later(60)}, `
-00:00:00 WARN gap: intermediate changes may be missing resource=pods reason=absent lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z sinks=[bus]
-00:00:00 INFO snapshot ended before it was complete resource=pods reason=absent sinks=[bus]`},
+		{"the snapshot behind a sink's gap is broken off", []step{gap("pods", change.Lost, "100", "300", "bus"), abandoned("pods"), later(60)}, `
+00:00:00 WARN gap: intermediate changes may be missing resource=pods reason=lost lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z sinks=[bus]
+00:00:00 INFO snapshot ended before it was complete resource=pods reason=lost sinks=[bus]`},
 
 		{"a snapshot that somebody asked for", []step{
 			gap("pods", change.Requested, "100", "300", "bus"), later(100), reconciled("pods", change.Counts{}),

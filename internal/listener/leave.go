@@ -1,0 +1,121 @@
+package listener
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/fifo"
+)
+
+// Another configuration can leave out a resource or a namespace of which a sink has objects. Its log says so, once, with
+// a gap of reason left. The objects stay there, or with DeleteLeft the sink is told of their ends.
+
+// left is what the sink is not given any more, and whose ends it is to be told of.
+type left struct {
+	ways   []Way // that it is given
+	parts  []leftPart
+	behind string // the joined key of the object of the first part that was looked at last
+}
+
+// leftPart is a part of a resource, and what its records are of.
+type leftPart struct {
+	Way
+	at     checkpoint.Point
+	epoch  string
+	stream change.Stream
+}
+
+// findLeft finds what the sink is not given any more, of what it was given.
+func (l *Listener) findLeft(given *Follower) error {
+	l.left = left{}
+	for _, s := range l.Streams() {
+		if l.Takes(s) {
+			l.left.ways = append(l.left.ways, Way{Resource: s.Resource.String(), Scope: checkpoint.ScopeOf(s)})
+		}
+	}
+	ways := given.Left(l.left.ways)
+	if len(ways) == 0 {
+		return nil
+	}
+	known, err := l.Store.KnownStreams()
+	if err != nil {
+		return err
+	}
+	for _, way := range ways {
+		at := slices.IndexFunc(known, func(s change.Stream) bool { return s.Resource.String() == way.Resource })
+		if at < 0 {
+			continue
+		}
+		p := leftPart{Way: way, at: given.From(way), stream: known[at]}
+		if p.stream.Namespace = ""; way.Scope != checkpoint.Others {
+			p.stream.Namespace = string(way.Scope)
+		}
+		if p.epoch, err = l.Store.EpochOf(p.at.History); err != nil {
+			return err
+		}
+		l.left.parts = append(l.left.parts, p)
+	}
+	return nil
+}
+
+// tellLeft queues the frames of what the sink is not given any more. The caller holds mu.
+func (l *Listener) tellLeft(seat *Seat) {
+	for at := range l.left.parts {
+		p := &l.left.parts[at]
+		framing := func(_ *Seat, frame *checkpoint.Item) *change.Record {
+			op := change.SnapshotBegin
+			if frame.Kind == checkpoint.Gap {
+				op = change.Gap
+			}
+			return p.record(seat, op, frame.At, frame.Comparison)
+		}
+		seat.putFrames(l.follower.Leave(p.Way), framing)
+	}
+	if !l.DeletesLeft {
+		l.left.parts = nil
+	}
+}
+
+// record is one of the part, which belongs to the comparison.
+func (p *leftPart) record(seat *Seat, op change.Op, at checkpoint.Point, c checkpoint.Comparison) *change.Record {
+	return &change.Record{
+		Stream: &p.stream, Op: op, ResourceVersion: at.Version, Received: time.Now(), Epoch: p.epoch,
+		Snapshot: &change.Snapshot{
+			ID: c.ID, Reason: change.Left, From: p.at.Version, ResourceVersion: p.at.Version, Epoch: change.ClusterOf(p.epoch), Sinks: []string{seat.Name},
+		},
+	}
+}
+
+// deleteLeft tells the sink of the ends of some objects, when it has everything else. more is that there may be others.
+func (l *Listener) deleteLeft() (more bool, err error) {
+	const most = 512
+	seat, offered := l.Seat()
+	if len(l.left.parts) == 0 || !offered || query(&l.Intake, func(b *fifo.Backlog) bool { return b.Behind() || b.Unsaved() > 0 }) {
+		return false, nil
+	}
+	p, told := &l.left.parts[0], 0
+	for row, err := range l.state.Objects(p.Resource, string(p.Scope), l.left.behind) {
+		if err != nil {
+			return false, err
+		}
+		l.left.behind = row.Of.Key.String()
+		last, err := l.Newest(row.Of)
+		if err != nil {
+			return false, err
+		}
+		if !last.Exists() || reads(l.left.ways, p.Resource, row.Of.Key.Namespace) {
+			continue
+		}
+		gone := Deleted(row.Of, p.Scope, last, AsOf(p.at, last))
+		rec := p.record(seat, change.Deleted, gone.At, checkpoint.Comparison{})
+		rec.Key, rec.UID, rec.FinalStateUnknown = row.Of.Key, last.UID, true
+		seat.Tell(rec, gone)
+		if told++; told == most {
+			return true, nil
+		}
+	}
+	l.left.parts, l.left.behind = l.left.parts[1:], ""
+	return true, nil
+}
