@@ -40,18 +40,13 @@ type course struct {
 
 // announced says whether a reconcile of the reason follows a gap.
 func announced(reason string) bool {
-	return !slices.Contains([]string{"initial", "newsink", "requested", "resync", "drift"}, reason)
-}
-
-// isOwed says whether a full snapshot of the reason is for a sink that lacks objects.
-func isOwed(reason string) bool {
-	return slices.Contains([]string{"newsink", "lost", "absent"}, reason)
+	return !slices.Contains([]string{"initial", "requested", "resync", "drift"}, reason)
 }
 
 // isComparison says whether a reconcile of the reason is for all sinks, and read beside the watch. Where one is
 // interrupted, the next life goes on with it, without another gap.
 func isComparison(reason string) bool {
-	return slices.Contains([]string{"initial", "gone", "redefined", "stale"}, reason)
+	return slices.Contains([]string{"initial", "gone", "redefined", "stale", "left"}, reason)
 }
 
 // take follows one event, and returns what is wrong with its place.
@@ -96,14 +91,13 @@ func (c *course) begin(e *event) error {
 	gap, goesOn := c.gap, c.compared && !c.taken
 	c.gap, c.compared = nil, c.compared || isComparison(f.Reason)
 	if early := c.early; early != nil {
-		if c.early = nil; f.Reason != "newsink" && f.Reason != "lost" {
+		if c.early = nil; f.Reason != "lost" {
 			return fmt.Errorf("a record of the watch stands before the first reconcile, which is of reason %s:\n%s", f.Reason, early)
 		}
 	}
 	switch {
 	case (f.Reason == "resync" || f.Reason == "drift") && !c.drift:
 		return fmt.Errorf("nobody asked for a resync")
-	case f.Reason == "newsink" && gap == nil:
 	case (f.Reason == "initial" || f.Reason == "stale") && gap == nil && goesOn:
 		if c.open.from = c.open.to; broken != nil && isComparison(broken.reason) && c.open.to < broken.to {
 			return fmt.Errorf("a snapshot of version %d goes on at version %d", broken.to, c.open.to)

@@ -247,7 +247,7 @@ func (j *judge) judgeMissing(h *history, c *course, delivered map[uint64]int, fa
 	}
 	for _, s := range c.spans {
 		at, listed, sure := h.at(s.to)
-		told := delivered[at.number] > 0 || j.had[at.number] || (isOwed(s.reason) || isComparison(s.reason)) && overtaken(delivered, s)
+		told := delivered[at.number] > 0 || j.had[at.number] || (s.reason == "lost" || isComparison(s.reason)) && overtaken(delivered, s)
 		if listed && sure && !told {
 			fault("version %d is missing, and was in the list at %d", at.number, s.to)
 		}

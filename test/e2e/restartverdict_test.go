@@ -115,7 +115,7 @@ func TestRestartJudgeKnowsWhatWaitedOnDisk(t *testing.T) {
 	}
 	early := newRestartTrial() // a new sink, whose snapshot begins after the delete
 	early.events[0].Type, early.cluster[0].version = "dev.kubecdc.deleted", "8"
-	early.events = append(early.events, event{Type: "dev.kubecdc.snapshot.begin", Resource: "configmaps", Reason: "newsink", place: len(early.events) + 1, Data: json.RawMessage(`{"reason":"newsink","resourceVersion":"8"}`)})
+	early.events = append(early.events, event{Type: "dev.kubecdc.snapshot.begin", Resource: "configmaps", Reason: "lost", place: len(early.events) + 1, Data: json.RawMessage(`{"reason":"lost","resourceVersion":"8"}`)})
 	if faults := early.faults(); strings.Contains(faults, "never told") {
 		t.Error(faults)
 	}

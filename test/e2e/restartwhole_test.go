@@ -13,7 +13,7 @@ func (j *restartJudge) findFrames(events []event) {
 	whole := map[string]bool{} // by stream, whether the sink lacks nothing but what a comparison brings
 	for i := range events {
 		e := &events[i]
-		stream, owed := e.kind()+" "+e.Namespace, isOwed(e.Reason)
+		stream, owed := e.kind()+" "+e.Namespace, e.Reason == "lost"
 		note := func(whole bool) { j.frames = append(j.frames, frameOf{e.kind(), e.Namespace, e.place, whole}) }
 		switch {
 		case e.UID != "" || e.Name != "":

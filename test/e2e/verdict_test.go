@@ -104,9 +104,6 @@ func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	if faults := newTrial().faults(); faults != "" {
 		t.Error(faults)
 	}
-	if faults := newSinkTrial().faults(); faults != "" {
-		t.Error(faults)
-	}
 	corrected := newTrial()
 	corrected.drift = true
 	corrected.correct()
@@ -133,20 +130,6 @@ func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	if faults := overtaken.faults(); faults != "" {
 		t.Error(faults)
 	}
-}
-
-// newSinkTrial is what a new sink is told: changes of the watch before its snapshot and within it. One object is
-// changed before the snapshot comes to it, and one is gone by then.
-func newSinkTrial() *trial {
-	t := newTrial()
-	t.events = nil
-	t.tell("updated", "u1", 12, "")
-	t.tell("snapshot.begin", "", 12, "newsink")
-	t.tell("updated", "u2", 13, "")
-	t.tell("updated", "u1", 15, "")
-	t.tell("deleted", "u1", 18, "")
-	t.tell("snapshot.end", "", 12, "newsink")
-	return t
 }
 
 // A reconcile names what was told last of the object, and nothing older.
