@@ -46,7 +46,7 @@ func TestI6RoomIsForTheFormThatTheSinkIsGiven(t *testing.T) {
 	l.backlog = fifo.NewBacklog(fifo.Options{Queue: fifo.Limit{Bytes: 1 << 20, Records: 100}, Batch: BatchLimit()})
 	state, err := l.Store.LoadSink("bus")
 	must(t, err)
-	l.serve(state, func(*Seat) {})
+	l.serve(state, func() {})
 	seat, _ := l.Seat()
 	way := &Way{Resource: "pods", Scope: checkpoint.ScopeOf(&change.Stream{})}
 	for at, own := range []change.Image{

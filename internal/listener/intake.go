@@ -448,7 +448,7 @@ func (i *Intake) Finish() {
 func (i *Intake) Unsaved() int { return query(i, (*fifo.Backlog).Unsaved) }
 
 // serve makes the sink one that is offered everything, from what is saved on, and before that is told what tell tells.
-func (i *Intake) serve(state *checkpoint.SinkState, tell func(*Seat)) {
+func (i *Intake) serve(state *checkpoint.SinkState, tell func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.state, i.life = state, Serving
@@ -460,7 +460,7 @@ func (i *Intake) serve(state *checkpoint.SinkState, tell func(*Seat)) {
 	}
 	i.served++
 	i.follower = NewFollower(state.Given(), i.ids)
-	tell(&Seat{i, i.served})
+	tell()
 }
 
 // halt notes that the sink failed for good. One that has a disk is given everything all the same, and goes on where it

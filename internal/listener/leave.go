@@ -9,23 +9,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// Another configuration can leave out a resource or a namespace of which a sink has objects. Its log says so, once, with
-// a gap of reason left. The objects stay there, or with DeleteLeft the sink is told of their ends.
-
-// left is what the sink is not given any more, and whose ends it is to be told of.
-type left struct {
-	ways   []Way // that it is given
-	parts  []leftPart
-	behind string // the joined key of the object of the first part that was looked at last
-}
-
-// leftPart is a part of a resource, and what its records are of.
-type leftPart struct {
-	Way
-	at     checkpoint.Point
-	epoch  string
-	stream change.Stream
-}
+// Another configuration can leave out a resource or a namespace of which a sink has objects. Its log says so, once,
+// with a gap of reason left. The objects stay there, or with DeletesLeft the sink is told of their ends.
 
 // findLeft finds what the sink is not given any more, of what it was given.
 func (l *Listener) findLeft(given *Follower) error {
@@ -61,7 +46,8 @@ func (l *Listener) findLeft(given *Follower) error {
 }
 
 // tellLeft queues the frames of what the sink is not given any more. The caller holds mu.
-func (l *Listener) tellLeft(seat *Seat) {
+func (l *Listener) tellLeft() {
+	seat := &Seat{&l.Intake, l.served}
 	for at := range l.left.parts {
 		p := &l.left.parts[at]
 		framing := func(_ *Seat, frame *checkpoint.Item) *change.Record {

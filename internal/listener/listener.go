@@ -121,6 +121,21 @@ func (t *tail) take(id string, says bool) {
 	t.other = t.other || says && t.first != nil
 }
 
+// left is what the sink is not given any more, and whose ends it is to be told of.
+type left struct {
+	ways   []Way // that it is given
+	parts  []leftPart
+	behind string // the joined key of the object of the first part that was looked at last
+}
+
+// leftPart is a part of a resource, and what its records are of.
+type leftPart struct {
+	Way
+	at     checkpoint.Point
+	epoch  string
+	stream change.Stream
+}
+
 // Books are the saved states of all sinks. What all of them have to save goes into one synced batch (I5), whoever asks
 // for it.
 type Books struct {
