@@ -43,7 +43,7 @@ STREAM           a resource, with its namespace where each has a stream of its o
 SINK             a sink that is configured, or that was and is not forgotten
 RESOURCEVERSION  the position: the sink has every change up to this version
 OBJECTS          how many objects the sink has of it
-COMPARING        why the sink is being compared with the cluster
+SNAPSHOT         why one is under way
 SELECTOR         what chooses the objects
 
 MARK             the sink's place in its own log, as the sink writes it: a file's length, a stream's sequence, a topic's offsets

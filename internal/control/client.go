@@ -216,7 +216,7 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 	}
 	status, err := ask[struct {
 		Streams map[string]struct {
-			LastReconcile Reconcile `json:"lastReconcile"`
+			LastSnapshot Reconcile `json:"lastSnapshot"`
 		} `json:"streams"`
 	}](ctx, c, "GET /statusz", nil)
 	if err != nil {
@@ -224,7 +224,7 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 	}
 	last := map[string]Reconcile{}
 	for _, name := range snapshot.Streams {
-		last[name] = status.Streams[name].LastReconcile
+		last[name] = status.Streams[name].LastSnapshot
 	}
 	return last, nil
 }

@@ -297,7 +297,7 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	mux.HandleFunc("/statusz", func(w http.ResponseWriter, _ *http.Request) {
 		looked++
 		at := began.Add(time.Duration(looked-2) * time.Minute).Format(time.RFC3339Nano)
-		fmt.Fprintf(w, `{"streams":{"pods":{"lastReconcile":{"reason":"requested","resourceVersion":"%d","synced":3,"replaced":1,"time":%q}},"nodes":{}}}`, looked, at)
+		fmt.Fprintf(w, `{"streams":{"pods":{"lastSnapshot":{"reason":"requested","resourceVersion":"%d","synced":3,"replaced":1,"time":%q}},"nodes":{}}}`, looked, at)
 	})
 	got, err := asking(t, mux, token.text).Wait(t.Context(), mine, func([]Owed) {})
 	pods := got["pods"]

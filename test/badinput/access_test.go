@@ -124,7 +124,7 @@ func TestForbiddenResourceLeavesTheOthersRunning(t *testing.T) {
 	if want := fmt.Sprintf(`level=WARN msg="stream failed; retrying" resource=services error=%q`, forbidden); said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
-	r.logs("msg=reconciled resource=configmaps reason=initial")
+	r.logs("msg=\"snapshot complete\" resource=configmaps reason=initial")
 	namespace := newNamespace(t)
 	createConfigMap(t, namespace, "allowed")
 	d.delivers("out.ndjson", "/namespaces/"+namespace+"/configmaps/allowed")

@@ -189,7 +189,7 @@ func TestHangupIsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.logs(`msg="SIGHUP requested a full snapshot" resources=configmaps sinks=stdout`)
-	r.logs("msg=reconciled resource=configmaps reason=requested")
+	r.logs("msg=\"snapshot complete\" resource=configmaps reason=requested")
 	if code := r.stop(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)
 	}

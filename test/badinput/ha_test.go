@@ -66,7 +66,7 @@ func TestI10AnotherReleaseIsRefused(t *testing.T) {
 	b := startBroker(t)
 	ours := release{"ours", "dev", "OURS", "ours", "ours"}
 	leader := d.start(usual(append(d.flags(b, ours), "--log-level", "info")...)...)
-	leader.logs("msg=reconciled resource=configmaps reason=initial")
+	leader.logs("msg=\"snapshot complete\" resource=configmaps reason=initial")
 
 	holder := d.host() + " holds the Lease default/ours for other sinks: they write to bus: stream OURS, and this one to bus: stream THEIRS: " +
 		"give each release a Lease of its own with ha.lease, and a log of its own with state.log.name; " +

@@ -137,7 +137,7 @@ func (d *desk) largeRecord(t *testing.T, c *kafka.Cluster) {
 	d.kafkaConfig(c.Brokers(), ", topic: narrow, compression: none")
 	namespace := newNamespace(t)
 	r := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
-	r.logs("msg=reconciled resource=configmaps reason=initial") // what is made from now on is added
+	r.logs("msg=\"snapshot complete\" resource=configmaps reason=initial") // what is made from now on is added
 	for i, name := range []string{"first", "large", "last"} {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"text": strings.Repeat("x", i%2*6000)}}
 		if _, err := admin(t).CoreV1().ConfigMaps(namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {

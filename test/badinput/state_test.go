@@ -22,7 +22,7 @@ func (d *desk) started(args ...string) *running {
 func (d *desk) begun(args ...string) *running {
 	d.t.Helper()
 	r := d.started(args...)
-	r.logs("msg=reconciled resource=configmaps reason=initial")
+	r.logs("msg=\"snapshot complete\" resource=configmaps reason=initial")
 	return r
 }
 

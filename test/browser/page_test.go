@@ -30,7 +30,7 @@ func scene(records int) map[string]any {
 	stream := func(state string, age float64, share int) map[string]any {
 		return map[string]any{
 			"state": state, "resourceVersion": fmt.Sprint(48_120_000 + records), "positionAgeSeconds": age, "records": records / share, "gaps": 0, "objects": 7, "unknown": []int{1}, "historySeconds": 300, "historyLeftSeconds": 299.9,
-			"lastReconcile": map[string]any{"reason": "initial", "time": ago(3 * time.Hour), "replaced": 4211, "deleted": 0, "synced": 0},
+			"lastSnapshot": map[string]any{"reason": "initial", "time": ago(3 * time.Hour), "replaced": 4211, "deleted": 0, "synced": 0},
 		}
 	}
 	gone := stream("watching", 2.5, 4)

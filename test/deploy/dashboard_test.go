@@ -258,7 +258,7 @@ audit: {listen: "127.0.0.1:0", tls: {cert: %q, key: %q}, clientCA: %q}
 	// What happens to an account while no watch looks, and the position is moved over it, is drift.
 	broker := natsserver.Start(t, func(o *natsserver.Options) { o.Port = port })
 	x := start(t, args...)
-	x.logs("msg=reconciled", "reason=initial")
+	x.logs("msg=\"snapshot complete\"", "reason=initial")
 	x.logs("msg=watching")
 	create(t, namespace, "ConfigMap", "first")
 	lineWith(t, out, namespace+"/configmaps/first")

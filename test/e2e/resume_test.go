@@ -37,7 +37,7 @@ func TestI2ARestartResumesWithoutAList(t *testing.T) {
 
 // compares says whether a reconcile is in the log, whichever way it is told.
 func compares(log string) bool {
-	return slices.ContainsFunc([]string{"reconcile starts", "msg=reconciled", `msg="gap: `}, func(text string) bool { return strings.Contains(log, text) })
+	return slices.ContainsFunc([]string{"snapshot begins", "msg=\"snapshot complete\"", `msg="gap: `}, func(text string) bool { return strings.Contains(log, text) })
 }
 
 func TestI7StopsUnderLoadAreClean(t *testing.T) {

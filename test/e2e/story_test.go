@@ -98,7 +98,7 @@ func (r *rig) begun() {
 	r.t.Helper()
 	eventually(r.t, deliveryLimit, "the log says that the streams are watched, and what the first comparison found", func() bool {
 		log := r.exporter.log(r.t)
-		return strings.Contains(log, "msg=watching ") && strings.Contains(log, "msg=reconciled ")
+		return strings.Contains(log, "msg=watching ") && strings.Contains(log, "msg=\"snapshot complete\" ")
 	})
 }
 

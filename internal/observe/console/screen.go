@@ -324,7 +324,7 @@ func printDifferences(d *verify.Report, out io.Writer) error {
 func PrintState(s *control.State, out io.Writer) error {
 	fmt.Fprintf(out, "cluster %s, uid %s\n\n", s.Cluster, s.ClusterUID)
 	table := newGrid(out)
-	table.row("STREAM", "SINK", "RESOURCEVERSION", "OBJECTS", "COMPARING", "SELECTOR")
+	table.row("STREAM", "SINK", "RESOURCEVERSION", "OBJECTS", "SNAPSHOT", "SELECTOR")
 	for _, name := range slices.Sorted(maps.Keys(s.Streams)) {
 		sinks := s.Streams[name].Sinks
 		for _, sink := range slices.Sorted(maps.Keys(sinks)) {

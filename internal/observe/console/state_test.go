@@ -15,7 +15,7 @@ func TestEachSinkHasItsOwnPosition(t *testing.T) {
 	}}}}
 	must(t, PrintState(state, &b))
 	lines := strings.Split(b.String(), "\n")
-	for i, want := range []string{"STREAM SINK RESOURCEVERSION OBJECTS COMPARING SELECTOR", "pods bus 7 1", "pods lake 5 2 gone"} {
+	for i, want := range []string{"STREAM SINK RESOURCEVERSION OBJECTS SNAPSHOT SELECTOR", "pods bus 7 1", "pods lake 5 2 gone"} {
 		if got := strings.Join(strings.Fields(lines[i+2]), " "); got != want {
 			t.Errorf("line %d is %q, want %q", i, got, want)
 		}

@@ -22,7 +22,7 @@ type metrics struct {
 	replayed        *prometheus.CounterVec
 	delivery        *prometheus.HistogramVec
 	commit          prometheus.Histogram
-	reconciles      *prometheus.CounterVec
+	snapshots       *prometheus.CounterVec
 	corrections     *prometheus.CounterVec
 	shapeFailures   *prometheus.CounterVec
 	labelTopics     *prometheus.GaugeVec
@@ -62,7 +62,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		replayed:        counter("dead_letters_replayed_total", "Dead letters that were sent again and delivered.", "sink"),
 		delivery:        histogram("delivery_seconds", "Time from receiving a record until it is durable in the sink.", "sink"),
 		commit:          histogram("commit_seconds", "Time to save positions, inventory and marks.").WithLabelValues().(prometheus.Histogram),
-		reconciles:      counter("reconciles_total", "Complete reconciles.", "resource", "reason"),
+		snapshots:       counter("snapshots_total", "Complete snapshots.", "resource", "reason"),
 		signals:         counter("signals_total", "What was asked through the sink's broker.", "sink", "result"),
 		shapeFailures:   counter("source_misshapen_total", "Objects for which a filter or a redaction failed.", "resource"),
 		auditEvents:     counter("audit_events_total", "Events of the audit webhook, by what the sinks are told of them.", "outcome"),

@@ -24,9 +24,9 @@ func full() Status {
 		HA: &Leadership{Leads: true, Leader: "kubecdc-0", Since: now, Lease: "kubecdc/prod-eu1", Takeovers: 1, LastError: "down", Standby: &Standby{Whole: true, LagSeconds: 1, LastError: "down", LastErrorTime: now}},
 		Streams: map[string]streamState{"pods": {
 			State: watching, ResourceVersion: "7", PositionAgeSeconds: 0.1, HistoryLeftSeconds: 300, Records: 1, Gaps: 1, LastGap: gap,
-			LastReconcile: &reconcileState{Reason: change.Initial, Sinks: []string{"bus"}, ResourceVersion: "7", Counts: change.Counts{Replaced: 1}, Limits: change.Limits{Namespace: "shop"}, Time: now},
-			Snapshot:      &snapshotState{Reason: change.Requested, Sinks: []string{"bus"}, Limits: change.Limits{Namespace: "shop", Name: "web", Selector: "a=b"}, Since: now, Objects: 7, Percent: percent(1, 3)},
-			trouble:       trouble{"forbidden", now}, HeldBy: []string{"bus"}, HeldSince: now,
+			LastSnapshot: &completeSnapshot{Reason: change.Initial, Sinks: []string{"bus"}, ResourceVersion: "7", Counts: change.Counts{Replaced: 1}, Limits: change.Limits{Namespace: "shop"}, Time: now},
+			Snapshot:     &snapshotState{Reason: change.Requested, Sinks: []string{"bus"}, Limits: change.Limits{Namespace: "shop", Name: "web", Selector: "a=b"}, Since: now, Objects: 7, Percent: percent(1, 3)},
+			trouble:      trouble{"forbidden", now}, HeldBy: []string{"bus"}, HeldSince: now,
 		}},
 		Sinks: map[string]sinkState{"bus": {
 			Place: Place{"nats", "nats:4222 stream K8S", "cloudevents"}, State: open, Records: 1, QueueRecords: 1, QueueBytes: 1, SpoolRecords: 1, SpoolBytes: 1, OldestUnackedSeconds: 1, Mark: "1", Note: "fast",

@@ -62,7 +62,7 @@ func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
 		if after := percentOf(tel, pods()); before != -2 || after != -2 {
 			t.Errorf("%v: it shows %d%% before its begin, and %d%% behind its end", c.of, before, after)
 		}
-		if got := tel.Status().Streams["pods"].LastReconcile.Limits; got != c.of.Limits {
+		if got := tel.Status().Streams["pods"].LastSnapshot.Limits; got != c.of.Limits {
 			t.Errorf("the last reconcile is shown as of %s", got)
 		}
 	}

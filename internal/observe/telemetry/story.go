@@ -127,7 +127,7 @@ func (t *Telemetry) Left(stream change.Stream) {
 		}
 	}
 	m := t.metrics
-	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.reconciles, m.corrections, m.shapeFailures, m.sourceIgnored} {
+	for _, vec := range []*prometheus.CounterVec{m.sourceRecords, m.sourceBytes, m.sourceGaps, m.sinkRecords, m.snapshots, m.corrections, m.shapeFailures, m.sourceIgnored} {
 		vec.DeletePartialMatch(prometheus.Labels{"resource": resource})
 	}
 }
@@ -184,7 +184,7 @@ func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot)
 	if snapshot.Reason == change.Epoch {
 		t.ClusterUID = snapshot.Epoch
 	}
-	t.Logger.Debug("reconcile starts", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
+	t.Logger.Debug("snapshot begins", "resource", stream.String(), "reason", snapshot.Reason, "sinks", snapshot.Sinks,
 		"from", snapshot.From, "resourceVersion", snapshot.ResourceVersion)
 	of := stateOf(stream, snapshot)
 	if snapshot.IsGap() {
@@ -230,7 +230,7 @@ func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
 
 // Reconciled is told that a reconcile is complete.
 func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
-	t.metrics.reconciles.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
+	t.metrics.snapshots.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -241,13 +241,13 @@ func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) 
 			s.State = watching
 		}
 	}
-	s.LastReconcile = &reconcileState{
+	s.LastSnapshot = &completeSnapshot{
 		Reason: snapshot.Reason, Sinks: snapshot.Sinks, ResourceVersion: snapshot.ResourceVersion, Counts: snapshot.Counts, Limits: snapshot.Limits, Time: time.Now(),
 	}
 	if s.corrections > 0 {
 		t.Logger.Warn("drift was found and corrected", "resource", stream.String(), "reason", snapshot.Reason, "corrections", s.corrections)
 	}
-	t.Logger.Debug("reconciled", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion)
+	t.Logger.Debug("snapshot complete", "resource", stream.String(), "reason", snapshot.Reason, "resourceVersion", snapshot.ResourceVersion)
 	g := t.states.storyOf(stream, snapshot)
 	if g == nil {
 		return
@@ -259,7 +259,7 @@ func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) 
 	}
 	t.states.drop(g) // the log knows of it, and is told its end at once
 	line := []any{"resource", g.of.Stream, "reason", g.of.Reason, "resourceVersion", snapshot.ResourceVersion}
-	t.Logger.Info("reconciled", append(line, g.outcome()...)...)
+	t.Logger.Info("snapshot complete", append(line, g.outcome()...)...)
 }
 
 // Listed is told of a page of a snapshot's list: its objects, and how many remain, below 0 where that is not known.
@@ -415,9 +415,9 @@ func (t *Telemetry) tellReconciles(all []*story, now time.Time) {
 			}
 		}
 		if sum.ended.IsZero() {
-			t.Logger.Info("reconcile starts", line...)
+			t.Logger.Info("snapshot begins", line...)
 		} else {
-			t.Logger.Info("reconciled", line...)
+			t.Logger.Info("snapshot complete", line...)
 		}
 	}
 }

@@ -264,7 +264,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z error="too old resource version: 100 (200)"
 00:01:15 INFO gap is still being compared gaps=1 resource=pods reason=gone for=1m15s objects=500 percent=25
 00:02:15 INFO gap is still being compared gaps=1 resource=pods reason=gone for=2m15s objects=500 percent=25
-00:02:30 INFO reconciled resource=pods reason=gone resourceVersion=300 objects=540 replaced=5 deleted=3 for=2m30s`},
+00:02:30 INFO snapshot complete resource=pods reason=gone resourceVersion=300 objects=540 replaced=5 deleted=3 for=2m30s`},
 
 		{"a stream is down, and its history is gone when it is up", []step{
 			failed("pods", "connection refused"), later(400), expires("pods", 100), gap("pods", change.Gone, "100", "300"),
@@ -296,7 +296,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:00:00 WARN stream failed; retrying resource=pods error="read a snapshot of pods: forbidden"
 00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z error="too old resource version: 100 (200)"
 00:00:30 INFO stream recovered resource=pods resourceVersion=300 for=30s
-00:00:30 INFO reconciled resource=pods reason=gone resourceVersion=300 objects=40 replaced=5 deleted=3 for=30s`},
+00:00:30 INFO snapshot complete resource=pods reason=gone resourceVersion=300 objects=40 replaced=5 deleted=3 for=30s`},
 
 		{"a gap interrupts the comparison behind a gap", []step{
 			gap("pods", change.Gone, "100", "300"), later(1), expires("pods", 350), gap("pods", change.Gone, "350", "500"),
@@ -315,7 +315,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			later(60),
 		}, `
 00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=epoch lastDelivered=100 resourceVersion=30 since=1999-12-31T23:59:59.000Z
-00:00:21 INFO reconciled resource=pods reason=epoch resourceVersion=35 objects=40 replaced=5 deleted=3 for=21s`},
+00:00:21 INFO snapshot complete resource=pods reason=epoch resourceVersion=35 objects=40 replaced=5 deleted=3 for=21s`},
 
 		{"the process ends within a gap", []step{gap("pods", change.Gone, "100", "300"), later(1), (*stage).TellAll, gap("nodes", change.Stale, "7", "8")}, `
 00:00:01 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
@@ -340,7 +340,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		}, `
 00:00:15 WARN gap: intermediate changes may be missing streams=2 gaps="[pods(gone 100-300: 5 replaced, 3 deleted) nodes(gone 70-310: 5 replaced, 3 deleted)]"
 00:00:15 WARN gap: intermediate changes may be missing resource=secrets reason=gone lastDelivered=80 resourceVersion=320 since=2000-01-01T00:00:01.000Z
-00:00:22 INFO reconciled resource=secrets reason=gone resourceVersion=320 objects=0 replaced=5 deleted=3 for=20s`},
+00:00:22 INFO snapshot complete resource=secrets reason=gone resourceVersion=320 objects=0 replaced=5 deleted=3 for=20s`},
 
 		{"a sink lost its log", []step{
 			gap("pods", change.Lost, "100", "300", "bus"), later(1), listed("pods", 45, 0),
@@ -355,8 +355,8 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		{"a snapshot that somebody asked for", []step{
 			gap("pods", change.Requested, "100", "300", "bus"), later(100), reconciled("pods", change.Counts{}),
 		}, `
-00:00:15 INFO reconcile starts resource=pods reason=requested resourceVersion=300 sinks=[bus]
-00:01:40 INFO reconciled resource=pods reason=requested resourceVersion=300 objects=0 replaced=0 deleted=0 synced=0 for=1m40s`},
+00:00:15 INFO snapshot begins resource=pods reason=requested resourceVersion=300 sinks=[bus]
+00:01:40 INFO snapshot complete resource=pods reason=requested resourceVersion=300 objects=0 replaced=0 deleted=0 synced=0 for=1m40s`},
 
 		{"the start: one line for all that is watched, and one for all that is compared", []step{
 			(*stage).starts, gap("pods", change.Initial, "", "300"), gap("nodes", change.Initial, "", "310"), watched("pods", "300"),
@@ -364,7 +364,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 			reconciled("nodes", change.Counts{Replaced: 2}), later(60),
 		}, `
 00:00:01 INFO watching streams=2 of=2
-00:00:06 INFO reconciled streams=2 reason=initial sinks=[] objects=40 replaced=42 deleted=0 for=1s`},
+00:00:06 INFO snapshot complete streams=2 reason=initial sinks=[] objects=40 replaced=42 deleted=0 for=1s`},
 
 		{"one of the streams of the start is forbidden", []step{
 			(*stage).starts, failed("nodes", "forbidden"), watched("pods", "300"), later(60), watched("nodes", "310"),

@@ -21,12 +21,12 @@ type streamState struct {
 	HeldBy             []string  `json:"heldBy,omitempty"`   // sinks that lag by more than half of the history
 	HeldSince          time.Time `json:"heldSince,omitzero"`
 	// Sinks are how each sink stands that takes the stream; replaced, never changed.
-	Sinks         map[string]takerState `json:"sinks,omitempty"`
-	Records       int                   `json:"records"`
-	Gaps          int                   `json:"gaps"`
-	LastGap       *gapState             `json:"lastGap,omitempty"`
-	LastReconcile *reconcileState       `json:"lastReconcile,omitempty"`
-	Snapshot      *snapshotState        `json:"snapshot,omitempty"`
+	Sinks        map[string]takerState `json:"sinks,omitempty"`
+	Records      int                   `json:"records"`
+	Gaps         int                   `json:"gaps"`
+	LastGap      *gapState             `json:"lastGap,omitempty"`
+	LastSnapshot *completeSnapshot     `json:"lastSnapshot,omitempty"`
+	Snapshot     *snapshotState        `json:"snapshot,omitempty"`
 	trouble
 
 	late      bool                    // it came when the process ran already
@@ -83,7 +83,7 @@ func newStreamState(stream change.Stream, late bool) *streamState {
 	}
 }
 
-type reconcileState struct {
+type completeSnapshot struct {
 	Reason          change.Reason `json:"reason"`
 	Sinks           []string      `json:"sinks,omitempty"` // none is all
 	ResourceVersion string        `json:"resourceVersion"`

@@ -288,7 +288,7 @@ function fillStream(row, stream) {
   setText(age.firstChild, stream.resourceVersion ? span(stream.positionAgeSeconds) : "–");
   setText(age.lastChild, ends(stream));
   setText(records, count(stream.records));
-  const r = stream.lastReconcile;
+  const r = stream.lastSnapshot;
   setText(reconcile, r ? r.reason + ", " + since(r.time) + " ago: " + count(r.replaced) + " replaced, " + count(r.deleted) + " deleted" + (r.synced ? ", " + count(r.synced) + " synced" : "") : "–");
   setText(gap, stream.lastGap ? gapText(stream.lastGap) : "none");
 }
