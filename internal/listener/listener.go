@@ -52,7 +52,7 @@ func New(index int, s *Sink, config *Config, books *Books) (*Listener, error) {
 	return l, books.add(&l.Intake)
 }
 
-// Opened is closed when the sink is open for the first time, or a first attempt has failed for good.
+// Opened is closed when the first attempt to open the sink is over.
 func (l *Listener) Opened() <-chan struct{} { return l.opened }
 
 // errAnew says that the sink is to be opened as in a new process.

@@ -35,6 +35,7 @@ func (l *Listener) openAnew(ctx context.Context) error {
 			}
 			continue
 		}
+		l.signalOpened() // no other sink waits for it
 		l.Observer.Failed(l.Name, err)
 		if err := l.patience.wait(ctx); err != nil {
 			return err
@@ -146,9 +147,7 @@ func (l *Listener) begin(found int) error {
 	l.Observer.Opened(l.Name, found)
 	l.books.mu.Lock()
 	defer l.books.mu.Unlock()
-	select {
-	case <-l.opened: // a stream that is over meanwhile has not left
-	default:
+	if l.served == 0 { // a stream that is over later has not left
 		if err := l.findLeft(NewFollower(state.Given(), nil)); err != nil {
 			return err
 		}

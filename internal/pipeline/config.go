@@ -27,8 +27,6 @@ type Config struct {
 	Overtaken context.Context
 	// Prove is as of listener.Config.
 	Prove func(ctx context.Context) error
-	// OpenGrace is how long the start waits for sinks to open before anything is read; 0 is five seconds.
-	OpenGrace time.Duration
 	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
 	Requests <-chan Request
 	// Orders are what is to be done with snapshots that are owed; nil is none. Each is answered.

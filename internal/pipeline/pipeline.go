@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// openGrace is how long the start waits for sinks: one that opens within it is there before the first record is read,
-// as the API server's history may be short. One that does not is opened while the others deliver.
+// openGrace is how long the start waits for sinks whose first attempt to open is not over: those that are open share one
+// watch and one list. One that fails, or takes longer, is opened while the others deliver.
 const openGrace = 5 * time.Second
 
 // Run opens the sinks, then starts the sources, and delivers until ctx ends or something fails for good. Then it stops
@@ -165,11 +165,7 @@ func (r *run) read(ctx context.Context, set *StreamSet, guard func(func() error)
 
 // awaitOpen returns when the sinks are open, or a little later.
 func (r *run) awaitOpen(ctx context.Context) {
-	grace := openGrace
-	if r.OpenGrace != 0 {
-		grace = r.OpenGrace
-	}
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(openGrace)
 	defer timer.Stop()
 	for _, l := range r.listeners {
 		select {
