@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// openGrace is how long the start waits for sinks whose first attempt to open is not over: those that are open share one
-// watch and one list. One that fails, or takes longer, is opened while the others deliver.
+// openGrace is how long the start waits for sinks whose first attempt to open is not over: those that are open share
+// one watch and one list. One that fails, or takes longer, is opened while the others deliver.
 const openGrace = 5 * time.Second
 
 // Run opens the sinks, then starts the sources, and delivers until ctx ends or something fails for good. Then it stops
