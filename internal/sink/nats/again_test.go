@@ -51,6 +51,24 @@ func TestI1WhatIsToldAgainIsStoredAgain(t *testing.T) {
 	wantIDs(t, ofWeb(got), ofWeb(want))
 }
 
+// TestI3AnEndComesAfterWhatIsToldAgain, on a stream that others write to, too: the server knows the ids from before, and
+// each object goes out a second time.
+func TestI3AnEndComesAfterWhatIsToldAgain(t *testing.T) {
+	s, options := sharing(t)
+	opened := openSink(t, options)
+	batch := []sink.Message{told("new", change.Added)}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		batch = append(batch, told(name, change.Replaced))
+	}
+	write(t, opened, batch[1:])
+	end := told("", change.SnapshotEnd)
+	end.Reason = string(change.Left)
+	write(t, opened, append(batch, end))
+	if got := s.ids(); len(got) != 10 || got[9] != end.ID {
+		t.Errorf("what is stored is %q, want the end last", got)
+	}
+}
+
 // TestI1WhatWasToldAgainIsFoundAfterACrash, and is not stored once more.
 func TestI1WhatWasToldAgainIsFoundAfterACrash(t *testing.T) {
 	_, options := sharing(t)

@@ -20,7 +20,8 @@ import (
 //
 // On a stream that others write to, too, no message can say what it follows. There the second rule keeps the order of
 // each object, and ids keep the copies of a message apart. An id that was stored before what is known of its object is
-// that of an earlier telling, which proves nothing: the message goes out again under another id.
+// that of an earlier telling, which proves nothing: the message goes out again under another id. Frames go alone, so
+// none of them overtakes that.
 type orderedWindow struct {
 	*publisher
 	previous []int          // the message before it of the same object, or -1
@@ -53,6 +54,8 @@ func (o *orderedWindow) admits(i int) bool {
 	case o.acked == o.start: // the first one goes alone
 		return false
 	case o.previous[i] >= o.acked: // one of an object at a time
+		return false
+	case o.stream.shared && o.batch[i].Reason != "": // a frame comes after all that goes out again before it
 		return false
 	}
 	return o.fits(i)
