@@ -44,7 +44,11 @@ func ItemOf(id *change.ID) (item Item, is bool) {
 }
 
 func comparisonOf(id *change.ID, scope Scope) Comparison {
-	return Comparison{ID: id.Snapshot, Full: strings.HasSuffix(id.Snapshot, FullSuffix), Namespace: string(scope)}
+	c := Comparison{ID: id.Snapshot, Full: strings.HasSuffix(id.Snapshot, FullSuffix), Namespace: string(scope)}
+	if strings.HasSuffix(id.Snapshot, LeftSuffix) {
+		c.Reason = change.Left
+	}
+	return c
 }
 
 // History is one history of the cluster: when it was found, in milliseconds since 1970, and 1 for the first. So the
@@ -132,7 +136,7 @@ type Comparison struct {
 	ID   string `cbor:"1,keyasint,omitzero"`
 	Over bool   `cbor:"2,keyasint,omitzero"` // it has come to its end
 	Full bool   `cbor:"3,keyasint,omitzero"` // unchanged objects are sent, too
-	// Reason is why it was begun; "" where only the log tells of it.
+	// Reason is why it was begun; "" where only the log tells of it, and the ID does not.
 	Reason change.Reason `cbor:"4,keyasint,omitzero"`
 	// Namespace is what it is of, Others where it is of all.
 	Namespace string `cbor:"5,keyasint,omitzero"`
@@ -142,6 +146,9 @@ type Comparison struct {
 
 // FullSuffix ends the ID of a full snapshot. So a log alone tells what is to be gone on with after a crash.
 const FullSuffix = ".full"
+
+// LeftSuffix ends the ID of a comparison of reason change.Left.
+const LeftSuffix = ".left"
 
 // PartSuffix ends the ID of a snapshot of chosen objects: nothing follows from it for all others.
 const PartSuffix = ".part"

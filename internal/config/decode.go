@@ -106,9 +106,7 @@ func (d *decoder) list(path string, n *yaml.Node, into reflect.Value) {
 		d.mismatch(path, n, "a list")
 		return
 	}
-	if len(n.Content) > 0 {
-		into.Set(reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content)))
-	}
+	into.Set(reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content))) // not nil, also where it is empty
 	for i, one := range n.Content {
 		at := item(path, i)
 		node := d.present(at, one)

@@ -170,6 +170,8 @@ func TestOneProblem(t *testing.T) {
 		{"events about what the sink is not told of", involvedWith("ops: [added, deleted]"), "sinks[0].ops (line 5): its events would tell it of objects that it is not told of; add added and updated, or leave involved out of the events"},
 		{"no boolean", "resources: [{resource: nodes, actor: user}]", `resources[0].actor (line 1): want true or false, have "user"`},
 		{"something ignored that is no path", "resources: [{resource: nodes, ignore: [heartbeats, heartbeat]}]", `resources[0].ignore[1] (line 1): want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is heartbeats, have "heartbeat"`},
+		{"no namespace", "resources: [{resource: pods, namespaces: []}]", "resources[0].namespaces (line 1): the list is empty; name some, or leave it out"},
+		{"no resource for a sink", sinkWith("resources: []"), "sinks[0].resources (line 4): the list is empty; name some, or leave it out for all"},
 		{"failure of no filter", "resources: [{resource: pods, filterFailure: deadletter}]", "resources[0].filterFailure (line 1): there is no filter that could fail; add filter, or leave it out"},
 		{"word for before", "resources: [{resource: pods, before: always}]", `resources[0].before (line 1): want true or false, have "always"`},
 

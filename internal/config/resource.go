@@ -251,6 +251,9 @@ func (r *Resource) check(k *checker, path string) {
 }
 
 func checkNamespaces(k *checker, path string, namespaces []string) {
+	if namespaces != nil && len(namespaces) == 0 { // a template may have lost its values
+		k.problem(path, "the list is empty; name some, or leave it out")
+	}
 	for j, namespace := range namespaces {
 		if err := CheckNamespace(namespace); err != nil {
 			k.problem(item(path, j), "%v", err)

@@ -119,6 +119,9 @@ func laterTopics(template string) *regexp.Regexp {
 // checkWanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what
 // is.
 func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
+	if s.Resources != nil && len(s.Resources) == 0 {
+		k.problem(path, "the list is empty; name some, or leave it out for all")
+	}
 	if len(resources) == 0 {
 		return
 	}

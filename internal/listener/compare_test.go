@@ -12,13 +12,13 @@ import (
 func TestI4NoOlderListBringsBackWhatIsGone(t *testing.T) {
 	way := Way{Resource: "pods", Scope: checkpoint.Others}
 	saved := &checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": {checkpoint.Others: {At: at("117")}}}}
-	f := NewFollower(saved, func(version string, _ bool) string { return version })
+	f := NewFollower(saved, func(version string) string { return version })
 	last := checkpoint.Row{At: at("55"), UID: "u"}
 	gone := Deleted(checkpoint.Object{Resource: "pods", Key: change.Key{Name: "y"}}, way.Scope, last, AsOf(at("120"), last))
 	gone.List = at("120")
 	f.Tell(&gone)
 	f.Ask(way, change.Resync)
-	if frames := f.Due(way); len(frames) != 1 || frames[0].Comparison.ID != "120" {
+	if frames := f.Due(way); len(frames) != 1 || frames[0].Comparison.ID != "120.full" {
 		t.Errorf("the next comparison is %+v, want a list of 120", frames)
 	}
 }
@@ -27,7 +27,7 @@ func TestI4NoOlderListBringsBackWhatIsGone(t *testing.T) {
 // of them since the position of another is in no list.
 func TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace(t *testing.T) {
 	saved := &checkpoint.Saved{Places: map[string]checkpoint.Places{"events": {"a": {At: at("11"), High: at("20")}, "m": {At: at("33")}}}}
-	f := NewFollower(saved, func(version string, _ bool) string { return version })
+	f := NewFollower(saved, func(version string) string { return version })
 	frames := f.Begin(Way{Resource: "events", Scope: checkpoint.Others}, Standing{Now: at("59")})
 	if len(frames) != 1 || frames[0].At != at("11") || frames[0].Comparison.ID != "33" {
 		t.Errorf("the comparison is %+v, want one from 11 with a list of 33", frames)

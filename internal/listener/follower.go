@@ -15,9 +15,8 @@ type Follower struct {
 	ids    IDs
 }
 
-// IDs names the next comparison, which begins at the version, as change.Snapshot's. A full one ends with
-// checkpoint.FullSuffix.
-type IDs func(version string, full bool) string
+// IDs names the next comparison, which begins at the version, as change.Snapshot's, but for the suffix of its kind.
+type IDs func(version string) string
 
 // NewFollower is one that goes on from what is saved.
 func NewFollower(saved *checkpoint.Saved, ids IDs) *Follower {
@@ -87,7 +86,7 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 		frames[0].From = s.lowest
 		return frames
 	case s.missing || s.torn:
-		return f.frame(way, checkpoint.Begin, s.lowest, compared{s.full, change.Initial})
+		return f.frame(way, checkpoint.Begin, s.lowest, compared{s.full, change.Stale})
 	}
 	return f.Due(way)
 }
@@ -253,7 +252,13 @@ func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, how
 			how.reason = change.Lost
 		}
 	})
-	comparison := checkpoint.Comparison{ID: f.ids(list.Version, how.full), Full: how.full, Reason: how.reason, Namespace: string(way.Scope)}
+	comparison := checkpoint.Comparison{ID: f.ids(list.Version), Full: how.full, Reason: how.reason, Namespace: string(way.Scope)}
+	switch {
+	case how.full:
+		comparison.ID += checkpoint.FullSuffix
+	case how.reason == change.Left:
+		comparison.ID += checkpoint.LeftSuffix
+	}
 	begin := checkpoint.Item{
 		Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison, Selection: &way.Selection,
 	}

@@ -16,7 +16,7 @@ func at(version string) checkpoint.Point { return checkpoint.Point{History: 1, V
 func reselected(position, high string) (f *Follower, way Way, frames []checkpoint.Item) {
 	place := checkpoint.Place{At: at(position), High: at(high), Selection: "app=db"}
 	saved := &checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": {checkpoint.Others: place}}}
-	f = NewFollower(saved, func(version string, _ bool) string { return version + ".1" })
+	f = NewFollower(saved, func(version string) string { return version + ".1" })
 	way = Way{Resource: "pods", Scope: checkpoint.Others, Selection: "app=web"}
 	return f, way, f.Begin(way, Standing{Now: at("900")})
 }
@@ -90,7 +90,7 @@ func TestI4WhatLeavesIsToldOnce(t *testing.T) {
 		{"what was never given", checkpoint.Places{"*": {}}, nil, nil, 1},
 	} {
 		number := 0
-		f := NewFollower(&checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": c.given}}, func(version string, _ bool) string {
+		f := NewFollower(&checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": c.given}}, func(version string) string {
 			number++
 			return version + "." + strconv.Itoa(number)
 		})

@@ -306,18 +306,14 @@ func (n *Numbers) raise(to int64) {
 }
 
 // PartID names a snapshot of chosen objects.
-func (i *Intake) PartID(version string) string { return i.ids(version, false) + checkpoint.PartSuffix }
+func (i *Intake) PartID(version string) string { return i.ids(version) + checkpoint.PartSuffix }
 
 // NewestComparison is the number of the comparison of any sink that was begun last.
 func (i *Intake) NewestComparison() int64 { return i.numbers.newest() }
 
 // ids names comparisons.
-func (i *Intake) ids(version string, full bool) string {
-	id := version + "." + strconv.FormatInt(i.numbers.next(), 10)
-	if full {
-		id += checkpoint.FullSuffix
-	}
-	return id
+func (i *Intake) ids(version string) string {
+	return version + "." + strconv.FormatInt(i.numbers.next(), 10)
 }
 
 // Newest is what the sink was told last of the object, also by what is on its way.

@@ -305,13 +305,9 @@ func (w *world) say(what ...any) {
 }
 
 // id is of the next comparison.
-func (w *world) id(version string, full bool) string {
+func (w *world) id(version string) string {
 	w.ids++
-	id := version + "." + strconv.Itoa(w.ids)
-	if full {
-		id += checkpoint.FullSuffix
-	}
-	return id
+	return version + "." + strconv.Itoa(w.ids)
 }
 
 // wire is the item's id as a log has it: all that can be folded.

@@ -232,7 +232,7 @@ func Namespace(file, contextName string) (string, error) {
 // kubeconfigError says what is wrong with the kubeconfig, without the path that os puts around its cause.
 func kubeconfigError(file string, err error) error {
 	what := "load the kubeconfig"
-	if file != "" {
+	if file = cmp.Or(file, os.Getenv("KUBECONFIG")); file != "" {
 		what += " " + file
 	}
 	var path *fs.PathError

@@ -102,7 +102,7 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 					t.Errorf("the account ends %d times, the map %d times, want once; %d others end", robots, kept, here)
 				}
 			}},
-		{"what has left, back", of + lake, nil, func(t *testing.T) {
+		{"what has left, back", of + lake, []string{"sink lake is given %a/serviceaccounts, %b/configmaps again: it gets what it lacks"}, func(t *testing.T) {
 			robots, kept := told("lake.ndjson", "replaced", "serviceaccounts/robot"), told("lake.ndjson", "replaced", "namespaces/%b/configmaps/kept")
 			if here := told("lake.ndjson", "replaced", "namespaces/%a/configmaps/kept"); robots != 2 || kept != 2 || here != 1 {
 				t.Errorf("what is back is told %d and %d times, want twice, and what was there %d times, want once", robots, kept, here)

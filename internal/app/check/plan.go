@@ -80,7 +80,7 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 
 // begins is what a sink that has some streams is told of those that it takes.
 func begins(has map[string]control.SinkState, streams []selection.Selected) (lines []string) {
-	var begin, widened, chosen []string
+	var begin, widened, back, chosen []string
 	parts := map[string]bool{} // resources of which it has one namespace
 	for name := range has {
 		if _, resource, named := strings.Cut(name, "/"); named {
@@ -95,6 +95,8 @@ func begins(has map[string]control.SinkState, streams []selection.Selected) (lin
 		switch {
 		case is && at.Selector != streams[i].Selection.String():
 			chosen = append(chosen, name)
+		case is && at.Comparing == change.Left:
+			back = append(back, name)
 		case is, isPart: // it goes on
 		case stream.Namespace == "" && parts[resource]:
 			widened = append(widened, name)
@@ -108,6 +110,7 @@ func begins(has map[string]control.SinkState, streams []selection.Selected) (lin
 	}{
 		{"has nothing of %s yet: it gets all objects", begin},
 		{"is given %s in all namespaces now: it gets what it lacks", widened},
+		{"is given %s again: it gets what it lacks", back},
 		{"is given %s by another selector: it gets a gap, what enters as replaced, and what leaves as deleted", chosen},
 	} {
 		if len(told.streams) > 0 {
