@@ -86,7 +86,7 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 		frames[0].From = s.lowest
 		return frames
 	case s.missing || s.torn:
-		return f.frame(way, checkpoint.Begin, s.lowest, compared{s.full, change.Stale})
+		return f.frame(way, checkpoint.Begin, s.lowest, compared{s.full, change.Initial})
 	}
 	return f.Due(way)
 }
