@@ -51,8 +51,8 @@ func TestI1WhatIsToldAgainIsStoredAgain(t *testing.T) {
 	wantIDs(t, ofWeb(got), ofWeb(want))
 }
 
-// TestI3AnEndComesAfterWhatIsToldAgain, on a stream that others write to, too: the server knows the ids from before, and
-// each object goes out a second time.
+// TestI3AnEndComesAfterWhatIsToldAgain, on a stream that others write to, too: the server knows the ids from before,
+// and each object goes out a second time.
 func TestI3AnEndComesAfterWhatIsToldAgain(t *testing.T) {
 	s, options := sharing(t)
 	opened := openSink(t, options)
