@@ -170,7 +170,7 @@ func Actors() Stream { return Stream{Resource: Resource{Version: "v1", Name: "ac
 // IsActors says whether the stream is that one.
 func (s *Stream) IsActors() bool { return s.Resource.Name == "actors" && s.Resource.Group == "" }
 
-// Reason says why a reconcile ran, or, of Policy, why a gap stands alone.
+// Reason says why a snapshot ran, or, of Policy, why a gap stands alone.
 type Reason string
 
 // The reasons; Gone, Redefined, Removed, Stale, Epoch, Lost and Left come with a gap.

@@ -12,8 +12,10 @@ import (
 // Another configuration can leave out a resource or a namespace of which a sink has objects. Its log says so, once,
 // with a gap of reason left. The objects stay there, or with DeletesLeft the sink is told of their ends.
 
-// findLeft finds what the sink is not given any more, of what it was given.
+// findLeft finds what the sink is not given any more, of what it was given. At a later opening it is what it was at the
+// first one, and may have been dropped with the queue: a stream that is over meanwhile has not left.
 func (l *Listener) findLeft(given *Follower) error {
+	before := l.left.parts
 	l.left = left{}
 	for _, s := range l.Streams() {
 		if l.Takes(s) {
@@ -30,7 +32,8 @@ func (l *Listener) findLeft(given *Follower) error {
 	}
 	for _, way := range ways {
 		at := slices.IndexFunc(known, func(s change.Stream) bool { return s.Resource.String() == way.Resource })
-		if at < 0 {
+		was := func(p leftPart) bool { return p.Resource == way.Resource && p.Scope == way.Scope }
+		if at < 0 || l.served > 0 && !slices.ContainsFunc(before, was) {
 			continue
 		}
 		p := leftPart{Way: way, at: given.From(way), stream: known[at]}
@@ -59,9 +62,6 @@ func (l *Listener) tellLeft() {
 		}
 		seat.putFrames(l.follower.Leave(p.Way), framing)
 	}
-	if !l.DeletesLeft {
-		l.left.parts = nil
-	}
 }
 
 // record is one of the part, which belongs to the comparison.
@@ -78,10 +78,10 @@ func (p *leftPart) record(seat *Seat, op change.Op, at checkpoint.Point, c check
 func (l *Listener) deleteLeft() (more bool, err error) {
 	const most = 512
 	seat, offered := l.Seat()
-	if len(l.left.parts) == 0 || !offered || query(&l.Intake, func(b *fifo.Backlog) bool { return b.Behind() || b.Unsaved() > 0 }) {
+	if !l.DeletesLeft || l.left.ended == len(l.left.parts) || !offered || query(&l.Intake, func(b *fifo.Backlog) bool { return b.Behind() || b.Unsaved() > 0 }) {
 		return false, nil
 	}
-	p, told := &l.left.parts[0], 0
+	p, told := &l.left.parts[l.left.ended], 0
 	for row, err := range l.state.Objects(p.Resource, string(p.Scope), l.left.behind) {
 		if err != nil {
 			return false, err
@@ -102,6 +102,6 @@ func (l *Listener) deleteLeft() (more bool, err error) {
 			return true, nil
 		}
 	}
-	l.left.parts, l.left.behind = l.left.parts[1:], ""
+	l.left.ended, l.left.behind = l.left.ended+1, ""
 	return true, nil
 }

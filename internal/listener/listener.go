@@ -125,7 +125,8 @@ func (t *tail) take(id string, says bool) {
 type left struct {
 	ways   []Way // that it is given
 	parts  []leftPart
-	behind string // the joined key of the object of the first part that was looked at last
+	ended  int    // of so many of them all ends are told
+	behind string // the joined key of the object of the next part that was looked at last
 }
 
 // leftPart is a part of a resource, and what its records are of.

@@ -147,10 +147,8 @@ func (l *Listener) begin(found int) error {
 	l.Observer.Opened(l.Name, found)
 	l.books.mu.Lock()
 	defer l.books.mu.Unlock()
-	if l.served == 0 { // a stream that is over later has not left
-		if err := l.findLeft(NewFollower(state.Given(), nil)); err != nil {
-			return err
-		}
+	if err := l.findLeft(NewFollower(state.Given(), nil)); err != nil {
+		return err
 	}
 	l.serve(state, l.tellLeft)
 	return nil
