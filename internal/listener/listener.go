@@ -90,7 +90,7 @@ func (l *Listener) stop(ctx context.Context, cause error) error {
 	if query(&l.Intake, (*fifo.Backlog).IsFinished) && !query(&l.Intake, (*fifo.Backlog).CanSpill) {
 		return cause
 	}
-	if isFenced(cause) {
+	if sink.IsFenced(cause) {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}

@@ -58,12 +58,6 @@ func retrySeldom() *backoff.ExponentialBackOff {
 	)
 }
 
-// isFenced says whether another writer has taken the sink over.
-func isFenced(err error) bool {
-	var permanent *sink.PermanentError
-	return errors.As(err, &permanent) && permanent.Fenced
-}
-
 // sinkError is a failure of the sink's, which it could not mend by itself.
 type sinkError struct{ error }
 

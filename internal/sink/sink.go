@@ -221,6 +221,12 @@ type PermanentError struct {
 func (e *PermanentError) Error() string { return e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
 
+// IsFenced says whether another writer has taken the sink over.
+func IsFenced(err error) bool {
+	var permanent *PermanentError
+	return errors.As(err, &permanent) && permanent.Fenced
+}
+
 // Permanent is a PermanentError of the text.
 func Permanent(format string, args ...any) error {
 	return &PermanentError{Err: fmt.Errorf(format, args...)}

@@ -78,8 +78,8 @@ sinks:
   - {name: tls, nats: {url: "tls://127.0.0.1:1", tls: {ca: ca.pem}}}
 `)
 	d.exporter(usual("-f", "config.yaml")...).fails(t, 2, `sinks: 2 problems:
-  sink bus: configure nats sink: option CredentialsFile: open user.creds: no such file or directory
-  sink tls: configure nats sink: option TLS.CAFile: open ca.pem: no such file or directory`)
+  sink bus: configure nats sink: nats.credentials: open user.creds: no such file or directory
+  sink tls: configure nats sink: nats.tls.ca: open ca.pem: no such file or directory`)
 }
 
 func TestNATSWithoutJetStream(t *testing.T) {

@@ -238,7 +238,7 @@ const patientRetries = 10 * time.Second
 // fail notes why the log cannot be written.
 func (l *StateLog) fail(err error) {
 	l.note(err, IsForGood(err))
-	if refused := (*sink.PermanentError)(nil); errors.As(err, &refused) && refused.Fenced {
+	if sink.IsFenced(err) {
 		l.mu.Lock()
 		l.fenced = true
 		l.mu.Unlock()

@@ -38,11 +38,10 @@ func (l *Log) Prove(ctx context.Context) error {
 	case <-bounded.Done():
 		err = context.Cause(bounded)
 	}
-	var refused *sink.PermanentError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refused) && refused.Fenced:
+	case sink.IsFenced(err):
 		return fmt.Errorf("prove that this exporter still leads: %w", err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -78,11 +78,6 @@ func (w *world) claimOf(member string) *Claimed {
 	return claimed
 }
 
-func isFenced(err error) bool {
-	var refused *sink.PermanentError
-	return errors.As(err, &refused) && refused.Fenced
-}
-
 // TestI10AProofFailsBehindAnotherClaim: as long as it succeeds, nobody else has claimed the log, and whoever claims it
 // next finds in it what it would have found without the proofs.
 func TestI10AProofFailsBehindAnotherClaim(t *testing.T) {
@@ -99,11 +94,11 @@ func TestI10AProofFailsBehindAnotherClaim(t *testing.T) {
 		}
 		w.claimOf("b")
 		for range 2 {
-			if err := a.Prove(t.Context()); !isFenced(err) {
+			if err := a.Prove(t.Context()); !sink.IsFenced(err) {
 				t.Errorf("behind another claim: %v", err)
 			}
 		}
-		if len(a.failed) != 1 || !isFenced(a.failed[0]) {
+		if len(a.failed) != 1 || !sink.IsFenced(a.failed[0]) {
 			t.Errorf("it was told %v", a.failed)
 		}
 	})
@@ -151,12 +146,12 @@ func TestI10AWriterThatSleptDoesNotTakeTheLogBack(t *testing.T) {
 		a := newLeader(t, w)
 		breaks(&a.writer.opens, func(context.Context) error { w.claimOf("b"); return nil })
 		breaks(&a.writer.writes, func(context.Context) error { return errors.New("the connection broke") })
-		if err := a.Prove(t.Context()); err == nil || isFenced(err) {
+		if err := a.Prove(t.Context()); err == nil || sink.IsFenced(err) {
 			t.Fatal(err)
 		}
 		breaks(&a.writer.writes, none)
 		time.Sleep(2 * again)
-		if err := a.Prove(t.Context()); !isFenced(err) {
+		if err := a.Prove(t.Context()); !sink.IsFenced(err) {
 			t.Errorf("the writer has the log again: %v", err)
 		}
 		if last := w.claimOf("c").seen.claim.Member; last != "b" {

@@ -30,12 +30,11 @@ func (l *Log) Run(ctx context.Context) {
 		l.logged = nil
 		l.Failed(err)
 		wait := again
-		var refused *sink.PermanentError
-		if IsForGood(err) || errors.As(err, &refused) {
+		if IsForGood(err) || errors.As(err, new(*sink.PermanentError)) {
 			wait = permanent
 		}
 		var retry <-chan time.Time
-		if refused == nil || !refused.Fenced {
+		if !sink.IsFenced(err) {
 			retry = time.After(wait)
 		}
 		if !l.rest(ctx, retry, err) {

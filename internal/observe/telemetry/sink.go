@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Queued is told a sink's backlog.
@@ -90,7 +91,11 @@ func (t *Telemetry) Stopped(name string, err error) {
 		t.tellBack(name, s, time.Now(), true)
 		s.outage.fails(time.Now(), t.gapsOf(s), true)
 		s.goesOn()
-		t.Logger.Error("sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start", "sink", name, "error", err)
+		remedy := "fix the cause: the sink is retried within ten minutes, and at the next start"
+		if sink.IsFenced(err) {
+			remedy = "it is opened again at the next start only, since another writer has it"
+		}
+		t.Logger.Error("sink stopped, the others continue; "+remedy, "sink", name, "error", err)
 	}
 	s.State, s.trouble = stopped, troubleOf(err)
 }

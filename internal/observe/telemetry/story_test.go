@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // stage is where a story plays: one process, of which only what happens and when is known.
@@ -88,9 +89,14 @@ func later(seconds int) step { return func(s *stage) { s.later(seconds) } }
 func retried() step {
 	return func(s *stage) { s.Retried("bus", "unreachable", errors.New("nobody listens")) }
 }
-func written() step             { return func(s *stage) { s.Written("bus", records(1), time.Millisecond) } }
-func opened() step              { return func(s *stage) { s.Opened("bus", 0) } }
-func stops(why string) step     { return func(s *stage) { s.Stopped("bus", errors.New(why)) } }
+func written() step         { return func(s *stage) { s.Written("bus", records(1), time.Millisecond) } }
+func opened() step          { return func(s *stage) { s.Opened("bus", 0) } }
+func stops(why string) step { return func(s *stage) { s.Stopped("bus", errors.New(why)) } }
+func fenced() step {
+	return func(s *stage) {
+		s.Stopped("bus", &sink.PermanentError{Err: errors.New("another exporter writes"), Fenced: true})
+	}
+}
 func left(resource string) step { return func(s *stage) { s.Left(streamOf(resource)) } }
 func again(resource string) step {
 	return func(s *stage) { s.Reconciling(streamOf(resource), s.gaps[resource]) }
@@ -461,6 +467,9 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:01:40 INFO sink accepts records again sink=bus for=1m40s attempts=100 lost=nothing waiting=990 waitingBytes=99000 spoolBytes=0`},
 
 		{"a sink asks again at every election", []step{times(100, (*stage).elects, later(1), written())}, ""},
+
+		{"a sink that another writer has is not tried again", []step{fenced(), later(700)}, `
+00:00:00 ERROR sink stopped, the others continue; it is opened again at the next start only, since another writer has it sink=bus error="another exporter writes"`},
 
 		{"a sink stays stopped when it is tried again", []step{
 			stops("the password is wrong"), later(1), stops("the password is wrong"), later(60), stops("the password is wrong"), later(120),

@@ -289,22 +289,22 @@ func (o *Options) complete() error {
 	var problems []error
 	for _, name := range o.Topics {
 		if err := validTopic(name); err != nil {
-			problems = append(problems, fmt.Errorf("option Topics: %w", err))
+			problems = append(problems, fmt.Errorf("kafka.topic: %w", err))
 		}
 	}
 	if o.Partitions < 0 || o.Partitions > 100_000 {
-		problems = append(problems, fmt.Errorf("option Partitions is %d: use 1 or more, or 0 for the broker's default", o.Partitions))
+		problems = append(problems, fmt.Errorf("kafka.partitions is %d: use 1 or more, or 0 for the broker's default", o.Partitions))
 	}
 	if o.Replication < 0 || o.Replication > 100 {
-		problems = append(problems, fmt.Errorf("option Replication is %d: use 1 or more, or 0 for the broker's default", o.Replication))
+		problems = append(problems, fmt.Errorf("kafka.replication is %d: use 1 or more, or 0 for the broker's default", o.Replication))
 	}
 	if o.Retention > 0 && o.Retention < time.Second {
-		problems = append(problems, fmt.Errorf("option Retention is %s: use 1s or more, a negative one for ever, or 0 for the broker's default",
+		problems = append(problems, fmt.Errorf("kafka.retention is %s: use 1s or more, a negative one for ever, or 0 for the broker's default",
 			o.Retention))
 	}
 	for name := range o.Configs {
 		if name == cleanupPolicy && o.Cleanup != "" || name == "retention.ms" && o.Retention != 0 {
-			problems = append(problems, fmt.Errorf("option Configs: %s is also set by an option of its own: set one", name))
+			problems = append(problems, fmt.Errorf("kafka.topicConfig: %s is also set by a key of its own: set one", name))
 		}
 	}
 	return errors.Join(problems...)

@@ -142,18 +142,45 @@ func (s *Sink) notes(config *jetstream.StreamConfig) (notes []string) {
 
 // strangers says that somebody else publishes into the stream, which stops the sink when it happens while it runs.
 func (s *Sink) strangers(ctx context.Context) []string {
-	if s.options.Shared || s.options.Whole {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	last, err := s.get(ctx, map[string]any{"last_by_subj": ">"})
-	if err != nil || last.gone {
+	last, isOurs := s.last(ctx)
+	if last == nil || isOurs {
 		return nil // what keeps the sink from reading it is told already
-	}
-	if _, notOurs := change.ParseID(last.id); notOurs == nil {
-		return nil
 	}
 	return []string{fmt.Sprintf("the last message of stream %s, on subject %q, is not from kubecdc: another writer stops the sink: "+
 		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.options.Stream, last.subject)}
+}
+
+// CheckMark says what a sink of which nothing is saved does to a stream that has messages of kubecdc. It changes
+// nothing. It is for a sink that is not open.
+func (s *Sink) CheckMark(ctx context.Context, at sink.Mark) (note string, err error) {
+	if at != "" {
+		return "", nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	if s.conn, err = s.connect(bounded); err != nil {
+		return "", s.checkError(ctx, err)
+	}
+	defer s.shut(ctx)
+	if _, isOurs := s.last(bounded); !isOurs {
+		return "", nil
+	}
+	return fmt.Sprintf("stream %s has messages of kubecdc of which this state knows nothing: with it all objects are sent again, behind them, "+
+		"and an exporter that still writes there is stopped until its own next start", s.options.Stream), nil
+}
+
+// last is the last message of a stream that is this sink's alone, nil where there is none to be read, and whether
+// kubecdc has written it.
+func (s *Sink) last(ctx context.Context) (last *entry, isOurs bool) {
+	if s.options.Shared || s.options.Whole {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	found, err := s.get(ctx, map[string]any{"last_by_subj": ">"})
+	if err != nil || found.gone {
+		return nil, false
+	}
+	_, notOurs := change.ParseID(found.id)
+	return &found, notOurs == nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 func check(t *testing.T, options Options) (string, error) {
@@ -95,5 +97,31 @@ func TestI10CheckNotesAnotherWriter(t *testing.T) {
 	options.Shared = true
 	if note, err := check(t, options); err != nil || note != "" {
 		t.Errorf("of a shared stream: %q, %v", note, err)
+	}
+}
+
+// TestI10CheckNotesALogThatNoStateKnows, whose writer the start would stop: only of a stream that is not shared.
+func TestI10CheckNotesALogThatNoStateKnows(t *testing.T) {
+	const want = "stream K8S has messages of kubecdc of which this state knows nothing: with it all objects are sent again, behind them, " +
+		"and an exporter that still writes there is stopped until its own next start"
+	for _, shared := range []bool{false, true} {
+		options := startServer(t).options()
+		options.Shared = shared
+		expect := func(at sink.Mark, want string) {
+			t.Helper()
+			if note, err := newSink(t, options).CheckMark(within(t), at); err != nil || note != want {
+				t.Errorf("shared %v, mark %q: got %q, %v", shared, at, note, err)
+			}
+		}
+		expect("", "")
+		s := openSink(t, options)
+		mark, err := s.Write(within(t), messages(1, 1))
+		noError(t, err)
+		expect(mark, "")
+		if shared {
+			expect("", "")
+		} else {
+			expect("", want)
+		}
 	}
 }

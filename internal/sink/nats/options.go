@@ -86,13 +86,13 @@ func (o *Options) complete() error {
 	}
 	var problems []error
 	if strings.ContainsAny(o.Domain, ".*> \t\r\n") {
-		problems = append(problems, fmt.Errorf("option Domain is %q: a domain has no dots, wildcards and spaces", o.Domain))
+		problems = append(problems, fmt.Errorf("nats.domain is %q: a domain has no dots, wildcards and spaces", o.Domain))
 	}
 	switch {
 	case o.MaxAge > 0 && o.MaxAge < time.Second:
-		problems = append(problems, fmt.Errorf("option MaxAge is %s: use 1s or more, or 0 for ever", o.MaxAge))
+		problems = append(problems, fmt.Errorf("nats.maxAge is %s: use 1s or more, or 0 for ever", o.MaxAge))
 	case o.Shared && o.MaxAge > 0 && o.MaxAge < window:
-		problems = append(problems, fmt.Errorf("option MaxAge is %s and Shared is set: use %s or more", o.MaxAge, window))
+		problems = append(problems, fmt.Errorf("nats.maxAge is %s with shared: use %s or more", o.MaxAge, window))
 	}
 	return errors.Join(append(problems, o.Login.Check())...)
 }

@@ -10,16 +10,16 @@ func TestNewNamesTheField(t *testing.T) {
 		want   string
 		change func(*Options)
 	}{
-		{`option Domain is "a b": a domain has no dots, wildcards and spaces`, func(o *Options) { o.Domain = "a b" }},
-		{`option MaxAge is 1ms: use 1s or more, or 0 for ever`, func(o *Options) { o.MaxAge = time.Millisecond }},
-		{`option MaxAge is 1m0s and Shared is set: use 2m0s or more`, func(o *Options) { o.Shared, o.MaxAge = true, time.Minute }},
-		{`option CredentialsFile: open /nowhere: no such file or directory`, func(o *Options) { o.CredentialsFile = "/nowhere" }},
-		{`option CredentialsFile: /dev/null holds no user's JWT: make it with nsc generate creds`,
+		{`nats.domain is "a b": a domain has no dots, wildcards and spaces`, func(o *Options) { o.Domain = "a b" }},
+		{`nats.maxAge is 1ms: use 1s or more, or 0 for ever`, func(o *Options) { o.MaxAge = time.Millisecond }},
+		{`nats.maxAge is 1m0s with shared: use 2m0s or more`, func(o *Options) { o.Shared, o.MaxAge = true, time.Minute }},
+		{`nats.credentials: open /nowhere: no such file or directory`, func(o *Options) { o.CredentialsFile = "/nowhere" }},
+		{`nats.credentials: /dev/null holds no user's JWT: make it with nsc generate creds`,
 			func(o *Options) { o.CredentialsFile = "/dev/null" }},
-		{`option NkeySeedFile: /dev/null: nkeys: no nkey seed found`, func(o *Options) { o.NkeySeedFile = "/dev/null" }},
-		{`option TLS.CAFile: /dev/null holds no certificate in PEM form`, func(o *Options) { o.TLS = &TLS{CAFile: "/dev/null"} }},
-		{`options TLS.CertFile and TLS.KeyFile belong together: set both or none`, func(o *Options) { o.TLS = &TLS{CertFile: "c"} }},
-		{`option TLS.CertFile: open c: no such file or directory`, func(o *Options) { o.TLS = &TLS{CertFile: "c", KeyFile: "k"} }},
+		{`nats.nkey: /dev/null: nkeys: no nkey seed found`, func(o *Options) { o.NkeySeedFile = "/dev/null" }},
+		{`nats.tls.ca: /dev/null holds no certificate in PEM form`, func(o *Options) { o.TLS = &TLS{CAFile: "/dev/null"} }},
+		{`nats.tls.cert and nats.tls.key belong together: set both or none`, func(o *Options) { o.TLS = &TLS{CertFile: "c"} }},
+		{`nats.tls.cert: open c: no such file or directory`, func(o *Options) { o.TLS = &TLS{CertFile: "c", KeyFile: "k"} }},
 	} {
 		options := Options{URL: "nats://h:4222", Stream: testStream, Subjects: []string{"k8s.>"}}
 		test.change(&options)

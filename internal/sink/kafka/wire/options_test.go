@@ -21,7 +21,7 @@ func TestWrongOptions(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{Options{Brokers: brokers, TLS: &TLS{CAFile: "missing.pem"}}, "option TLS.CAFile (kafka.tls.ca): open missing.pem"},
+		{Options{Brokers: brokers, TLS: &TLS{CAFile: "missing.pem"}}, "kafka.tls.ca: open missing.pem"},
 		{Options{Brokers: brokers, TLS: &TLS{CAFile: garbage}}, "holds no certificate in PEM form"},
 		{Options{Brokers: brokers, TLS: &TLS{CertFile: garbage}}, "kafka.tls.cert, kafka.tls.key) belong together"},
 		{Options{Brokers: brokers, TLS: &TLS{CertFile: garbage, KeyFile: garbage}}, "kafka.tls.cert, kafka.tls.key): tls: failed to find"},

@@ -71,7 +71,7 @@ func (s *SASL) check(encrypted bool) error {
 	case s.Mechanism == OAuthBearer:
 		return s.OAuth.check()
 	case s.Mechanism == AWSMSKIAM && !encrypted:
-		return errors.New("option SASL.Mechanism (kafka.sasl.mechanism) AWS_MSK_IAM needs TLS: set kafka.tls")
+		return errors.New("kafka.sasl.mechanism AWS_MSK_IAM needs TLS: set kafka.tls")
 	case s.Mechanism == AWSMSKIAM:
 		return nil
 	}
@@ -185,17 +185,17 @@ func (b *bearer) tokenError(err error) error {
 func (o *OAuth) check() error {
 	var problems []error
 	if u, err := url.Parse(o.TokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		problems = append(problems, errors.New(`option SASL.OAuth.TokenURL (kafka.sasl.oauth.tokenUrl) is no URL: write it as "https://host/token"`))
+		problems = append(problems, errors.New(`kafka.sasl.oauth.tokenUrl is no URL: write it as "https://host/token"`))
 	}
 	problems = append(problems, checkSecret("SASL.OAuth.ClientSecret (kafka.sasl.oauth.clientSecret)", o.ClientSecret, o.ClientSecretFile))
 	if o.CAFile != "" {
 		if _, err := readCA(o.CAFile); err != nil {
-			problems = append(problems, fmt.Errorf("option SASL.OAuth.CAFile (kafka.sasl.oauth.ca): %w", err))
+			problems = append(problems, fmt.Errorf("kafka.sasl.oauth.ca: %w", err))
 		}
 	}
 	for name, value := range o.Extensions {
 		if name == "" || name == "auth" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || strings.Contains(value, "\x01") {
-			problems = append(problems, fmt.Errorf("option SASL.OAuth.Extensions (kafka.sasl.oauth.extensions): %q is not a name of letters other than \"auth\", with a printable value", name))
+			problems = append(problems, fmt.Errorf("kafka.sasl.oauth.extensions: %q is not a name of letters other than \"auth\", with a printable value", name))
 		}
 	}
 	return errors.Join(problems...)
@@ -349,16 +349,16 @@ func (t *TLS) config(host string) (*tls.Config, error) {
 	if t.CAFile != "" {
 		pool, err := readCA(t.CAFile)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("option TLS.CAFile (kafka.tls.ca): %w", err))
+			problems = append(problems, fmt.Errorf("kafka.tls.ca: %w", err))
 		}
 		config.RootCAs = pool
 	}
 	if (t.CertFile == "") != (t.KeyFile == "") {
-		problems = append(problems, errors.New("options TLS.CertFile and TLS.KeyFile (kafka.tls.cert, kafka.tls.key) belong together: set both or none"))
+		problems = append(problems, errors.New("kafka.tls.cert and kafka.tls.key belong together: set both or none"))
 	} else if t.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("options TLS.CertFile and TLS.KeyFile (kafka.tls.cert, kafka.tls.key): %w", err))
+			problems = append(problems, fmt.Errorf("kafka.tls.cert and kafka.tls.key: %w", err))
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

@@ -37,11 +37,11 @@ func (l *Login) Check() error {
 		}
 	}
 	if l.CredentialsFile != "" {
-		note("option CredentialsFile", checkCredentialsFile(l.CredentialsFile, l.NkeySeedFile == ""))
+		note("nats.credentials", checkCredentialsFile(l.CredentialsFile, l.NkeySeedFile == ""))
 	}
 	if l.NkeySeedFile != "" {
 		if _, err := natsgo.NkeyOptionFromSeed(l.NkeySeedFile); err != nil {
-			note("option NkeySeedFile: "+l.NkeySeedFile, Terse{err})
+			note("nats.nkey: "+l.NkeySeedFile, Terse{err})
 		}
 	}
 	if l.TLS == nil {
@@ -52,13 +52,13 @@ func (l *Login) Check() error {
 		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
 			err = fmt.Errorf("%s holds no certificate in PEM form", l.TLS.CAFile)
 		}
-		note("option TLS.CAFile", err)
+		note("nats.tls.ca", err)
 	}
 	if (l.TLS.CertFile == "") != (l.TLS.KeyFile == "") {
-		problems = append(problems, errors.New("options TLS.CertFile and TLS.KeyFile belong together: set both or none"))
+		problems = append(problems, errors.New("nats.tls.cert and nats.tls.key belong together: set both or none"))
 	} else if l.TLS.CertFile != "" {
 		_, err := tls.LoadX509KeyPair(l.TLS.CertFile, l.TLS.KeyFile)
-		note("option TLS.CertFile", err)
+		note("nats.tls.cert", err)
 	}
 	return errors.Join(problems...)
 }
