@@ -35,6 +35,7 @@ type layered struct {
 	life     *history
 	spool    fifo.Spool
 	waiting  []Item // on disk
+	full     bool   // the volume
 }
 
 // over are the rows of the disk above the others.
@@ -63,6 +64,13 @@ func newLayered(t *testing.T, seed int64) *layered {
 func (l *layered) open() {
 	opts := inMemory(l.fs)
 	opts.Journal = l.journal
+	free := opts.usage
+	opts.usage = func(dir string) (vfs.DiskUsage, error) {
+		if l.full {
+			return vfs.DiskUsage{TotalBytes: 1 << 40}, nil
+		}
+		return free(dir)
+	}
 	var err error
 	l.store, err = Open(l.t.Context(), "state", opts)
 	must(l.t, err)
@@ -134,6 +142,12 @@ func (l *layered) save() {
 		}
 	case 1:
 		if l.life.r.Intn(3) == 0 {
+			l.full = true
+			if err := l.store.GiveUpDisk(l.state); err == nil {
+				l.t.Fatal("a full disk has taken it")
+			}
+			l.full = false
+			l.compareGiven()
 			must(l.t, l.store.GiveUpDisk(l.state))
 			l.fold.Emptied()
 			l.disk, l.diskRows, l.waiting, l.spool = nil, nil, nil, fifo.Spool{}
@@ -163,12 +177,10 @@ func (l *layered) compare() {
 	if have, want := placesText(&l.state.Saved), placesText(&l.fold); have != want {
 		l.t.Fatalf("the places are\n%s, want\n%s", have, want)
 	}
-	given, rows := &l.fold, over{under: l.rows}
+	l.compareGiven()
+	rows := over{under: l.rows}
 	if l.disk != nil {
-		given, rows.disk = l.disk, l.diskRows
-	}
-	if have, want := placesText(l.state.Given()), placesText(given); have != want {
-		l.t.Fatalf("the sink is given\n%s, want\n%s", have, want)
+		rows.disk = l.diskRows
 	}
 	for _, all := range []rowsInMemory{rows.under, rows.disk} {
 		for of := range all {
@@ -187,6 +199,18 @@ func (l *layered) compare() {
 	maps.DeleteFunc(logged, func(key, _ string) bool { return !isLogged([]byte(key)) })
 	if !maps.Equal(l.journal.rows, logged) {
 		l.t.Fatalf("the log has %q, want %q", l.journal.rows, logged)
+	}
+}
+
+// compareGiven compares what the sink is given, with what is on disk.
+func (l *layered) compareGiven() {
+	l.t.Helper()
+	given := &l.fold
+	if l.disk != nil {
+		given = l.disk
+	}
+	if have, want := placesText(l.state.Given()), placesText(given); have != want {
+		l.t.Fatalf("the sink is given\n%s, want\n%s", have, want)
 	}
 }
 

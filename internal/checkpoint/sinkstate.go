@@ -297,6 +297,10 @@ func (s *Store) Recall(state *SinkState, whole bool) error {
 func (s *Store) GiveUpDisk(state *SinkState) error { return s.giveUpDisk(state, func(*rows) {}) }
 
 func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
+	disk, waits, places := state.disk, state.waits, map[string]Places{}
+	for resource, of := range state.Places {
+		places[resource] = maps.Clone(of)
+	}
 	state.disk, state.waits = nil, false
 	state.Emptied()
 	err := s.write(func(r *rows) error {
@@ -307,11 +311,13 @@ func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 		r.remove(keyOf(tableSpooled, state.Name))
 		return state.fill(r)
 	})
-	if err == nil {
-		s.forgetReclaimed(state.Name)
-		state.settled()
+	if err != nil { // it is there still
+		state.disk, state.waits, state.Places = disk, waits, places
+		return err
 	}
-	return err
+	s.forgetReclaimed(state.Name)
+	state.settled()
+	return nil
 }
 
 // layers are those that there are.
