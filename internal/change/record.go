@@ -112,8 +112,9 @@ func hashOf(text string) string {
 // crash left undone.
 //
 // Its text is "cluster/resource/namespace/name/uid/resourceVersion/op" and, for sync and for the records that frame a
-// reconcile, "/snapshot". Namespace, name and uid may be empty. Bytes outside printable ASCII, and space, '"', '%' and
-// '\', are percent-encoded, so an id needs no escaping in JSON and in headers.
+// reconcile, "/snapshot". That of what is resolved ends in its version and its time in milliseconds since 1970.
+// Namespace, name and uid may be empty. Bytes outside printable ASCII, and space, '"', '%' and '\', are
+// percent-encoded, so an id needs no escaping in JSON and in headers.
 type ID struct {
 	// the first eight characters of the uid of namespace kube-system, and the history's name, where it has one
 	Cluster         string
@@ -157,7 +158,10 @@ func (r *Record) idInResource() ID {
 	if r.Key.Name == "" && r.Key.Namespace == "" { // it speaks of the stream
 		id.Key.Namespace = r.Stream.Namespace
 	}
-	if r.Snapshot != nil && (r.Op == Sync || !r.Op.OfObject()) {
+	switch {
+	case r.Op == Resolved:
+		id.Snapshot = r.ResourceVersion + "." + strconv.FormatInt(r.Received.UnixMilli(), 10)
+	case r.Snapshot != nil && (r.Op == Sync || !r.Op.OfObject()):
 		id.Snapshot = r.Snapshot.ID
 	}
 	return id

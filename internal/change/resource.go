@@ -309,6 +309,7 @@ const (
 	SnapshotEnd                 // a reconcile is complete
 	Gap                         // changes between two positions cannot be proven to be delivered
 	Actor                       // who asked for a change, as the API server's audit says
+	Resolved                    // every change of the stream up to the version came before
 )
 
 // String is the operation's name on the wire: "added", "snapshot.begin".
@@ -334,13 +335,15 @@ func (o Op) String() string {
 		return "gap"
 	case Actor:
 		return "actor"
+	case Resolved:
+		return "resolved"
 	}
 	return "unknown"
 }
 
 // ParseOp is the inverse of Op.String; it returns 0 for a name that is none.
 func ParseOp(name string) Op {
-	for op := Added; op <= Actor; op++ {
+	for op := Added; op <= Resolved; op++ {
 		if op.String() == name {
 			return op
 		}
@@ -352,7 +355,7 @@ func ParseOp(name string) Op {
 func (o Op) OfObject() bool { return o >= Added && o <= Sync }
 
 // IsFrame says whether a record of this operation says what those around it are worth.
-func (o Op) IsFrame() bool { return o >= SnapshotBegin && o <= Gap }
+func (o Op) IsFrame() bool { return o >= SnapshotBegin && o <= Gap || o == Resolved }
 
 // CompareVersions orders two resourceVersions of one stream: negative, zero or positive as a is older than, the same
 // as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are

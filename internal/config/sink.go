@@ -158,6 +158,7 @@ type Sink struct {
 	Actors    bool     `key:"actors" effect:"new"`
 	Queue     Queue    `key:"queue"`
 	Resync    Duration `key:"resync" min:"1m"`
+	Resolved  Resolved `key:"resolved"`
 
 	// What of that the sink leaves out, after what its resources do.
 	Ops    []string `key:"ops" of:"added updated deleted" effect:"new"`
@@ -185,6 +186,11 @@ func Formats() []string { return allowedBy[Sink]("format") }
 type DeadLetter struct {
 	Dir   string `key:"dir"`
 	Bytes Size   `key:"bytes" default:"256Mi" min:"1Mi"`
+}
+
+// Resolved is how often a sink is told up to where its log is complete.
+type Resolved struct {
+	Every Duration `key:"every" min:"1s" effect:"new"`
 }
 
 // Queue bounds what waits in memory for one sink. A deeper one makes nothing faster: it is taken from in batches of

@@ -353,12 +353,12 @@ func (b *Backlog) Levels() Levels {
 }
 
 // SpillNext takes what the sink does not have out for disk, the oldest first, until it is as much as most, and returns
-// it in order: bookmarks, too, which have no place on disk. Dead letters that are sent again go back where they came
-// from, and are not among them where they were still queued.
+// it in order: bookmarks and what is resolved, too, which have no place on disk. Dead letters that are sent again go
+// back where they came from, and are not among them where they were still queued.
 func (b *Backlog) SpillNext(most Limit) (taken, back []*change.Record) {
 	var size Limit
 	spill := func(rec *change.Record) {
-		if rec.Op == change.Bookmark {
+		if rec.Op == change.Bookmark || rec.Op == change.Resolved {
 			if _, queued := b.queue.Remove(rec); queued {
 				b.Cancel(rec.Size())
 			} else {

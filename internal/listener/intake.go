@@ -33,7 +33,8 @@ type Intake struct {
 	number   fifo.Numberer
 	told     map[checkpoint.Object]onWay
 	beside   beside
-	own      map[uint64]entry // by Seq: what the saved state is to know where the record does not say it
+	own      map[uint64]entry   // by Seq: what the saved state is to know where the record does not say it
+	resolved map[part]time.Time // when each was resolved last
 	ledger   ledger
 	state    *checkpoint.SinkState // what any goroutine may ask is asked here
 	numbers  *Numbers
@@ -88,7 +89,7 @@ func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 		numbers: numbers, clusterUID: config.ClusterUID,
 		Sink: *s, observer: config.Observer, work: config.Work, ended: config.Ended,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
-		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]entry{},
+		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]entry{}, resolved: map[part]time.Time{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),
 	}
 }

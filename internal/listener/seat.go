@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"cmp"
 	"iter"
 	"time"
 
@@ -148,9 +149,33 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 		s.putSilent(rec, item)
 		return Accepted, nil
 	}
+	s.resolve(rec, way, item.Given)
 	own.Given = item.Given.Version
 	s.put(&own, item)
 	return Accepted, nil
+}
+
+// resolve tells the sink, where it asks for that and is not behind, that it has every change of the stream up to the
+// point. A watch brings changes in order: a change above the point, or a bookmark of it, proves that the server had
+// nothing else up to there. While the sink is compared with the server, that may tell it more. The caller holds mu.
+func (s *Seat) resolve(brought *change.Record, way *Way, to checkpoint.Point) {
+	of, now := part{way.Resource, way.Scope}, brought.Received
+	if s.Resolved == 0 || now.Sub(s.resolved[of]) < s.Resolved {
+		return
+	}
+	s.resolved[of] = now
+	if oldest := s.backlog.Levels().Oldest; !oldest.IsZero() && now.Sub(oldest) > s.Resolved {
+		return
+	}
+	rec := &change.Record{Stream: brought.Stream, Op: change.Resolved, ResourceVersion: to.Version, Received: now, Epoch: brought.Epoch}
+	s.follower.of(way.Resource).Each(way.Scope, func(_ string, place checkpoint.Place) {
+		if c := place.Comparison; c.UnderWay() {
+			rec.Snapshot = &change.Snapshot{ID: c.ID, Reason: cmp.Or(c.Reason, change.Stale)}
+		}
+	})
+	s.backlog.Overdraw(rec.Size())
+	s.number.Number(rec)
+	s.backlog.Push(rec, true)
 }
 
 // Tell gives the sink what a comparison has found.
@@ -188,6 +213,7 @@ func (s *Seat) Bookmark(rec *change.Record, way *Way) (given bool) {
 	s.with(func(f *Follower) {
 		to := pointOf(rec, rec.ResourceVersion)
 		f.Bookmark(*way, to)
+		s.resolve(rec, way, to)
 		s.move(rec, to)
 		s.signal()
 		given = true

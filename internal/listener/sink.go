@@ -342,6 +342,8 @@ type Sink struct {
 	Spool int64
 	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
 	Resync time.Duration
+	// Resolved is how often at most the sink is told up to where it has all of a stream; 0 is never.
+	Resolved time.Duration
 	// DeadLetters keep what the sink will never take; nil loses it but for the note on the wire.
 	DeadLetters DeadLetters
 	Oversize    Oversize

@@ -283,6 +283,9 @@ const tooLarge = "too_large"
 // goes out when the record is durable elsewhere (I1).
 func (l *Listener) rejected(ctx context.Context, todo []due, rejected *sink.RejectedError) ([]due, error) {
 	rec := todo[0].Record
+	if rec.Op == change.Resolved { // the next one says more
+		return todo[1:], nil
+	}
 	if rec.Op == change.Gap && rejected.NoPlace {
 		return todo[1:], l.withoutNote(ctx, rec, rejected)
 	}

@@ -67,7 +67,10 @@ func TestThePythonOfThePagesReadsATopic(t *testing.T) {
 			program := strings.NewReplacer("kafka:9092", cluster.Brokers()[0], "http://registry:8081", registry.URL).Replace(b.text)
 			want := "changes may be missing: gone\ngap shop//gap 0 not whole\nsnapshot.begin shop//snapshot.begin 0 not whole\n" +
 				"replaced shop/a 1 not whole\nadded shop/b 2 not whole\nsnapshot.end shop//snapshot.end 2 whole\n" +
-				"deleted shop/b 2 whole\nadded shop/c 2 whole\n"
+				"deleted shop/b 2 whole\nadded shop/c 2 whole\nresolved shop//resolved 2 whole\n"
+			if strings.Contains(b.text, "complete up to") {
+				want = "complete up to 1970-01-01T00:00:00.001000Z 2\n"
+			}
 			if strings.Contains(b.text, "fastavro") {
 				program = strings.ReplaceAll(program, "k8s.prod-eu1.configmaps", "avro")
 				want = inAvro
@@ -78,7 +81,7 @@ func TestThePythonOfThePagesReadsATopic(t *testing.T) {
 			}
 		}
 	}
-	if len(ran) != 2 {
+	if len(ran) != 3 {
 		t.Errorf("the pages have programs for topics of %d kinds", len(ran))
 	}
 }
@@ -166,6 +169,7 @@ snapshot.end {"resourceVersion":"9","reason":"gone","replaced":0,"deleted":0,"sy
 deleted shop/b is gone
 deleted tombstone
 added shop/c ConfigMap
+resolved {"resourceVersion":"9","time":"1970-01-01T00:00:00.001000Z"}
 `
 
 // configMaps knows one schema, under one id for keys and another for values.
@@ -257,6 +261,8 @@ func encoded(t *testing.T, topic string, o *encode.Options) (messages []sink.Mes
 	tell(change.SnapshotEnd, "")
 	tell(change.Deleted, "b")
 	tell(change.Added, "c")
+	snapshot = nil
+	tell(change.Resolved, "")
 	for i := range messages {
 		messages[i].Destination = topic
 	}

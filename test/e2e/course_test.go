@@ -60,6 +60,8 @@ func (c *course) take(e *event) error {
 		return c.end(e)
 	case "added", "updated", "deleted", "replaced", "sync":
 		return c.object(e)
+	case "resolved": // judged apart
+		return nil
 	}
 	return fmt.Errorf("nobody asked for an event of type %s", e.Type)
 }

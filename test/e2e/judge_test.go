@@ -25,11 +25,12 @@ type judge struct {
 	// gone: it knows nothing of deletes.
 	begunAnew bool
 
-	had     map[uint64]bool    // versions that the log has before its first gap
-	courses map[string]*course // by resource
-	objects map[string][]told  // by uid, in the sink's order
-	ids     map[string]int     // the place of each
-	faults  []string
+	resolved int                // how often the sink said that it is complete
+	had      map[uint64]bool    // versions that the log has before its first gap
+	courses  map[string]*course // by resource
+	objects  map[string][]told  // by uid, in the sink's order
+	ids      map[string]int     // the place of each
+	faults   []string
 }
 
 // told is an event that speaks of an object.
@@ -65,6 +66,11 @@ func (j *judge) hear(events []event) {
 	for _, uid := range slices.Sorted(maps.Keys(j.histories)) {
 		j.judgeObject(j.histories[uid], j.objects[uid])
 	}
+	for i := range events {
+		if e := &events[i]; e.op() == "resolved" {
+			j.judgeResolved(e)
+		}
+	}
 	for uid, found := range j.objects {
 		if _, inherited := j.inherited[uid]; j.histories[uid] == nil && !inherited {
 			j.fault("an object that nobody made:\n%s", excerpt(found))
@@ -81,6 +87,32 @@ func (j *judge) hear(events []event) {
 func (j *judge) judgeForgotten(had told, events []told) {
 	if len(events) != 1 || events[0].op() != "deleted" || !events[0].FinalStateUnknown || events[0].Reason != "epoch" {
 		j.fault("an object of another history, which must be deleted once by the epoch's reconcile:\n%s\n%s", &had.event, excerpt(events))
+	}
+}
+
+// judgeResolved judges that the sink was told before how each object of the resource was at the version, unless the
+// event says that a comparison is under way.
+func (j *judge) judgeResolved(e *event) {
+	var said struct{ Comparing string }
+	if err := json.Unmarshal(e.Data, &said); err != nil || e.scattered() || j.begunAnew || said.Comparing != "" {
+		return
+	}
+	j.resolved++
+	for uid, h := range j.histories {
+		at, there, sure := h.at(e.version())
+		if h.resource != e.kind() || e.Namespace != "" && e.Namespace != h.namespace() || !sure {
+			continue
+		}
+		newest, gone := uint64(0), true
+		for _, t := range j.objects[uid] {
+			if t.place < e.place {
+				newest, gone = max(newest, t.version()), t.op() == "deleted"
+			}
+		}
+		if there && newest < at.number || !there && !gone && at.number > 0 {
+			j.fault("what is resolved comes before version %d of what is there (%v), and the newest that was told is %d:\n  stored: %s\n%s",
+				at.number, there, newest, h, e)
+		}
 	}
 }
 

@@ -9,13 +9,18 @@ import (
 
 func TestI3I5ExactlyOnceInOrderUnderKill9(t *testing.T) {
 	r := newRig(t, nil)
+	r.resolves()
 	r.summon()
 	r.writer.populate(t)
 	r.writer.start(t)
 	r.killAtRandom(kills(t, 40, 8))
 	r.settle()
 	r.exporter.stop(t)
-	r.judge(false)
+	for _, j := range r.judge(false) {
+		if j.resolved == 0 {
+			t.Errorf("sink %s never said that it is complete", j.sink)
+		}
+	}
 }
 
 func TestI3ExactlyOnceInOrderOverABrokenNetwork(t *testing.T) {

@@ -81,6 +81,13 @@ func newRigOf(t *testing.T, w world) *rig {
 	return r
 }
 
+// resolves has both sinks say up to where they are complete, which the judge judges.
+func (r *rig) resolves() {
+	r.t.Helper()
+	r.exporter.configure(r.t, fmt.Sprintf("- {nats: {url: %q, stream: %s}, resolved: {every: 1s}}\n- {file: {path: %q}, resolved: {every: 1s}}\n",
+		"nats://"+r.broker.address(), streamName, r.path()))
+}
+
 // newWorld is a rig without sinks and an exporter. Only the file is followed.
 func newWorld(t *testing.T, w world) *rig {
 	t.Helper()

@@ -104,6 +104,12 @@ func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	if faults := newTrial().faults(); faults != "" {
 		t.Error(faults)
 	}
+	resolved := newTrial()
+	resolved.resolve(14, 6)
+	resolved.resolve(18, 9)
+	if faults := resolved.faults(); faults != "" {
+		t.Error(faults)
+	}
 	corrected := newTrial()
 	corrected.drift = true
 	corrected.correct()
@@ -188,6 +194,8 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		"of version 11 goes on at version 9":         func(t *trial) { t.drop("snapshot.end", 11); t.tell("snapshot.begin", "", 9, "initial") },
 		"version 13 is missing; version 13":          func(t *trial) { t.goOn(14, "initial"); t.drop("updated", 13) },
 		"no gap was announced":                       func(t *trial) { t.gone(); t.drop("gap", 14) },
+		"resolved comes before version 15 of what":   func(t *trial) { t.resolve(15, 6) },
+		"resolved comes before version 15 of":        func(t *trial) { t.resolve(18, 7) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			spoiled := newTrial()
@@ -278,6 +286,13 @@ func TestJudgeAllowsSharedVersionsOfExpiredEventsOnly(t *testing.T) {
 			t.Errorf("a second delete of %s at the version: %v, want it allowed: %v", resource, err, want)
 		}
 	}
+}
+
+// resolve says in the place that everything up to the version is before it.
+func (t *trial) resolve(version uint64, place int) {
+	t.tell("resolved", "", version, "")
+	last := len(t.events) - 1
+	t.events = slices.Insert(t.events[:last:last], place, t.events[last])
 }
 
 // remark changes what the writer is said to have written.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -53,7 +54,11 @@ func read(m *message) (told, error) {
 	}
 	t.cluster, _, _ = strings.Cut(m.id, "/")
 	want := fmt.Sprintf("%s/%s/%s/%s/%s/%s/%s", t.cluster, t.resource, namespace, name, t.uid, version, t.op)
-	if t.op == "sync" || t.op == "gap" || name == "" {
+	switch {
+	case t.op == "resolved":
+		at, _ := time.Parse(time.RFC3339Nano, field(m.value, `"time":"`)) // the comparison fails with another time
+		want += fmt.Sprintf("/%s.%d", version, at.UnixMilli())
+	case t.op == "sync" || t.op == "gap" || name == "":
 		want += "/" + t.snapshot
 	}
 	if m.id != want || field(m.value, `"id":"`) != want || m.op != t.op {
@@ -103,7 +108,7 @@ func (j *judge) final() {
 			}
 			seen[m.id] = m.seq > j.joined[spec.Name]
 			content := shared(t.data, w.script.Members > 0)
-			if before, found := contents[m.id]; found && !t.bare && !t.unseen && before != content && t.op != "snapshot.end" { // its counts are each sink's own
+			if before, found := contents[m.id]; found && !t.bare && !t.unseen && before != content && t.op != "snapshot.end" && t.op != "resolved" { // counts and comparisons are each sink's own
 				w.violateLocked("I8", "%s is %s in one sink and %s in another", m.id, before, t.data)
 			}
 			if !t.bare && !t.unseen {
@@ -131,6 +136,7 @@ type verdict struct {
 	// of the resource that is judged
 	resource string
 	all      []told          // the frames of all its streams
+	resolved []told          // up to where they say that they are complete
 	first    int             // the place of the first record of an object
 	frames   []told          // those of the streams that have the object which is judged
 	start    int             // a snapshot at this revision began the sink's knowledge of it
@@ -141,12 +147,14 @@ type verdict struct {
 
 // judgeAll judges the records of one resource. What is not configured in the last life stays as it was told last.
 func (v *verdict) judgeAll(resource string) {
-	v.resource, v.all, v.unseen, v.noted = resource, nil, map[string]bool{}, map[string]bool{}
+	v.resource, v.all, v.resolved, v.unseen, v.noted = resource, nil, nil, map[string]bool{}, map[string]bool{}
 	byKey := map[string][]told{}
 	v.first = math.MaxInt
 	for _, t := range v.records {
 		switch {
 		case t.resource != resource:
+		case t.op == "resolved":
+			v.resolved = append(v.resolved, t)
 		case t.key == "":
 			v.all = append(v.all, t)
 		default:
@@ -160,6 +168,7 @@ func (v *verdict) judgeAll(resource string) {
 	for _, key := range append(manyKeys(v.judge.world.script.Many), keys()...) {
 		v.narrow(key, byKey[key])
 		last, deleted := v.object(key, byKey[key])
+		v.complete(key, byKey[key])
 		if v.judge.world.life.spec.covers(resource, key) {
 			v.present(key, &last, deleted)
 		}
@@ -483,8 +492,39 @@ func (v *verdict) present(key string, last *told, deleted bool) {
 		return // what was made and deleted again while the delete was queued
 	}
 	for i := range history {
-		if ev := &history[i]; ev.rev > last.rev && ev.timeline == v.judge.world.server.etcd.timeline && !v.excused(ev, nil) && !v.ignored(history, last, ev) {
+		ev := &history[i]
+		if ev.rev > last.rev && ev.timeline == v.judge.world.server.etcd.timeline && !v.excused(ev, nil) && !v.ignored(history, last, ev) {
 			v.violate("I4", "%s %s %s at %d is missing after %q", ev.what, ev.key, ev.uid, ev.rev, last.id)
+		}
+	}
+}
+
+// complete judges what is resolved: as far as it says, the sink was told how the object is, unless it is being compared.
+// What a log, an etcd or a watch has lost nobody can tell.
+func (v *verdict) complete(key string, records []told) {
+	server := v.judge.world.server
+	if v.damaged() || len(server.etcd.undone) > 0 || len(server.lost[v.resource]) > 0 {
+		return
+	}
+	namespace, _, _ := strings.Cut(key, "/")
+	history, next := v.history(key), 0
+	last, deleted, highest := told{}, true, 0
+	for _, r := range v.resolved {
+		for ; next < len(records) && records[next].order < r.order; next++ {
+			last, highest = records[next], max(highest, records[next].rev)
+			deleted = last.op == "deleted" || last.op == "gap" && v.wasDelete(history, &last)
+		}
+		happened := 0
+		for happened < len(history) && history[happened].rev <= r.rev {
+			happened++
+		}
+		if happened == 0 || r.snapshot != "" || r.namespace != "" && r.namespace != namespace {
+			continue
+		}
+		now := &history[happened-1]
+		isTold := highest >= now.rev || v.ignored(history, &last, now) || now.what == "DELETED" && deleted
+		if !isTold {
+			v.violate("I4", "%s comes before %s %s at %d; the sink was told last %q", r.id, now.what, now.uid, now.rev, last.id)
 		}
 	}
 }

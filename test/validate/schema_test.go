@@ -56,7 +56,7 @@ func TestTheSchemaOfAnActorSaysWhatIsNotProven(t *testing.T) {
 // TestSchemasNameWhatThereIs: operations, reasons and the like are those of the code, and no schema needs a network.
 func TestSchemasNameWhatThereIs(t *testing.T) {
 	var all, ofStreams []string
-	for op := change.Added; op <= change.Actor; op++ {
+	for op := change.Added; op <= change.Resolved; op++ {
 		if op != change.Bookmark {
 			all = append(all, "dev.kubecdc."+op.String())
 		}

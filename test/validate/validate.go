@@ -40,6 +40,7 @@ const (
 	SnapshotBegin     = "snapshot.begin"     // what a frame or a gap says of itself
 	SnapshotEnd       = "snapshot.end"
 	Gap               = "gap"
+	Resolved          = "resolved"
 	statusDocument    = "statusz" // the document at /statusz
 )
 
@@ -162,7 +163,7 @@ func (m Message) tombstone() error {
 // payload is the schema of what a record of the operation carries.
 func payload(op string) string {
 	switch op {
-	case SnapshotBegin, SnapshotEnd, Gap:
+	case SnapshotBegin, SnapshotEnd, Gap, Resolved:
 		return op
 	}
 	return Object

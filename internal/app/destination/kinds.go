@@ -173,6 +173,7 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listen
 		Coalesce: s.Queue.Coalesces(),
 		Spool:    int64(s.Queue.Spool),
 		Resync:   time.Duration(s.Resync),
+		Resolved: time.Duration(s.Resolved.Every),
 		Oversize: oversize,
 
 		DeletesLeft: s.OnLeave == "delete",

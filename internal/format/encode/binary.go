@@ -38,7 +38,7 @@ func newBinary(cluster string, transport Transport) *binary {
 	} {
 		b.names[name] = prefix + name
 	}
-	for op := change.Added; op <= change.Gap; op++ {
+	for op := change.Added; op <= change.Resolved; op++ {
 		b.types[op] = typePrefix + op.String()
 	}
 	b.source, b.cluster = b.text("/clusters/"+cluster), b.text(cluster)

@@ -133,6 +133,8 @@ func payload(rec *change.Record) []byte {
 		return ofFrame(rec)
 	case change.Gap:
 		return ofGap(rec)
+	case change.Resolved:
+		return ofResolved(rec)
 	case change.Deleted:
 		return finalState(rec)
 	}
@@ -181,6 +183,17 @@ func ofGap(rec *change.Record) []byte {
 	if rec.Remarks != nil {
 		dst = appendOptional(dst, `,"rejected":`, rec.Remarks.Rejected)
 		dst = appendOptional(dst, `,"deadLetter":`, rec.Remarks.Letter)
+	}
+	return append(dst, '}')
+}
+
+// ofResolved says up to which version everything came before, when the server had nothing newer, and whether a
+// comparison that is under way will tell more.
+func ofResolved(rec *change.Record) []byte {
+	dst := appendString([]byte(`{"resourceVersion":`), rec.ResourceVersion)
+	dst = append(rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat), '"')
+	if rec.Snapshot != nil {
+		dst = appendString(append(dst, `,"comparing":`...), string(rec.Snapshot.Reason))
 	}
 	return append(dst, '}')
 }

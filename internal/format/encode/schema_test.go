@@ -81,6 +81,8 @@ func TestWrongMessagesAreNotValid(t *testing.T) {
 		{"end", FormatCloudEvents, File, `"synced":0`, `"synced":"0"`, false},
 		{"gap", FormatCloudEvents, File, `"lastDelivered":"850",`, ``, false},
 		{"gap", FormatCloudEvents, File, `{"reason":"gone"`, `{"reason":"requested"`, false},
+		{"resolved", FormatCloudEvents, File, `"data":{"resourceVersion":"900",`, `"data":{`, false},
+		{"resolved-comparing", FormatObject, Kafka, `"comparing":"gone"`, `"comparing":"full"`, false},
 		{"end", FormatObject, Kafka, `"deleted":2,`, ``, false},
 		{"end", FormatObject, Kafka, `"deleted":2,`, `"deleted":2,"removed":2,`, true},
 		{"updated", FormatObject, Kafka, `"name":"web",`, ``, false},

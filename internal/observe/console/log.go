@@ -352,6 +352,9 @@ func (l *Line) summary() string {
 	case change.SnapshotEnd.String():
 		return fmt.Sprintf("%s: %d replaced, %d deleted, %d synced", reason, said.Replaced, said.Deleted, said.Synced)
 	}
+	if l.Op == change.Resolved.String() {
+		return "complete up to version " + said.ResourceVersion
+	}
 	return fmt.Sprintf("%s, between versions %s and %s", l.Reason, said.LastDelivered, said.ResourceVersion)
 }
 

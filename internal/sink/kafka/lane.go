@@ -2,8 +2,11 @@ package kafka
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -29,7 +32,11 @@ func (s *sender) send(ctx context.Context, p plan) error {
 func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
 	var lanes []*lane
 	for _, to := range p.touched {
-		if part := p.part(step, to); len(part) > 0 {
+		part := p.part(step, to)
+		for _, at := range part {
+			s.speakOf(&p.messages[at])
+		}
+		if len(part) > 0 {
 			lanes = append(lanes, &lane{sender: s, partition: to, rest: part, messages: p.messages, most: s.tuning.records})
 		}
 	}
@@ -41,6 +48,25 @@ func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
 		group.Go(func() error { return l.run(ctx) })
 	}
 	return group.Wait()
+}
+
+// headerOffsets is, of what is resolved in a topic of frames, the offset of each partition of the topic of the objects
+// before which everything is.
+const headerOffsets = "kubecdc-offsets"
+
+// speakOf gives it to the message, when all before that is durable.
+func (s *sender) speakOf(m *sink.Message) {
+	name, isAside := strings.CutSuffix(m.Destination, "_frames")
+	t := s.known.topics[name]
+	if m.Op != isResolved || !isAside || t == nil || m.Headers != nil && m.Headers[len(m.Headers)-1].Name == headerOffsets {
+		return
+	}
+	offsets := make([]int64, len(t.partitions))
+	for i, p := range t.partitions {
+		offsets[i] = p.next
+	}
+	text, _ := json.Marshal(map[string][]int64{name: offsets}) // of numbers and a text it cannot fail
+	m.Headers = append(slices.Clip(m.Headers), sink.Header{Name: headerOffsets, Value: string(text)})
 }
 
 // lane writes the messages of one partition, one batch after the other (I3).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -183,7 +184,8 @@ type planner struct {
 // not wait for each other, and nothing after a rejected message may be written.
 func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
 	p := plan{messages: messages}
-	if s.options.Delivery == Idempotent { // a transaction is in the log as a whole
+	resolves := func(m sink.Message) bool { return m.Op == isResolved }
+	if s.options.Delivery == Idempotent || slices.ContainsFunc(messages, resolves) { // a transaction is in the log as a whole
 		p.last = s.last
 	}
 	s.turn++
@@ -203,12 +205,13 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 		if err := s.catalog.sameSchema(t, &messages[i]); err != nil {
 			return p, nil, err
 		}
-		to := t.partitionOf(&messages[i])
-		if to.turn != s.turn {
-			s.start(to)
-			p.touched = append(p.touched, to)
+		for _, to := range t.partitionsOf(&messages[i]) {
+			if to.turn != s.turn {
+				s.start(to)
+				p.touched = append(p.touched, to)
+			}
+			p.add(to, i, end)
 		}
-		p.add(to, i, end)
 		i = end
 	}
 	return p, nil, nil

@@ -64,6 +64,9 @@ func TestI3WhatIsElsewhereWaits(t *testing.T) {
 			return []sink.Message{of(failing, "6", change.Updated), frame(other, "nodes", change.Gap),
 				frame(other, "pods", change.Gap)}
 		}, 1},
+		{"what is resolved", func(failing, other string) []sink.Message {
+			return []sink.Message{of(failing, "6", change.Updated), frame(other, "pods", change.Resolved)}
+		}, 0},
 		{"the begin of a snapshot", func(failing, other string) []sink.Message {
 			return []sink.Message{of(failing, "6", change.Updated), frame(other, "pods", change.SnapshotBegin)}
 		}, 0},

@@ -158,8 +158,9 @@ func (p *plan) add(to *partition, from, end int) {
 
 // The operations that matter here, as texts of package change.
 const (
-	isGap   = "gap"
-	isActor = "actor"
+	isGap      = "gap"
+	isActor    = "actor"
+	isResolved = "resolved"
 )
 
 // namedByHash is in the id of a note of which nobody can tell whose it is (change.ShorterNote).
@@ -273,6 +274,14 @@ func newTopic(described wire.Topic, settings wire.Settings) *topic {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})
 	}
 	return t
+}
+
+// partitionsOf are where the message belongs: whoever reads one partition wants to know what is resolved.
+func (t *topic) partitionsOf(m *sink.Message) []*partition {
+	if m.Op == isResolved {
+		return t.partitions
+	}
+	return []*partition{t.partitionOf(m)}
 }
 
 // partitionOf is where the message belongs. One without a key belongs where the empty key does.

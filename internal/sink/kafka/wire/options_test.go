@@ -23,8 +23,8 @@ func TestWrongOptions(t *testing.T) {
 	}{
 		{Options{Brokers: brokers, TLS: &TLS{CAFile: "missing.pem"}}, "kafka.tls.ca: open missing.pem"},
 		{Options{Brokers: brokers, TLS: &TLS{CAFile: garbage}}, "holds no certificate in PEM form"},
-		{Options{Brokers: brokers, TLS: &TLS{CertFile: garbage}}, "kafka.tls.cert, kafka.tls.key) belong together"},
-		{Options{Brokers: brokers, TLS: &TLS{CertFile: garbage, KeyFile: garbage}}, "kafka.tls.cert, kafka.tls.key): tls: failed to find"},
+		{Options{Brokers: brokers, TLS: &TLS{CertFile: garbage}}, "kafka.tls.cert and kafka.tls.key belong together"},
+		{Options{Brokers: brokers, TLS: &TLS{CertFile: garbage, KeyFile: garbage}}, "kafka.tls.cert and kafka.tls.key: tls: failed to find"},
 		{Options{Brokers: brokers, SASL: &SASL{Mechanism: Plain, User: "a", PasswordFile: garbage}}, "is empty"},
 		{Options{Brokers: brokers, SASL: &SASL{Mechanism: Plain, User: "a", PasswordFile: "missing"}}, "open missing"},
 		{Options{Brokers: brokers, SASL: broken(func(o *OAuth) { o.TokenURL = "host/token" })}, "kafka.sasl.oauth.tokenUrl"},
@@ -45,7 +45,7 @@ func TestWrongOptions(t *testing.T) {
 
 func TestAllWrongOptionsAreNamedAtOnce(t *testing.T) {
 	_, err := New(Options{TLS: &TLS{CAFile: "missing.pem"}, SASL: &SASL{Mechanism: ScramSHA256, PasswordFile: "missing"}})
-	for _, want := range []string{"TLS.CAFile", "SASL.Password"} {
+	for _, want := range []string{"kafka.tls.ca", "kafka.sasl.password"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}

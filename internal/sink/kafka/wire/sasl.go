@@ -75,7 +75,7 @@ func (s *SASL) check(encrypted bool) error {
 	case s.Mechanism == AWSMSKIAM:
 		return nil
 	}
-	return checkSecret("SASL.Password (kafka.sasl.password)", s.Password, s.PasswordFile)
+	return checkSecret("kafka.sasl.password", s.Password, s.PasswordFile)
 }
 
 // loginError finds the broker's judgement of a login, which kafka-go returns as an error of the connection.
@@ -187,7 +187,7 @@ func (o *OAuth) check() error {
 	if u, err := url.Parse(o.TokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		problems = append(problems, errors.New(`kafka.sasl.oauth.tokenUrl is no URL: write it as "https://host/token"`))
 	}
-	problems = append(problems, checkSecret("SASL.OAuth.ClientSecret (kafka.sasl.oauth.clientSecret)", o.ClientSecret, o.ClientSecretFile))
+	problems = append(problems, checkSecret("kafka.sasl.oauth.clientSecret", o.ClientSecret, o.ClientSecretFile))
 	if o.CAFile != "" {
 		if _, err := readCA(o.CAFile); err != nil {
 			problems = append(problems, fmt.Errorf("kafka.sasl.oauth.ca: %w", err))
@@ -305,10 +305,10 @@ func secret(value, file string) (string, error) {
 func checkSecret(name, value, file string) error {
 	content, err := secret(value, file)
 	if err != nil {
-		return fmt.Errorf("option %s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if content == "" {
-		return fmt.Errorf("option %s: %s is empty", name, file)
+		return fmt.Errorf("%s: %s is empty", name, file)
 	}
 	return nil
 }
