@@ -499,8 +499,8 @@ func (v *verdict) present(key string, last *told, deleted bool) {
 	}
 }
 
-// complete judges what is resolved: as far as it says, the sink was told how the object is, unless a comparison is under
-// way. What a log, an etcd or a watch has lost nobody can tell.
+// complete judges what is resolved: as far as it says, the sink was told how the object is, unless it is compared. What
+// a log, an etcd or a watch has lost nobody can tell.
 func (v *verdict) complete(key string, records []told) {
 	server := v.judge.world.server
 	if v.damaged() || len(server.etcd.undone) > 0 || len(server.lost[v.resource]) > 0 {
