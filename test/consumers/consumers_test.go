@@ -29,12 +29,12 @@ listen: 127.0.0.1:0
 sinks:
 - {name: k1, kafka: {brokers: [%[2]q], topic: structured, partitions: 3}}
 - {name: k2, kafka: {brokers: [%[2]q], topic: binary, partitions: 3}, format: cloudevents-binary}
-- {name: k3, kafka: {brokers: [%[2]q], topic: "debezium.{resource}", partitions: 3, tombstones: true}, format: debezium}
-- {name: k4, kafka: {brokers: [%[2]q], topic: "object.{resource}", partitions: 3}, format: object}
+- {name: k3, kafka: {brokers: [%[2]q], topic: "debezium.{resource}", partitions: 3, tombstones: true, frames: inline}, format: debezium, resolved: {every: 1s}}
+- {name: k4, kafka: {brokers: [%[2]q], topic: "object.{resource}", partitions: 3}, format: object, resolved: {every: 1s}}
 - {name: n1, nats: {url: %[3]q, stream: structured, subject: "structured.{resource}.{namespace}.{name}"}}
 - {name: n2, nats: {url: %[3]q, stream: binary, subject: "binary.{resource}.{namespace}.{name}"}, format: cloudevents-binary}
-- {name: n3, nats: {url: %[3]q, stream: debezium, subject: "debezium.{resource}.{namespace}.{name}"}, format: debezium}
-- {name: n4, nats: {url: %[3]q, stream: object, subject: "object.{resource}.{namespace}.{name}"}, format: object}
+- {name: n3, nats: {url: %[3]q, stream: debezium, subject: "debezium.{resource}.{namespace}.{name}"}, format: debezium, resolved: {every: 1s}}
+- {name: n4, nats: {url: %[3]q, stream: object, subject: "object.{resource}.{namespace}.{name}"}, format: object, resolved: {every: 1s}}
 `
 
 // stage is the cluster, the brokers and the programs.

@@ -88,8 +88,7 @@ func (t *Telemetry) Stopped(name string, err error) {
 	if s.LastError == shownError(err) && !s.outage.told.IsZero() {
 		t.troubled(name, "sink failed", true, "error", err)
 	} else {
-		t.tellBack(name, s, time.Now(), true)
-		s.outage.fails(time.Now(), t.gapsOf(s), true)
+		s.outage.fails(time.Now(), true)
 		s.goesOn()
 		remedy := "fix the cause: the sink is retried within ten minutes, and at the next start"
 		if sink.IsFenced(err) {
@@ -155,24 +154,14 @@ func (t *Telemetry) LabelTopics(name string, topics int) {
 	t.metrics.labelTopics.WithLabelValues(name).Set(float64(topics))
 }
 
-// gapsOf are all gaps that a sink's consumers were told of; the caller holds mu.
-func (t *Telemetry) gapsOf(s *sinkState) int {
-	gaps := s.Gaps
-	for _, stream := range t.states.streams {
-		gaps += stream.Gaps
-	}
-	return gaps
-}
-
 // troubled tells the log of a failed attempt, unless it has been told of the outage a moment ago; the caller holds mu.
 func (t *Telemetry) troubled(name, text string, atOnce bool, cause ...any) {
 	now, s := time.Now(), t.states.sinks[name]
-	first, again := s.outage.fails(now, t.gapsOf(s), atOnce)
+	first, again := s.outage.fails(now, atOnce)
 	s.goesOn()
 	line := append([]any{"sink", name}, cause...)
 	switch {
 	case first:
-		t.tellBack(name, s, now, true)
 		line = append(line, s.waits()...)
 		if began := s.outage.began; began.Before(now) {
 			line = append(line, "since", began.UTC().Format(time.RFC3339))
@@ -192,8 +181,8 @@ func (s *sinkState) goesOn() {
 	}
 }
 
-// recovered tells the log the end of an outage that it was told of, or later where streams were held up: what they lost
-// is known when they are read on. The caller holds mu.
+// recovered tells the log the end of an outage that it was told of. What that has lost, the lines of gaps say. The
+// caller holds mu.
 func (t *Telemetry) recovered(name string) {
 	s := t.states.sinks[name]
 	o := s.outage
@@ -203,32 +192,8 @@ func (t *Telemetry) recovered(name string) {
 	}
 	now := time.Now()
 	s.timely = now.Add(now.Sub(o.began) + slow)
-	s.back = &comeback{outage: o, at: now, waits: s.waits(), held: s.holding}
-	t.tellBack(name, s, now, false)
-}
-
-// tellBack tells the log that a sink is back, as soon as it is known what was lost, or at once; the caller holds mu.
-func (t *Telemetry) tellBack(name string, s *sinkState, now time.Time, atOnce bool) {
-	c := s.back
-	if c == nil {
-		return
-	}
-	gaps, busy, late := t.gapsOf(s) > c.gaps, t.states.restless(), now.Sub(c.at) >= word
-	lost := lostNothing
-	switch {
-	case gaps && (atOnce || late || !busy || !c.held):
-		lost = lostStates
-	case atOnce || c.held && late:
-		lost = lostUnknown
-	case c.held && (busy || now.Sub(c.at) < calm || !s.oldest.IsZero() && !s.oldest.After(c.at)):
-		return
-	}
-	s.back = nil
-	line := []any{"sink", name, "for", c.at.Sub(c.began).Round(time.Second), "attempts", c.attempts, "lost", lost}
-	if c.held {
-		line = append(line, "back", c.at.UTC().Format(time.RFC3339))
-	}
-	t.Logger.Info("sink accepts records again", append(line, c.waits...)...)
+	line := []any{"sink", name, "for", now.Sub(o.began).Round(time.Second), "attempts", o.attempts}
+	t.Logger.Info("sink accepts records again", append(line, s.waits()...)...)
 }
 
 // tellBehind tells the log once that a sink is behind, once that it has caught up, and once that half of its spool is

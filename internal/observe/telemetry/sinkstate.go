@@ -44,7 +44,6 @@ type sinkState struct {
 	behind      time.Time // since when the log knows that it takes records too slowly; zero is not
 	spoolFills  bool      // which was logged
 	outage      outage
-	back        *comeback // nil where the log knows
 	holds       int       // streams, for more than half of their history
 	holding     bool      // which was logged
 	lettersFull bool      // which was logged
@@ -167,27 +166,6 @@ type gapState struct {
 	Resolved time.Time `json:"resolved,omitzero"`  // when its dead letter was delivered after all
 }
 
-// calm is how long after the end of an outage streams that it held up must be read on without a gap until nothing is
-// held to be lost.
-const calm = 10 * time.Second
-
-// The answers to what an outage has lost.
-const (
-	lostNothing = "nothing"
-	lostStates  = "intermediate states: the line of the gap tells which"
-	lostUnknown = "not known yet: streams were held up; the line of a gap names each that lost states"
-)
-
-// comeback is the end of an outage, until the log is told of it. What was lost is known where the streams that it held
-// up are read again, which they are when the sink has all that waited, and none of them has a gap, or the gap's line is
-// told.
-type comeback struct {
-	outage
-	at    time.Time
-	waits []any
-	held  bool // streams
-}
-
 // patience is how long a sink that was open may repeat what it does before somebody is told: brokers that change their
 // leader are routine. A word is how often the log is told of what lasts.
 const (
@@ -200,14 +178,13 @@ type outage struct {
 	began    time.Time // zero is none
 	told     time.Time // the last line of it; zero is none yet
 	attempts int
-	gaps     int // that were known when it began
 }
 
 // fails notes an attempt that failed, and says whether the log is to be told: at once, or when it has lasted. The first
 // line is its beginning, those after it come once a minute.
-func (o *outage) fails(now time.Time, gaps int, atOnce bool) (first, again bool) {
+func (o *outage) fails(now time.Time, atOnce bool) (first, again bool) {
 	if o.began.IsZero() {
-		*o = outage{began: now, gaps: gaps}
+		*o = outage{began: now}
 	}
 	o.attempts++
 	first = o.told.IsZero() && (atOnce || now.Sub(o.began) >= patience)

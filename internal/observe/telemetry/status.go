@@ -323,8 +323,8 @@ func (s *streamState) holders(now time.Time) (names []string) {
 }
 
 // CheckHistory tells once of sinks that lag by more than half of the API server's history: a gap follows, unless they
-// come back. A sink that fails is told of once until it takes records again, and has told what was lost,
-// however many streams follow; the line that says that it still fails counts them.
+// come back. A sink that fails is told of once until it takes records again, however many streams follow; the line
+// that says that it still fails counts them.
 func (t *Telemetry) CheckHistory() {
 	t.look()
 	now := time.Now()
@@ -336,7 +336,7 @@ func (t *Telemetry) CheckHistory() {
 	for _, name := range slices.Sorted(maps.Keys(t.states.streams)) {
 		s, told := t.states.streams[name], len(sinks)
 		for _, sink := range s.holders(now) {
-			if holds[sink]++; !t.states.sinks[sink].holding && t.states.sinks[sink].back == nil {
+			if holds[sink]++; !t.states.sinks[sink].holding {
 				sinks = append(sinks, sink)
 			}
 		}
@@ -350,7 +350,7 @@ func (t *Telemetry) CheckHistory() {
 	}
 	for name, s := range t.states.sinks {
 		s.holds = holds[name]
-		s.holding = s.holds > 0 && (s.holding || s.back == nil) || s.holding && !s.outage.began.IsZero()
+		s.holding = s.holds > 0 || s.holding && !s.outage.began.IsZero()
 	}
 	if held == 0 {
 		return

@@ -11,9 +11,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// CheckGaps tells the log of gaps, of outages whose loss is known now, and once a minute that a gap is not mended yet.
-// A stream is told to fail whose history is gone and whose gap does not begin. Sinks that are behind, spools that fill,
-// objects that a filter failed for and records that were trimmed or rejected are told, too.
+// CheckGaps tells the log of gaps, and once a minute that a gap is not mended yet. A stream is told to fail whose history
+// is gone and whose gap does not begin. Sinks that are behind, spools that fill, objects that a filter failed for and
+// records that were trimmed or rejected are told, too.
 func (t *Telemetry) CheckGaps() {
 	now := time.Now()
 	t.mu.Lock()
@@ -31,7 +31,6 @@ func (t *Telemetry) CheckGaps() {
 	}
 	t.tellFailing(now)
 	for name, s := range t.states.sinks {
-		t.tellBack(name, s, now, false)
 		t.tellBehind(name, s, now)
 	}
 	t.tellRare(now, false)
@@ -92,16 +91,12 @@ func (t *Telemetry) tellLasting(now time.Time) {
 	t.Logger.Info("gap is still being compared", line...)
 }
 
-// TellAll tells the log of all gaps and ends of outages that it does not know of, and of later gaps at once: nobody
-// calls CheckGaps any more.
+// TellAll tells the log of all gaps that it does not know of, and of later ones at once: nobody calls CheckGaps any more.
 func (t *Telemetry) TellAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states.ending = true
 	t.tellStories(time.Now())
-	for name, s := range t.states.sinks {
-		t.tellBack(name, s, time.Now(), true)
-	}
 	t.tellRare(time.Now(), true)
 }
 

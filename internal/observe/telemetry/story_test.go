@@ -386,63 +386,39 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:00:05 WARN sink retries sink=bus reason=unreachable error="broker 2 does not answer" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:00:00Z
 00:01:05 WARN sink still fails sink=bus reason=unreachable error="broker 2 does not answer" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
 00:02:05 WARN sink still fails sink=bus reason=unreachable error="broker 2 does not answer" since=2000-01-01T00:00:00Z for=2m5s attempts=126 streamsHeldUp=0 waiting=1250 waitingBytes=125000 spoolBytes=0
-00:03:00 INFO sink accepts records again sink=bus for=3m0s attempts=180 lost=nothing waiting=1790 waitingBytes=179000 spoolBytes=0
+00:03:00 INFO sink accepts records again sink=bus for=3m0s attempts=180 waiting=1790 waitingBytes=179000 spoolBytes=0
 00:04:05 WARN sink retries sink=bus reason=unreachable error="broker 2 does not answer" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:04:00Z
 00:05:05 WARN sink still fails sink=bus reason=unreachable error="broker 2 does not answer" since=2000-01-01T00:04:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
 00:06:05 WARN sink still fails sink=bus reason=unreachable error="broker 2 does not answer" since=2000-01-01T00:04:00Z for=2m5s attempts=126 streamsHeldUp=0 waiting=1250 waitingBytes=125000 spoolBytes=0
-00:07:00 INFO sink accepts records again sink=bus for=3m0s attempts=180 lost=nothing waiting=1790 waitingBytes=179000 spoolBytes=0`},
+00:07:00 INFO sink accepts records again sink=bus for=3m0s attempts=180 waiting=1790 waitingBytes=179000 spoolBytes=0`},
 
 		{"a sink is away and holds two streams up, which have gaps", []step{
 			holdsUp(0), queued(0), expires("pods", 100), later(1), gap("pods", change.Gone, "100", "300"),
 			gap("nodes", change.Gone, "70", "300"), watched("pods", "300"), watched("nodes", "300"), later(1), mended("pods"),
 			mended("nodes"), later(90),
 		}, begunStory + `
-00:03:27 WARN gap: intermediate changes may be missing streams=2 gaps="[pods(gone 100-300: 5 replaced, 3 deleted) nodes(gone 70-300: 5 replaced, 3 deleted)]"
-00:03:27 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="intermediate states: the line of the gap tells which" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
-
-		{"a sink is away and holds two streams up, which go on", []step{holdsUp(0), later(15), queued(1), later(90)}, begunStory + `
-00:03:36 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost=nothing back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
-
-		{"a sink is away and holds two streams up, and again for a moment while it takes what waits", []step{
-			holdsUp(0), later(1), (*stage).heldUp, later(3), (*stage).letGo, queued(0), later(90),
-		}, begunStory + `
-00:03:30 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost=nothing back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
+00:03:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 waiting=1990 waitingBytes=199000 spoolBytes=0
+00:03:27 WARN gap: intermediate changes may be missing streams=2 gaps="[pods(gone 100-300: 5 replaced, 3 deleted) nodes(gone 70-300: 5 replaced, 3 deleted)]"`},
 
 		{"a sink is away and holds two streams up, and does so for long when it is back", []step{
 			holdsUp(0), later(1), (*stage).heldUp, later(90),
 		}, begunStory + `
-00:04:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0
-00:04:21 WARN sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool sinks=bus streams=1 resource=pods historyLeft=39s`},
-
-		{"a sink is away and holds two streams up, of which none waits at its end", []step{holdsUp(3), queued(0), later(90)}, begunStory + `
-00:03:33 INFO sink accepts records again sink=bus for=3m23s attempts=203 lost=nothing back=2000-01-01T00:03:23Z waiting=20 waitingBytes=2000 spoolBytes=0`},
-
-		{"a sink is away and holds two streams up, of which one has a late gap", []step{
-			holdsUp(0), queued(0), later(8), expires("pods", 100), later(4), gap("pods", change.Gone, "100", "300"),
-			watched("pods", "300"), later(1), mended("pods"), later(90),
-		}, begunStory + `
-00:03:38 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=2000-01-01T00:03:31.000Z error="too old resource version: 100 (200)" objects=40 replaced=5 deleted=3 for=1s
-00:03:38 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="intermediate states: the line of the gap tells which" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
-
-		{"a sink is away and holds two streams up, and takes long for what waits", []step{holdsUp(0), later(90)}, begunStory + `
-00:04:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
-
-		{"a sink is away and holds two streams up, and the process ends when it is back", []step{holdsUp(0), later(2), (*stage).TellAll}, begunStory + `
-00:03:22 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0`},
+00:03:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 waiting=1990 waitingBytes=199000 spoolBytes=0
+00:03:22 WARN sinks hold streams up; the API server will have forgotten what changes meanwhile: bring them back, or give them queue.full: spool sinks=bus streams=1 resource=pods historyLeft=1m38s`},
 
 		{"a sink is back and stops for good", []step{holdsUp(0), later(2), stops("the password is wrong"), later(90)}, begunStory + `
-00:03:22 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0
+00:03:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 waiting=1990 waitingBytes=199000 spoolBytes=0
 00:03:22 ERROR sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start sink=bus error="the password is wrong"`},
 
 		{"a sink is back for a moment only", []step{holdsUp(0), later(2), times(6, retried(), later(1))}, begunStory + `
-00:03:27 INFO sink accepts records again sink=bus for=3m20s attempts=200 lost="not known yet: streams were held up; the line of a gap names each that lost states" back=2000-01-01T00:03:20Z waiting=1990 waitingBytes=199000 spoolBytes=0
+00:03:20 INFO sink accepts records again sink=bus for=3m20s attempts=200 waiting=1990 waitingBytes=199000 spoolBytes=0
 00:03:27 WARN sink retries sink=bus reason=unreachable error="nobody listens" waiting=1990 waitingBytes=199000 spoolBytes=0 since=2000-01-01T00:03:22Z`},
 
 		{"a gap has come while a sink was away that held nobody up", []step{
 			away(20), gap("pods", change.Gone, "100", "300"), mended("pods"), written(), queued(0), later(60),
 		}, `
 00:00:05 WARN sink retries sink=bus reason=unreachable error="broker 2 does not answer" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:00:00Z
-00:00:20 INFO sink accepts records again sink=bus for=20s attempts=20 lost="intermediate states: the line of the gap tells which" waiting=190 waitingBytes=19000 spoolBytes=0
+00:00:20 INFO sink accepts records again sink=bus for=20s attempts=20 waiting=190 waitingBytes=19000 spoolBytes=0
 00:00:25 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=2000-01-01T00:00:19.000Z objects=40 replaced=5 deleted=3 for=0s`},
 
 		{"a sink is behind, though it does not fail, and so is a spool that fills", []step{
@@ -464,7 +440,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:00:00 INFO sink open sink=bus foundAfterMark=0
 00:00:05 WARN sink retries sink=bus reason=unreachable error="broker 2 does not answer" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:00:00Z
 00:01:05 WARN sink still fails sink=bus reason=unreachable error="broker 2 does not answer" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
-00:01:40 INFO sink accepts records again sink=bus for=1m40s attempts=100 lost=nothing waiting=990 waitingBytes=99000 spoolBytes=0`},
+00:01:40 INFO sink accepts records again sink=bus for=1m40s attempts=100 waiting=990 waitingBytes=99000 spoolBytes=0`},
 
 		{"a sink asks again at every election", []step{times(100, (*stage).elects, later(1), written())}, ""},
 
@@ -478,7 +454,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:00:00 ERROR sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start sink=bus error="the password is wrong"
 00:01:01 WARN sink still fails sink=bus error="the password is wrong" since=2000-01-01T00:00:00Z for=1m1s attempts=3 streamsHeldUp=0 waiting=0 waitingBytes=0 spoolBytes=0
 00:03:01 ERROR sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start sink=bus error="the certificate is old"
-00:03:11 INFO sink accepts records again sink=bus for=3m11s attempts=4 lost=nothing waiting=0 waitingBytes=0 spoolBytes=0
+00:03:11 INFO sink accepts records again sink=bus for=3m11s attempts=4 waiting=0 waitingBytes=0 spoolBytes=0
 00:03:11 ERROR sink stopped, the others continue; fix the cause: the sink is retried within ten minutes, and at the next start sink=bus error="the certificate is old"`},
 	} {
 		t.Run(c.what, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { expectLog(t, c.script, c.want) }) })

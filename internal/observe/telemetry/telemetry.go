@@ -197,16 +197,6 @@ func (all *states) unhealthy(now time.Time) []string {
 	return problems
 }
 
-// restless says whether a reconcile is about to be told.
-func (all *states) restless() bool {
-	for _, s := range all.streams {
-		if s.expired != "" {
-			return true
-		}
-	}
-	return slices.ContainsFunc(all.stories, func(g *story) bool { return g.told.IsZero() })
-}
-
 // storyOf returns the story that the snapshot belongs to, nil where there is none.
 func (all *states) storyOf(stream change.Stream, snapshot *change.Snapshot) *story {
 	for _, g := range all.stories {
