@@ -149,6 +149,10 @@ bench-latency: ## from a write to a real API server to a JetStream consumer, bes
 bench-takeover: ## how long until another exporter leads, with 1,000,000 objects (or ARGS="-objects 100000")
 	go run ./bench/takeover $(ARGS)
 
+.PHONY: bench-otel
+bench-otel: ## beside an OpenTelemetry Collector, into one Kafka (needs a JDK and Maven); ARGS='-parts cost'
+	go run ./bench/otel $(ARGS)
+
 .PHONY: devcluster
 devcluster: ## a development API server in the foreground; its kubeconfig is .devcluster/kubeconfig
 	cd test/devcluster && go build -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36" -o ../../bin/devcluster .
