@@ -103,8 +103,9 @@ func (c *course) measure(ctx context.Context, part string) error {
 	return run(ctx, both)
 }
 
-// note adds a figure of one of the two.
+// note adds a figure of one of the two, and shows it.
 func (c *course) note(p *program, name string, value float64, unit string) {
+	fmt.Fprintf(os.Stderr, "%s %s %.1f %s\n", p.name, name, value, unit)
 	c.figures = append(c.figures, harness.Figure{Name: "otel." + p.name + "_" + name, Value: value, Unit: unit})
 }
 
