@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/extension"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
 func main() {
@@ -25,7 +26,7 @@ func main() {
 		BuildInfo: component.BuildInfo{Command: "collector", Description: "objects to Kafka", Version: "0.149.0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
-			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
+			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()}, DefaultScheme: "file",
 		}},
 	})
 	if err := command.Execute(); err != nil {
@@ -40,6 +41,7 @@ func factories() (all otelcol.Factories, err error) {
 	if all.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](kafkaexporter.NewFactory()); err != nil {
 		return all, err
 	}
+	all.Telemetry = otelconftelemetry.NewFactory()
 	all.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](filestorage.NewFactory())
 	return all, err
 }
