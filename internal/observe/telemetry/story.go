@@ -11,8 +11,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// CheckGaps tells the log of gaps, and once a minute that a gap is not mended yet. A stream is told to fail whose history
-// is gone and whose gap does not begin. Sinks that are behind, spools that fill, objects that a filter failed for and
+// CheckGaps tells the log of gaps, and once a minute that a gap is not mended yet. A stream is told to fail whose
+// history is gone and whose gap does not begin. Sinks that are behind, spools that fill, objects that a filter failed for and
 // records that were trimmed or rejected are told, too.
 func (t *Telemetry) CheckGaps() {
 	now := time.Now()
@@ -91,7 +91,8 @@ func (t *Telemetry) tellLasting(now time.Time) {
 	t.Logger.Info("gap is still being compared", line...)
 }
 
-// TellAll tells the log of all gaps that it does not know of, and of later ones at once: nobody calls CheckGaps any more.
+// TellAll tells the log of all gaps that it does not know of, and of later ones at once: nobody calls CheckGaps any
+// more.
 func (t *Telemetry) TellAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
