@@ -12,8 +12,8 @@ import (
 )
 
 // CheckGaps tells the log of gaps, and once a minute that a gap is not mended yet. A stream is told to fail whose
-// history is gone and whose gap does not begin. Sinks that are behind, spools that fill, objects that a filter failed for
-// and records that were trimmed or rejected are told, too.
+// history is gone and whose gap does not begin. Sinks that are behind, spools that fill, objects that a filter failed
+// for, and records that were trimmed or rejected are told, too.
 func (t *Telemetry) CheckGaps() {
 	now := time.Now()
 	t.mu.Lock()
