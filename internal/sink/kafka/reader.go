@@ -16,9 +16,8 @@ import (
 
 var _ sink.Reader = (*Reader)(nil)
 
-// Reader reads the topics of a sink as a consumer of committed records does (isolation.level=read_committed): one
-// partition after the other. Where data choose topics, an object may go on in another one, so all partitions are read
-// together then.
+// Reader reads the topics of a sink as a consumer of committed records does (isolation.level=read_committed), all
+// partitions together: where data choose topics, an object may go on in another one.
 type Reader struct {
 	*fetcher
 	catalog *catalog
@@ -52,11 +51,7 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 		return err
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.topics, others))))
-	read := r.readTogether
-	if r.others == nil {
-		read = r.readEach
-	}
-	err = read(ctx, names, func(m *sink.Stored) error {
+	err = r.readTogether(ctx, names, func(m *sink.Stored) error {
 		table, err := r.isTable(ctx, m.Destination)
 		if err != nil {
 			return err
@@ -81,22 +76,6 @@ func (r *Reader) isTable(ctx context.Context, topic string) (bool, error) {
 		return err
 	})
 	return r.tables[topic], err
-}
-
-// readEach reads one partition after the other.
-func (r *Reader) readEach(ctx context.Context, topics []string, each func(*sink.Stored) error) error {
-	for _, name := range topics {
-		stretches, err := r.stretches(ctx, name)
-		for _, s := range stretches {
-			for err == nil && s.offset < s.end {
-				err = r.step(ctx, s, each)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // matching are the topics that only records tell.
