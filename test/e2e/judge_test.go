@@ -91,10 +91,10 @@ func (j *judge) judgeForgotten(had told, events []told) {
 }
 
 // judgeResolved judges that the sink was told before how each object of the resource was at the version, unless the
-// event says that a comparison is under way.
+// event says that a comparison is under way. Of several partitions, each has the objects that were told there.
 func (j *judge) judgeResolved(e *event) {
 	var said struct{ Comparing string }
-	if err := json.Unmarshal(e.Data, &said); err != nil || e.scattered() || j.begunAnew || said.Comparing != "" {
+	if err := json.Unmarshal(e.Data, &said); err != nil || j.begunAnew || said.Comparing != "" {
 		return
 	}
 	j.resolved++
@@ -103,9 +103,13 @@ func (j *judge) judgeResolved(e *event) {
 		if h.resource != e.kind() || e.Namespace != "" && e.Namespace != h.namespace() || !sure {
 			continue
 		}
+		events := j.objects[uid]
+		if e.scattered() && (len(events) == 0 || events[0].seat.partition != e.seat.partition) {
+			continue
+		}
 		newest, gone := uint64(0), true
-		for _, t := range j.objects[uid] {
-			if t.place < e.place {
+		for _, t := range events {
+			if !e.scattered() && t.place < e.place || e.scattered() && t.seat.offset < e.seat.offset {
 				newest, gone = max(newest, t.version()), t.op() == "deleted"
 			}
 		}
@@ -132,7 +136,8 @@ func (j *judge) course(resource string) *course {
 
 // hearForm judges the event by itself: its id is its own, and its data and its subject are of the object that it names.
 func (j *judge) hearForm(e *event) {
-	if place, twice := j.ids[e.ID]; twice && !(j.begunAnew && e.op() == "replaced") {
+	eachHas := e.op() == "resolved" && e.scattered() // partition
+	if place, twice := j.ids[e.ID]; twice && !eachHas && !(j.begunAnew && e.op() == "replaced") {
 		j.fault("the id is at place %d already: %s\n%s", place, e.ID, e)
 	}
 	j.ids[e.ID] = e.place

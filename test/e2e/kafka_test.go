@@ -128,7 +128,7 @@ func (s *seat) complaint(e *event) string {
 		return fmt.Sprintf("the topic is %s, want %s", s.topic, s.wanted)
 	case s.key != key:
 		return fmt.Sprintf("the key is %s, want %s", s.key, key)
-	case s.partition != want:
+	case s.partition != want && e.op() != "resolved":
 		return fmt.Sprintf("the partition is %d, and other producers take %d for the key", s.partition, want)
 	case deleted && s.tombstones != 1:
 		return fmt.Sprintf("%d tombstones behind the delete", s.tombstones)
