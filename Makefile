@@ -137,10 +137,6 @@ bench-kafka: ## watch -> a real Apache Kafka, beside its limit and kafka-go's Wr
 bench-nats: ## watch -> a real nats-server with streams on disk, beside reading and discarding the same bytes
 	go run ./bench/nats
 
-.PHONY: bench-otel
-bench-otel: ## CPU, bytes, losses and memory beside an OpenTelemetry Collector (needs a JDK and Maven)
-	go run ./bench/otel
-
 .PHONY: bench-sizing
 bench-sizing: ## what one exporter costs under a load; ARGS='-objects 10000 -rate 100 -sinks file,nats,kafka -before'
 	go run ./bench/sizing $(ARGS)

@@ -147,6 +147,10 @@ const (
 // OpEnded is the header kubecdc-op of a message without an id and a value: its key is not used any more.
 const OpEnded = "ended"
 
+// FramesSuffix ends the name of a topic that has the frames of another one. No resource, namespace or group has an
+// underscore in its name, so no object leads there.
+const FramesSuffix = "_frames"
+
 // OpState is the header kubecdc-op of what a log of the state holds.
 const OpState = "state"
 

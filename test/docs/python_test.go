@@ -67,7 +67,7 @@ func TestThePythonOfThePagesReadsATopic(t *testing.T) {
 			program := strings.NewReplacer("kafka:9092", cluster.Brokers()[0], "http://registry:8081", registry.URL).Replace(b.text)
 			want := "changes may be missing: gone\ngap shop//gap 0 not whole\nsnapshot.begin shop//snapshot.begin 0 not whole\n" +
 				"replaced shop/a 1 not whole\nadded shop/b 2 not whole\nsnapshot.end shop//snapshot.end 2 whole\n" +
-				"deleted shop/b 2 whole\nadded shop/c 2 whole\nresolved shop//resolved 2 whole\n"
+				"deleted shop/b 1 whole\nadded shop/c 2 whole\nresolved shop//resolved 2 whole\n"
 			if strings.Contains(b.text, "complete up to") {
 				want = "complete up to 1970-01-01T00:00:00.001000Z 2\n"
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/scan"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Subject is a parsed template of NATS subjects such as "k8s.{cluster}.{group}.{resource}.{namespace}.{name}".
@@ -144,10 +145,6 @@ type Topic struct {
 	aside   bool // what frames the records has a topic of its own
 }
 
-// framesSuffix ends the name of a topic of frames. No resource, namespace or group has an underscore in its name, so no
-// object leads there.
-const framesSuffix = "_frames"
-
 // NewTopic parses a template for the cluster. It returns an error for an unknown placeholder, an unclosed brace, and
 // text that no topic can hold.
 func NewTopic(text, cluster string) (*Topic, error) {
@@ -201,7 +198,7 @@ func (t *Topic) Append(b []byte, rec *change.Record) []byte {
 		}
 	}
 	if aside {
-		b = append(b, framesSuffix...)
+		b = append(b, sink.FramesSuffix...)
 	}
 	return b
 }
@@ -227,7 +224,7 @@ func (t *Topic) PatternOf(resource string) string {
 	name, group, _ := strings.Cut(resource, ".")
 	frames := ""
 	if t.aside {
-		frames = "(" + framesSuffix + ")?"
+		frames = "(" + sink.FramesSuffix + ")?"
 	}
 	return t.pattern(&change.Stream{Resource: change.Resource{Name: name, Group: group}}, func(p *part) bool {
 		switch p.placeholder {
@@ -281,7 +278,7 @@ func (t *Topic) ByObject() bool {
 func (t *Topic) Changing() string { return t.parts.changing() }
 
 // IsOfFrames says whether the topic is one that frames have for themselves.
-func IsOfFrames(topic string) bool { return strings.HasSuffix(topic, framesSuffix) }
+func IsOfFrames(topic string) bool { return strings.HasSuffix(topic, sink.FramesSuffix) }
 
 // OfStream is the topic of objects of the stream of which no more is known than that.
 func (t *Topic) OfStream(stream *change.Stream) string { return t.Of(&change.Record{Stream: stream}) }

@@ -167,7 +167,7 @@ func TestI4OnceOneKeyHasEndedAllEnd(t *testing.T) {
 	killed := opened(t, options)
 	mark := mustWrite(t, killed, messagesOf(topic, 30))
 	m := messagesOf(topic, 1)[0]
-	must(t, killed.end(t.Context(), killed.topics[topic].partitionOf(&m), []string{string(m.Key)}))
+	must(t, killed.end(t.Context(), killed.topics[topic].partitionsOf(&m)[0], []string{string(m.Key)}))
 	next := newTestSink(t, options)
 	expectLost(t, next, mark)
 	expectLiving(t, cluster, topic)
@@ -261,10 +261,10 @@ func TestI3AnIDInKeysDoesNotChooseThePartition(t *testing.T) {
 	began := newTopic(wire.Topic{Partitions: make([]wire.Partition, 64)}, wire.Settings{})
 	began.byKey = true
 	m := typed(7)
-	if by := (&sink.Message{Key: m.Key}); began.partitionOf(&m) != began.partitionOf(by) {
+	if by := (&sink.Message{Key: m.Key}); began.partitionsOf(&m)[0] != began.partitionsOf(by)[0] {
 		t.Error("a topic that was begun with keys alone is spread otherwise")
 	}
-	if m.KeySchema = 0; began.partitionOf(&m) != began.partitionOf(&sink.Message{Key: m.Partition}) {
+	if m.KeySchema = 0; began.partitionsOf(&m)[0] != began.partitionsOf(&sink.Message{Key: m.Partition})[0] {
 		t.Error("a gap is not in the partition of its object")
 	}
 }

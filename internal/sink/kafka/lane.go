@@ -56,7 +56,7 @@ const headerOffsets = "kubecdc-offsets"
 
 // speakOf gives it to the message, when all before that is durable.
 func (s *sender) speakOf(m *sink.Message) {
-	name, isAside := strings.CutSuffix(m.Destination, "_frames")
+	name, isAside := strings.CutSuffix(m.Destination, sink.FramesSuffix)
 	t := s.known.topics[name]
 	if m.Op != isResolved || !isAside || t == nil || m.Headers != nil && m.Headers[len(m.Headers)-1].Name == headerOffsets {
 		return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -184,8 +183,7 @@ type planner struct {
 // not wait for each other, and nothing after a rejected message may be written.
 func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
 	p := plan{messages: messages}
-	resolves := func(m sink.Message) bool { return m.Op == isResolved }
-	if s.options.Delivery == Idempotent || slices.ContainsFunc(messages, resolves) { // a transaction is in the log as a whole
+	if s.options.Delivery == Idempotent || resolves(messages) { // a transaction is in the log as a whole
 		p.last = s.last
 	}
 	s.turn++
@@ -215,6 +213,15 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 		i = end
 	}
 	return p, nil, nil
+}
+
+func resolves(messages []sink.Message) bool {
+	for i := range messages {
+		if messages[i].Op == isResolved {
+			return true
+		}
+	}
+	return false
 }
 
 // start makes the partition one of the plan, which has nothing of it yet.

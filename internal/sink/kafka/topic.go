@@ -276,21 +276,18 @@ func newTopic(described wire.Topic, settings wire.Settings) *topic {
 	return t
 }
 
-// partitionsOf are where the message belongs: whoever reads one partition wants to know what is resolved.
+// partitionsOf are where the message belongs: one, but that whoever reads a partition wants to know what is resolved.
+// One without a key belongs where the empty key does.
 func (t *topic) partitionsOf(m *sink.Message) []*partition {
 	if m.Op == isResolved {
 		return t.partitions
 	}
-	return []*partition{t.partitionOf(m)}
-}
-
-// partitionOf is where the message belongs. One without a key belongs where the empty key does.
-func (t *topic) partitionOf(m *sink.Message) *partition {
 	by := m.Key
 	if m.Partition != nil && (m.KeySchema == 0 || !t.byKey) {
 		by = m.Partition
 	}
-	return t.partitions[batch.Partition(by, len(t.partitions))]
+	at := batch.Partition(by, len(t.partitions))
+	return t.partitions[at : at+1]
 }
 
 // shrink keeps what a refusal has shown of max.message.bytes.
