@@ -88,7 +88,7 @@ func newSetCommand(dir *string) *cobra.Command {
 		Use:   "set",
 		Short: "Set the position of one stream",
 		Long: `set makes a stream continue from a resourceVersion. Changes between the two positions are skipped, or sent again.
-What the sinks have stays as it is, so that the next reconcile finds what is missing. With --sink it is set for one sink,
+What the sinks have stays as it is, so that the next snapshot finds what is missing. With --sink it is set for one sink,
 without for all that take the stream.`,
 		Example: "  exporter checkpoint set --state-dir ./state --stream deployments.apps --resource-version 123456",
 		Args:    noArguments,

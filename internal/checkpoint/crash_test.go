@@ -34,7 +34,7 @@ func TestI10LockOutlivesItsFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	_, err := Open(context.Background(), dir, Options{Logger: quiet()})
-	want := fmt.Sprintf("open state %s: in use by process %d: stop it, or choose another state.dir", dir, os.Getpid())
+	want := fmt.Sprintf("open state %s: in use by process %d: stop it, or give this exporter a state.dir and sinks of its own", dir, os.Getpid())
 	var inUse *InUseError
 	if !errors.As(err, &inUse) || inUse.PID != os.Getpid() || err.Error() != want {
 		t.Fatalf("error %v, want %s", err, want)

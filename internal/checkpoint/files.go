@@ -230,7 +230,7 @@ func (e *InUseError) Error() string {
 	if e.PID != 0 {
 		process = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("open state %s: in use by %s: stop it, or choose another state.dir", e.Dir, process)
+	return fmt.Sprintf("open state %s: in use by %s: stop it, or give this exporter a state.dir and sinks of its own", e.Dir, process)
 }
 
 // FormatError says that the state was written in a format that this version does not read.

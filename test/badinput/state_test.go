@@ -44,7 +44,7 @@ func again(args ...string) []string {
 func TestI10StateInUse(t *testing.T) {
 	d := newDesk(t)
 	r := d.begun("--sink", "-")
-	want := fmt.Sprintf("open state state: in use by process %d: stop it, or choose another state.dir", r.cmd.Process.Pid)
+	want := fmt.Sprintf("open state state: in use by process %d: stop it, or give this exporter a state.dir and sinks of its own", r.cmd.Process.Pid)
 	d.exporter(again()...).fails(t, 1, want)
 	eventually(t, "the running exporter's state, with its stream", func() bool {
 		show := d.exporter("checkpoint", "show", "--state-dir", "state")
