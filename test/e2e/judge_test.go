@@ -66,9 +66,13 @@ func (j *judge) hear(events []event) {
 	for _, uid := range slices.Sorted(maps.Keys(j.histories)) {
 		j.judgeObject(j.histories[uid], j.objects[uid])
 	}
+	byResource := map[string][]*history{}
+	for _, h := range j.histories {
+		byResource[h.resource] = append(byResource[h.resource], h)
+	}
 	for i := range events {
 		if e := &events[i]; e.op() == "resolved" {
-			j.judgeResolved(e)
+			j.judgeResolved(e, byResource[e.kind()])
 		}
 	}
 	for uid, found := range j.objects {
@@ -92,18 +96,18 @@ func (j *judge) judgeForgotten(had told, events []told) {
 
 // judgeResolved judges that the sink was told before how each object of the resource was at the version, unless the
 // event says that a comparison is under way. Of several partitions, each has the objects that were told there.
-func (j *judge) judgeResolved(e *event) {
+func (j *judge) judgeResolved(e *event, histories []*history) {
 	var said struct{ Comparing string }
 	if err := json.Unmarshal(e.Data, &said); err != nil || j.begunAnew || said.Comparing != "" {
 		return
 	}
 	j.resolved++
-	for uid, h := range j.histories {
+	for _, h := range histories {
 		at, there, sure := h.at(e.version())
-		if h.resource != e.kind() || e.Namespace != "" && e.Namespace != h.namespace() || !sure {
+		if e.Namespace != "" && e.Namespace != h.namespace() || !sure {
 			continue
 		}
-		events := j.objects[uid]
+		events := j.objects[h.uid]
 		if e.scattered() && (len(events) == 0 || events[0].seat.partition != e.seat.partition) {
 			continue
 		}
