@@ -109,6 +109,7 @@ func TestOneProblem(t *testing.T) {
 		{"policy of large records", sinkWith("oversize: drop"), `sinks[0].oversize (line 4): unknown value "drop"; allowed: deadletter, trim, reject`},
 		{"an operation of a sink", sinkWith("ops: [create]"), `sinks[0].ops[0] (line 4): unknown value "create"; allowed: added, updated, deleted`},
 		{"bare values for a sink", sinkWith("redact: none"), `sinks[0].redact (line 4): want a list, have "none"`},
+		{"a complete log of merged states", sinkWith("resolved: {every: 1s}\n  queue: {full: coalesce}"), "sinks[0].resolved (line 4): a queue with full: coalesce leaves states out; choose block or spool, or leave resolved out"},
 		{"operations that are merged", sinkWith("ops: [added]\n  queue: {full: coalesce}"), "sinks[0].ops (line 4): a queue with full: coalesce merges operations; choose block or spool, or leave ops out"},
 		{"cuts that nobody makes", sinkWith("trim: [.data]"), "sinks[0].trim (line 4): needs oversize: trim; set that, or leave it out"},
 		{"word for cuts", sinkWith("trim: .data"), `sinks[0].trim (line 4): want a list, have ".data"`},

@@ -43,6 +43,9 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	if len(s.Ops) > 0 && s.Queue.Coalesces() {
 		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", fullCoalesce, fullBlock, fullSpool)
 	}
+	if s.Resolved.Every != 0 && s.Queue.Coalesces() {
+		k.problem(path+".resolved", "a queue with full: %s leaves states out; choose %s or %s, or leave resolved out", fullCoalesce, fullBlock, fullSpool)
+	}
 	if len(s.Trim) > 0 && !s.Trims() {
 		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
 	}

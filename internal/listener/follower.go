@@ -122,6 +122,16 @@ func (f *Follower) Leave(way Way) (frames []checkpoint.Item) {
 	return frames
 }
 
+// Return makes the sink one that was given the way as far as its log has it: what waits on disk of a way that nobody
+// reads any more does not reach the sink.
+func (f *Follower) Return(way Way, logged checkpoint.Places) {
+	if way.Scope == checkpoint.Others {
+		f.places[way.Resource] = maps.Clone(logged)
+		return
+	}
+	f.of(way.Resource)[string(way.Scope)], _ = logged.Of(string(way.Scope))
+}
+
 // Due begins the comparisons of the stream that are asked for, where none is under way.
 func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	places, lowest := f.of(way.Resource), f.From(way)

@@ -72,6 +72,23 @@ func TestI3AStateIsNotToldAgainAfterAListLackedIt(t *testing.T) {
 	}
 }
 
+// TestI4WhatLeavesGoesOnFromWhatTheLogHas: changes that wait on disk do not reach the sink any more.
+func TestI4WhatLeavesGoesOnFromWhatTheLogHas(t *testing.T) {
+	logged := checkpoint.Places{"*": {At: at("30")}, "web": {At: at("20")}}
+	for scope, want := range map[checkpoint.Scope][2]string{"*": {"20", "30"}, "web": {"20", "46"}} {
+		given := map[string]checkpoint.Places{"pods": {"*": {At: at("46")}, "web": {At: at("46")}}}
+		f := NewFollower(&checkpoint.Saved{Places: given}, func(version string) string { return version + ".1" })
+		way := Way{Resource: "pods", Scope: scope}
+		f.Return(way, logged)
+		if frames := f.Leave(way); len(frames) != 2 || frames[0].At != at(want[0]) {
+			t.Errorf("%s leaves with %+v, want them at %s", scope, frames, want[0])
+		}
+		if passed := f.Passed("pods", "shop"); passed != at(want[1]) {
+			t.Errorf("%s has left, and shop is at %v, want %s", scope, passed, want[1])
+		}
+	}
+}
+
 // TestI4WhatLeavesIsToldOnce, and nothing else moves: what is still read goes on where it was.
 func TestI4WhatLeavesIsToldOnce(t *testing.T) {
 	pods := func(scope checkpoint.Scope) Way { return Way{Resource: "pods", Scope: scope} }

@@ -147,7 +147,7 @@ func (l *Listener) begin(found int) error {
 	l.Observer.Opened(l.Name, found)
 	l.books.mu.Lock()
 	defer l.books.mu.Unlock()
-	if err := l.findLeft(NewFollower(state.Given(), nil)); err != nil {
+	if err := l.findLeft(NewFollower(&state.Saved, nil)); err != nil {
 		return err
 	}
 	l.serve(state, l.tellLeft)

@@ -152,11 +152,20 @@ func (l *life) sinks(uid string) []listener.Sink {
 			Name: spec.Name, Target: newLogSink(l.world.logs[spec.Name], l),
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
 			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
-			Resync:  time.Duration(spec.Resync) * time.Second, Resolved: time.Duration(l.world.script.Seed%2) * time.Second,
+			Resync:  time.Duration(spec.Resync) * time.Second, Resolved: l.resolved(spec),
 			Queue: fifo.Limit{Bytes: 1 << 20, Records: spec.Queue}, Coalesce: spec.coalesces(), Spool: spec.spool(),
 		}))
 	}
 	return all
+}
+
+// resolved is how often the sink is told up to where it is complete: in half of the worlds, and not where its queue
+// leaves states out.
+func (l *life) resolved(k sinkSpec) time.Duration {
+	if k.coalesces() {
+		return 0
+	}
+	return time.Duration(l.world.script.Seed%2) * time.Second
 }
 
 // spool is the limit of the sink's spool in bytes, 0 where it has none.
