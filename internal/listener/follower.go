@@ -123,13 +123,20 @@ func (f *Follower) Leave(way Way) (frames []checkpoint.Item) {
 }
 
 // Return makes the sink one that was given the way as far as its log has it: what waits on disk of a way that nobody
-// reads any more does not reach the sink.
-func (f *Follower) Return(way Way, logged checkpoint.Places) {
-	if way.Scope == checkpoint.Others {
-		f.places[way.Resource] = maps.Clone(logged)
+// reads any more does not reach the sink. What the other ways read of it goes on where it was.
+func (f *Follower) Return(way Way, logged checkpoint.Places, ways []Way) {
+	given := f.of(way.Resource)
+	if way.Scope != checkpoint.Others {
+		given[string(way.Scope)], _ = logged.Of(string(way.Scope))
 		return
 	}
-	f.of(way.Resource)[string(way.Scope)], _ = logged.Of(string(way.Scope))
+	places := maps.Clone(logged)
+	for _, w := range ways {
+		if w.Resource == way.Resource {
+			places[string(w.Scope)], _ = given.Of(string(w.Scope))
+		}
+	}
+	f.places[way.Resource] = places
 }
 
 // Due begins the comparisons of the stream that are asked for, where none is under way.

@@ -72,19 +72,25 @@ func TestI3AStateIsNotToldAgainAfterAListLackedIt(t *testing.T) {
 	}
 }
 
-// TestI4WhatLeavesGoesOnFromWhatTheLogHas: changes that wait on disk do not reach the sink any more.
+// TestI4WhatLeavesGoesOnFromWhatTheLogHas: changes that wait on disk do not reach the sink any more, but for those of
+// what is still read.
 func TestI4WhatLeavesGoesOnFromWhatTheLogHas(t *testing.T) {
 	logged := checkpoint.Places{"*": {At: at("30")}, "web": {At: at("20")}}
-	for scope, want := range map[checkpoint.Scope][2]string{"*": {"20", "30"}, "web": {"20", "46"}} {
+	for _, c := range []struct {
+		scope             checkpoint.Scope
+		frames, shop, api string // where these stand
+	}{{"*", "20", "46", "30"}, {"web", "20", "46", "46"}} {
 		given := map[string]checkpoint.Places{"pods": {"*": {At: at("46")}, "web": {At: at("46")}}}
 		f := NewFollower(&checkpoint.Saved{Places: given}, func(version string) string { return version + ".1" })
-		way := Way{Resource: "pods", Scope: scope}
-		f.Return(way, logged)
-		if frames := f.Leave(way); len(frames) != 2 || frames[0].At != at(want[0]) {
-			t.Errorf("%s leaves with %+v, want them at %s", scope, frames, want[0])
+		way := Way{Resource: "pods", Scope: c.scope}
+		f.Return(way, logged, []Way{{Resource: "pods", Scope: "shop"}})
+		if frames := f.Leave(way); len(frames) != 2 || frames[0].At != at(c.frames) {
+			t.Errorf("%s leaves with %+v, want them at %s", c.scope, frames, c.frames)
 		}
-		if passed := f.Passed("pods", "shop"); passed != at(want[1]) {
-			t.Errorf("%s has left, and shop is at %v, want %s", scope, passed, want[1])
+		for namespace, want := range map[string]string{"shop": c.shop, "api": c.api} {
+			if passed := f.Passed("pods", namespace); passed != at(want) {
+				t.Errorf("%s has left, and %s is at %v, want %s", c.scope, namespace, passed, want)
+			}
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (l *Listener) tellLeft() {
 	seat := &Seat{&l.Intake, l.served}
 	for at := range l.left.parts {
 		p := &l.left.parts[at]
-		l.follower.Return(p.Way, l.state.Places[p.Resource])
+		l.follower.Return(p.Way, l.state.Places[p.Resource], l.left.ways)
 		framing := func(_ *Seat, frame *checkpoint.Item) *change.Record {
 			op := change.SnapshotBegin
 			if frame.Kind == checkpoint.Gap {
