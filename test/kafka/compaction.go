@@ -21,8 +21,8 @@ func CompactedQuickly() map[string]string {
 	}
 }
 
-// AwaitCompaction waits until a topic of CompactedQuickly holds every key at most
-// once and no tombstone, and returns what it holds, as read_committed sees it.
+// AwaitCompaction waits until a partition of a topic of CompactedQuickly holds every key at
+// most once and no tombstone, and returns what it holds, as read_committed sees it.
 // The newest segment is never compacted, and a new one begins only with a write: so
 // it writes records of its own into each partition, which it leaves out of the result.
 // Nobody else may write meanwhile.
@@ -59,15 +59,20 @@ func (c *Cluster) writeFillers(ctx context.Context, client *kgo.Client, topic st
 }
 
 func compacted(records []Record) error {
-	seen := map[string]bool{}
+	type row struct {
+		partition int
+		key       string
+	}
+	seen := map[row]bool{}
 	for _, r := range records {
+		at := row{r.Partition, string(r.Key)}
 		if r.Value == nil {
 			return fmt.Errorf("partition %d: a tombstone of %q at offset %d", r.Partition, r.Key, r.Offset)
 		}
-		if seen[string(r.Key)] {
+		if seen[at] {
 			return fmt.Errorf("partition %d: %q is there again at offset %d", r.Partition, r.Key, r.Offset)
 		}
-		seen[string(r.Key)] = true
+		seen[at] = true
 	}
 	return nil
 }
