@@ -1,4 +1,4 @@
-// Package connect gives tests Kafka Connect with Debezium's JDBC sink, and a PostgreSQL that it writes to.
+// Package connect gives tests Kafka Connect with the sinks of Debezium, Iceberg and MongoDB, and databases for them.
 package connect
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:embed java
 var javaFiles embed.FS
 
-// Project is Kafka Connect, the sink, the database, and the program Rows. Its argument is the database's address.
+// Project is Kafka Connect, its sinks, the databases, and programs that print what is in them: Rows, Tables, Documents.
 func Project() *maven.Project {
 	return &maven.Project{Name: "connect", Title: "Kafka Connect", Sources: javaFiles, MinJava: 17, Finish: unpack}
 }
@@ -89,6 +89,36 @@ func (p *Postgres) Stop() error {
 	p.process.Kill()
 	return os.RemoveAll(p.dir)
 }
+
+// Mongo is a server of documents.
+type Mongo struct {
+	port    int
+	process *child.Process
+}
+
+// StartMongo runs an empty server of documents.
+func StartMongo(ctx context.Context, d maven.Dir) (*Mongo, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	m := &Mongo{port: port}
+	m.process, err = child.Start(exec.Command("java", "-Xmx128m", "-XX:+UseSerialGC", "-cp", d.Libs(), "Documents", strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("start a server of documents: %w", err)
+	}
+	if err := await(ctx, m.process, port); err != nil {
+		m.Stop()
+		return nil, fmt.Errorf("start a server of documents: %w", err)
+	}
+	return m, nil
+}
+
+// URL is the server's address.
+func (m *Mongo) URL() string { return "mongodb://127.0.0.1:" + strconv.Itoa(m.port) }
+
+// Stop ends the server.
+func (m *Mongo) Stop() { m.process.Kill() }
 
 // Worker is a process of Kafka Connect, with one connector.
 type Worker struct {

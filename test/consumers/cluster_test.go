@@ -151,11 +151,11 @@ type table map[string]map[string]any
 
 func key(resource, namespace, name string) string { return resource + " " + namespace + "/" + name }
 
-// list is what the cluster has.
-func (w *writer) list() table {
+// list is what the cluster has of the resources.
+func (w *writer) list(resources map[string]schema.GroupVersionResource) table {
 	w.t.Helper()
 	all := table{}
-	for resource, gvr := range resources() {
+	for resource, gvr := range resources {
 		found, err := w.client.Resource(gvr).List(w.t.Context(), metav1.ListOptions{})
 		if err != nil {
 			w.t.Fatal(err)

@@ -137,7 +137,7 @@ func (s *stage) play(t *testing.T) table {
 	x.reconciles(t, "gone", len(resources()))
 	x.settle(t)
 	x.stop(t)
-	return w.list()
+	return w.list(resources())
 }
 
 // objects are what is left of the topics of bare objects when the last record of each key counts, as in a compacted

@@ -148,7 +148,7 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 	s.x.settle(t)
 	log := newTypedLog(t, s)
 	t.Run("deadletter", log.letters)
-	want := s.w.list()
+	want := s.w.list(resources())
 	for _, topic := range []string{"debezium.", "object."} {
 		t.Run(topic, func(t *testing.T) { same(t, log.fold(t, topic), want) })
 	}
@@ -451,5 +451,5 @@ func (l *typedLog) letters(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("the object is there %d times", len(found))
 	}
-	same(t, table{name: comparable(t, l.restore(t, found)[0])}, table{name: l.w.list()[key(configMaps, "default", name)]})
+	same(t, table{name: comparable(t, l.restore(t, found)[0])}, table{name: l.w.list(resources())[key(configMaps, "default", name)]})
 }
