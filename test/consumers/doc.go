@@ -9,5 +9,7 @@
 // E2E_APICURIO=1, by nothing but the schemas of a registry. In one test a CRD changes meanwhile; E2E_SCHEMA_CHANGES is
 // how often.
 //
+// Tables of PostgreSQL and Iceberg, and documents of MongoDB, are written by the connectors of docs/kafka-connect.md.
+//
 // It needs a JDK and Maven, and is skipped without; CI=true requires them.
 package consumers

@@ -27,7 +27,10 @@ import (
 )
 
 // versions are those that the tests install of what the pages tell to install.
-var versions = map[string]string{"kafka-python[zstd]": "3.0.12", "fastavro": "1.13.1", "nats-py": "2.16.0", "duckdb": "2.0.1", "polars": "2.1.0"}
+var versions = map[string]string{
+	"kafka-python[zstd]": "3.0.12", "confluent-kafka[avro,schemaregistry]": "2.16.1", "cloudevents": "2.2.0",
+	"nats-py": "2.16.0", "duckdb": "2.0.1", "polars": "2.1.0",
+}
 
 var installed = regexp.MustCompile(`(?m)^\$ pip install (.+)$`)
 
@@ -61,7 +64,7 @@ func TestThePythonOfThePagesReadsATopic(t *testing.T) {
 	ran := map[string]int{}
 	for page, text := range pages(t) {
 		for _, b := range blocks(t, page, text) {
-			if !b.is("python") || !strings.Contains(b.text, "KafkaConsumer") {
+			if !b.is("python") || !strings.Contains(b.text, "kafka:9092") {
 				continue
 			}
 			program := strings.NewReplacer("kafka:9092", cluster.Brokers()[0], "http://registry:8081", registry.URL).Replace(b.text)
@@ -71,9 +74,12 @@ func TestThePythonOfThePagesReadsATopic(t *testing.T) {
 			if strings.Contains(b.text, "complete up to") {
 				want = "complete up to 1970-01-01T00:00:00.001000Z 2\n"
 			}
-			if strings.Contains(b.text, "fastavro") {
+			if strings.Contains(b.text, "AvroDeserializer") {
 				program = strings.ReplaceAll(program, "k8s.prod-eu1.configmaps", "avro")
 				want = inAvro
+			}
+			if strings.Contains(b.text, "cloudevents") {
+				want = bySDK
 			}
 			ran[want]++
 			if got, said := readsOn(t, libraries(t, page, text, &b), program, strings.Count(want, "\n")); got != want {
@@ -81,7 +87,7 @@ func TestThePythonOfThePagesReadsATopic(t *testing.T) {
 			}
 		}
 	}
-	if len(ran) != 3 {
+	if len(ran) != 4 {
 		t.Errorf("the pages have programs for topics of %d kinds", len(ran))
 	}
 }
@@ -170,6 +176,17 @@ deleted shop/b is gone
 deleted tombstone
 added shop/c ConfigMap
 resolved {"resourceVersion":"9","time":"1970-01-01T00:00:00.001000Z"}
+`
+
+// bySDK is what the program with the SDK of CloudEvents prints.
+const bySDK = `dev.kubecdc.gap  {'reason': 'gone', 'lastDelivered': '1', 'resourceVersion': '9'}
+dev.kubecdc.snapshot.begin  {'resourceVersion': '9', 'reason': 'gone'}
+dev.kubecdc.replaced a {'kind': 'ConfigMap'}
+dev.kubecdc.added b {'kind': 'ConfigMap'}
+dev.kubecdc.snapshot.end  {'resourceVersion': '9', 'reason': 'gone', 'replaced': 0, 'deleted': 0, 'synced': 0}
+dev.kubecdc.deleted b {'kind': 'ConfigMap'}
+dev.kubecdc.added c {'kind': 'ConfigMap'}
+dev.kubecdc.resolved  {'resourceVersion': '9', 'time': '1970-01-01T00:00:00.001000Z'}
 `
 
 // configMaps knows one schema, under one id for keys and another for values.
