@@ -26,7 +26,7 @@ func (t *Telemetry) Coalesced(name string, records int) {
 	t.metrics.coalesced.WithLabelValues(name).Add(float64(records))
 }
 
-// Opened is told that a sink is open.
+// Opened is told that a sink is open, and how many messages its log had that are not written again.
 func (t *Telemetry) Opened(name string, found int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +34,7 @@ func (t *Telemetry) Opened(name string, found int) {
 	first := !s.opened
 	s.State, s.opened = open, true
 	if first || s.outage.began.IsZero() { // else whether it works the next batch tells
-		t.Logger.Info("sink open", "sink", name, "foundAfterMark", found)
+		t.Logger.Info("sink open", "sink", name, "alreadyWritten", found)
 	}
 	if s.QueueRecords == 0 && s.SpoolRecords == 0 { // there is no next batch
 		t.recovered(name)

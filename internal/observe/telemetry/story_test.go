@@ -424,7 +424,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		{"a sink is behind, though it does not fail, and so is a spool that fills", []step{
 			opened(), (*stage).fallsBehind, queued(0), later(10), spooled(5, 800), later(10),
 		}, `
-00:00:00 INFO sink open sink=bus foundAfterMark=0
+00:00:00 INFO sink open sink=bus alreadyWritten=0
 00:02:00 WARN sink is behind: records come faster than it takes them sink=bus since=2000-01-01T00:00:00Z waiting=122 waitingBytes=30 spoolBytes=238
 00:04:11 WARN spool fills; when it is full, the sink holds its streams up: bring the sink back, or raise queue.spool sink=bus spoolBytes=500 limit=1000 waiting=253
 00:05:01 INFO sink has caught up sink=bus for=5m1s
@@ -437,7 +437,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		{"a sink that was away has what waited to deliver first, and is not behind", []step{
 			opened(), away(100), written(), later(150), queued(0), later(60),
 		}, `
-00:00:00 INFO sink open sink=bus foundAfterMark=0
+00:00:00 INFO sink open sink=bus alreadyWritten=0
 00:00:05 WARN sink retries sink=bus reason=unreachable error="broker 2 does not answer" waiting=50 waitingBytes=5000 spoolBytes=0 since=2000-01-01T00:00:00Z
 00:01:05 WARN sink still fails sink=bus reason=unreachable error="broker 2 does not answer" since=2000-01-01T00:00:00Z for=1m5s attempts=66 streamsHeldUp=0 waiting=650 waitingBytes=65000 spoolBytes=0
 00:01:40 INFO sink accepts records again sink=bus for=1m40s attempts=100 waiting=990 waitingBytes=99000 spoolBytes=0`},
