@@ -120,7 +120,7 @@ const Others = "*"
 // Place is how far a sink was given one namespace of a resource.
 type Place struct {
 	At         Point      `cbor:"1,keyasint,omitzero"` // everything up to here was given
-	High       Point      `cbor:"2,keyasint,omitzero"` // nothing of the namespace was told that is after it
+	High       Point      `cbor:"2,keyasint,omitzero"` // nothing of the namespace was told, or listed, that is after it
 	Comparison Comparison `cbor:"3,keyasint,omitzero"` // the newest that was begun
 	// Asked is why another comparison is asked for that was not begun; "" is none.
 	Asked change.Reason `cbor:"4,keyasint,omitzero"`
@@ -224,7 +224,7 @@ type Item struct {
 	Kind     Kind
 	Resource string
 	Scope    Scope // of a frame what it speaks of, else what the stream reads
-	At       Point // of the object's state, or of a frame
+	At       Point // of the object's state, or of a frame; of an End, of the list
 	// Given, where not zero, is up to where the sink was given everything in the scope, once it has the item.
 	Given Point
 	List  Point // of a Told that is a delete, where not zero: the list that lacks the object is as of this
@@ -267,7 +267,7 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 	case Gap, Begin:
 		places.Begin(i)
 	case End:
-		places.End(i.Comparison.ID)
+		places.End(i.Comparison.ID, i.At)
 		places.endUnbegun(i)
 	case Over:
 		places.Leave(i.Scope)
@@ -447,14 +447,23 @@ func (p Places) Leave(scope Scope) {
 	p.Each(scope, func(namespace string, _ Place) { delete(p, namespace) })
 }
 
-// End takes the comparison off.
-func (p Places) End(id string) {
+// End takes the comparison off. The sink has what the list of the version has: of what was before that, and is not any
+// more, it was not told.
+func (p Places) End(id string, list Point) {
 	for namespace, place := range p {
 		if place.Comparison.ID == id {
 			place.Comparison.Over = true
-			p[namespace] = place
+			p[namespace] = place.above(list)
 		}
 	}
+}
+
+// above is the place where nothing was told after the point.
+func (p Place) above(at Point) Place {
+	if at.After(p.High) {
+		p.High = at
+	}
+	return p
 }
 
 // endUnbegun notes the end of a comparison whose begin is in another partition of the log, and is folded later.
@@ -466,7 +475,7 @@ func (p Places) endUnbegun(i *Item) {
 		if i.Comparison.Number() > place.Comparison.Number() && !place.Left {
 			place.Comparison = i.Comparison
 			place.Comparison.Over = true
-			p[namespace] = place
+			p[namespace] = place.above(i.At)
 		}
 	}
 	if _, found := p.Of(string(i.Scope)); !found {

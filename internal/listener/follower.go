@@ -396,11 +396,14 @@ func (f *Follower) Known(way Way) Known {
 	return known
 }
 
-// End takes the comparison off.
-func (f *Follower) End(resource string, c checkpoint.Comparison) checkpoint.Item {
-	f.of(resource).End(c.ID)
-	return checkpoint.Item{Kind: checkpoint.End, Resource: resource, Scope: checkpoint.Scope(c.Namespace), Comparison: c}
+// End takes the comparison with the list of the version off.
+func (f *Follower) End(resource string, c checkpoint.Comparison, list checkpoint.Point) checkpoint.Item {
+	f.of(resource).End(c.ID, list)
+	return checkpoint.Item{Kind: checkpoint.End, Resource: resource, Scope: checkpoint.Scope(c.Namespace), At: list, Comparison: c}
 }
+
+// Newest is the version of what was told last of the stream, passed, or listed.
+func (f *Follower) Newest(way *Way) checkpoint.Point { return survey(f.of(way.Resource), *way).newest }
 
 func (f *Follower) of(resource string) checkpoint.Places {
 	places := f.places[resource]

@@ -141,3 +141,33 @@ func TestI4WhatLeavesIsToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestI4AListSaysNothingOfWhatWasGoneBeforeIt: nothing below its version is complete, whether the end of the comparison
+// is known from the queue, from what is saved, or from the log.
+func TestI4AListSaysNothingOfWhatWasGoneBeforeIt(t *testing.T) {
+	way := Way{Resource: "pods", Scope: checkpoint.Others}
+	c := checkpoint.Comparison{ID: "10.1", Namespace: checkpoint.Others}
+	begun := func() *checkpoint.Saved {
+		return &checkpoint.Saved{Places: map[string]checkpoint.Places{"pods": {checkpoint.Others: {At: at("10"), Comparison: c}}}}
+	}
+	f := NewFollower(begun(), nil)
+	end := f.End("pods", c, at("38"))
+	id, err := change.ParseID("c0000001/pods////38/snapshot.end/10.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged, _ := checkpoint.ItemOf(&id)
+	logged.Comparison.Namespace = c.Namespace
+	for what, item := range map[string]*checkpoint.Item{"is saved": &end, "is in the log": &logged} {
+		saved := begun()
+		if err := saved.Apply(item, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := NewFollower(saved, nil).Newest(&way); got != at("38") {
+			t.Errorf("where the end %s, all is told as far as %v", what, got)
+		}
+	}
+	if got := f.Newest(&way); got != at("38") {
+		t.Errorf("all is told as far as %v", got)
+	}
+}

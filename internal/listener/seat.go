@@ -124,6 +124,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 		defer s.mu.Lock()
 		return s.Newest(item.Object())
 	}
+	resolves := s.resolves(rec, way)
 	as, row, err := follower.Offer(&item, *way, newest)
 	if err != nil || s.at() != follower {
 		s.backlog.Cancel(own.Size())
@@ -149,33 +150,40 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 		s.putSilent(rec, item)
 		return Accepted, nil
 	}
-	s.resolve(rec, way, item.Given)
+	resolves(item.Given)
 	own.Given = item.Given.Version
 	s.put(&own, item)
 	return Accepted, nil
 }
 
-// resolve tells the sink, where it asks for that and is not behind, that it has every change of the stream up to the
-// point. A watch brings changes in order: a change above the point, or a bookmark of it, proves that the server had
-// nothing else up to there. While the sink is compared with the server, that may tell it more. The caller holds mu.
-func (s *Seat) resolve(brought *change.Record, way *Way, to checkpoint.Point) {
+// resolves returns what tells the sink, where it asks for that and is not behind, that it has every change of the stream
+// up to a point. A watch brings changes in order: a change above the point, or a bookmark of it, proves that the server
+// had nothing else up to there. A list proves that for its own version alone: what was gone by then it has not. While
+// the sink is compared with the server, that may tell it more. The caller holds mu.
+func (s *Seat) resolves(brought *change.Record, way *Way) func(to checkpoint.Point) {
 	of, now := part{way.Resource, way.Scope}, brought.Received
 	if s.Resolved == 0 || now.Sub(s.resolved[of]) < s.Resolved {
-		return
+		return func(checkpoint.Point) {}
 	}
-	s.resolved[of] = now
-	if oldest := s.backlog.Levels().Oldest; !oldest.IsZero() && now.Sub(oldest) > s.Resolved {
-		return
-	}
-	rec := &change.Record{Stream: brought.Stream, Op: change.Resolved, ResourceVersion: to.Version, Received: now, Epoch: brought.Epoch}
-	s.follower.of(way.Resource).Each(way.Scope, func(_ string, place checkpoint.Place) {
-		if c := place.Comparison; c.UnderWay() {
-			rec.Snapshot = &change.Snapshot{ID: c.ID, Reason: cmp.Or(c.Reason, change.Stale)}
+	told := s.follower.Newest(way)
+	return func(to checkpoint.Point) {
+		if told.After(to) {
+			return
 		}
-	})
-	s.backlog.Overdraw(rec.Size())
-	s.number.Number(rec)
-	s.backlog.Push(rec, true)
+		s.resolved[of] = now
+		if oldest := s.backlog.Levels().Oldest; !oldest.IsZero() && now.Sub(oldest) > s.Resolved {
+			return
+		}
+		rec := &change.Record{Stream: brought.Stream, Op: change.Resolved, ResourceVersion: to.Version, Received: now, Epoch: brought.Epoch}
+		s.follower.of(way.Resource).Each(way.Scope, func(_ string, place checkpoint.Place) {
+			if c := place.Comparison; c.UnderWay() {
+				rec.Snapshot = &change.Snapshot{ID: c.ID, Reason: cmp.Or(c.Reason, change.Stale)}
+			}
+		})
+		s.backlog.Overdraw(rec.Size())
+		s.number.Number(rec)
+		s.backlog.Push(rec, true)
+	}
 }
 
 // Tell gives the sink what a comparison has found.
@@ -212,8 +220,9 @@ func toldItem(rec *change.Record, way *Way) checkpoint.Item {
 func (s *Seat) Bookmark(rec *change.Record, way *Way) (given bool) {
 	s.with(func(f *Follower) {
 		to := pointOf(rec, rec.ResourceVersion)
+		resolves := s.resolves(rec, way)
 		f.Bookmark(*way, to)
-		s.resolve(rec, way, to)
+		resolves(to)
 		s.move(rec, to)
 		s.signal()
 		given = true
@@ -252,7 +261,7 @@ func (s *Seat) putFrames(frames []checkpoint.Item, framing Framing) {
 // End tells the sink that the comparison is over, unless it is that already, or was withdrawn.
 func (s *Seat) End(way *Way, c checkpoint.Comparison, rec *change.Record) {
 	s.with(func(f *Follower) {
-		s.putOwn(rec, f.End(way.Resource, c), nil)
+		s.putOwn(rec, f.End(way.Resource, c, pointOf(rec, rec.ResourceVersion)), nil)
 		s.signal()
 	})
 }
@@ -270,7 +279,7 @@ func (s *Seat) Withdraw(way *Way, namespace string) {
 		})
 		for _, c := range f.Comparisons(*way) {
 			if c.IsAsked() && c.Namespace == namespace {
-				s.putOwn(&change.Record{Op: change.Bookmark, Received: time.Now()}, f.End(way.Resource, c), nil)
+				s.putOwn(&change.Record{Op: change.Bookmark, Received: time.Now()}, f.End(way.Resource, c, checkpoint.Point{}), nil)
 			}
 		}
 		s.signal()

@@ -487,7 +487,7 @@ func (w *world) follow(run *sinkRun, l line) {
 		run.frames(frames)
 		if !w.on("resume") && len(frames) == 0 {
 			for _, c := range run.f.Comparisons(Way{Resource: resource, Scope: scope}) {
-				run.f.End(resource, c)
+				run.f.End(resource, c, checkpoint.Point{})
 			}
 		}
 		from := number(run.f.From(Way{Resource: resource, Scope: scope}))
@@ -661,7 +661,7 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 	if rd.suspects = open; len(open) > 0 || rd.list.After(run.f.From(Way{Resource: resource, Scope: Scope(c.Namespace)})) {
 		return
 	}
-	run.put(run.f.End(resource, c))
+	run.put(run.f.End(resource, c, checkpoint.Point{}))
 	delete(run.reader, c.ID)
 	run.frames(run.f.Due(Way{Resource: resource, Scope: scope}))
 }

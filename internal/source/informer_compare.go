@@ -24,6 +24,7 @@ type reading struct {
 	at      page
 	pageOf  int                 // the number of the watch that the page is read beside
 	oldest  string              // the version of the oldest page
+	newest  string              // that of the newest
 	start   string              // the joined key after which the page begins
 	last    string              // the joined key that was listed last
 	keys    map[string]struct{} // the joined keys of the page; of the whole list, where that is not sorted
@@ -377,7 +378,7 @@ func (p *comparedSink) tryEnd() (over bool) {
 	}
 	p.release(true)
 	snapshot := *p.snapshot
-	snapshot.Counts = p.counts
+	snapshot.Counts, snapshot.ResourceVersion = p.counts, r.newest
 	end := r.framing(change.SnapshotEnd, &snapshot, r.scope)
 	if r.chosen != nil {
 		end = r.framing(change.SnapshotEnd, &snapshot, r.way.Scope)

@@ -272,6 +272,9 @@ func (r *reading) turnPage(ctx context.Context, meta *frame.ListMeta) error {
 	if r.oldest == "" || change.CompareVersions(list.Version, r.oldest) < 0 {
 		r.oldest = list.Version
 	}
+	if change.CompareVersions(list.Version, r.newest) > 0 {
+		r.newest = list.Version
+	}
 	unsorted := r.origin.unsorted.Load()
 	namespace := ""
 	if r.scope != checkpoint.Others {

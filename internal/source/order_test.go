@@ -43,7 +43,7 @@ func TestI4AnUnsortedListOfTwoVersionsIsAsOldAsItsOldestPage(t *testing.T) {
 		close(half)
 		r.want("lake") // c may still be told of
 		r.do("-c 200", "z 250", "=310")
-		r.want("lake", "deleted c 200", "added z 250", "sync a 10 last", "snapshot.end 100 requested")
+		r.want("lake", "deleted c 200", "added z 250", "sync a 10 last", "snapshot.end 300 requested")
 	})
 }
 

@@ -111,7 +111,7 @@ func TestI4AListThatIsForgottenGoesOnAtANewerVersion(t *testing.T) {
 		r.want("lake", "snapshot.begin 100 requested")
 		r.server.frozen = false
 		r.do("=301")
-		r.want("lake", "added b 200", "deleted c 250", "sync a 10 last", "snapshot.end 100 requested")
+		r.want("lake", "added b 200", "deleted c 250", "sync a 10 last", "snapshot.end 300 requested")
 		r.asked("watch 100, list 100, list 300")
 		r.server.frozen = true
 		r.server.do("d 400", "500")
@@ -121,7 +121,7 @@ func TestI4AListThatIsForgottenGoesOnAtANewerVersion(t *testing.T) {
 		r.want("lake", "snapshot.begin 301 requested", "sync a 10") // b is held, as it may be the last one
 		r.server.frozen = false
 		r.do("=501")
-		r.want("lake", "added d 400", "sync b 200 last", "snapshot.end 301 requested")
+		r.want("lake", "added d 400", "sync b 200 last", "snapshot.end 500 requested")
 	})
 }
 
@@ -439,7 +439,7 @@ func TestI6MoreMissedDeletesThanMayWaitAreToldWhenTheWatchWasSilent(t *testing.T
 		r.pass(minSilence - time.Second)
 		r.want("lake", "snapshot.begin 99 resync")
 		r.pass(2 * time.Second)
-		if got := r.log("lake").take(); len(got) != len(names)+1 || got[len(names)] != "snapshot.end 99 resync" {
+		if got := r.log("lake").take(); len(got) != len(names)+1 || got[len(names)] != "snapshot.end 300 resync" {
 			t.Errorf("%d records are told, the last is %q", len(got), got[max(0, len(got)-1):])
 		}
 	})
