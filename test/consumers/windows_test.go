@@ -26,8 +26,8 @@ sinks:
 # %[3]s
 `
 
-// TestWindowsOfAQuietStreamClose: Flink's watermark comes from what is resolved, by the SQL of docs/reading-kafka.md. No
-// change follows the last one of its window.
+// TestWindowsOfAQuietStreamClose: Flink's watermark comes from what is resolved, by the SQL of docs/reading-kafka.md.
+// No change follows the last one of its window.
 func TestWindowsOfAQuietStreamClose(t *testing.T) {
 	requireJava(t)
 	s := newTypedStage(t, windowsConfiguration)
