@@ -172,5 +172,5 @@ func await(ctx context.Context, client *control.Client, snapshot *control.Snapsh
 	if err != nil {
 		return fmt.Errorf("wait for the snapshot, which stays requested, even over a restart: %w", err)
 	}
-	return console.PrintReconciles(found, out)
+	return console.PrintSnapshots(found, out)
 }

@@ -43,7 +43,7 @@ func (a *assembly) prepare(images *listener.Images, key transform.Key) (*selecti
 	return f, f.Adopt()
 }
 
-// listsAtOnce is how many streams begin a reconcile at the same time.
+// listsAtOnce is how many streams begin a comparison at the same time.
 const listsAtOnce = 32
 
 // manyStreams is how many streams there may be at once: a wildcard can stand for any number, some day.
@@ -132,7 +132,7 @@ func sourceObserver(f *selection.Follower) source.Observer {
 	}
 	return source.Observer{
 		Watching: t.Watching, Failed: failed, Received: t.Received, Ignored: t.Ignored,
-		Reconciling: t.Reconciling, Listed: t.Listed, Abandoned: t.Abandoned, Reconciled: t.Reconciled, Corrected: t.Corrected, Unreadable: t.Unreadable,
+		Comparing: t.Comparing, Listed: t.Listed, Abandoned: t.Abandoned, Compared: t.Compared, Corrected: t.Corrected, Unreadable: t.Unreadable,
 	}
 }
 

@@ -112,7 +112,7 @@ func hashOf(text string) string {
 // crash left undone.
 //
 // Its text is "cluster/resource/namespace/name/uid/resourceVersion/op" and, for sync and for the records that frame a
-// reconcile, "/snapshot". That of what is resolved ends in its version and its time in milliseconds since 1970.
+// comparison, "/snapshot". That of what is resolved ends in its version and its time in milliseconds since 1970.
 // Namespace, name and uid may be empty. Bytes outside printable ASCII, and space, '"', '%' and '\', are
 // percent-encoded, so an id needs no escaping in JSON and in headers.
 type ID struct {
@@ -261,7 +261,7 @@ type Record struct {
 	Key    Key
 	UID    string
 	// ResourceVersion of the object; for a bookmark, a snapshot or a gap that of the stream. A delete found by a
-	// reconcile carries the last version that was delivered, since the delete's own is not known.
+	// comparison carries the last version that was delivered, since the delete's own is not known.
 	ResourceVersion string
 	// Object is the object's JSON as the API server wrote it, less what is cut by configuration. nil where there is
 	// none: a bookmark, a snapshot's frame, a delete whose last state was not seen.
@@ -289,7 +289,7 @@ type Record struct {
 	FinalStateUnknown bool
 	// Aside marks a record that one listener has put in: it was in no queue, and nobody waits for it.
 	Aside bool
-	// Snapshot is the reconcile that the record belongs to, nil for a record of the watch.
+	// Snapshot is the comparison that the record belongs to, nil for a record of the watch.
 	Snapshot *Snapshot
 	// Sink names the only sink that the record is for; "" is all.
 	Sink string

@@ -10,7 +10,7 @@ func TestI9WhatNoSinkWasGivenIsNotKept(t *testing.T) {
 		kept, changed bool
 	}{
 		"update":                 {Record{Op: Updated, Keep: true, Object: object}, true, true},
-		"found by a reconcile":   {Record{Op: Replaced, Keep: true, Object: object}, true, true},
+		"found by a comparison":  {Record{Op: Replaced, Keep: true, Object: object}, true, true},
 		"delete":                 {Record{Op: Deleted, Keep: true, Object: object}, false, true},
 		"delete that no one saw": {Record{Op: Deleted, Keep: true}, false, true},
 		"filtered":               {Record{Op: Updated, Keep: true, Filtered: true}, false, false},

@@ -194,7 +194,7 @@ func Reasons() []Reason {
 	return []Reason{Initial, Gone, Redefined, Removed, Stale, Resync, Requested, Epoch, Lost, Left, Drift, Policy}
 }
 
-// Gap says whether changes may be missing between the last record before a reconcile of this reason and its begin.
+// Gap says whether changes may be missing between the last record before a comparison of this reason and its begin.
 func (r Reason) Gap() bool {
 	return r.Forgotten() || r == Removed || r == Stale || r == Epoch || r == Lost || r == Left
 }
@@ -202,13 +202,13 @@ func (r Reason) Gap() bool {
 // Forgotten says whether the API server lacks what was between two versions of one history.
 func (r Reason) Forgotten() bool { return r == Gone || r == Redefined }
 
-// Full says whether a reconcile of this reason is a full snapshot for the sinks that it names: it is read beside the
+// Full says whether a comparison of this reason is a full snapshot for the sinks that it names: it is read beside the
 // watch, and gives them the unchanged objects, too.
 func (r Reason) Full() bool {
 	return r == Resync || r == Requested || r == Lost
 }
 
-// Beside says whether a reconcile of this reason is read beside the watch, which goes on. One of another history is
+// Beside says whether a comparison of this reason is read beside the watch, which goes on. One of another history is
 // not: its versions say nothing of what was told before. Nor is one of a resource that is no more: there is no watch.
 func (r Reason) Beside() bool { return r != Epoch && r != Removed }
 
@@ -223,8 +223,8 @@ type Owed struct {
 	Generation uint64
 }
 
-// Snapshot is one run of the reconcile function. Its records share the pointer; the counts are final when the
-// SnapshotEnd record is made, and are read from that record only.
+// Snapshot is one comparison. Its records share the pointer; the counts are final when the SnapshotEnd record is made,
+// and are read from that record only.
 type Snapshot struct {
 	// ID tells the runs of one stream apart. It is the resourceVersion of the list and, after a dot, the time of the
 	// run in milliseconds since 1970, both decimal.
@@ -245,7 +245,7 @@ type Snapshot struct {
 	Counts Counts
 }
 
-// Counts says what a reconcile emitted.
+// Counts says what a comparison emitted.
 type Counts struct {
 	Replaced int `json:"replaced"`
 	Deleted  int `json:"deleted"`
@@ -253,7 +253,7 @@ type Counts struct {
 }
 
 // IsGap says whether something cannot be proven to be delivered (I4): states of objects after From, up to the version
-// of the list. The reconcile brings the sinks to that version; only what was between may be missing. Between two equal
+// of the list. The comparison brings the sinks to that version; only what was between may be missing. Between two equal
 // versions of one history nothing happened.
 func (s *Snapshot) IsGap() bool {
 	return s.Reason.Gap() && !(s.Reason.Forgotten() && s.From == s.ResourceVersion)
@@ -301,12 +301,12 @@ type Op uint8
 const (
 	Added         Op = iota + 1 // the watch said ADDED
 	Updated                     // the watch said MODIFIED
-	Deleted                     // the watch said DELETED, or a reconcile found the object gone
-	Replaced                    // a reconcile found the object new or changed
+	Deleted                     // the watch said DELETED, or a comparison found the object gone
+	Replaced                    // a comparison found the object new or changed
 	Sync                        // the object as it is, sent again because a full snapshot was asked for
 	Bookmark                    // the stream's position moved; never written to a sink
-	SnapshotBegin               // a reconcile starts
-	SnapshotEnd                 // a reconcile is complete
+	SnapshotBegin               // a comparison starts
+	SnapshotEnd                 // a comparison is complete
 	Gap                         // changes between two positions cannot be proven to be delivered
 	Actor                       // who asked for a change, as the API server's audit says
 	Resolved                    // every change of the stream up to the version came before

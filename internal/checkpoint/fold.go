@@ -126,8 +126,8 @@ type Place struct {
 	Asked change.Reason `cbor:"4,keyasint,omitzero"`
 	// Selection is what of the namespace was given: as of source.Selection.
 	Selection string `cbor:"5,keyasint,omitzero"`
-	// Left says that something on disk for the sink does not reach it: see Saved.LeaveOut.
-	Left bool `cbor:"6,keyasint,omitzero"`
+	// Omitted says that something on disk for the sink does not reach it: see Saved.LeaveOut.
+	Omitted bool `cbor:"6,keyasint,omitzero"`
 }
 
 // Comparison is one with a list of the server.
@@ -308,7 +308,7 @@ func (i *Item) Turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Go
 func (s *Saved) LeaveOut(resource string, scope Scope) {
 	places := s.of(resource)
 	places.Each(scope, func(namespace string, place Place) {
-		place.Left = true
+		place.Omitted = true
 		places[namespace] = place
 	})
 }
@@ -317,7 +317,7 @@ func (s *Saved) LeaveOut(resource string, scope Scope) {
 func (s *Saved) Emptied() {
 	for _, places := range s.Places {
 		for namespace, place := range places {
-			place.Left = false
+			place.Omitted = false
 			places[namespace] = place
 		}
 	}
@@ -339,7 +339,7 @@ func (s *Saved) forgetAsked(changed func(resource string)) {
 
 // LeftOut says whether something of the scope was left out.
 func (p Places) LeftOut(scope Scope) (is bool) {
-	p.Each(scope, func(_ string, place Place) { is = is || place.Left })
+	p.Each(scope, func(_ string, place Place) { is = is || place.Omitted })
 	return is
 }
 
@@ -349,7 +349,7 @@ func (s *Saved) Merge(disk *Saved) {
 	for resource, over := range disk.Places {
 		merged := Places{}
 		for namespace, place := range over {
-			if place.Left {
+			if place.Omitted {
 				if place, _ = s.Places[resource].Of(namespace); namespace == Others && place == (Place{}) {
 					continue
 				}
@@ -414,7 +414,7 @@ func (p Places) Begin(i *Item) {
 }
 
 func (p Place) begun(i *Item) Place {
-	if p.Left {
+	if p.Omitted {
 		return p
 	}
 	comparison := i.Comparison
@@ -472,7 +472,7 @@ func (p Places) endUnbegun(i *Item) {
 		return
 	}
 	end := func(namespace string, place Place) {
-		if i.Comparison.Number() > place.Comparison.Number() && !place.Left {
+		if i.Comparison.Number() > place.Comparison.Number() && !place.Omitted {
 			place.Comparison = i.Comparison
 			place.Comparison.Over = true
 			p[namespace] = place.above(i.At)
@@ -487,7 +487,7 @@ func (p Places) endUnbegun(i *Item) {
 // Give moves the scope on.
 func (p Places) Give(scope Scope, to Point) {
 	p.Each(scope, func(namespace string, place Place) {
-		if to.After(place.At) && !place.Left {
+		if to.After(place.At) && !place.Omitted {
 			place.At = to
 			p[namespace] = place
 		}
@@ -509,7 +509,7 @@ func (s *Saved) Settle(resource string, rows Rows) error {
 	}
 	others := p[Others]
 	for namespace, place := range p {
-		if namespace == Others || place.Asked != "" || place.Left != others.Left || place.At != others.At {
+		if namespace == Others || place.Asked != "" || place.Omitted != others.Omitted || place.At != others.At {
 			continue
 		}
 		if place.Comparison.UnderWay() || others.Comparison.UnderWay() {

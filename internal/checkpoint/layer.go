@@ -27,14 +27,14 @@ type layer struct {
 	pending map[Object]applied          // since the last save
 	graves  map[string]map[Object]Point // tombstones by resource, applied or saved; nil for the disk's
 	places  map[string]Places           // as they are saved
-	told    map[string]struct{}         // resources of which something was applied since the last save
+	touched map[string]struct{}         // resources of which something was applied since the last save
 }
 
 // newLayer is an empty one.
 func newLayer(db *database, sinkName string) layer {
 	return layer{
 		Saved: Saved{Places: map[string]Places{}}, db: db, sink: sinkName,
-		pending: map[Object]applied{}, graves: map[string]map[Object]Point{}, places: map[string]Places{}, told: map[string]struct{}{},
+		pending: map[Object]applied{}, graves: map[string]map[Object]Point{}, places: map[string]Places{}, touched: map[string]struct{}{},
 	}
 }
 
@@ -112,12 +112,12 @@ func (l *layer) bury(of Object, at Point) {
 }
 
 func (l *layer) apply(i *Item) error {
-	l.told[i.Resource] = struct{}{}
+	l.touched[i.Resource] = struct{}{}
 	return l.Apply(i, l)
 }
 
 func (l *layer) fold(i *Item) error {
-	l.told[i.Resource] = struct{}{}
+	l.touched[i.Resource] = struct{}{}
 	return l.Fold(i, l)
 }
 
@@ -182,7 +182,7 @@ func (l *layer) Passed(resource, namespace string, upTo Point, named func(string
 }
 
 func (l *layer) fill(r *rows) {
-	for resource := range l.told {
+	for resource := range l.touched {
 		l.fillPlaces(r, tablePlace, resource)
 	}
 	for of, row := range l.pending {
@@ -202,7 +202,7 @@ func (l *layer) fill(r *rows) {
 
 // fillDisk writes what was applied to the layer of the disk.
 func (l *layer) fillDisk(r *rows) {
-	for resource := range l.told {
+	for resource := range l.touched {
 		l.fillPlaces(r, tableDiskPlace, resource)
 	}
 	for of, row := range l.pending {

@@ -124,7 +124,7 @@ func (l *layered) save() {
 	for resource := range l.fold.Places {
 		must(l.t, l.fold.Settle(resource, l.rows))
 		for _, layer := range l.state.layers() {
-			layer.told[resource] = struct{}{}
+			layer.touched[resource] = struct{}{}
 		}
 	}
 	must(l.t, l.state.Settle())

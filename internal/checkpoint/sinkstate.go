@@ -97,7 +97,7 @@ func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
 // Settle drops what the positions have passed of the resources that were applied since the last save: see Saved.Settle.
 // It is not called while a log is folded: what comes from another of its partitions may be older than a tombstone.
 func (s *SinkState) Settle() error {
-	for resource := range s.told {
+	for resource := range s.touched {
 		if err := s.layer.Settle(resource, &s.layer); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (s *SinkState) Found(i *Item) error {
 // again.
 func (s *SinkState) ForgetAsked() {
 	for _, l := range s.layers() {
-		l.forgetAsked(func(resource string) { l.told[resource] = struct{}{} })
+		l.forgetAsked(func(resource string) { l.touched[resource] = struct{}{} })
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *SinkState) LeaveOut(resource string, scope Scope) {
 		return
 	}
 	for _, l := range s.layers() {
-		l.told[resource] = struct{}{}
+		l.touched[resource] = struct{}{}
 		l.LeaveOut(resource, scope)
 	}
 }
@@ -278,7 +278,7 @@ func (s *Store) Recall(state *SinkState, whole bool) error {
 	for _, l := range state.layers() {
 		l.Recall(whole)
 		for resource := range l.Places {
-			l.told[resource] = struct{}{}
+			l.touched[resource] = struct{}{}
 		}
 	}
 	if !whole {
@@ -373,7 +373,7 @@ func (s *SinkState) merge(r *rows) error {
 		if !row.At.After(have.At) {
 			continue
 		}
-		s.layer.told[row.Of.Resource] = struct{}{}
+		s.layer.touched[row.Of.Resource] = struct{}{}
 		if err := s.layer.Put(row.Of, row.Row); err != nil {
 			return err
 		}
@@ -383,7 +383,7 @@ func (s *SinkState) merge(r *rows) error {
 	}
 	s.Merge(&s.disk.Saved)
 	for resource := range s.Places {
-		s.layer.told[resource] = struct{}{}
+		s.layer.touched[resource] = struct{}{}
 	}
 	r.removeAll(prefix)
 	r.removeAll(keyOf(tableDiskPlace, s.Name, ""))
@@ -397,10 +397,10 @@ func (s *SinkState) settled() {
 		s.disk, s.merged = nil, false
 	}
 	for _, l := range s.layers() {
-		for resource := range l.told {
+		for resource := range l.touched {
 			l.places[resource] = maps.Clone(l.Places[resource])
 		}
-		clear(l.told)
+		clear(l.touched)
 		clear(l.pending)
 	}
 	s.onDisk.Store(s.disk != nil)

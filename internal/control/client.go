@@ -155,12 +155,12 @@ func (c *Client) Running(ctx context.Context) (*Running, error) {
 // pollTime is how often Wait asks.
 const pollTime = 200 * time.Millisecond
 
-// maxLate is how often Wait looks for a reconcile that /statusz does not show yet. It may never do: an exporter that
+// maxLate is how often Wait looks for a comparison that /statusz does not show yet. It may never do: an exporter that
 // was started again tells only of this life.
 const maxLate = 10
 
-// Reconcile is what /statusz tells of a stream's last complete reconcile.
-type Reconcile struct {
+// LastSnapshot is what /statusz tells of a stream's last complete comparison.
+type LastSnapshot struct {
 	Reason          change.Reason `json:"reason"`
 	ResourceVersion string        `json:"resourceVersion"`
 	change.Counts
@@ -169,7 +169,7 @@ type Reconcile struct {
 
 // Wait returns when every sink of the snapshot has acknowledged it to its end, with what /statusz tells of each stream
 // then. A sink that is not there is waited for as long as ctx lives. tell is told now and then of what is still owed.
-func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]Reconcile, error) {
+func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]LastSnapshot, error) {
 	ticker := time.NewTicker(pollTime)
 	defer ticker.Stop()
 	for late := 0; ; {
@@ -178,7 +178,7 @@ func (c *Client) Wait(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 			return nil, err
 		}
 		if found != nil {
-			isBefore := func(r Reconcile) bool { return r.Time.Before(snapshot.Time) } // that was asked for later
+			isBefore := func(r LastSnapshot) bool { return r.Time.Before(snapshot.Time) } // that was asked for later
 			late++
 			if late > maxLate || !slices.ContainsFunc(slices.Collect(maps.Values(found)), isBefore) {
 				return found, nil
@@ -199,8 +199,8 @@ func (e *StoppedError) Error() string {
 	return "the snapshot " + e.ID + " of " + e.Stream + " for sink " + e.Sink + " was stopped: its sink may have a part of it"
 }
 
-// look returns the streams' last reconciles, nil while some of the snapshot is owed.
-func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]Reconcile, error) {
+// look returns the streams' last comparisons, nil while some of the snapshot is owed.
+func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)) (map[string]LastSnapshot, error) {
 	list, err := c.Owed(ctx)
 	if err != nil {
 		return nil, err
@@ -216,13 +216,13 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 	}
 	status, err := ask[struct {
 		Streams map[string]struct {
-			LastSnapshot Reconcile `json:"lastSnapshot"`
+			LastSnapshot LastSnapshot `json:"lastSnapshot"`
 		} `json:"streams"`
 	}](ctx, c, "GET /statusz", nil)
 	if err != nil {
 		return nil, err
 	}
-	last := map[string]Reconcile{}
+	last := map[string]LastSnapshot{}
 	for _, name := range snapshot.Streams {
 		last[name] = status.Streams[name].LastSnapshot
 	}

@@ -281,7 +281,7 @@ func TestInventoryThatIsCutShortIsAnError(t *testing.T) {
 	}
 }
 
-// TestWaitEndsWhenNothingOfTheSnapshotIsOwed and /statusz, which is a moment later, shows its reconcile.
+// TestWaitEndsWhenNothingOfTheSnapshotIsOwed and /statusz, which is a moment later, shows its comparison.
 func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	began := time.Now()
 	mine := &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}, Time: began}
@@ -302,7 +302,7 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	got, err := asking(t, mux, token.text).Wait(t.Context(), mine, func([]Owed) {})
 	pods := got["pods"]
 	pods.Time = time.Time{}
-	want := Reconcile{Reason: change.Requested, ResourceVersion: "2", Counts: change.Counts{Synced: 3, Replaced: 1}}
+	want := LastSnapshot{Reason: change.Requested, ResourceVersion: "2", Counts: change.Counts{Synced: 3, Replaced: 1}}
 	if err != nil || asked != 3 || looked != 2 || len(got) != 1 || pods != want {
 		t.Errorf("after %d and %d questions %+v, %v", asked, looked, got, err)
 	}

@@ -6,7 +6,7 @@ import "github.com/kubecdc/kubecdc/internal/checkpoint"
 type Verdict byte
 
 const (
-	Left      Verdict = iota // to the watch, which will bring it
+	ForWatch  Verdict = iota // to the watch, which will bring it
 	Unchanged                // the sink was told of exactly this
 	Outdated                 // the sink was told something newer
 	Changed                  // the sink is to be told
@@ -34,7 +34,7 @@ func Judge(o *Listed, last checkpoint.Row) Verdict {
 	case last.Exists() && last.At == o.At && last.UID == o.UID: // the position of what came last is one below it
 		return Unchanged
 	case o.At.After(o.Position):
-		return Left
+		return ForWatch
 	case last.At.After(o.List):
 		return Outdated
 	case last.Exists() && last.UID != o.UID:

@@ -317,9 +317,9 @@ const (
 )
 
 // Offer decides about a change that the stream's watch brings. newest is what the sink was told last of its object,
-// also by what is on its way; last is that, where it was asked for. The change gets its position, unless it is Skipped.
-// What was told to be gone is gone: a list lacked it. A watch that lost its delete may bring it again. Of an object
-// that returns to a selection unchanged the list tells.
+// also by what is on its way; last is that, where it was asked for. Given becomes one below the change's version, which
+// others may share, unless it is Skipped. What was told to be gone is gone: a list lacked it. A watch that lost its
+// delete may bring it again. Of an object that returns to a selection unchanged the list tells.
 func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered, last checkpoint.Row, err error) {
 	places := f.of(i.Resource)
 	below := i.At.Below()

@@ -43,7 +43,7 @@ type Intake struct {
 	freed    chan struct{}      // closed and made anew when there may be room, and when the sink is offered something no more
 	ready    chan struct{}      // buffered 1: there is something to take, or nothing more will come
 	work     func(now bool)     // has the committer look, at once or soon
-	ended    EndFunc
+	onEnd    EndFunc
 }
 
 // EndFunc is told of the end of a comparison that is saved. It returns at once.
@@ -87,7 +87,7 @@ func (r *resourceName) get(stream *change.Stream) string {
 func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 	return Intake{
 		numbers: numbers, clusterUID: config.ClusterUID,
-		Sink: *s, observer: config.Observer, work: config.Work, ended: config.Ended,
+		Sink: *s, observer: config.Observer, work: config.Work, onEnd: config.Ended,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
 		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]entry{}, resolved: map[part]time.Time{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),

@@ -158,7 +158,7 @@ func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
 func (i *Intake) Saved(s *Saving) {
 	for at := range s.entries {
 		if e := &s.entries[at]; e.Kind == checkpoint.End && (e.as == acked || e.as == logged) {
-			i.ended(i.Name, &e.Item)
+			i.onEnd(i.Name, &e.Item)
 		}
 	}
 	i.mu.Lock()

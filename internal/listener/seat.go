@@ -302,15 +302,6 @@ func (s *Seat) Known(way *Way) (known Known) {
 	return known
 }
 
-// Reaches says whether the sink was given all of the namespace up to the version, or a watch has brought that.
-func (s *Seat) Reaches(resource, namespace string, version checkpoint.Point) (does bool) {
-	s.with(func(f *Follower) {
-		place, _ := f.of(resource).Of(namespace)
-		does = !version.After(place.At) || !version.After(place.High)
-	})
-	return does
-}
-
 // Passed is up to where the sink was given the namespace.
 func (s *Seat) Passed(resource, namespace string) (at checkpoint.Point) {
 	s.with(func(f *Follower) { at = f.Passed(resource, namespace) })

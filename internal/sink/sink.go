@@ -97,8 +97,8 @@ type Message struct {
 	Op              string // change.Op as text, the header kubecdc-op
 	ResourceVersion string // the header kubecdc-rv
 	Destination     string // the topic or subject; "" where the sink has one place only
-	Reason          string // of the reconcile, as change.Reason, where the message frames one; not on the wire
-	Limited         bool   // that reconcile is of a part of the objects; not on the wire
+	Reason          string // of the comparison, as change.Reason, where the message frames one; not on the wire
+	Limited         bool   // that comparison is of a part of the objects; not on the wire
 	Key             []byte // the message key, where the sink has such a thing
 	KeySchema       uint32 // the id of a registry that the key begins with, 0 where it has none
 	Partition       []byte // chooses the partition, where that is not the key

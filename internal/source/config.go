@@ -71,15 +71,15 @@ type Observer struct {
 	Received func(rec *change.Record)
 	// Ignored is told of an update that is not told to any sink, since nothing in it matters.
 	Ignored func(rec *change.Record)
-	// Reconciling is told that a reconcile starts; its counts are not known yet.
-	Reconciling func(stream change.Stream, snapshot *change.Snapshot)
-	// Listed is told of each page of a reconcile's list: its objects, and how many remain, -1 where the server does not
-	// say, as with selectors (metav1.ListMeta.RemainingItemCount).
+	// Comparing is told that a comparison starts; its counts are not known yet.
+	Comparing func(stream change.Stream, snapshot *change.Snapshot)
+	// Listed is told of each page of a comparison's list: its objects, and how many remain, -1 where the server does
+	// not say, as with selectors (metav1.ListMeta.RemainingItemCount).
 	Listed func(stream change.Stream, n int, remaining int64)
 	// Abandoned is told that a full snapshot has ended that is not complete. Another one may follow.
 	Abandoned func(stream change.Stream, snapshot *change.Snapshot)
-	// Reconciled is told that a reconcile is complete.
-	Reconciled func(stream change.Stream, snapshot *change.Snapshot)
+	// Compared is told that a comparison is complete.
+	Compared func(stream change.Stream, snapshot *change.Snapshot)
 	// Unreadable is told of the record that goes in line for what cannot be read, and why: one of an object, which is
 	// withheld, or a gap of the whole stream.
 	Unreadable func(rec *change.Record, err error)
@@ -90,16 +90,16 @@ type Observer struct {
 // NopObserver is an Observer that ignores everything.
 func NopObserver() Observer {
 	return Observer{
-		Watching:    func(change.Stream, string) {},
-		Failed:      func(change.Stream, error) {},
-		Received:    func(*change.Record) {},
-		Ignored:     func(*change.Record) {},
-		Reconciling: func(change.Stream, *change.Snapshot) {},
-		Listed:      func(change.Stream, int, int64) {},
-		Abandoned:   func(change.Stream, *change.Snapshot) {},
-		Reconciled:  func(change.Stream, *change.Snapshot) {},
-		Unreadable:  func(*change.Record, error) {},
-		Corrected:   func(change.Stream, change.Correction) {},
+		Watching:   func(change.Stream, string) {},
+		Failed:     func(change.Stream, error) {},
+		Received:   func(*change.Record) {},
+		Ignored:    func(*change.Record) {},
+		Comparing:  func(change.Stream, *change.Snapshot) {},
+		Listed:     func(change.Stream, int, int64) {},
+		Abandoned:  func(change.Stream, *change.Snapshot) {},
+		Compared:   func(change.Stream, *change.Snapshot) {},
+		Unreadable: func(*change.Record, error) {},
+		Corrected:  func(change.Stream, change.Correction) {},
 	}
 }
 

@@ -25,7 +25,7 @@
 // What a watch cannot bring a comparison finds: a first snapshot, what lies in a gap, and full snapshots that are asked
 // for. One goroutine of the informer reads lists beside the watch while any is due (comparer), page by page. One list
 // serves all sinks that are compared with the same part of the stream. Watch and reader tell by turns (turns.go), each
-// of at most 32 objects, and the reader waits for its sinks before it takes its turn (turns.go).
+// of at most 32 objects, and the reader waits for its sinks before that (informer_compare.go).
 //
 // A resourceVersion orders all states of a resource, so no watermark is needed, as it is for databases (the DBLog
 // paper): what a sink was told last of an object, the version of the listed state, and the position say what follows

@@ -125,7 +125,7 @@ func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version s
 		}
 		if !begun {
 			begun = true
-			i.Observer.Reconciling(*i.stream, snapshot)
+			i.Observer.Comparing(*i.stream, snapshot)
 			frame(change.Gap)
 			frame(change.SnapshotBegin)
 		}
@@ -138,7 +138,7 @@ func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version s
 		seat.Tell(gone, listener.Deleted(of, i.way.Scope, last, asOf))
 	}
 	frame(change.SnapshotEnd)
-	i.Observer.Reconciled(*i.stream, snapshot)
+	i.Observer.Compared(*i.stream, snapshot)
 	seat.Over(&i.way, i.stream)
 	return nil
 }
@@ -299,7 +299,7 @@ func (i *Informer) frame(seat *listener.Seat, item *checkpoint.Item) *change.Rec
 	if item.Kind == checkpoint.Gap {
 		op = change.Gap
 	} else {
-		i.Observer.Reconciling(*i.stream, snapshot)
+		i.Observer.Comparing(*i.stream, snapshot)
 		if c.Full {
 			i.fresh[c.ID] = true
 		}

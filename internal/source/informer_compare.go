@@ -258,7 +258,7 @@ func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 		List: checkpoint.Point{History: history, Version: p.snapshot.ResourceVersion}, Position: p.Passed(r.way.Resource, key.Namespace),
 	}
 	switch listener.Judge(&listed, last) {
-	case listener.Left:
+	case listener.ForWatch:
 		if listed.At.After(p.until) {
 			p.until = listed.At
 		}
@@ -390,6 +390,6 @@ func (p *comparedSink) tryEnd() (over bool) {
 	} else {
 		p.End(&r.way, p.comparison, end)
 	}
-	r.Observer.Reconciled(*r.stream, &snapshot)
+	r.Observer.Compared(*r.stream, &snapshot)
 	return true
 }

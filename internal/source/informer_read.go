@@ -109,7 +109,7 @@ func (i *Informer) chosenReading() *reading {
 		id := seat.PartID(seat.Known(&i.way).Highest.Version)
 		p := r.add(seat, checkpoint.Comparison{ID: id, Full: true, Reason: one.reason, Namespace: string(r.scope)})
 		p.snapshot.Limits = one.limits
-		i.Observer.Reconciling(*i.stream, p.snapshot)
+		i.Observer.Comparing(*i.stream, p.snapshot)
 		i.tellBeside(seat, i.framing(change.SnapshotBegin, p.snapshot, i.way.Scope))
 		c.current, c.is = &one, true
 		return r

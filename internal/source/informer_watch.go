@@ -156,7 +156,7 @@ func (w *watching) believeOrAsk(ctx context.Context) error {
 	w.forgot = change.VersionAbove(w.from)
 	w.turns.give()
 	if !w.endings.isFirstGone() {
-		return errReconcileDue()
+		return errComparisonDue()
 	}
 	return nil
 }

@@ -357,7 +357,7 @@ func nextLimit(limit int, took time.Duration) int {
 	return limit
 }
 
-// maxRestarts is how often one reconcile starts over when its pages expire, before the Reflector's backoff has its
+// maxRestarts is how often one comparison starts over when its pages expire, before the Reflector's backoff has its
 // turn.
 const maxRestarts = 5
 
@@ -422,7 +422,7 @@ func (v *versions) ended(err error) error {
 
 // An object that cannot be read ends no stream: a gap stands in its place, where its key is known for the key (I4).
 // Where nobody knows whose it is, a watch is opened again, since it may have been broken on its way, and the second
-// time at the same position a reconcile is due; in a list it is a gap of the stream.
+// time at the same position a comparison is due; in a list it is a gap of the stream.
 
 // errNoName is why an item is nobody's that can be read.
 var errNoName = errors.New("an item of the list has no name")

@@ -43,7 +43,7 @@ func reflectorBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 }
 
-// nopStore is the ReflectorStore of a stream, whose records the decoder and reconcile put in line.
+// nopStore is the ReflectorStore of a stream, whose records the decoder and comparison put in line.
 type nopStore struct{}
 
 func (nopStore) Add(any) error { return nil }
@@ -58,9 +58,9 @@ func (nopStore) Replace([]any, string) error { return nil }
 // Resync is not used: the Reflector's own resync would be the same for all sinks.
 func (nopStore) Resync() error { return nil }
 
-// errReconcileDue ends the Reflector's watch loop, so that it lists.
-func errReconcileDue() error {
-	return apierrors.NewResourceExpired("a reconcile is due before the next watch")
+// errComparisonDue ends the Reflector's watch loop, so that it lists.
+func errComparisonDue() error {
+	return apierrors.NewResourceExpired("a comparison is due before the next watch")
 }
 
 // opOf is the operation that a frame tells of.

@@ -305,7 +305,7 @@ func (r *rig) observer() Observer {
 		defer r.mu.Unlock()
 		r.drift = append(r.drift, fmt.Sprintf("%s %s %s -> %s", c.Op, c.Key.Name, c.HadVersion, c.Version))
 	}
-	o.Reconciled = func(_ change.Stream, snapshot *change.Snapshot) {
+	o.Compared = func(_ change.Stream, snapshot *change.Snapshot) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.ended = append(r.ended, snapshot.Counts)

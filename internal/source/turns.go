@@ -62,7 +62,7 @@ const (
 )
 
 // turns is how the watch and the reader go on beside each other. They put records in line by turns (I3). The turn
-// guards what both use: the cursor, what was told recently, the snapshot that is being read, and which watch is open.
+// guards what both use: the seats, what was brought, the list that is read, and which watch is open.
 type turns struct {
 	taken   chan struct{} // not a lock, since whoever has the turn may wait long for room in a queue
 	moved   chan struct{} // buffered 1: the watch has moved, and the reader may wait for that

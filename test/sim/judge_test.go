@@ -41,7 +41,7 @@ func (j *judge) sourceObserver(l *life) source.Observer {
 	o := source.NopObserver()
 	o.Failed = func(stream change.Stream, err error) { l.note("fail", stream.String()+": "+err.Error()) }
 	o.Watching = func(stream change.Stream, from string) { l.note("watch", stream.String()+" from "+from) }
-	o.Reconciling = func(stream change.Stream, snapshot *change.Snapshot) {
+	o.Comparing = func(stream change.Stream, snapshot *change.Snapshot) {
 		l.note("begin", fmt.Sprintf("%s %s %s behind %s for %v", stream.String(), snapshot.ID, snapshot.Reason, snapshot.From, snapshot.Sinks))
 	}
 	return o

@@ -61,7 +61,7 @@ type Change struct {
 	ID                change.ID
 	Time              time.Time // when the exporter received it; zero where the format does not say
 	Reason            change.Reason
-	Snapshot          string // the id of the reconcile that it belongs to, "" for the watch
+	Snapshot          string // the id of the comparison that it belongs to, "" for the watch
 	FinalStateUnknown bool
 	Trimmed           string // the paths that were cut to make it fit, joined by commas
 	BeforeOmitted     bool   // the object before was left out to make it fit
@@ -322,7 +322,7 @@ func (c *Change) fromValue(text []byte) error {
 	return nil
 }
 
-// SnapshotVersion is the resourceVersion that a reconcile listed, from its id; "" where it is no such id.
+// SnapshotVersion is the resourceVersion that a comparison listed, from its id; "" where it is no such id.
 func SnapshotVersion(id string) string {
 	version, _, _ := strings.Cut(id, ".")
 	return version

@@ -149,7 +149,7 @@ func present(value []byte) []byte {
 	return value
 }
 
-// ofFrame says what a reconcile is about to do, or did. The counts are known only at the end.
+// ofFrame says what a comparison is about to do, or did. The counts are known only at the end.
 func ofFrame(rec *change.Record) []byte {
 	s := rec.Snapshot
 	dst := appendString([]byte(`{"resourceVersion":`), s.ResourceVersion)

@@ -351,7 +351,7 @@ func PrintState(s *control.State, out io.Writer) error {
 	return table.Flush()
 }
 
-func PrintReconciles(found map[string]control.Reconcile, out io.Writer) error {
+func PrintSnapshots(found map[string]control.LastSnapshot, out io.Writer) error {
 	table := newGrid(out)
 	table.row("STREAM", "REASON", "RESOURCEVERSION", "SYNCED", "REPLACED", "DELETED")
 	for _, name := range slices.Sorted(maps.Keys(found)) {

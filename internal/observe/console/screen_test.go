@@ -83,7 +83,7 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 			return 1, errors.Join(p.Show(&Line{Op: "added", Resource: "roles", Name: hostile, UID: "u", Diff: []difference{{Path: hostile}}}), p.Flush())
 		},
 		"snapshot": func(out *Screen) (int, error) {
-			return 2, PrintReconciles(map[string]control.Reconcile{"roles": {Reason: hostile, Time: time.Now()}}, out)
+			return 2, PrintSnapshots(map[string]control.LastSnapshot{"roles": {Reason: hostile, Time: time.Now()}}, out)
 		},
 		"checkpoint": func(out *Screen) (int, error) {
 			return 7, PrintState(&control.State{Cluster: "c", Streams: map[string]control.StreamState{"roles": {Sinks: map[string]control.SinkState{"bus": {Selector: hostile}}}}}, out)

@@ -37,12 +37,12 @@ func snapshot(reason change.Reason, sinks ...string) *change.Snapshot {
 }
 
 // A gap is in the metrics, in the log and on /statusz, with what was delivered, what is proven, why and since when.
-// There is none in a reconcile for another reason.
+// There is none in a comparison for another reason.
 func TestI4GapIsTold(t *testing.T) {
 	for _, reason := range []change.Reason{change.Gone, change.Stale, change.Epoch} {
 		log := new(bytes.Buffer)
 		tel := newTelemetry(log)
-		tel.Reconciling(pods(), snapshot(reason))
+		tel.Comparing(pods(), snapshot(reason))
 		tel.TellAll()
 		if !exposed(t, tel, fmt.Sprintf(`kubecdc_source_gaps_total{reason="%s",resource="pods"} 1`, reason)) {
 			t.Errorf("%s is not counted once", reason)
@@ -65,7 +65,7 @@ func TestI4GapIsTold(t *testing.T) {
 	log := new(bytes.Buffer)
 	tel := newTelemetry(log)
 	for _, reason := range []change.Reason{change.Initial, change.Resync, change.Requested} {
-		tel.Reconciling(pods(), snapshot(reason))
+		tel.Comparing(pods(), snapshot(reason))
 	}
 	if status := tel.Status(); status.Streams["pods"].LastGap != nil || strings.Contains(log.String(), "WARN") {
 		t.Errorf("without a gap, status shows %+v, log is %s", status.Streams["pods"], log)
@@ -75,7 +75,7 @@ func TestI4GapIsTold(t *testing.T) {
 func TestI4GapOfOneSinkIsShownWithIt(t *testing.T) {
 	log := new(bytes.Buffer)
 	tel := newTelemetry(log)
-	tel.Reconciling(pods(), snapshot(change.Lost, "lake"))
+	tel.Comparing(pods(), snapshot(change.Lost, "lake"))
 	stream := pods()
 	tel.Rejected("bus", &change.Record{Stream: &stream, Key: change.Key{Namespace: "n", Name: "huge"}, ResourceVersion: "7"}, "too_large", errors.New("above the limit"))
 	tel.TellAll()
@@ -116,7 +116,7 @@ func TestI4WhatCannotBeReadIsAGapOfItsStream(t *testing.T) {
 func TestI4DriftIsLoggedWithItsObjectsAndCounted(t *testing.T) {
 	log := new(bytes.Buffer)
 	tel := newTelemetry(log)
-	tel.Reconciling(pods(), snapshot(change.Resync, "lake"))
+	tel.Comparing(pods(), snapshot(change.Resync, "lake"))
 	tel.Corrected(pods(), change.Correction{
 		Op: change.Replaced, Key: change.Key{Namespace: "n", Name: "a"}, UID: "u", Version: "9", Had: "u", HadVersion: "7", Reason: change.Resync,
 	})
@@ -127,7 +127,7 @@ func TestI4DriftIsLoggedWithItsObjectsAndCounted(t *testing.T) {
 	for i := range 99 {
 		tel.Corrected(pods(), change.Correction{Op: change.Deleted, Key: change.Key{Name: fmt.Sprint(i)}})
 	}
-	tel.Reconciled(pods(), snapshot(change.Resync, "lake"))
+	tel.Compared(pods(), snapshot(change.Resync, "lake"))
 	if n := strings.Count(log.String(), "drift: "); n != maxCorrections {
 		t.Errorf("%d objects are logged, want %d", n, maxCorrections)
 	}
@@ -140,8 +140,8 @@ func TestI4DriftIsLoggedWithItsObjectsAndCounted(t *testing.T) {
 		}
 	}
 	log.Reset()
-	tel.Reconciling(pods(), snapshot(change.Resync, "lake"))
-	tel.Reconciled(pods(), snapshot(change.Resync, "lake"))
+	tel.Comparing(pods(), snapshot(change.Resync, "lake"))
+	tel.Compared(pods(), snapshot(change.Resync, "lake"))
 	if strings.Contains(log.String(), "drift") {
 		t.Errorf("a resync without drift logs %s", log)
 	}

@@ -88,11 +88,11 @@ type schemaState struct {
 	Since     time.Time `json:"since"` // of the state
 }
 
-// settling is how long a reconcile may be kept from the log, so that one line can say how it ended, and of all that
+// settling is how long a comparison may be kept from the log, so that one line can say how it ended, and of all that
 // came with it.
 const settling = 15 * time.Second
 
-// story is a reconcile, with the gap that it mends if there is one, of which the log has not been told the end.
+// story is a comparison, with the gap that it mends if there is one, of which the log has not been told the end.
 type story struct {
 	of           *gapState // where there is no gap, what is compared
 	mends        bool      // there is one
@@ -103,7 +103,7 @@ type story struct {
 	counts       change.Counts
 }
 
-// is says whether the snapshot is the reconcile's.
+// is says whether the snapshot is the comparison's.
 func (g *story) is(stream change.Stream, snapshot *change.Snapshot) bool {
 	return g.ended.IsZero() && g.of.Stream == stream.String() && g.of.Reason == snapshot.Reason && slices.Equal(g.of.Sinks, snapshot.Sinks)
 }
@@ -130,7 +130,7 @@ func (g *story) attributes() []any {
 	return append(line, g.outcome()...)
 }
 
-// outcome is what the reconcile found.
+// outcome is what the comparison found.
 func (g *story) outcome() []any {
 	line := []any{"objects", g.objects, "replaced", g.counts.Replaced, "deleted", g.counts.Deleted}
 	if g.of.Reason.Full() {

@@ -51,19 +51,19 @@ func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
 		}
 		tel.Listed(pods(), 1, 1) // of none
 		before := percentOf(tel, pods())
-		tel.Reconciling(pods(), c.of)
+		tel.Comparing(pods(), c.of)
 		for _, page := range c.pages {
 			tel.Listed(pods(), page.n, page.remaining)
 			if got := percentOf(tel, pods()); got != page.want {
 				t.Errorf("%v: behind %+v it shows %d%%", c.of, page, got)
 			}
 		}
-		tel.Reconciled(pods(), c.of)
+		tel.Compared(pods(), c.of)
 		if after := percentOf(tel, pods()); before != -2 || after != -2 {
 			t.Errorf("%v: it shows %d%% before its begin, and %d%% behind its end", c.of, before, after)
 		}
 		if got := tel.Status().Streams["pods"].LastSnapshot.Limits; got != c.of.Limits {
-			t.Errorf("the last reconcile is shown as of %s", got)
+			t.Errorf("the last comparison is shown as of %s", got)
 		}
 	}
 }
@@ -73,13 +73,13 @@ func TestALongSnapshotIsALineNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		tel := newTelemetry(&log)
-		tel.Reconciling(pods(), snapshot(change.Initial))
+		tel.Comparing(pods(), snapshot(change.Initial))
 		log.Reset()
 		for range 25 {
 			time.Sleep(time.Second)
 			tel.Listed(pods(), 500, 100)
 		}
-		tel.Reconciling(pods(), snapshot(change.Initial))
+		tel.Comparing(pods(), snapshot(change.Initial))
 		time.Sleep(9 * time.Second)
 		tel.Listed(pods(), 1, 1)
 		time.Sleep(time.Second)
@@ -109,14 +109,14 @@ func TestAStreamIsWatchedBehindTheSnapshotForAllSinks(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{func() { tel.Reconciling(pods(), snapshot(change.Initial)) }, snapshotting},
+		{func() { tel.Comparing(pods(), snapshot(change.Initial)) }, snapshotting},
 		{func() { tel.Watching(pods(), "7") }, snapshotting},
 		{func() { tel.StreamFailed(pods(), errors.New("boom")) }, failing},
 		{func() { tel.Watching(pods(), "8") }, snapshotting},
-		{func() { tel.Reconciled(pods(), snapshot(change.Initial)) }, watching},
-		{func() { tel.Reconciling(pods(), snapshot(change.Requested, "lake")) }, watching},
-		{func() { tel.Reconciling(pods(), snapshot(change.Epoch)) }, snapshotting},
-		{func() { tel.Reconciled(pods(), snapshot(change.Epoch)) }, snapshotting},
+		{func() { tel.Compared(pods(), snapshot(change.Initial)) }, watching},
+		{func() { tel.Comparing(pods(), snapshot(change.Requested, "lake")) }, watching},
+		{func() { tel.Comparing(pods(), snapshot(change.Epoch)) }, snapshotting},
+		{func() { tel.Compared(pods(), snapshot(change.Epoch)) }, snapshotting},
 		{func() { tel.Watching(pods(), "9") }, watching},
 	} {
 		step.do()
@@ -135,7 +135,7 @@ func TestProgressIsOfTheSnapshotOfTheSinkAndTheReason(t *testing.T) {
 	tel := newTelemetry(new(bytes.Buffer))
 	sinks := []string{"bus", "lake", "dump"}
 	for _, sink := range sinks {
-		tel.Reconciling(pods(), snapshot(change.Requested, sink))
+		tel.Comparing(pods(), snapshot(change.Requested, sink))
 	}
 	expect := func(want string) {
 		t.Helper()
@@ -168,11 +168,11 @@ func TestProgressIsOfTheSnapshotOfTheSinkAndTheReason(t *testing.T) {
 	tel.Abandoned(pods(), snapshot(change.Requested, "lake"))
 	expect(" 1(25%) - 1(25%)")
 	tel.Listed(pods(), 3, 0)
-	tel.Reconciled(pods(), snapshot(change.Requested, "bus"))
+	tel.Compared(pods(), snapshot(change.Requested, "bus"))
 	expect(" read 4 - 4(100%)")
-	tel.Reconciled(pods(), snapshot(change.Requested, "dump"))
+	tel.Compared(pods(), snapshot(change.Requested, "dump"))
 	expect(" read 4 - read 4")
-	tel.Reconciling(pods(), snapshot(change.Gone))
+	tel.Comparing(pods(), snapshot(change.Gone))
 	expect(" - - -")
 }
 

@@ -222,7 +222,7 @@ func (t *Telemetry) Status() Status {
 	return status
 }
 
-// Settled says whether every sink is open and no stream that is served starts or is being reconciled.
+// Settled says whether every sink is open and no stream that is served starts or is being compared.
 func (t *Telemetry) Settled() bool {
 	t.look()
 	t.mu.Lock()

@@ -164,11 +164,11 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	d.trouble = now
 }
 
-// maxCorrections is how many corrections of one reconcile are logged, each with its object.
+// maxCorrections is how many corrections of one comparison are logged, each with its object.
 const maxCorrections = 20
 
-// Reconciling is told that a reconcile starts, and of the gap that made it necessary.
-func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot) {
+// Comparing is told that a comparison starts, and of the gap that made it necessary.
+func (t *Telemetry) Comparing(stream change.Stream, snapshot *change.Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
@@ -191,7 +191,7 @@ func (t *Telemetry) Reconciling(stream change.Stream, snapshot *change.Snapshot)
 	}
 }
 
-// beginStory remembers a reconcile until its end is told. One that goes on where another began, or that interrupts
+// beginStory remembers a comparison until its end is told. One that goes on where another began, or that interrupts
 // another which the log does not know of yet, is one with it.
 func (t *Telemetry) beginStory(stream change.Stream, snapshot *change.Snapshot, of *gapState) {
 	s, mends := t.states.stream(stream), snapshot.IsGap()
@@ -211,7 +211,7 @@ func (t *Telemetry) beginStory(stream change.Stream, snapshot *change.Snapshot, 
 }
 
 // Corrected is told of a difference that a full snapshot found although no watch told of it. The first of each
-// reconcile are logged; Reconciled says how many there were.
+// comparison are logged; Compared says how many there were.
 func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
 	t.metrics.corrections.WithLabelValues(stream.Resource.String(), c.Op.String()).Inc()
 	t.mu.Lock()
@@ -224,8 +224,8 @@ func (t *Telemetry) Corrected(stream change.Stream, c change.Correction) {
 		"op", c.Op.String(), "object", c.Key.Shown(), "uid", c.UID, "resourceVersion", c.Version, "deliveredUid", c.Had, "deliveredResourceVersion", c.HadVersion)
 }
 
-// Reconciled is told that a reconcile is complete.
-func (t *Telemetry) Reconciled(stream change.Stream, snapshot *change.Snapshot) {
+// Compared is told that a comparison is complete.
+func (t *Telemetry) Compared(stream change.Stream, snapshot *change.Snapshot) {
 	t.metrics.snapshots.WithLabelValues(stream.Resource.String(), string(snapshot.Reason)).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -327,7 +327,7 @@ func (t *Telemetry) Progress(stream string, owed change.Owed) (p Progress, found
 	return p, false
 }
 
-// breakOff tells of a gap whose reconcile goes on no more, and forgets it: that of the snapshot, or all of the stream
+// breakOff tells of a gap whose comparison goes on no more, and forgets it: that of the snapshot, or all of the stream
 // with nil.
 func (t *Telemetry) breakOff(stream change.Stream, snapshot *change.Snapshot) {
 	for _, g := range slices.Clone(t.states.stories) {
@@ -341,7 +341,7 @@ func (t *Telemetry) breakOff(stream change.Stream, snapshot *change.Snapshot) {
 	}
 }
 
-// tellStories tells the log of reconciles, if it is time: when all have ended and no other has come for a moment, or
+// tellStories tells the log of comparisons, if it is time: when all have ended and no other has come for a moment, or
 // when one has lasted. The caller holds mu.
 func (t *Telemetry) tellStories(now time.Time) {
 	untold, _ := divide(t.states.stories, func(g *story) bool { return g.told.IsZero() })
@@ -358,7 +358,7 @@ func (t *Telemetry) tellStories(now time.Time) {
 	for _, some := range [][]*story{ended, open} {
 		gaps, others := divide(some, func(g *story) bool { return g.mends })
 		t.tellGaps(gaps, now)
-		t.tellReconciles(others, now)
+		t.tellComparisons(others, now)
 	}
 	for _, g := range ended { // of the others the end is told, too
 		t.states.drop(g)
@@ -383,8 +383,8 @@ func (t *Telemetry) tellGaps(gaps []*story, now time.Time) {
 // mostTold is how many gaps one line names.
 const mostTold = 20
 
-// tellReconciles tells of reconciles without a gap, which have all ended or have not, in one line for each reason.
-func (t *Telemetry) tellReconciles(all []*story, now time.Time) {
+// tellComparisons tells of comparisons without a gap, which have all ended or have not, in one line for each reason.
+func (t *Telemetry) tellComparisons(all []*story, now time.Time) {
 	for len(all) > 0 {
 		var same []*story
 		first := *all[0].of

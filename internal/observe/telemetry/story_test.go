@@ -99,7 +99,7 @@ func fenced() step {
 }
 func left(resource string) step { return func(s *stage) { s.Left(streamOf(resource)) } }
 func again(resource string) step {
-	return func(s *stage) { s.Reconciling(streamOf(resource), s.gaps[resource]) }
+	return func(s *stage) { s.Comparing(streamOf(resource), s.gaps[resource]) }
 }
 func abandoned(resource string) step {
 	return func(s *stage) { s.Abandoned(streamOf(resource), s.gaps[resource]) }
@@ -161,7 +161,7 @@ func mended(resource string) step {
 func reconciled(resource string, counts change.Counts) step {
 	return func(s *stage) {
 		s.gaps[resource].Counts = counts
-		s.Reconciled(streamOf(resource), s.gaps[resource])
+		s.Compared(streamOf(resource), s.gaps[resource])
 	}
 }
 
@@ -316,7 +316,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 00:00:15 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=100 resourceVersion=300 since=1999-12-31T23:59:59.000Z
 00:00:25 WARN gap: intermediate changes may be missing resource=pods reason=gone lastDelivered=350 resourceVersion=500 since=2000-01-01T00:00:19.000Z objects=40 replaced=5 deleted=3 for=0s`},
 
-		{"the reconcile behind a gap that is known begins again", []step{
+		{"the comparison behind a gap that is known begins again", []step{
 			gap("pods", change.Epoch, "100", "30"), later(20), gap("pods", change.Epoch, "100", "35"), later(1), mended("pods"),
 			later(60),
 		}, `

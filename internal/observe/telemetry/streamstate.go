@@ -50,7 +50,7 @@ type streamState struct {
 	unserved  bool // expired is that a server does not serve the resource
 
 	comparing   bool                             // all sinks are given a snapshot
-	corrections int                              // of the reconcile that runs, or ran last
+	corrections int                              // of the comparison that runs, or ran last
 	received    map[change.Op]prometheus.Counter // each made when it is needed first
 	bytes       prometheus.Counter               // made with the first of them
 }

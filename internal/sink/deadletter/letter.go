@@ -70,7 +70,7 @@ type Letter struct {
 	dir string // that it was listed in
 }
 
-// Snapshot is the reconcile that the record belongs to.
+// Snapshot is the comparison that the record belongs to.
 type Snapshot struct {
 	ID     string        `json:"id"`
 	Reason change.Reason `json:"reason"`
