@@ -156,10 +156,10 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 	return Accepted, nil
 }
 
-// resolves returns what tells the sink, where it asks for that and is not behind, that it has every change of the stream
-// up to a point. A watch brings changes in order: a change above the point, or a bookmark of it, proves that the server
-// had nothing else up to there. A list proves that for its own version alone: what was gone by then it has not. While
-// the sink is compared with the server, that may tell it more. The caller holds mu.
+// resolves returns what tells the sink, where it asks for that and is not behind, that it has every change of the
+// stream up to a point. A watch brings changes in order: a change above the point, or a bookmark of it, proves that the
+// server had nothing else up to there. A list proves that for its own version alone: what was gone by then it has not.
+// While the sink is compared with the server, that may tell it more. The caller holds mu.
 func (s *Seat) resolves(brought *change.Record, way *Way) func(to checkpoint.Point) {
 	of, now := part{way.Resource, way.Scope}, brought.Received
 	if s.Resolved == 0 || now.Sub(s.resolved[of]) < s.Resolved {
