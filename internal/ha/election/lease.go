@@ -65,14 +65,7 @@ func (c *client) update(ctx context.Context, to *coordinationv1.Lease) (*coordin
 
 // CheckHolder says why another one's Lease is not to be shared: a *ForeignError of what judge says of its mark.
 func CheckHolder(ctx context.Context, config *rest.Config, place Place, judge func(theirs string) error) error {
-	c, err := newClient(config, place)
-	if err != nil {
-		return err
-	}
-	lease, err := c.get(ctx)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
+	lease, err := find(ctx, config, place)
 	if err != nil {
 		return err
 	}
@@ -81,15 +74,21 @@ func CheckHolder(ctx context.Context, config *rest.Config, place Place, judge fu
 
 // IsHeld asks whether anybody holds the Lease who may be alive.
 func IsHeld(ctx context.Context, config *rest.Config, place Place) (bool, error) {
+	lease, err := find(ctx, config, place)
+	return err == nil && holderOf(lease) != "" && isFresh(lease, time.Now()), err
+}
+
+// find asks for the Lease. One that is not there is nobody's.
+func find(ctx context.Context, config *rest.Config, place Place) (*coordinationv1.Lease, error) {
 	c, err := newClient(config, place)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	lease, err := c.get(ctx)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return new(coordinationv1.Lease), nil
 	}
-	return err == nil && holderOf(lease) != "" && isFresh(lease, time.Now()), err
+	return lease, err
 }
 
 // marked is the annotation that says what the members of a Lease share.
@@ -198,19 +197,12 @@ func (e *RightsError) Unwrap() error { return e.Err }
 
 // missingRights is the error if only a person can mend it.
 func missingRights(place Place, err error) error {
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return &RightsError{place, err}
-	case apierrors.IsNotFound(err) && isOf(err, "namespaces"):
+	var status apierrors.APIStatus
+	noNamespace := apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+	if noNamespace || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return &RightsError{place, err}
 	}
 	return nil
-}
-
-// isOf says whether the error is about an object of the resource.
-func isOf(err error, resource string) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == resource
 }
 
 // ForeignError says that exporters of another release hold the Lease.

@@ -322,7 +322,6 @@ func (m *Member) Lead(ctx context.Context) (term context.Context, end context.Ca
 type Standing struct {
 	Holder  string    // of the Lease, as the API server said last; "" is nobody
 	Since   time.Time // when it became so, by its own clock; zero is not known
-	Self    bool      // it is this member
 	Trouble error     // why the API server does not answer for the Lease; nil is that it does
 }
 
@@ -330,7 +329,7 @@ type Standing struct {
 func (m *Member) Standing() Standing {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Standing{Holder: m.holder, Since: m.since, Self: m.known && m.holder == m.options.Self, Trouble: m.trouble.last}
+	return Standing{Holder: m.holder, Since: m.since, Trouble: m.trouble.last}
 }
 
 // saw notes what the API server says of the Lease, and returns why it is not ours to have.

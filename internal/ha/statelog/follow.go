@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -104,26 +103,17 @@ func (f *Follower) catchUp(ctx context.Context) error {
 
 // Claim makes this process the writer of the log, and gives the copy what it still lacks, if the log goes on from it.
 // It reads only what came since the last Step.
-func (f *Follower) Claim(ctx context.Context, bid Bid) (*Claimed, error) {
-	claimed, err := f.claim(ctx, bid)
+func (f *Follower) Claim(ctx context.Context, bid Bid) (claimed *Claimed, err error) {
+	who := &claim{Bid: bid, by: newChain()}
+	if err = f.read(ctx); err == nil {
+		claimed, err = take(ctx, f.seen, who)
+	}
+	if err == nil {
+		err = f.hear(ctx, who.by)
+	}
 	f.Close()
 	if err != nil {
 		return nil, errors.Join(err, f.Place.Sink.Close(ctx))
-	}
-	return claimed, nil
-}
-
-func (f *Follower) claim(ctx context.Context, bid Bid) (*Claimed, error) {
-	if err := f.read(ctx); err != nil {
-		return nil, err
-	}
-	who := &claim{Bid: bid, by: newChain()}
-	claimed, err := take(ctx, f.seen, who)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.hear(ctx, who.by); err != nil {
-		return nil, err
 	}
 	return claimed, nil
 }
@@ -137,25 +127,18 @@ const (
 // hear reads until the claim comes. A reader that does not see it has been reading another log: one that was deleted
 // since, and made again. Then what was seen counts for nothing.
 func (f *Follower) hear(ctx context.Context, by chain) error {
-	for until := time.Now().Add(hearing); f.seen.claimer != by; {
-		if err := f.seen.more(ctx); err != nil {
+	for until := time.Now().Add(hearing); ; {
+		if err := f.seen.more(ctx); err != nil || f.seen.claimer == by {
 			return err
 		}
-		if f.seen.claimer == by {
-			break
-		}
 		if time.Now().After(until) {
-			return reading(&f.Place, errOther)
+			return reading(&f.Place, errors.New("it was made anew while it was read: try again"))
 		}
 		if !sink.Pause(ctx, tries, nil) {
 			return context.Cause(ctx)
 		}
 	}
-	return nil
 }
-
-// errOther says that what was read is not what was claimed.
-var errOther = fmt.Errorf("it was made anew while it was read: try again")
 
 // ErrNothing says that a log holds no state: nothing was written to it, or no whole state yet.
 var ErrNothing = errors.New("it holds no whole state: nothing has written one yet")

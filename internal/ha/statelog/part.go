@@ -182,7 +182,6 @@ type Range struct {
 	chain    chain
 	from, to uint64
 	Saved    time.Time // when the newest of what they say was saved
-	Of       Identity
 	Bytes    int
 	Messages int
 }
@@ -279,7 +278,7 @@ func (s *Survey) found() *run {
 // Range is the units that make the newest state, false where the log has no state.
 func (s *Survey) Range() (Range, bool) {
 	r := s.found()
-	return Range{chain: r.chain, from: r.from, to: r.next - 1, Saved: r.saved, Of: s.newest, Bytes: r.bytes(), Messages: len(r.live)}, r.whole
+	return Range{chain: r.chain, from: r.from, to: r.next - 1, Saved: r.saved, Bytes: r.bytes(), Messages: len(r.live)}, r.whole
 }
 
 // end is where a writer goes on that has the newest state, false where nobody can: another chain was begun after it.
