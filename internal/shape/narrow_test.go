@@ -60,7 +60,7 @@ func TestI9ASinkSeesLess(t *testing.T) {
 // TestI9TheSinksRulesOfTodayComeAfterTheResources, with a form of their own.
 func TestI9TheSinksRulesOfTodayComeAfterTheResources(t *testing.T) {
 	of := func(key string, sinks ...transform.Rules) *Today {
-		made, err := NewToday(transform.Rules{Keep: []string{".a", ".b"}}, transform.Key{Secret: []byte(key)}, sinks...)
+		made, err := NewToday([]Entry{{Rules: transform.Rules{Keep: []string{".a", ".b"}}}}, transform.Key{Secret: []byte(key)}, sinks...)
 		must(t, err)
 		return made
 	}

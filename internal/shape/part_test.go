@@ -100,7 +100,7 @@ func TestI9RulesOfTodayAreThoseOfTheNamespace(t *testing.T) {
 		{Rules: transform.Rules{Drop: []string{".b"}}, For: "bank, x", Takes: only("bank")},
 		{Rules: transform.Rules{Redact: []string{".c"}}, For: "shop", Takes: only("shop")},
 	}
-	made, err := NewTodayOf(entries, transform.Key{Secret: []byte("k")}, transform.Rules{Drop: []string{".d"}})
+	made, err := NewToday(entries, transform.Key{Secret: []byte("k")}, transform.Rules{Drop: []string{".d"}})
 	must(t, err)
 	for namespace, want := range map[string]string{
 		"bank": `{"c":"v"}`, "shop": `{"a":"v","b":"v","c":"hmac-sha256:`, "other": `{"c":"hmac-sha256:`,
@@ -112,7 +112,7 @@ func TestI9RulesOfTodayAreThoseOfTheNamespace(t *testing.T) {
 		}
 	}
 	entries[0].For = "bank, y"
-	if other, err := NewTodayOf(entries, transform.Key{Secret: []byte("k")}); err != nil || other.Form == made.Form {
+	if other, err := NewToday(entries, transform.Key{Secret: []byte("k")}); err != nil || other.Form == made.Form {
 		t.Errorf("entries for other objects have the same form: %v", err)
 	}
 }

@@ -78,7 +78,7 @@ func New(o Options) (*Shape, error) {
 	s := &Shape{ops: o.Ops, withhold: o.WithholdFailed, failed: o.Failed}
 	var err error
 	if o.Filter != "" {
-		if s.filter, err = filter.New(o.Filter, filter.Options{Before: o.Before}); err != nil {
+		if s.filter, err = filter.New(o.Filter, o.Before); err != nil {
 			return nil, err
 		}
 	}
@@ -299,16 +299,21 @@ func (s *Shape) Narrowed(rec *change.Record) *change.Record {
 		narrowed.Before = s.cut(rec, rec.Before, nil)
 	}
 	narrowed.Involved = involved.Narrow(&rec.Stream.Resource, narrowed.Object, rec.Involved, func(of involved.Kind, key change.Key, object []byte) ([]byte, error) {
-		return s.rules.Apply(nil, object, transform.Owner{Group: of.Group, Kind: of.Kind, Namespace: key.Namespace, Name: key.Name})
+		return s.left(object, transform.Owner{Group: of.Group, Kind: of.Kind, Namespace: key.Namespace, Name: key.Name})
 	})
 	return &narrowed
 }
 
-// cut is one object of the record by the rules alone; or the other one, where that fails.
-func (s *Shape) cut(rec *change.Record, object, otherwise []byte) []byte {
+// left is what the rules alone leave of the owner's object.
+func (s *Shape) left(object []byte, of transform.Owner) ([]byte, error) {
 	w := s.prove(object)
 	defer s.release(w)
-	cut, err := w.rules.Apply(object, &w.proof, owner(rec))
+	return w.rules.Apply(object, &w.proof, of)
+}
+
+// cut is one object of the record by the rules alone; or the other one, where that fails.
+func (s *Shape) cut(rec *change.Record, object, otherwise []byte) []byte {
+	cut, err := s.left(object, owner(rec))
 	if err != nil {
 		s.failed(rec, fmt.Errorf("what a sink leaves out: %w", err))
 		return otherwise
@@ -337,14 +342,9 @@ type part struct {
 }
 
 // NewToday is for rules with everything in them that is cut, also that which is cut from every object unless it is
-// kept. A sink's own rules come after those of the resource.
-func NewToday(rules transform.Rules, key transform.Key, sinks ...transform.Rules) (*Today, error) {
-	return NewTodayOf([]Entry{{Rules: rules}}, key, sinks...)
-}
-
-// NewTodayOf is for rules that depend on the object. Those count of all entries of its namespace: which labels it had
-// before other rules cut them, nobody knows.
-func NewTodayOf(entries []Entry, key transform.Key, sinks ...transform.Rules) (*Today, error) {
+// kept. A sink's own rules come after those of the resource. Of rules that depend on the object, those count of all
+// entries of its namespace: which labels it had before other rules cut them, nobody knows.
+func NewToday(entries []Entry, key transform.Key, sinks ...transform.Rules) (*Today, error) {
 	t := &Today{}
 	var all []byte
 	var rules []transform.Rules
@@ -430,10 +430,7 @@ func (t *Today) rulesOf(namespace string) (rules []*transform.Transform) {
 }
 
 // Ignored are the parts of an object whose changes alone are not worth telling. It is safe for concurrent use.
-type Ignored struct {
-	parts   *transform.Transform
-	workers sync.Pool
-}
+type Ignored struct{ rest *Shape }
 
 // NewIgnored parses the paths. What changes with every update is always among them.
 func NewIgnored(paths []string) (*Ignored, error) {
@@ -447,27 +444,16 @@ func NewIgnored(paths []string) (*Ignored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ignored{parts: made.Pruned()}, nil
+	return &Ignored{&Shape{rules: made.Pruned()}}, nil
 }
 
 // Hide says whether the record's object differs from that before in ignored parts alone. What cannot be compared
 // differs.
 func (i *Ignored) Hide(rec *change.Record) bool {
-	w, ready := i.workers.Get().(*worker)
-	if !ready {
-		w = &worker{rules: i.parts.Worker()}
+	before, err := i.rest.left(rec.Before, transform.Owner{})
+	if err != nil {
+		return false
 	}
-	defer func() {
-		w.proof.Forget()
-		i.workers.Put(w)
-	}()
-	var left [2][]byte
-	for at, object := range [2][]byte{rec.Before, rec.Object} {
-		w.proof.Prove(object, "")
-		var err error
-		if left[at], err = w.rules.Apply(object, &w.proof, transform.Owner{}); err != nil {
-			return false
-		}
-	}
-	return bytes.Equal(left[0], left[1])
+	after, err := i.rest.left(rec.Object, transform.Owner{})
+	return err == nil && bytes.Equal(before, after)
 }

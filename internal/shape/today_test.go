@@ -10,7 +10,7 @@ import (
 
 func today(t *testing.T, rules transform.Rules, key string) *Today {
 	t.Helper()
-	made, err := NewToday(rules, transform.Key{Secret: []byte(key)})
+	made, err := NewToday([]Entry{{Rules: rules}}, transform.Key{Secret: []byte(key)})
 	must(t, err)
 	return made
 }

@@ -17,7 +17,7 @@ type rules struct {
 func rulesOf(spec lifeSpec) (rules, error) {
 	cut := transform.Rules{Drop: []string{".metadata.managedFields"}} // they are cut while objects are read
 	if !spec.Strict {
-		today, err := shape.NewToday(cut, transform.Key{Secret: []byte("key")})
+		today, err := shape.NewToday([]shape.Entry{{Rules: cut}}, transform.Key{Secret: []byte("key")})
 		return rules{today: today}, err
 	}
 	drop := transform.Rules{Drop: []string{".salt"}}
@@ -25,7 +25,7 @@ func rulesOf(spec lifeSpec) (rules, error) {
 	if err != nil {
 		return rules{}, err
 	}
-	today, err := shape.NewToday(drop.Join(cut), transform.Key{Secret: []byte("key")})
+	today, err := shape.NewToday([]shape.Entry{{Rules: drop.Join(cut)}}, transform.Key{Secret: []byte("key")})
 	return rules{shape: made.Apply, today: today}, err
 }
 

@@ -47,24 +47,19 @@ func FormOf(s *Selected, key transform.Key, c *config.Config) ([]byte, error) {
 
 // TodayOf is how the stream's objects are cut and redacted now, with what is cut while they are read.
 func TodayOf(s *Selected, key transform.Key, sinks ...transform.Rules) (*shape.Today, error) {
-	today, err := todayOf(s, key, sinks...)
+	var entries []shape.Entry
+	for _, configured := range s.Entries() {
+		e := shape.Entry{Rules: wholeRules(s.Stream.Resource, configured)}
+		if len(s.Special) > 0 {
+			e.For, e.Takes = Selects(configured), configured.TakesNamespace
+		}
+		entries = append(entries, e)
+	}
+	today, err := shape.NewToday(entries, key, sinks...)
 	if err == nil {
 		today.Actors, today.Changes = s.Configured.Actor, s.Configured.Changes
 	}
 	return today, err
-}
-
-func todayOf(s *Selected, key transform.Key, sinks ...transform.Rules) (*shape.Today, error) {
-	if len(s.Special) == 0 {
-		return shape.NewToday(wholeRules(s.Stream.Resource, s.Configured), key, sinks...)
-	}
-	var entries []shape.Entry
-	for _, configured := range s.Entries() {
-		entries = append(entries, shape.Entry{
-			Rules: wholeRules(s.Stream.Resource, configured), For: Selects(configured), Takes: configured.TakesNamespace,
-		})
-	}
-	return shape.NewTodayOf(entries, key, sinks...)
 }
 
 // Selects is what a special entry is for.
@@ -165,23 +160,20 @@ func AddInvolved(today *shape.Today, s *Selected, c *config.Config) error {
 // WasServed says whether nothing is wrong but names that the state knows as those of streams: their resources vanished
 // while nobody looked, or will be back.
 func WasServed(ctx context.Context, cfg *config.Config, err error) bool {
-	var all []error
+	var names []string
 	for _, one := range usage.Each(err) {
-		var unknown *source.UnknownResourceError
-		if !errors.As(one, &unknown) {
+		unknown, is := errors.AsType[*source.UnknownResourceError](one)
+		if !is {
 			return false
 		}
-		all = append(all, unknown)
+		names = append(names, unknown.Name)
 	}
 	store, openErr := checkpoint.Open(ctx, cfg.State.Dir, checkpoint.Options{ReadOnly: true})
 	if openErr != nil {
 		return false // who opens it next will say why
 	}
-	known := true
-	for _, one := range all {
-		known = known && knows(store, one.(*source.UnknownResourceError).Name, cfg)
-	}
-	return store.Close() == nil && known
+	lacks := slices.ContainsFunc(names, func(name string) bool { return !knows(store, name, cfg) })
+	return store.Close() == nil && !lacks
 }
 
 // knows says whether the state has a stream of the configured resource.

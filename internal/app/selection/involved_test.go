@@ -63,7 +63,7 @@ func TestI9WhatEventsMayTellIsInTheForms(t *testing.T) {
 	form := func(c *config.Config) (images, events string) {
 		made, err := FormOf(&Selected{Configured: &c.Resources[0]}, transform.Key{Secret: []byte("k")}, c)
 		must(t, err)
-		today, err := shape.NewToday(transform.Rules{}, transform.Key{Secret: []byte("k")})
+		today, err := shape.NewToday([]shape.Entry{{}}, transform.Key{Secret: []byte("k")})
 		must(t, err)
 		must(t, AddInvolved(today, eventsStream(&c.Resources[1]), c))
 		return string(made), today.Form

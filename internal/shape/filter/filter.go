@@ -19,12 +19,6 @@ import (
 // (k8s.io/apiserver, pkg/apis/cel, PerCallLimit); reading one field costs 1.
 const costLimit = 1_000_000
 
-// Options say what an expression may speak of beside the object.
-type Options struct {
-	// Before says that records have the object as it was delivered last.
-	Before bool
-}
-
 // errNoBefore says that an expression speaks of oldObject where nothing is kept of the objects.
 var errNoBefore = errors.New("it uses oldObject, but these objects are not kept: add before: true")
 
@@ -39,11 +33,11 @@ type Filter struct {
 //
 //	object     the object as the API server sent it, less managedFields and kubectl's last-applied annotation
 //	op         "added", "updated", "deleted", "replaced" or "sync"
-//	oldObject  with Before, the object as it was delivered last, cut and redacted; null where there is none
+//	oldObject  with before, the object as it was delivered last, cut and redacted; null where there is none
 //
 // It must be of type bool. An error points into the expression, or is errNoBefore.
-func New(expression string, options Options) (*Filter, error) {
-	env, ast, err := compile(expression, options.Before)
+func New(expression string, before bool) (*Filter, error) {
+	env, ast, err := compile(expression, before)
 	if err != nil {
 		if _, _, with := compile(expression, true); with == nil {
 			return nil, fmt.Errorf("compile filter: %w", errNoBefore)

@@ -28,7 +28,7 @@ func TestExpressionsSeeObjectAndOp(t *testing.T) {
 		`object.?metadata.?annotations["x"].orValue("none") == "none"`:                                 true,
 		`object.metadata.namespace.upperAscii() == "SHOP"`:                                             true,
 	} {
-		f, err := New(expression, Options{})
+		f, err := New(expression, false)
 		if err != nil {
 			t.Errorf("%s: %v", expression, err)
 			continue
@@ -47,7 +47,7 @@ func TestErrorsPointIntoTheExpression(t *testing.T) {
 		`op`:                        "the expression is of type string; want one that is true or false",
 		``:                          "Syntax error",
 	} {
-		if _, err := New(expression, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(expression, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", expression, err, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestI4ErrorsAtRunTimeAreTold(t *testing.T) {
 		`object.status.phase > 1`:  "no such overload",
 		`[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, a+b+c+d+e+f >= 0))))))`: "cost limit exceeded",
 	} {
-		f, err := New(expression, Options{})
+		f, err := New(expression, false)
 		if err != nil {
 			t.Errorf("%s: %v", expression, err)
 			continue
@@ -72,7 +72,7 @@ func TestI4ErrorsAtRunTimeAreTold(t *testing.T) {
 }
 
 func TestI4WhatSpeaksOfNoObjectPasses(t *testing.T) {
-	f, err := New("false", Options{})
+	f, err := New("false", false)
 	must(t, err)
 	for _, rec := range []*change.Record{
 		{Op: change.Gap}, {Op: change.SnapshotBegin}, {Op: change.SnapshotEnd}, {Op: change.Deleted, FinalStateUnknown: true},
@@ -92,7 +92,7 @@ func TestExpressionsSeeTheObjectAsItWas(t *testing.T) {
 		`oldObject.?status.?phase.orValue("") == "Running"`:                  {true, false},
 		`object.status.phase == "Failed"`:                                    {true, true},
 	} {
-		f, err := New(expression, Options{Before: true})
+		f, err := New(expression, true)
 		if err != nil {
 			t.Errorf("%s: %v", expression, err)
 			continue
@@ -106,13 +106,13 @@ func TestExpressionsSeeTheObjectAsItWas(t *testing.T) {
 }
 
 func TestOldObjectNeedsToBeKept(t *testing.T) {
-	if _, err := New(`oldObject.status.phase != "x"`, Options{}); !errors.Is(err, errNoBefore) {
+	if _, err := New(`oldObject.status.phase != "x"`, false); !errors.Is(err, errNoBefore) {
 		t.Errorf("error %v, want %v", err, errNoBefore)
 	}
-	if _, err := New(`oldObject.status.phase != objekt`, Options{}); err == nil || errors.Is(err, errNoBefore) {
+	if _, err := New(`oldObject.status.phase != objekt`, false); err == nil || errors.Is(err, errNoBefore) {
 		t.Errorf("error %v, want one of objekt", err)
 	}
-	f, err := New(`oldObject.status.phase == "x"`, Options{Before: true})
+	f, err := New(`oldObject.status.phase == "x"`, true)
 	must(t, err)
 	for old, want := range map[string]string{`{"status":`: "read the object as it was", `{}`: "no such key: status"} {
 		if _, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(pod), Before: []byte(old)}); err == nil || !strings.Contains(err.Error(), want) {
@@ -144,7 +144,7 @@ func TestI9ErrorsQuoteNothingOfTheObject(t *testing.T) {
 		`object.data.p.format([]) == ""`:                                      "",
 		`format.named(object.data.p).value().validate("") == optional.none()`: "",
 	} {
-		f, err := New(expression, Options{})
+		f, err := New(expression, false)
 		if err != nil {
 			t.Errorf("%s: %v", expression, err)
 			continue
@@ -154,7 +154,7 @@ func TestI9ErrorsQuoteNothingOfTheObject(t *testing.T) {
 			t.Errorf("%s: error %v, want %q and nothing of the object", expression, err, want)
 		}
 	}
-	f, err := New("object.data.p == 1", Options{})
+	f, err := New("object.data.p == 1", false)
 	must(t, err)
 	if _, err = ask(f, &change.Record{Op: change.Added, Object: []byte(`{"data":{"p":s3cr3t}}`)}); err == nil || strings.Contains(err.Error(), "'s'") {
 		t.Errorf("of what is no JSON: %v", err)

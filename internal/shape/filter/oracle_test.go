@@ -209,7 +209,7 @@ func FuzzFilter(f *testing.F) {
 
 // TestI9NoSpellingHidesAFieldFromAFilter writes one object in all the ways that mean the same.
 func TestI9NoSpellingHidesAFieldFromAFilter(t *testing.T) {
-	f, err := New(`object.status.phase == "Failed"`, Options{})
+	f, err := New(`object.status.phase == "Failed"`, false)
 	must(t, err)
 	for how, object := range map[string]string{
 		"escapes in keys":      `{"\u0073t\u0061tus":{"ph\u0061se":"Failed"}}`,
@@ -254,7 +254,7 @@ func TestI6LookingUpEveryKeyOfAListIsLinear(t *testing.T) {
 }
 
 func TestUnreadableObjectsAreNamedWithoutTheirText(t *testing.T) {
-	f, err := New(`op == "updated"`, Options{})
+	f, err := New(`op == "updated"`, false)
 	must(t, err)
 	for _, object := range []string{`{"a":s3cr3t}`, `{"a":1e400}`, `{"a":"s3cr3t"`} {
 		passes, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(object)})
@@ -277,7 +277,7 @@ func TestDirectAnswersAreFewAndSure(t *testing.T) {
 		`object.a == 1`:                      nil, `object.a == object.b`: nil, `op == "added"`: nil, `has(object.a)`: nil, `object["a"] == "x"`: nil,
 		`object.a == "x" && op == "added"`: nil, `oldObject.a == "x"`: nil, `object.?a == optional.of("x")`: nil,
 	} {
-		f, err := New(expression, Options{Before: true})
+		f, err := New(expression, true)
 		must(t, err)
 		if (f.direct == nil) != (objects == nil) {
 			t.Errorf("%s is answered directly: %t", expression, f.direct != nil)
