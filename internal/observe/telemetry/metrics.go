@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics are the counters and histograms; what has a present value is read from the state when it is collected.
@@ -33,21 +34,17 @@ type metrics struct {
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
+	registered := promauto.With(registry)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubecdc_" + name, Help: help}, labels)
-		registry.MustRegister(vec)
-		return vec
+		return registered.NewCounterVec(prometheus.CounterOpts{Name: "kubecdc_" + name, Help: help}, labels)
 	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
 		buckets := prometheus.ExponentialBuckets(0.00025, 4, 10) // to 65 seconds
-		vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubecdc_" + name, Help: help, Buckets: buckets}, labels)
-		registry.MustRegister(vec)
-		return vec
+		return registered.NewHistogramVec(prometheus.HistogramOpts{Name: "kubecdc_" + name, Help: help, Buckets: buckets}, labels)
 	}
-	topics := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_sink_label_topics", Help: "Topics that labels and names of objects created."}, []string{"sink"})
-	registry.MustRegister(topics)
 	return &metrics{
-		labelTopics:     topics,
+		labelTopics: registered.NewGaugeVec(
+			prometheus.GaugeOpts{Name: "kubecdc_sink_label_topics", Help: "Topics that labels and names of objects created."}, []string{"sink"}),
 		sourceRecords:   counter("source_records_total", "Records read from the API server.", "resource", "op"),
 		sourceBytes:     counter("source_bytes_total", "Bytes of the objects read from the API server, after cuts.", "resource"),
 		sourceIgnored:   counter("source_ignored_total", "Updates that no sink was told of, since nothing in them matters.", "resource"),
