@@ -305,8 +305,6 @@ func (f *forms) ofSink(sinkName string) func(*change.Stream) string {
 	}
 }
 
-var errNoRules = errors.New("the current rules cannot be applied to it")
-
 // reshape brings a record from disk into today's form, in which it waits for any sink.
 func (f *forms) reshape(rec *change.Record) error { return f.reshapeFor("", rec) }
 
@@ -314,7 +312,7 @@ func (f *forms) reshape(rec *change.Record) error { return f.reshapeFor("", rec)
 func (f *forms) reshapeFor(sinkName string, rec *change.Record) error {
 	today := f.today(rec.Stream, sinkName)
 	if today == nil {
-		return errNoRules
+		return errors.New("the current rules cannot be applied to it")
 	}
 	return today.Reshape(rec, rec.Form)
 }

@@ -34,7 +34,7 @@ import (
 func Run(ctx context.Context, o RunOptions) (err error) {
 	p := &process{cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(o.Config)}
 	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
-	p.server = httpserver.New(httpserver.Options{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger})
+	p.server = &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
 	defer func() { err = errors.Join(err, p.server.Close()) }()
 	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
 	if err != nil {
@@ -157,9 +157,6 @@ func (a *assembly) run(ctx context.Context) error {
 // logPlan says what another configuration than at the last start changes for the consumers.
 func (a *assembly) logPlan() error {
 	saved, err := control.ReadUncounted(a.store)
-	if err == nil {
-		err = saved.Configure(a.store)
-	}
 	if err != nil {
 		return err
 	}
@@ -183,19 +180,14 @@ func (a *assembly) remember(o pipeline.Observer) pipeline.Observer {
 	return o
 }
 
-// standBy answers that another member leads, until the returned function is called.
+// standBy answers that another member leads, and who, until the returned function is called.
 func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err error) {
-	return p.server.Serve(ctx, p.standbyHandler(m))
-}
-
-// standbyHandler shows who leads.
-func (p *process) standbyHandler(m *task.Member) http.Handler {
 	c := m.Cluster()
 	t := telemetry.New(telemetry.Options{
 		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status,
 	})
 	shown := page.New(page.Options{Status: func() any { return t.Status() }, Private: control.Refusal})
-	return handler(t, shown, control.Elsewhere(m.Elsewhere, p.token))
+	return p.server.Serve(ctx, handler(t, shown, control.Elsewhere(m.Elsewhere, p.token)))
 }
 
 // observed is the telemetry of this run, and the page that shows it.
@@ -258,7 +250,15 @@ func (a *assembly) countObjects(sinkName string, stream change.Stream) (int, err
 
 // handler serves what telemetry and the page show to everybody, and what an operator asks to this host.
 func handler(t *telemetry.Telemetry, shown *page.Page, questions http.Handler) http.Handler {
-	return httpserver.Beside(httpserver.Beside(t.Handler(), questions, control.Paths()), shown.Handler(), page.Paths())
+	mux := http.NewServeMux()
+	mux.Handle("/", t.Handler())
+	for _, path := range control.Paths() {
+		mux.Handle(path, questions)
+	}
+	for _, path := range page.Paths() {
+		mux.Handle(path, shown.Handler())
+	}
+	return mux
 }
 
 // The exit codes.
@@ -270,10 +270,8 @@ const (
 // ExitCode tells scripts whether the same command may go better the next time, once what is around it is mended, or
 // only after somebody changed the command or the configuration.
 func ExitCode(err error) int {
-	var problems *config.Problems
-	var format *checkpoint.FormatError
-	var refused *control.RefusedError
-	if usage.Is(err) || errors.As(err, &problems) || errors.As(err, &format) || errors.As(err, &refused) || statelog.IsForGood(err) {
+	isRefused := errors.As(err, new(*config.Problems)) || errors.As(err, new(*checkpoint.FormatError)) || errors.As(err, new(*control.RefusedError))
+	if isRefused || usage.Is(err) || statelog.IsForGood(err) {
 		return ExitUsage
 	}
 	return exitFailed

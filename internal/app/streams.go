@@ -111,24 +111,19 @@ func (h *histories) Met(uid string) (checkpoint.History, error) {
 func sourceObserver(f *selection.Follower) source.Observer {
 	t := f.Telemetry
 	failed := func(stream change.Stream, err error) {
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		switch {
+		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 			t.StreamExpired(stream, err)
-			return
-		}
-		if apierrors.IsUnauthorized(err) {
+		case apierrors.IsUnauthorized(err):
 			t.StreamCutOff(stream, telemetry.Refused, err)
-			return
-		}
-		if source.IsUnreachable(err) {
+		case source.IsUnreachable(err):
 			t.StreamCutOff(stream, telemetry.Unreachable, err)
-			return
-		}
-		if apierrors.IsNotFound(err) {
+		case apierrors.IsNotFound(err):
 			t.StreamUnserved(stream, err)
 			f.Nudge()
-			return
+		default:
+			t.StreamFailed(stream, err)
 		}
-		t.StreamFailed(stream, err)
 	}
 	return source.Observer{
 		Watching: t.Watching, Failed: failed, Received: t.Received, Ignored: t.Ignored,

@@ -34,17 +34,11 @@ type Object struct {
 	Sinks           []string `json:"sinks"`           // that have it so
 }
 
-// Inventory is what Find needs of checkpoint.Store.
-type Inventory interface {
-	RowOf(sinkName string, of checkpoint.Object) (checkpoint.Row, error)
-	Select(sinkNames []string, resource, namespace string, keep func(*checkpoint.SinkObject) bool) iter.Seq2[checkpoint.SinkRow, error]
-}
-
 // Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys,
 // once for all sinks that have them alike. After an error it yields nothing more. A namespace is read alone, and an
 // object of which both namespace and name are known is looked up; anything else reads the streams from end to end, with
 // a fixed amount of memory (I6).
-func Find(store Inventory, sinks, streams []string, query Query) iter.Seq2[Object, error] {
+func Find(store *checkpoint.Store, sinks, streams []string, query Query) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, stream := range streams {
 			in := query
@@ -101,7 +95,7 @@ func alike(stream string, rows iter.Seq2[checkpoint.SinkRow, error]) iter.Seq2[O
 	}
 }
 
-func rowsOf(store Inventory, sinks []string, resource string, query Query) iter.Seq2[checkpoint.SinkRow, error] {
+func rowsOf(store *checkpoint.Store, sinks []string, resource string, query Query) iter.Seq2[checkpoint.SinkRow, error] {
 	if query.Namespace == "" || query.Name == "" {
 		return store.Select(sinks, resource, query.Namespace, func(o *checkpoint.SinkObject) bool {
 			return (query.Name == "" || query.Name == o.Of.Key.Name) && (query.UID == "" || query.UID == o.UID)

@@ -183,12 +183,10 @@ func known(err error) bool { return err == nil || errors.Is(err, http.ErrNotSupp
 
 // StatusOf tells the asker's mistakes from failures of ours, as a status of HTTP.
 func StatusOf(err error) int {
-	var refused *RefusedError
-	var repeated *RepeatedError
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, new(*RefusedError)):
 		return http.StatusBadRequest
-	case errors.As(err, &repeated):
+	case errors.As(err, new(*RepeatedError)):
 		return http.StatusConflict
 	case errors.Is(err, ErrNotStreaming):
 		return http.StatusServiceUnavailable

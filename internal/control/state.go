@@ -21,8 +21,8 @@ type State struct {
 	Streams  map[string]StreamState `json:"streams"`
 	Marks    map[string]string      `json:"marks"`
 	Owed     []Owed                 `json:"owed,omitempty"`
-	// Configurations are what exporter check compares the sinks' configurations with, by their names; nil where that is
-	// not what is read. A sink of an older exporter has none.
+	// Configurations are what exporter check compares the sinks' configurations with, by their names. A sink of an
+	// older exporter has none.
 	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
 }
 
@@ -57,16 +57,6 @@ func ReadUncounted(store *checkpoint.Store) (*State, error) {
 	})
 }
 
-// Configure adds the sinks' configurations.
-func (s *State) Configure(store *checkpoint.Store) error {
-	saved, err := store.Configurations()
-	s.Configurations = map[string]json.RawMessage{}
-	for name, text := range saved {
-		s.Configurations[name] = text
-	}
-	return err
-}
-
 // countFunc counts the objects that a sink has of a resource in the scope.
 type countFunc func(sinkName, resource string, scope checkpoint.Scope) (int, error)
 
@@ -75,7 +65,10 @@ func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := &State{Cluster: cluster.Name, ClusterUID: cluster.UID, Streams: map[string]StreamState{}, Marks: map[string]string{}}
+	state := &State{
+		Cluster: cluster.Name, ClusterUID: cluster.UID, Streams: map[string]StreamState{}, Marks: map[string]string{},
+		Configurations: map[string]json.RawMessage{},
+	}
 	if state.Clusters, err = store.Clusters(); err != nil {
 		return nil, err
 	}
@@ -109,6 +102,13 @@ func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
 	}
 	for name, mark := range marks {
 		state.Marks[name] = string(mark)
+	}
+	configurations, err := store.Configurations()
+	if err != nil {
+		return nil, err
+	}
+	for name, text := range configurations {
+		state.Configurations[name] = text
 	}
 	state.Owed, err = ReadOwed(store)
 	return state, err

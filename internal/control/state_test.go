@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -103,7 +104,7 @@ func TestStateIsReadWhole(t *testing.T) {
 	must(t, store.SetCluster(checkpoint.Cluster{Name: "dev", UID: "c"}))
 	put(t, store, [][4]string{{"pods", "a", "web", "u1"}, {"pods", "b", "web", "u2"}, {"nodes", "", "n", "u3"}})
 	want := &State{
-		Cluster: "dev", ClusterUID: "c", Clusters: []string{"c"}, Marks: map[string]string{"out": "12"},
+		Cluster: "dev", ClusterUID: "c", Clusters: []string{"c"}, Marks: map[string]string{"out": "12"}, Configurations: map[string]json.RawMessage{},
 		Streams: map[string]StreamState{
 			"pods": {"2", map[string]SinkState{"out": {"2", "", 2, ""}}}, "nodes": {"3", map[string]SinkState{"out": {"3", "", 1, ""}}},
 		},

@@ -116,9 +116,8 @@ func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *report) {
 
 func checkStream(ctx context.Context, access *source.Access, s *selection.Selected, r *report) {
 	err := access.Check(ctx, s.Stream, s.Selection)
-	var forbidden *source.ForbiddenError
 	switch {
-	case errors.As(err, &forbidden) && source.IsWildcard(s.Names[0]):
+	case errors.As(err, new(*source.ForbiddenError)) && source.IsWildcard(s.Names[0]):
 		r.note("resource " + s.Stream.String() + " waits: " + err.Error())
 		return
 	case err != nil:
@@ -176,7 +175,7 @@ func allRules(c *cluster.Cluster, cfg *config.Config) []rules {
 		all = append(all, rules{
 			who:     fmt.Sprintf("sink %q", s.Name),
 			paths:   map[string][]string{"drop": s.Drop, "only": s.Only, "redact": s.Redact},
-			streams: taken(c, s),
+			streams: c.Taken(s),
 			open:    wildcards,
 		})
 	}

@@ -69,7 +69,7 @@ func savedWith(t *testing.T, text string) *control.State {
 		text, err := Record(c, cfg, &cfg.Sinks[i])
 		must(t, err)
 		state.Configurations[cfg.Sinks[i].Name] = text
-		for _, s := range taken(c, &cfg.Sinks[i]) {
+		for _, s := range c.Taken(&cfg.Sinks[i]) {
 			of := state.Streams[s.Stream.String()]
 			if of.Sinks == nil {
 				of.Sinks = map[string]control.SinkState{}

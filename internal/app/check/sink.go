@@ -94,7 +94,7 @@ func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.
 		return
 	}
 	asked, adds, failures := map[string]bool{}, 0, 0
-	for _, one := range taken(c, s) {
+	for _, one := range c.Taken(s) {
 		resource := one.Stream.Resource
 		if asked[resource.String()] || failures == mostFailures {
 			continue

@@ -30,14 +30,13 @@ type saved struct {
 func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *report) (found saved) {
 	dir := cfg.State.Dir
 	client, err := control.Locate(dir)
-	var stopped *control.NotRunningError
 	switch {
 	case err == nil:
 		return checkRunning(ctx, c, client, dir, r)
-	case !errors.As(err, &stopped):
-		r.note("state " + dir + ": " + err.Error())
-	default:
+	case errors.As(err, new(*control.NotRunningError)):
 		found.State = checkSaved(ctx, c, &cfg.State, r)
+	default:
+		r.note("state " + dir + ": " + err.Error())
 	}
 	return found
 }
@@ -77,9 +76,6 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 	}
 	saved, found, err := store.Cluster()
 	read, readErr := control.ReadState(store)
-	if readErr == nil {
-		readErr = read.Configure(store)
-	}
 	if err := errors.Join(err, readErr, c.Recall(store), c.AdoptIdentity(store), store.Close()); err != nil {
 		r.problem(err)
 		return nil

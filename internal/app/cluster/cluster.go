@@ -61,6 +61,12 @@ func (c *Cluster) Named() []control.Stream {
 	return named
 }
 
+// Taken are the present streams that the sink takes.
+func (c *Cluster) Taken(s *config.Sink) []selection.Selected {
+	wants := c.WantedBy(s)
+	return c.StreamsThat(func(of *selection.Selected) bool { return wants == nil || wants(&of.Stream) })
+}
+
 // TakenBy are those of the streams that any of the named sinks takes.
 func (c *Cluster) TakenBy(configured []config.Sink, sinks, streams []string) []string {
 	taken := map[string]bool{}
@@ -68,11 +74,8 @@ func (c *Cluster) TakenBy(configured []config.Sink, sinks, streams []string) []s
 		if !slices.Contains(sinks, configured[i].Name) {
 			continue
 		}
-		wants := c.WantedBy(&configured[i])
-		for _, s := range c.Streams() {
-			if wants == nil || wants(&s.Stream) {
-				taken[s.Stream.String()] = true
-			}
+		for _, s := range c.Taken(&configured[i]) {
+			taken[s.Stream.String()] = true
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(streams), func(name string) bool { return !taken[name] })
@@ -84,23 +87,15 @@ func (c *Cluster) Called(resources []string) ([]selection.Selected, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--resources: %w", err)
 	}
-	var streams []selection.Selected
-	for _, s := range c.Streams() {
-		if slices.Contains(names, s.Stream.String()) {
-			streams = append(streams, s)
-		}
-	}
-	return streams, nil
+	return c.StreamsThat(func(s *selection.Selected) bool { return slices.Contains(names, s.Stream.String()) }), nil
 }
 
 // Reached are those of the streams that may have objects within the limits.
 func (c *Cluster) Reached(names []string, l change.Limits) ([]string, error) {
 	var reached []string
 	for _, s := range c.Streams() {
-		for _, name := range names {
-			if name == s.Stream.String() && l.Reach(&s.Stream) {
-				reached = append(reached, name)
-			}
+		if name := s.Stream.String(); slices.Contains(names, name) && l.Reach(&s.Stream) {
+			reached = append(reached, name)
 		}
 	}
 	if len(reached) == 0 {

@@ -60,14 +60,11 @@ func namesCluster(n *config.NATS) bool {
 // crowded says why the newest message of each subject would not be all that there is of the sink's objects; "" is that
 // it would be.
 func crowded(s *config.Sink, c *cluster.Cluster, routes encode.Routes) string {
-	wants, streams, taken := c.WantedBy(s), c.Streams(), map[string]bool{}
-	for i := range streams {
-		stream := &streams[i].Stream
-		if wants != nil && !wants(stream) {
-			continue
-		}
-		if subject, is := routes.To(stream).(*encode.Subject); is && subject.Misfit(!streams[i].IsNamed()) != "" {
-			return subject.Misfit(!streams[i].IsNamed())
+	taken := map[string]bool{}
+	for _, of := range c.Taken(s) {
+		stream := &of.Stream
+		if subject, is := routes.To(stream).(*encode.Subject); is && subject.Misfit(!of.IsNamed()) != "" {
+			return subject.Misfit(!of.IsNamed())
 		}
 		keys := []change.Key{{Namespace: stream.Namespace, Name: "a"}, {Namespace: stream.Namespace, Name: "b"}}
 		if stream.Namespace == "" && !stream.Resource.ClusterScoped {

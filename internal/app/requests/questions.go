@@ -89,9 +89,16 @@ func (h *brokerHandler) questions() map[string]question {
 			}
 			return h.snapshot(ctx, asked.ID, asked.SnapshotRequest)
 		},
-		"list":       func(context.Context, []byte) (any, error) { return h.Owing.list() },
-		"checkpoint": func(context.Context, []byte) (any, error) { return control.ReadState(h.Store) },
-		"status":     func(context.Context, []byte) (any, error) { return h.Status(), nil },
+		"checkpoint": func(context.Context, []byte) (any, error) {
+			state, err := control.ReadState(h.Store)
+			if err != nil {
+				return nil, err
+			}
+			state.Configurations = nil // they are hashes
+			return state, nil
+		},
+		"list":   func(context.Context, []byte) (any, error) { return h.Owing.list() },
+		"status": func(context.Context, []byte) (any, error) { return h.Status(), nil },
 	}
 	for _, do := range []string{control.Stop, control.Pause, control.Resume} {
 		all[do] = func(ctx context.Context, text []byte) (any, error) {

@@ -66,14 +66,8 @@ func (h *Handler) Functions(replay func(context.Context, control.ReplayRequest) 
 		Inventory: func(q control.Query) (iter.Seq2[control.Object, error], error) {
 			return saved.Find(h.Store, h.Cluster.Named(), q)
 		},
-		Checkpoint: func() (*control.State, error) {
-			state, err := control.ReadState(h.Store)
-			if err != nil {
-				return nil, err
-			}
-			return state, state.Configure(h.Store)
-		},
-		Replay: replay,
+		Checkpoint: func() (*control.State, error) { return control.ReadState(h.Store) },
+		Replay:     replay,
 	}
 }
 

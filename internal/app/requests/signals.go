@@ -216,8 +216,7 @@ func (h *signalHandler) steer(ctx context.Context, s *signal.Signal, m *signal.M
 		err = h.follow(s.ID, h.book.With(s.ID).At(m.After()), func(heard map[string][]byte) error {
 			return h.Owing.steer(ctx, control.SteerRequest{Do: do, IDs: ids}, heard)
 		})
-		var delivered *control.RefusedError
-		if !errors.As(err, &delivered) {
+		if !errors.As(err, new(*control.RefusedError)) { // of one that is delivered
 			return err
 		}
 	}

@@ -17,14 +17,13 @@ import (
 // Read comes from the running exporter, or from the directory of a stopped one.
 func Read(ctx context.Context, find func() (*control.Client, error), dir string) (*control.State, error) {
 	client, err := find()
-	var stopped *control.NotRunningError
-	if err == nil {
+	switch {
+	case err == nil:
 		return client.Checkpoint(ctx)
+	case errors.As(err, new(*control.NotRunningError)):
+		return ReadDir(ctx, dir)
 	}
-	if !errors.As(err, &stopped) {
-		return nil, err
-	}
-	return ReadDir(ctx, dir)
+	return nil, err
 }
 
 // ReadDir reads the directory of a stopped exporter.
@@ -34,21 +33,17 @@ func ReadDir(ctx context.Context, dir string) (state *control.State, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if state, err = control.ReadState(store); err != nil {
-		return nil, err
-	}
-	return state, state.Configure(store)
+	return control.ReadState(store)
 }
 
 // Inventory is what the running exporter, or the state of a stopped one, knows of objects. The returned function closes
 // the latter.
 func Inventory(ctx context.Context, find func() (*control.Client, error), dir string, query control.Query) (iter.Seq2[control.Object, error], func() error, error) {
 	client, err := find()
-	var stopped *control.NotRunningError
 	if err == nil {
 		return client.Inventory(ctx, query), func() error { return nil }, nil
 	}
-	if !errors.As(err, &stopped) {
+	if !errors.As(err, new(*control.NotRunningError)) {
 		return nil, nil, err
 	}
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})

@@ -120,14 +120,11 @@ func (c *Current) Resolve(ctx context.Context, server *rest.Config, resources []
 
 // explain tells a wrong name, which is the user's, from a server that does not answer.
 func explain(host string, err error) error {
-	var unknown *source.UnknownResourceError
-	var unwatchable *source.UnwatchableError
+	unknown, is := errors.AsType[*source.UnknownResourceError](err)
 	switch {
 	case err == nil, usage.Is(err):
 		return err
-	case errors.As(err, &unknown) && unknown.Cause != nil:
-		return source.ExplainServerError(host, err)
-	case errors.As(err, &unknown), errors.As(err, &unwatchable):
+	case is && unknown.Cause == nil, !is && errors.As(err, new(*source.UnwatchableError)):
 		return usage.Wrap(err)
 	}
 	return source.ExplainServerError(host, err)
@@ -200,7 +197,7 @@ func differ(a, b *config.Resource) bool {
 // chooseOne finds the streams of one name.
 func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
 	for _, configured := range entries {
-		if err := checkEntry(configured); err != nil {
+		if err := cmp.Or(checkSelectors(configured), checkShape(configured)); err != nil {
 			return []error{err}
 		}
 	}
@@ -252,13 +249,6 @@ func (c *Choice) leave(name, reason string) {
 	if !slices.ContainsFunc(c.Left, func(l source.LeftOut) bool { return l.Name == name }) {
 		c.Left = append(c.Left, source.LeftOut{Name: name, Reason: reason})
 	}
-}
-
-func checkEntry(configured *config.Resource) error {
-	if err := checkSelectors(configured); err != nil {
-		return err
-	}
-	return checkShape(configured)
 }
 
 // checkSelectors finds what no server would take. Which fields a resource can be selected by, only the server knows.

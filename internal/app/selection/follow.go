@@ -153,7 +153,7 @@ func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 		sources = append(sources, made)
 	}
 	f.warnWaiting(f.Current.Chosen.Load())
-	return sources, f.know(f.following)
+	return sources, f.know()
 }
 
 // warnWaiting says once which configured resources are not there. Those that the state knows have a stream that waits.
@@ -169,9 +169,9 @@ func (f *Follower) warnWaiting(chosen *Choice) {
 }
 
 // know notes in the state what the streams are of.
-func (f *Follower) know(all []*followed) error {
+func (f *Follower) know() error {
 	var streams []change.Stream
-	for _, s := range all {
+	for _, s := range f.following {
 		streams = append(streams, s.Stream)
 	}
 	return f.Store.KnowStreams(streams)
@@ -266,8 +266,7 @@ func (f *Follower) choose(catalog *source.Catalog) {
 // stands for nothing is on /statusz.
 func (f *Follower) warn(errs []error) {
 	for _, err := range errs {
-		var unknown *source.UnknownResourceError
-		if err == nil || errors.As(err, &unknown) || f.warned[err.Error()] {
+		if err == nil || errors.As(err, new(*source.UnknownResourceError)) || f.warned[err.Error()] {
 			continue
 		}
 		f.warned[err.Error()] = true
@@ -346,7 +345,7 @@ func (f *Follower) notAdded(s *Selected, err error) {
 func (f *Follower) admit(arrived []*followed, set *pipeline.StreamSet) {
 	if len(arrived) > 0 {
 		f.following, f.stale = append(f.following, arrived...), true
-		if err := f.know(f.following); err != nil {
+		if err := f.know(); err != nil {
 			f.Logger.Warn("what the streams are of is not saved; retrying", "error", err)
 		}
 	}

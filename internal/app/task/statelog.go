@@ -248,8 +248,7 @@ func (l *StateLog) fail(err error) {
 
 // IsForGood says whether only a person can help.
 func IsForGood(err error) bool {
-	var refused *sink.PermanentError
-	return statelog.IsForGood(err) || errors.As(err, &refused)
+	return statelog.IsForGood(err) || errors.As(err, new(*sink.PermanentError))
 }
 
 func (l *StateLog) note(err error, now bool) {

@@ -259,7 +259,6 @@ func (r *logRig) saved() *control.State {
 	r.t.Helper()
 	state, err := control.ReadState(r.store)
 	r.must(err)
-	r.must(state.Configure(r.store))
 	return state
 }
 

@@ -17,16 +17,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
-// Beside serves others, and at the paths what is there.
-func Beside(others, there http.Handler, paths []string) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", others)
-	for _, path := range paths {
-		mux.Handle(path, there)
-	}
-	return mux
-}
-
 // Serve answers at the address until the returned function is called, which waits for the server's goroutine and for
 // all answers. The state directory says where, for the commands.
 func (s *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
@@ -113,22 +103,16 @@ func (g *gate) shut() {
 	g.closed = true
 }
 
-// Options are those of a Server. All are needed.
-type Options struct {
+// Server is the address that the process answers at. One run after the other serves it; who comes in between waits. All
+// of its fields are needed.
+type Server struct {
 	Address  string        // host:port
 	StateDir string        // where commands look for the address
 	Token    control.Token // that an operator's questions have to show
 	Logger   *slog.Logger
-}
 
-// Server is the address that the process answers at. One run after the other serves it; who comes in between waits.
-type Server struct {
-	Options
 	listener *net.TCPListener // nil before it is opened
 }
-
-// New opens nothing yet.
-func New(o Options) *Server { return &Server{Options: o} }
 
 // open returns the listener for the next server. The one before has ended.
 func (s *Server) open(ctx context.Context) (net.Listener, error) {
