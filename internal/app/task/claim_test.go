@@ -25,8 +25,7 @@ func aLogWithAnotherLeaseIsRefused(t *testing.T, r *logRig) {
 	take := func() error {
 		b := second.standBy("b")
 		b.as.Lease = "ns/another"
-		of := &task{cluster: second.cluster, lease: election.ParsePlace(b.as.Lease)}
-		err := second.startAs(&Term{claimant: b.as, standby: b, mayClaim: of.mayClaim, duration: 10 * time.Second, end: func(error) {}})
+		err := second.startAs(&Term{claimant: b.as, standby: b, lease: election.ParsePlace(b.as.Lease), duration: 10 * time.Second, end: func(error) {}})
 		return errors.Join(err, b.close())
 	}
 	var refused *statelog.RefusedError

@@ -153,10 +153,7 @@ func (c *cutOff) ask(ctx context.Context) string {
 	bounded, cancel := context.WithTimeout(ctx, c.duration+4*lookTime)
 	defer cancel()
 	by, err := c.others(bounded)
-	if err != nil {
-		return ""
-	}
-	if c.failing().IsZero() {
+	if err != nil || c.failing().IsZero() {
 		return ""
 	}
 	return by
@@ -211,4 +208,26 @@ func stateLogName(template, cluster string) string {
 		}
 		return '-'
 	}, cluster))
+}
+
+// stillness is how long nobody may have written to a log that is taken from exporters with another Lease, where the API
+// server does not say whether one of them holds that.
+const stillness = time.Minute
+
+// JudgeOf says why the log may not be taken from who wrote it last. Members of one task share the Lease. Those with
+// another one are of another release, or the Lease was renamed: then nobody may hold the old one.
+func JudgeOf(ctx context.Context, c *cluster.Cluster, lease election.Place) func(last statelog.Claimant, wrote time.Time) error {
+	return func(last statelog.Claimant, wrote time.Time) error {
+		if last.Lease == "" || last.Lease == lease.String() {
+			return nil
+		}
+		held, err := election.IsHeld(ctx, c.Rest, election.ParsePlace(last.Lease))
+		if err != nil {
+			held = time.Since(wrote) < stillness
+		}
+		if !held {
+			return nil
+		}
+		return statelog.OtherLease(last.Lease, lease.String())
+	}
 }

@@ -27,7 +27,7 @@ import (
 )
 
 // Elsewhere says where to ask what only a leader knows.
-func (m *Member) Elsewhere() string { return elsewhere(m.Status(), m.task.lease.Namespace) }
+func (m *Member) Elsewhere() string { return elsewhere(m.Status(), m.lease.Namespace) }
 
 // elsewhere names the leader, and a command to copy where its name can be a pod's: whoever may write the Lease chooses
 // the name, and a shell would follow what else it says.
@@ -60,10 +60,13 @@ type Options struct {
 	StandBy func(ctx context.Context, m *Member) (stop func(), err error)
 }
 
-// Member is this exporter's part in a task that several could lead.
+// Member is this exporter's part in the task that several could lead: all streams, with the Lease that says who leads,
+// the log of their state, and the identities that they have in brokers.
 type Member struct {
 	Options
-	task      *task
+	cluster   *cluster.Cluster
+	lease     election.Place
+	self      string // this member's name in the Lease
 	claimant  statelog.Claimant
 	elected   *election.Member
 	takeovers atomic.Int64
@@ -114,7 +117,7 @@ func (m *Member) stopped(ctx context.Context, err error) error {
 		return err
 	}
 	m.Logger.Info("exporter stopped; what it did not deliver, another one does, which leads now",
-		"lease", m.task.lease.String(), "leader", election.Host(leader), "error", err)
+		"lease", m.lease.String(), "leader", election.Host(leader), "error", err)
 	return nil
 }
 
@@ -127,17 +130,24 @@ func join(ctx context.Context, o Options) (*Member, error) {
 	if err := c.Identify(ctx); err != nil {
 		return nil, err
 	}
-	m := &Member{Options: o}
-	if m.task, err = newTask(o.Access, o.Config, c); err != nil {
+	m := &Member{Options: o, cluster: c}
+	if m.lease, err = Lease(o.Access, o.Config, c.Name); err != nil {
 		return nil, err
 	}
-	sinks, err := m.task.sinks()
+	dir := o.Config.State.Dir
+	id, err := disk.ID(dir, "member")
+	if err != nil {
+		return nil, fmt.Errorf("read the id of state directory %s: %w: choose another with --state-dir, or with state.dir in the configuration", dir, err)
+	}
+	host, _ := os.Hostname() // "" where there is none
+	m.self = election.Self(cmp.Or(os.Getenv("POD_NAME"), host, "exporter"), id)
+	sinks, err := sinksOf(o.Config, c)
 	if err != nil {
 		return nil, err
 	}
-	m.claimant = statelog.Claimant{Member: m.task.member, Sinks: sinks, Lease: m.task.lease.String()}
+	m.claimant = statelog.Claimant{Member: id, Sinks: sinks, Lease: m.lease.String()}
 	m.elected, err = election.New(election.Options{
-		Config: c.Rest, Place: m.task.lease, Self: m.task.self(), Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
+		Config: c.Rest, Place: m.lease, Self: m.self, Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
 		Judge: func(theirs string) error { return sameTask(m.claimant.Sinks, theirs) }, Logger: o.Logger,
 	})
 	return m, err
@@ -172,9 +182,9 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	m.leads.Store(true)
 	defer m.leads.Store(false)
 	m.takeovers.Add(1)
-	m.Logger.Info("this exporter leads", "lease", m.task.lease.String(), "member", m.task.self())
+	m.Logger.Info("this exporter leads", "lease", m.lease.String(), "member", m.self)
 	err = m.Lead(running, &Term{
-		claimant: m.claimant, standby: b, mayClaim: m.task.mayClaim, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status,
+		claimant: m.claimant, standby: b, lease: m.lease, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status,
 		cutOff: &cutOff{others: m.elected.Ask, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
 	})
 	lost() // the other call may come later
@@ -190,7 +200,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 
 // prepare takes the directory, to follow the log into it.
 func (m *Member) prepare(ctx context.Context) (*standby, error) {
-	log, err := newStateLog(m.Config, m.task.cluster, m.Logger)
+	log, err := newStateLog(m.Config, m.cluster, m.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +212,7 @@ func (m *Member) prepare(ctx context.Context) (*standby, error) {
 }
 
 // look looks at the brokers of the task.
-func (m *Member) look(ctx context.Context) brokerHealth { return look(ctx, m.Config, m.task.cluster) }
+func (m *Member) look(ctx context.Context) brokerHealth { return look(ctx, m.Config, m.cluster) }
 
 // standBy follows the log, and answers that another member leads, until this one does.
 func (m *Member) standBy(ctx context.Context, b *standby) (term context.Context, end context.CancelFunc, err error) {
@@ -236,13 +246,13 @@ func (m *Member) respond(ctx context.Context) {
 }
 
 // Cluster is the one whose task it is.
-func (m *Member) Cluster() *cluster.Cluster { return m.task.cluster }
+func (m *Member) Cluster() *cluster.Cluster { return m.cluster }
 
 // Status is who leads.
 func (m *Member) Status() telemetry.Leadership {
 	standing := m.elected.Standing()
 	status := telemetry.Leadership{
-		Leads: m.leads.Load(), Leader: election.Host(standing.Holder), Lease: m.task.lease.String(), Takeovers: int(m.takeovers.Load()),
+		Leads: m.leads.Load(), Leader: election.Host(standing.Holder), Lease: m.lease.String(), Takeovers: int(m.takeovers.Load()),
 	}
 	if status.Leader != "" {
 		status.Since = standing.Since.UTC()
@@ -261,42 +271,19 @@ func (m *Member) goesOn(err error) bool {
 	var other *election.OtherLeadsError
 	switch {
 	case errors.As(err, &other):
-		m.Logger.Info("another exporter leads; this one stands by", "lease", m.task.lease.String(), "leader", election.Host(other.Holder))
+		m.Logger.Info("another exporter leads; this one stands by", "lease", m.lease.String(), "leader", election.Host(other.Holder))
 	case errors.Is(err, errCutOff), errors.Is(err, errUnreachable):
 		m.cooldown.resigned(time.Now())
-		m.Logger.Warn("this exporter gives up the Lease, since another may reach the brokers", "lease", m.task.lease.String(), "error", err)
+		m.Logger.Warn("this exporter gives up the Lease, since another may reach the brokers", "lease", m.lease.String(), "error", err)
 		m.elected.Resign(time.Duration(m.Config.HA.Duration))
 	case isFenced(err):
-		m.Logger.Warn("this exporter was fenced; it leads again if the Lease is still its own", "lease", m.task.lease.String(), "error", err)
+		m.Logger.Warn("this exporter was fenced; it leads again if the Lease is still its own", "lease", m.lease.String(), "error", err)
 	case listener.IsLate(err):
 		m.Logger.Warn(readTooEarly, "error", err)
 	default:
 		return false
 	}
 	return true
-}
-
-// task is what one exporter at a time does: streams, the Lease that says who leads, the log of their state, and the
-// identities that they have in brokers. There is one, of all streams.
-type task struct {
-	cfg     *config.Config
-	cluster *cluster.Cluster
-	lease   election.Place
-	member  string // of those who share it: the state directory's id
-}
-
-// newTask is all streams of the configuration.
-func newTask(to cluster.Access, cfg *config.Config, c *cluster.Cluster) (*task, error) {
-	t := &task{cfg: cfg, cluster: c}
-	var err error
-	if t.lease, err = Lease(to, cfg, c.Name); err != nil {
-		return nil, err
-	}
-	t.member, err = disk.ID(cfg.State.Dir, "member")
-	if err != nil {
-		return nil, fmt.Errorf("read the id of state directory %s: %w: choose another with --state-dir, or with state.dir in the configuration", cfg.State.Dir, err)
-	}
-	return t, nil
 }
 
 // Lease is the configured Lease, or the default one.
@@ -310,25 +297,20 @@ func Lease(to cluster.Access, cfg *config.Config, cluster string) (election.Plac
 
 // CheckHolder says why those who hold the Lease now could not share it with the configuration's exporters.
 func CheckHolder(ctx context.Context, cfg *config.Config, c *cluster.Cluster, lease election.Place) error {
-	ours, err := (&task{cfg: cfg, cluster: c}).sinks()
+	ours, err := sinksOf(cfg, c)
 	if err != nil {
 		return err
 	}
 	return election.CheckHolder(ctx, c.Rest, lease, func(theirs string) error { return sameTask(ours, theirs) })
 }
 
-// JudgeOf judges who wrote a log for those who share the Lease.
-func JudgeOf(ctx context.Context, c *cluster.Cluster, lease election.Place) func(last statelog.Claimant, wrote time.Time) error {
-	return (&task{cluster: c, lease: lease}).mayClaim(ctx)
-}
-
-// sinks says what the task writes to, each sink on a line of its own, wherever its servers are. Another task has other
-// sinks.
-func (t *task) sinks() (string, error) {
+// sinksOf says what the task writes to, each sink on a line of its own, wherever its servers are. Another task has
+// other sinks.
+func sinksOf(cfg *config.Config, c *cluster.Cluster) (string, error) {
 	var all []string
-	for i := range t.cfg.Sinks {
-		s := &t.cfg.Sinks[i]
-		d, err := destination.Of(s, t.cluster)
+	for i := range cfg.Sinks {
+		s := &cfg.Sinks[i]
+		d, err := destination.Of(s, c)
 		if err != nil {
 			return "", err
 		}
@@ -357,34 +339,6 @@ func list(sinks string) string {
 		names = append(names[:most], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
-}
-
-// stillness is how long nobody may have written to a log that is taken from exporters with another Lease, where the API
-// server does not say whether one of them holds that.
-const stillness = time.Minute
-
-// mayClaim says why the log may not be taken from who wrote it last. Members of one task share a Lease. Those with
-// another one are of another release, or the Lease was renamed: then nobody may hold the old one.
-func (t *task) mayClaim(ctx context.Context) func(last statelog.Claimant, wrote time.Time) error {
-	return func(last statelog.Claimant, wrote time.Time) error {
-		if last.Lease == "" || last.Lease == t.lease.String() {
-			return nil
-		}
-		held, err := election.IsHeld(ctx, t.cluster.Rest, election.ParsePlace(last.Lease))
-		if err != nil {
-			held = time.Since(wrote) < stillness
-		}
-		if !held {
-			return nil
-		}
-		return statelog.OtherLease(last.Lease, t.lease.String())
-	}
-}
-
-// self is this member's name in the Lease.
-func (t *task) self() string {
-	host, _ := os.Hostname() // "" where there is none
-	return election.Self(cmp.Or(os.Getenv("POD_NAME"), host, "exporter"), t.member)
 }
 
 const readTooEarly = "a sink's log was read too early; everything begins anew where it is saved"

@@ -121,8 +121,7 @@ func (r *logRig) standBy(member string) *standby {
 // leadAs makes a member lead that has waited.
 func (r *logRig) leadAs(b *standby) {
 	r.t.Helper()
-	of := &task{cluster: r.cluster, lease: election.ParsePlace(b.as.Lease)}
-	r.must(r.startAs(&Term{claimant: b.as, standby: b, mayClaim: of.mayClaim, duration: 10 * time.Second, end: func(error) {}}))
+	r.must(r.startAs(&Term{claimant: b.as, standby: b, lease: election.ParsePlace(b.as.Lease), duration: 10 * time.Second, end: func(error) {}}))
 }
 
 // other is another exporter with the same log.

@@ -15,6 +15,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/ha/election"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -56,7 +57,7 @@ func (l *StateLog) takeOver(ctx context.Context, of *Term) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, of.patience(), errCutOff)
 	defer cancel()
 	bid := l.bid()
-	bid.Judge = of.mayClaim(bounded)
+	bid.Judge = JudgeOf(bounded, l.cluster, of.lease)
 	err := l.claimBy(bounded, func(ctx context.Context) (*statelog.Claimed, error) { return of.standby.follower.Claim(ctx, bid) })
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(context.Cause(bounded), errCutOff) {
@@ -76,9 +77,8 @@ func (l *StateLog) goOnFromState(ctx context.Context, state *checkpoint.Copy) er
 		return err
 	}
 	led, found, err := checkpoint.LedAt(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
-	var damaged *checkpoint.DamagedError
 	switch {
-	case errors.As(err, &damaged):
+	case errors.As(err, new(*checkpoint.DamagedError)):
 		l.logger.Warn("the state directory is damaged; its log takes its place", "error", err)
 	case err != nil, found && l.claimed.IsNewest(led):
 		return err
@@ -143,7 +143,7 @@ func (l *StateLog) restoreAnew(ctx context.Context) error {
 type Term struct {
 	claimant statelog.Claimant
 	standby  *standby // as what this member waited
-	mayClaim func(ctx context.Context) func(last statelog.Claimant, wrote time.Time) error
+	lease    election.Place
 	duration time.Duration               // of the Lease
 	end      func(cause error)           // ends it
 	over     context.Context             // ends with it, also while the process stops, but not with the stop itself
@@ -337,21 +337,19 @@ func (s *standby) close() error {
 
 // note notes how a look at the log ended, and says when the next one is due.
 func (s *standby) note(ctx context.Context, began time.Time, err error) (wait time.Duration) {
-	var damaged *checkpoint.DamagedError
-	var full *disk.FullError
 	switch {
 	case err == nil:
 		s.caughtUp(began)
 		return standbyPace
 	case ctx.Err() != nil:
 		return 0
-	case errors.As(err, &damaged):
+	case errors.As(err, new(*checkpoint.DamagedError)):
 		s.logger.Warn("the copy of the log of the state is damaged; it is filled anew", "dir", s.log.cfg.State.Dir, "error", err)
 		if err := s.copy.Begin(ctx); err != nil {
 			s.fail(err)
 		}
 		return standbyAgain
-	case IsForGood(err), errors.As(err, &full):
+	case IsForGood(err), errors.As(err, new(*disk.FullError)):
 		wait = standbyRefused
 	default:
 		wait = standbyAgain
