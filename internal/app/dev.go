@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,10 +43,7 @@ func Dev(ctx context.Context, o DevOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cleanUp()) }()
-	if err := checkFree(ctx, o.Address); err != nil {
-		return err
-	}
-	server, err := startEmbedded(o.Address, filepath.Join(dir, "jetstream"))
+	server, err := startEmbedded(ctx, o.Address, filepath.Join(dir, "jetstream"))
 	if err != nil {
 		return err
 	}
@@ -60,33 +56,25 @@ func Dev(ctx context.Context, o DevOptions) (err error) {
 	return o.streamAndPrint(ctx, cfg)
 }
 
-// checkFree finds an address that cannot be listened on before the server does, which tries for long and says less.
-func checkFree(ctx context.Context, address string) error {
+// startEmbedded starts the NATS server on host:port. It finds an address that cannot be listened on before the server
+// does, which tries for long and says less.
+func startEmbedded(ctx context.Context, address, storeDir string) (*embedded.Server, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	var wrong *net.AddrError
 	var noPort *net.DNSError
 	switch {
 	case errors.As(err, &noPort):
-		return usage.Errorf("--nats-listen %q: %s: want host:port", address, noPort.Err)
+		return nil, usage.Errorf("--nats-listen %q: %s: want host:port", address, noPort.Err)
 	case errors.As(err, &wrong):
-		return usage.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)
+		return nil, usage.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)
 	case err != nil:
-		return fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, httpserver.Cause(err))
+		return nil, fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, httpserver.Cause(err))
 	}
-	return listener.Close()
-}
-
-// startEmbedded starts the NATS server on host:port.
-func startEmbedded(address, storeDir string) (*embedded.Server, error) {
-	host, portText, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, usage.Errorf("--nats-listen %q: %w: want host:port", address, err)
+	if err := listener.Close(); err != nil {
+		return nil, err
 	}
-	port, err := strconv.ParseUint(portText, 10, 16)
-	if err != nil {
-		return nil, usage.Errorf("--nats-listen %q: %w: want host:port", address, err)
-	}
-	return embedded.Start(storeDir, host, int(port))
+	host, _, _ := net.SplitHostPort(address) // which could be listened on
+	return embedded.Start(storeDir, host, listener.Addr().(*net.TCPAddr).Port)
 }
 
 // devDir is the given directory, or a temporary one that cleanUp removes.
