@@ -23,6 +23,7 @@ type verifier struct {
 	sinks     []string
 	output    string
 	timeout   time.Duration
+	offline   bool
 }
 
 func newVerifyCommand() *cobra.Command {
@@ -39,9 +40,13 @@ are differences, verify waits until the exporter's saved position proves that th
 it asks the exporter that owns the state directory, or the one at --server. Filters, ops, selectors and namespaces of the
 configuration count; what of an object is cut or hashed does not matter, since uids and versions are compared.
 
+With --offline it asks no cluster: it holds each log against the digests in it (resolved.digest of the sink), and says
+after which time something is missing or wrong.
+
 The exit code is 0 where all is equal, 1 where something differs, and 2 where that could not be found out.`,
 		Example: `  exporter verify -f config.yaml
   exporter verify -f config.yaml --sink lake --resources pods -o json
+  exporter verify -f config.yaml --sink lake --offline
   exporter verify --resources configmaps --sink nats://localhost:4222 --state-dir ./state
   exporter verify --resources pods --sink kafka://localhost:9092 --state-dir ./state`,
 		Args: noArguments,
@@ -67,6 +72,7 @@ func (v *verifier) register(cmd *cobra.Command) {
 	set.StringSliceVar(&v.resources, "resources", nil, "resources to compare, as they are configured (default: all); without --config, those that the exporter streams")
 	set.StringArrayVar(&v.sinks, "sink", nil, "name of a configured sink, can be repeated (default: all); without --config, its URL: file://, kafka:// or nats://, as for exporter run")
 	set.StringVarP(&v.output, "output", "o", "text", "text, or json: one document per sink, each on one line")
+	set.BoolVar(&v.offline, "offline", false, "compare each log with the digests in it, and not with the cluster")
 	set.DurationVar(&v.timeout, "timeout", 30*time.Second, "how long to wait until differences are proven")
 }
 
@@ -75,7 +81,11 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return verification.Run(ctx, verification.Options{
+	run := verification.Run
+	if v.offline {
+		run = verification.Offline
+	}
+	return run(ctx, verification.Options{
 		Access: v.access, Config: cfg, Resources: v.resources, AllSinks: len(v.sinks) == 0,
 		Client: v.client, StateDir: v.stateDir, Timeout: v.timeout,
 	}, &console.Reports{Out: stdout(cmd), JSON: v.output == "json"})

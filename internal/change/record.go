@@ -362,6 +362,8 @@ type Remarks struct {
 	Rejected string
 	// Letter, of such a gap, is the id of the dead letter in which the record is kept; "" is none.
 	Letter string
+	// Proof, of a record of Resolved, is nil where nothing is known of an earlier one.
+	Proof *Proof
 }
 
 // LeftOut names what the record went without, "" is nothing.

@@ -249,6 +249,7 @@ const (
 	Begin                    // a comparison begins
 	End                      // it is over
 	Over                     // the stream is over: the sink knows that nothing of it exists
+	Resolved                 // the log is complete up to a version: it changes nothing that is saved
 )
 
 // Object is the one that the item speaks of.

@@ -28,6 +28,7 @@ type layer struct {
 	graves  map[string]map[Object]Point // tombstones by resource, applied or saved; nil for the disk's
 	places  map[string]Places           // as they are saved
 	touched map[string]struct{}         // resources of which something was applied since the last save
+	digests map[string]change.Digest    // by resource, of the objects that exist; nil where nobody asks for them
 }
 
 // newLayer is an empty one.
@@ -157,6 +158,13 @@ func (l *layer) saved(of Object, tables ...byte) (Row, error) {
 
 // Put is Rows'.
 func (l *layer) Put(of Object, row Row) error {
+	if l.digests != nil {
+		before, err := l.Row(of)
+		if err != nil {
+			return err
+		}
+		l.digests[of.Resource] = l.digests[of.Resource].Minus(before.digest(of)).Plus(row.digest(of))
+	}
 	_, buried := l.graves[of.Resource][of]
 	l.pending[of] = applied{row, buried || l.pending[of].buried}
 	switch {
@@ -167,6 +175,14 @@ func (l *layer) Put(of Object, row Row) error {
 		delete(l.graves[of.Resource], of)
 	}
 	return nil
+}
+
+// digest is that of the row's object, where it exists.
+func (r Row) digest(of Object) change.Digest {
+	if !r.Exists() {
+		return change.Digest{}
+	}
+	return change.DigestOf(of.Key, r.UID, r.At.Version)
 }
 
 // Passed is Rows'.

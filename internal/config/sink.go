@@ -46,6 +46,7 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	if s.Resolved.Every != 0 && s.Queue.Coalesces() {
 		k.problem(path+".resolved", "a queue with full: %s leaves states out; choose %s or %s, or leave resolved out", fullCoalesce, fullBlock, fullSpool)
 	}
+	s.checkDigest(k, path+".resolved.digest", resources)
 	if len(s.Trim) > 0 && !s.Trims() {
 		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
 	}
@@ -54,6 +55,23 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	}
 	s.checkWanted(k, path+".resources", resources)
 	s.checkUpdates(k, path+".updates", resources)
+}
+
+// checkDigest checks that the sink is told of every version of every object: a digest is of what it was told last.
+func (s *Sink) checkDigest(k *checker, path string, resources []Resource) {
+	switch {
+	case !s.Resolved.Digest:
+		return
+	case s.Resolved.Every == 0:
+		k.problem(path, "needs every beside it; set that, or leave digest out")
+	case len(s.Ops) > 0 || s.Filter != "":
+		k.problem(path, "a sink with ops or filter is not told of everything; leave those out, or digest")
+	}
+	for _, r := range resources {
+		if s.takes(r.Name) && (len(r.Ops) > 0 || r.Filter != "" || len(r.Ignore) > 0) {
+			k.problem(path, "%s has ops, filter or ignore, so the sink is not told of everything; leave those out, or digest, or the resource out of the sink", r.Name)
+		}
+	}
 }
 
 // checkTable checks that resources that a wildcard may yet stand for have topics or keys of their own, where the key
@@ -193,7 +211,8 @@ type DeadLetter struct {
 
 // Resolved is how often a sink is told up to where its log is complete.
 type Resolved struct {
-	Every Duration `key:"every" min:"1s" effect:"new"`
+	Every  Duration `key:"every" min:"1s" effect:"new"`
+	Digest bool     `key:"digest" effect:"new"`
 }
 
 // Queue bounds what waits in memory for one sink. A deeper one makes nothing faster: it is taken from in batches of

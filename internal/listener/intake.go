@@ -33,8 +33,9 @@ type Intake struct {
 	number   fifo.Numberer
 	told     map[checkpoint.Object]onWay
 	beside   beside
-	own      map[uint64]entry   // by Seq: what the saved state is to know where the record does not say it
-	resolved map[part]time.Time // when each was resolved last
+	own      map[uint64]entry       // by Seq: what the saved state is to know where the record does not say it
+	resolved map[part]time.Time     // when each was resolved last
+	proofs   map[part]*change.Proof // of what was resolved last, and is saved
 	ledger   ledger
 	state    *checkpoint.SinkState // what any goroutine may ask is asked here
 	numbers  *Numbers
@@ -89,7 +90,7 @@ func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 		numbers: numbers, clusterUID: config.ClusterUID,
 		Sink: *s, observer: config.Observer, work: config.Work, onEnd: config.Ended,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
-		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]entry{}, resolved: map[part]time.Time{},
+		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]entry{}, resolved: map[part]time.Time{}, proofs: map[part]*change.Proof{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),
 	}
 }
@@ -456,6 +457,7 @@ func (i *Intake) serve(state *checkpoint.SinkState, tell func()) {
 		}
 	}
 	i.served++
+	clear(i.proofs)
 	i.follower = NewFollower(state.Given(), i.ids)
 	tell()
 }

@@ -131,9 +131,11 @@ type Saving struct {
 // entry is an item in the ledger.
 type entry struct {
 	checkpoint.Item
-	seq  uint64
-	as   entryKind
-	kept *checkpoint.KeptObject // with it, nil is nothing
+	seq      uint64
+	as       entryKind
+	kept     *checkpoint.KeptObject // with it, nil is nothing
+	resolved time.Time              // of a Resolved, when it was received
+	proof    *change.Proof          // of a Resolved that is applied
 }
 
 // entryKind is what becomes of an item.

@@ -147,6 +147,11 @@ func (l *Listener) begin(found int) error {
 	l.Observer.Opened(l.Name, found)
 	l.books.mu.Lock()
 	defer l.books.mu.Unlock()
+	if l.Digest {
+		if err := state.CountObjects(); err != nil {
+			return err
+		}
+	}
 	if err := l.findLeft(NewFollower(&state.Saved, nil)); err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func (i *Intake) enter(rec *change.Record, as entryKind) {
 			return
 		}
 		one = entry{Item: item, kept: i.keptOf(rec)}
+		if item.Kind == checkpoint.Resolved {
+			one.resolved = rec.Received
+		}
 	}
 	one.seq, one.as = rec.Seq, as
 	i.ledger.add(one)
@@ -66,7 +69,7 @@ func (i *Intake) itemOf(rec *change.Record) (item checkpoint.Item, says bool) {
 	switch {
 	case rec.Seq == 0, rec.Replay != nil, rec.Op == change.Actor: // from disk it is saved
 		return item, false
-	case !rec.Op.OfObject() && rec.Op != change.Bookmark:
+	case !rec.Op.OfObject() && rec.Op != change.Bookmark && !(rec.Op == change.Resolved && i.Digest):
 		return item, false
 	}
 	item = checkpoint.Item{
@@ -78,6 +81,8 @@ func (i *Intake) itemOf(rec *change.Record) (item checkpoint.Item, says bool) {
 		item.Kind = checkpoint.Sync
 	case change.Bookmark:
 		item.Kind = checkpoint.Bookmark
+	case change.Resolved:
+		item.Kind = checkpoint.Resolved
 	}
 	if rec.Given != "" {
 		item.Given = checkpoint.Point{History: item.At.History, Version: rec.Given}
@@ -137,6 +142,13 @@ func (i *Intake) Apply(s *Saving, state *checkpoint.SinkState, spools *checkpoin
 // is between them.
 func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
 	switch {
+	case e.Kind == checkpoint.Resolved && e.proof == nil: // else what comes behind it may be applied already
+		if digest, counted := state.Digest(e.Resource); counted {
+			e.proof = &change.Proof{Digest: digest, Time: e.resolved}
+		}
+		return nil
+	case e.Kind == checkpoint.Resolved:
+		return nil
 	case e.as == leftOut:
 		scope := e.Scope
 		if e.Kind == checkpoint.Told || e.Kind == checkpoint.Sync {
@@ -167,6 +179,9 @@ func (i *Intake) Saved(s *Saving) {
 		e := &s.entries[at]
 		if of := e.Object(); e.seq != 0 && i.told[of].seq == e.seq {
 			delete(i.told, of)
+		}
+		if e.proof != nil {
+			i.proofs[part{e.Resource, e.Scope}] = e.proof
 		}
 	}
 	i.beside.settle(s.taken)

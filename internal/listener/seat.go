@@ -180,6 +180,9 @@ func (s *Seat) resolves(brought *change.Record, way *Way) func(to checkpoint.Poi
 				rec.Snapshot = &change.Snapshot{ID: c.ID, Reason: cmp.Or(c.Reason, change.Stale)}
 			}
 		})
+		if proof := s.proofs[of]; proof != nil {
+			rec.Remarks = &change.Remarks{Proof: proof}
+		}
 		s.backlog.Overdraw(rec.Size())
 		s.number.Number(rec)
 		s.backlog.Push(rec, true)

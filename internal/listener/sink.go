@@ -344,6 +344,8 @@ type Sink struct {
 	Resync time.Duration
 	// Resolved is how often at most the sink is told up to where it has all of a stream; 0 is never.
 	Resolved time.Duration
+	// Digest makes what is resolved say which objects the sink's log had at the one before.
+	Digest bool
 	// DeadLetters keep what the sink will never take; nil loses it but for the note on the wire.
 	DeadLetters DeadLetters
 	Oversize    Oversize

@@ -152,7 +152,7 @@ func (l *life) sinks(uid string) []listener.Sink {
 			Name: spec.Name, Target: newLogSink(l.world.logs[spec.Name], l),
 			Encoder: encode.NewEncoder(encode.Options{Cluster: "sim", ClusterUID: uid}),
 			Wants:   func(s *change.Stream) bool { return spec.takes(s.Resource.Name) },
-			Resync:  time.Duration(spec.Resync) * time.Second, Resolved: l.resolved(spec),
+			Resync:  time.Duration(spec.Resync) * time.Second, Resolved: l.resolved(spec), Digest: !l.world.script.Half,
 			Queue: fifo.Limit{Bytes: 1 << 20, Records: spec.Queue}, Coalesce: spec.coalesces(), Spool: spec.spool(),
 		}))
 	}

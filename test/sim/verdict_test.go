@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,6 +167,7 @@ func (v *verdict) judgeAll(resource string) {
 		}
 	}
 	v.announced()
+	v.proven()
 	for _, key := range append(manyKeys(v.judge.world.script.Many), keys()...) {
 		v.narrow(key, byKey[key])
 		last, deleted := v.object(key, byKey[key])
@@ -527,6 +530,44 @@ func (v *verdict) complete(key string, records []told) {
 			v.violate("I4", "%s comes before %s %s at %d; the sink was told last %q", r.id, now.what, now.uid, now.rev, last.id)
 		}
 	}
+}
+
+// proven judges what is said of the objects that the log had: they are those of its fold. What a log has lost is in it
+// no more, and of a rejected record the log does not say whether it was a delete. In a log of several partitions the
+// order of arrival is not that of the fold, for which a topic has what is resolved in each of them.
+func (v *verdict) proven() {
+	if len(v.log.partitions) > 1 {
+		return
+	}
+	objects, folds := map[string]string{}, map[string]string{} // by key, and by what was resolved when
+	for at := range v.records {
+		t := &v.records[at]
+		switch {
+		case t.resource != v.resource:
+		case v.damaged() || t.op == "gap" && t.key != "":
+			return
+		case t.op == "deleted":
+			delete(objects, t.key)
+		case t.op == "resolved":
+			_, before, said := strings.Cut(t.data, `"digest":`)
+			if fold, known := folds[t.namespace+field(before, `{"time":"`)]; said && known && !strings.Contains(before, fold) {
+				v.violate("I1", "%s says of the objects before it %s, and the log's fold is %s", t.id, before, fold)
+			}
+			folds[t.namespace+field(t.data, `"time":"`)] = digestOf(objects)
+		case t.key != "":
+			objects[t.key] = t.key + "/" + t.uid + "/" + strings.Split(t.id, "/")[5]
+		}
+	}
+}
+
+// digestOf is the digest of docs/formats.md.
+func digestOf(objects map[string]string) string {
+	sum := new(big.Int)
+	for _, object := range objects {
+		hash := sha256.Sum256([]byte(object))
+		sum.Add(sum, new(big.Int).SetBytes(hash[:16]))
+	}
+	return fmt.Sprintf(`"objects":%d,"sum":"%032x"`, len(objects), sum.And(sum, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))))
 }
 
 // swept says whether the log lost what it was told of the object and a complete full snapshot came after it, which

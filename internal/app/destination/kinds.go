@@ -174,6 +174,7 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listen
 		Spool:    int64(s.Queue.Spool),
 		Resync:   time.Duration(s.Resync),
 		Resolved: time.Duration(s.Resolved.Every),
+		Digest:   s.Resolved.Digest,
 		Oversize: oversize,
 
 		DeletesLeft: s.OnLeave == "delete",

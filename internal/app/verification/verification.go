@@ -75,6 +75,35 @@ func Run(ctx context.Context, o Options, out *console.Reports) error {
 	return nil
 }
 
+// Offline holds the log of each sink against what it says of itself. It asks no API server, unless only that knows
+// where the sink writes to. It returns a *DiffersError where it has found digests that are others.
+func Offline(ctx context.Context, o Options, out *console.Reports) error {
+	differ := 0
+	for i := range o.Config.Sinks {
+		s := &o.Config.Sinks[i]
+		reader, err := destination.Open(ctx, o.Access, o.Config, s, sink.Start{})
+		if err != nil {
+			return err
+		}
+		log := verify.NewDigests()
+		if err = errors.Join(reader.Read(ctx, log.Take), reader.Close()); err != nil {
+			return fmt.Errorf("sink %s: %w", s.Name, err)
+		}
+		found := log.Report()
+		found.Sink, found.Kind = s.Name, s.Kind()
+		if err := out.ShowDigests(&found); err != nil {
+			return err
+		}
+		for _, one := range found.Mismatch {
+			differ += one.Times
+		}
+	}
+	if differ > 0 {
+		return &DiffersError{differ}
+	}
+	return nil
+}
+
 // DiffersError is what was found, and no failure of ours.
 type DiffersError struct{ n int }
 

@@ -187,13 +187,19 @@ func ofGap(rec *change.Record) []byte {
 	return append(dst, '}')
 }
 
-// ofResolved says up to which version everything came before, when the server had nothing newer, and whether a
-// comparison that is under way will tell more.
+// ofResolved says up to which version everything came before, when the server had nothing newer, whether a comparison
+// that is under way will tell more, and which objects the log had at an earlier one.
 func ofResolved(rec *change.Record) []byte {
 	dst := appendString([]byte(`{"resourceVersion":`), rec.ResourceVersion)
 	dst = append(rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat), '"')
 	if rec.Snapshot != nil {
 		dst = appendString(append(dst, `,"comparing":`...), string(rec.Snapshot.Reason))
+	}
+	if rec.Remarks != nil && rec.Remarks.Proof != nil {
+		proof := rec.Remarks.Proof
+		dst = append(proof.Time.UTC().AppendFormat(append(dst, `,"digest":{"time":"`...), timeFormat), `","objects":`...)
+		dst = appendString(append(strconv.AppendInt(dst, int64(proof.Objects), 10), `,"sum":`...), proof.Sum())
+		dst = append(dst, '}')
 	}
 	return append(dst, '}')
 }

@@ -82,6 +82,7 @@ func TestWrongMessagesAreNotValid(t *testing.T) {
 		{"gap", FormatCloudEvents, File, `"lastDelivered":"850",`, ``, false},
 		{"gap", FormatCloudEvents, File, `{"reason":"gone"`, `{"reason":"requested"`, false},
 		{"resolved", FormatCloudEvents, File, `"data":{"resourceVersion":"900",`, `"data":{`, false},
+		{"resolved-digest", FormatCloudEvents, File, `"objects":2`, `"objects":-1`, false},
 		{"resolved-comparing", FormatObject, Kafka, `"comparing":"gone"`, `"comparing":"full"`, false},
 		{"end", FormatObject, Kafka, `"deleted":2,`, ``, false},
 		{"end", FormatObject, Kafka, `"deleted":2,`, `"deleted":2,"removed":2,`, true},

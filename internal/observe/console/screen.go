@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -273,6 +274,33 @@ func (r *Reports) Show(d *verify.Report) (err error) {
 		fmt.Fprintf(out, "equal: %d objects\n", d.EqualObjects())
 	}
 	return nil
+}
+
+// ShowDigests prints what a log's digests say.
+func (r *Reports) ShowDigests(d *verify.DigestReport) error {
+	if r.JSON {
+		return json.NewEncoder(r.Out).Encode(d)
+	}
+	_, err := fmt.Fprintf(r.Out, "sink %s (%s): %d records read, %d digests compared\n", d.Sink, d.Kind, d.Records, d.Digests)
+	for _, m := range d.Mismatch {
+		since := "from the beginning"
+		if !m.After.IsZero() {
+			since = "after " + m.After.UTC().Format(time.RFC3339Nano)
+		}
+		_, err2 := fmt.Fprintf(r.Out, "%s: something is missing or wrong %s, before %s: the log has %d objects, the exporter counted %d (%d digests differ)\n",
+			m.Resource, since, m.At.UTC().Format(time.RFC3339Nano), m.Objects, m.Want, m.Times)
+		if m.Note != "" {
+			_, err2 = fmt.Fprintf(r.Out, "  %s\n", m.Note)
+		}
+		err = errors.Join(err, err2)
+	}
+	switch {
+	case d.Digests == 0:
+		r.Note("there is nothing to compare: the sink needs resolved: {every: 10s, digest: true}")
+	case d.Equal:
+		r.Note("all are equal")
+	}
+	return err
 }
 
 func printStreams(d *verify.Report, out io.Writer) error {
