@@ -36,6 +36,7 @@ func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
 			}
 		}
 	}
+	r.provesItself()
 }
 
 // restartIdleAPIServer restarts it while nothing happens: the sinks are told of the gap, and of nothing else.

@@ -1,0 +1,76 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// provesItself has `exporter verify --offline` read both sinks, and then the file without a record that one of its
+// digests is of: that is found, and named by its time. No API server need be there.
+func (r *rig) provesItself() {
+	r.t.Helper()
+	verify := func(sink string) (said string, code int) {
+		r.t.Helper()
+		cmd := exec.Command(r.exporter.binary, "verify", "--offline", "--resources", strings.Join(r.names(), ","), "--sink", sink,
+			"--kubeconfig", r.cluster.Kubeconfig(), "--context", r.world.context)
+		out, err := cmd.CombinedOutput()
+		if err != nil && cmd.ProcessState == nil {
+			r.t.Fatal(err)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	for _, sink := range []string{"file://" + r.path(), "nats://" + r.broker.address() + "?stream=" + streamName} {
+		said, code := verify(sink)
+		r.t.Logf("%s", said)
+		if code != 0 || strings.Contains(said, " 0 digests") || !strings.Contains(said, "all are equal") {
+			r.t.Errorf("exporter verify --offline of %s ends with %d: %s", sink, code, said)
+		}
+	}
+	text, err := os.ReadFile(r.path())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	lines := slices.Collect(strings.Lines(string(text)))
+	out, at := r.proven(lines)
+	damaged := filepath.Join(r.dir, "damaged.ndjson")
+	if err := os.WriteFile(damaged, []byte(strings.Join(slices.Delete(lines, out, out+1), "")), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if said, code := verify("file://" + damaged); code != 1 || !strings.Contains(said, "before "+at.Format(time.RFC3339Nano)) {
+		r.t.Errorf("without a record before %s exporter verify --offline ends with %d: %s", at, code, said)
+	}
+}
+
+// proven is the line of the newest change before something was resolved of which a later line has the digest, and when
+// that was.
+func (r *rig) proven(lines []string) (change int, at time.Time) {
+	r.t.Helper()
+	newest, before := map[string]int{}, map[string]int{} // by resource, and by resource and time
+	for number, line := range lines {
+		var e struct {
+			Type, Resource string
+			Data           struct {
+				Time   time.Time
+				Digest *struct{ Time time.Time }
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			continue // an object's own time may be anything
+		}
+		switch digest := e.Data.Digest; {
+		case e.Type != "dev.kubecdc.resolved":
+			newest[e.Resource] = number
+		case digest != nil && before[e.Resource+digest.Time.String()] > len(lines)/2:
+			return before[e.Resource+digest.Time.String()], digest.Time
+		default:
+			before[e.Resource+e.Data.Time.String()] = newest[e.Resource]
+		}
+	}
+	r.t.Fatal("no digest is of the second half of the log")
+	return 0, at
+}
