@@ -99,3 +99,19 @@ func benchJSON(i *Item) []byte {
 	}
 	return append(text, `"last":""}}`...)
 }
+
+// BenchmarkCountObjects is what the opening of a sink with a digest costs for each object.
+func BenchmarkCountObjects(b *testing.B) {
+	_, state := filled(b)
+	for b.Loop() {
+		must(b, state.CountObjects())
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchObjects), "ns/object")
+}
+
+// BenchmarkCommitDigest is BenchmarkCommit of a sink with a digest.
+func BenchmarkCommitDigest(b *testing.B) {
+	s, state := filled(b)
+	must(b, state.CountObjects())
+	benchCommit(b, s, state, false)
+}

@@ -409,7 +409,7 @@ func (s *SinkState) settled() {
 }
 
 // CountObjects makes Digest that of the objects which the sink's log has as it is saved, and of what is applied from
-// now on. It is not saved: a million rows take a second, and no state can have one that is wrong.
+// now on. It is not saved: a million rows take two seconds, and no state can have one that is wrong.
 func (s *SinkState) CountObjects() error {
 	digests, prefix := map[string]change.Digest{}, keyOf(tableRow, s.Name, "")
 	for from := prefix; from != nil; {

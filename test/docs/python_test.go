@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -125,6 +126,21 @@ func TestThePythonOfThePagesReadsJetStream(t *testing.T) {
 	}
 	if ran != 3 {
 		t.Errorf("the pages have %d programs for NATS", ran)
+	}
+}
+
+// TestThePythonOfADigestMakesThatOfThePage: both are beside each other.
+func TestThePythonOfADigestMakesThatOfThePage(t *testing.T) {
+	page := filepath.Join("docs", "formats.md")
+	text := pages(t)[page]
+	for _, b := range blocks(t, page, text) {
+		if !b.is("python") {
+			continue
+		}
+		said, err := exec.Command("python3", "-c", b.text+`print(digest(["shop/web/u-1/123456", "/node-1/u-2/7"]))`).CombinedOutput()
+		if err != nil || len(said) != 33 || !strings.Contains(text, `"sum":"`+strings.TrimSpace(string(said))+`"`) {
+			t.Errorf("%s:%d prints %s, %v", page, b.line, said, err)
+		}
 	}
 }
 
