@@ -137,7 +137,7 @@ func TestThePythonOfADigestMakesThatOfThePage(t *testing.T) {
 		if !b.is("python") {
 			continue
 		}
-		said, err := exec.Command("python3", "-c", b.text+`print(digest(["shop/web/u-1/123456", "/node-1/u-2/7"]))`).CombinedOutput()
+		said, err := exec.Command("python3", "-c", b.text+"\n"+`print(digest(["shop/web/u-1/123456", "/node-1/u-2/7"]))`).CombinedOutput()
 		if err != nil || len(said) != 33 || !strings.Contains(text, `"sum":"`+strings.TrimSpace(string(said))+`"`) {
 			t.Errorf("%s:%d prints %s, %v", page, b.line, said, err)
 		}
