@@ -53,8 +53,8 @@ func (r *rig) proven(lines []string) (change int, at time.Time) {
 	newest, before := map[string]int{}, map[string]int{} // by resource, and by resource and time
 	for number, line := range lines {
 		var e struct {
-			Type, Resource string
-			Data           struct {
+			Type, Resource, UID string
+			Data                struct {
 				Time   time.Time
 				Digest *struct{ Time time.Time }
 			}
@@ -63,14 +63,15 @@ func (r *rig) proven(lines []string) (change int, at time.Time) {
 			continue // an object's own time may be anything
 		}
 		switch digest := e.Data.Digest; {
-		case e.Type != "dev.kubecdc.resolved":
+		case e.UID != "":
 			newest[e.Resource] = number
-		case digest != nil && before[e.Resource+digest.Time.String()] > len(lines)/2:
+		case e.Type != "dev.kubecdc.resolved": // another frame
+		case digest != nil && before[e.Resource+digest.Time.String()] > 0:
 			return before[e.Resource+digest.Time.String()], digest.Time
 		default:
 			before[e.Resource+e.Data.Time.String()] = newest[e.Resource]
 		}
 	}
-	r.t.Fatal("no digest is of the second half of the log")
+	r.t.Fatal("no digest is of a change")
 	return 0, at
 }
