@@ -40,8 +40,8 @@ are differences, verify waits until the exporter's saved position proves that th
 it asks the exporter that owns the state directory, or the one at --server. Filters, ops, selectors and namespaces of the
 configuration count; what of an object is cut or hashed does not matter, since uids and versions are compared.
 
-With --offline it asks no cluster: it holds each log against the digests in it (resolved.digest of the sink), and says
-after which time something is missing or wrong.
+With --offline it asks no cluster: it compares each log with the digests in it (resolved.digest of the sink), and says
+after which time a record is missing or wrong.
 
 The exit code is 0 where all is equal, 1 where something differs, and 2 where that could not be found out.`,
 		Example: `  exporter verify -f config.yaml
@@ -99,6 +99,9 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 	}
 	if err := usage.Several("command line", checkOutput(v.output, "text"), late, v.check(cmd)); err != nil {
 		return nil, err
+	}
+	if v.offline && v.file != "" && len(v.resources) > 0 {
+		return nil, usage.Errorf("--resources: not with --offline and --config, which compare whole logs; leave it out")
 	}
 	if v.file == "" {
 		if err := usage.Several("command line", v.checkChosen()...); err != nil {

@@ -57,7 +57,8 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	s.checkUpdates(k, path+".updates", resources)
 }
 
-// checkDigest checks that the sink is told of every version of every object: a digest is of what it was told last.
+// checkDigest checks that whoever reads the sink's log can tell which objects it had at any of its records: every
+// version is in it, in an order that the partition of each object keeps.
 func (s *Sink) checkDigest(k *checker, path string, resources []Resource) {
 	switch {
 	case !s.Resolved.Digest:
@@ -66,12 +67,32 @@ func (s *Sink) checkDigest(k *checker, path string, resources []Resource) {
 		k.problem(path, "needs every beside it; set that, or leave digest out")
 	case len(s.Ops) > 0 || s.Filter != "":
 		k.problem(path, "a sink with ops or filter is not told of everything; leave those out, or digest")
+	case s.NATS != nil && s.NATS.KV != "":
+		k.problem(path, "a bucket forgets what each object was; use a stream, or leave digest out")
+	case s.Kafka != nil && s.Kafka.Compacts():
+		k.problem(path, "a compacted topic forgets what each object was; use cleanup: delete, or leave digest out")
+	case s.Kafka != nil && s.FramesAside():
+		k.problem(path, "it is of the records before it in its topic, and frames: topic puts it elsewhere; use frames: inline, or leave digest out")
 	}
 	for _, r := range resources {
-		if s.takes(r.Name) && (len(r.Ops) > 0 || r.Filter != "" || len(r.Ignore) > 0) {
+		if !s.takes(r.Name) {
+			continue
+		}
+		if len(r.Ops) > 0 || r.Filter != "" || len(r.Ignore) > 0 {
 			k.problem(path, "%s has ops, filter or ignore, so the sink is not told of everything; leave those out, or digest, or the resource out of the sink", r.Name)
 		}
+		if s.Kafka == nil {
+			continue
+		}
+		if template, at := s.Kafka.topicOf(r.Name, ""); !isOneTopic(template) {
+			k.problem(path, "%s has a topic for more than the resource in %s; leave {namespace}, {name}, {version} and labels out of it, or digest", r.Name, strings.TrimPrefix(at, "."))
+		}
 	}
+}
+
+// isOneTopic says whether all objects of a resource are in one topic.
+func isOneTopic(template string) bool {
+	return !hasLabel(template, nil) && !strings.Contains(template, "{namespace}") && !strings.Contains(template, "{name}") && !strings.Contains(template, "{version}")
 }
 
 // checkTable checks that resources that a wildcard may yet stand for have topics or keys of their own, where the key

@@ -142,12 +142,11 @@ func (i *Intake) Apply(s *Saving, state *checkpoint.SinkState, spools *checkpoin
 // is between them.
 func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
 	switch {
-	case e.Kind == checkpoint.Resolved && e.proof == nil: // else what comes behind it may be applied already
-		if digest, counted := state.Digest(e.Resource); counted {
+	case e.Kind == checkpoint.Resolved:
+		digest, counted := state.Digest(e.Resource)
+		if counted && e.as == acked && e.proof == nil { // else what comes behind it may be applied already
 			e.proof = &change.Proof{Digest: digest, Time: e.resolved}
 		}
-		return nil
-	case e.Kind == checkpoint.Resolved:
 		return nil
 	case e.as == leftOut:
 		scope := e.Scope

@@ -159,9 +159,6 @@ const (
 	HeaderTrimmed       = "kubecdc-trimmed"       // paths that were cut, joined by commas
 	HeaderBeforeOmitted = "kubecdc-beforeomitted" // "true"
 	HeaderReplayed      = "kubecdc-replayed"      // change.Replayed
-	// HeaderOffsets is, of what is resolved in a topic of frames, the offset of each partition of the topic of the
-	// objects before which everything is.
-	HeaderOffsets = "kubecdc-offsets"
 )
 
 // RetryFunc is told of each attempt that a sink repeats, with a short reason such as "disconnected" or "timeout" that
@@ -179,7 +176,6 @@ type Stored struct {
 	Place       string // where it lies, for people: "topic k8s.pods partition 0 offset 12"
 	Destination string // the topic or subject; "" where the sink has one place only
 	Partition   int32  // of the topic
-	Offset      int64  // in the partition
 	Row         string // its key, as the log has it, and where; "" where more than the newest of a key is kept
 	Key         []byte // the message key, where the sink has such a thing
 	Headers     []Header

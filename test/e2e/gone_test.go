@@ -28,7 +28,7 @@ func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
 	r.settle()
 	r.exporter.stop(t)
 	for _, j := range r.judge(true) {
-		t.Logf("sink %s said %d times up to where it is complete", j.sink, j.resolved)
+		t.Logf("sink %s said %d times up to where it is complete, and %d times which objects it has", j.sink, j.resolved, j.digests)
 		for resource, c := range j.courses {
 			t.Logf("sink %s: %d versions of %s lie in gaps", j.sink, c.lost, resource)
 			if gone := c.count("gone"); gone == 0 {

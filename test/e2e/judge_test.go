@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +28,7 @@ type judge struct {
 	begunAnew bool
 
 	resolved int                // how often the sink said that it is complete
+	digests  int                // how often it said which objects it had
 	had      map[uint64]bool    // versions that the log has before its first gap
 	courses  map[string]*course // by resource
 	objects  map[string][]told  // by uid, in the sink's order
@@ -75,6 +78,7 @@ func (j *judge) hear(events []event) {
 			j.judgeResolved(e, byResource[e.kind()])
 		}
 	}
+	j.judgeDigests(events)
 	for uid, found := range j.objects {
 		if _, inherited := j.inherited[uid]; j.histories[uid] == nil && !inherited {
 			j.fault("an object that nobody made:\n%s", excerpt(found))
@@ -120,6 +124,72 @@ func (j *judge) judgeResolved(e *event, histories []*history) {
 		if there && newest < at.number || !there && !gone && at.number > 0 {
 			j.fault("what is resolved comes before version %d of what is there (%v), and the newest that was told is %d:\n  stored: %s\n%s",
 				at.number, there, newest, h, e)
+		}
+	}
+}
+
+// judgeDigests folds each partition, and judges what is said of its objects where something was resolved. What is
+// resolved in all partitions, or in the one that there is, has all objects of its resource before it.
+func (j *judge) judgeDigests(events []event) {
+	type digest struct {
+		Time    string
+		Objects int
+		Sum     string
+	}
+	type data struct {
+		Time   string
+		Digest *digest
+	}
+	objects, folds, claims := map[string]map[string]string{}, map[string]map[int][]string{}, map[string]*digest{}
+	for i := range events {
+		e, partition := &events[i], 0
+		if e.scattered() {
+			partition = e.seat.partition
+		}
+		at := fmt.Sprint(e.kind(), " ", partition)
+		if objects[at] == nil {
+			objects[at] = map[string]string{}
+		}
+		switch key := e.Namespace + "/" + e.Name; {
+		case j.begunAnew || e.op() == "gap" && e.Name != "":
+			return // it does not say what became of the object
+		case e.op() == "deleted":
+			delete(objects[at], key)
+		case e.op() == "resolved":
+			var said data
+			if err := json.Unmarshal(e.Data, &said); err != nil {
+				j.fault("%v:\n%s", err, e)
+				return
+			}
+			of := e.kind() + " " + e.Namespace + " "
+			if folds[of+said.Time] == nil {
+				folds[of+said.Time] = map[int][]string{}
+			}
+			folds[of+said.Time][partition] = slices.Collect(maps.Values(objects[at]))
+			if said.Digest != nil {
+				claims[of+said.Digest.Time] = said.Digest
+			}
+		case e.UID != "":
+			objects[at][key] = key + "/" + e.UID + "/" + e.ResourceVersion
+		}
+	}
+	widest := 0
+	for _, partitions := range folds {
+		widest = max(widest, len(partitions))
+	}
+	for of, claim := range claims {
+		all := slices.Concat(slices.Collect(maps.Values(folds[of]))...)
+		if len(folds[of]) < widest {
+			continue
+		}
+		sum := new(big.Int)
+		for _, object := range all {
+			hash := sha256.Sum256([]byte(object))
+			sum.Add(sum, new(big.Int).SetBytes(hash[:16]))
+		}
+		sum.Mod(sum, new(big.Int).Lsh(big.NewInt(1), 128))
+		if j.digests++; claim.Objects != len(all) || claim.Sum != fmt.Sprintf("%032x", sum) {
+			j.fault("what was resolved of %s had %+v, and the log has %d objects, %032x", of, *claim, len(all), sum)
 		}
 	}
 }

@@ -46,9 +46,9 @@ func (s *kafkaSink) config(c *kafka.Cluster) string { return s.configAt(c.Broker
 
 // configAt is config with the brokers at these addresses.
 func (s *kafkaSink) configAt(brokers []string) string {
-	topic := topicOf(s.prefix, "{resource}")
-	return fmt.Sprintf("- {name: %s, kafka: {brokers: [%s], topic: %q, delivery: %s%s}, resolved: {every: 1s}}\n",
-		s.name, strings.Join(brokers, ", "), topic, s.delivery, s.more)
+	topic, isLog := topicOf(s.prefix, "{resource}"), !strings.Contains(s.more, "compact")
+	return fmt.Sprintf("- {name: %s, kafka: {brokers: [%s], topic: %q, delivery: %s%s}, resolved: {every: 1s, digest: %t}}\n",
+		s.name, strings.Join(brokers, ", "), topic, s.delivery, s.more, isLog)
 }
 
 // topics are those of the sink for the resources.

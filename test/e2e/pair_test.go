@@ -92,7 +92,7 @@ func (p *pair) config(m *member, brokers []string, logSink string) string {
 	for _, network := range m.brokers[:3] {
 		urls = append(urls, "nats://"+network.address())
 	}
-	text := fmt.Sprintf("- {name: nats, nats: {url: %q, stream: %s, replicas: 3}, resolved: {every: 1s}}\n", strings.Join(urls, ","), streamName)
+	text := fmt.Sprintf("- {name: nats, nats: {url: %q, stream: %s, replicas: 3}, resolved: {every: 1s, digest: true}}\n", strings.Join(urls, ","), streamName)
 	for _, s := range p.inKafka {
 		text += s.configAt(brokers)
 	}

@@ -84,7 +84,7 @@ func newRigOf(t *testing.T, w world) *rig {
 // resolves has both sinks say up to where they are complete, which the judge judges.
 func (r *rig) resolves() {
 	r.t.Helper()
-	r.exporter.configure(r.t, fmt.Sprintf("- {nats: {url: %q, stream: %s}, resolved: {every: 1s}}\n- {file: {path: %q}, resolved: {every: 1s}}\n",
+	r.exporter.configure(r.t, fmt.Sprintf("- {nats: {url: %q, stream: %s}, resolved: {every: 1s, digest: true}}\n- {file: {path: %q}, resolved: {every: 1s, digest: true}}\n",
 		"nats://"+r.broker.address(), streamName, r.path()))
 }
 

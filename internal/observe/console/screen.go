@@ -281,25 +281,22 @@ func (r *Reports) ShowDigests(d *verify.DigestReport) error {
 	if r.JSON {
 		return json.NewEncoder(r.Out).Encode(d)
 	}
-	_, err := fmt.Fprintf(r.Out, "sink %s (%s): %d records read, %d digests compared\n", d.Sink, d.Kind, d.Records, d.Digests)
+	text := fmt.Appendf(nil, "sink %s (%s): %d records read, %d digests compared\n", d.Sink, d.Kind, d.Records, d.Digests)
 	for _, m := range d.Mismatch {
-		since := "from the beginning"
+		since := "since the log begins"
 		if !m.After.IsZero() {
 			since = "after " + m.After.UTC().Format(time.RFC3339Nano)
 		}
-		_, err2 := fmt.Fprintf(r.Out, "%s: something is missing or wrong %s, before %s: the log has %d objects, the exporter counted %d (%d digests differ)\n",
-			m.Resource, since, m.At.UTC().Format(time.RFC3339Nano), m.Objects, m.Want, m.Times)
-		if m.Note != "" {
-			_, err2 = fmt.Fprintf(r.Out, "  %s\n", m.Note)
+		text = fmt.Appendf(text, "%s of cluster %s: a record is missing or wrong, %s and before %s: the log has %d objects there, the exporter counted %d (%d digests differ)\n",
+			m.Resource, m.Cluster, since, m.At.UTC().Format(time.RFC3339Nano), m.Objects, m.Want, m.Times)
+		if m.After.IsZero() {
+			text = fmt.Appendf(text, "  a log whose beginning is gone lacks what has not changed since: exporter snapshot tells it again\n")
 		}
-		err = errors.Join(err, err2)
 	}
-	switch {
-	case d.Digests == 0:
-		r.Note("there is nothing to compare: the sink needs resolved: {every: 10s, digest: true}")
-	case d.Equal:
-		r.Note("all are equal")
+	if d.Equal {
+		text = append(text, "all are equal\n"...)
 	}
+	_, err := r.Out.Write(text)
 	return err
 }
 

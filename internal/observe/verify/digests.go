@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -16,153 +15,153 @@ import (
 )
 
 // Digests hold a log against what it says of itself: each record of what is resolved says which objects the log had at
-// the one before. A log of several partitions has a copy of it in each, or the offsets of all of them. It takes memory
-// for each object that the log names.
+// an earlier one. Each partition of a log has these records, so what they say is held against the sum of all partitions
+// there. It takes memory for each object and for each record of what is resolved.
 type Digests struct {
 	Records int
 
-	parts  map[logPart]*partition
-	copies map[resolvedAt]map[logPart]change.Digest // of what was resolved, the digest of each partition there
-	claims []claim
-	said   map[claim]bool
-	notes  map[string]string // by resource, the note of a rejected record that was read first
+	parts    map[logPart]*partition
+	resolved map[resolvedAt]*proof
 }
 
-// logPart is what a partition has of a resource.
+// table is a resource of a cluster. Clusters may share a log.
+type table struct{ cluster, resource string }
+
+// logPart is what a partition has of a table.
 type logPart struct {
-	topic     string
+	topic     string // "" is a stream of JetStream: its subjects are one log
 	partition int32
-	resource  string
+	table
 }
 
 // partition is the fold of a logPart.
 type partition struct {
 	objects map[change.Key]change.Digest
-	digest  change.Digest
-	after   []step // of its newest records
-}
-
-// step is the digest after a record.
-type step struct {
-	offset int64
-	digest change.Digest
+	digest  change.Digest        // of all of them
+	unknown map[change.Key]bool  // a rejected record was their newest, which may have been their delete
+	newest  map[string]time.Time // what was resolved last, by namespace of the stream
 }
 
 // resolvedAt is what was resolved of a stream at a time.
 type resolvedAt struct {
-	resource, namespace string
-	at                  time.Time
+	table
+	namespace string
+	at        time.Time
 }
 
-// claim is what a later record says of it.
-type claim struct {
-	of      resolvedAt
+// proof is what the log had there, and what a later record says that it had.
+type proof struct {
+	have    change.Digest // in all partitions that were read
+	copies  int           // in so many
+	said    bool
 	objects int
 	sum     string
 }
 
-// resolved is the data of a record of what is resolved.
-type resolved struct {
-	ResourceVersion string    `json:"resourceVersion"`
-	Time            time.Time `json:"time"`
-	Digest          *struct {
-		Time    time.Time `json:"time"`
-		Objects int       `json:"objects"`
-		Sum     string    `json:"sum"`
-	} `json:"digest"`
-}
-
 // NewDigests are of an empty log.
 func NewDigests() *Digests {
-	return &Digests{parts: map[logPart]*partition{}, copies: map[resolvedAt]map[logPart]change.Digest{}, said: map[claim]bool{}, notes: map[string]string{}}
+	return &Digests{parts: map[logPart]*partition{}, resolved: map[resolvedAt]*proof{}}
 }
 
 // Take folds the next message. It returns an error for a message of kubecdc's whose value is damaged.
 func (d *Digests) Take(m *sink.Stored) error {
 	id, err := decode.ID(m)
-	isHistory := m.Header(sink.HeaderReplayed) == string(change.History) || bytes.Contains(m.Value, []byte(`"replayed":"history"`)) // in a file
-	if errors.Is(err, change.ErrForeignID) || isHistory {
+	if errors.Is(err, change.ErrForeignID) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	d.Records++
-	at := logPart{m.Destination, m.Partition, id.Resource}
-	if m.Key == nil { // its subjects are one log
-		at.topic = ""
-	}
-	isNote := id.Op == change.Gap && id.Key.Name != ""
-	switch {
+	p := d.part(logPart{m.Destination, m.Partition, table{change.ClusterOf(id.Cluster), id.Resource}}, m.Key == nil)
+	switch isNote := id.Op == change.Gap && id.Key.Name != ""; {
 	case id.Op == change.Resolved:
-		return d.resolve(m, &id, at)
-	case isNote && d.notes[id.Resource] == "":
-		d.notes[id.Resource] = fmt.Sprintf("the record of %s at resourceVersion %s was rejected", id.Key.Shown(), id.ResourceVersion)
-	case !id.Op.OfObject():
+		return d.resolve(m, &id, p)
+	case !id.Op.OfObject() && !isNote:
+		return nil
+	case isNote:
+		p.put(id.Key, change.Digest{})
+		p.unknown[id.Key] = true
 		return nil
 	}
-	at.topic = strings.TrimSuffix(at.topic, sink.FramesSuffix)
-	p := d.part(at)
-	p.digest = p.digest.Minus(p.objects[id.Key])
-	delete(p.objects, id.Key)
-	if id.Op != change.Deleted && !m.Erases {
-		p.objects[id.Key] = change.DigestOf(id.Key, id.UID, id.ResourceVersion)
-		p.digest = p.digest.Plus(p.objects[id.Key])
+	if isHistory, err := replaysHistory(m); isHistory || err != nil {
+		return err
 	}
-	p.after = append(p.after, step{m.Offset, p.digest})
+	delete(p.unknown, id.Key)
+	if id.Op == change.Deleted || m.Erases {
+		p.put(id.Key, change.Digest{})
+	} else {
+		p.put(id.Key, change.DigestOf(id.Key, id.UID, id.ResourceVersion))
+	}
 	return nil
 }
 
-func (d *Digests) part(at logPart) *partition {
+// replaysHistory says whether the record is a dead letter that was sent again when the log had something newer of its
+// object.
+func replaysHistory(m *sink.Stored) (bool, error) {
+	if m.Header(sink.HeaderReplayed) == "" && !bytes.Contains(m.Value, []byte(`"replayed":`)) {
+		return false, nil
+	}
+	c, err := decode.Read(m)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", m.Place, err)
+	}
+	return c.Replayed == change.History, nil
+}
+
+func (d *Digests) part(at logPart, isOne bool) *partition {
+	if isOne {
+		at.topic = ""
+	}
 	if d.parts[at] == nil {
-		d.parts[at] = &partition{objects: map[change.Key]change.Digest{}}
+		d.parts[at] = &partition{objects: map[change.Key]change.Digest{}, unknown: map[change.Key]bool{}, newest: map[string]time.Time{}}
 	}
 	return d.parts[at]
 }
 
-// resolve notes which objects the partition has where something is resolved, or all partitions before their offsets.
-func (d *Digests) resolve(m *sink.Stored, id *change.ID, at logPart) error {
+func (p *partition) put(key change.Key, object change.Digest) {
+	p.digest = p.digest.Minus(p.objects[key]).Plus(object)
+	if delete(p.objects, key); object.Objects > 0 {
+		p.objects[key] = object
+	}
+}
+
+// resolve adds what the partition has there, unless a rejected record leaves that open, and notes what the record says.
+func (d *Digests) resolve(m *sink.Stored, id *change.ID, p *partition) error {
 	c, err := decode.Read(m)
-	var said resolved
+	var said struct {
+		Time   time.Time `json:"time"`
+		Digest *struct {
+			Time    time.Time `json:"time"`
+			Objects int       `json:"objects"`
+			Sum     string    `json:"sum"`
+		} `json:"digest"`
+	}
 	if err == nil {
 		err = json.Unmarshal(c.Data, &said)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", m.Place, err)
 	}
-	of := resolvedAt{id.Resource, id.Key.Namespace, said.Time}
-	if d.copies[of] == nil {
-		d.copies[of] = map[logPart]change.Digest{}
-	}
-	var offsets map[string][]int64
-	if text := m.Header(sink.HeaderOffsets); text == "" {
-		d.copies[of][at] = d.part(at).digest
-	} else if err := json.Unmarshal([]byte(text), &offsets); err != nil {
-		return fmt.Errorf("read header %s of %s: %w", sink.HeaderOffsets, m.Place, err)
-	}
-	for topic, all := range offsets {
-		for number, offset := range all {
-			one := logPart{topic, int32(number), id.Resource}
-			d.copies[of][one] = d.part(one).before(offset)
-		}
+	of := table{change.ClusterOf(id.Cluster), id.Resource}
+	if isNew := said.Time.After(p.newest[id.Key.Namespace]); isNew && len(p.unknown) == 0 {
+		here := d.proof(resolvedAt{of, id.Key.Namespace, said.Time})
+		here.have = here.have.Plus(p.digest)
+		here.copies++
+		p.newest[id.Key.Namespace] = said.Time
 	}
 	if digest := said.Digest; digest != nil {
-		one := claim{resolvedAt{id.Resource, id.Key.Namespace, digest.Time}, digest.Objects, digest.Sum}
-		if !d.said[one] { // each partition says it
-			d.said[one], d.claims = true, append(d.claims, one)
-		}
+		earlier := d.proof(resolvedAt{of, id.Key.Namespace, digest.Time})
+		earlier.said, earlier.objects, earlier.sum = true, digest.Objects, digest.Sum
 	}
 	return nil
 }
 
-// before is the digest before the offset. What is before an offset is not asked for again.
-func (p *partition) before(offset int64) change.Digest {
-	n, _ := slices.BinarySearchFunc(p.after, offset, func(s step, offset int64) int { return cmp.Compare(s.offset, offset) })
-	if n == 0 {
-		return change.Digest{}
+func (d *Digests) proof(of resolvedAt) *proof {
+	if d.resolved[of] == nil {
+		d.resolved[of] = &proof{}
 	}
-	p.after = p.after[n-1:]
-	return p.after[0].digest
+	return d.resolved[of]
 }
 
 // DigestReport is what exporter verify --offline says of one sink, and with -o json its document.
@@ -172,51 +171,56 @@ type DigestReport struct {
 	Records  int             `json:"records"`
 	Digests  int             `json:"digests"` // that were compared
 	Equal    bool            `json:"equal"`
-	Mismatch []DigestDiffers `json:"mismatch,omitempty"` // the first one of each resource
+	Mismatch []DigestDiffers `json:"mismatch,omitempty"`
 }
 
 // DigestDiffers is the first digest of a resource that is another one than the log's.
 type DigestDiffers struct {
+	Cluster  string    `json:"cluster"` // as in ids
 	Resource string    `json:"resource"`
 	After    time.Time `json:"after,omitzero"` // when the log was as it should be, zero is never
 	At       time.Time `json:"at"`
 	Objects  int       `json:"objects"` // in the log
 	Want     int       `json:"want"`
 	Times    int       `json:"times"` // so many of the resource's digests are others
-	Note     string    `json:"note,omitempty"`
 }
 
-// Report compares what the log says of itself with what it has.
+// Report compares what the log says of itself with what it has. A log whose beginning is gone lacks what has not
+// changed since: of a resource that is right somewhere, what was before that is not held against it.
 func (d *Digests) Report() DigestReport {
-	report := DigestReport{Records: d.Records, Equal: true}
-	widest := map[string]int{} // the most copies of one by resource
-	for of, copies := range d.copies {
-		widest[of.resource] = max(widest[of.resource], len(copies))
+	report := DigestReport{Records: d.Records}
+	whole, all := map[table]int{}, map[table][]resolvedAt{} // the number of partitions, and what was resolved
+	for of, proof := range d.resolved {
+		whole[of.table] = max(whole[of.table], proof.copies)
+		all[of.table] = append(all[of.table], of)
 	}
-	wrong, right := map[string]int{}, map[string]time.Time{} // by resource: the place in report.Mismatch, and when it was right last
-	for _, c := range d.claims {
-		copies := d.copies[c.of]
-		if len(copies) == 0 || len(copies) < widest[c.of.resource] {
-			continue // it was not read whole
+	for of, times := range all {
+		slices.SortFunc(times, func(a, b resolvedAt) int { return a.at.Compare(b.at) })
+		differs := DigestDiffers{Cluster: of.cluster, Resource: of.resource}
+		for _, at := range times {
+			proof := d.resolved[at]
+			if !proof.said || proof.copies < whole[of] { // nothing is said of it, or it was not read whole
+				continue
+			}
+			report.Digests++
+			switch isRight := proof.have.Objects == proof.objects && proof.have.Sum() == proof.sum; {
+			case isRight && differs.After.IsZero():
+				differs = DigestDiffers{Cluster: of.cluster, Resource: of.resource, After: at.at}
+			case isRight && differs.Times == 0:
+				differs.After = at.at
+			case !isRight:
+				if differs.Times++; differs.Times == 1 {
+					differs.At, differs.Objects, differs.Want = at.at, proof.have.Objects, proof.objects
+				}
+			}
 		}
-		report.Digests++
-		var have change.Digest
-		for _, one := range copies {
-			have = have.Plus(one)
-		}
-		at, found := wrong[c.of.resource]
-		switch {
-		case have.Objects == c.objects && have.Sum() == c.sum:
-			right[c.of.resource] = c.of.at
-		case found:
-			report.Mismatch[at].Times++
-		default:
-			report.Equal = false
-			wrong[c.of.resource] = len(report.Mismatch)
-			report.Mismatch = append(report.Mismatch, DigestDiffers{
-				Resource: c.of.resource, After: right[c.of.resource], At: c.of.at, Objects: have.Objects, Want: c.objects, Times: 1, Note: d.notes[c.of.resource],
-			})
+		if differs.Times > 0 {
+			report.Mismatch = append(report.Mismatch, differs)
 		}
 	}
+	slices.SortFunc(report.Mismatch, func(a, b DigestDiffers) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Resource, b.Resource))
+	})
+	report.Equal = len(report.Mismatch) == 0
 	return report
 }

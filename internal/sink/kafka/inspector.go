@@ -173,7 +173,7 @@ func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder,
 func storedOf(topic string, number int32, e *batch.Entry) *sink.Stored {
 	stored := &sink.Stored{
 		Place:       fmt.Sprintf("topic %s partition %d offset %d", topic, number, e.Offset),
-		Destination: topic, Partition: number, Offset: e.Offset, Key: e.Key, Value: e.Value, Time: time.UnixMilli(e.Timestamp),
+		Destination: topic, Partition: number, Key: e.Key, Value: e.Value, Time: time.UnixMilli(e.Timestamp),
 	}
 	for name, value := range e.Headers() {
 		stored.Headers = append(stored.Headers, sink.Header{Name: string(name), Value: string(value)})

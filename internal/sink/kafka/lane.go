@@ -34,7 +34,7 @@ func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
 	for _, to := range p.touched {
 		part := p.part(step, to)
 		for _, at := range part {
-			s.speakOf(p, step, at)
+			s.speakOf(&p.messages[at])
 		}
 		if len(part) > 0 {
 			lanes = append(lanes, &lane{sender: s, partition: to, rest: part, messages: p.messages, most: s.tuning.records})
@@ -50,26 +50,23 @@ func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
 	return group.Wait()
 }
 
-// speakOf gives a message of what is resolved in a topic of frames the offsets of what is before it, when all of that
-// is durable. What comes after it may be durable, too, behind that.
-func (s *sender) speakOf(p plan, step int, at int32) {
-	m := &p.messages[at]
+// headerOffsets is, of what is resolved in a topic of frames, the offset of each partition of the topic of the objects
+// before which everything is.
+const headerOffsets = "kubecdc-offsets"
+
+// speakOf gives it to the message, when all before that is durable.
+func (s *sender) speakOf(m *sink.Message) {
 	name, isAside := strings.CutSuffix(m.Destination, sink.FramesSuffix)
 	t := s.known.topics[name]
-	if m.Op != isResolved || !isAside || t == nil || m.Headers != nil && m.Headers[len(m.Headers)-1].Name == sink.HeaderOffsets {
+	if m.Op != isResolved || !isAside || t == nil || m.Headers != nil && m.Headers[len(m.Headers)-1].Name == headerOffsets {
 		return
 	}
 	offsets := make([]int64, len(t.partitions))
-	for i, of := range t.partitions {
-		offsets[i] = of.next
-		for k := len(of.indexes) - 1; slices.Contains(p.touched, of) && k >= 0 && of.indexes[k] > at; k-- {
-			if int(of.steps[k]) < step {
-				offsets[i]--
-			}
-		}
+	for i, p := range t.partitions {
+		offsets[i] = p.next
 	}
 	text, _ := json.Marshal(map[string][]int64{name: offsets}) // of numbers and a text it cannot fail
-	m.Headers = append(slices.Clip(m.Headers), sink.Header{Name: sink.HeaderOffsets, Value: string(text)})
+	m.Headers = append(slices.Clip(m.Headers), sink.Header{Name: headerOffsets, Value: string(text)})
 }
 
 // lane writes the messages of one partition, one batch after the other (I3).

@@ -50,7 +50,7 @@ func TestI4WhatIsResolvedIsBehindAllThatCameBefore(t *testing.T) {
 		offsets := map[string][]int64{}
 		aside := read(frames)
 		for _, r := range aside {
-			must(t, json.Unmarshal([]byte(header(&r, sink.HeaderOffsets)), &offsets))
+			must(t, json.Unmarshal([]byte(header(&r, headerOffsets)), &offsets))
 		}
 		if len(aside) != partitions || len(offsets[table]) != partitions {
 			t.Fatalf("the topic of frames has %d records, which name the offsets %v", len(aside), offsets)
@@ -69,7 +69,7 @@ func TestI4WhatIsResolvedIsBehindAllThatCameBefore(t *testing.T) {
 			if at, is := resolved[r.Partition]; is != (i >= before) {
 				t.Errorf("object %d of partition %d is at offset %d, and what is resolved at %d", i, r.Partition, r.Offset, at)
 			}
-			if i < before != (r.Offset < offsets[table][r.Partition]) {
+			if i < before && r.Offset >= offsets[table][r.Partition] {
 				t.Errorf("object %d of partition %d is at offset %d, and the frames name %v", i, r.Partition, r.Offset, offsets)
 			}
 		}
