@@ -72,9 +72,10 @@ const stopTimeout = 20 * time.Second
 
 // flags are what run, dev and check have in common.
 type flags struct {
-	file   string
-	access cluster.Access
-	config config.Flags
+	file    string
+	access  cluster.Access
+	config  config.Flags
+	several bool // the command is for all clusters of the configuration, unless one is named
 }
 
 func (f *flags) register(cmd *cobra.Command) {
@@ -95,7 +96,7 @@ func (f *flags) registerAccess(set *pflag.FlagSet, kubeconfig string) {
 	f.access.Version = version
 	set.StringVar(&f.access.Kubeconfig, "kubeconfig", "", kubeconfig+" (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
 	set.StringVar(&f.access.Context, "context", "", "kubeconfig context (default: the current one)")
-	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name)")
+	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name); of several in the configuration, the one that is meant")
 }
 
 // load reads the file, puts the flags over it, and checks the result.
@@ -107,11 +108,47 @@ func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
 			return nil, err
 		}
 	}
-	if err := config.Overlay(cfg, f.config); err != nil {
+	over := f.config
+	if len(cfg.Clusters) > 0 {
+		over.Cluster = "" // it names one of them
+	}
+	if err := config.Overlay(cfg, over); err != nil {
 		return nil, err
 	}
 	adjust(cfg)
-	return cfg, cfg.Validate()
+	if err := cfg.Validate(); err != nil || len(cfg.Clusters) == 0 {
+		return cfg, err
+	}
+	if f.config.Cluster != "" {
+		return f.of(cfg, f.config.Cluster)
+	}
+	switch names := strings.Join(clusterNames(cfg), ", "); {
+	case !f.several:
+		return nil, usage.Errorf("--cluster: the configuration has several; name one of %s", names)
+	case f.access.Kubeconfig != "" || f.access.Context != "":
+		return nil, usage.Errorf("--kubeconfig and --context: each cluster of the configuration has its own; name one with --cluster, of %s", names)
+	}
+	return cfg, nil
+}
+
+// of is the configuration of one of its clusters, which is then the one that is reached.
+func (f *flags) of(cfg *config.Config, name string) (*config.Config, error) {
+	at := slices.IndexFunc(cfg.Clusters, func(c config.ClusterOf) bool { return c.Name == name })
+	if at < 0 {
+		return nil, usage.Errorf("--cluster %q: the configuration has none of that name; name one of %s", name, strings.Join(clusterNames(cfg), ", "))
+	}
+	of := &cfg.Clusters[at]
+	if f.access.Kubeconfig == "" && f.access.Context == "" {
+		f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
+	}
+	return cfg.Of(of), nil
+}
+
+func clusterNames(cfg *config.Config) (names []string) {
+	for _, of := range cfg.Clusters {
+		names = append(names, of.Name)
+	}
+	return names
 }
 
 // A filter for what nothing is called takes nothing, without a word. So what cannot be a name is refused.

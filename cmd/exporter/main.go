@@ -54,7 +54,7 @@ once, in order, and never silently lost.`,
 }
 
 func newCheckCommand() *cobra.Command {
-	f := new(flags)
+	f := &flags{several: true}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -129,7 +129,7 @@ func devConfig(f *flags, dir string, embedded config.Sink) (*config.Config, erro
 }
 
 func newRunCommand() *cobra.Command {
-	f, acceptNewKeys := new(flags), false
+	f, acceptNewKeys := &flags{several: true}, false
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Stream changes until stopped",
@@ -150,7 +150,7 @@ SIGHUP makes it give every sink a full snapshot of all that it takes; see also e
 			hangups, ignore := notifyHangups()
 			defer ignore()
 			return app.Run(cmd.Context(), app.RunOptions{
-				Access: f.access, Config: cfg, Out: stdout(cmd).Records(), ErrOut: stderr(cmd), Hangups: hangups, StopTimeout: stopTimeout,
+				Access: f.access, Config: cfg, Reload: func() (*config.Config, error) { return f.load(func(*config.Config) {}) }, Out: stdout(cmd).Records(), ErrOut: stderr(cmd), Hangups: hangups, StopTimeout: stopTimeout,
 				AcceptNewKeys: acceptNewKeys,
 			})
 		},

@@ -14,8 +14,8 @@ import (
 func TestI6TheMemoryLimitLeavesRoomForStreams(t *testing.T) {
 	const queues, streams = 5 << 20, 100
 	var limit int64
-	m := &memory{queues: queues, set: func(bytes int64) { limit = bytes }}
-	m.add(0)
+	m := &memory{set: func(bytes int64) { limit = bytes }}
+	gone := m.ofQueues(&config.Config{Sinks: []config.Sink{{Queue: config.Queue{Bytes: 3 << 20}}, {Queue: config.Queue{Bytes: 2 << 20}}}})
 	if want := int64(besideQueues + queues); limit != want {
 		t.Fatalf("without streams: got %d bytes, want %d", limit, want)
 	}
@@ -43,14 +43,17 @@ func TestI6TheMemoryLimitLeavesRoomForStreams(t *testing.T) {
 	if want := int64(besideQueues + queues); limit != want {
 		t.Errorf("when all are over: got %d bytes, want %d", limit, want)
 	}
+	if gone(); limit != besideQueues {
+		t.Errorf("without queues: got %d bytes, want %d", limit, besideQueues)
+	}
 }
 
 // TestTheMemoryLimitOfTheEnvironmentWins over ours.
 func TestTheMemoryLimitOfTheEnvironmentWins(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	m := limitMemory(&config.Config{Sinks: []config.Sink{{Queue: config.Queue{Bytes: 3 << 20}}}})
-	if m.set != nil || m.queues != 3<<20 {
+	m := limitMemory()
+	if m.set != nil {
 		t.Errorf("got %+v, want no limit of ours", m)
 	}
-	m.add(1)
+	m.add(3<<20, 1)
 }

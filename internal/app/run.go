@@ -30,19 +30,29 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Run runs the whole line until ctx ends, or for as long as this exporter leads.
+// Run runs the whole line until ctx ends, or for as long as this exporter leads. Of several clusters it runs one each.
 func Run(ctx context.Context, o RunOptions) (err error) {
-	p := &process{cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(o.Config)}
+	if len(o.Config.Clusters) > 0 {
+		return runFleet(ctx, o)
+	}
+	p := &process{cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory()}
 	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
-	p.server = &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
-	defer func() { err = errors.Join(err, p.server.Close()) }()
+	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	p.server = server
 	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
 	if err != nil {
 		return err
 	}
 	defer p.audit.Stop()
-	if o.Config.HA != nil {
-		return task.Share(ctx, task.Options{Access: o.Access, Config: o.Config, Logger: p.logger, Lead: p.lead, StandBy: p.standBy})
+	return p.run(ctx)
+}
+
+// run runs the task of one cluster.
+func (p *process) run(ctx context.Context) error {
+	defer p.memory.ofQueues(p.cfg)()
+	if p.cfg.HA != nil {
+		return task.Share(ctx, task.Options{Access: p.options.Access, Config: p.cfg, Logger: p.logger, Lead: p.lead, StandBy: p.standBy})
 	}
 	return task.Alone(ctx, p.logger, p.lead)
 }
@@ -55,6 +65,9 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	}
 	if err := c.Identify(ctx); err != nil {
 		return task.IgnoreStop(ctx, err)
+	}
+	if err := p.fleet.claim(c.Name, c.UID); err != nil {
+		return err
 	}
 	catalog, err := c.Resolve(ctx, c.Rest, p.cfg.Resources)
 	if err != nil && !selection.WasServed(ctx, p.cfg, err) {
@@ -109,6 +122,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.fleet.follows(a.cluster.Name, t)
 	sources, err := f.Start(t)
 	if err != nil {
 		return err
@@ -186,6 +200,7 @@ func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err
 	t := telemetry.New(telemetry.Options{
 		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status,
 	})
+	p.fleet.follows(c.Name, t)
 	shown := page.New(page.Options{Status: func() any { return t.Status() }, Private: control.Refusal})
 	return p.server.Serve(ctx, handler(t, shown, control.Elsewhere(m.Elsewhere, p.token)))
 }

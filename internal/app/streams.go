@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -21,7 +22,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/control/httpserver"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -153,6 +153,8 @@ type RunOptions struct {
 	Out     io.Writer        // records for standard output
 	ErrOut  io.Writer        // log lines
 	Hangups <-chan os.Signal // each asks for a full snapshot; nil is none
+	// Reload reads the configuration again, of which the clusters may be others; nil is never.
+	Reload func() (*config.Config, error)
 	// AcceptNewKeys ends the old keys of tables whose keys have changed since the last run.
 	AcceptNewKeys bool
 	StopTimeout   time.Duration // how long a stop may take to deliver what is queued
@@ -164,9 +166,15 @@ type process struct {
 	options RunOptions
 	logger  *slog.Logger
 	token   control.Token // that an operator's questions have to show
-	server  *httpserver.Server
+	server  server
+	fleet   *fleet           // nil follows one cluster alone
 	audit   *actors.Receiver // nil is none
 	memory  *memory
+}
+
+// server serves a run, until the returned function is called.
+type server interface {
+	Serve(ctx context.Context, handler http.Handler) (stop func(), err error)
 }
 
 // assembly is everything that a run is made of.
@@ -192,41 +200,50 @@ const (
 // many bytes, and streams come and go, so the limit is never below what is in use: a collector that cannot get below
 // its limit takes half of the processors for nothing.
 type memory struct {
-	set    func(limit int64) // nil is no limit of ours
-	queues int64             // bytes that all of them hold
+	set func(limit int64) // nil is no limit of ours
 
 	mu      sync.Mutex // guards the following, and is held while the limit is set
+	queues  int64      // bytes that all of them hold
 	streams int
 }
 
-// limitMemory sets the limit of a process without streams. GOMEMLIMIT in the environment wins.
-func limitMemory(cfg *config.Config) *memory {
+// limitMemory sets the limit of a process without queues and streams. GOMEMLIMIT in the environment wins.
+func limitMemory() *memory {
 	m := &memory{}
-	for i := range cfg.Sinks {
-		m.queues += int64(cfg.Sinks[i].Queue.Bytes)
-	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		m.set = func(limit int64) { debug.SetMemoryLimit(limit) }
 	}
-	m.add(0)
+	m.add(0, 0)
 	return m
+}
+
+// ofQueues makes room for the configuration's queues, until the returned function is called.
+func (m *memory) ofQueues(cfg *config.Config) (gone func()) {
+	var queues int64
+	for i := range cfg.Sinks {
+		queues += int64(cfg.Sinks[i].Queue.Bytes)
+	}
+	m.add(queues, 0)
+	return func() { m.add(-queues, 0) }
 }
 
 // of makes room for a stream while its source runs.
 func (m *memory) of(source pipeline.Source) pipeline.Source {
 	run := source.Run
 	source.Run = func(ctx context.Context, sinks []*listener.Intake) (over bool) {
-		m.add(1)
-		defer m.add(-1)
+		m.add(0, 1)
+		defer m.add(0, -1)
 		return run(ctx, sinks)
 	}
 	return source
 }
 
-// add is told of streams that have come, or gone. Its cost does not depend on how many there are.
-func (m *memory) add(streams int) {
+// add is told of queues, in bytes, and of streams that have come, or gone. Its cost does not depend on how many there
+// are.
+func (m *memory) add(queues int64, streams int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.queues += queues
 	m.streams += streams
 	if m.set != nil {
 		m.set(besideQueues + m.queues + int64(m.streams)*perStream)

@@ -9,11 +9,13 @@ import (
 // Config is a whole configuration. The zero value is an empty one. Its JSON form has the file's keys, so that it can
 // be shown to a user, and never holds a secret.
 type Config struct {
-	Cluster   string     `key:"cluster"`
-	Resources []Resource `key:"resources"`
-	Sinks     []Sink     `key:"sinks"`
-	State     State      `key:"state"`
-	HA        *HA        `key:"ha"`
+	Cluster string `key:"cluster"`
+	// Clusters, where there are any, are followed by one exporter, each as if it were alone: see Of.
+	Clusters  []ClusterOf `key:"clusters"`
+	Resources []Resource  `key:"resources"`
+	Sinks     []Sink      `key:"sinks"`
+	State     State       `key:"state"`
+	HA        *HA         `key:"ha"`
 	// Only this host is served unless somebody says otherwise: the port also takes what changes state.
 	Listen    string    `key:"listen" default:"127.0.0.1:8080"`
 	Log       Log       `key:"log"`
@@ -58,6 +60,10 @@ func LogFormats() []string { return allowedBy[Log]("format") }
 func (c *Config) check() []Problem {
 	k := &checker{origin: c.origin}
 	k.values("", reflect.ValueOf(c).Elem())
+	if len(c.Clusters) > 0 {
+		c.checkClusters(k)
+		c = c.Of(&ClusterOf{Name: "x"}) // as for any of them
+	}
 	if strings.TrimFunc(c.Cluster, isBlank) != c.Cluster {
 		k.problem("cluster", "%q begins or ends with white space; leave it out", c.Cluster)
 	}

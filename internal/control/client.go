@@ -30,10 +30,11 @@ import (
 // nobody owns the directory. Only its owner may read it.
 const addressName = "address"
 
-// Announce writes where this process listens into its state directory, and returns what removes it.
-func Announce(dir string, listening net.Addr, token Token) (withdraw func() error, err error) {
+// Announce writes where this process answers into its state directory, as host:port with a path or without, and returns
+// what removes it.
+func Announce(dir, address string, token Token) (withdraw func() error, err error) {
 	path := filepath.Join(dir, addressName)
-	text := fmt.Sprintf("%s %d %s\n", listening, os.Getpid(), token.text)
+	text := fmt.Sprintf("%s %d %s\n", address, os.Getpid(), token.text)
 	// Renamed into place: a reader finds all of it or nothing.
 	// It is made anew, whatever mode one had that was there.
 	err = os.Remove(path + ".new")
@@ -83,14 +84,15 @@ func Locate(dir string) (*Client, error) {
 	return client, nil
 }
 
-// dialable turns the address of a listener into one that can be connected to, over the loopback interface where the
+// dialable turns the address of a listener, with a path or without, into one that can be connected to, over the loopback interface where the
 // listener takes it.
 func dialable(address string) string {
-	parsed, err := netip.ParseAddrPort(address)
+	host, path, _ := strings.Cut(address, "/")
+	parsed, err := netip.ParseAddrPort(host)
 	if err != nil || !parsed.Addr().IsUnspecified() {
 		return address
 	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(parsed.Port())))
+	return strings.TrimSuffix(net.JoinHostPort("127.0.0.1", strconv.Itoa(int(parsed.Port())))+"/"+path, "/")
 }
 
 // maxEvent is the longest line of an event, in bytes: the status of many streams is one.

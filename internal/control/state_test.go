@@ -131,10 +131,15 @@ func TestI10OnlyTheOwnerIsFound(t *testing.T) {
 		t.Errorf("found %s, which another process left", client.base)
 	}
 	must(t, os.WriteFile(filepath.Join(dir, addressName+".new"), nil, 0o644)) // of a start that was killed
-	withdraw, err := Announce(dir, listening, token)
+	withdraw, err := Announce(dir, listening.String(), token)
 	must(t, err)
 	if client, err := Locate(dir); err != nil || client.base != "http://127.0.0.1:8080" || client.token != token {
 		t.Errorf("found %+v, %v", client, err)
+	}
+	_, err = Announce(dir, "0.0.0.0:8080/clusters/a", token)
+	must(t, err)
+	if client, err := Locate(dir); err != nil || client.base != "http://127.0.0.1:8080/clusters/a" {
+		t.Errorf("found %+v, %v below a path", client, err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, addressName)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read the token: %v, %v", info.Mode(), err)

@@ -120,6 +120,8 @@ kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
 		{"one dies, and the other leads", pair(`1x30 0x90`, `1x30 0x90`, `0x30 1x90`, `0x30 1x90`), nil},
 		{"nobody leads", pair(`1x30 0x30 1x60`, `1x120`, `0x120`, `0x120`),
 			map[int][]string{33: {"KubecdcNoLeader"}, 60: {"KubecdcNoLeader"}, 62: nil, 120: nil}},
+		{"a cluster is not followed", old + of(`kubecdc_cluster_up 1x30 0x30 1x60`),
+			map[int][]string{33: nil, 37: {"KubecdcClusterNotFollowed"}, 60: {"KubecdcClusterNotFollowed"}, 62: nil, 120: nil}},
 		{"nobody leads for a moment", pair(`1x30 0x0 1x89`, `1x120`, `0x120`, `0x120`), nil},
 		{"the standby does not follow", old + of(`kubecdc_standby_lag_seconds 0x30 61x30 0x60`), map[int][]string{34: nil, 38: {"KubecdcStandbyBehind"}, 64: nil}},
 		{"the standby is gone", pair(`1x120`, `1x120`, `0x30 stale`, `0x30 stale`), map[int][]string{42: {"KubecdcNoStandby"}, 120: {"KubecdcNoStandby"}}},

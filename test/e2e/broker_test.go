@@ -117,7 +117,15 @@ type streamLog struct {
 // open connects to the server; the connection ends with the test.
 func (b *broker) open() *streamLog {
 	b.t.Helper()
-	return openStream(b.t, b.address())
+	return b.openStream(streamName)
+}
+
+// openStream is open of another stream.
+func (b *broker) openStream(name string) *streamLog {
+	b.t.Helper()
+	log := openStream(b.t, b.address())
+	log.name = name
+	return log
 }
 
 // openStream connects to one of the servers; the connection ends with the test.

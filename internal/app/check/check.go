@@ -26,24 +26,37 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Run prints what was found of each thing that is checked, as lines or as a document.
+// Run prints what was found of each thing that is checked, as lines or as a document. Of several clusters it checks one
+// after the other.
 func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *console.Findings) error {
 	cluster.NewLogger(io.Discard, cfg.Log)
 	r := report{out: out}
 	r.ok("configuration")
+	if len(cfg.Clusters) == 0 {
+		checkOne(ctx, to, cfg, &r)
+	}
+	for i := range cfg.Clusters {
+		of := &cfg.Clusters[i]
+		to.Kubeconfig, to.Context, r.of = of.Kubeconfig, of.Context, "cluster "+of.Name+": "
+		checkOne(ctx, to, cfg.Of(of), &r)
+	}
+	return errors.Join(r.err(), out.End())
+}
+
+func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) {
 	c, err := cluster.Find(to, cfg)
 	if err == nil {
-		checkCluster(ctx, &checkedTask{to, cfg, c}, &r)
+		checkCluster(ctx, &checkedTask{to, cfg, c}, r)
 	} else {
 		r.problem(err)
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
 	}
-	saved := checkState(ctx, c, cfg, &r)
+	saved := checkState(ctx, c, cfg, r)
 	if saved.running == nil {
-		checkListen(ctx, cfg.Listen, "--listen, or with listen in the configuration", &r)
+		checkListen(ctx, cfg.Listen, "--listen, or with listen in the configuration", r)
 	}
-	checkAudit(ctx, cfg, saved.running, &r)
-	logged := checkStateLog(ctx, &checkedTask{to, cfg, c}, &r)
+	checkAudit(ctx, cfg, saved.running, r)
+	logged := checkStateLog(ctx, &checkedTask{to, cfg, c}, r)
 	if saved.State == nil && logged != nil { // the next start takes that over
 		read, err := task.ReadFound(ctx, logged)
 		if err != nil {
@@ -52,19 +65,18 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 			saved.State = read.State
 		}
 	}
-	checkPlaces(cfg, c, &r)
+	checkPlaces(cfg, c, r)
 	for i := range cfg.Sinks {
 		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {
 			r.problem(err)
 		}
-		checkSink(ctx, &cfg.Sinks[i], saved, c, &r)
+		checkSink(ctx, &cfg.Sinks[i], saved, c, r)
 	}
 	if c.UID != "" { // else nobody knows what is served
 		for _, line := range Plan(saved.State, c, cfg) {
 			r.note(line)
 		}
 	}
-	return errors.Join(r.err(), out.End())
 }
 
 func checkCluster(ctx context.Context, of *checkedTask, r *report) {

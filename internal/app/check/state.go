@@ -163,17 +163,18 @@ func checkLease(ctx context.Context, access *source.Access, of *checkedTask, r *
 // report shows what was found and remembers what is wrong.
 type report struct {
 	out      *console.Findings
+	of       string // begins each line: the cluster that it is of, where there are several
 	problems []error
 }
 
-func (r *report) ok(what string) { r.out.Show(console.OK, what) }
+func (r *report) ok(what string) { r.out.Show(console.OK, r.of+what) }
 
-func (r *report) note(text string) { r.out.Show(console.Note, text) }
+func (r *report) note(text string) { r.out.Show(console.Note, r.of+text) }
 
 // problem shows each of several problems by itself.
 func (r *report) problem(err error) {
 	for _, one := range usage.Each(err) {
-		r.out.Show(console.Problem, one.Error())
+		r.out.Show(console.Problem, r.of+one.Error())
 		r.problems = append(r.problems, one)
 	}
 }

@@ -38,7 +38,10 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), 
 	if first {
 		s.Logger.Info("serving metrics and status", "address", listener.Addr().String())
 	}
-	withdraw := s.announce(listener.Addr())
+	withdraw := func() {}
+	if s.StateDir != "" {
+		withdraw = s.announce(s.StateDir, "")
+	}
 	return func() {
 		withdraw()
 		stopAnswering()
@@ -62,15 +65,15 @@ const (
 	maxHeader  = 16 << 10        // bytes
 )
 
-// announce writes the address into the state directory, with what its questions have to show, and returns what removes
-// it. Without it the exporter works, and the commands cannot ask it.
-func (s *Server) announce(address net.Addr) (withdraw func()) {
+// announce writes the address, with the path, into the state directory, with what its questions have to show, and
+// returns what removes it. Without it the exporter works, and the commands cannot ask it.
+func (s *Server) announce(dir, path string) (withdraw func()) {
 	warn := func(err error) {
 		if err != nil {
 			s.Logger.Warn("commands cannot reach this exporter", "error", err)
 		}
 	}
-	remove, err := control.Announce(s.StateDir, address, s.Token)
+	remove, err := control.Announce(dir, s.listener.Addr().String()+path, s.Token)
 	if err != nil {
 		warn(err)
 		return func() {}
@@ -103,11 +106,58 @@ func (g *gate) shut() {
 	g.closed = true
 }
 
+// Branch is what is served below a path of a Server that serves already: one run after the other, and in between that
+// there is none. It is the Server's own handler that asks it.
+type Branch struct {
+	server         *Server
+	path, stateDir string
+	open           atomic.Pointer[gate] // nil is none
+}
+
+// Branch is one of the path, such as /clusters/prod-eu1, whose address is told in the state directory.
+func (s *Server) Branch(path, stateDir string) *Branch {
+	return &Branch{server: s, path: path, stateDir: stateDir}
+}
+
+// Serve is as Server.Serve.
+func (b *Branch) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
+	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
+	open := &gate{handler: http.StripPrefix(b.path, until(answering, handler))}
+	b.open.Store(open)
+	withdraw := b.server.announce(b.stateDir, b.path)
+	return func() {
+		withdraw()
+		stopAnswering()
+		b.open.Store(nil)
+		open.shut()
+	}, nil
+}
+
+// ServeHTTP is http.Handler's.
+func (b *Branch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	open := b.open.Load()
+	if open == nil {
+		http.Error(w, "this cluster is not followed now: see /statusz", http.StatusServiceUnavailable)
+		return
+	}
+	open.ServeHTTP(w, r)
+}
+
+// until ends each request with ctx.
+func until(ctx context.Context, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answering, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		handler.ServeHTTP(w, r.WithContext(answering))
+	})
+}
+
 // Server is the address that the process answers at. One run after the other serves it; who comes in between waits. All
-// of its fields are needed.
+// of its fields but StateDir are needed.
 type Server struct {
 	Address  string        // host:port
-	StateDir string        // where commands look for the address
+	StateDir string        // where commands look for the address; "" is nowhere
 	Token    control.Token // that an operator's questions have to show
 	Logger   *slog.Logger
 

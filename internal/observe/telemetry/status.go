@@ -101,22 +101,32 @@ func (t *Telemetry) Handler() http.Handler {
 		encoder.SetIndent("", "  ")
 		encoder.Encode(t.Status()) // a reader that went away is no error of ours
 	})
+	return bounded(mux)
+}
+
+// bounded serves with a limit to how long a reader may take.
+func bounded(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
 		if err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return // the reader is gone
 		}
-		mux.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	})
 }
 
 // answerTime is how long a reader may take for an answer: one that stands still would keep it in memory.
 const answerTime = 30 * time.Second
 
-func (t *Telemetry) serveReady(w http.ResponseWriter, r *http.Request) {
+// ready are the checks of readiness now.
+func (t *Telemetry) ready() []check {
 	t.mu.Lock()
-	checks := t.checks()
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	return t.checks()
+}
+
+func (t *Telemetry) serveReady(w http.ResponseWriter, r *http.Request) {
+	checks := t.ready()
 	waiting := unready(checks)
 	if !r.URL.Query().Has("verbose") {
 		answer(w, waiting)

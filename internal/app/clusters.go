@@ -1,0 +1,268 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/control/httpserver"
+	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
+	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
+	"github.com/kubecdc/kubecdc/internal/sink"
+)
+
+// fleet are the clusters that one process follows, each as if it were alone. What ends one of them, such as an API
+// server that is gone, a certificate that has expired or a disk that is full, ends none of the others, and is tried
+// again.
+type fleet struct {
+	options RunOptions
+	cfg     *config.Config
+	logger  *slog.Logger
+	memory  *memory
+	token   control.Token
+	server  *httpserver.Server
+	shown   *telemetry.Fleet
+
+	mu      sync.Mutex // guards the following
+	wanted  []config.ClusterOf
+	members map[string]*follower
+	uids    map[string]string // of the clusters that are followed, with their names
+	left    error             // what those left that are followed no more
+}
+
+// follower is one of the clusters.
+type follower struct {
+	config.ClusterOf
+	branch  *httpserver.Branch
+	hangups chan os.Signal
+	stop    func()                  // waits until it is followed no more
+	cut     context.CancelCauseFunc // ends the present attempt; guarded by fleet.mu
+}
+
+// clustersPath is where each cluster's own page, status and questions are below.
+const clustersPath = "/clusters/"
+
+// runFleet follows all clusters until ctx ends. Which these are is read again at the discovery's interval.
+func runFleet(ctx context.Context, o RunOptions) (err error) {
+	f := &fleet{
+		options: o, cfg: o.Config, memory: limitMemory(), token: control.NewToken(), shown: telemetry.NewFleet(),
+		logger: cluster.NewLogger(console.On(o.ErrOut), o.Config.Log), members: map[string]*follower{}, uids: map[string]string{},
+	}
+	f.server = &httpserver.Server{Address: o.Config.Listen, Token: f.token, Logger: f.logger}
+	stopServing, err := f.server.Serve(ctx, f.handler())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		f.adopt(ctx, nil)
+		stopServing()
+		err = errors.Join(f.left, f.server.Close())
+	}()
+	f.adopt(ctx, o.Config.Clusters)
+	look := time.NewTicker(time.Duration(o.Config.Discovery.Interval))
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case signal := <-o.Hangups:
+			f.hangUp(signal)
+		case <-look.C:
+			f.reload(ctx)
+		}
+	}
+}
+
+// reload reads the configuration again, of which only the clusters are looked at.
+func (f *fleet) reload(ctx context.Context) {
+	if f.options.Reload == nil {
+		return
+	}
+	cfg, err := f.options.Reload()
+	switch {
+	case err != nil:
+		f.logger.Warn("the configuration cannot be read again; the clusters stay as they are", "error", err)
+	case len(cfg.Clusters) == 0:
+		f.logger.Warn("the configuration names no clusters any more; they stay as they are until the next start")
+	default:
+		f.adopt(ctx, cfg.Clusters)
+	}
+}
+
+// adopt follows these clusters, and no other any more. One that is reached in another way begins again.
+func (f *fleet) adopt(ctx context.Context, wanted []config.ClusterOf) {
+	var leaving []*follower
+	f.mu.Lock()
+	f.wanted = wanted
+	for name, member := range f.members {
+		if !slices.Contains(wanted, member.ClusterOf) {
+			leaving = append(leaving, member)
+			delete(f.members, name)
+		}
+	}
+	f.mu.Unlock()
+	var group sync.WaitGroup
+	for _, member := range leaving {
+		group.Go(member.stop)
+	}
+	group.Wait()
+	for _, of := range wanted {
+		f.mu.Lock()
+		_, found := f.members[of.Name]
+		f.mu.Unlock()
+		if !found {
+			f.follow(ctx, of)
+		}
+	}
+}
+
+// follow begins to follow the cluster.
+func (f *fleet) follow(ctx context.Context, of config.ClusterOf) {
+	cfg := f.cfg.Of(&of)
+	member := &follower{ClusterOf: of, hangups: make(chan os.Signal, 1), branch: f.server.Branch(clustersPath+of.Name, cfg.State.Dir)}
+	f.shown.Add(of.Name)
+	f.mu.Lock()
+	f.members[of.Name] = member
+	f.mu.Unlock()
+	end := beside.Run(ctx, func(ctx context.Context) { f.keepFollowing(ctx, member, cfg) })
+	member.stop = func() {
+		end()
+		f.shown.Remove(of.Name)
+	}
+}
+
+// keepFollowing follows the cluster again and again, until ctx ends.
+func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config.Config) {
+	logger := f.logger.With("task", member.Name)
+	o := f.options
+	o.Config, o.Hangups = cfg, member.hangups
+	o.Access.Kubeconfig, o.Access.Context = member.Kubeconfig, member.Context
+	p := &process{cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch, fleet: f}
+	said, told := "", time.Time{}
+	for wait := listener.RetryForever(); ; {
+		began := time.Now()
+		err := f.try(ctx, member, p)
+		if ctx.Err() != nil {
+			f.leave(member.Name, err)
+			return
+		}
+		if time.Since(began) > time.Minute {
+			wait = listener.RetryForever()
+		}
+		f.shown.Failed(member.Name, err)
+		if err.Error() != said || time.Since(told) > sayAgain {
+			said, told = err.Error(), time.Now()
+			logger.Error("the cluster is not followed now; the others are, and it is tried again", "error", err)
+		}
+		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
+			return
+		}
+	}
+}
+
+// sayAgain is how long the same failure is not told again.
+const sayAgain = time.Minute
+
+// try follows the cluster once. The error is nil only where ctx has ended.
+func (f *fleet) try(ctx context.Context, member *follower, p *process) error {
+	attempt, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	f.mu.Lock()
+	member.cut = cut
+	f.mu.Unlock()
+	err := p.run(attempt)
+	f.mu.Lock()
+	maps.DeleteFunc(f.uids, func(_, of string) bool { return of == member.Name })
+	f.mu.Unlock()
+	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
+		return cause
+	}
+	if err == nil && ctx.Err() == nil {
+		err = errors.New("it has ended by itself")
+	}
+	return err
+}
+
+// follows has what is told of the cluster shown. A fleet that is nil shows nothing.
+func (f *fleet) follows(name string, t *telemetry.Telemetry) {
+	if f != nil {
+		f.shown.Follows(name, t)
+	}
+}
+
+// claim refuses a cluster that is followed already, under another name: its records would be told twice. The name that
+// the configuration has first counts. A fleet that is nil has one cluster.
+func (f *fleet) claim(name, uid string) error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	place := func(name string) int {
+		return slices.IndexFunc(f.wanted, func(of config.ClusterOf) bool { return of.Name == name })
+	}
+	isTwice := func(name, other string) error {
+		return fmt.Errorf("cluster %s is cluster %s (uid %s): leave one of them out, or correct its kubeconfig or context", name, other, uid)
+	}
+	other, taken := f.uids[uid]
+	switch member := f.members[other]; {
+	case !taken || other == name:
+	case place(other) < place(name):
+		return isTwice(name, other)
+	case member != nil:
+		member.cut(isTwice(other, name))
+	}
+	f.uids[uid] = name
+	return nil
+}
+
+// leave notes what a stop has left undone.
+func (f *fleet) leave(name string, err error) {
+	if err == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left = errors.Join(f.left, fmt.Errorf("cluster %s: %w", name, err))
+}
+
+// hangUp asks for a full snapshot of every cluster.
+func (f *fleet) hangUp(signal os.Signal) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, member := range f.members {
+		select {
+		case member.hangups <- signal:
+		default: // it has not answered the last one
+		}
+	}
+}
+
+// handler serves what is of all clusters, and below clustersPath what is of one.
+func (f *fleet) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", f.shown.Handler())
+	mux.HandleFunc(clustersPath+"{name}/", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		member := f.members[r.PathValue("name")]
+		f.mu.Unlock()
+		if member == nil {
+			http.Error(w, "no such cluster is followed: see /statusz", http.StatusNotFound)
+			return
+		}
+		member.branch.ServeHTTP(w, r)
+	})
+	return mux
+}
