@@ -118,9 +118,22 @@ files: [{path: /etc/pki/audit, secret: pki}]
 audit: {clusterIP: 10.96.0.90}
 `
 
+// fleetPair follows two clusters, whose kubeconfigs are in one Secret.
+const fleetPair = `
+replicas: 2
+config:
+  clusters:
+    - {name: eu1, kubeconfig: /etc/kubecdc/clusters/eu1}
+    - {name: us1, kubeconfig: /etc/kubecdc/clusters/us1}
+  sinks: [{name: bus, nats: {url: "nats://nats.nats:4222"}}]
+  state: {log: {sink: bus}}
+files: [{path: /etc/kubecdc/clusters, secret: fleet}]
+`
+
 func valueSets() map[string]string {
 	return map[string]string{
-		"own claim": ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
+		"several clusters": fleetPair,
+		"own claim":        ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
 		"two replicas": twoReplicas, "audited": audited, "two replicas, audited": auditedPair,
 	}
 }

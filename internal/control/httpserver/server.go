@@ -127,8 +127,8 @@ func (b *Branch) Serve(ctx context.Context, handler http.Handler) (stop func(), 
 	withdraw := b.server.announce(b.stateDir, b.path)
 	return func() {
 		withdraw()
-		stopAnswering()
 		b.open.Store(nil)
+		stopAnswering()
 		open.shut()
 	}, nil
 }

@@ -72,7 +72,7 @@ func (r *Release) name(values common.Values) {
 		of = map[string]any{}
 		values["config"] = of
 	}
-	if _, named := of["cluster"]; of != nil && !named {
+	if _, named := of["cluster"]; of != nil && !named && of["clusters"] == nil {
 		of["cluster"] = r.Cluster
 	}
 }

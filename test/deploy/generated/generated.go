@@ -59,7 +59,8 @@ func Schema(root string) (path string, content []byte, err error) {
 func configSchema() reference.Schema {
 	of := reference.JSONSchema()
 	of["description"] = "The exporter's configuration, passed through as it is. Values may hold ${NAME}, of secretEnv."
-	of["required"] = []string{"cluster", "resources", "sinks", "state", "listen"}
+	of["required"] = []string{"resources", "sinks", "state", "listen"}
+	of["anyOf"] = []any{reference.Schema{"required": []string{"cluster"}}, reference.Schema{"required": []string{"clusters"}}}
 	keys := of["properties"].(reference.Schema)
 	// In a pod there is no kubeconfig with a name, and two clusters of one name mix up their objects for every
 	// consumer.

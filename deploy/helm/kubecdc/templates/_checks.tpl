@@ -65,7 +65,7 @@ What the schema cannot say. Each message names the value, and what to change.
 
 {{- /* The role is for one lease, whose name must be known here. */ -}}
 {{- define "kubecdc.checkLease" -}}
-{{- $lease := include "kubecdc.lease" . -}}
+{{- $lease := include "kubecdc.lease" . | replace "{cluster}" "x" -}}
 {{- if and $lease (not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" $lease)) -}}
   {{- fail (printf "config.ha.lease: %q is no NAMESPACE/NAME, for which a role could be made: write both, without variables, or leave it out" $lease) -}}
 {{- end -}}

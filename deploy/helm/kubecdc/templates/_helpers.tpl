@@ -72,10 +72,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- gt (int .Values.replicas) 1 -}}
 {{- end -}}
 
-{{- /* The lease by which they choose, as NAMESPACE/NAME; "" is none, where one exporter is alone. */ -}}
+{{- /* The lease by which they choose, as NAMESPACE/NAME; "" is none, where one exporter is alone. Each of several clusters
+has its own, there. */ -}}
 {{- define "kubecdc.lease" -}}
+{{- $suffix := ternary "-{cluster}" "" (not (empty .Values.config.clusters)) -}}
 {{- if or (eq (include "kubecdc.pair" .) "true") (not (kindIs "invalid" .Values.config.ha)) -}}
-{{- dig "lease" "" (default dict .Values.config.ha) | default (printf "%s/%s" .Release.Namespace (include "kubecdc.fullname" .)) -}}
+{{- dig "lease" "" (default dict .Values.config.ha) | default (printf "%s/%s%s" .Release.Namespace (include "kubecdc.fullname" .) $suffix) -}}
 {{- end -}}
 {{- end -}}
 
