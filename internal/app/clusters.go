@@ -34,6 +34,7 @@ type fleet struct {
 	token   control.Token
 	server  *httpserver.Server
 	shown   *telemetry.Fleet
+	said    string // why the configuration could not be read again
 
 	mu      sync.Mutex // guards the following
 	wanted  []config.ClusterOf
@@ -87,17 +88,16 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 
 // reload reads the configuration again, of which only the clusters are looked at.
 func (f *fleet) reload(ctx context.Context) {
-	if f.options.Reload == nil {
-		return
-	}
 	cfg, err := f.options.Reload()
-	switch {
-	case err != nil:
-		f.logger.Warn("the configuration cannot be read again; the clusters stay as they are", "error", err)
-	case len(cfg.Clusters) == 0:
-		f.logger.Warn("the configuration names no clusters any more; they stay as they are until the next start")
-	default:
+	if err == nil && len(cfg.Clusters) == 0 {
+		err = errors.New("it names no clusters any more: name them again, or start the exporter anew")
+	}
+	if err == nil {
+		f.said = ""
 		f.adopt(ctx, cfg.Clusters)
+	} else if err.Error() != f.said {
+		f.said = err.Error()
+		f.logger.Warn("the configuration cannot be read again; the same clusters are followed", "error", err)
 	}
 }
 

@@ -153,7 +153,7 @@ type RunOptions struct {
 	Out     io.Writer        // records for standard output
 	ErrOut  io.Writer        // log lines
 	Hangups <-chan os.Signal // each asks for a full snapshot; nil is none
-	// Reload reads the configuration again, of which the clusters may be others; nil is never.
+	// Reload reads the configuration again, where it is of several clusters, which may be others.
 	Reload func() (*config.Config, error)
 	// AcceptNewKeys ends the old keys of tables whose keys have changed since the last run.
 	AcceptNewKeys bool

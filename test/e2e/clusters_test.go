@@ -128,6 +128,12 @@ func TestI3I4OneExporterFollowsSeveralClusters(t *testing.T) {
 	f.await("again", "is told to be another", func(s clusterStatus) bool {
 		return !s.Followed && strings.Contains(s.Problem, "cluster again is cluster a")
 	})
+	said, err := exec.Command(f.exporter.binary, "check", "-f", f.config()).CombinedOutput()
+	for _, want := range []string{"problem  cluster away: reach the API server", "problem  cluster again: it is cluster a, too", "ok       cluster b: cluster b at"} {
+		if err == nil || !strings.Contains(string(said), want) {
+			t.Errorf("exporter check ends with %v, and lacks %q: %s", err, want, said)
+		}
+	}
 
 	b.cluster.KillAPIServer()
 	a.file.awaitMore(t, f.exporter, len(a.file.all(t))+100) // nobody waits for b

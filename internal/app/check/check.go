@@ -34,16 +34,32 @@ func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *consol
 	r.ok("configuration")
 	if len(cfg.Clusters) == 0 {
 		checkOne(ctx, to, cfg, &r)
-	}
-	for i := range cfg.Clusters {
-		of := &cfg.Clusters[i]
-		to.Kubeconfig, to.Context, r.of = of.Kubeconfig, of.Context, "cluster "+of.Name+": "
-		checkOne(ctx, to, cfg.Of(of), &r)
+	} else {
+		checkAll(ctx, to, cfg, &r)
 	}
 	return errors.Join(r.err(), out.End())
 }
 
-func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) {
+// checkAll checks one cluster after the other.
+func checkAll(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) {
+	uids, runs := map[string]string{}, false
+	for i := range cfg.Clusters {
+		of := &cfg.Clusters[i]
+		to.Kubeconfig, to.Context, r.of = of.Kubeconfig, of.Context, "cluster "+of.Name+": "
+		c, running := checkOne(ctx, to, cfg.Of(of), r)
+		if other := uids[c.UID]; c.UID != "" && other != "" {
+			r.problem(usage.Errorf("it is cluster %s, too (uid %s): leave one of them out, or correct its kubeconfig or context", other, c.UID))
+		}
+		uids[c.UID], runs = of.Name, runs || running
+	}
+	if r.of = ""; !runs {
+		checkListen(ctx, cfg.Listen, wayOfListen, r)
+	}
+}
+
+const wayOfListen = "--listen, or with listen in the configuration"
+
+func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) (c *cluster.Cluster, running bool) {
 	c, err := cluster.Find(to, cfg)
 	if err == nil {
 		checkCluster(ctx, &checkedTask{to, cfg, c}, r)
@@ -52,8 +68,8 @@ func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *rep
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
 	}
 	saved := checkState(ctx, c, cfg, r)
-	if saved.running == nil {
-		checkListen(ctx, cfg.Listen, "--listen, or with listen in the configuration", r)
+	if saved.running == nil && r.of == "" {
+		checkListen(ctx, cfg.Listen, wayOfListen, r)
 	}
 	checkAudit(ctx, cfg, saved.running, r)
 	logged := checkStateLog(ctx, &checkedTask{to, cfg, c}, r)
@@ -77,6 +93,7 @@ func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *rep
 			r.note(line)
 		}
 	}
+	return c, saved.running != nil
 }
 
 func checkCluster(ctx context.Context, of *checkedTask, r *report) {
