@@ -1,5 +1,6 @@
 // Command idle measures what the exporter costs when nothing happens: it watches 200 resources, of which no object
 // changes, for a file and a JetStream, whose server is a process of its own. Its watches are sent a bookmark a minute.
+// With -clusters it watches as many resources in each of several clusters, and figures say what a further one costs.
 package main
 
 import (
@@ -23,13 +24,14 @@ func main() {
 
 // measure is what the command line asks for.
 type measure struct {
-	resources, objects int
-	settle, span       time.Duration
+	resources, objects, clusters int
+	settle, span                 time.Duration
 }
 
 func (m *measure) flags(flags *flag.FlagSet) {
 	flags.IntVar(&m.resources, "resources", 200, "how many resources are watched")
 	flags.IntVar(&m.objects, "objects", 5, "how many objects each has")
+	flags.IntVar(&m.clusters, "clusters", 1, "how many clusters there are")
 	flags.DurationVar(&m.settle, "settle", 5*time.Second, "how long the exporter has been quiet when it is measured")
 	flags.DurationVar(&m.span, "span", 30*time.Second, "how long it is measured")
 }
@@ -44,47 +46,68 @@ func (m *measure) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure
 	if err := server.Reply(&url); err != nil {
 		return nil, err
 	}
-	return m.watch(ctx, r, url)
+	before, figures, err := m.watch(ctx, r, url, 1)
+	if err != nil || m.clusters == 1 {
+		return figures, err
+	}
+	after, _, err := m.watch(ctx, r, url, m.clusters)
+	if err != nil {
+		return nil, err
+	}
+	further := float64(m.clusters - 1)
+	return append(figures,
+		harness.Figure{Name: "idle.further_cluster_mib", Value: (after.rss - before.rss) / further, Unit: "MiB"},
+		harness.Figure{Name: "idle.further_cluster_cpu_percent", Value: (after.percent - before.percent) / further, Unit: "%"},
+	), nil
 }
 
-// watch runs an exporter until it is quiet, and looks at it for a while.
-func (m *measure) watch(ctx context.Context, r *rig.Rig, url string) ([]harness.Figure, error) {
-	w := replay.World{Run: "idle", Kinds: m.resources, Objects: m.objects, ObjectBytes: 1536}
-	line, err := r.NewLine(w.Run)
+// cost is what an exporter has used.
+type cost struct{ rss, percent float64 }
+
+// watch runs an exporter of so many clusters until it is quiet, and looks at it for a while.
+func (m *measure) watch(ctx context.Context, r *rig.Rig, url string, clusters int) (c cost, figures []harness.Figure, err error) {
+	run := fmt.Sprint("idle", clusters)
+	line, err := r.NewLine(run)
 	if err != nil {
-		return nil, err
+		return c, nil, err
+	}
+	var worlds []replay.World
+	for cluster := range clusters {
+		worlds = append(worlds, replay.World{Run: run, Cluster: cluster, Kinds: m.resources, Objects: m.objects, ObjectBytes: 1536})
 	}
 	line.Resources, line.Sinks = replay.Custom, []string{url}
-	exporter, err := line.Start(w)
+	exporter, err := line.StartAll(worlds)
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	defer exporter.Kill()
-	if err := r.AwaitWatches(ctx, exporter, w, m.resources); err != nil {
-		return nil, err
+	for _, w := range worlds {
+		if err := r.AwaitWatches(ctx, exporter, w, m.resources); err != nil {
+			return c, nil, err
+		}
 	}
 	if err := pass(ctx, exporter, m.settle); err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	before, err := exporter.Usage()
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	if err := pass(ctx, exporter, m.span); err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	after, err := exporter.Usage()
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	if _, err := exporter.Stop(); err != nil {
-		return nil, err
+		return c, nil, err
 	}
-	percent := 100 * (after.CPU - before.CPU).Seconds() / m.span.Seconds()
-	return []harness.Figure{
-		{Name: "idle.rss_mib", Value: float64(after.RSS) / (1 << 20), Unit: "MiB"},
+	c = cost{float64(after.RSS) / (1 << 20), 100 * (after.CPU - before.CPU).Seconds() / m.span.Seconds()}
+	return c, []harness.Figure{
+		{Name: "idle.rss_mib", Value: c.rss, Unit: "MiB"},
 		{Name: "idle.peak_rss_mib", Value: float64(after.PeakRSS) / (1 << 20), Unit: "MiB"},
-		{Name: "idle.cpu_percent", Value: percent, Unit: "%"},
+		{Name: "idle.cpu_percent", Value: c.percent, Unit: "%"},
 	}, nil
 }
 

@@ -2,10 +2,12 @@ package replay
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 )
 
@@ -15,8 +17,10 @@ const (
 	releasePath = "/replay/release"
 )
 
-// clusterUID is the uid of namespace kube-system, in all worlds.
-const clusterUID = "8a5b1c3d-2e4f-4a6b-8c7d-9e0f1a2b3c4d"
+// clusterUID is the uid of namespace kube-system.
+func (w World) clusterUID() types.UID {
+	return types.UID(fmt.Sprintf("%08x-2e4f-4a6b-8c7d-9e0f1a2b3c4d", 0x8a5b1c3d+w.Cluster))
+}
 
 // about answers what clients ask before they list or watch: who the server is and what it serves.
 func (s *session) about(w http.ResponseWriter, request *http.Request, path string) {
@@ -32,7 +36,7 @@ func (s *session) about(w http.ResponseWriter, request *http.Request, path strin
 	case "/api/v1/namespaces/kube-system":
 		writeJSON(w, http.StatusOK, metav1.PartialObjectMetadata{
 			TypeMeta:   metav1.TypeMeta{Kind: "Namespace", APIVersion: "v1"},
-			ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: clusterUID, ResourceVersion: "3"},
+			ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: s.world.clusterUID(), ResourceVersion: "3"},
 		})
 	case "/api":
 		s.discover(w, request, "")

@@ -14,6 +14,8 @@ import (
 type World struct {
 	// Run tells worlds apart that are otherwise the same.
 	Run string
+	// Cluster is which one it is a world of.
+	Cluster int
 	// Objects is how many objects a list has.
 	Objects int
 	// Kinds is how many custom resources there are beside Pods.

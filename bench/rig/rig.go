@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench"
@@ -160,6 +161,35 @@ func (l *Line) Start(w replay.World) (*harness.Exporter, error) {
 		args = append(args, "--sink", sink)
 	}
 	return harness.StartExporter(l.binary, args...)
+}
+
+// StartAll starts the exporter in worlds of several clusters, or of one. Each has a file, and a stream of its own.
+func (l *Line) StartAll(worlds []replay.World) (*harness.Exporter, error) {
+	if len(worlds) == 1 {
+		return l.Start(worlds[0])
+	}
+	var text strings.Builder
+	text.WriteString("clusters:\n")
+	for _, w := range worlds {
+		dir := filepath.Join(l.dir, fmt.Sprint(w.Cluster))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make a directory: %w", err)
+		}
+		kubeconfig, err := harness.Kubeconfig(dir, l.Address.Host(w), l.Address.CA)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&text, "- {name: c%d, kubeconfig: %s}\n", w.Cluster, kubeconfig)
+	}
+	fmt.Fprintf(&text, "resources: [%q]\nsinks:\n- file: {path: %q}\n", l.Resources, filepath.Join(l.dir, "{cluster}.ndjson"))
+	for _, url := range l.Sinks {
+		fmt.Fprintf(&text, "- nats: {url: %q}\n", url)
+	}
+	path := filepath.Join(l.dir, "config.yaml")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	return harness.StartExporter(l.binary, "--config", path, "--state-dir", l.StateDir(), "--listen", "127.0.0.1:0")
 }
 
 // destination is the arguments that say where to write to.
