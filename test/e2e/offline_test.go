@@ -47,10 +47,11 @@ func (r *rig) provesItself() {
 }
 
 // proven is the line of the newest change before something was resolved of which a later line has the digest, and when
-// that was.
+// that was. It is not the first digest of the resource: a log may begin anywhere before that.
 func (r *rig) proven(lines []string) (change int, at time.Time) {
 	r.t.Helper()
 	newest, before := map[string]int{}, map[string]int{} // by resource, and by resource and time
+	first := map[string]int{}                            // by resource, the change before its first digest
 	for number, line := range lines {
 		var e struct {
 			Type, Resource, UID string
@@ -66,10 +67,18 @@ func (r *rig) proven(lines []string) (change int, at time.Time) {
 		case e.UID != "":
 			newest[e.Resource] = number
 		case e.Type != "dev.kubecdc.resolved": // another frame
-		case digest != nil && before[e.Resource+digest.Time.String()] > 0:
-			return before[e.Resource+digest.Time.String()], digest.Time
 		default:
 			before[e.Resource+e.Data.Time.String()] = newest[e.Resource]
+			if digest == nil {
+				continue
+			}
+			change := before[e.Resource+digest.Time.String()]
+			if first[e.Resource] > 0 && change > first[e.Resource] {
+				return change, digest.Time
+			}
+			if first[e.Resource] == 0 {
+				first[e.Resource] = change
+			}
 		}
 	}
 	r.t.Fatal("no digest is of a change")
