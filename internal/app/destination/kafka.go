@@ -76,7 +76,7 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 	}
 	var key *encode.Text
 	if s.Kafka.Key != "" {
-		if key, err = encode.NewKey(s.Kafka.Key, c.Name); err != nil {
+		if key, err = encode.NewText(s.Kafka.Key, c.Name); err != nil {
 			return nil, err
 		}
 	}

@@ -53,7 +53,7 @@ func TestI8AnActorNamesItsChange(t *testing.T) {
 
 // A compacted topic keeps all actors of an object, whatever the key of its changes.
 func TestActorsHaveKeysOfTheirOwn(t *testing.T) {
-	key, err := NewKey("{namespace}/{name}", "prod-eu1")
+	key, err := NewText("{namespace}/{name}", "prod-eu1")
 	must(t, err)
 	for _, encoder := range []*Encoder{
 		NewEncoder(Options{ClusterUID: clusterUID, Transport: Kafka}), NewEncoder(Options{ClusterUID: clusterUID, Transport: Kafka, Key: key}),

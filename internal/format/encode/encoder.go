@@ -3,7 +3,7 @@ package encode
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -73,7 +73,6 @@ func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Re
 	if aside {
 		msg.Partition = []byte("frames") // so they have an order, also where somebody made the topic otherwise
 	}
-	e.mark(msg, rec)
 	e.appendHeaders(msg, rec)
 	if e.options.Tombstones && rec.Op == change.Deleted && msg.Value != nil {
 		tombstone := *msg
@@ -94,39 +93,29 @@ func told(rec *change.Record) *change.Record {
 	return &bare
 }
 
-// mark puts what was done to the record into the headers, where the transport has any, whatever the format.
-func (e *Encoder) mark(msg *sink.Message, rec *change.Record) {
-	if rec.Remarks == nil || e.options.Transport == File {
-		return
-	}
-	headers := msg.Headers[:len(msg.Headers):len(msg.Headers)] // they may be those of every message
-	if rec.Remarks.Trimmed != "" {
-		headers = append(headers, sink.Header{Name: sink.HeaderTrimmed, Value: headerText(rec.Remarks.Trimmed)})
-	}
-	if rec.Remarks.BeforeOmitted {
-		headers = append(headers, sink.Header{Name: sink.HeaderBeforeOmitted, Value: "true"})
-	}
-	if rec.Remarks.Replayed != "" {
-		headers = append(headers, sink.Header{Name: sink.HeaderReplayed, Value: string(rec.Remarks.Replayed)})
-	}
-	msg.Headers = headers
-}
-
-// appendHeaders appends those that are configured.
+// appendHeaders appends what was done to the record, where the transport has headers, whatever the format, and those
+// that are configured.
 func (e *Encoder) appendHeaders(msg *sink.Message, rec *change.Record) {
-	if len(e.options.Headers) == 0 {
-		return
+	headers := slices.Clip(msg.Headers) // they may be those of every message
+	if remarks := rec.Remarks; remarks != nil && e.options.Transport != File {
+		if remarks.Trimmed != "" {
+			headers = append(headers, sink.Header{Name: sink.HeaderTrimmed, Value: headerText(remarks.Trimmed)})
+		}
+		if remarks.BeforeOmitted {
+			headers = append(headers, sink.Header{Name: sink.HeaderBeforeOmitted, Value: "true"})
+		}
+		if remarks.Replayed != "" {
+			headers = append(headers, sink.Header{Name: sink.HeaderReplayed, Value: string(remarks.Replayed)})
+		}
 	}
-	headers := msg.Headers[:len(msg.Headers):len(msg.Headers)] // they may be those of every message
 	for _, h := range e.options.Headers {
 		text := string(h.Text.Append(nil, rec))
-		if text == "" {
-			continue
-		}
 		if e.options.Transport == NATS {
 			text = headerText(text)
 		}
-		headers = append(headers, sink.Header{Name: h.Name, Value: text})
+		if text != "" {
+			headers = append(headers, sink.Header{Name: h.Name, Value: text})
+		}
 	}
 	msg.Headers = headers
 }
@@ -137,9 +126,6 @@ type Routes struct {
 	// Own is where the stream's records go, nil where that is Others.
 	Own func(*change.Stream) Destination
 }
-
-// Of is the record's place.
-func (r Routes) Of(rec *change.Record) string { return string(r.Append(nil, rec)) }
 
 // Append appends the record's place to dst.
 func (r Routes) Append(dst []byte, rec *change.Record) []byte {
@@ -203,22 +189,7 @@ type Text struct {
 // NewText parses a template for the cluster.
 func NewText(text, cluster string) (*Text, error) {
 	parts, err := parseTemplate(text)
-	if err != nil {
-		return nil, err
-	}
-	return &Text{parts, cluster}, nil
-}
-
-// NewKey parses a template of keys. All records of an object must have one key: so it has nothing that may change.
-func NewKey(text, cluster string) (*Text, error) {
-	t, err := NewText(text, cluster)
-	if err != nil {
-		return nil, err
-	}
-	if placeholder := t.parts.changing(); placeholder != "" {
-		return nil, fmt.Errorf("parse key template %q: {%s} can change, and an object's records would be in two partitions, in no order", text, placeholder)
-	}
-	return t, nil
+	return &Text{parts, cluster}, err
 }
 
 // Append appends the record's text to dst.

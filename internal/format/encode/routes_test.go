@@ -17,11 +17,11 @@ func TestResourcesHaveTopicsOfTheirOwn(t *testing.T) {
 	}}
 	key := change.Key{Namespace: "shop", Name: "web"}
 	for want, stream := range map[string]*change.Stream{"own.shop": deployments(), "all": clusterRoles()} {
-		if got := routes.Of(&change.Record{Stream: stream, Key: key}); got != want {
+		if got := string(routes.Append(nil, &change.Record{Stream: stream, Key: key})); got != want {
 			t.Errorf("%s goes to %s, want %s", stream, got, want)
 		}
 	}
-	if got := routes.Of(&change.Record{Stream: &shop, Key: key}); got != "all" {
+	if got := string(routes.Append(nil, &change.Record{Stream: &shop, Key: key})); got != "all" {
 		t.Errorf("%s goes to %s, want all", &shop, got)
 	}
 }
@@ -61,7 +61,7 @@ func TestLabelsAreThoseOfTheObjectThatIsWritten(t *testing.T) {
 		if got := topic(t, template, "c").Of(c.rec); got != c.topic {
 			t.Errorf("%s: topic is %s, want %s", c.name, got, c.topic)
 		}
-		if got := subject.Of(c.rec); got != c.subject {
+		if got := string(subject.Append(nil, c.rec)); got != c.subject {
 			t.Errorf("%s: subject is %s, want %s", c.name, got, c.subject)
 		}
 		if subject.Filter() != "k.*.*" {

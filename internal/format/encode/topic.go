@@ -23,24 +23,11 @@ type Subject struct {
 	cluster string
 }
 
-// NewSubject parses a template for the cluster. It returns an error for an unknown placeholder, an unclosed brace, and
-// text that no NATS subject can hold.
+// NewSubject parses a template for the cluster, of which package config has checked what a subject can hold.
 func NewSubject(template, cluster string) (*Subject, error) {
 	parts, err := parseTemplate(template)
-	if err != nil {
-		return nil, err
-	}
-	s := &Subject{parts: parts, cluster: cluster}
-	for token := range strings.SplitSeq(s.Filter(), ".") {
-		if token == "" || strings.ContainsAny(token, " \t\r\n>") {
-			return nil, fmt.Errorf("parse subject template %q: token %q is empty or holds space or '>'", template, token)
-		}
-	}
-	return s, nil
+	return &Subject{parts: parts, cluster: cluster}, err
 }
-
-// Of is the subject of the record.
-func (s *Subject) Of(rec *change.Record) string { return string(s.Append(make([]byte, 0, 96), rec)) }
 
 // Append appends the subject of the record to b.
 func (s *Subject) Append(b []byte, rec *change.Record) []byte {
@@ -130,9 +117,6 @@ func appendToken(dst []byte, value string) []byte {
 	return dst
 }
 
-// maxTopic is the length of the longest name of a topic (Kafka, org.apache.kafka.common.internals.Topic).
-const maxTopic = 249
-
 // Topic is a parsed template of Kafka topics such as "k8s.{cluster}.{resource}", in which the resource is in kubectl's
 // form, "deployments.apps".
 //
@@ -145,27 +129,11 @@ type Topic struct {
 	aside   bool // what frames the records has a topic of its own
 }
 
-// NewTopic parses a template for the cluster. It returns an error for an unknown placeholder, an unclosed brace, and
-// text that no topic can hold.
+// NewTopic parses a template for the cluster. What a topic can hold is checked where it is configured, and of the
+// topics themselves by their sink.
 func NewTopic(text, cluster string) (*Topic, error) {
 	parts, err := parseTemplate(text)
-	if err != nil {
-		return nil, err
-	}
-	t := &Topic{parts: parts, cluster: cluster}
-	for _, p := range parts {
-		if p.placeholder == "" && p.literal != string(appendTopic(nil, p.literal)) {
-			return nil, fmt.Errorf("parse topic template %q: %q holds what no topic can: use letters, digits, '.', '_' and '-'", text, p.literal)
-		}
-	}
-	least := t.Of(&change.Record{Stream: &change.Stream{}})
-	if least == "." || least == ".." || text == "" {
-		return nil, fmt.Errorf("parse topic template %q: a topic cannot be %q: add a literal part", text, least)
-	}
-	if len(least) > maxTopic {
-		return nil, fmt.Errorf("parse topic template %q: it makes topics of more than %d characters: shorten it", text, maxTopic)
-	}
-	return t, nil
+	return &Topic{parts: parts, cluster: cluster}, err
 }
 
 // FramesAside is the same template with the frames of records in topics of their own, so that the others have objects

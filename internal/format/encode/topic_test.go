@@ -75,21 +75,6 @@ func TestPatternsMatchTheTopicsOfRecords(t *testing.T) {
 	}
 }
 
-func TestBadTopicsAreNamed(t *testing.T) {
-	for template, want := range map[string]string{
-		"k8s.{nam}": `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name and label:KEY`,
-		"k 8s":      `parse topic template "k 8s": "k 8s" holds what no topic can: use letters, digits, '.', '_' and '-'`,
-		"a}":        `parse topic template "a}": "a}" holds what no topic can: use letters, digits, '.', '_' and '-'`,
-		"":          `parse topic template "": a topic cannot be "": add a literal part`,
-		"..":        `parse topic template "..": a topic cannot be "..": add a literal part`,
-		"{cluster}": `parse topic template "{cluster}": it makes topics of more than 249 characters: shorten it`,
-	} {
-		if _, err := NewTopic(template, strings.Repeat("c", 250)); err == nil || err.Error() != want {
-			t.Errorf("template %q: error %v, want %s", template, err, want)
-		}
-	}
-}
-
 func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
 	encoder := NewEncoder(Options{Cluster: "c", ClusterUID: clusterUID, Destination: topic(t, "k.{resource}", "c"), Transport: Kafka, Tombstones: true})
 	for name, want := range map[string]string{
@@ -113,7 +98,7 @@ func TestI3MessagesOfAnObjectHaveOneKey(t *testing.T) {
 // TestI4TheGapOfAnObjectTakesNoKeyAway: in a compacted topic the object's last state stays, and without a value the gap
 // would even be its tombstone. It is in the object's partition all the same.
 func TestI4TheGapOfAnObjectTakesNoKeyAway(t *testing.T) {
-	key, err := NewKey("{resource}:{namespace}/{name}", "c")
+	key, err := NewText("{resource}:{namespace}/{name}", "c")
 	must(t, err)
 	schemas := schemasStub{Schema{Key: 7, Value: 8, Type: &typed.Type{}}}
 	gap, row := "/gap/deployments.apps/shop/web", `{"namespace":null,"name":"/gap/deployments.apps/shop/web"}`

@@ -40,7 +40,7 @@ func (c *cluster) message(op change.Op, namespace, name string) sink.Message {
 	rec := change.Record{
 		Stream: &c.stream, Op: op, Key: change.Key{Namespace: namespace, Name: name}, UID: "u", ResourceVersion: strconv.Itoa(c.version),
 	}
-	m := sink.Message{Op: op.String(), ResourceVersion: rec.ResourceVersion, Destination: c.subject.Of(&rec), Value: []byte("value " + rec.ResourceVersion)}
+	m := sink.Message{Op: op.String(), ResourceVersion: rec.ResourceVersion, Destination: string(c.subject.Append(nil, &rec)), Value: []byte("value " + rec.ResourceVersion)}
 	if !op.OfObject() {
 		rec.Snapshot, m.Reason, m.Limited = &c.snapshot, string(c.snapshot.Reason), c.snapshot.Limits != change.Limits{}
 	}
