@@ -76,16 +76,6 @@ func Quoted(ids []string) string {
 	return strings.Join(all, ", ")
 }
 
-// Files are the names of the letters' files below the directory, for who keeps a copy.
-func (d *Dir) Files() ([]string, error) {
-	names, err := letterNames(d.Dir)
-	claimed, claimedErr := letterNames(filepath.Join(d.Dir, claimedName))
-	for _, name := range claimed {
-		names = append(names, filepath.Join(claimedName, name))
-	}
-	return names, errors.Join(err, claimedErr)
-}
-
 // Read is the file of the name, nil where it is gone.
 func (d *Dir) Read(name string) ([]byte, error) {
 	content, err := os.ReadFile(filepath.Join(d.Dir, name))
@@ -126,21 +116,18 @@ func (d *Dir) PutBack(name string, content []byte) error {
 // changed each, which has value and object then. A crash leaves a letter as it was, or as it is to be. What cannot be
 // mended is in the error, and the rest is mended. It is called before anything is kept, or sent again.
 func (d *Dir) Mend(due func(head *Letter) bool, mend func(*Letter) error) error {
-	var errs []error
-	for _, dir := range []string{d.Dir, filepath.Join(d.Dir, claimedName)} {
-		names, err := letterNames(dir)
-		errs = append(errs, err)
-		for _, name := range names {
-			path := filepath.Join(dir, name)
-			if err := d.mend(path, due, mend); err != nil {
-				errs = append(errs, fmt.Errorf("mend dead letter %s: %w", path, err))
-			}
+	names, err := d.Files()
+	errs := []error{err}
+	for _, name := range names {
+		if err := d.mend(name, due, mend); err != nil {
+			errs = append(errs, fmt.Errorf("mend dead letter %s: %w", filepath.Join(d.Dir, name), err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (d *Dir) mend(path string, due func(*Letter) bool, mend func(*Letter) error) error {
+func (d *Dir) mend(name string, due func(*Letter) bool, mend func(*Letter) error) error {
+	path := filepath.Join(d.Dir, name)
 	head, err := readFile(path, false)
 	if err != nil || !due(head) {
 		return err
@@ -152,7 +139,7 @@ func (d *Dir) mend(path string, due func(*Letter) bool, mend func(*Letter) error
 	if err == nil {
 		err = d.write(l, path)
 	}
-	if name, inside := filepath.Rel(d.Dir, path); err == nil && inside == nil {
+	if err == nil {
 		d.changed(name)
 	}
 	return err
@@ -339,26 +326,20 @@ func (d *Dir) Get(id string) (*Letter, error) {
 func (d *Dir) All() iter.Seq2[*Letter, error] {
 	return func(yield func(*Letter, error) bool) {
 		var letters []*Letter
-		for _, dir := range []string{d.Dir, filepath.Join(d.Dir, claimedName)} {
-			names, err := letterNames(dir)
-			if err != nil && !yield(nil, err) {
+		names, err := d.Files()
+		if err != nil && !yield(nil, err) {
+			return
+		}
+		for _, name := range names {
+			l, err := readFile(filepath.Join(d.Dir, name), false)
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // sent again meanwhile
+			case err == nil:
+				l.dir = d.Dir
+				letters = append(letters, l)
+			case !yield(nil, err):
 				return
 			}
-			for _, name := range names {
-				l, err := readFile(filepath.Join(dir, name), false)
-				switch {
-				case errors.Is(err, fs.ErrNotExist): // sent again meanwhile
-				case err != nil:
-					if !yield(nil, err) {
-						return
-					}
-				default:
-					letters = append(letters, l)
-				}
-			}
-		}
-		for _, l := range letters {
-			l.dir = d.Dir
 		}
 		slices.SortStableFunc(letters, func(a, b *Letter) int { return a.Time.Compare(b.Time) })
 		for _, l := range letters {

@@ -300,23 +300,18 @@ func (r *room) fits(o *Options, l *Letter) (bool, error) {
 
 // size is what the letters take, in bytes.
 func (o *Options) size() (all int64, err error) {
-	for _, dir := range []string{o.Dir, filepath.Join(o.Dir, claimedName)} {
-		names, err := letterNames(dir)
-		if err != nil {
-			return 0, err
-		}
-		for _, name := range names {
-			info, err := os.Stat(filepath.Join(dir, name))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // sent again meanwhile
-			}
-			if err != nil {
-				return 0, err
-			}
+	names, err := o.Files()
+	for i := 0; err == nil && i < len(names); i++ {
+		var info os.FileInfo
+		info, err = os.Stat(filepath.Join(o.Dir, names[i]))
+		switch {
+		case err == nil:
 			all += onDisk(info.Size())
+		case errors.Is(err, fs.ErrNotExist):
+			err = nil // sent again meanwhile
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // minFree is how many bytes stay free on the volume: the saved state is mostly on the same one, and needs as much.
@@ -348,6 +343,16 @@ const (
 	// written.
 	claimedName = "claimed"
 )
+
+// Files are the names of the letters' files below the directory, for who keeps a copy.
+func (o *Options) Files() ([]string, error) {
+	names, err := letterNames(o.Dir)
+	claimed, claimedErr := letterNames(filepath.Join(o.Dir, claimedName))
+	for _, name := range claimed {
+		names = append(names, filepath.Join(claimedName, name))
+	}
+	return names, errors.Join(err, claimedErr)
+}
 
 func letterNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
