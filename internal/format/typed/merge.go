@@ -23,8 +23,13 @@ func Merge(older, newer *Type) *Type {
 		bytes: MaxNames,
 	}
 	m.pair(older, newer)
-	older.claim(m.names, map[*Type]bool{})
-	m.count(older, map[*Type]bool{})
+	for t := range older.within(map[*Type]bool{}) {
+		m.names[t.Name] = true
+		for i := range t.Fields { // of what there may be
+			m.fields--
+			m.bytes -= len(t.Fields[i].JSON)
+		}
+	}
 	merged := m.older(older)
 	merged.Rest = older.Rest
 	return merged
@@ -64,20 +69,6 @@ func (m *merger) pair(older, newer *Type) {
 		if at, has := newer.index[f.JSON]; has {
 			m.pair(f.Type, newer.Fields[at].Type)
 		}
-	}
-}
-
-// count takes the older type's columns from what there may be.
-func (m *merger) count(t *Type, seen map[*Type]bool) {
-	if t == nil || seen[t] {
-		return
-	}
-	seen[t] = true
-	m.count(t.Elem, seen)
-	for i := range t.Fields {
-		m.fields--
-		m.bytes -= len(t.Fields[i].JSON)
-		m.count(t.Fields[i].Type, seen)
 	}
 }
 
@@ -177,24 +168,26 @@ func (t *Type) Narrow(rules transform.Rules) (*Type, error) {
 		return nil, err
 	}
 	n := narrower{root: t, names: Names{}}
-	t.claim(n.names, map[*Type]bool{})
+	for one := range t.within(map[*Type]bool{}) {
+		n.names[one.Name] = true
+	}
 	delete(n.names, t.Name)
 	return n.value(t, scope{nodes: []*transform.Node{root}, kept: len(rules.Keep) == 0}, t.Name), nil
 }
 
-// claim takes the names of all records.
-func (t *Type) claim(names Names, seen map[*Type]bool) {
-	if t == nil || seen[t] {
-		return
+// within adds the records of the type, which it may be itself, to those that are known.
+func (t *Type) within(known map[*Type]bool) map[*Type]bool {
+	if t.Elem != nil {
+		t.Elem.within(known)
 	}
-	seen[t] = true
-	if t.Kind == Record {
-		names[t.Name] = true
+	if t.Kind != Record || known[t] {
+		return known
 	}
-	t.Elem.claim(names, seen)
+	known[t] = true
 	for i := range t.Fields {
-		t.Fields[i].Type.claim(names, seen)
+		t.Fields[i].Type.within(known)
 	}
+	return known
 }
 
 // scope is what the rules say of a value.

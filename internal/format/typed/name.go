@@ -11,24 +11,16 @@ const maxRecordName = 128
 
 // allowed makes a text a name as Avro wants it.
 func allowed(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r == '_':
-			b.WriteRune(r)
-		case r >= '0' && r <= '9':
-			if b.Len() == 0 {
-				b.WriteByte('_')
-			}
-			b.WriteRune(r)
-		default:
-			b.WriteByte('_')
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
 		}
+		return '_'
+	}, text)
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		return "_" + name
 	}
-	if b.Len() == 0 {
-		return "_"
-	}
-	return b.String()
+	return name
 }
 
 // hashed is a name with a hash of what it stands for.

@@ -67,7 +67,7 @@ func (p *parser) value(s *avro.SchemaNode, namespace string, depth int) *Type {
 		return named
 	}
 	for kind, as := range scalarKinds() {
-		if as == (scalarKind{s.Type, is}) && s.LogicalType == "" {
+		if as.avro == s.Type && as.is == is && s.LogicalType == "" {
 			return Of(kind)
 		}
 	}
@@ -225,13 +225,17 @@ func (w *avroWriter) elements(begin string, t *Type) {
 	w.b.WriteByte('}')
 }
 
-// scalarKind is how a kind is in Avro: its type, and what the attribute says of it.
-type scalarKind struct{ avro, is string }
+// scalarKind is how a kind is in Avro, its type and what the attribute says of it, and its types in JSON Schema.
+type scalarKind struct {
+	avro, is string
+	json     []string
+}
 
 func scalarKinds() map[Kind]scalarKind {
 	return map[Kind]scalarKind{
-		Bool: {"boolean", ""}, Long: {"long", ""}, Double: {"double", ""}, String: {"string", ""},
-		Text: {"string", "json"}, Quantity: {"string", "quantity"}, IntOrString: {"string", "int-or-string"},
+		Bool: {"boolean", "", []string{"boolean"}}, Long: {"long", "", []string{"integer"}}, Double: {"double", "", []string{"number"}},
+		String: {"string", "", []string{"string"}}, Text: {"string", "json", nil},
+		Quantity: {"string", "quantity", []string{"string", "number"}}, IntOrString: {"string", "int-or-string", []string{"integer", "string"}},
 	}
 }
 
@@ -274,18 +278,8 @@ func orNull(keyword string, says any, types ...string) map[string]any {
 
 func (w schemaWriter) value(t *Type) any {
 	switch t.Kind {
-	case Bool:
-		return orNull("", nil, "boolean")
-	case Long:
-		return orNull("", nil, "integer")
-	case Double:
-		return orNull("", nil, "number")
-	case String:
-		return orNull("", nil, "string")
-	case Quantity:
-		return orNull("", nil, "string", "number")
-	case IntOrString:
-		return orNull("", nil, "integer", "string")
+	case Text:
+		return true
 	case Time:
 		return orNull("format", "date-time", "string")
 	case Record:
@@ -295,7 +289,7 @@ func (w schemaWriter) value(t *Type) any {
 	case Map:
 		return orNull("additionalProperties", w.value(t.Elem), "object")
 	}
-	return true
+	return orNull("", nil, scalarKinds()[t.Kind].json...)
 }
 
 // ref refers to a record, which is written once.
