@@ -71,7 +71,7 @@ func (s *Sink) checkPatiently(ctx context.Context) (config *jetstream.StreamConf
 // checkStream returns the stream as it is, or as it would be made.
 func (s *Sink) checkStream(ctx context.Context) (*jetstream.StreamConfig, error) {
 	info, err := s.lookup(ctx)
-	if codeOf(err) == codeNotFound {
+	if codeOf(err) == jetstream.JSErrCodeStreamNotFound {
 		return s.newStream(), s.creatable(ctx)
 	}
 	if err != nil {

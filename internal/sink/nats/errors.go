@@ -22,36 +22,28 @@ var (
 	errEnded = errors.New("the server ended the batch early")
 )
 
-// The codes of the server's errors that lead somewhere else than to another attempt, or to a name of their own.
-// The server's errors.json has them all.
+// The codes of the server's errors that lead somewhere else than to another attempt, or to a name of their own, and
+// that the library has no name for. The server's errors.json has them all.
 const (
-	codeAccountResources   jetstream.ErrorCode = 10002
-	codeUnavailable        jetstream.ErrorCode = 10008
-	codeInsufficient       jetstream.ErrorCode = 10023
-	codeMaxStreams         jetstream.ErrorCode = 10027
-	codeMemory             jetstream.ErrorCode = 10028
-	codeNoMessage          jetstream.ErrorCode = 10037
-	codeNotEnabledAccount  jetstream.ErrorCode = 10039
-	codeStorage            jetstream.ErrorCode = 10047
-	codeStreamConfig       jetstream.ErrorCode = 10052
-	codeMessageTooLarge    jetstream.ErrorCode = 10054
-	codeNameInUse          jetstream.ErrorCode = 10058
-	codeNotFound           jetstream.ErrorCode = 10059
-	codeSequenceMismatch   jetstream.ErrorCode = 10063
-	codeOverlap            jetstream.ErrorCode = 10065
-	codeWrongLast          jetstream.ErrorCode = 10071
-	codeReplicas           jetstream.ErrorCode = 10074
-	codeNotEnabled         jetstream.ErrorCode = 10076
-	codeStoreFailed        jetstream.ErrorCode = 10077
-	codeHeaderTooLarge     jetstream.ErrorCode = 10097
-	codeSealed             jetstream.ErrorCode = 10109
-	codeMaxBytesRequired   jetstream.ErrorCode = 10113
-	codeNoLimits           jetstream.ErrorCode = 10120
-	codeMaxBytesExceeded   jetstream.ErrorCode = 10122
-	codeWrongLastClustered jetstream.ErrorCode = 10164
-	codeTooManyRequests    jetstream.ErrorCode = 10167
-	codeUnknownBatch       jetstream.ErrorCode = 10208
-	codeTooManyBatches     jetstream.ErrorCode = 10211
+	codeAccountResources jetstream.ErrorCode = 10002
+	codeUnavailable      jetstream.ErrorCode = 10008
+	codeInsufficient     jetstream.ErrorCode = 10023
+	codeMaxStreams       jetstream.ErrorCode = 10027
+	codeMemory           jetstream.ErrorCode = 10028
+	codeStorage          jetstream.ErrorCode = 10047
+	codeStreamConfig     jetstream.ErrorCode = 10052
+	codeSequenceMismatch jetstream.ErrorCode = 10063
+	codeOverlap          jetstream.ErrorCode = 10065
+	codeReplicas         jetstream.ErrorCode = 10074
+	codeStoreFailed      jetstream.ErrorCode = 10077
+	codeHeaderTooLarge   jetstream.ErrorCode = 10097
+	codeSealed           jetstream.ErrorCode = 10109
+	codeMaxBytesRequired jetstream.ErrorCode = 10113
+	codeNoLimits         jetstream.ErrorCode = 10120
+	codeMaxBytesExceeded jetstream.ErrorCode = 10122
+	codeTooManyRequests  jetstream.ErrorCode = 10167
+	codeUnknownBatch     jetstream.ErrorCode = 10208
+	codeTooManyBatches   jetstream.ErrorCode = 10211
 )
 
 func codeOf(err error) jetstream.ErrorCode {
@@ -64,7 +56,7 @@ func codeOf(err error) jetstream.ErrorCode {
 // reason is the short word for an error that is worth another attempt.
 func reason(err error) string {
 	switch codeOf(err) {
-	case codeWrongLast, codeWrongLastClustered, codeSequenceMismatch, codeUnknownBatch:
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, codeSequenceMismatch, codeUnknownBatch:
 		return "sequence"
 	case codeAccountResources, codeInsufficient, codeMemory, codeStorage, codeStoreFailed:
 		return "limits"
@@ -96,7 +88,7 @@ func early(err error) bool {
 // tooLarge says whether the server will never take the message for its size.
 func tooLarge(err error) bool {
 	switch codeOf(err) {
-	case codeMessageTooLarge, codeHeaderTooLarge:
+	case jetstream.JSErrCodeStreamMessageExceedsMaximum, codeHeaderTooLarge:
 		return true
 	case codeStoreFailed: // its text is all that tells this from a full stream
 		return conn.Detail(err) == "message too large"

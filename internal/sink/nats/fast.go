@@ -110,7 +110,6 @@ func (f *fastBatch) ping() error {
 type answer struct {
 	Type  string              `json:"type"` // "ack", "gap", "err", or none
 	Seq   uint64              `json:"seq"`  // in the batch; of a PubAck in the stream
-	Batch string              `json:"batch"`
 	Count uint64              `json:"count"`
 	Error *jetstream.APIError `json:"error"`
 }

@@ -137,7 +137,7 @@ func TestI10SecondWriterInsideABatch(t *testing.T) {
 		err = f.receive(ctx)
 	}
 	var refused *refusal
-	if !errors.As(err, &refused) || refused.index != 2 || codeOf(err) != codeWrongLast {
+	if !errors.As(err, &refused) || refused.index != 2 || codeOf(err) != jetstream.JSErrCodeStreamWrongLastSequence {
 		t.Fatalf("got %v", err)
 	}
 	wantIDs(t, s.ids(), append(idsOf(batch[:2]), "other"))

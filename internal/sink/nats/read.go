@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
@@ -100,7 +101,7 @@ type gotten struct {
 // entry is what is stored at the place, of the given error or none.
 func (g *gotten) entry(err error) (entry, error) {
 	switch {
-	case codeOf(err) == codeNoMessage:
+	case codeOf(err) == jetstream.JSErrCodeMessageNotFound:
 		return entry{gone: true}, nil
 	case err != nil:
 		return entry{}, err

@@ -55,7 +55,7 @@ func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
 // lookupSame asks how the stream is, which must be the one that was opened.
 func (s *Sink) lookupSame(ctx context.Context) (*jetstream.StreamInfo, error) {
 	info, err := s.lookup(ctx)
-	if codeOf(err) == codeNotFound {
+	if codeOf(err) == jetstream.JSErrCodeStreamNotFound {
 		return nil, conn.Ended("write to stream %s: it is gone: open the sink again", s.options.Stream)
 	}
 	if err != nil {

@@ -127,7 +127,7 @@ func (s *Sink) glance(ctx context.Context) *jetstream.StreamInfo {
 func (s *Sink) judge(verb string, err error) error {
 	remedy := ""
 	switch codeOf(err) {
-	case codeNotEnabledAccount:
+	case jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return sink.Permanent("%s stream %s: JetStream is not enabled for the account of the sink's user: enable it for the account",
 			verb, s.options.Stream)
 	case codeMaxBytesRequired:
@@ -143,7 +143,7 @@ func (s *Sink) judge(verb string, err error) error {
 		return sink.Permanent("%s stream %s: %w: %s", verb, s.options.Stream, conn.Terse{Err: err}, remedy)
 	}
 	// In a cluster it may be on the servers that are down, and what was there once comes back.
-	missing := codeOf(err) == codeNotEnabled || errors.Is(err, natsgo.ErrNoResponders)
+	missing := codeOf(err) == jetstream.JSErrCodeJetStreamNotEnabled || errors.Is(err, natsgo.ErrNoResponders)
 	enabled, _ := s.conn.NC.ConnectedServerJetStream()
 	if missing && !enabled && !s.opened && s.conn.NC.IsConnected() && s.conn.NC.ConnectedClusterName() == "" {
 		return sink.Permanent("%s stream %s: JetStream is not enabled on the server: "+

@@ -16,12 +16,12 @@ import (
 // ensure returns the stream, which it makes if there is none, if it can be a log of ours.
 func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
 	info, err := s.lookup(ctx)
-	if codeOf(err) == codeNotFound {
+	if codeOf(err) == jetstream.JSErrCodeStreamNotFound {
 		config, _ := json.Marshal(s.newStream()) // of texts and numbers it cannot fail
 		info = new(jetstream.StreamInfo)
 		err = s.conn.Request(ctx, "STREAM.CREATE."+s.options.Stream, config, info)
 		switch codeOf(err) {
-		case codeNameInUse: // somebody was quicker
+		case jetstream.JSErrCodeStreamNameInUse: // somebody was quicker
 			info, err = s.lookup(ctx)
 		case codeOverlap:
 			owner, _ := s.owner(ctx) // the error that there is says enough
