@@ -47,7 +47,7 @@ func TestNobodyReadsTheStateAfterTheGateIsShut(t *testing.T) {
 
 // TestABranchAnswersOnlyWhileItIsServed below its path, and ends the answers that it owes.
 func TestABranchAnswersOnlyWhileItIsServed(t *testing.T) {
-	server := New(Options{Address: "127.0.0.1:0", Token: control.NewToken(), Logger: slog.New(slog.DiscardHandler)})
+	server := &Server{Address: "127.0.0.1:0", Token: control.NewToken(), Logger: slog.New(slog.DiscardHandler)}
 	branch := server.Branch("/clusters/a", t.TempDir())
 	stop, err := server.Serve(t.Context(), branch)
 	if err != nil {
