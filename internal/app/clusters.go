@@ -55,6 +55,14 @@ type follower struct {
 // clustersPath is where each cluster's own page, status and questions are below.
 const clustersPath = "/clusters/"
 
+// Run runs the whole line until ctx ends, or for as long as this exporter leads. Of several clusters it runs one each.
+func Run(ctx context.Context, o RunOptions) error {
+	if len(o.Config.Clusters) > 0 {
+		return runFleet(ctx, o)
+	}
+	return runAlone(ctx, o)
+}
+
 // runFleet follows all clusters until ctx ends. Which these are is read again at the discovery's interval.
 func runFleet(ctx context.Context, o RunOptions) (err error) {
 	f := &fleet{
@@ -149,7 +157,11 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 	o := f.options
 	o.Config, o.Hangups = cfg, member.hangups
 	o.Access.Kubeconfig, o.Access.Context = member.Kubeconfig, member.Context
-	p := &process{cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch, fleet: f}
+	p := &process{
+		cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch,
+		claim:   func(uid string) error { return f.claim(member.Name, uid) },
+		follows: func(t *telemetry.Telemetry) { f.shown.Follows(member.Name, t) },
+	}
 	said, told := "", time.Time{}
 	for wait := listener.RetryForever(); ; {
 		began := time.Now()
@@ -195,19 +207,9 @@ func (f *fleet) try(ctx context.Context, member *follower, p *process) error {
 	return err
 }
 
-// follows has what is told of the cluster shown. A fleet that is nil shows nothing.
-func (f *fleet) follows(name string, t *telemetry.Telemetry) {
-	if f != nil {
-		f.shown.Follows(name, t)
-	}
-}
-
 // claim refuses a cluster that is followed already, under another name: its records would be told twice. The name that
-// the configuration has first counts. A fleet that is nil has one cluster.
+// the configuration has first counts.
 func (f *fleet) claim(name, uid string) error {
-	if f == nil {
-		return nil
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	place := func(name string) int {

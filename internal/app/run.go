@@ -30,12 +30,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Run runs the whole line until ctx ends, or for as long as this exporter leads. Of several clusters it runs one each.
-func Run(ctx context.Context, o RunOptions) (err error) {
-	if len(o.Config.Clusters) > 0 {
-		return runFleet(ctx, o)
+// runAlone runs the line of one cluster until ctx ends, or for as long as this exporter leads.
+func runAlone(ctx context.Context, o RunOptions) (err error) {
+	p := &process{
+		cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(),
+		claim: func(string) error { return nil }, follows: func(*telemetry.Telemetry) {},
 	}
-	p := &process{cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory()}
 	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
 	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
 	defer func() { err = errors.Join(err, server.Close()) }()
@@ -66,7 +66,7 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err := c.Identify(ctx); err != nil {
 		return task.IgnoreStop(ctx, err)
 	}
-	if err := p.fleet.claim(c.Name, c.UID); err != nil {
+	if err := p.claim(c.UID); err != nil {
 		return err
 	}
 	catalog, err := c.Resolve(ctx, c.Rest, p.cfg.Resources)
@@ -122,7 +122,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.fleet.follows(a.cluster.Name, t)
+	a.follows(t)
 	sources, err := f.Start(t)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err
 	t := telemetry.New(telemetry.Options{
 		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status,
 	})
-	p.fleet.follows(c.Name, t)
+	p.follows(t)
 	shown := page.New(page.Options{Status: func() any { return t.Status() }, Private: control.Refusal})
 	return p.server.Serve(ctx, handler(t, shown, control.Elsewhere(m.Elsewhere, p.token)))
 }

@@ -167,8 +167,9 @@ type process struct {
 	logger  *slog.Logger
 	token   control.Token // that an operator's questions have to show
 	server  server
-	fleet   *fleet           // nil follows one cluster alone
-	audit   *actors.Receiver // nil is none
+	claim   func(uid string) error       // of the cluster, which may be followed already
+	follows func(t *telemetry.Telemetry) // is told who knows how it stands
+	audit   *actors.Receiver             // nil is none
 	memory  *memory
 }
 

@@ -2,7 +2,6 @@ package config
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -18,53 +17,12 @@ type ClusterOf struct {
 // clusterName is what stands for a cluster's name in values.
 const clusterName = "{cluster}"
 
-// Of is the configuration of one of the clusters, as if the exporter followed that one alone: below the directory of
-// the state it has its own, and its name is in the place of {cluster}, but for what the sinks themselves put it into.
-func (c *Config) Of(of *ClusterOf) *Config {
-	one := *c
-	named := func(text *string) { *text = strings.ReplaceAll(*text, clusterName, of.Name) }
-	one.Clusters, one.Cluster = nil, of.Name
-	one.State.Dir = filepath.Join(c.State.Dir, of.Name)
-	one.Sinks = slices.Clone(c.Sinks)
-	for i := range one.Sinks {
-		s := &one.Sinks[i]
-		named(&s.DeadLetter.Dir)
-		if s.File != nil {
-			file := *s.File
-			s.File = &file
-			named(&file.Path)
-		}
-		if s.Kafka != nil {
-			kafka := *s.Kafka
-			s.Kafka = &kafka
-			named(&kafka.TransactionalID)
-		}
-		if s.NATS != nil {
-			nats := *s.NATS
-			s.NATS = &nats
-			named(&nats.KV)
-		}
-	}
-	if c.HA != nil {
-		ha := *c.HA
-		one.HA = &ha
-		named(&ha.Lease)
-	}
-	return &one
-}
-
-// checkClusters checks that each cluster is another one, and has places of its own for all that is written of it.
-func (c *Config) checkClusters(k *checker) {
-	if c.Cluster != "" {
-		k.problem("cluster", "clusters have names of their own; leave it out")
-	}
-	if c.Audit != nil {
-		k.problem("audit", "its events do not say of which of several clusters they are; leave it out, or run an exporter for each cluster")
-	}
-	for i := range c.Clusters {
-		of, path := &c.Clusters[i], item("clusters", i)
+// checkClusters checks that each is another one, as far as names and files tell.
+func checkClusters(k *checker, clusters []ClusterOf) {
+	for i := range clusters {
+		of, path := &clusters[i], item("clusters", i)
 		same := func(is func(other *ClusterOf) bool) int {
-			return slices.IndexFunc(c.Clusters[:i], func(other ClusterOf) bool { return is(&other) })
+			return slices.IndexFunc(clusters[:i], func(other ClusterOf) bool { return is(&other) })
 		}
 		switch {
 		case of.Name == "":
@@ -77,15 +35,6 @@ func (c *Config) checkClusters(k *checker) {
 		if at := same(func(other *ClusterOf) bool { return other.Kubeconfig == of.Kubeconfig && other.Context == of.Context }); at >= 0 {
 			k.problem(path, "it is reached as %s is, and so is the same cluster; give it another kubeconfig or context", item("clusters", at))
 		}
-	}
-	for i := range c.Sinks {
-		c.Sinks[i].checkPlaces(k, item("sinks", i))
-	}
-	if c.State.Log != nil {
-		needsCluster(k, "state.log.name", c.State.Log.Name)
-	}
-	if c.HA != nil && c.HA.Lease != "" {
-		needsCluster(k, "ha.lease", c.HA.Lease)
 	}
 }
 

@@ -2,7 +2,9 @@ package config
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -91,6 +93,61 @@ func (c *Config) check() []Problem {
 		c.HA.check(k, c.State.Log, c.Sinks)
 	}
 	return k.found
+}
+
+// Of is the configuration of one of the clusters, as if the exporter followed that one alone: below the directory of
+// the state it has its own, and its name is in the place of {cluster}, but for what the sinks themselves put it into.
+func (c *Config) Of(of *ClusterOf) *Config {
+	one := *c
+	named := func(text *string) { *text = strings.ReplaceAll(*text, clusterName, of.Name) }
+	one.Clusters, one.Cluster = nil, of.Name
+	one.State.Dir = filepath.Join(c.State.Dir, of.Name)
+	one.Sinks = slices.Clone(c.Sinks)
+	for i := range one.Sinks {
+		s := &one.Sinks[i]
+		named(&s.DeadLetter.Dir)
+		if s.File != nil {
+			file := *s.File
+			s.File = &file
+			named(&file.Path)
+		}
+		if s.Kafka != nil {
+			kafka := *s.Kafka
+			s.Kafka = &kafka
+			named(&kafka.TransactionalID)
+		}
+		if s.NATS != nil {
+			nats := *s.NATS
+			s.NATS = &nats
+			named(&nats.KV)
+		}
+	}
+	if c.HA != nil {
+		ha := *c.HA
+		one.HA = &ha
+		named(&ha.Lease)
+	}
+	return &one
+}
+
+// checkClusters checks that each cluster is another one, and has places of its own for all that is written of it.
+func (c *Config) checkClusters(k *checker) {
+	if c.Cluster != "" {
+		k.problem("cluster", "clusters have names of their own; leave it out")
+	}
+	if c.Audit != nil {
+		k.problem("audit", "its events do not say of which of several clusters they are; leave it out, or run an exporter for each cluster")
+	}
+	checkClusters(k, c.Clusters)
+	for i := range c.Sinks {
+		c.Sinks[i].checkPlaces(k, item("sinks", i))
+	}
+	if c.State.Log != nil {
+		needsCluster(k, "state.log.name", c.State.Log.Name)
+	}
+	if c.HA != nil && c.HA.Lease != "" {
+		needsCluster(k, "ha.lease", c.HA.Lease)
+	}
 }
 
 // ComparableHashes says whether equal values have equal hashes, wherever they are.

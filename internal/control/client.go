@@ -84,8 +84,8 @@ func Locate(dir string) (*Client, error) {
 	return client, nil
 }
 
-// dialable turns the address of a listener, with a path or without, into one that can be connected to, over the loopback interface where the
-// listener takes it.
+// dialable turns the address of a listener, with a path or without, into one that can be connected to, over the
+// loopback interface where the listener takes it.
 func dialable(address string) string {
 	host, path, _ := strings.Cut(address, "/")
 	parsed, err := netip.ParseAddrPort(host)

@@ -96,8 +96,8 @@ func (f *fleet) await(name, what string, holds func(clusterStatus) bool) {
 	eventually(f.t, deliveryLimit, fmt.Sprintf("cluster %s %s", name, what), func() bool { return holds(f.statuses()[name]) })
 }
 
-// TestI3I4OneExporterFollowsSeveralClusters, each once, in order and without a gap, over kills, while one cluster cannot
-// be reached, one is another one under a second name, one loses its API server, one comes and one goes.
+// TestI3I4OneExporterFollowsSeveralClusters, each once, in order and without a gap, over kills. Meanwhile one cluster
+// cannot be reached, one has a second name, one loses its API server, one comes and one goes.
 func TestI3I4OneExporterFollowsSeveralClusters(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "a", "b", "late")

@@ -123,7 +123,7 @@ func arrows() map[string][]string {
 			"internal/format/encode", "internal/app/selection", "internal/source", "internal/format/typed", "internal/config/usage",
 		},
 		"internal/app": {
-			"internal/app/actors", "internal/app/check", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/control/httpserver",
+			"internal/app/actors", "internal/app/beside", "internal/app/check", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/control/httpserver",
 			"internal/app/saved", "internal/app/task", "internal/change", "internal/checkpoint", "internal/config",
 			"internal/observe/console", "internal/control", "internal/sink/deadletter", "internal/listener", "internal/scan/delta",
 			"internal/listener", "internal/observe/page", "internal/pipeline", "internal/app/selection", "internal/shape", "internal/sink",
