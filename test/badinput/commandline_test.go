@@ -110,7 +110,7 @@ sinks:
   - {name: c}
 `)
 	d.exporter("run", "-f", "config.yaml").fails(t, 2, `configuration config.yaml: 8 problems:
-  resource (line 2): unknown key; did you mean resources? allowed: audit, cluster, discovery, ha, hash, listen, log, redactKey, resources, sinks, snapshot, state
+  resource (line 2): unknown key; did you mean resources? allowed: audit, cluster, clusters, discovery, ha, hash, listen, log, redactKey, resources, sinks, snapshot, state
   sinks[0].fromat (line 4): unknown key; did you mean format? allowed: actors, deadLetter, drop, file, filter, format, kafka, name, nats, onLeave, only, ops, oversize, queue, redact, resolved, resources, resync, trim, updates
   sinks[0].resync (line 4): want a length of time of at least 1m, have "1s"
   sinks[1].name (line 5): "a" is the name of sinks[0] already; give each sink its own

@@ -92,7 +92,10 @@ func TestEveryAlertHasItsSection(t *testing.T) {
 // TestMetricsOfThePagesExist looks for each metric that a page names in the code that makes them. One such name is a
 // field of Avro records.
 func TestMetricsOfThePagesExist(t *testing.T) {
-	code := string(contentOf(t, "internal/observe/telemetry/metrics.go")) + string(contentOf(t, "internal/observe/telemetry/telemetry.go"))
+	code := ""
+	for _, file := range []string{"metrics.go", "telemetry.go", "fleet.go"} {
+		code += string(contentOf(t, "internal/observe/telemetry/"+file))
+	}
 	for page, text := range pages(t) {
 		for _, name := range regexp.MustCompile(`kubecdc_[a-z_]+[a-z]`).FindAllString(text, -1) {
 			if name != typed.RestName && !strings.Contains(code, `"`+strings.TrimPrefix(name, "kubecdc_")+`"`) && !strings.Contains(code, `"`+name+`"`) {
