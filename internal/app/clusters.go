@@ -158,7 +158,7 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 	o.Config, o.Hangups = cfg, member.hangups
 	o.Access.Kubeconfig, o.Access.Context = member.Kubeconfig, member.Context
 	p := &process{
-		cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch,
+		cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch, several: true,
 		claim:   func(uid string) error { return f.claim(member.Name, uid) },
 		follows: func(t *telemetry.Telemetry) { f.shown.Follows(member.Name, t) },
 	}

@@ -198,7 +198,7 @@ func (a *assembly) remember(o pipeline.Observer) pipeline.Observer {
 func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err error) {
 	c := m.Cluster()
 	t := telemetry.New(telemetry.Options{
-		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status,
+		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status, OfFleet: p.several,
 	})
 	p.follows(t)
 	shown := page.New(page.Options{Status: func() any { return t.Status() }, Private: control.Refusal})
@@ -228,7 +228,7 @@ func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *pa
 func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options, error) {
 	options := telemetry.Options{
 		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger, CountObjects: a.countObjects, CountLetters: deadLetters.count,
-		StateLog: a.stateLog.Status(), Leadership: a.term.Standing(),
+		StateLog: a.stateLog.Status(), Leadership: a.term.Standing(), OfFleet: a.several,
 	}
 	places, err := a.store.Places()
 	if err != nil {

@@ -169,6 +169,7 @@ type process struct {
 	server  server
 	claim   func(uid string) error       // of the cluster, which may be followed already
 	follows func(t *telemetry.Telemetry) // is told who knows how it stands
+	several bool                         // it is one of a fleet
 	audit   *actors.Receiver             // nil is none
 	memory  *memory
 }

@@ -32,7 +32,7 @@ type followed struct {
 func NewFleet() *Fleet {
 	up := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_cluster_up", Help: "1 where the cluster is followed, 0 where its last attempt to begin has failed."}, []string{"cluster"})
 	f := &Fleet{registry: prometheus.NewRegistry(), up: up, of: map[string]*followed{}}
-	f.registry.MustRegister(up)
+	f.registry.MustRegister(append(ofProcess(), up)...)
 	return f
 }
 

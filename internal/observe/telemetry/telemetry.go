@@ -37,6 +37,8 @@ type Options struct {
 	StateLog func() StateLog
 	// Leadership returns who leads; nil is an exporter alone.
 	Leadership func() Leadership
+	// OfFleet says that a Fleet shows it, which has the metrics of the process once for all.
+	OfFleet bool
 	// Received, where set, is told of each record, too, and returns at once.
 	Received func(rec *change.Record)
 }
@@ -77,8 +79,16 @@ func New(options Options) *Telemetry {
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_build_info", Help: "1, with the version as label."}, []string{"version"})
 	build.WithLabelValues(options.Version).Set(1)
-	labelled.MustRegister(t, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	labelled.MustRegister(t, build)
+	if !options.OfFleet {
+		labelled.MustRegister(ofProcess()...)
+	}
 	return t
+}
+
+// ofProcess are the metrics that any Go process has.
+func ofProcess() []prometheus.Collector {
+	return []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
 }
 
 func (t *Telemetry) newStream(stream change.Stream, late bool) *streamState {

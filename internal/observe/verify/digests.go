@@ -144,11 +144,12 @@ func (d *Digests) resolve(m *sink.Stored, id *change.ID, p *partition) error {
 		return fmt.Errorf("read %s: %w", m.Place, err)
 	}
 	of := table{change.ClusterOf(id.Cluster), id.Resource}
-	if isNew := said.Time.After(p.newest[id.Key.Namespace]); isNew && len(p.unknown) == 0 {
-		here := d.proof(resolvedAt{of, id.Key.Namespace, said.Time})
-		here.have = here.have.Plus(p.digest)
-		here.copies++
+	if said.Time.After(p.newest[id.Key.Namespace]) { // else it comes again
 		p.newest[id.Key.Namespace] = said.Time
+		if here := d.proof(resolvedAt{of, id.Key.Namespace, said.Time}); len(p.unknown) == 0 {
+			here.have = here.have.Plus(p.digest)
+			here.copies++
+		}
 	}
 	if digest := said.Digest; digest != nil {
 		earlier := d.proof(resolvedAt{of, id.Key.Namespace, digest.Time})

@@ -162,7 +162,9 @@ func TestARejectedRecordLeavesOpenWhatTheLogHas(t *testing.T) {
 	delete(log.objects, gone.Key)
 	log.resolved(20)
 	log.resolved(30)
+	again := log.stored[len(log.stored)-2:]
 	log.object(change.Added, "a", "31", 0)
+	log.stored = append(log.stored, again...)
 	log.resolved(40)
 	log.resolved(50)
 	if report := reportOf(t, log.stored); !report.Equal || report.Digests != 2 {
