@@ -166,8 +166,14 @@ func (w *watching) open(run context.Context, from string, seconds *int64) (watch
 	ctx, stop := context.WithCancel(run)
 	w.turns.take()
 	w.seen.settle()
+	resolved := time.Duration(0)
+	for _, seat := range w.seats {
+		if every := seat.Resolved; every != 0 && (resolved == 0 || every < resolved) {
+			resolved = every
+		}
+	}
 	w.turns.give()
-	body, err := w.origin.collection.watch(ctx, from, w.silence.limit(seconds))
+	body, err := w.origin.collection.watch(ctx, from, w.silence.limit(seconds, resolved))
 	if err != nil {
 		stop()
 		if !w.noteGone(err) {

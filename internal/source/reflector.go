@@ -249,12 +249,20 @@ type silence struct {
 	bookmarked bool          // a watch of this life had a bookmark
 }
 
-// limit is the time limit of the next watch in seconds.
-func (s *silence) limit(asked *int64) *int64 {
-	if asked == nil || s.bookmarked {
+// bookmarkEvery is how often an API server sends a bookmark. It also sends one in the last two seconds of a watch, if
+// that takes three or more (apiserver, cacheWatcher.nextBookmarkTime).
+const bookmarkEvery = time.Minute
+
+// limit is the time limit of the next watch in seconds, where a sink is to be told at such intervals up to where it has
+// everything; 0 is never.
+func (s *silence) limit(asked *int64, resolved time.Duration) *int64 {
+	if asked == nil || s.bookmarked && (resolved == 0 || resolved >= bookmarkEvery) {
 		return asked
 	}
 	short := max(1, *asked/unmarkedShare)
+	if s.bookmarked {
+		short = max(3, int64(resolved.Seconds())) + 1
+	}
 	return &short
 }
 
