@@ -95,7 +95,7 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err := errors.Join(c.Recall(store), c.AdoptIdentity(store)); err != nil {
 		return err
 	}
-	return (&assembly{p, c, catalog, store, stateLog, of}).run(ctx)
+	return (&assembly{process: p, cluster: c, catalog: catalog, store: store, stateLog: stateLog, term: of}).run(ctx)
 }
 
 // openState opens the state, nil where the exporter is stopped meanwhile: nothing was in line.
@@ -111,7 +111,7 @@ func (a *assembly) run(ctx context.Context) error {
 	}
 	deadLetters := deadLettersOf(a.cfg, a.cluster, forms, a.stateLog)
 	images := listener.NewImages(a.store)
-	f, err := a.prepare(images, forms.key)
+	f, err := a.prepare(ctx, images, forms.key)
 	if err != nil {
 		return err
 	}
@@ -134,6 +134,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err := narrow(sinks, a.cfg, forms, t.ShapeFailed); err != nil {
 		return err
 	}
+	a.knowNamespaces(sinks)
 	deadLetters.keepFor(sinks)
 	a.reshapeLetters(ctx, deadLetters, sinks, forms)
 	owing := requests.NewSnapshots(a.store, t)
@@ -160,7 +161,7 @@ func (a *assembly) run(ctx context.Context) error {
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
 		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Lost(), Prove: a.term.Prove(a.stateLog),
-		Follow: f.RunWith(t), Observer: a.term.Observe(a.remember(pipelineObserver(t, f.Nudge))), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
+		Follow: a.follow(asked, f.RunWith(t)), Observer: a.term.Observe(a.remember(pipelineObserver(t, f.Nudge))), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

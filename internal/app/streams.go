@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -30,13 +31,21 @@ import (
 )
 
 // prepare makes what follows the server, and has the streams of the start chosen.
-func (a *assembly) prepare(images *listener.Images, key transform.Key) (*selection.Follower, error) {
+func (a *assembly) prepare(ctx context.Context, images *listener.Images, key transform.Key) (*selection.Follower, error) {
 	client, err := source.NewClient(a.cluster.Rest, a.manyStreams())
 	if err != nil {
 		return nil, err
 	}
 	f := selection.NewFollower(selection.Setting{Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger})
 	gate, rate := source.NewGate(listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
+	if a.cfg.AsksNamespaces() {
+		a.namespaces, err = source.NewNamespaces(ctx, source.NamespacesConfig{Rest: a.cluster.Rest, Store: a.store, Failed: func(err error) {
+			a.logger.Warn("the labels of namespaces cannot be read; records of unknown ones wait", "error", err)
+		}})
+		if err != nil {
+			return nil, err
+		}
+	}
 	f.Build = func(s selection.Selected) (pipeline.Source, *source.SharedInformer, error) {
 		return a.source(&s, &means{client, gate, rate, images, key}, f)
 	}
@@ -87,12 +96,61 @@ func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Fol
 	if err != nil {
 		return pipeline.Source{}, nil, err
 	}
+	var namespace func(*change.Record) error
+	if a.namespaces != nil && !wanted.Stream.Resource.ClusterScoped {
+		namespace = func(rec *change.Record) (err error) {
+			rec.NamespaceLabels, err = a.namespaces.Labels(rec.Key.Namespace)
+			return err
+		}
+	}
 	informer := source.NewSharedInformer(source.Config{
 		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
 		Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: sourceObserver(f), Gate: m.gate, Rate: m.rate, Kept: selection.KeptOf(wanted, m.images),
 		Ignore: ignore, BeforeHidden: !wanted.Configured.Before, Involve: selection.InvolveOf(wanted, &a.cluster.Current, m.images),
+		Namespace: namespace,
 	})
 	return a.memory.of(selection.SourceOf(wanted.Stream, informer)), informer, nil
+}
+
+// knowNamespaces tells the sinks' rules and templates the labels of a namespace, of what comes back from disk.
+func (a *assembly) knowNamespaces(sinks []listener.Sink) {
+	if a.namespaces == nil {
+		return
+	}
+	for i := range sinks {
+		rules := sinks[i].Narrow
+		sinks[i].Narrow = func(rec *change.Record) *change.Record {
+			if rec.NamespaceLabels == nil && rec.Op.OfObject() && rec.Key.Namespace != "" {
+				own := *rec
+				own.NamespaceLabels = a.namespaces.Known(rec.Key.Namespace)
+				rec = &own
+			}
+			if rules == nil {
+				return rec
+			}
+			return rules(rec)
+		}
+	}
+}
+
+// follow is as pipeline.Config's.
+type follow func(ctx context.Context, set *pipeline.StreamSet) error
+
+// follow follows the server's resources, and beside that labels of namespaces: when they change, what they choose is
+// told anew.
+func (a *assembly) follow(asked *requests.Handler, streams follow) follow {
+	if a.namespaces == nil {
+		return streams
+	}
+	a.namespaces.Changed = asked.NamespaceChanged
+	return func(ctx context.Context, set *pipeline.StreamSet) error {
+		ctx, end := context.WithCancel(ctx)
+		var namespaces sync.WaitGroup
+		namespaces.Go(func() { a.namespaces.Run(ctx) })
+		defer namespaces.Wait()
+		defer end()
+		return streams(ctx, set)
+	}
 }
 
 // histories are those of the state. A cluster that is met is one whose records in a log are ours.
@@ -187,6 +245,8 @@ type assembly struct {
 	store    *checkpoint.Store
 	stateLog *task.StateLog // nil is none
 	term     *task.Term     // nil is an exporter alone
+	// namespaces are followed where something is chosen by their labels; nil where nothing is.
+	namespaces *source.Namespaces
 }
 
 const (

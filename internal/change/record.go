@@ -283,6 +283,9 @@ type Record struct {
 	// Involved is what is known of the object that an Event is about, an object of JSON as package involved makes it;
 	// nil where that is not asked for.
 	Involved []byte
+	// NamespaceLabels are those of the object's namespace, as they were known when the record was read, or came back
+	// from disk; nil where nobody asks for them. They choose places, and are not told.
+	NamespaceLabels map[string]string
 	// Received is when the exporter read the record.
 	Received time.Time
 	// FinalStateUnknown marks a delete that no watch saw (cache.DeletedFinalStateUnknown).

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -178,4 +179,34 @@ func appendCluster(dst []byte, c Cluster) []byte { return append(appendText(dst,
 func parseCluster(value []byte) (Cluster, error) {
 	name, uid, err := cutText(value)
 	return Cluster{Name: name, UID: string(uid)}, err
+}
+
+// Namespaces are the labels of namespaces that SetNamespace has noted.
+func (s *Store) Namespaces() (map[string]map[string]string, error) {
+	all := map[string]map[string]string{}
+	err := s.each([]byte{tableNamespace}, func(key, value []byte) error {
+		var labels map[string]string
+		if err := json.Unmarshal(value, &labels); err != nil {
+			return s.badValue("the labels of a namespace", err)
+		}
+		all[string(key[1:])] = labels
+		return nil
+	})
+	return all, err
+}
+
+// SetNamespace notes the labels of the namespace; nil forgets it.
+func (s *Store) SetNamespace(name string, labels map[string]string) error {
+	value, err := json.Marshal(labels)
+	if err != nil { // texts alone can always be written
+		return fmt.Errorf("describe the labels of namespace %s: %w", name, err)
+	}
+	return s.write(func(r *rows) error {
+		if labels == nil {
+			r.remove(keyOf(tableNamespace, name))
+		} else {
+			r.set(keyOf(tableNamespace, name), value)
+		}
+		return nil
+	})
 }

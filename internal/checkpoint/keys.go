@@ -151,6 +151,7 @@ const (
 	tableRedaction = 'R'  // no key                           -> key of the hashes
 	tableResource  = 'V'  // stream                           -> version, kind, scope of its resource
 	tableDefined   = 'W'  // stream                           -> generation of its custom resource's definition
+	tableNamespace = 'N'  // name of a namespace              -> its labels, in JSON
 	tableUID       = 'U'  // uid of a cluster                 -> history that began when it was met
 	tableFile      = 'X'  // name of a file                   -> the file; in logs of the state only
 	tableRow       = '1'  // sink, terminator, resource, terminator, joined key -> history, uid, resourceVersion

@@ -171,7 +171,7 @@ func TestOneProblem(t *testing.T) {
 		{"failure of a filter", "resources: [{resource: pods, filter: 'true', filterFailure: drop}]", `resources[0].filterFailure (line 1): unknown value "drop"; allowed: pass, deadletter`},
 		{"a label in a key", kafkaWith("key: '{label:team}'"), "sinks[0].kafka.key (line 1): a label can change, and the object's records would be in two partitions, in no order; allowed: {cluster}, {group}, {kind}, {resource}, {namespace}, {name}"},
 		{"a version in a key", kafkaWith("key: '{version}/{name}'"), "sinks[0].kafka.key (line 1): the version can change, and the object's records would be in two partitions, in no order; allowed: {cluster}, {group}, {kind}, {resource}, {namespace}, {name}"},
-		{"an unknown placeholder in a key", kafkaWith("key: '{uid}'"), "sinks[0].kafka.key (line 1): unknown placeholder {uid}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
+		{"an unknown placeholder in a key", kafkaWith("key: '{uid}'"), "sinks[0].kafka.key (line 1): unknown placeholder {uid}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}"},
 		{"one key of several objects in a compacted topic", kafkaWith("cleanup: compact, key: '{namespace}'"), "sinks[0].kafka.key (line 1): objects with one key would delete each other in a compacted topic; have {namespace}/{name} in it, or use cleanup: delete"},
 		{"a key in a format with its own", strings.Replace(kafkaWith("key: '{name}'"), "[{", "[{format: debezium, ", 1), "sinks[0].kafka.key (line 1): the format debezium has keys of its own; leave it out, or choose another format"},
 		{"a key that does not say what a delete deletes", strings.Replace(kafkaWith("key: '{namespace}'"), "[{", "[{format: object, ", 1), "sinks[0].kafka.key (line 1): in the format object the key alone says what a delete deletes; have {namespace}/{name} in it, or choose another format"},
@@ -180,7 +180,7 @@ func TestOneProblem(t *testing.T) {
 		{"a header of buckets", natsWith("headers: {KV-Operation: DEL}"), "sinks[0].nats.headers.KV-Operation (line 1): the exporter or the server has headers of such names; do not begin with any of kubecdc-, ce_, ce-, nats-, kv-, content-type"},
 		{"a header that is none", natsWith("headers: {'a b': x}"), `sinks[0].nats.headers."a b" (line 1): "a b" cannot be a header; want letters, digits and any of -_.`},
 		{"a header over two lines", natsWith("headers: {a: \"x\\ny\"}"), "sinks[0].nats.headers.a (line 1): control characters cannot be part of a header; leave them out"},
-		{"an unknown placeholder in a header", natsWith("headers: {a: '{uid}'}"), "sinks[0].nats.headers.a (line 1): unknown placeholder {uid}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
+		{"an unknown placeholder in a header", natsWith("headers: {a: '{uid}'}"), "sinks[0].nats.headers.a (line 1): unknown placeholder {uid}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}"},
 		{"changes of what is not kept", "resources: [{resource: nodes, changes: true}]", `resources[0].changes (line 1): what was before is not kept, so nobody knows what changed; add before: true, or leave it out`},
 		{"what an object that is no Event is about", "resources: [{resource: pods, before: true, involved: [labels]}]", "resources[0].involved (line 1): an object of pods is about no other one; leave it out, or put it at events"},
 		{"events of knative", "resources: [{resource: events.knative.dev, before: true, involved: [labels]}]", "resources[0].involved (line 1): an object of events.knative.dev is about no other one; leave it out, or put it at events"},
@@ -212,7 +212,7 @@ func TestOneProblem(t *testing.T) {
 		{"URL with two logins", "sinks: [{nats: {url: 'nats://a:b@h,nats://c:d@i'}}]\n", "sinks[0].nats.url (line 1): servers have different logins; one sink logs in one way"},
 		{"login in URL and keys", "sinks: [{nats: {url: 'nats://a:b@h', token: c}}]\n", "sinks[0].nats.url (line 1): a login here and in token; leave one out"},
 		{"stream", natsWith("stream: a.b"), `sinks[0].nats.stream (line 1): "a.b" cannot be a stream; leave out white space and any of .*>/\`},
-		{"placeholder", natsWith("subject: 'k8s.{ns}'"), "sinks[0].nats.subject (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
+		{"placeholder", natsWith("subject: 'k8s.{ns}'"), "sinks[0].nats.subject (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}"},
 		{"open brace", natsWith("subject: 'k8s.{name'"), "sinks[0].nats.subject (line 1): a { without its }"},
 		{"closing brace", natsWith("subject: 'k8s.name}'"), "sinks[0].nats.subject (line 1): a } without its {"},
 		{"empty token", natsWith("subject: 'k8s..{name}'"), "sinks[0].nats.subject (line 1): a token is empty; leave no dot at either end, and not two in a row"},
@@ -243,9 +243,9 @@ func TestOneProblem(t *testing.T) {
 		{"broker without a port", "sinks: [{kafka: {brokers: ['h:1', h]}}]\n", `sinks[0].kafka.brokers[1] (line 1): want host:port, have "h"`},
 		{"broker with a login", "sinks: [{kafka: {brokers: ['u:p@h:1']}}]\n", `sinks[0].kafka.brokers[0] (line 1): want host:port, have "***@h:1"`},
 		{"two brokers as one", "sinks: [{kafka: {brokers: ['a,b:1']}}]\n", `sinks[0].kafka.brokers[0] (line 1): want host:port, have "a,b:1"`},
-		{"placeholder in a topic", kafkaWith("topic: 'k8s.{ns}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
+		{"placeholder in a topic", kafkaWith("topic: 'k8s.{ns}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {ns}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}"},
 		{"topic", kafkaWith("topic: 'k8s/{name}'"), "sinks[0].kafka.topic (line 1): a topic has letters, digits and any of -_. only"},
-		{"label without a key", kafkaWith("topic: 'k8s.{label:}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {label:}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}"},
+		{"label without a key", kafkaWith("topic: 'k8s.{label:}'"), "sinks[0].kafka.topic (line 1): unknown placeholder {label:}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}"},
 		{"label in a compacted topic", kafkaWith("topic: 'k8s.{label:app.kubernetes.io/name}', cleanup: compact"), "sinks[0].kafka.topic (line 1): a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete"},
 		{"label in one that Kafka compacts", kafkaWith("topics: {pods: 'k8s.{label:app}'}, topicConfig: {cleanup.policy: 'delete,compact'}"), "sinks[0].kafka.topics.pods (line 1): a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete"},
 		{"topic of a resource", kafkaWith("topics: {pods: 'k8s/{name}'}"), "sinks[0].kafka.topics.pods (line 1): a topic has letters, digits and any of -_. only"},
@@ -316,7 +316,7 @@ lisen: ':8080'
   resources[1].namespace (line 4): unknown key; did you mean namespaces? allowed: `+keysOf(&Resource{})+`
   sinks[0].kafak (line 6): unknown key; did you mean kafka? allowed: `+keysOf(&Sink{})+`
   sinks[1].nats.pasword (line 8): unknown key; did you mean password? allowed: `+keysOf(&NATS{})+`
-  sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}
+  sinks[1].nats.subject (line 8): unknown placeholder {x}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}
   sinks[1].queue.bytes (line 10): want a size such as 64Mi, have true
   sinks[1].queue.full (line 11): unknown value "drop"; allowed: block, spool, coalesce
   sinks[2].nats.stream (line 12): environment variable NONE is not set; set it, or write $${NONE} for the plain text

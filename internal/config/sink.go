@@ -437,3 +437,22 @@ func (s *Sink) checkFile(k *checker, path string) {
 func (s *Sink) HasColumns() bool {
 	return s.Kafka != nil && s.Kafka.Registry != nil && s.Kafka.Registry.Columns == "json"
 }
+
+// NamespaceLabels are the labels of namespaces that choose where the sink's records go, or are in their headers.
+func (s *Sink) NamespaceLabels() (keys []string) {
+	var templates []string
+	if to := s.Kafka; to != nil {
+		templates = slices.Concat([]string{to.Topic}, slices.Collect(maps.Values(to.Topics)), slices.Collect(maps.Values(to.Headers)))
+	}
+	if n := s.NATS; n != nil {
+		templates = slices.Concat([]string{n.Subject}, slices.Collect(maps.Values(n.Subjects)), slices.Collect(maps.Values(n.Headers)))
+	}
+	for _, template := range templates {
+		for _, part := range strings.Split(template, "{"+namespaceLabelPrefix)[1:] {
+			key, _, _ := strings.Cut(part, "}")
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

@@ -56,9 +56,10 @@ func withoutPlaceholders(template string) (string, error) {
 		if !closed {
 			return "", errors.New("a { without its }")
 		}
-		label, isLabel := strings.CutPrefix(name, labelPrefix)
-		if isLabel = isLabel && consistsOf(label, lower+upper+digits+"-_./"); !isLabel && !slices.Contains(placeholders(), name) {
-			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}, {label:KEY}", shorten(name), strings.Join(placeholders(), "}, {"))
+		of, label, isLabel := strings.Cut(name, ":")
+		isLabel = isLabel && (of+":" == labelPrefix || of+":" == namespaceLabelPrefix) && consistsOf(label, lower+upper+digits+"-_./")
+		if !isLabel && !slices.Contains(placeholders(), name) {
+			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}, {label:KEY}, {namespaceLabel:KEY}", shorten(name), strings.Join(placeholders(), "}, {"))
 		}
 		b.WriteString("x")
 		template = rest
@@ -66,8 +67,12 @@ func withoutPlaceholders(template string) (string, error) {
 	return b.String(), nil
 }
 
-// labelPrefix begins a placeholder that is a label of the object, such as {label:app.kubernetes.io/name}.
-const labelPrefix = "label:"
+// labelPrefix begins a placeholder that is a label of the object, such as {label:app.kubernetes.io/name},
+// namespaceLabelPrefix one that is a label of its namespace.
+const (
+	labelPrefix          = "label:"
+	namespaceLabelPrefix = "namespaceLabel:"
+)
 
 // hasLabel says whether a template, or one of some resources, has a label in it, so that one object's records go to
 // several places over time.
@@ -75,8 +80,11 @@ func hasLabel(template string, others map[string]string) bool {
 	for _, other := range others {
 		template += other
 	}
-	return strings.Contains(template, "{"+labelPrefix)
+	return strings.Contains(template, "{"+labelPrefix) || strings.Contains(template, "{"+namespaceLabelPrefix)
 }
+
+// AsksNamespace says whether a filter may look at the object's namespace.
+func AsksNamespace(filter string) bool { return strings.Contains(filter, "namespaceObject") }
 
 // ourHeaders are what names of the exporter's own headers, and of the servers', begin with.
 func ourHeaders() []string { return []string{"kubecdc-", "ce_", "ce-", "nats-", "kv-", "content-type"} }

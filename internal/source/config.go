@@ -23,6 +23,9 @@ type Config struct {
 	BeforeHidden bool
 	// Ignore, where set, says of an update in its shape, with its Before, that it need not be told. Like Shape.
 	Ignore func(rec *change.Record) bool
+	// Namespace, where set, notes on a record the labels of its object's namespace, before it is shaped. It may wait
+	// for the server. After an error the record is read again.
+	Namespace func(rec *change.Record) error
 	// Involve, where set, adds to a record in its shape what is known of the object that it is about.
 	Involve func(rec *change.Record) error
 	// Shape, where set, decides what of each record goes on: it may mark it as filtered, and replace its Object, which

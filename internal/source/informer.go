@@ -254,6 +254,11 @@ func (i *Informer) shape(rec *change.Record, last *change.Image) error {
 	if rec.Keep = i.Kept != nil && rec.Op.OfObject(); rec.Keep && rec.Op != change.Sync && last.UID == rec.UID {
 		rec.Before = last.Object
 	}
+	if i.Namespace != nil && rec.Op.OfObject() {
+		if err := i.Namespace(rec); err != nil {
+			return fmt.Errorf("look up the labels of namespace %s: %w", rec.Key.Namespace, err)
+		}
+	}
 	if i.Shape != nil {
 		i.Shape(rec)
 		i.loan.shaped(rec)

@@ -135,6 +135,13 @@ func (a *Access) Leases(ctx context.Context, namespace string) (missing []string
 	return a.forbidden(ctx, leases(namespace), "get", "create", "update")
 }
 
+// Namespaces says which of the verbs are not allowed with which labels of namespaces are followed.
+func (a *Access) Namespaces(ctx context.Context) (missing []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return a.forbidden(ctx, change.Stream{Resource: change.Resource{Version: "v1", Name: "namespaces"}}, "get", "list", "watch")
+}
+
 func leases(namespace string) change.Stream {
 	return change.Stream{Resource: change.Resource{Group: "coordination.k8s.io", Version: "v1", Name: "leases"}, Namespace: namespace}
 }

@@ -114,7 +114,7 @@ sinks:
   sinks[0].fromat (line 4): unknown key; did you mean format? allowed: actors, deadLetter, drop, file, filter, format, kafka, name, nats, onLeave, only, ops, oversize, queue, redact, resolved, resources, resync, trim, updates
   sinks[0].resync (line 4): want a length of time of at least 1m, have "1s"
   sinks[1].name (line 5): "a" is the name of sinks[0] already; give each sink its own
-  sinks[1].nats.subject (line 8): unknown placeholder {namspace}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}
+  sinks[1].nats.subject (line 8): unknown placeholder {namspace}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}
   sinks[1].nats.token (line 9): want a string; put it in quotes
   sinks[1].nats.replicas (line 10): want a whole number from 1 to 5, have "many"
   sinks[2] (line 11): no destination; give it one of file, kafka, nats`)

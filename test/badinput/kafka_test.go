@@ -173,7 +173,7 @@ func (d *desk) largeRecord(t *testing.T, c *kafka.Cluster) {
 func TestKafkaTopicTemplates(t *testing.T) {
 	d := newDesk(t)
 	for template, want := range map[string]string{
-		"k8s.{cluster}.{kindd}": "unknown placeholder {kindd}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}",
+		"k8s.{cluster}.{kindd}": "unknown placeholder {kindd}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}",
 		"k8s {resource}":        "a topic has letters, digits and any of -_. only",
 		"k8s.{resource":         "a { without its }",
 	} {

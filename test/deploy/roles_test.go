@@ -44,6 +44,10 @@ func TestRolesHaveWhatIsConfiguredAndNothingElse(t *testing.T) {
 			}
 		})
 	}
+	labels := render(t, "x", `config: {resources: [{resource: pods, filter: 'namespaceObject.metadata.labels.team == "red"'}]}`)
+	if rules := rulesOf(t, labels); !slices.Contains(rules, ": get list watch namespaces") {
+		t.Errorf("with labels of namespaces the rules are %q", rules)
+	}
 	if objects := render(t, "x", "rbac: {create: false}\n"+twoReplicas); len(rulesOf(t, objects)) > 0 {
 		t.Error("roles although none are wanted")
 	}

@@ -9,7 +9,11 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
 // TestLabelsRouteAndAChangedLabelSplitsTheHistory: the subject has the label that the object has in the record, and a
@@ -67,5 +71,97 @@ sinks: [{name: bus, nats: {url: "nats://%s", stream: %s, subject: "k8s.{resource
 	const want = "replaced ns.kube-system, added k8s.configmaps.x_y.moves, updated k8s.configmaps.z.moves, gap k8s.configmaps.-.moves, deleted k8s.configmaps.z.moves"
 	if got := strings.Join(routed, ", "); got != want {
 		t.Errorf("the records went to\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestI4LabelsOfNamespacesRouteAndAChangeMovesTheirObjects, also one that happens while nobody looks, and an object's
+// end goes where the object was, although its namespace is gone by then.
+func TestI4LabelsOfNamespacesRouteAndAChangeMovesTheirObjects(t *testing.T) {
+	r := newRig(t, nil)
+	inKafka, lake := map[string]*follower{}, ""
+	if kafka.Available(t.Context()) == nil || kafka.Required() {
+		c := kafka.Start(t, kafka.Options{})
+		lake = fmt.Sprintf("  - {name: lake, kafka: {brokers: [%s], topic: %q}}", strings.Join(c.Brokers(), ", "), lakePrefix+"{namespaceLabel:a.b/team}")
+		for _, team := range []string{"x", "y", "z"} {
+			inKafka[team] = followPrefix(c, lakeName, lakePrefix+team)
+		}
+	}
+	config := fmt.Sprintf(`
+resources: [{resource: configmaps, filter: 'namespaceObject.metadata.labels[?"audited"].orValue("yes") == "yes"'}]
+sinks:
+  - {name: bus, nats: {url: "nats://%s", stream: %s, subject: "k8s.{namespaceLabel:a.b/team}.{namespace}.{name}"}}
+%s
+`, r.broker.address(), streamName, lake)
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	named := slices.Index(r.exporter.args, "--resources")
+	r.exporter.args, r.exporter.sinks = append(slices.Delete(r.exporter.args, named, named+2), "-f", path), nil
+	r.exporter.start(t)
+	r.stream.awaitEnd(t, r.exporter, "configmaps", "initial")
+
+	ctx := t.Context()
+	namespaces, configMaps := r.client.Resource(core("namespaces")), r.client.Resource(core("configmaps")).Namespace("studio")
+	create := func(of dynamic.ResourceInterface, object map[string]any) {
+		t.Helper()
+		object["apiVersion"] = "v1"
+		if _, err := of.Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	label := func(text string) {
+		t.Helper()
+		if _, err := namespaces.Patch(ctx, "studio", types.MergePatchType, []byte(`{"metadata":{"labels":`+text+`}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configMap := func(name string) map[string]any {
+		return map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": name}}
+	}
+	awaits := func(op, team, name string) {
+		t.Helper()
+		what := fmt.Sprintf("%s k8s.%s.studio.%s", op, team, name)
+		r.stream.await(t, r.exporter, what, func(e *event) bool { return e.op()+" "+e.routed == what })
+		if topic := inKafka[team]; topic != nil {
+			topic.await(t, r.exporter, what+" in Kafka", func(e *event) bool { return e.op() == op && e.Name == name })
+		}
+	}
+	create(namespaces, map[string]any{"kind": "Namespace", "metadata": map[string]any{"name": "studio", "labels": map[string]any{"a.b/team": "x"}}})
+	create(configMaps, configMap("moves"))
+	awaits("added", "x", "moves")
+	label(`{"a.b/team":"y","other":"1"}`)
+	awaits("sync", "y", "moves")
+	label(`{"audited":"no"}`)
+	create(configMaps, configMap("hidden"))
+	label(`{"audited":null}`)
+	awaits("sync", "y", "hidden")
+	r.exporter.process.Kill()
+	label(`{"a.b/team":"z"}`)
+	r.exporter.start(t)
+	awaits("sync", "z", "moves")
+	awaits("sync", "z", "hidden")
+	r.exporter.process.Kill()
+	if err := configMaps.Delete(ctx, "moves", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := namespaces.Delete(ctx, "studio", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	shop, err := namespaces.Get(ctx, "studio", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unstructured.RemoveNestedField(shop.Object, "spec", "finalizers") // no controller does it here
+	if _, err := namespaces.Update(ctx, shop, metav1.UpdateOptions{}, "finalize"); err != nil {
+		t.Fatal(err)
+	}
+	r.exporter.start(t)
+	awaits("deleted", "z", "moves")
+	r.exporter.stop(t)
+	for i := range r.stream.events {
+		if e := &r.stream.events[i]; e.Name == "hidden" && e.op() == "added" {
+			t.Errorf("a filter by the namespace lets %s go on", e.routed)
+		}
 	}
 }

@@ -121,6 +121,18 @@ func checkCluster(ctx context.Context, of *checkedTask, r *report) {
 	for _, missing := range access.Missing(ctx) {
 		r.note(missing)
 	}
+	if cfg.AsksNamespaces() {
+		missing, err := access.Namespaces(ctx)
+		if err == nil && len(missing) > 0 {
+			err = fmt.Errorf("labels of namespaces are asked for, and the API server forbids to %s namespaces: "+
+				"bind a role with these verbs to the exporter's user, or records of their objects wait", strings.Join(missing, ", "))
+		}
+		if err != nil {
+			r.problem(err)
+		} else {
+			r.ok("labels of namespaces")
+		}
+	}
 	checkPaths(ctx, access, c, cfg, r)
 	checkLease(ctx, access, of, r)
 	noteLeftOut(c.Chosen.Load(), cfg, r)

@@ -115,6 +115,14 @@ func (c *Cluster) StreamsThat(are func(*selection.Selected) bool) (some []select
 	return some
 }
 
+// AskingNamespaces are the names of the streams whose filters may look at the object's namespace, or of all.
+func (c *Cluster) AskingNamespaces(all bool) (names []string) {
+	for _, s := range c.StreamsThat(func(of *selection.Selected) bool { return all || of.AsksNamespace() }) {
+		names = append(names, s.Stream.String())
+	}
+	return names
+}
+
 // Cluster is the API server and what is wanted of it.
 type Cluster struct {
 	Rest    *rest.Config

@@ -82,6 +82,24 @@ func (h *Handler) owe(ctx context.Context, asked control.SnapshotRequest, heard 
 	return meant, ask(ctx, h.Requests, pipeline.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
 }
 
+// NamespaceChanged asks for what the labels of the namespace choose: each object may have another place now, or pass a
+// filter that it did not.
+func (h *Handler) NamespaceChanged(ctx context.Context, name string, before, after map[string]string) error {
+	for i := range h.Config.Sinks {
+		s := &h.Config.Sinks[i]
+		all := config.AsksNamespace(s.Filter) || slices.ContainsFunc(s.NamespaceLabels(), func(key string) bool { return before[key] != after[key] })
+		streams := h.Cluster.AskingNamespaces(all)
+		if len(streams) == 0 {
+			continue
+		}
+		_, err := h.owe(ctx, control.SnapshotRequest{Resources: streams, Sink: s.Name, Namespace: name}, nil)
+		if err != nil && !errors.As(err, new(*control.RefusedError)) { // nothing of it is streamed
+			return fmt.Errorf("ask for what is in namespace %s, whose labels have changed, for sink %s: %w", name, s.Name, err)
+		}
+	}
+	return nil
+}
+
 // meant is the snapshot that is asked for. What there is not is refused.
 func (h *Handler) meant(asked *control.SnapshotRequest) (*control.Snapshot, error) {
 	limits, err := limitsOf(asked)

@@ -68,6 +68,11 @@ func (s *Selected) AsksBefore() bool {
 	return slices.ContainsFunc(s.Entries(), func(r *config.Resource) bool { return strings.Contains(r.Filter, "oldObject") })
 }
 
+// AsksNamespace says whether a filter of the stream may look at the object's namespace.
+func (s *Selected) AsksNamespace() bool {
+	return slices.ContainsFunc(s.Entries(), func(r *config.Resource) bool { return config.AsksNamespace(r.Filter) })
+}
+
 // shapeOf is what the options of all entries make of the stream's records; nil is nothing.
 func shapeOf(s *Selected, of func(*config.Resource) shape.Options) (*shape.Shape, error) {
 	if len(s.Special) == 0 {

@@ -207,7 +207,7 @@ func (v *verification) prepare(c *cluster.Cluster, streams []selection.Selected)
 		if err != nil {
 			return usage.Wrap(err)
 		}
-		v.streams = append(v.streams, &compared{Selected: stream, shape: filter, own: own, open: v.sink.Filter != "" || stream.AsksBefore()})
+		v.streams = append(v.streams, &compared{Selected: stream, shape: filter, own: own, open: v.sink.Filter != "" || stream.AsksBefore() || stream.AsksNamespace()})
 	}
 	if len(v.streams) == 0 {
 		return usage.Errorf("sink %s takes none of these resources", v.sink.Name)

@@ -121,8 +121,8 @@ func appendToken(dst []byte, value string) []byte {
 // form, "deployments.apps".
 //
 // Any byte of a value outside [-._a-zA-Z0-9], which Kafka does not take, becomes '_'. Names of namespaces and resources
-// have none. A value that the record does not have is "-". A label is that of the object as it is written; when it
-// changes, the object goes on in another topic, and its order is kept within each.
+// have none. A value that the record does not have is "-". A label is that of the object as it is written, or of its
+// namespace; when it changes, the object goes on in another topic, and its order is kept within each.
 type Topic struct {
 	parts   template
 	cluster string
@@ -229,15 +229,13 @@ func (t *Topic) pattern(stream *change.Stream, varies func(*part) bool) string {
 // varies says whether the part differs between records of the stream.
 func (p *part) varies(stream *change.Stream) bool {
 	spread := stream.Namespace == "" && !stream.Resource.ClusterScoped
-	_, isLabel := labelKey(p.placeholder)
-	return isLabel || p.placeholder == "name" || p.placeholder == "namespace" && spread
+	return isLabel(p.placeholder) || p.placeholder == "name" || p.placeholder == "namespace" && spread
 }
 
 // ByObject says whether whoever makes an object chooses its topic, by a label or the name.
 func (t *Topic) ByObject() bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool {
-		_, isLabel := labelKey(p.placeholder)
-		return isLabel || p.placeholder == "name"
+		return isLabel(p.placeholder) || p.placeholder == "name"
 	})
 }
 
@@ -271,7 +269,7 @@ func appendTopic(dst []byte, value string) []byte {
 	return dst
 }
 
-// placeholders are the names that a destination template may hold in braces, beside label:KEY.
+// placeholders are the names that a destination template may hold in braces, beside label:KEY and namespaceLabel:KEY.
 const placeholders = "cluster, group, version, kind, resource, namespace, name"
 
 // template is a parsed text with placeholders in braces.
@@ -297,8 +295,8 @@ func parseTemplate(text string) (template, error) {
 		if !closed {
 			return nil, fmt.Errorf("parse template %q: '{' without '}'", text)
 		}
-		if _, isLabel := labelKey(name); !isLabel && !strings.Contains(", "+placeholders+",", ", "+name+",") {
-			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s and label:KEY", text, name, placeholders)
+		if !isLabel(name) && !strings.Contains(", "+placeholders+",", ", "+name+",") {
+			return nil, fmt.Errorf("parse template %q: unknown placeholder {%s}: allowed are %s, label:KEY and namespaceLabel:KEY", text, name, placeholders)
 		}
 		parts = append(parts, part{placeholder: name})
 		rest = next
@@ -309,7 +307,7 @@ func parseTemplate(text string) (template, error) {
 // changing is a placeholder whose value may change for an object; "" is that there is none.
 func (t template) changing() string {
 	for _, p := range t {
-		if _, isLabel := labelKey(p.placeholder); isLabel || p.placeholder == "version" {
+		if isLabel(p.placeholder) || p.placeholder == "version" {
 			return p.placeholder
 		}
 	}
@@ -321,8 +319,11 @@ func groupOf(resource *change.Resource) string { return cmp.Or(resource.Group, "
 
 // value is what the record puts in a placeholder's place; "" is nothing.
 func value(placeholder, cluster string, rec *change.Record) string {
-	if key, found := labelKey(placeholder); found {
+	if key, found := strings.CutPrefix(placeholder, labelPrefix); found {
 		return label(key, rec)
+	}
+	if key, found := strings.CutPrefix(placeholder, namespaceLabelPrefix); found {
+		return rec.NamespaceLabels[key]
 	}
 	res := &rec.Stream.Resource
 	switch placeholder {
@@ -342,13 +343,17 @@ func value(placeholder, cluster string, rec *change.Record) string {
 	return rec.Key.Name
 }
 
-// labelPrefix begins a placeholder of a label: {label:app.kubernetes.io/name}.
-const labelPrefix = "label:"
+// labelPrefix begins a placeholder of a label, as {label:app.kubernetes.io/name}; namespaceLabelPrefix one of a label
+// of the object's namespace.
+const (
+	labelPrefix          = "label:"
+	namespaceLabelPrefix = "namespaceLabel:"
+)
 
-// labelKey is the label that the placeholder names, false where it names none.
-func labelKey(placeholder string) (string, bool) {
-	key, found := strings.CutPrefix(placeholder, labelPrefix)
-	return key, found && key != ""
+// isLabel says whether the placeholder names a label, of the object or of its namespace.
+func isLabel(placeholder string) bool {
+	of, key, found := strings.Cut(placeholder, ":")
+	return found && key != "" && (of+":" == labelPrefix || of+":" == namespaceLabelPrefix)
 }
 
 // label is the value of the object's label, "" where it has none. A delete whose last state nobody saw has the labels

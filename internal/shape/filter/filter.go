@@ -34,6 +34,7 @@ type Filter struct {
 //	object     the object as the API server sent it, less managedFields and kubectl's last-applied annotation
 //	op         "added", "updated", "deleted", "replaced" or "sync"
 //	oldObject  with before, the object as it was delivered last, cut and redacted; null where there is none
+//	namespaceObject  the namespace of the object: metadata.name and metadata.labels; null where it has none
 //
 // It must be of type bool. An error points into the expression, or is errNoBefore.
 func New(expression string, before bool) (*Filter, error) {
@@ -56,7 +57,7 @@ func New(expression string, before bool) (*Filter, error) {
 
 func compile(expression string, before bool) (*cel.Env, *cel.Ast, error) {
 	env, err := cel.NewEnv(
-		cel.Variable("object", cel.DynType), cel.Variable("op", cel.StringType),
+		cel.Variable("object", cel.DynType), cel.Variable("op", cel.StringType), cel.Variable("namespaceObject", cel.DynType),
 		cel.OptionalTypes(), ext.Strings(ext.StringsVersion(2)), ext.Sets(),
 		library.Lists(), library.Regex(), library.Quantity(), library.URLs(), library.IP(), library.CIDR(), library.Format(),
 	)

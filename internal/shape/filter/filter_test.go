@@ -167,3 +167,24 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+func TestExpressionsSeeTheNamespace(t *testing.T) {
+	for expression, want := range map[string]bool{
+		`namespaceObject.metadata.labels.team == "red"`:                      true,
+		`namespaceObject.metadata.name == "shop"`:                            true,
+		`namespaceObject.metadata.labels[?"tier"].orValue("none") == "none"`: true,
+		`namespaceObject == null`:                                            false,
+	} {
+		f, err := New(expression, false)
+		must(t, err)
+		rec := change.Record{Op: change.Added, Object: []byte(pod), Key: change.Key{Namespace: "shop"}, NamespaceLabels: map[string]string{"team": "red"}}
+		if got, err := ask(f, &rec); err != nil || got != want {
+			t.Errorf("%s is %t, %v, want %t", expression, got, err, want)
+		}
+	}
+	f, err := New(`namespaceObject == null`, false)
+	must(t, err)
+	if got, err := ask(f, &change.Record{Op: change.Added, Object: []byte(pod)}); err != nil || !got {
+		t.Errorf("of an object without a namespace: %t, %v", got, err)
+	}
+}

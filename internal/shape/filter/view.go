@@ -46,6 +46,11 @@ func (v *view) ResolveName(name string) (any, bool) {
 		return v.object, true
 	case "op":
 		return v.rec.Op.String(), true
+	case "namespaceObject":
+		if v.rec.Key.Namespace == "" {
+			return types.NullValue, true
+		}
+		return map[string]any{"metadata": map[string]any{"name": v.rec.Key.Namespace, "labels": v.rec.NamespaceLabels}}, true
 	case "oldObject":
 		if v.oldObject == nil {
 			v.oldObject = before(v.rec)

@@ -1,0 +1,235 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Namespaces knows the labels of a cluster's namespaces, by which records find their place.
+//
+// They are saved, so that a change is noticed that happened while nobody looked. A namespace that is gone keeps its
+// labels: what is told of its objects at the end goes where they were. Nobody asks the server once a record: only for a
+// namespace that is in no list and no event yet, once.
+type Namespaces struct {
+	NamespacesConfig
+	client metadata.Getter
+	ctx    context.Context // of the run
+	end    context.CancelFunc
+	listed chan struct{} // closed when the server has told of all
+
+	mu     sync.Mutex                   // guards the following
+	labels map[string]map[string]string // by name, never nil
+	gone   []string                     // those of them that are gone, or not listed yet, the first one first
+	moved  chan struct{}                // closed when labels change
+}
+
+// NamespacesConfig is what Namespaces need.
+type NamespacesConfig struct {
+	Rest  *rest.Config
+	Store NamespaceStore
+	// Changed is told of other labels. They are saved after it, so after an error it is told again, and after a crash.
+	Changed func(ctx context.Context, name string, before, after map[string]string) error
+	// Failed is told what is tried again.
+	Failed func(err error)
+}
+
+// NamespaceStore keeps labels of namespaces; *checkpoint.Store does.
+type NamespaceStore interface {
+	Namespaces() (map[string]map[string]string, error)
+	SetNamespace(name string, labels map[string]string) error
+}
+
+// maxGone is how many namespaces keep their labels that are gone (I6).
+const maxGone = 1000
+
+// NewNamespaces are those that are saved. They are followed until ctx ends, or that of Run.
+func NewNamespaces(ctx context.Context, config NamespacesConfig) (*Namespaces, error) {
+	saved, err := config.Store.Namespaces()
+	if err != nil {
+		return nil, err
+	}
+	guard, err := newGuard(config.Rest)
+	if err != nil {
+		return nil, fmt.Errorf("build a client for %s: %w", config.Rest.Host, err)
+	}
+	client, err := metadata.NewForConfigAndClient(config.Rest, &http.Client{Transport: guard})
+	if err != nil {
+		return nil, fmt.Errorf("build a client for %s: %w", config.Rest.Host, err)
+	}
+	ctx, end := context.WithCancel(ctx)
+	return &Namespaces{
+		NamespacesConfig: config, client: client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}),
+		ctx: ctx, end: end, listed: make(chan struct{}), labels: saved, gone: slices.Sorted(maps.Keys(saved)),
+		moved: make(chan struct{}),
+	}, nil
+}
+
+// Known are the labels as they are known; those of a namespace that nobody knows are none.
+func (n *Namespaces) Known(name string) map[string]string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.labels[name]
+}
+
+// Labels are those of the namespace. It waits until they are known, and returns an error only when the run ends.
+func (n *Namespaces) Labels(name string) (labels map[string]string, err error) {
+	if labels = n.Known(name); labels != nil {
+		return labels, nil
+	}
+	select {
+	case <-n.listed:
+	case <-n.ctx.Done():
+		return nil, context.Cause(n.ctx)
+	}
+	for {
+		n.mu.Lock()
+		labels, moved := n.labels[name], n.moved
+		n.mu.Unlock()
+		if labels != nil {
+			return labels, nil
+		}
+		isGone := false
+		err := n.retry(func() error {
+			_, err := n.client.Get(n.ctx, name, metav1.GetOptions{})
+			if isGone = apierrors.IsNotFound(err); isGone {
+				return nil
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case isGone: // and nobody knows more
+			n.mu.Lock()
+			if n.labels[name] == nil {
+				n.labels[name], n.gone = map[string]string{}, append(n.gone, name)
+			}
+			n.mu.Unlock()
+			continue
+		}
+		select { // the watch is about to tell
+		case <-moved:
+		case <-n.ctx.Done():
+			return nil, context.Cause(n.ctx)
+		}
+	}
+}
+
+// Run follows the namespaces until ctx ends. It is called once.
+func (n *Namespaces) Run(ctx context.Context) {
+	defer context.AfterFunc(ctx, n.end)()
+	list := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return n.client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return n.client.Watch(ctx, options)
+		},
+	}
+	informer := cache.NewSharedIndexInformer(list, &metav1.PartialObjectMetadata{}, 0, nil)
+	told := func(object any) {
+		if namespace, is := object.(*metav1.PartialObjectMetadata); is {
+			labels := namespace.Labels
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			n.told(namespace.Name, labels)
+		}
+	}
+	registered, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: told, UpdateFunc: func(_, object any) { told(object) },
+		DeleteFunc: func(object any) {
+			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+				n.left(name)
+			}
+		},
+	})
+	onlyLabels := func(object any) (any, error) {
+		if namespace, is := object.(*metav1.PartialObjectMetadata); is {
+			namespace.ObjectMeta = metav1.ObjectMeta{
+				Name: namespace.Name, Labels: namespace.Labels, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion,
+			}
+		}
+		return object, nil
+	}
+	failed := func(_ context.Context, _ *cache.Reflector, err error) { n.Failed(err) }
+	for _, err := range []error{err, informer.SetTransform(onlyLabels), informer.SetWatchErrorHandlerWithContext(failed)} {
+		if err != nil { // of an informer that runs, or has ended
+			panic(fmt.Sprintf("follow namespaces: %v", err))
+		}
+	}
+	var over sync.WaitGroup
+	over.Go(func() { informer.RunWithContext(klog.NewContext(n.ctx, logr.Discard())) })
+	if cache.WaitForCacheSync(n.ctx.Done(), registered.HasSynced) {
+		close(n.listed)
+	}
+	over.Wait()
+}
+
+// told takes the labels of a namespace that there is. Those of a new one are saved before anybody has them, so that no
+// record goes by labels that the next run does not know.
+func (n *Namespaces) told(name string, labels map[string]string) {
+	save := func() error { return n.Store.SetNamespace(name, labels) }
+	if n.Known(name) == nil && n.retry(save) != nil {
+		return // the run ends
+	}
+	n.mu.Lock()
+	before := n.labels[name]
+	n.labels[name] = labels
+	n.gone = slices.DeleteFunc(n.gone, func(other string) bool { return other == name })
+	close(n.moved)
+	n.moved = make(chan struct{})
+	n.mu.Unlock()
+	if before == nil || maps.Equal(before, labels) {
+		return
+	}
+	_ = n.retry(func() error { // it fails only when the run ends
+		if err := n.Changed(n.ctx, name, before, labels); err != nil {
+			return err
+		}
+		return save()
+	})
+}
+
+// left takes that there is no such namespace any more.
+func (n *Namespaces) left(name string) {
+	n.mu.Lock()
+	n.gone = append(n.gone, name)
+	most := max(0, len(n.gone)-maxGone)
+	forgotten := slices.Clone(n.gone[:most])
+	n.gone = slices.Delete(n.gone, 0, most)
+	for _, name := range forgotten {
+		delete(n.labels, name)
+	}
+	n.mu.Unlock()
+	for _, name := range forgotten {
+		_ = n.retry(func() error { return n.Store.SetNamespace(name, nil) }) // it fails only when the run ends
+	}
+}
+
+// retry tries again until the run ends.
+func (n *Namespaces) retry(do func() error) error {
+	forever := backoff.NewExponentialBackOff(backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
+	return backoff.RetryNotify(do, backoff.WithContext(forever, n.ctx), func(err error, _ time.Duration) {
+		if n.ctx.Err() == nil {
+			n.Failed(err)
+		}
+	})
+}

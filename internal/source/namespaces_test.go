@@ -1,0 +1,76 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/client-go/rest"
+)
+
+// keptLabels is a NamespaceStore that fails as often as it is told to.
+type keptLabels struct {
+	labels map[string]map[string]string
+	fails  int
+	calls  []string
+}
+
+func (k *keptLabels) Namespaces() (map[string]map[string]string, error) { return k.labels, nil }
+
+func (k *keptLabels) SetNamespace(name string, labels map[string]string) error {
+	if k.fails > 0 {
+		k.fails--
+		return errors.New("the disk is full")
+	}
+	k.calls = append(k.calls, fmt.Sprintf("save %s %v", name, labels))
+	return nil
+}
+
+// What labels choose is asked for before the labels are saved: after a crash between the two it is asked for again.
+func TestI4ChangedLabelsAreSavedAfterWhatTheyChooseIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &keptLabels{labels: map[string]map[string]string{"shop": {"team": "x"}}, fails: 1}
+		n, err := NewNamespaces(t.Context(), NamespacesConfig{
+			Rest: &rest.Config{Host: "http://server"}, Store: store, Failed: func(error) {},
+			Changed: func(_ context.Context, name string, before, after map[string]string) error {
+				store.calls = append(store.calls, fmt.Sprintf("changed %s %v %v", name, before, after))
+				return nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.told("shop", map[string]string{"team": "x"}) // as it was
+		n.told("shop", map[string]string{"team": "y"})
+		n.told("new", map[string]string{})
+		want := []string{
+			"changed shop map[team:x] map[team:y]", "changed shop map[team:x] map[team:y]", "save shop map[team:y]", "save new map[]",
+		}
+		if !slices.Equal(store.calls, want) {
+			t.Errorf("%q\nwant %q", store.calls, want)
+		}
+	})
+}
+
+// Namespaces that are gone keep their labels, but not any number of them (I6).
+func TestI6LabelsOfNamespacesThatAreGoneAreBounded(t *testing.T) {
+	store := &keptLabels{labels: map[string]map[string]string{}}
+	n, err := NewNamespaces(t.Context(), NamespacesConfig{Rest: &rest.Config{Host: "http://server"}, Store: store, Failed: func(error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxGone + 1 {
+		name := fmt.Sprint("ci-", i)
+		n.told(name, map[string]string{"team": "x"})
+		n.left(name)
+	}
+	if n.Known("ci-0") != nil || n.Known("ci-1") == nil || len(n.labels) != maxGone {
+		t.Errorf("%d are known, the first is %v", len(n.labels), n.Known("ci-0"))
+	}
+	if last := store.calls[len(store.calls)-1]; last != "save ci-0 map[]" {
+		t.Errorf("the last that is saved is %q", last)
+	}
+}
