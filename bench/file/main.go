@@ -1,6 +1,6 @@
 // Command file measures the whole line: the exporter's binary brings the changes of 12 KiB Pods from a watch into a
 // file, durable and with its state saved, beside a client that reads the same bytes over HTTP/1.1 and discards them,
-// and beside itself with rules.
+// and beside itself with rules, and with records of what is resolved.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench/client"
@@ -72,11 +73,16 @@ func (m *match) round(ctx context.Context, i int) error {
 		return fmt.Errorf("run the exporter: %w", err)
 	}
 	m.results.Note("exporter", measured)
-	ruled, err := m.rig.FlowBy(ctx, replay.World{Run: fmt.Sprint("rules", i), Events: m.events}, rules)
-	if err != nil {
-		return fmt.Errorf("run the exporter with rules: %w", err)
+	for _, with := range []struct{ what, rules, keys string }{
+		{"with rules", rules, ""}, {"with resolved", "", "resolved: {every: 1s}"}, {"with digests", "", "resolved: {every: 1s, digest: true}"},
+	} {
+		world := replay.World{Run: strings.ReplaceAll(fmt.Sprint(with.what, i), " ", "-"), Events: m.events}
+		measured, err := m.rig.FlowBy(ctx, world, with.rules, with.keys)
+		if err != nil {
+			return fmt.Errorf("run the exporter %s: %w", with.what, err)
+		}
+		m.results.Note(with.what, measured)
 	}
-	m.results.Note("with rules", ruled)
 	return nil
 }
 
@@ -89,6 +95,8 @@ func (m *match) figures() []harness.Figure {
 		{Name: "file.ratio_to_copy_http1", Value: r.Ratio("exporter", "copy"), Unit: "ratio"},
 		{Name: "file.rules_events_per_cpu_second", Value: r.Median("with rules", harness.Measured.PerCPUSecond), Unit: "events/s"},
 		{Name: "file.rules_ratio", Value: r.Ratio("with rules", "exporter"), Unit: "ratio"},
+		{Name: "file.resolved_ratio", Value: r.Ratio("with resolved", "exporter"), Unit: "ratio"},
+		{Name: "file.digest_ratio", Value: r.Ratio("with digests", "exporter"), Unit: "ratio"},
 		{Name: "file.rss_mib", Value: r.Median("exporter", harness.Measured.PeakMiB), Unit: "MiB"},
 	}
 }

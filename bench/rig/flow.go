@@ -13,16 +13,16 @@ import (
 // all that it is told to, lets the events go, and measures until all are in the file. The resources are those of the
 // world: Pods, or its custom ones if it has any.
 func (r *Rig) Flow(ctx context.Context, w replay.World) (harness.Measured, error) {
-	return r.FlowBy(ctx, w, "")
+	return r.FlowBy(ctx, w, "", "")
 }
 
-// FlowBy is Flow with rules of Pods: YAML of the keys of a resource.
-func (r *Rig) FlowBy(ctx context.Context, w replay.World, rules string) (m harness.Measured, err error) {
+// FlowBy is Flow with rules of Pods and further keys of the sink: YAML of the keys of a resource, and of a sink.
+func (r *Rig) FlowBy(ctx context.Context, w replay.World, rules, keys string) (m harness.Measured, err error) {
 	line, err := r.NewLine(w.Run)
 	if err != nil {
 		return m, err
 	}
-	line.Rules = rules
+	line.Rules, line.FileKeys = rules, keys
 	defer func() { err = errors.Join(err, line.Remove()) }()
 	output, err := line.Follow()
 	if err != nil {

@@ -114,6 +114,7 @@ type Line struct {
 	dir       string
 	Resources string   // what it watches; "" is pods
 	Rules     string   // of pods, YAML of the keys beside resource; "" is none. It writes to its file then
+	FileKeys  string   // of the file's sink, YAML of keys beside file; "" is none
 	Sinks     []string // sinks beside the file
 	Config    string   // YAML, with sinks instead of the file; "" is none
 }
@@ -149,7 +150,7 @@ func (l *Line) Start(w replay.World) (*harness.Exporter, error) {
 		resources = "pods"
 	}
 	args := []string{"--kubeconfig", kubeconfig, "--state-dir", l.StateDir(), "--listen", "127.0.0.1:0"}
-	if l.Rules == "" {
+	if l.Rules == "" && l.FileKeys == "" {
 		args = append(args, "--resources", resources)
 	}
 	destination, err := l.destination()
@@ -195,8 +196,8 @@ func (l *Line) StartAll(worlds []replay.World) (*harness.Exporter, error) {
 // destination is the arguments that say where to write to.
 func (l *Line) destination() ([]string, error) {
 	config := l.Config
-	if l.Rules != "" {
-		config = fmt.Sprintf("resources:\n  - {resource: pods, %s}\nsinks:\n  - file: {path: %s}\n", l.Rules, l.output())
+	if l.Rules != "" || l.FileKeys != "" {
+		config = fmt.Sprintf("resources:\n  - {resource: pods, %s}\nsinks:\n  - {file: {path: %s}, %s}\n", l.Rules, l.output(), l.FileKeys)
 	}
 	if config == "" {
 		return []string{"--sink", "file://" + l.output()}, nil

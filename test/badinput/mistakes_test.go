@@ -120,7 +120,7 @@ func world(d *desk, address string, bus *broker) []mistake {
 			`problem  resource "configmaps": compile filter: correct what the dots lead to; it is CEL, as in object.spec.replicas > 1: ERROR: <input>:1:15: Syntax error`},
 		{"a path that no object has", "", "resources: [{resource: configmaps, drop: [.dta]}]\n" + screen,
 			`problem  resource "configmaps": drop path ".dta": the API server's schemas have no such field: correct it, or leave it out`},
-		{"a label in a key of Kafka", "", with("sinks: [{kafka: {brokers: ['127.0.0.1:1'], key: '{label:app}'}}]\n"),
+		{"a label in a key of Kafka", "", with("sinks: [{kafka: {brokers: ['127.0.0.1:1'], key: '{namespaceLabel:app}'}}]\n"),
 			"sinks[0].kafka.key (line 2): a label can change, and the object's records would be in two partitions, in no order; allowed: {cluster}, {group}, {kind}, {resource}, {namespace}, {name}"},
 		{"a header that the exporter has", "", with("sinks: [{nats: {url: 'nats://127.0.0.1:1', headers: {kubecdc-id: x}}}]\n"),
 			"sinks[0].nats.headers.kubecdc-id (line 2): the exporter or the server has headers of such names; do not begin with any of kubecdc-, ce_, ce-, nats-, kv-, content-type"},
