@@ -16,9 +16,6 @@ import (
 var errUnsigned = errors.New("a request has taken the transactional id, and nobody uses it: either the request came late, " +
 	"or another exporter is starting, or the transaction timed out")
 
-// The codes of Kafka's errors (org.apache.kafka.common.protocol.Errors) that mean something else here than
-// wire.Classify can know.
-
 var (
 	errNothingRead  = errors.New("a fetch before the end of the log brought nothing")
 	errUnreplicated = errors.New("the leader has records that are not replicated yet: if that lasts, start the brokers that are down")

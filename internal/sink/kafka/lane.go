@@ -103,15 +103,15 @@ func (l *lane) run(ctx context.Context) error {
 }
 
 // produce sends a batch of the lane once.
-func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (wire.ProduceResult, error) {
+func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (int64, error) {
 	if l.sender.options.Delivery == Transactional {
 		request.TransactionalID = l.sender.options.TransactionalID
 	}
-	result, err := l.bundle.Produce(ctx, request)
+	offset, err := l.bundle.Produce(ctx, request)
 	if err != nil { // it has left, and goes alone
 		l.bundle = l.sender.cluster.Bundle(1, 1, 0)
 	}
-	return result, err
+	return offset, err
 }
 
 // freeze encodes the next batch.
@@ -218,7 +218,7 @@ type sender struct {
 }
 
 // transmit sends the partition's frozen batch until it is durable, as once does at each attempt.
-func (s *sender) transmit(ctx context.Context, p *partition, once func(context.Context, wire.ProduceRequest) (wire.ProduceResult, error)) error {
+func (s *sender) transmit(ctx context.Context, p *partition, once func(context.Context, wire.ProduceRequest) (int64, error)) error {
 	verb := "write to " + p.String()
 	gone := absence{brokers: s.brokers}
 	err := s.persist(ctx, verb, func(ctx context.Context) error {
@@ -228,7 +228,7 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 		}
 		again := p.frozen.sent
 		p.frozen.sent = true
-		result, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
+		offset, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
 		switch {
 		case err == nil:
 			acked, count, markers := p.frozen, p.frozen.count, int64(0) // that a Write leaves after what it has written
@@ -236,14 +236,14 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 				s.spare.Put(acked)
 			}
 			// A batch can only be after those before it: if it is not, the log is another one than had them (I4).
-			if result.BaseOffset < p.next {
-				return s.loses(p, fmt.Sprintf("offset %d", result.BaseOffset))
+			if offset < p.next {
+				return s.loses(p, fmt.Sprintf("offset %d", offset))
 			}
 			if s.options.Delivery == Transactional {
 				markers = 1
 			}
-			p.strange(p.next, result.BaseOffset, markers)
-			p.next, p.sequence = result.BaseOffset+int64(count), batch.NextSequence(p.sequence, count)
+			p.strange(p.next, offset, markers)
+			p.next, p.sequence = offset+int64(count), batch.NextSequence(p.sequence, count)
 			return nil
 		case wire.Code(err) == kerr.OutOfOrderSequenceNumber.Code:
 			// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,8 +20,6 @@ var _ sink.Reader = (*Reader)(nil)
 type Reader struct {
 	*fetcher
 	catalog *catalog
-	topics  []string
-	others  *regexp.Regexp
 	tables  map[string]bool // by topic, once something was read of it: whether it is compacted
 }
 
@@ -32,7 +29,7 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{newFetcher(s.brokers, start), s.catalog, s.options.Topics, options.Others, map[string]bool{}}, nil
+	return &Reader{newFetcher(s.brokers, start), s.catalog, map[string]bool{}}, nil
 }
 
 // Read is as in sink.Reader. A topic that is not there yet has no records.
@@ -50,7 +47,7 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 	if err != nil {
 		return err
 	}
-	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.topics, others))))
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.options.Topics, others))))
 	err = r.readTogether(ctx, names, func(m *sink.Stored) error {
 		table, err := r.isTable(ctx, m.Destination)
 		if err != nil {
@@ -80,7 +77,7 @@ func (r *Reader) isTable(ctx context.Context, topic string) (bool, error) {
 
 // matching are the topics that only records tell.
 func (r *Reader) matching(ctx context.Context) (names []string, err error) {
-	if r.others == nil {
+	if r.options.Others == nil {
 		return nil, nil
 	}
 	err = r.persist(ctx, "list topics", func(ctx context.Context) error {
@@ -88,7 +85,7 @@ func (r *Reader) matching(ctx context.Context) (names []string, err error) {
 		names = slices.Collect(maps.Keys(topics))
 		return err
 	})
-	return slices.DeleteFunc(names, func(name string) bool { return !r.others.MatchString(name) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return !r.options.Others.MatchString(name) }), err
 }
 
 // Close is as in sink.Reader.

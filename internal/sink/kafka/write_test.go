@@ -286,11 +286,11 @@ func TestABatchKeepsTheMemoryOfAnAttemptWithoutAnAnswer(t *testing.T) {
 		}
 		p.frozen = &frozen{count: 1, since: time.Now()}
 		attempts := 0
-		if err := s.sender.transmit(t.Context(), p, func(context.Context, wire.ProduceRequest) (wire.ProduceResult, error) {
+		if err := s.sender.transmit(t.Context(), p, func(context.Context, wire.ProduceRequest) (int64, error) {
 			if attempts++; attempts <= failures {
-				return wire.ProduceResult{}, io.ErrUnexpectedEOF
+				return 0, io.ErrUnexpectedEOF
 			}
-			return wire.ProduceResult{BaseOffset: p.next}, nil
+			return p.next, nil
 		}); err != nil {
 			t.Fatal(err)
 		}

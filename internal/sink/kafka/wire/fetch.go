@@ -26,14 +26,9 @@ type FetchResult struct {
 	// Records are record batches as the broker stores them: the first may begin before the offset, the last may be cut
 	// off, batches may be empty, control batches are in between. The caller owns it.
 	Records []byte
-	Aborted []Aborted // only with Committed; sorted by FirstOffset
-}
-
-// Aborted is a transaction of which Records may hold batches that do not count: those of the producer from FirstOffset
-// to its next abort marker.
-type Aborted struct {
-	ProducerID  int64
-	FirstOffset int64
+	// Aborted are transactions of which Records may hold batches that do not count: those of the producer from
+	// FirstOffset to its next abort marker. They are sorted by FirstOffset, and only there with Committed.
+	Aborted []kmsg.FetchResponseTopicPartitionAbortedTransaction
 }
 
 func (r *FetchRequest) String() string {
@@ -80,12 +75,10 @@ func readFetched(answer *kmsg.FetchResponse, request *FetchRequest) (FetchResult
 	if failure.Code = read.ErrorCode; failure.Code != 0 {
 		return FetchResult{}, failure
 	}
-	result := FetchResult{Records: read.RecordBatches}
-	for _, aborted := range read.AbortedTransactions {
-		result.Aborted = append(result.Aborted, Aborted{aborted.ProducerID, aborted.FirstOffset})
-	}
-	slices.SortStableFunc(result.Aborted, func(a, b Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
-	return result, nil
+	slices.SortStableFunc(read.AbortedTransactions, func(a, b kmsg.FetchResponseTopicPartitionAbortedTransaction) int {
+		return cmp.Compare(a.FirstOffset, b.FirstOffset)
+	})
+	return FetchResult{read.RecordBatches, read.AbortedTransactions}, nil
 }
 
 // Bounds are the ends of a partition's log.
