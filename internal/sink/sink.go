@@ -135,7 +135,10 @@ func (m *Message) Object() string {
 }
 
 // Header is one header of a message.
-type Header struct{ Name, Value string }
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
 
 // The headers that every message carries on transports that have headers.
 const (

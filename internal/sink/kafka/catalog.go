@@ -180,7 +180,7 @@ func (c *catalog) unknown(ctx context.Context, tables []string) ([]string, error
 // create makes a topic, where that is allowed.
 func (c *catalog) create(ctx context.Context, name string) error {
 	if !c.options.Create {
-		return topicPermanent("open topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
+		return missing("open", name)
 	}
 	spec := c.options.spec(name)
 	if err := c.options.keepsAll(name, spec.Configs[cleanupPolicy]); err != nil {
@@ -204,15 +204,15 @@ func (c *catalog) settings(ctx context.Context, name string) (wire.Settings, err
 // fits finds a topic that can never give the acknowledgement that is asked for, that would forget what is needed, or in
 // which messages have no order.
 func (c *catalog) fits(known wire.Topic, settings wire.Settings) error {
-	problems := []error{c.options.keepsAll(known.Name, settings.CleanupPolicy)}
+	problems := []error{c.options.keepsAll(known.Name, settings.Values[cleanupPolicy])}
 	for _, p := range known.Partitions {
 		if have, need := len(p.Replicas), settings.MinInsyncReplicas; have > 0 && have < need {
 			problems = append(problems, topicPermanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
-				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need))
+				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.Partition, have, need))
 			break
 		}
 	}
-	switch policy := settings.CleanupPolicy; {
+	switch policy := settings.Values[cleanupPolicy]; {
 	case !c.options.Whole:
 	case len(known.Partitions) != 1:
 		problems = append(problems, topicPermanent("open topic %s: it has %d partitions, and needs to have 1: make another one, or let the exporter make it",

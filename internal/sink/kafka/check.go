@@ -85,11 +85,11 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 		known, err = s.cluster.Topic(ctx, name)
 		return err
 	})
-	switch missing := wire.Code(err) == kerr.UnknownTopicOrPartition.Code; {
-	case missing && s.options.Create:
+	switch absent := wire.Code(err) == kerr.UnknownTopicOrPartition.Code; {
+	case absent && s.options.Create:
 		return s.checkCreation(ctx, s.options.spec(name), notes)
-	case missing:
-		return topicPermanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
+	case absent:
+		return missing("look up", name)
 	case err != nil:
 		return checkError("look up topic "+name, wire.Explain(err))
 	}

@@ -42,6 +42,11 @@ func topicPermanent(format string, args ...any) error {
 	return &sink.PermanentError{Err: &topicError{fmt.Errorf(format, args...)}}
 }
 
+// missing is about a topic that is not there, and that the exporter may not make.
+func missing(verb, topic string) error {
+	return topicPermanent("%s topic %s: it does not exist: create it, or let the exporter do it with kafka.create", verb, topic)
+}
+
 // refusesTopic says whether the error is about one topic, and only a person can mend it.
 func refusesTopic(err error) bool {
 	switch wire.Code(err) {

@@ -96,7 +96,7 @@ func (i *inspector) inspectPartition(ctx context.Context, p *partition, of span)
 			continue
 		}
 		if err == nil {
-			err = i.judgeAll(p, offset, result.Records)
+			err = i.judgeAll(p, offset, result.RecordBatches)
 		}
 		if err != nil {
 			return err

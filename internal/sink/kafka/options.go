@@ -253,8 +253,8 @@ type Options struct {
 // cleanupPolicy is the setting by which a topic forgets.
 const cleanupPolicy = "cleanup.policy"
 
-// fill puts the defaults in.
-func (o *Options) fill() {
+// complete fills in the defaults, and checks the options. It reports all problems at once.
+func (o *Options) complete() error {
 	o.Delivery = cmp.Or(o.Delivery, Idempotent)
 	o.Compression = cmp.Or(o.Compression, batch.Zstd.String())
 	if o.Retry == nil {
@@ -275,11 +275,6 @@ func (o *Options) fill() {
 	if o.Made == nil {
 		o.Made = func(int) {}
 	}
-}
-
-// complete fills in the defaults, and checks the options. It reports all problems at once.
-func (o *Options) complete() error {
-	o.fill()
 	impossible := func(name string) bool { return slices.Contains(o.Found, name) && validTopic(name) != nil }
 	o.Topics = slices.DeleteFunc(slices.Clone(o.Topics), impossible)
 	var problems []error

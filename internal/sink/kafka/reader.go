@@ -69,7 +69,7 @@ func (r *Reader) isTable(ctx context.Context, topic string) (bool, error) {
 	}
 	err := r.persist(ctx, "read the settings of topic "+topic, func(ctx context.Context) error {
 		settings, err := r.catalog.settings(ctx, topic)
-		r.tables[topic] = compacts(cmp.Or(settings.CleanupPolicy, r.options.spec(topic).Configs[cleanupPolicy]))
+		r.tables[topic] = compacts(cmp.Or(settings.Values[cleanupPolicy], r.options.spec(topic).Configs[cleanupPolicy]))
 		return err
 	})
 	return r.tables[topic], err
@@ -97,41 +97,35 @@ func (r *Reader) Close() error {
 // leastFetch is how many bytes are read of a partition at once at least, however many are read together.
 const leastFetch = 32 << 10
 
-// merged hands on what partitions have by the times of the records, so that what an object went on with in another
-// topic comes after what it was before. The order within a partition stays.
-type merged struct {
-	*fetcher
-	all  []*stretch // those that have more
-	last *stretch   // which the message before came from
-}
-
+// readTogether hands on what partitions have by the times of the records, so that what an object went on with in
+// another topic comes after what it was before. The order within a partition stays.
 func (f *fetcher) readTogether(ctx context.Context, topics []string, each func(*sink.Stored) error) error {
-	t := merged{fetcher: f}
+	var all []*stretch // those that have more
 	for _, name := range topics {
 		some, err := f.stretches(ctx, name)
 		if err != nil {
 			return err
 		}
-		t.all = append(t.all, some...)
+		all = append(all, some...)
 	}
-	for _, s := range t.all {
-		s.most = max(s.most/len(t.all), leastFetch)
+	for _, s := range all {
+		s.most = max(s.most/len(all), leastFetch)
 	}
-	for {
-		for _, s := range t.all {
+	for last := (*stretch)(nil); ; {
+		for _, s := range all {
 			for len(s.behind) == 0 && s.offset < s.end {
-				if err := t.step(ctx, s, s.keep); err != nil {
+				if err := f.step(ctx, s, s.keep); err != nil {
 					return err
 				}
 			}
 		}
-		t.all = slices.DeleteFunc(t.all, func(s *stretch) bool { return len(s.behind) == 0 }) // read to its end
-		if len(t.all) == 0 {
+		all = slices.DeleteFunc(all, func(s *stretch) bool { return len(s.behind) == 0 }) // read to its end
+		if len(all) == 0 {
 			return nil
 		}
-		t.last = slices.MinFunc(t.all, t.compare)
-		message := t.last.behind[0]
-		t.last.behind = t.last.behind[1:]
+		last = slices.MinFunc(all, byAge(last))
+		message := last.behind[0]
+		last.behind = last.behind[1:]
 		if err := each(message); err != nil {
 			return err
 		}
@@ -145,19 +139,21 @@ func (s *stretch) keep(m *sink.Stored) error {
 	return nil
 }
 
-// compare tells which stretch has the older next message. Kafka's times are milliseconds, so an object can move between
-// topics within one: there its versions decide. Otherwise a message comes first that is from where the one before was:
+// byAge tells which stretch has the older next message. Kafka's times are milliseconds, so an object can move between
+// topics within one: there its versions decide. Otherwise a message comes first that is from where the last one was:
 // a tombstone follows its delete.
-func (t *merged) compare(a, b *stretch) int {
-	one, other := a.behind[0], b.behind[0]
-	order := one.Time.Compare(other.Time)
-	if order == 0 && bytes.Equal(one.Key, other.Key) {
-		version, otherVersion := one.Header(sink.HeaderResourceVersion), other.Header(sink.HeaderResourceVersion)
-		// Decimal numbers without leading zeros (KEP-5504).
-		order = cmp.Or(cmp.Compare(len(version), len(otherVersion)), strings.Compare(version, otherVersion))
+func byAge(last *stretch) func(a, b *stretch) int {
+	return func(a, b *stretch) int {
+		one, other := a.behind[0], b.behind[0]
+		order := one.Time.Compare(other.Time)
+		if order == 0 && bytes.Equal(one.Key, other.Key) {
+			version, otherVersion := one.Header(sink.HeaderResourceVersion), other.Header(sink.HeaderResourceVersion)
+			// Decimal numbers without leading zeros (KEP-5504).
+			order = cmp.Or(cmp.Compare(len(version), len(otherVersion)), strings.Compare(version, otherVersion))
+		}
+		if order == 0 && a == last {
+			return -1
+		}
+		return order
 	}
-	if order == 0 && a == t.last {
-		return -1
-	}
-	return order
 }

@@ -197,7 +197,7 @@ func (c *catalog) tables(ctx context.Context, names []string, want *mark) (table
 				return err
 			}
 			settings, err := c.settings(ctx, name)
-			policy = cmp.Or(settings.CleanupPolicy, configured)
+			policy = cmp.Or(settings.Values[cleanupPolicy], configured)
 			return err
 		})
 		if err != nil {

@@ -96,7 +96,7 @@ func (t *tails) read(ctx context.Context, of *tail) error {
 		for of.from < p.next {
 			result, err := t.cluster.Fetch(ctx, wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: of.from, MaxBytes: t.tuning.fetch})
 			if err == nil {
-				err = of.step(result.Records)
+				err = of.step(result.RecordBatches)
 			}
 			if err != nil {
 				return err

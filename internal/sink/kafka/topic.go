@@ -268,7 +268,7 @@ func (p *partition) strange(from, to, markers int64) {
 }
 
 func newTopic(described wire.Topic, settings wire.Settings) *topic {
-	t := &topic{name: described.Name, id: described.ID, compacted: compacts(settings.CleanupPolicy)}
+	t := &topic{name: described.Name, id: described.ID, compacted: compacts(settings.Values[cleanupPolicy])}
 	t.limit.Store(int64(settings.MaxMessageBytes))
 	for i := range described.Partitions {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})

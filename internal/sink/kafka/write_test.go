@@ -38,7 +38,7 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 		result, err := s.cluster.Fetch(t.Context(), wire.FetchRequest{Topic: options.Topics[0], Partition: number})
 		must(t, err)
 		last := ""
-		for data := result.Records; len(data) > 0; batches++ {
+		for data := result.RecordBatches; len(data) > 0; batches++ {
 			b, rest, err := batch.Read(data)
 			if err != nil || b == nil {
 				t.Fatal(b, err)

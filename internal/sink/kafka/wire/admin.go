@@ -85,11 +85,9 @@ func (c *Cluster) awaitTopic(ctx context.Context, name string) error {
 
 // Settings are those of a topic's settings that delivery depends on. What the broker does not tell is zero.
 type Settings struct {
-	MaxMessageBytes   int    // of a whole batch as it is sent, compressed
-	MinInsyncReplicas int    // that must have a batch before it is acknowledged
-	CleanupPolicy     string // "delete", "compact" or "compact,delete"
-
-	Values map[string]string // all that the broker tells, by Kafka's names
+	MaxMessageBytes   int               // of a whole batch as it is sent, compressed
+	MinInsyncReplicas int               // that must have a batch before it is acknowledged
+	Values            map[string]string // all that the broker tells, by Kafka's names
 }
 
 // Settings asks for a topic's settings. It is an *Error with code 29 without DESCRIBE_CONFIGS on the topic, and 3 where
@@ -114,8 +112,6 @@ func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) 
 		value := textOf(entry.Value)
 		settings.Values[entry.Name] = value
 		switch entry.Name {
-		case "cleanup.policy":
-			settings.CleanupPolicy = value
 		case "max.message.bytes":
 			settings.MaxMessageBytes, err = strconv.Atoi(value)
 		case "min.insync.replicas":

@@ -36,7 +36,7 @@ func TestProduceAndFetch(t *testing.T) {
 		t.Errorf("bounds %v, %v; want %v", bounds, err, want)
 	}
 	result, err := c.Fetch(t.Context(), FetchRequest{Topic: topic, Partition: 1, Offset: 3, Committed: true})
-	if got := fetched(result.Records); err != nil || !slices.Equal(got, []string{"a", "b", "a", "b"}) {
+	if got := fetched(result.RecordBatches); err != nil || !slices.Equal(got, []string{"a", "b", "a", "b"}) {
 		t.Errorf("fetched %q, %v; want the batch of offset 3 and the next", got, err)
 	}
 	if _, err := c.Fetch(t.Context(), FetchRequest{Topic: topic, Partition: 1, Offset: 7}); Code(err) != kerr.OffsetOutOfRange.Code {

@@ -120,19 +120,17 @@ func (b *bearer) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(b.options.Extensions)) {
 		text += name + "=" + b.options.Extensions[name] + "\x01"
 	}
-	return bearerSession{b}, []byte(text + "\x01"), nil
+	return b, []byte(text + "\x01"), nil
 }
 
-type bearerSession struct{ of *bearer }
-
 // Next sees the broker's judgement: nothing is yes, and everything else is JSON with the reason.
-func (s bearerSession) Next(_ context.Context, challenge []byte) (bool, []byte, error) {
+func (b *bearer) Next(_ context.Context, challenge []byte) (bool, []byte, error) {
 	if len(challenge) == 0 {
 		return true, nil, nil
 	}
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	s.of.token = nil // the next connection asks for another one
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.token = nil // the next connection asks for another one
 	return false, nil, &Error{Code: kerr.SaslAuthenticationFailed.Code, Message: "the broker refuses the token: " + string(challenge),
 		Request: "log in to Kafka with " + OAuthBearer,
 		Needs:   "kafka.sasl.oauth.scopes and kafka.sasl.oauth.audience against the broker's sasl.oauthbearer.expected.audience and sasl.oauthbearer.expected.issuer, and its sasl.oauthbearer.jwks.endpoint.url"}
