@@ -343,13 +343,18 @@ func (o *Options) Files() ([]string, error) {
 }
 
 func letterNames(dir string) ([]string, error) {
+	return namesIn(dir, func(entry fs.DirEntry) bool { return strings.HasSuffix(entry.Name(), suffix) && !entry.IsDir() })
+}
+
+// namesIn are the names of those in a directory that are wanted. One that is not there has none.
+func namesIn(dir string, wanted func(fs.DirEntry) bool) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
 	var names []string
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), suffix) && !entry.IsDir() {
+		if wanted(entry) {
 			names = append(names, entry.Name())
 		}
 	}

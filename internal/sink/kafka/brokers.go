@@ -139,19 +139,15 @@ func (b *brokers) locateAll(ctx context.Context, topics []*topic) error {
 }
 
 // absence tells a topic that was deleted from one that is so new that not every broker knows it.
-type absence struct {
-	*brokers
-	since time.Time
-}
-
-func (a *absence) of(ctx context.Context, t *topic) bool {
-	if a.since.IsZero() {
-		a.since = a.now()
+func (b *brokers) absence() (isGone func(context.Context, *topic) bool) {
+	var since time.Time // when it was asked first
+	return func(ctx context.Context, t *topic) bool {
+		if since.IsZero() {
+			since = b.now()
+		}
+		_, err := b.cluster.Topic(ctx, t.name)
+		return wire.Code(err) == kerr.UnknownTopicOrPartition.Code && b.now().Sub(since) > b.tuning.gone
 	}
-	if _, err := a.cluster.Topic(ctx, t.name); wire.Code(err) != kerr.UnknownTopicOrPartition.Code {
-		return false
-	}
-	return a.now().Sub(a.since) > a.tuning.gone
 }
 
 // brokers is the way to a cluster: the connection, what is tried again over it, and who is told.

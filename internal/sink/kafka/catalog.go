@@ -129,9 +129,6 @@ func (c *catalog) ensure(ctx context.Context, name string, needed bool) (*topic,
 	if err != nil {
 		return nil, err
 	}
-	if found.Operations.Lacks(wire.Write) {
-		return nil, unwritable(name)
-	}
 	settings, err := c.settings(ctx, name)
 	if err == nil {
 		err = c.fits(found, settings)
@@ -201,9 +198,12 @@ func (c *catalog) settings(ctx context.Context, name string) (wire.Settings, err
 	return settings, err
 }
 
-// fits finds a topic that can never give the acknowledgement that is asked for, that would forget what is needed, or in
-// which messages have no order.
+// fits finds a topic that must not be written to, that can never give the acknowledgement that is asked for, that would
+// forget what is needed, or in which messages have no order.
 func (c *catalog) fits(known wire.Topic, settings wire.Settings) error {
+	if known.Operations.Lacks(wire.Write) {
+		return topicPermanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", known.Name, known.Name)
+	}
 	problems := []error{c.options.keepsAll(known.Name, settings.Values[cleanupPolicy])}
 	for _, p := range known.Partitions {
 		if have, need := len(p.Replicas), settings.MinInsyncReplicas; have > 0 && have < need {
@@ -221,10 +221,6 @@ func (c *catalog) fits(known wire.Topic, settings wire.Settings) error {
 		problems = append(problems, topicPermanent("open topic %s: its cleanup.policy is %s, so it would lose what is not written again: set compact", known.Name, policy))
 	}
 	return errors.Join(problems...)
-}
-
-func unwritable(topic string) error {
-	return topicPermanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
 }
 
 // keep takes as many of the topic's partitions as it was written with from the start, as the mark says, or what this

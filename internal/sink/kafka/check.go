@@ -93,9 +93,6 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	case err != nil:
 		return checkError("look up topic "+name, wire.Explain(err))
 	}
-	if known.Operations.Lacks(wire.Write) {
-		return unwritable(name)
-	}
 	if known.Operations.Lacks(wire.Read) {
 		notes.add("READ is not permitted on %s, so records may come twice after a crash, with the same id: grant READ", name)
 	}

@@ -129,14 +129,14 @@ func (r *right) join(ctx context.Context, verb string, partitions []*partition, 
 	for _, p := range partitions {
 		names[p.topic.name] = append(names[p.topic.name], p.number)
 	}
-	absent := absence{brokers: r.brokers}
+	isGone := r.absence()
 	return r.persist(ctx, verb, func(ctx context.Context) error {
 		err := r.cluster.AddPartitions(ctx, r.tx(), names)
 		if wire.Code(err) != kerr.UnknownTopicOrPartition.Code {
 			return err
 		}
 		for i, p := range partitions {
-			if (i == 0 || p.topic != partitions[i-1].topic) && absent.of(ctx, p.topic) {
+			if (i == 0 || p.topic != partitions[i-1].topic) && isGone(ctx, p.topic) {
 				return gone(p)
 			}
 		}

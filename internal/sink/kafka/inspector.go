@@ -139,8 +139,6 @@ func (i *inspector) judgeAll(p *partition, from int64, data []byte) error {
 	return nil
 }
 
-var errStateLog = errors.New("it holds the saved state of an exporter")
-
 // judgeBatch looks at the records of one batch from the offset on.
 func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder, b *batch.Batch) error {
 	var foreign *sink.ForeignError
@@ -150,14 +148,13 @@ func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder,
 		}
 		m := storedOf(p.topic.name, p.number, e)
 		if m.Header(sink.HeaderOp) == sink.OpState {
-			return errStateLog
+			return topicPermanent("open topic %s: it holds the saved state of an exporter, and records would destroy that: choose another kafka.topic", p.topic.name)
 		}
 		return i.options.Judge(m)
 	})
-	if errors.Is(err, errStateLog) {
-		return topicPermanent("open topic %s: %w, and records would destroy that: choose another kafka.topic", p.topic.name, err)
-	}
 	switch {
+	case errors.As(err, new(*topicError)):
+		return err
 	case !errors.As(err, &foreign):
 		return nil
 	case foreign.Same: // that two have one name is nothing that data could bring about, whoever chose the topic

@@ -220,7 +220,7 @@ type sender struct {
 // transmit sends the partition's frozen batch until it is durable, as once does at each attempt.
 func (s *sender) transmit(ctx context.Context, p *partition, once func(context.Context, wire.ProduceRequest) (int64, error)) error {
 	verb := "write to " + p.String()
-	gone := absence{brokers: s.brokers}
+	isGone := s.absence()
 	err := s.persist(ctx, verb, func(ctx context.Context) error {
 		if s.now().Sub(p.frozen.since) > s.tuning.resend {
 			p.frozen = nil // the broker may have forgotten that it has it
@@ -252,7 +252,7 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 			if s.options.Delivery == Idempotent {
 				return s.loses(p, "an earlier offset")
 			}
-		case wire.Code(err) == kerr.UnknownTopicOrPartition.Code && gone.of(ctx, p.topic):
+		case wire.Code(err) == kerr.UnknownTopicOrPartition.Code && isGone(ctx, p.topic):
 			p.frozen = nil
 			return s.loses(p, deleted)
 		}

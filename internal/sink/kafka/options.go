@@ -20,7 +20,11 @@ import (
 // encoders make batches, as many at once as there are processors. Whoever takes one waits for one that nobody uses.
 type encoders chan *batch.Encoder
 
-func newEncoders(codec batch.Codec) (encoders, error) {
+func newEncoders(compression string) (encoders, error) {
+	codec, err := batch.ParseCodec(compression)
+	if err != nil {
+		return nil, err
+	}
 	e := make(encoders, runtime.GOMAXPROCS(0))
 	for range cap(e) {
 		one, err := batch.NewEncoder(codec)

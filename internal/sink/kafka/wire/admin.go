@@ -109,18 +109,10 @@ func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) 
 	}
 	settings := Settings{Values: make(map[string]string, len(found.Configs))}
 	for _, entry := range found.Configs {
-		value := textOf(entry.Value)
-		settings.Values[entry.Name] = value
-		switch entry.Name {
-		case "max.message.bytes":
-			settings.MaxMessageBytes, err = strconv.Atoi(value)
-		case "min.insync.replicas":
-			settings.MinInsyncReplicas, err = strconv.Atoi(value)
-		}
-		if err != nil {
-			return Settings{}, fmt.Errorf("%s: %s is %q, not a number", request, entry.Name, value)
-		}
+		settings.Values[entry.Name] = textOf(entry.Value)
 	}
+	settings.MaxMessageBytes, _ = strconv.Atoi(settings.Values["max.message.bytes"])
+	settings.MinInsyncReplicas, _ = strconv.Atoi(settings.Values["min.insync.replicas"])
 	return settings, nil
 }
 

@@ -24,7 +24,7 @@ type Message struct {
 
 // Outbox sends messages, in their order: many with one call, and the values from where they are. What the library
 // writes at once is whole operations of the protocol, too, and a socket takes one write after the other, so neither
-// cuts into the other's. Each keeps its own deadline (socket.SetWriteDeadline).
+// cuts into the other's.
 type Outbox struct {
 	nc      *natsgo.Conn
 	socket  *socket // nil: the library sends
