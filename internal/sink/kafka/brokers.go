@@ -128,12 +128,17 @@ func (b *brokers) locate(ctx context.Context, t *topic) error {
 
 // locateAll asks where the partitions of all topics end.
 func (b *brokers) locateAll(ctx context.Context, topics []*topic) error {
+	return together(ctx, b.tuning.parallel, topics, func(ctx context.Context, t *topic) error {
+		return b.persist(ctx, "read the ends of topic "+t.name, func(ctx context.Context) error { return b.locate(ctx, t) })
+	})
+}
+
+// together does it with all, so many at once, until the first failure.
+func together[T any](ctx context.Context, limit int, all []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(b.tuning.parallel)
-	for _, t := range topics {
-		group.Go(func() error {
-			return b.persist(ctx, "read the ends of topic "+t.name, func(ctx context.Context) error { return b.locate(ctx, t) })
-		})
+	group.SetLimit(limit)
+	for _, one := range all {
+		group.Go(func() error { return do(ctx, one) })
 	}
 	return group.Wait()
 }

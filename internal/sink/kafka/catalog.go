@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
@@ -40,23 +41,24 @@ func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) 
 	names = slices.AppendSeq(names, maps.Keys(want.Topics))
 	slices.Sort(names)
 	names = slices.Compact(names)
-	found := make([]*topic, len(names))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(c.tuning.parallel)
-	for i, name := range names {
-		group.Go(func() error {
-			return c.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-				found[i], err = c.ensure(ctx, name, c.chosen.isForetold(name))
-				if c.chosen.has(name) && refusesTopic(err) { // it is not ours to write to
-					c.chosen.close(name, wire.Explain(err))
-					found[i], err = nil, nil
-				}
-				return err
-			})
+	var mu sync.Mutex
+	var found []*topic
+	err := together(ctx, c.tuning.parallel, names, func(ctx context.Context, name string) error {
+		return c.persist(ctx, "open topic "+name, func(ctx context.Context) error {
+			t, err := c.ensure(ctx, name, c.chosen.isForetold(name))
+			if c.chosen.has(name) && refusesTopic(err) { // it is not ours to write to
+				c.chosen.close(name, wire.Explain(err))
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if t != nil {
+				found = append(found, t)
+			}
+			return err
 		})
-	}
-	err := group.Wait()
-	found = slices.DeleteFunc(found, func(t *topic) bool { return t == nil })
+	})
+	slices.SortFunc(found, func(a, b *topic) int { return strings.Compare(a.name, b.name) })
 	for _, t := range found {
 		c.keep(t, want)
 	}

@@ -24,18 +24,16 @@ var (
 )
 
 // reopenError ends a Write that only Open can go on from.
-type reopenError struct{ err error }
+type reopenError struct{ error }
 
-func (e *reopenError) Error() string { return e.err.Error() }
-func (e *reopenError) Unwrap() error { return e.err }
+func (e *reopenError) Unwrap() error { return e.error }
 
 func reopen(format string, args ...any) error { return &reopenError{fmt.Errorf(format, args...)} }
 
 // topicError is what of this package's own rules speaks against one topic.
-type topicError struct{ err error }
+type topicError struct{ error }
 
-func (e *topicError) Error() string { return e.err.Error() }
-func (e *topicError) Unwrap() error { return e.err }
+func (e *topicError) Unwrap() error { return e.error }
 
 // topicPermanent is permanent, and about one topic.
 func topicPermanent(format string, args ...any) error {

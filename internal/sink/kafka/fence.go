@@ -88,12 +88,7 @@ func (r *right) hold(ctx context.Context) error {
 // are written. Readers see nothing of it; offsets move by one.
 func (r *right) fence(ctx context.Context, topics []*topic) error {
 	const verb = "fence the topics"
-	var open []*partition
-	for _, t := range topics {
-		if !t.fenced {
-			open = append(open, t.partitions...)
-		}
-	}
+	open := slices.DeleteFunc(partitionsOf(topics), func(p *partition) bool { return p.topic.fenced })
 	if len(open) > 0 && r.owned && r.options.Delivery == Idempotent {
 		for {
 			err := r.join(ctx, verb, open, func(p *partition) error {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -31,22 +30,15 @@ const lastRecords = 200
 func (i *inspector) inspect(ctx context.Context, topics []*topic, want *mark) ([]*topic, error) {
 	var mu sync.Mutex
 	refused := map[*topic]error{}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(i.tuning.readers)
-	for _, t := range topics {
-		for _, p := range t.partitions {
-			group.Go(func() error {
-				err := i.inspectPartition(ctx, p, span{max(p.first, want.from(t.name, p.number)), p.next})
-				if refusesTopic(err) && i.chosen.has(t.name) {
-					mu.Lock()
-					defer mu.Unlock()
-					refused[t], err = err, nil
-				}
-				return err
-			})
+	err := together(ctx, i.tuning.readers, partitionsOf(topics), func(ctx context.Context, p *partition) error {
+		err := i.inspectPartition(ctx, p, span{max(p.first, want.from(p.topic.name, p.number)), p.next})
+		if refusesTopic(err) && i.chosen.has(p.topic.name) {
+			mu.Lock()
+			defer mu.Unlock()
+			refused[p.topic], err = err, nil
 		}
-	}
-	err := group.Wait()
+		return err
+	})
 	for t, err := range refused {
 		i.chosen.close(t.name, err)
 	}

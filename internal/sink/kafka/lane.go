@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -41,13 +40,10 @@ func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
 		}
 	}
 	bundle := s.cluster.Bundle(len(lanes), s.tuning.parallel, s.tuning.bytes)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(s.tuning.parallel)
-	for _, l := range lanes {
+	return together(ctx, s.tuning.parallel, lanes, func(ctx context.Context, l *lane) error {
 		l.bundle = bundle
-		group.Go(func() error { return l.run(ctx) })
-	}
-	return group.Wait()
+		return l.run(ctx)
+	})
 }
 
 // headerOffsets is, of what is resolved in a topic of frames, the offset of each partition of the topic of the objects

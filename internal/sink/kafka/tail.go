@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -32,17 +31,13 @@ func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)
 		found(id)
 		return nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(t.tuning.readers)
 	var all []*tail
 	for p := range t.known.partitions() {
 		if from := want.from(p.topic.name, p.number); from < p.next {
-			of := &tail{partition: p, from: from, each: each}
-			all = append(all, of)
-			group.Go(func() error { return t.read(ctx, of) })
+			all = append(all, &tail{partition: p, from: from, each: each})
 		}
 	}
-	err = group.Wait()
+	err = together(ctx, t.tuning.readers, all, t.read)
 	for _, of := range all {
 		if of.ended > 0 {
 			ended = append(ended, of.partition.topic.name)

@@ -290,6 +290,14 @@ func (t *topic) partitionsOf(m *sink.Message) []*partition {
 	return t.partitions[at : at+1]
 }
 
+// partitionsOf are those of all the topics, in order.
+func partitionsOf(topics []*topic) (all []*partition) {
+	for _, t := range topics {
+		all = append(all, t.partitions...)
+	}
+	return all
+}
+
 // shrink keeps what a refusal has shown of max.message.bytes.
 func (t *topic) shrink(refused int) {
 	for {
