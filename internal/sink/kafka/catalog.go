@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -58,7 +57,7 @@ func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) 
 			return err
 		})
 	})
-	slices.SortFunc(found, func(a, b *topic) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(found, byName)
 	for _, t := range found {
 		c.keep(t, want)
 	}

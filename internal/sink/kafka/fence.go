@@ -221,7 +221,7 @@ func (r *right) enrollAnonymous(ctx context.Context) error {
 // begin counts sequences anew, as each epoch does.
 func (r *right) begin(producer wire.Producer) {
 	r.producer, r.inTx = producer, false
-	for p := range r.known.partitions() {
+	for _, p := range r.known.partitions() {
 		p.sequence, p.frozen = 0, nil
 	}
 }

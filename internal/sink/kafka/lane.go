@@ -277,7 +277,7 @@ func (s *sender) settle(ctx context.Context) error {
 	if s.options.Delivery == Transactional {
 		return nil // a new epoch refuses what comes late
 	}
-	for p := range s.known.partitions() {
+	for _, p := range s.known.partitions() {
 		if p.frozen == nil {
 			continue
 		}

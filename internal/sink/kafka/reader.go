@@ -114,7 +114,12 @@ func (f *fetcher) readTogether(ctx context.Context, topics []string, each func(*
 	for last := (*stretch)(nil); ; {
 		for _, s := range all {
 			for len(s.behind) == 0 && s.offset < s.end {
-				if err := f.step(ctx, s, s.keep); err != nil {
+				err := f.step(ctx, s, func(m *sink.Stored) error {
+					m.Key, m.Value = bytes.Clone(m.Key), bytes.Clone(m.Value) // they are valid for a moment only
+					s.behind = append(s.behind, m)
+					return nil
+				})
+				if err != nil {
 					return err
 				}
 			}
@@ -130,13 +135,6 @@ func (f *fetcher) readTogether(ctx context.Context, topics []string, each func(*
 			return err
 		}
 	}
-}
-
-// keep takes a message that is valid for a moment only.
-func (s *stretch) keep(m *sink.Stored) error {
-	m.Key, m.Value = bytes.Clone(m.Key), bytes.Clone(m.Value)
-	s.behind = append(s.behind, m)
-	return nil
 }
 
 // byAge tells which stretch has the older next message. Kafka's times are milliseconds, so an object can move between

@@ -32,7 +32,7 @@ func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)
 		return nil
 	}
 	var all []*tail
-	for p := range t.known.partitions() {
+	for _, p := range t.known.partitions() {
 		if from := want.from(p.topic.name, p.number); from < p.next {
 			all = append(all, &tail{partition: p, from: from, each: each})
 		}
@@ -49,7 +49,7 @@ func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)
 // all gives the ids of all partitions, one after the other. What lies in a table before the end of its keys is in it no
 // more, though compaction may still leave it there.
 func (t *tails) all(ctx context.Context, each func(id string) error) error {
-	for p := range t.known.partitions() {
+	for _, p := range t.known.partitions() {
 		over := &tail{partition: p, each: func(string) error { return nil }}
 		if p.topic.compacted {
 			if err := t.read(ctx, over); err != nil {

@@ -3,7 +3,6 @@ package kafka
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -92,17 +91,11 @@ type known struct {
 }
 
 // partitions are those of all topics, in the order of their names.
-func (k *known) partitions() iter.Seq[*partition] {
-	return func(yield func(*partition) bool) {
-		for _, name := range slices.Sorted(maps.Keys(k.topics)) {
-			for _, p := range k.topics[name].partitions {
-				if !yield(p) {
-					return
-				}
-			}
-		}
-	}
+func (k *known) partitions() []*partition {
+	return partitionsOf(slices.SortedFunc(maps.Values(k.topics), byName))
 }
+
+func byName(a, b *topic) int { return strings.Compare(a.name, b.name) }
 
 // made is how many topics were made because data chose them.
 func (k *known) made() (n int) {
@@ -290,7 +283,7 @@ func (t *topic) partitionsOf(m *sink.Message) []*partition {
 	return t.partitions[at : at+1]
 }
 
-// partitionsOf are those of all the topics, in order.
+// partitionsOf are those of all the topics, in their order.
 func partitionsOf(topics []*topic) (all []*partition) {
 	for _, t := range topics {
 		all = append(all, t.partitions...)
