@@ -93,22 +93,22 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	case err != nil:
 		return checkError("look up topic "+name, wire.Explain(err))
 	}
+	settings, err := s.catalog.settings(ctx, name)
+	if err != nil {
+		return checkError("read the settings of topic "+name, wire.Explain(err))
+	}
+	if err := s.catalog.fits(known, settings); err != nil {
+		return err
+	}
 	if known.Operations.Lacks(wire.Read) {
 		notes.add("READ is not permitted on %s, so records may come twice after a crash, with the same id: grant READ", name)
 	}
 	if known.Operations.Lacks(wire.DescribeConfigs) {
 		notes.add("DESCRIBE_CONFIGS is not permitted on %s, so its max.message.bytes is taken for Kafka's default: grant DESCRIBE_CONFIGS", name)
 	}
-	settings, err := s.catalog.settings(ctx, name)
-	if err != nil {
-		return checkError("read the settings of topic "+name, wire.Explain(err))
-	}
 	if settings.MaxMessageBytes < largestObject && !s.options.Whole {
 		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
 			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
-	}
-	if err := s.catalog.fits(known, settings); err != nil {
-		return err
 	}
 	for _, text := range s.options.misfits(known, settings) {
 		notes.add("%s %s", name, text)
