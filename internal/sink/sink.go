@@ -88,6 +88,9 @@ type Keeper interface {
 	Keep(saved Mark)
 }
 
+// LargestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
+const LargestObject = 1536 << 10
+
 // Mark is a sink's place in its own log, in a text of its own that only the sink reads. "" is before everything.
 type Mark string
 

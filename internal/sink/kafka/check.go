@@ -16,9 +16,6 @@ import (
 // checkTime is how long Check waits for the brokers at most.
 const checkTime = 8 * time.Second
 
-// largestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
-const largestObject = 1536 << 10
-
 // Check logs in, looks whether the topics can be written to, or made where they are missing, and changes nothing: it
 // fences nobody. It is for a sink that is not open. The note says what will work less well than it
 // could.
@@ -106,9 +103,9 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	if known.Operations.Lacks(wire.DescribeConfigs) {
 		notes.add("DESCRIBE_CONFIGS is not permitted on %s, so its max.message.bytes is taken for Kafka's default: grant DESCRIBE_CONFIGS", name)
 	}
-	if settings.MaxMessageBytes < largestObject && !s.options.Whole {
+	if settings.MaxMessageBytes < sink.LargestObject && !s.options.Whole {
 		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
-			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
+			name, settings.MaxMessageBytes>>10, sink.LargestObject>>10)
 	}
 	for _, text := range s.options.misfits(known, settings) {
 		notes.add("%s %s", name, text)

@@ -70,7 +70,13 @@ func (l *Login) Options() []natsgo.Option {
 	case l.CredentialsFile != "":
 		options = append(options, natsgo.UserCredentials(l.CredentialsFile))
 	case l.NkeySeedFile != "":
-		options = append(options, nkeyFile(l.NkeySeedFile))
+		options = append(options, func(o *natsgo.Options) error { // reads the file when it is applied, as the others do
+			option, err := natsgo.NkeyOptionFromSeed(l.NkeySeedFile)
+			if err == nil {
+				err = option(o)
+			}
+			return err
+		})
 	case l.User != "":
 		options = append(options, natsgo.UserInfo(l.User, l.Password))
 	case l.Token != "":
@@ -90,15 +96,4 @@ func (l *Login) Options() []natsgo.Option {
 		options = append(options, natsgo.TLSHandshakeFirst())
 	}
 	return options
-}
-
-// nkeyFile reads the seed when it is applied, as the library's other options of files do.
-func nkeyFile(path string) natsgo.Option {
-	return func(o *natsgo.Options) error {
-		option, err := natsgo.NkeyOptionFromSeed(path)
-		if err != nil {
-			return err
-		}
-		return option(o)
-	}
 }
