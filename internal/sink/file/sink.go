@@ -128,8 +128,8 @@ func (l *Log) Keep(saved sink.Mark) {
 	}
 }
 
-// retain deletes the oldest files, as far as they lie before the saved mark: nobody will ask for them. Where no file has
-// that mark any more it protects none. What fails is tried again after the next rotation, and stops nothing.
+// retain deletes the oldest files, as far as they lie before the saved mark: nobody will ask for them. Where no file
+// has that mark any more it protects none. What fails is tried again after the next rotation, and stops nothing.
 func (l *Log) retain() {
 	if l.options.Keep == 0 {
 		return

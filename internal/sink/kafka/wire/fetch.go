@@ -23,8 +23,8 @@ type FetchRequest struct {
 
 // FetchResult is what lies at the offset. RecordBatches are as the broker stores them: the first may begin before the
 // offset, the last may be cut off, batches may be empty, control batches are in between. The caller owns them. They may
-// hold batches that do not count: those of the producer of one of AbortedTransactions from FirstOffset to its next abort
-// marker. These are sorted by FirstOffset, and only there with Committed.
+// hold batches that do not count: those of the producer of one of AbortedTransactions from FirstOffset to its next
+// abort marker. These are sorted by FirstOffset, and only there with Committed.
 type FetchResult = kmsg.FetchResponseTopicPartition
 
 func (r *FetchRequest) String() string {
