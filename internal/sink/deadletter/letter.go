@@ -289,14 +289,13 @@ func (r *room) fits(o *Options, l *Letter) (bool, error) {
 // size is what the letters take, in bytes.
 func (o *Options) size() (all int64, err error) {
 	names, err := o.Files()
-	for i := 0; err == nil && i < len(names); i++ {
-		var info os.FileInfo
-		info, err = os.Stat(filepath.Join(o.Dir, names[i]))
+	for _, name := range names {
+		info, gone := os.Stat(filepath.Join(o.Dir, name))
 		switch {
-		case err == nil:
+		case gone == nil:
 			all += onDisk(info.Size())
-		case errors.Is(err, fs.ErrNotExist):
-			err = nil // sent again meanwhile
+		case !errors.Is(gone, fs.ErrNotExist): // else it was sent again meanwhile
+			err = errors.Join(err, gone)
 		}
 	}
 	return all, err
