@@ -73,7 +73,7 @@ type lane struct {
 	rest      []int32      // of the partition's messages: what is not durable yet
 	bundle    *wire.Bundle // that it shares requests in
 	most      int          // records of a batch
-	record    record
+	record    batch.Record
 }
 
 func (l *lane) run(ctx context.Context) error {
@@ -122,7 +122,7 @@ func (l *lane) freeze() error {
 			break
 		}
 		for ; i < end; i++ {
-			e.Add(l.record.fill(&l.messages[l.rest[i]]))
+			e.Add(fill(&l.record, &l.messages[l.rest[i]]))
 		}
 	}
 	next, _ := l.sender.spare.Get().(*frozen)

@@ -45,20 +45,17 @@ func (e encoders) done(taken *batch.Encoder) {
 func (e encoders) measure(atom []sink.Message) (int, error) {
 	taken := <-e
 	defer e.done(taken)
-	var r record
+	var r batch.Record
 	for i := range atom {
-		taken.Add(r.fill(&atom[i]))
+		taken.Add(fill(&r, &atom[i]))
 	}
 	b, err := taken.Finish(nil, batch.Producer{})
 	return len(b), err
 }
 
-// record is a message as package batch wants it, made again for each one in the same memory.
-type record struct{ batch.Record }
-
-// fill gives a message without a key an empty one: it belongs to the same partition, and a compacted topic takes no
-// record without a key.
-func (r *record) fill(m *sink.Message) *batch.Record {
+// fill makes the record the message, in the memory of the one before. It gives a message without a key an empty one: it
+// belongs to the same partition, and a compacted topic takes no record without a key.
+func fill(r *batch.Record, m *sink.Message) *batch.Record {
 	headers := append(r.Headers[:0],
 		batch.Header{Name: sink.HeaderID, Value: m.ID},
 		batch.Header{Name: sink.HeaderOp, Value: m.Op},
@@ -67,11 +64,11 @@ func (r *record) fill(m *sink.Message) *batch.Record {
 	for _, h := range m.Headers {
 		headers = append(headers, batch.Header(h))
 	}
-	r.Record = batch.Record{Key: m.Key, Value: m.Value, Headers: headers, Timestamp: max(0, m.Time.UnixMilli())}
+	*r = batch.Record{Key: m.Key, Value: m.Value, Headers: headers, Timestamp: max(0, m.Time.UnixMilli())}
 	if m.Key == nil {
 		r.Key = []byte{}
 	}
-	return &r.Record
+	return r
 }
 
 // sizeBound is at least what the messages take in a batch.
