@@ -1,3 +1,3 @@
-// Package sink holds the contract between the pipeline and the places that records are delivered to. Package sinktest
-// is the suite that every implementation passes.
+// Package sink holds the contract between the pipeline and the places that records are delivered to, and what
+// implementations have in common. Package sinktest is the suite that every one of them passes.
 package sink

@@ -88,6 +88,9 @@ type Keeper interface {
 	Keep(saved Mark)
 }
 
+// LargestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
+const LargestObject = 1536 << 10
+
 // Mark is a sink's place in its own log, in a text of its own that only the sink reads. "" is before everything.
 type Mark string
 
@@ -135,7 +138,10 @@ func (m *Message) Object() string {
 }
 
 // Header is one header of a message.
-type Header struct{ Name, Value string }
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
 
 // The headers that every message carries on transports that have headers.
 const (

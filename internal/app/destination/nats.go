@@ -231,7 +231,7 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 func natsLogin(n *config.NATS, login *config.NATSLogin) nats.Login {
 	return nats.Login{
 		CredentialsFile: login.Credentials, NkeySeedFile: login.Nkey, User: login.User, Password: login.Password.Reveal(), Token: login.Token.Reveal(),
-		TLS: natsTLS(n.TLS),
+		TLS: natsTLS(n.TLS), TLSFirst: n.TLS.First,
 	}
 }
 
@@ -240,5 +240,5 @@ func natsTLS(tls config.NATSTLS) *nats.TLS {
 	if tls == (config.NATSTLS{}) {
 		return nil
 	}
-	return &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName, First: tls.First}
+	return &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName}
 }

@@ -3,12 +3,10 @@ package registry
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -107,9 +105,16 @@ type Client struct{ sr *sr.Client }
 
 // NewClient connects to nothing yet.
 func NewClient(l Login) (*Client, error) {
-	config, err := l.TLS.config()
+	t := &l.TLS
+	config, err := (&sink.TLS{CAFile: t.CA, ServerName: t.ServerName}).Config("kafka.registry.tls")
 	if err != nil {
 		return nil, err
+	}
+	if t.Cert != "" {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+			return &pair, err
+		}
 	}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, MaxIdleConns: 2, IdleConnTimeout: time.Minute,
@@ -129,27 +134,6 @@ func NewClient(l Login) (*Client, error) {
 		return nil, fmt.Errorf("make a client of the schema registry: %w", err)
 	}
 	return &Client{client}, nil
-}
-
-func (t TLS) config() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("read kafka.registry.tls.ca: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read kafka.registry.tls.ca: %s holds no certificate in PEM form", t.CA)
-		}
-	}
-	if t.Cert != "" {
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-			return &pair, err
-		}
-	}
-	return config, nil
 }
 
 // Version is one version of a subject.

@@ -60,10 +60,7 @@ func letterOf(t *testing.T, o encode.Options, rec *change.Record) string {
 	t.Helper()
 	m := stored(t, o, rec)[0]
 	r := rec.Stream.Resource
-	letter := &deadletter.Letter{Group: r.Group, Version: r.Version, Resource: r.Name, Kind: r.Kind, Value: m.Value, Object: rec.Object}
-	for _, h := range m.Headers {
-		letter.Headers = append(letter.Headers, deadletter.Header{Name: h.Name, Value: h.Value})
-	}
+	letter := &deadletter.Letter{Group: r.Group, Version: r.Version, Resource: r.Name, Kind: r.Kind, Headers: m.Headers, Value: m.Value, Object: rec.Object}
 	var out bytes.Buffer
 	must(t, PrintLetter(letter, &out))
 	if !json.Valid(out.Bytes()) {

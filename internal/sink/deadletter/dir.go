@@ -177,6 +177,10 @@ func (d *Dir) Keep(rec *change.Record, msg *sink.Message, rejected *sink.Rejecte
 	case !kept:
 		return "", nil
 	}
+	d.changed(l.ID + suffix)
+	if d.known != nil {
+		d.known[l.ID] = struct{}{}
+	}
 	return l.ID, nil
 }
 
@@ -184,14 +188,6 @@ func (d *Dir) keep(l *Letter) (kept bool, err error) {
 	if err := disk.MakeDir(filepath.Join(d.Dir, claimedName)); err != nil {
 		return false, err
 	}
-	defer func() {
-		if kept {
-			d.changed(l.ID + suffix)
-			if d.known != nil {
-				d.known[l.ID] = struct{}{}
-			}
-		}
-	}()
 	if _, err := os.Stat(d.file(l.ID)); err == nil {
 		return true, disk.SyncDir(d.Dir) // whoever wrote it may have been killed before this
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -376,20 +372,7 @@ func readFile(path string, whole bool) (*Letter, error) {
 
 // Sinks are the names of the sinks that have letters, or had some, in a directory with one of each sink.
 func Sinks(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() {
-			names = append(names, entry.Name())
-		}
-	}
-	return names, nil
+	return namesIn(dir, func(entry fs.DirEntry) bool { return entry.IsDir() })
 }
 
 func (d *Dir) changed(names ...string) {

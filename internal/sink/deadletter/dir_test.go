@@ -130,7 +130,7 @@ func TestI4NothingOfARecordIsLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(l.Value, msg.Value) || (l.Value == nil) != (msg.Value == nil) || !bytes.Equal(l.Key, msg.Key) || l.Destination != msg.Destination || l.Headers[0] != (Header{"a", "b"}) {
+			if !bytes.Equal(l.Value, msg.Value) || (l.Value == nil) != (msg.Value == nil) || !bytes.Equal(l.Key, msg.Key) || l.Destination != msg.Destination || l.Headers[0] != (sink.Header{Name: "a", Value: "b"}) {
 				t.Errorf("message is %+v, want %+v", l, msg)
 			}
 			if l.Event != msg.ID || l.Reason != "too_large" || l.Error != "publish 2 MB: the limit is 1 MB" || l.Sink != "bus" || l.Cluster != "prod" || time.Since(l.Time) > time.Hour {

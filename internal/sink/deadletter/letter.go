@@ -3,6 +3,7 @@ package deadletter
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -57,9 +58,9 @@ type Letter struct {
 	Form string `json:"form,omitzero"`
 
 	// The message.
-	Destination string   `json:"destination,omitzero"`
-	Key         []byte   `json:"key,omitempty"` // base64
-	Headers     []Header `json:"headers,omitempty"`
+	Destination string        `json:"destination,omitzero"`
+	Key         []byte        `json:"key,omitempty"` // base64
+	Headers     []sink.Header `json:"headers,omitempty"`
 
 	Body Body `json:"body"`
 	// Value is the message's, nil for a tombstone, and Object and Before the record's, nil where it has none.
@@ -74,12 +75,6 @@ type Letter struct {
 type Snapshot struct {
 	ID     string        `json:"id"`
 	Reason change.Reason `json:"reason"`
-}
-
-// Header is one header of the message.
-type Header struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
 }
 
 // Body says where in the bytes after the first line value, object and the object before are. A length of -1 is one
@@ -97,27 +92,20 @@ func (l *Letter) ObjectKey() change.Key { return change.Key{Namespace: l.Namespa
 
 // newLetter describes the record and the message that was made of it.
 func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) *Letter {
-	clusterUID := o.ClusterUID
-	if rec.Epoch != "" {
-		clusterUID = rec.Epoch
-	}
-	res := rec.Stream.Resource
+	clusterUID, res := cmp.Or(rec.Epoch, o.ClusterUID), rec.Stream.Resource
 	l := &Letter{
 		ID: idOf(rec, clusterUID), Time: o.now().UTC(), Sink: o.Sink, Reason: rejected.Reason, Error: rejected.Err.Error(),
 		Event: msg.ID, Cluster: o.Cluster, ClusterUID: clusterUID, Stream: rec.Stream.String(), Namespaced: rec.Stream.Namespace,
 		Group: res.Group, Version: res.Version, Resource: res.Name, Kind: res.Kind, ClusterScoped: res.ClusterScoped,
 		Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Op: rec.Op.String(),
 		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Beside: rec.Beside, Actor: rec.Actor, Involved: rec.Involved, Changed: rec.Changed, ChangedCut: rec.ChangedCut,
-		Destination: msg.Destination, Key: msg.Key, Value: msg.Value, Object: rec.Object, Before: rec.Before,
+		Destination: msg.Destination, Key: msg.Key, Headers: msg.Headers, Value: msg.Value, Object: rec.Object, Before: rec.Before,
 	}
 	if o.Form != nil {
 		l.Form = o.Form(rec.Stream)
 	}
 	if rec.Snapshot != nil {
 		l.Snapshot = &Snapshot{ID: rec.Snapshot.ID, Reason: rec.Snapshot.Reason}
-	}
-	for _, h := range msg.Headers {
-		l.Headers = append(l.Headers, Header{h.Name, h.Value})
 	}
 	return l
 }
@@ -301,14 +289,13 @@ func (r *room) fits(o *Options, l *Letter) (bool, error) {
 // size is what the letters take, in bytes.
 func (o *Options) size() (all int64, err error) {
 	names, err := o.Files()
-	for i := 0; err == nil && i < len(names); i++ {
-		var info os.FileInfo
-		info, err = os.Stat(filepath.Join(o.Dir, names[i]))
+	for _, name := range names {
+		info, gone := os.Stat(filepath.Join(o.Dir, name))
 		switch {
-		case err == nil:
+		case gone == nil:
 			all += onDisk(info.Size())
-		case errors.Is(err, fs.ErrNotExist):
-			err = nil // sent again meanwhile
+		case !errors.Is(gone, fs.ErrNotExist): // else it was sent again meanwhile
+			err = errors.Join(err, gone)
 		}
 	}
 	return all, err
@@ -355,13 +342,18 @@ func (o *Options) Files() ([]string, error) {
 }
 
 func letterNames(dir string) ([]string, error) {
+	return namesIn(dir, func(entry fs.DirEntry) bool { return strings.HasSuffix(entry.Name(), suffix) && !entry.IsDir() })
+}
+
+// namesIn are the names of those in a directory that are wanted. One that is not there has none.
+func namesIn(dir string, wanted func(fs.DirEntry) bool) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
 	var names []string
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), suffix) && !entry.IsDir() {
+		if wanted(entry) {
 			names = append(names, entry.Name())
 		}
 	}

@@ -7,10 +7,13 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -19,49 +22,40 @@ func New(o Options) sink.Sink {
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}
 	}
-	if o.Path == Stdout {
-		return newStream(o)
-	}
-	return newLog(o)
-}
-
-func newLog(o Options) *Log {
-	return &Log{attempts: newAttempts(o), series: series{o.Path, "", time.Now}, openFile: openFile}
-}
-
-func newStream(o Options) *Stream {
 	if o.Stdout == nil {
 		o.Stdout = os.Stdout
 	}
-	return &Stream{attempts: newAttempts(o)}
+	attempts := attempts{o, 100 * time.Millisecond}
+	if o.Path == Stdout {
+		return &Stream{attempts: attempts}
+	}
+	return &Log{attempts: attempts, series: series{o.Path, "", time.Now}, openFile: openFile}
 }
 
-func newAttempts(o Options) attempts { return attempts{o, 100 * time.Millisecond} }
-
-// openLocked opens the file at path as the only process that does (I10). The lock ends with the process.
-func (l *Log) openLocked() (handle, error) {
+// openLocked opens the file at path, made if need be, as the only process that does (I10), and makes its name durable.
+// The lock ends with the process.
+func (l *Log) openLocked() (f handle, size int64, err error) {
 	for {
 		if err := l.regular(); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		f, err := l.openFile(l.path)
-		if err != nil {
-			return nil, err
+		if f, err = l.openFile(l.path); err != nil {
+			return nil, 0, err
 		}
-		if err := l.lock(f); err != nil {
-			return nil, errors.Join(err, f.Close())
+		same := false
+		if err = l.lock(f); err == nil {
+			same, size, err = l.at(f)
 		}
-		same, err := l.at(f)
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
+		if err == nil && same {
+			err = disk.SyncDir(filepath.Dir(l.path))
 		}
-		if same {
-			return f, nil
+		if err == nil && same {
+			return f, size, nil
 		}
 		// Its owner renamed the file between our opening and our locking it, and let it go. What is at path now is
 		// another file.
-		if err := f.Close(); err != nil {
-			return nil, err
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, 0, err
 		}
 	}
 }
@@ -94,22 +88,23 @@ func (l *Log) lock(f handle) error {
 	return nil
 }
 
-func (l *Log) at(f handle) (bool, error) {
+// at says whether the file is the one at path, and how long it is.
+func (l *Log) at(f handle) (same bool, size int64, err error) {
 	ours, err := f.Stat()
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	here, err := os.Stat(l.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
+		return false, 0, nil
 	}
-	return err == nil && os.SameFile(ours, here), err
+	return err == nil && os.SameFile(ours, here), ours.Size(), err
 }
 
-// readBack reads from the start to the end of the active file, which it leaves whole and durable.
-func (l *Log) readBack(from start, rotated []string, found func(id string)) error {
-	offset := from.offset
-	for _, name := range rotated[from.file:] { // each was durable and whole before it got its name
+// readBack reads from the offset in the first of the rotated files, or in the active one where there are none, to the
+// end of the active one, which it leaves whole and durable.
+func (l *Log) readBack(offset int64, rotated []string, found func(id string)) error {
+	for _, name := range rotated { // each was durable and whole before it got its name
 		f, err := os.Open(l.sibling(name))
 		if err != nil {
 			return err
@@ -132,24 +127,24 @@ func (l *Log) readBack(from start, rotated []string, found func(id string)) erro
 	return l.settle(offset)
 }
 
-// locate finds the file of the place, the active one first. It returns errNoPlace if none has it.
-func (l *Log) locate(p place, rotated []string) (start, error) {
+// locate finds the file of the place, the active one first: its index in the rotated files, or their number. It returns
+// errNoPlace if none has it.
+func (l *Log) locate(p place, rotated []string) (file int, err error) {
 	if p.Offset == 0 {
-		first := 0
-		for first < len(rotated) && rotated[first] <= p.After {
-			first++
+		for file < len(rotated) && rotated[file] <= p.After {
+			file++
 		}
-		return start{file: first}, nil
+		return file, nil
 	}
 	if ok, err := holds(l.file, p); ok || err != nil {
-		return start{len(rotated), p.Offset}, err
+		return len(rotated), err
 	}
-	for i := len(rotated) - 1; i >= 0; i-- {
-		if ok, err := l.rotatedHolds(rotated[i], p); ok || err != nil {
-			return start{i, p.Offset}, err
+	for i, name := range slices.Backward(rotated) {
+		if ok, err := l.rotatedHolds(name, p); ok || err != nil {
+			return i, err
 		}
 	}
-	return start{}, errNoPlace
+	return 0, errNoPlace
 }
 
 func (l *Log) rotatedHolds(name string, p place) (bool, error) {
@@ -405,12 +400,6 @@ func sumAt(r io.ReaderAt, offset int64) (string, error) {
 		sum = crc32.Update(sum, table, bytes)
 	}
 	return fmt.Sprintf("%08x", sum), nil
-}
-
-// start is where reading back begins.
-type start struct {
-	file   int // index into the rotated files; their number stands for the active file
-	offset int64
 }
 
 func holds(r io.ReaderAt, p place) (bool, error) {

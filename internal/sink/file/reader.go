@@ -32,7 +32,7 @@ type Reader struct {
 // NewReader returns a reader of the file at the path. Standard output cannot be read back.
 func NewReader(path string, start sink.Start) (*Reader, error) {
 	if path == Stdout {
-		return nil, errors.New("read standard output back: it keeps nothing: choose another sink")
+		return nil, errors.New("standard output cannot be read back: choose another sink")
 	}
 	return &Reader{series: series{path, "", time.Now}, start: start}, nil
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -22,9 +20,6 @@ var (
 // the file's lines, and an unfinished one is only ended.
 func (l *Log) Open(ctx context.Context, at sink.Opening) error {
 	_ = l.release() // nothing is written to that file any more
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("open file %s: %w", l.options.Path, err)
-	}
 	var lost *sink.LostError
 	err := l.run(ctx, "open", func() (err error) {
 		_ = l.release() // of the attempt before
@@ -40,8 +35,9 @@ func (l *Log) Open(ctx context.Context, at sink.Opening) error {
 	return nil
 }
 
-func (l *Log) open(saved sink.Mark, tail sink.Tail) (*sink.LostError, error) {
-	if err := l.attach(); err != nil {
+func (l *Log) open(saved sink.Mark, tail sink.Tail) (_ *sink.LostError, err error) {
+	l.resolve(l.options.Path)
+	if l.file, l.size, err = l.openLocked(); err != nil {
 		return nil, err
 	}
 	rotated, err := l.rotated()
@@ -55,39 +51,20 @@ func (l *Log) open(saved sink.Mark, tail sink.Tail) (*sink.LostError, error) {
 	if !ok {
 		return l.lost(string(saved), 0), l.endLine()
 	}
-	start, err := l.locate(place, rotated)
+	file, err := l.locate(place, rotated)
 	if errors.Is(err, errNoPlace) {
 		return l.lost(place.String(), place.Offset), l.endLine()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return nil, l.readBack(start, rotated, tail())
-}
-
-// attach opens and locks the active file, made if need be, and makes its name durable.
-func (l *Log) attach() error {
-	l.resolve(l.options.Path)
-	file, err := l.openLocked()
-	if err != nil {
-		return err
-	}
-	l.file = file
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	l.size = info.Size()
-	return disk.SyncDir(filepath.Dir(l.path))
+	return nil, l.readBack(place.Offset, rotated[file:], tail())
 }
 
 // Write is sink.Sink's: the lines of a batch cost one fsync for each file that they fall into.
 func (l *Log) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
 	if l.file == nil {
 		return "", fmt.Errorf("write to file %s: it is not open: open the sink first", l.options.Path)
-	}
-	if err := ctx.Err(); err != nil {
-		return "", fmt.Errorf("write to file %s: %w", l.options.Path, err)
 	}
 	if err := l.undisturbed(); err != nil {
 		return "", err
@@ -133,20 +110,13 @@ func (l *Log) tryRotate() error {
 		}
 		l.renamed, l.newest = true, name
 	}
-	next, err := l.openLocked()
+	next, size, err := l.openLocked()
 	if err != nil {
 		return err
 	}
-	info, err := next.Stat()
-	if err == nil {
-		err = disk.SyncDir(filepath.Dir(l.path))
-	}
-	if err != nil {
-		return errors.Join(err, next.Close())
-	}
 	// The new file is locked before the old one's lock is given back (I10).
 	_ = l.file.Close() // it has nothing left to lose
-	l.file, l.size, l.renamed = next, info.Size(), false
+	l.file, l.size, l.renamed = next, size, false
 	l.retain()
 	return nil
 }
@@ -158,37 +128,25 @@ func (l *Log) Keep(saved sink.Mark) {
 	}
 }
 
-// needless are the old ones of the rotated files, as far as they lie before the saved mark. Where no file has that any
-// more it protects none.
-func (l *Log) needless(old int, rotated []string) ([]string, error) {
-	if l.kept == nil || old == 0 {
-		return rotated[:old], nil
-	}
-	at, err := l.locate(*l.kept, rotated)
-	switch {
-	case errors.Is(err, errNoPlace):
-		return rotated[:old], nil
-	case err != nil:
-		return nil, err
-	}
-	return rotated[:min(old, at.file)], nil
-}
-
-// retain deletes the oldest files, as far as nobody will ask for them. What fails is tried again after the next
-// rotation, and stops nothing.
+// retain deletes the oldest files, as far as they lie before the saved mark: nobody will ask for them. Where no file
+// has that mark any more it protects none. What fails is tried again after the next rotation, and stops nothing.
 func (l *Log) retain() {
 	if l.options.Keep == 0 {
 		return
 	}
 	names, err := l.rotated()
-	if err == nil {
-		names, err = l.needless(max(0, len(names)-l.options.Keep), names)
+	old := max(0, len(names)-l.options.Keep)
+	if old > 0 && l.kept != nil {
+		file, missing := l.locate(*l.kept, names)
+		if err = missing; err == nil {
+			old = min(old, file)
+		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoPlace) {
 		l.options.Retry("retention", err)
 		return
 	}
-	for _, name := range names {
+	for _, name := range names[:old] {
 		if at, _ := l.rotatedAt(name); l.now().Sub(at) < young {
 			return
 		}

@@ -60,9 +60,6 @@ func (s *Stream) Write(ctx context.Context, batch []sink.Message) (sink.Mark, er
 	if !s.opened {
 		return "", fmt.Errorf("write to standard output: it is not open: open the sink first")
 	}
-	if err := ctx.Err(); err != nil {
-		return "", fmt.Errorf("write to standard output: %w", err)
-	}
 	s.buf = append(s.buf[:0], s.unsent...)
 	for i := range batch {
 		s.buf = appendLine(s.buf, batch[i].Value)
@@ -166,8 +163,12 @@ type attempts struct {
 	firstWait time.Duration // the pause before the first repetition
 }
 
+// run repeats the operation while what it fails of may pass, and ctx lives.
 func (a attempts) run(ctx context.Context, verb string, operation func() error) error {
 	var last error
+	if ctx.Err() != nil {
+		return sink.Ended(ctx, verb+" "+a.options.noun(), nil)
+	}
 	once := func() error {
 		if last = operation(); last == nil || passes(last) {
 			return last
@@ -182,16 +183,13 @@ func (a attempts) run(ctx context.Context, verb string, operation func() error) 
 		a.options.Retry(reason, err)
 	}
 	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(a.firstWait), backoff.WithMaxInterval(longestWait), backoff.WithMaxElapsedTime(0))
-	err := backoff.RetryNotify(once, backoff.WithContext(policy, ctx), told)
-	switch {
+	switch err := backoff.RetryNotify(once, backoff.WithContext(policy, ctx), told); {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && errors.Is(last, ctx.Err()):
-		return fmt.Errorf("%s %s: %w", verb, a.options.noun(), last)
 	case passes(last):
-		return fmt.Errorf("%s %s: %w, after: %w", verb, a.options.noun(), ctx.Err(), last)
+		return sink.Ended(ctx, verb+" "+a.options.noun(), last)
 	}
-	return a.explain(verb, err)
+	return a.explain(verb, last)
 }
 
 // advice is what a person can do about an error that does not pass by itself.

@@ -128,30 +128,31 @@ func (b *brokers) locate(ctx context.Context, t *topic) error {
 
 // locateAll asks where the partitions of all topics end.
 func (b *brokers) locateAll(ctx context.Context, topics []*topic) error {
+	return together(ctx, b.tuning.parallel, topics, func(ctx context.Context, t *topic) error {
+		return b.persist(ctx, "read the ends of topic "+t.name, func(ctx context.Context) error { return b.locate(ctx, t) })
+	})
+}
+
+// together does it with all, so many at once, until the first failure.
+func together[T any](ctx context.Context, limit int, all []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(b.tuning.parallel)
-	for _, t := range topics {
-		group.Go(func() error {
-			return b.persist(ctx, "read the ends of topic "+t.name, func(ctx context.Context) error { return b.locate(ctx, t) })
-		})
+	group.SetLimit(limit)
+	for _, one := range all {
+		group.Go(func() error { return do(ctx, one) })
 	}
 	return group.Wait()
 }
 
 // absence tells a topic that was deleted from one that is so new that not every broker knows it.
-type absence struct {
-	*brokers
-	since time.Time
-}
-
-func (a *absence) of(ctx context.Context, t *topic) bool {
-	if a.since.IsZero() {
-		a.since = a.now()
+func (b *brokers) absence() (isGone func(context.Context, *topic) bool) {
+	var since time.Time // when it was asked first
+	return func(ctx context.Context, t *topic) bool {
+		if since.IsZero() {
+			since = b.now()
+		}
+		_, err := b.cluster.Topic(ctx, t.name)
+		return wire.Code(err) == kerr.UnknownTopicOrPartition.Code && b.now().Sub(since) > b.tuning.gone
 	}
-	if _, err := a.cluster.Topic(ctx, t.name); wire.Code(err) != kerr.UnknownTopicOrPartition.Code {
-		return false
-	}
-	return a.now().Sub(a.since) > a.tuning.gone
 }
 
 // brokers is the way to a cluster: the connection, what is tried again over it, and who is told.

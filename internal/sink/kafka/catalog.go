@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
@@ -40,23 +40,24 @@ func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) 
 	names = slices.AppendSeq(names, maps.Keys(want.Topics))
 	slices.Sort(names)
 	names = slices.Compact(names)
-	found := make([]*topic, len(names))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(c.tuning.parallel)
-	for i, name := range names {
-		group.Go(func() error {
-			return c.persist(ctx, "open topic "+name, func(ctx context.Context) (err error) {
-				found[i], err = c.ensure(ctx, name, c.chosen.isForetold(name))
-				if c.chosen.has(name) && refusesTopic(err) { // it is not ours to write to
-					c.chosen.close(name, wire.Explain(err))
-					found[i], err = nil, nil
-				}
-				return err
-			})
+	var mu sync.Mutex
+	var found []*topic
+	err := together(ctx, c.tuning.parallel, names, func(ctx context.Context, name string) error {
+		return c.persist(ctx, "open topic "+name, func(ctx context.Context) error {
+			t, err := c.ensure(ctx, name, c.chosen.isForetold(name))
+			if c.chosen.has(name) && refusesTopic(err) { // it is not ours to write to
+				c.chosen.close(name, wire.Explain(err))
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if t != nil {
+				found = append(found, t)
+			}
+			return err
 		})
-	}
-	err := group.Wait()
-	found = slices.DeleteFunc(found, func(t *topic) bool { return t == nil })
+	})
+	slices.SortFunc(found, byName)
 	for _, t := range found {
 		c.keep(t, want)
 	}
@@ -129,9 +130,6 @@ func (c *catalog) ensure(ctx context.Context, name string, needed bool) (*topic,
 	if err != nil {
 		return nil, err
 	}
-	if found.Operations.Lacks(wire.Write) {
-		return nil, unwritable(name)
-	}
 	settings, err := c.settings(ctx, name)
 	if err == nil {
 		err = c.fits(found, settings)
@@ -180,7 +178,7 @@ func (c *catalog) unknown(ctx context.Context, tables []string) ([]string, error
 // create makes a topic, where that is allowed.
 func (c *catalog) create(ctx context.Context, name string) error {
 	if !c.options.Create {
-		return topicPermanent("open topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
+		return missing("open", name)
 	}
 	spec := c.options.spec(name)
 	if err := c.options.keepsAll(name, spec.Configs[cleanupPolicy]); err != nil {
@@ -201,18 +199,21 @@ func (c *catalog) settings(ctx context.Context, name string) (wire.Settings, err
 	return settings, err
 }
 
-// fits finds a topic that can never give the acknowledgement that is asked for, that would forget what is needed, or in
-// which messages have no order.
+// fits finds a topic that must not be written to, that can never give the acknowledgement that is asked for, that would
+// forget what is needed, or in which messages have no order.
 func (c *catalog) fits(known wire.Topic, settings wire.Settings) error {
-	problems := []error{c.options.keepsAll(known.Name, settings.CleanupPolicy)}
+	if known.Operations.Lacks(wire.Write) {
+		return topicPermanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", known.Name, known.Name)
+	}
+	problems := []error{c.options.keepsAll(known.Name, settings.Values[cleanupPolicy])}
 	for _, p := range known.Partitions {
 		if have, need := len(p.Replicas), settings.MinInsyncReplicas; have > 0 && have < need {
 			problems = append(problems, topicPermanent("open topic %s: partition %d has %d replicas, and min.insync.replicas is %d, so no record can be acknowledged: "+
-				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.ID, have, need))
+				"lower min.insync.replicas of the topic, or give it more replicas", known.Name, p.Partition, have, need))
 			break
 		}
 	}
-	switch policy := settings.CleanupPolicy; {
+	switch policy := settings.Values[cleanupPolicy]; {
 	case !c.options.Whole:
 	case len(known.Partitions) != 1:
 		problems = append(problems, topicPermanent("open topic %s: it has %d partitions, and needs to have 1: make another one, or let the exporter make it",
@@ -221,10 +222,6 @@ func (c *catalog) fits(known wire.Topic, settings wire.Settings) error {
 		problems = append(problems, topicPermanent("open topic %s: its cleanup.policy is %s, so it would lose what is not written again: set compact", known.Name, policy))
 	}
 	return errors.Join(problems...)
-}
-
-func unwritable(topic string) error {
-	return topicPermanent("write to topic %s: the user is not permitted: grant WRITE on topic %s", topic, topic)
 }
 
 // keep takes as many of the topic's partitions as it was written with from the start, as the mark says, or what this

@@ -16,9 +16,6 @@ import (
 // checkTime is how long Check waits for the brokers at most.
 const checkTime = 8 * time.Second
 
-// largestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
-const largestObject = 1536 << 10
-
 // Check logs in, looks whether the topics can be written to, or made where they are missing, and changes nothing: it
 // fences nobody. It is for a sink that is not open. The note says what will work less well than it
 // could.
@@ -85,16 +82,20 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 		known, err = s.cluster.Topic(ctx, name)
 		return err
 	})
-	switch missing := wire.Code(err) == kerr.UnknownTopicOrPartition.Code; {
-	case missing && s.options.Create:
+	switch absent := wire.Code(err) == kerr.UnknownTopicOrPartition.Code; {
+	case absent && s.options.Create:
 		return s.checkCreation(ctx, s.options.spec(name), notes)
-	case missing:
-		return topicPermanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", name)
+	case absent:
+		return missing("look up", name)
 	case err != nil:
 		return checkError("look up topic "+name, wire.Explain(err))
 	}
-	if known.Operations.Lacks(wire.Write) {
-		return unwritable(name)
+	settings, err := s.catalog.settings(ctx, name)
+	if err != nil {
+		return checkError("read the settings of topic "+name, wire.Explain(err))
+	}
+	if err := s.catalog.fits(known, settings); err != nil {
+		return err
 	}
 	if known.Operations.Lacks(wire.Read) {
 		notes.add("READ is not permitted on %s, so records may come twice after a crash, with the same id: grant READ", name)
@@ -102,16 +103,9 @@ func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error 
 	if known.Operations.Lacks(wire.DescribeConfigs) {
 		notes.add("DESCRIBE_CONFIGS is not permitted on %s, so its max.message.bytes is taken for Kafka's default: grant DESCRIBE_CONFIGS", name)
 	}
-	settings, err := s.catalog.settings(ctx, name)
-	if err != nil {
-		return checkError("read the settings of topic "+name, wire.Explain(err))
-	}
-	if settings.MaxMessageBytes < largestObject && !s.options.Whole {
+	if settings.MaxMessageBytes < sink.LargestObject && !s.options.Whole {
 		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
-			name, settings.MaxMessageBytes>>10, int64(largestObject)>>10)
-	}
-	if err := s.catalog.fits(known, settings); err != nil {
-		return err
+			name, settings.MaxMessageBytes>>10, sink.LargestObject>>10)
 	}
 	for _, text := range s.options.misfits(known, settings) {
 		notes.add("%s %s", name, text)

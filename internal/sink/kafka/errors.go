@@ -16,9 +16,6 @@ import (
 var errUnsigned = errors.New("a request has taken the transactional id, and nobody uses it: either the request came late, " +
 	"or another exporter is starting, or the transaction timed out")
 
-// The codes of Kafka's errors (org.apache.kafka.common.protocol.Errors) that mean something else here than
-// wire.Classify can know.
-
 var (
 	errNothingRead  = errors.New("a fetch before the end of the log brought nothing")
 	errUnreplicated = errors.New("the leader has records that are not replicated yet: if that lasts, start the brokers that are down")
@@ -27,22 +24,25 @@ var (
 )
 
 // reopenError ends a Write that only Open can go on from.
-type reopenError struct{ err error }
+type reopenError struct{ error }
 
-func (e *reopenError) Error() string { return e.err.Error() }
-func (e *reopenError) Unwrap() error { return e.err }
+func (e *reopenError) Unwrap() error { return e.error }
 
 func reopen(format string, args ...any) error { return &reopenError{fmt.Errorf(format, args...)} }
 
 // topicError is what of this package's own rules speaks against one topic.
-type topicError struct{ err error }
+type topicError struct{ error }
 
-func (e *topicError) Error() string { return e.err.Error() }
-func (e *topicError) Unwrap() error { return e.err }
+func (e *topicError) Unwrap() error { return e.error }
 
 // topicPermanent is permanent, and about one topic.
 func topicPermanent(format string, args ...any) error {
 	return &sink.PermanentError{Err: &topicError{fmt.Errorf(format, args...)}}
+}
+
+// missing is about a topic that is not there, and that the exporter may not make.
+func missing(verb, topic string) error {
+	return topicPermanent("%s topic %s: it does not exist: create it, or let the exporter do it with kafka.create", verb, topic)
 }
 
 // refusesTopic says whether the error is about one topic, and only a person can mend it.

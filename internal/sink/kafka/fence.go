@@ -88,12 +88,7 @@ func (r *right) hold(ctx context.Context) error {
 // are written. Readers see nothing of it; offsets move by one.
 func (r *right) fence(ctx context.Context, topics []*topic) error {
 	const verb = "fence the topics"
-	var open []*partition
-	for _, t := range topics {
-		if !t.fenced {
-			open = append(open, t.partitions...)
-		}
-	}
+	open := slices.DeleteFunc(partitionsOf(topics), func(p *partition) bool { return p.topic.fenced })
 	if len(open) > 0 && r.owned && r.options.Delivery == Idempotent {
 		for {
 			err := r.join(ctx, verb, open, func(p *partition) error {
@@ -129,14 +124,14 @@ func (r *right) join(ctx context.Context, verb string, partitions []*partition, 
 	for _, p := range partitions {
 		names[p.topic.name] = append(names[p.topic.name], p.number)
 	}
-	absent := absence{brokers: r.brokers}
+	isGone := r.absence()
 	return r.persist(ctx, verb, func(ctx context.Context) error {
 		err := r.cluster.AddPartitions(ctx, r.tx(), names)
 		if wire.Code(err) != kerr.UnknownTopicOrPartition.Code {
 			return err
 		}
 		for i, p := range partitions {
-			if (i == 0 || p.topic != partitions[i-1].topic) && absent.of(ctx, p.topic) {
+			if (i == 0 || p.topic != partitions[i-1].topic) && isGone(ctx, p.topic) {
 				return gone(p)
 			}
 		}
@@ -226,7 +221,7 @@ func (r *right) enrollAnonymous(ctx context.Context) error {
 // begin counts sequences anew, as each epoch does.
 func (r *right) begin(producer wire.Producer) {
 	r.producer, r.inTx = producer, false
-	for p := range r.known.partitions() {
+	for _, p := range r.known.partitions() {
 		p.sequence, p.frozen = 0, nil
 	}
 }

@@ -132,7 +132,7 @@ func (f *fetcher) fetch(ctx context.Context, s *stretch) (result wire.FetchResul
 		result, err = f.cluster.Fetch(ctx, wire.FetchRequest{
 			Topic: s.topic, Partition: s.number, Offset: s.offset, MaxBytes: s.most, Committed: true,
 		})
-		if err == nil && len(result.Records) == 0 {
+		if err == nil && len(result.RecordBatches) == 0 {
 			err = errNothingRead
 		}
 		return err
@@ -150,8 +150,8 @@ func (e *unreadableError) Unwrap() error { return e.error }
 
 // take gives the committed records of what a fetch brought. Its error is that of each, or an *unreadableError.
 func (f *fetcher) take(s *stretch, result *wire.FetchResult, each func(*batch.Entry) error) error {
-	aborted := result.Aborted
-	for data := result.Records; ; {
+	aborted := result.AbortedTransactions
+	for data := result.RecordBatches; ; {
 		b, rest, err := batch.Read(data)
 		if err != nil || b == nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -31,22 +30,15 @@ const lastRecords = 200
 func (i *inspector) inspect(ctx context.Context, topics []*topic, want *mark) ([]*topic, error) {
 	var mu sync.Mutex
 	refused := map[*topic]error{}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(i.tuning.readers)
-	for _, t := range topics {
-		for _, p := range t.partitions {
-			group.Go(func() error {
-				err := i.inspectPartition(ctx, p, span{max(p.first, want.from(t.name, p.number)), p.next})
-				if refusesTopic(err) && i.chosen.has(t.name) {
-					mu.Lock()
-					defer mu.Unlock()
-					refused[t], err = err, nil
-				}
-				return err
-			})
+	err := together(ctx, i.tuning.readers, partitionsOf(topics), func(ctx context.Context, p *partition) error {
+		err := i.inspectPartition(ctx, p, span{max(p.first, want.from(p.topic.name, p.number)), p.next})
+		if refusesTopic(err) && i.chosen.has(p.topic.name) {
+			mu.Lock()
+			defer mu.Unlock()
+			refused[p.topic], err = err, nil
 		}
-	}
-	err := group.Wait()
+		return err
+	})
 	for t, err := range refused {
 		i.chosen.close(t.name, err)
 	}
@@ -96,7 +88,7 @@ func (i *inspector) inspectPartition(ctx context.Context, p *partition, of span)
 			continue
 		}
 		if err == nil {
-			err = i.judgeAll(p, offset, result.Records)
+			err = i.judgeAll(p, offset, result.RecordBatches)
 		}
 		if err != nil {
 			return err
@@ -139,8 +131,6 @@ func (i *inspector) judgeAll(p *partition, from int64, data []byte) error {
 	return nil
 }
 
-var errStateLog = errors.New("it holds the saved state of an exporter")
-
 // judgeBatch looks at the records of one batch from the offset on.
 func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder, b *batch.Batch) error {
 	var foreign *sink.ForeignError
@@ -150,14 +140,13 @@ func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder,
 		}
 		m := storedOf(p.topic.name, p.number, e)
 		if m.Header(sink.HeaderOp) == sink.OpState {
-			return errStateLog
+			return topicPermanent("open topic %s: it holds the saved state of an exporter, and records would destroy that: choose another kafka.topic", p.topic.name)
 		}
 		return i.options.Judge(m)
 	})
-	if errors.Is(err, errStateLog) {
-		return topicPermanent("open topic %s: %w, and records would destroy that: choose another kafka.topic", p.topic.name, err)
-	}
 	switch {
+	case errors.As(err, new(*topicError)):
+		return err
 	case !errors.As(err, &foreign):
 		return nil
 	case foreign.Same: // that two have one name is nothing that data could bring about, whoever chose the topic

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -41,13 +40,10 @@ func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
 		}
 	}
 	bundle := s.cluster.Bundle(len(lanes), s.tuning.parallel, s.tuning.bytes)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(s.tuning.parallel)
-	for _, l := range lanes {
+	return together(ctx, s.tuning.parallel, lanes, func(ctx context.Context, l *lane) error {
 		l.bundle = bundle
-		group.Go(func() error { return l.run(ctx) })
-	}
-	return group.Wait()
+		return l.run(ctx)
+	})
 }
 
 // headerOffsets is, of what is resolved in a topic of frames, the offset of each partition of the topic of the objects
@@ -77,7 +73,7 @@ type lane struct {
 	rest      []int32      // of the partition's messages: what is not durable yet
 	bundle    *wire.Bundle // that it shares requests in
 	most      int          // records of a batch
-	record    record
+	record    batch.Record
 }
 
 func (l *lane) run(ctx context.Context) error {
@@ -103,15 +99,15 @@ func (l *lane) run(ctx context.Context) error {
 }
 
 // produce sends a batch of the lane once.
-func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (wire.ProduceResult, error) {
+func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (int64, error) {
 	if l.sender.options.Delivery == Transactional {
 		request.TransactionalID = l.sender.options.TransactionalID
 	}
-	result, err := l.bundle.Produce(ctx, request)
+	offset, err := l.bundle.Produce(ctx, request)
 	if err != nil { // it has left, and goes alone
 		l.bundle = l.sender.cluster.Bundle(1, 1, 0)
 	}
-	return result, err
+	return offset, err
 }
 
 // freeze encodes the next batch.
@@ -126,7 +122,7 @@ func (l *lane) freeze() error {
 			break
 		}
 		for ; i < end; i++ {
-			e.Add(l.record.fill(&l.messages[l.rest[i]]))
+			e.Add(fill(&l.record, &l.messages[l.rest[i]]))
 		}
 	}
 	next, _ := l.sender.spare.Get().(*frozen)
@@ -218,9 +214,9 @@ type sender struct {
 }
 
 // transmit sends the partition's frozen batch until it is durable, as once does at each attempt.
-func (s *sender) transmit(ctx context.Context, p *partition, once func(context.Context, wire.ProduceRequest) (wire.ProduceResult, error)) error {
+func (s *sender) transmit(ctx context.Context, p *partition, once func(context.Context, wire.ProduceRequest) (int64, error)) error {
 	verb := "write to " + p.String()
-	gone := absence{brokers: s.brokers}
+	isGone := s.absence()
 	err := s.persist(ctx, verb, func(ctx context.Context) error {
 		if s.now().Sub(p.frozen.since) > s.tuning.resend {
 			p.frozen = nil // the broker may have forgotten that it has it
@@ -228,7 +224,7 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 		}
 		again := p.frozen.sent
 		p.frozen.sent = true
-		result, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
+		offset, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
 		switch {
 		case err == nil:
 			acked, count, markers := p.frozen, p.frozen.count, int64(0) // that a Write leaves after what it has written
@@ -236,14 +232,14 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 				s.spare.Put(acked)
 			}
 			// A batch can only be after those before it: if it is not, the log is another one than had them (I4).
-			if result.BaseOffset < p.next {
-				return s.loses(p, fmt.Sprintf("offset %d", result.BaseOffset))
+			if offset < p.next {
+				return s.loses(p, fmt.Sprintf("offset %d", offset))
 			}
 			if s.options.Delivery == Transactional {
 				markers = 1
 			}
-			p.strange(p.next, result.BaseOffset, markers)
-			p.next, p.sequence = result.BaseOffset+int64(count), batch.NextSequence(p.sequence, count)
+			p.strange(p.next, offset, markers)
+			p.next, p.sequence = offset+int64(count), batch.NextSequence(p.sequence, count)
 			return nil
 		case wire.Code(err) == kerr.OutOfOrderSequenceNumber.Code:
 			// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
@@ -252,7 +248,7 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 			if s.options.Delivery == Idempotent {
 				return s.loses(p, "an earlier offset")
 			}
-		case wire.Code(err) == kerr.UnknownTopicOrPartition.Code && gone.of(ctx, p.topic):
+		case wire.Code(err) == kerr.UnknownTopicOrPartition.Code && isGone(ctx, p.topic):
 			p.frozen = nil
 			return s.loses(p, deleted)
 		}
@@ -281,7 +277,7 @@ func (s *sender) settle(ctx context.Context) error {
 	if s.options.Delivery == Transactional {
 		return nil // a new epoch refuses what comes late
 	}
-	for p := range s.known.partitions() {
+	for _, p := range s.known.partitions() {
 		if p.frozen == nil {
 			continue
 		}

@@ -28,8 +28,7 @@ func TestAnObjectThatMovesBetweenTopicsIsReadInItsOrder(t *testing.T) {
 		"a tombstone follows its delete":        {[]*stretch{older, other}, other, other},
 	}
 	for name, test := range tests {
-		m := merged{all: test.all, last: test.last}
-		if got := slices.MinFunc(m.all, m.compare); got != test.want {
+		if got := slices.MinFunc(test.all, byAge(test.last)); got != test.want {
 			t.Errorf("%s: read %+v, want %+v", name, got.behind[0], test.want.behind[0])
 		}
 	}

@@ -20,7 +20,7 @@ func TestI4ATopicThatIsNotAsConfiguredIsToldOf(t *testing.T) {
 		values  map[string]string
 		want    string
 	}{
-		"as configured":             {Options{Partitions: 2, Replication: 1, Cleanup: "delete,compact", Retention: -1}, map[string]string{"cleanup.policy": "compact,delete", "retention.ms": "-1"}, ""},
+		"as configured":             {Options{Partitions: 2, Replication: 1, Cleanup: "delete,compact"}, map[string]string{"cleanup.policy": "compact,delete", "retention.ms": "-1"}, ""},
 		"nothing is told":           {Options{Cleanup: "compact"}, nil, ""},
 		"nothing is configured":     {Options{}, map[string]string{"cleanup.policy": "compact", "retention.ms": week}, ""},
 		"a number in other letters": {Options{Configs: map[string]string{"min.cleanable.dirty.ratio": "0.30"}}, map[string]string{"min.cleanable.dirty.ratio": "0.3"}, ""},

@@ -20,7 +20,11 @@ import (
 // encoders make batches, as many at once as there are processors. Whoever takes one waits for one that nobody uses.
 type encoders chan *batch.Encoder
 
-func newEncoders(codec batch.Codec) (encoders, error) {
+func newEncoders(compression string) (encoders, error) {
+	codec, err := batch.ParseCodec(compression)
+	if err != nil {
+		return nil, err
+	}
 	e := make(encoders, runtime.GOMAXPROCS(0))
 	for range cap(e) {
 		one, err := batch.NewEncoder(codec)
@@ -41,37 +45,30 @@ func (e encoders) done(taken *batch.Encoder) {
 func (e encoders) measure(atom []sink.Message) (int, error) {
 	taken := <-e
 	defer e.done(taken)
-	var r record
+	var r batch.Record
 	for i := range atom {
-		taken.Add(r.fill(&atom[i]))
+		taken.Add(fill(&r, &atom[i]))
 	}
 	b, err := taken.Finish(nil, batch.Producer{})
 	return len(b), err
 }
 
-// record is a message as package batch wants it, made again for each one in the same memory.
-type record struct {
-	record  batch.Record
-	headers []batch.Header
-}
-
-// fill gives a message without a key an empty one: it belongs to the same partition, and a compacted topic takes no
-// record without a key.
-func (r *record) fill(m *sink.Message) *batch.Record {
-	r.headers = append(r.headers[:0],
+// fill makes the record the message, in the memory of the one before. It gives a message without a key an empty one: it
+// belongs to the same partition, and a compacted topic takes no record without a key.
+func fill(r *batch.Record, m *sink.Message) *batch.Record {
+	headers := append(r.Headers[:0],
 		batch.Header{Name: sink.HeaderID, Value: m.ID},
 		batch.Header{Name: sink.HeaderOp, Value: m.Op},
 		batch.Header{Name: sink.HeaderResourceVersion, Value: m.ResourceVersion},
 	)
 	for _, h := range m.Headers {
-		r.headers = append(r.headers, batch.Header(h))
+		headers = append(headers, batch.Header(h))
 	}
-	key := m.Key
-	if key == nil {
-		key = []byte{}
+	*r = batch.Record{Key: m.Key, Value: m.Value, Headers: headers, Timestamp: max(0, m.Time.UnixMilli())}
+	if m.Key == nil {
+		r.Key = []byte{}
 	}
-	r.record = batch.Record{Key: key, Value: m.Value, Headers: r.headers, Timestamp: max(0, m.Time.UnixMilli())}
-	return &r.record
+	return r
 }
 
 // sizeBound is at least what the messages take in a batch.
@@ -239,7 +236,7 @@ type Options struct {
 	Partitions  int               // 0 is the broker's num.partitions
 	Replication int               // 0 is the broker's default.replication.factor
 	Cleanup     string            // "delete", "compact" or "compact,delete"; "" is the broker's
-	Retention   time.Duration     // 0 is the broker's, negative is for ever
+	Retention   time.Duration     // 0 is the broker's
 	Configs     map[string]string // further settings of topics, by Kafka's names
 
 	// Whole refuses topics that do not keep the newest message of every key in one order: with several partitions, or
@@ -257,8 +254,8 @@ type Options struct {
 // cleanupPolicy is the setting by which a topic forgets.
 const cleanupPolicy = "cleanup.policy"
 
-// fill puts the defaults in.
-func (o *Options) fill() {
+// complete fills in the defaults, and checks the options. It reports all problems at once.
+func (o *Options) complete() error {
 	o.Delivery = cmp.Or(o.Delivery, Idempotent)
 	o.Compression = cmp.Or(o.Compression, batch.Zstd.String())
 	if o.Retry == nil {
@@ -279,11 +276,6 @@ func (o *Options) fill() {
 	if o.Made == nil {
 		o.Made = func(int) {}
 	}
-}
-
-// complete fills in the defaults, and checks the options. It reports all problems at once.
-func (o *Options) complete() error {
-	o.fill()
 	impossible := func(name string) bool { return slices.Contains(o.Found, name) && validTopic(name) != nil }
 	o.Topics = slices.DeleteFunc(slices.Clone(o.Topics), impossible)
 	var problems []error
@@ -298,9 +290,8 @@ func (o *Options) complete() error {
 	if o.Replication < 0 || o.Replication > 100 {
 		problems = append(problems, fmt.Errorf("kafka.replication is %d: use 1 or more, or 0 for the broker's default", o.Replication))
 	}
-	if o.Retention > 0 && o.Retention < time.Second {
-		problems = append(problems, fmt.Errorf("kafka.retention is %s: use 1s or more, a negative one for ever, or 0 for the broker's default",
-			o.Retention))
+	if o.Retention != 0 && o.Retention < time.Second {
+		problems = append(problems, fmt.Errorf("kafka.retention is %s: use 1s or more, or 0 for the broker's default", o.Retention))
 	}
 	for name := range o.Configs {
 		if name == cleanupPolicy && o.Cleanup != "" || name == "retention.ms" && o.Retention != 0 {
@@ -326,10 +317,7 @@ func (o *Options) spec(name string) wire.TopicSpec {
 	if o.Cleanup != "" {
 		configs[cleanupPolicy] = o.Cleanup
 	}
-	switch {
-	case o.Retention < 0:
-		configs["retention.ms"] = "-1"
-	case o.Retention > 0:
+	if o.Retention > 0 {
 		configs["retention.ms"] = strconv.FormatInt(o.Retention.Milliseconds(), 10)
 	}
 	partitions := int32(o.Partitions)

@@ -38,10 +38,6 @@ func TestSpecOfATopic(t *testing.T) {
 		spec.Configs["retention.ms"] != "129600000" || spec.Configs["segment.ms"] != "1000" {
 		t.Errorf("got %+v", spec)
 	}
-	o.Retention = -1
-	if got := o.spec("t").Configs["retention.ms"]; got != "-1" {
-		t.Errorf("for ever: retention.ms %q", got)
-	}
 }
 
 func TestMarksOfOtherSinksAreRefused(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -21,8 +20,6 @@ var _ sink.Reader = (*Reader)(nil)
 type Reader struct {
 	*fetcher
 	catalog *catalog
-	topics  []string
-	others  *regexp.Regexp
 	tables  map[string]bool // by topic, once something was read of it: whether it is compacted
 }
 
@@ -32,7 +29,7 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{newFetcher(s.brokers, start), s.catalog, s.options.Topics, options.Others, map[string]bool{}}, nil
+	return &Reader{newFetcher(s.brokers, start), s.catalog, map[string]bool{}}, nil
 }
 
 // Read is as in sink.Reader. A topic that is not there yet has no records.
@@ -50,7 +47,7 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 	if err != nil {
 		return err
 	}
-	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.topics, others))))
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.options.Topics, others))))
 	err = r.readTogether(ctx, names, func(m *sink.Stored) error {
 		table, err := r.isTable(ctx, m.Destination)
 		if err != nil {
@@ -72,7 +69,7 @@ func (r *Reader) isTable(ctx context.Context, topic string) (bool, error) {
 	}
 	err := r.persist(ctx, "read the settings of topic "+topic, func(ctx context.Context) error {
 		settings, err := r.catalog.settings(ctx, topic)
-		r.tables[topic] = compacts(cmp.Or(settings.CleanupPolicy, r.options.spec(topic).Configs[cleanupPolicy]))
+		r.tables[topic] = compacts(cmp.Or(settings.Values[cleanupPolicy], r.options.spec(topic).Configs[cleanupPolicy]))
 		return err
 	})
 	return r.tables[topic], err
@@ -80,7 +77,7 @@ func (r *Reader) isTable(ctx context.Context, topic string) (bool, error) {
 
 // matching are the topics that only records tell.
 func (r *Reader) matching(ctx context.Context) (names []string, err error) {
-	if r.others == nil {
+	if r.options.Others == nil {
 		return nil, nil
 	}
 	err = r.persist(ctx, "list topics", func(ctx context.Context) error {
@@ -88,7 +85,7 @@ func (r *Reader) matching(ctx context.Context) (names []string, err error) {
 		names = slices.Collect(maps.Keys(topics))
 		return err
 	})
-	return slices.DeleteFunc(names, func(name string) bool { return !r.others.MatchString(name) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return !r.options.Others.MatchString(name) }), err
 }
 
 // Close is as in sink.Reader.
@@ -100,67 +97,61 @@ func (r *Reader) Close() error {
 // leastFetch is how many bytes are read of a partition at once at least, however many are read together.
 const leastFetch = 32 << 10
 
-// merged hands on what partitions have by the times of the records, so that what an object went on with in another
-// topic comes after what it was before. The order within a partition stays.
-type merged struct {
-	*fetcher
-	all  []*stretch // those that have more
-	last *stretch   // which the message before came from
-}
-
+// readTogether hands on what partitions have by the times of the records, so that what an object went on with in
+// another topic comes after what it was before. The order within a partition stays.
 func (f *fetcher) readTogether(ctx context.Context, topics []string, each func(*sink.Stored) error) error {
-	t := merged{fetcher: f}
+	var all []*stretch // those that have more
 	for _, name := range topics {
 		some, err := f.stretches(ctx, name)
 		if err != nil {
 			return err
 		}
-		t.all = append(t.all, some...)
+		all = append(all, some...)
 	}
-	for _, s := range t.all {
-		s.most = max(s.most/len(t.all), leastFetch)
+	for _, s := range all {
+		s.most = max(s.most/len(all), leastFetch)
 	}
-	for {
-		for _, s := range t.all {
+	for last := (*stretch)(nil); ; {
+		for _, s := range all {
 			for len(s.behind) == 0 && s.offset < s.end {
-				if err := t.step(ctx, s, s.keep); err != nil {
+				err := f.step(ctx, s, func(m *sink.Stored) error {
+					m.Key, m.Value = bytes.Clone(m.Key), bytes.Clone(m.Value) // they are valid for a moment only
+					s.behind = append(s.behind, m)
+					return nil
+				})
+				if err != nil {
 					return err
 				}
 			}
 		}
-		t.all = slices.DeleteFunc(t.all, func(s *stretch) bool { return len(s.behind) == 0 }) // read to its end
-		if len(t.all) == 0 {
+		all = slices.DeleteFunc(all, func(s *stretch) bool { return len(s.behind) == 0 }) // read to its end
+		if len(all) == 0 {
 			return nil
 		}
-		t.last = slices.MinFunc(t.all, t.compare)
-		message := t.last.behind[0]
-		t.last.behind = t.last.behind[1:]
+		last = slices.MinFunc(all, byAge(last))
+		message := last.behind[0]
+		last.behind = last.behind[1:]
 		if err := each(message); err != nil {
 			return err
 		}
 	}
 }
 
-// keep takes a message that is valid for a moment only.
-func (s *stretch) keep(m *sink.Stored) error {
-	m.Key, m.Value = bytes.Clone(m.Key), bytes.Clone(m.Value)
-	s.behind = append(s.behind, m)
-	return nil
-}
-
-// compare tells which stretch has the older next message. Kafka's times are milliseconds, so an object can move between
-// topics within one: there its versions decide. Otherwise a message comes first that is from where the one before was:
+// byAge tells which stretch has the older next message. Kafka's times are milliseconds, so an object can move between
+// topics within one: there its versions decide. Otherwise a message comes first that is from where the last one was:
 // a tombstone follows its delete.
-func (t *merged) compare(a, b *stretch) int {
-	one, other := a.behind[0], b.behind[0]
-	order := one.Time.Compare(other.Time)
-	if order == 0 && bytes.Equal(one.Key, other.Key) {
-		version, otherVersion := one.Header(sink.HeaderResourceVersion), other.Header(sink.HeaderResourceVersion)
-		// Decimal numbers without leading zeros (KEP-5504).
-		order = cmp.Or(cmp.Compare(len(version), len(otherVersion)), strings.Compare(version, otherVersion))
+func byAge(last *stretch) func(a, b *stretch) int {
+	return func(a, b *stretch) int {
+		one, other := a.behind[0], b.behind[0]
+		order := one.Time.Compare(other.Time)
+		if order == 0 && bytes.Equal(one.Key, other.Key) {
+			version, otherVersion := one.Header(sink.HeaderResourceVersion), other.Header(sink.HeaderResourceVersion)
+			// Decimal numbers without leading zeros (KEP-5504).
+			order = cmp.Or(cmp.Compare(len(version), len(otherVersion)), strings.Compare(version, otherVersion))
+		}
+		if order == 0 && a == last {
+			return -1
+		}
+		return order
 	}
-	if order == 0 && a == t.last {
-		return -1
-	}
-	return order
 }

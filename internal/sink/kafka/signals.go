@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -81,9 +80,9 @@ func NewSignals(of SignalOptions) (*Signals, error) {
 	options := of.Sink
 	options.Topics, options.Partitions, options.Cleanup, options.Retention = []string{of.Topic}, 1, "delete", signalRetention
 	options.Configs = maps.Clone(options.Configs)
-	for _, ours := range []string{"cleanup.policy", "retention.ms"} { // are of topics of records
-		delete(options.Configs, ours)
-	}
+	maps.DeleteFunc(options.Configs, func(name, _ string) bool { // what is of topics of records
+		return name == cleanupPolicy || name == "retention.ms"
+	})
 	if of.Notifications != "" {
 		options.Topics = append(options.Topics, of.Notifications)
 	}
@@ -162,13 +161,9 @@ func (s *Signals) read(ctx context.Context) error {
 	}
 	s.place = at.encode()
 	if err == nil && there.id == "" {
-		err = missing(s.of.Topic)
+		err = missing("look up", s.of.Topic)
 	}
 	return err
-}
-
-func missing(topic string) error {
-	return sink.Permanent("look up topic %s: it does not exist: create it, or let the exporter do it with kafka.create", topic)
 }
 
 // find is which topic is there. It is made where that is wanted.
@@ -371,7 +366,7 @@ func (s *Signals) checkTopic(ctx context.Context, name string, operation int) er
 	case wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create:
 		return checkError("create topic "+name, wire.Explain(s.cluster.Validate(ctx, s.options.spec(name))))
 	case wire.Code(err) == kerr.UnknownTopicOrPartition.Code:
-		return missing(name)
+		return missing("look up", name)
 	case err != nil:
 		return checkError("look up topic "+name, wire.Explain(err))
 	case found.Operations.Lacks(operation):
@@ -379,7 +374,7 @@ func (s *Signals) checkTopic(ctx context.Context, name string, operation int) er
 		return sink.Permanent("use topic %s: the user is not permitted: grant %s on topic %s", name, word, name)
 	}
 	settings, err := s.cluster.Settings(ctx, name)
-	if err == nil && strings.Contains(settings.CleanupPolicy, "compact") {
+	if err == nil && compacts(settings.Values[cleanupPolicy]) {
 		return sink.Permanent("use topic %s: it is compacted, and keeps the newest message of a cluster alone: set its cleanup.policy to delete", name)
 	}
 	return nil // who may not see the settings can use it all the same

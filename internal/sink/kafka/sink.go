@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -31,19 +32,10 @@ type Sink struct {
 
 // New checks the options and returns a sink that is not open.
 func New(options Options) (*Sink, error) {
-	if err := options.complete(); err != nil {
-		return nil, fmt.Errorf("configure kafka sink: %w", err)
-	}
-	codec, err := batch.ParseCodec(options.Compression)
-	if err != nil {
-		return nil, fmt.Errorf("configure kafka sink: %w", err)
-	}
-	encoders, err := newEncoders(codec)
-	if err != nil {
-		return nil, fmt.Errorf("configure kafka sink: %w", err)
-	}
-	b, err := newBrokers(&options)
-	if err != nil {
+	problems := options.complete()
+	encoders, noCodec := newEncoders(options.Compression)
+	b, noWay := newBrokers(&options)
+	if err := errors.Join(problems, noCodec, noWay); err != nil {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
 	k := &known{topics: map[string]*topic{}}
@@ -183,7 +175,7 @@ type planner struct {
 // not wait for each other, and nothing after a rejected message may be written.
 func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
 	p := plan{messages: messages}
-	if s.options.Delivery == Idempotent || resolves(messages) { // a transaction is in the log as a whole
+	if s.options.Delivery == Idempotent || slices.ContainsFunc(messages, resolves) { // a transaction is in the log as a whole
 		p.last = s.last
 	}
 	s.turn++
@@ -215,14 +207,7 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 	return p, nil, nil
 }
 
-func resolves(messages []sink.Message) bool {
-	for i := range messages {
-		if messages[i].Op == isResolved {
-			return true
-		}
-	}
-	return false
-}
+func resolves(m sink.Message) bool { return m.Op == isResolved }
 
 // start makes the partition one of the plan, which has nothing of it yet.
 func (s *planner) start(p *partition) {

@@ -101,12 +101,9 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 
 // relocate asks again where the partitions end, and looks at what has come since.
 func (s *Sink) relocate(ctx context.Context, topics []*topic) error {
-	var all []*partition
-	var before []int64
-	for _, t := range topics {
-		for _, p := range t.partitions {
-			all, before = append(all, p), append(before, p.next)
-		}
+	all, before := partitionsOf(topics), []int64(nil)
+	for _, p := range all {
+		before = append(before, p.next)
 	}
 	if err := s.locateAll(ctx, topics); err != nil {
 		return err
@@ -197,7 +194,7 @@ func (c *catalog) tables(ctx context.Context, names []string, want *mark) (table
 				return err
 			}
 			settings, err := c.settings(ctx, name)
-			policy = cmp.Or(settings.CleanupPolicy, configured)
+			policy = cmp.Or(settings.Values[cleanupPolicy], configured)
 			return err
 		})
 		if err != nil {

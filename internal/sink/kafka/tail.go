@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
@@ -32,17 +31,13 @@ func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)
 		found(id)
 		return nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(t.tuning.readers)
 	var all []*tail
-	for p := range t.known.partitions() {
+	for _, p := range t.known.partitions() {
 		if from := want.from(p.topic.name, p.number); from < p.next {
-			of := &tail{partition: p, from: from, each: each}
-			all = append(all, of)
-			group.Go(func() error { return t.read(ctx, of) })
+			all = append(all, &tail{partition: p, from: from, each: each})
 		}
 	}
-	err = group.Wait()
+	err = together(ctx, t.tuning.readers, all, t.read)
 	for _, of := range all {
 		if of.ended > 0 {
 			ended = append(ended, of.partition.topic.name)
@@ -54,7 +49,7 @@ func (t *tails) delivered(ctx context.Context, want *mark, found func(id string)
 // all gives the ids of all partitions, one after the other. What lies in a table before the end of its keys is in it no
 // more, though compaction may still leave it there.
 func (t *tails) all(ctx context.Context, each func(id string) error) error {
-	for p := range t.known.partitions() {
+	for _, p := range t.known.partitions() {
 		over := &tail{partition: p, each: func(string) error { return nil }}
 		if p.topic.compacted {
 			if err := t.read(ctx, over); err != nil {
@@ -96,7 +91,7 @@ func (t *tails) read(ctx context.Context, of *tail) error {
 		for of.from < p.next {
 			result, err := t.cluster.Fetch(ctx, wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: of.from, MaxBytes: t.tuning.fetch})
 			if err == nil {
-				err = of.step(result.Records)
+				err = of.step(result.RecordBatches)
 			}
 			if err != nil {
 				return err

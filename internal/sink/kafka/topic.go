@@ -3,7 +3,6 @@ package kafka
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -92,17 +91,11 @@ type known struct {
 }
 
 // partitions are those of all topics, in the order of their names.
-func (k *known) partitions() iter.Seq[*partition] {
-	return func(yield func(*partition) bool) {
-		for _, name := range slices.Sorted(maps.Keys(k.topics)) {
-			for _, p := range k.topics[name].partitions {
-				if !yield(p) {
-					return
-				}
-			}
-		}
-	}
+func (k *known) partitions() []*partition {
+	return partitionsOf(slices.SortedFunc(maps.Values(k.topics), byName))
 }
+
+func byName(a, b *topic) int { return strings.Compare(a.name, b.name) }
 
 // made is how many topics were made because data chose them.
 func (k *known) made() (n int) {
@@ -268,7 +261,7 @@ func (p *partition) strange(from, to, markers int64) {
 }
 
 func newTopic(described wire.Topic, settings wire.Settings) *topic {
-	t := &topic{name: described.Name, id: described.ID, compacted: compacts(settings.CleanupPolicy)}
+	t := &topic{name: described.Name, id: described.ID, compacted: compacts(settings.Values[cleanupPolicy])}
 	t.limit.Store(int64(settings.MaxMessageBytes))
 	for i := range described.Partitions {
 		t.partitions = append(t.partitions, &partition{topic: t, number: int32(i)})
@@ -288,6 +281,14 @@ func (t *topic) partitionsOf(m *sink.Message) []*partition {
 	}
 	at := batch.Partition(by, len(t.partitions))
 	return t.partitions[at : at+1]
+}
+
+// partitionsOf are those of all the topics, in their order.
+func partitionsOf(topics []*topic) (all []*partition) {
+	for _, t := range topics {
+		all = append(all, t.partitions...)
+	}
+	return all
 }
 
 // shrink keeps what a refusal has shown of max.message.bytes.

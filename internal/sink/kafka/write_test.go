@@ -38,7 +38,7 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 		result, err := s.cluster.Fetch(t.Context(), wire.FetchRequest{Topic: options.Topics[0], Partition: number})
 		must(t, err)
 		last := ""
-		for data := result.Records; len(data) > 0; batches++ {
+		for data := result.RecordBatches; len(data) > 0; batches++ {
 			b, rest, err := batch.Read(data)
 			if err != nil || b == nil {
 				t.Fatal(b, err)
@@ -286,11 +286,11 @@ func TestABatchKeepsTheMemoryOfAnAttemptWithoutAnAnswer(t *testing.T) {
 		}
 		p.frozen = &frozen{count: 1, since: time.Now()}
 		attempts := 0
-		if err := s.sender.transmit(t.Context(), p, func(context.Context, wire.ProduceRequest) (wire.ProduceResult, error) {
+		if err := s.sender.transmit(t.Context(), p, func(context.Context, wire.ProduceRequest) (int64, error) {
 			if attempts++; attempts <= failures {
-				return wire.ProduceResult{}, io.ErrUnexpectedEOF
+				return 0, io.ErrUnexpectedEOF
 			}
-			return wire.ProduceResult{BaseOffset: p.next}, nil
+			return p.next, nil
 		}); err != nil {
 			t.Fatal(err)
 		}

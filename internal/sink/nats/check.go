@@ -23,9 +23,6 @@ const (
 	electionTime = 20 * time.Second
 )
 
-// largestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
-const largestObject = 1536 << 10
-
 // Check logs in, looks whether the stream can be written to, or made where it is missing, and changes nothing.
 // It is for a sink that is not open. The note says which objects the server will not take.
 func (s *Sink) Check(ctx context.Context) (note string, err error) {
@@ -45,10 +42,15 @@ func (s *Sink) Check(ctx context.Context) (note string, err error) {
 	if limit := int64(config.MaxMsgSize); limit > 0 {
 		most = min(most, limit)
 	}
-	notes := append(s.strangers(ctx), s.notes(config)...)
-	if most < largestObject && !s.options.Whole {
+	var notes []string
+	if last, isOurs := s.last(ctx); last != nil && !isOurs { // what keeps the sink from reading it is told already
+		notes = append(notes, fmt.Sprintf("the last message of stream %s, on subject %q, is not from kubecdc: another writer stops the sink: "+
+			"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.options.Stream, last.subject))
+	}
+	notes = append(notes, s.notes(config)...)
+	if most < sink.LargestObject && !s.options.Whole {
 		notes = append(notes, fmt.Sprintf("the largest message is %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; "+
-			"raise max_payload of the server and max_msg_size of the stream to take all", most>>10, int64(largestObject)>>10))
+			"raise max_payload of the server and max_msg_size of the stream to take all", most>>10, sink.LargestObject>>10))
 	}
 	return strings.Join(notes, "; "), nil
 }
@@ -138,16 +140,6 @@ func (s *Sink) notes(config *jetstream.StreamConfig) (notes []string) {
 			"another exporter takes over", config.Name))
 	}
 	return notes
-}
-
-// strangers says that somebody else publishes into the stream, which stops the sink when it happens while it runs.
-func (s *Sink) strangers(ctx context.Context) []string {
-	last, isOurs := s.last(ctx)
-	if last == nil || isOurs {
-		return nil // what keeps the sink from reading it is told already
-	}
-	return []string{fmt.Sprintf("the last message of stream %s, on subject %q, is not from kubecdc: another writer stops the sink: "+
-		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared", s.options.Stream, last.subject)}
 }
 
 // CheckMark says what a sink of which nothing is saved does to a stream that has messages of kubecdc. It changes

@@ -161,8 +161,9 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 		ca := newAuthority(t)
 		s := startServer(t, ca.server(first))
 		options := s.options()
-		good := TLS{CAFile: ca.file, First: first, ServerName: "nats.test"}
+		good := TLS{CAFile: ca.file, ServerName: "nats.test"}
 		good.CertFile, good.KeyFile = ca.sign()
+		options.TLSFirst = first
 
 		const remedy = ": check CA file, server name and client certificate of the sink"
 		bad := good

@@ -36,10 +36,7 @@ func parseMark(text sink.Mark) (*mark, error) {
 }
 
 func (m mark) text() sink.Mark {
-	text, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // a string, a time that the server sent as JSON, and a number
-	}
+	text, _ := json.Marshal(m) // of texts, numbers, and times that the server sent as JSON it cannot fail
 	return sink.Mark(text)
 }
 
@@ -97,17 +94,11 @@ func gone(info *jetstream.StreamInfo) uint64 {
 	return info.State.LastSeq + 1 - min(first, info.State.LastSeq+1) - info.State.Msgs
 }
 
-// view is how a stream is now, to be compared with what it held.
-type view struct {
-	info   *jetstream.StreamInfo
-	unread uint64 // messages after the mark that are gone: nothing says that they were delivered
-	shared bool   // others may take away what is theirs
-}
-
 // missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit
-// in bytes, and lives of single messages, can explain whatever is missing.
-func (h *held) missing(v view) string {
-	info, config, state := v.info, &v.info.Config, &v.info.State
+// in bytes, and lives of single messages, can explain whatever is missing. unread are the messages after the mark that
+// are gone: nothing says that they were delivered. Of a shared stream others may take away what is theirs.
+func (h *held) missing(info *jetstream.StreamInfo, unread uint64, shared bool) string {
+	config, state := &info.Config, &info.State
 	bounded := config.MaxBytes > 0 && config.Discard == jetstream.DiscardOld
 	switch {
 	case h == nil, bounded, config.AllowMsgTTL:
@@ -120,9 +111,9 @@ func (h *held) missing(v view) string {
 		return ""
 	case config.MaxBytes > 0: // whoever makes room takes messages away
 		return ""
-	case config.MaxAge == 0 && config.MaxMsgs <= 0 && !v.shared:
-		if now := gone(info); now > h.Gone+v.unread {
-			return fmt.Sprintf("%d messages were taken away", now-h.Gone-v.unread)
+	case config.MaxAge == 0 && config.MaxMsgs <= 0 && !shared:
+		if now := gone(info); now > h.Gone+unread {
+			return fmt.Sprintf("%d messages were taken away", now-h.Gone-unread)
 		}
 		return ""
 	}

@@ -95,7 +95,7 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 	if err != nil {
 		return err
 	}
-	if missing := want.Held.missing(view{info, unread, s.options.Shared}); missing != "" {
+	if missing := want.Held.missing(info, unread, s.options.Shared); missing != "" {
 		return lost(&sink.LostError{Log: "stream " + s.options.Stream, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
 	}
 	place.Held = hold(info, want.Held)

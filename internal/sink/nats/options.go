@@ -57,7 +57,7 @@ type Options struct {
 // Login and TLS are those of the connection.
 type (
 	Login = conn.Login
-	TLS   = conn.TLS
+	TLS   = sink.TLS
 )
 
 // The values of Options.Storage.

@@ -126,14 +126,12 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 	ca := newAuthority(t)
 	certificate := TLS{CAFile: ca.file, ServerName: "nats.test"}
 	certificate.CertFile, certificate.KeyFile = ca.sign()
-	first := certificate
-	first.First = true
 	for name, test := range map[string]struct {
 		server func(*server.Options)
 		tls    *TLS
 	}{
 		"tls":       {ca.server(false), &certificate},
-		"tls first": {ca.server(true), &first},
+		"tls first": {ca.server(true), &certificate},
 		"websocket": {func(o *server.Options) {
 			o.Websocket = server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true}
 		}, nil},
@@ -147,7 +145,7 @@ func TestI3LibrarySendsUnderTLS(t *testing.T) {
 				}
 				network := startProxy(t, target)
 				options := s.options(publish)
-				options.TLS, options.URL = test.tls, network.url()
+				options.TLS, options.TLSFirst, options.URL = test.tls, name == "tls first", network.url()
 				if name == "websocket" {
 					options.URL = strings.Replace(network.url(), "nats://", "ws://", 1)
 				}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -21,14 +21,10 @@ var _ sink.Reader = (*Reader)(nil)
 type Reader struct {
 	options  Options
 	start    sink.Start
-	nc       *natsgo.Conn
+	conn     *conn.Conn // nil before the first Read
 	stream   jetstream.Stream
-	consumer jetstream.Consumer
 	messages jetstream.MessagesContext
 	last     uint64 // the sequence that was read last
-
-	denied atomic.Pointer[error]                   // what the user may not do
-	give   atomic.Pointer[context.CancelCauseFunc] // ends the present Read
 }
 
 // NewReader checks the options, which are those of the sink.
@@ -41,15 +37,11 @@ func NewReader(options Options, start sink.Start) (*Reader, error) {
 
 // Read is as in sink.Reader. A stream that is not there yet has no messages.
 func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error {
-	ctx, give := context.WithCancelCause(ctx)
-	defer give(nil)
-	r.give.Store(&give)
-	if denied := r.denied.Load(); denied != nil {
-		return r.explain(*denied)
-	}
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
+	ctx, leave := r.conn.Bound(ctx) // the library would wait for an answer to what the user may not ask
+	defer leave()
 	err := r.follow(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		r.start.End = false // all that it will have comes later
@@ -69,31 +61,17 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 }
 
 func (r *Reader) connect(ctx context.Context) error {
-	if r.nc != nil {
+	if r.conn != nil {
 		return nil
 	}
-	options := append([]natsgo.Option{
-		natsgo.Name(r.options.Name + ", reader"), natsgo.Timeout(defaultTuning().Dial), natsgo.MaxReconnects(-1),
-		natsgo.CustomInboxPrefix(conn.Inboxes),
-		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) { r.deny(err) }),
-	}, r.options.Login.Options()...)
-	nc, err := natsgo.Connect(r.options.URL, append(options, r.options.Extra...)...)
-	if err != nil {
-		return conn.ConnectError(r.options.servers(), err)
-	}
-	r.nc = nc
-	return ctx.Err()
-}
-
-// deny ends the present Read if the user may not do something: the library would wait for an answer. A consumer that
-// may not be deleted ends by itself.
-func (r *Reader) deny(err error) {
-	if !errors.Is(err, natsgo.ErrPermissionViolation) || strings.Contains(err.Error(), ".CONSUMER.DELETE.") {
-		return
-	}
-	err = conn.Forbidden(err)
-	r.denied.Store(&err)
-	(*r.give.Load())(err)
+	to := r.options.Connection(r.options.Name + ", reader")
+	// A consumer that may not be deleted ends by itself.
+	to.Denied = func(err error) bool { return strings.Contains(err.Error(), ".CONSUMER.DELETE.") }
+	// What the consumer asks for during an outage is asked after it.
+	to.Extra = append(slices.Clip(to.Extra), natsgo.ReconnectBufSize(natsgo.DefaultReconnectBufSize))
+	var err error
+	r.conn, err = conn.Dial(ctx, to)
+	return err
 }
 
 // follow makes the consumer. It is there from the first Read on, and goes on by itself over lost connections.
@@ -101,9 +79,9 @@ func (r *Reader) follow(ctx context.Context) error {
 	if r.messages != nil {
 		return nil
 	}
-	js, err := jetstream.New(r.nc)
+	js, err := jetstream.New(r.conn.NC)
 	if r.options.Domain != "" {
-		js, err = jetstream.NewWithDomain(r.nc, r.options.Domain)
+		js, err = jetstream.NewWithDomain(r.conn.NC, r.options.Domain)
 	}
 	if err != nil {
 		return err
@@ -119,13 +97,14 @@ func (r *Reader) follow(ctx context.Context) error {
 	case !r.start.Since.IsZero():
 		config.DeliverPolicy, config.OptStartTime = jetstream.DeliverByStartTimePolicy, &r.start.Since
 	}
-	if r.consumer, err = r.stream.OrderedConsumer(ctx, config); err != nil {
+	consumer, err := r.stream.OrderedConsumer(ctx, config)
+	if err != nil {
 		return err
 	}
 	if r.start.End {
 		r.last = r.stream.CachedInfo().State.LastSeq
 	}
-	r.messages, err = r.consumer.Messages()
+	r.messages, err = consumer.Messages()
 	return err
 }
 
@@ -220,8 +199,8 @@ func (r *Reader) stored(message jetstream.Msg, meta *jetstream.MsgMetadata) *sin
 const operationPurge = "PURGE"
 
 func (r *Reader) explain(err error) error {
-	if denied := r.denied.Load(); denied != nil {
-		return fmt.Errorf("read stream %s: %w", r.options.Stream, *denied)
+	if over := r.conn.Over(); over != nil {
+		return fmt.Errorf("read stream %s: %w", r.options.Stream, over)
 	}
 	return fmt.Errorf("read stream %s at %s: %w: check that the sink's user may look the stream up and consume from it", r.options.Stream, r.options.servers(), err)
 }
@@ -231,8 +210,8 @@ func (r *Reader) Close() error {
 	if r.messages != nil {
 		r.messages.Stop()
 	}
-	if r.nc != nil {
-		r.nc.Close()
+	if r.conn != nil {
+		r.conn.NC.Close()
 	}
 	return nil
 }

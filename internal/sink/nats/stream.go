@@ -127,48 +127,43 @@ func (o *Options) suitable(config *jetstream.StreamConfig) error {
 	return nil
 }
 
-// fit refuses settings with which no stream is a log of ours, also where a person changes them while we write.
+// fit refuses settings with which no stream is a log of ours, also where a person changes them while we write. What it
+// does not name of a stream's settings does no harm: a test holds it for each.
 func (o *Options) fit(verb string, config *jetstream.StreamConfig) error {
-	if what, remedy := o.unfit(config); what != "" {
+	unfit := func(what, remedy string) error {
 		return sink.Permanent("%s stream %s: %s: %s", verb, config.Name, what, remedy)
 	}
-	return nil
-}
-
-// unfit says what keeps the stream from being a log, and what a person can do. What it does not name of a stream's
-// settings does no harm: a test holds it for each.
-func (o *Options) unfit(config *jetstream.StreamConfig) (what, remedy string) {
 	switch {
 	case config.SubjectTransform != nil && slices.ContainsFunc(o.Subjects, func(ours string) bool {
 		return config.SubjectTransform.Source == "" || Overlap(config.SubjectTransform.Source, ours)
 	}):
-		return "it keeps messages under other subjects than they have (subject_transform), so that nobody can find there what a crash left undone",
-			"remove its subject_transform, and let another stream take it in as a source with one"
+		return unfit("it keeps messages under other subjects than they have (subject_transform), so that nobody can find there what a crash left undone",
+			"remove its subject_transform, and let another stream take it in as a source with one")
 	case config.SubjectDeleteMarkerTTL > 0:
-		return "its server writes markers into it (subject_delete_marker_ttl), which say of objects that they are gone", "set its subject_delete_marker_ttl to 0"
+		return unfit("its server writes markers into it (subject_delete_marker_ttl), which say of objects that they are gone", "set its subject_delete_marker_ttl to 0")
 	case config.Mirror != nil:
-		return "it mirrors stream " + config.Mirror.Name, "name the origin, or another stream"
+		return unfit("it mirrors stream "+config.Mirror.Name, "name the origin, or another stream")
 	case len(config.Sources) > 0:
-		return "it takes in stream " + config.Sources[0].Name, "give the exporter a stream of its own"
+		return unfit("it takes in stream "+config.Sources[0].Name, "give the exporter a stream of its own")
 	case config.Sealed:
-		return "it is sealed", "name another stream"
+		return unfit("it is sealed", "name another stream")
 	case config.NoAck:
-		return "it acknowledges nothing", "set no_ack to false"
+		return unfit("it acknowledges nothing", "set no_ack to false")
 	case config.AllowMsgCounter:
-		return "it takes counters only", "name another stream"
+		return unfit("it takes counters only", "name another stream")
 	case config.Retention == jetstream.WorkQueuePolicy:
-		return "it forgets what a consumer took (work-queue retention), so that nobody can find there what a crash left undone",
-			"name a stream with limits retention, and let the work queue take it in as a source"
+		return unfit("it forgets what a consumer took (work-queue retention), so that nobody can find there what a crash left undone",
+			"name a stream with limits retention, and let the work queue take it in as a source")
 	case config.Retention == jetstream.InterestPolicy:
-		return "it forgets what no consumer waits for (interest retention), so that nobody can find there what a crash left undone",
-			"name a stream with limits retention"
+		return unfit("it forgets what no consumer waits for (interest retention), so that nobody can find there what a crash left undone",
+			"name a stream with limits retention")
 	case config.DiscardNewPerSubject:
-		return "it takes no change of an object that has its share of messages (discard_new_per_subject)",
-			"set discard_new_per_subject to false"
+		return unfit("it takes no change of an object that has its share of messages (discard_new_per_subject)",
+			"set discard_new_per_subject to false")
 	case config.PersistMode == jetstream.AsyncPersistMode:
-		return "it acknowledges what it has not stored yet (persist_mode async)", "set persist_mode to default"
+		return unfit("it acknowledges what it has not stored yet (persist_mode async)", "set persist_mode to default")
 	}
-	return "", ""
+	return nil
 }
 
 // bucketNotes are what a person may want to know of a bucket that is there already.

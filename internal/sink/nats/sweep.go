@@ -3,7 +3,6 @@ package nats
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -18,22 +17,17 @@ const swept = 500
 // lost what it had, and nobody remembers to delete them. Where that begins is the mark's floor.
 func (s *Sink) deliver(ctx context.Context, batch []sink.Message) error {
 	done := 0
-	for s.stream.place.Floor > 0 {
-		n := slices.IndexFunc(batch[done:], endsFull)
-		if n < 0 {
-			break
+	for i := range batch {
+		if s.stream.place.Floor == 0 || !endsFull(&batch[i]) {
+			continue
 		}
-		if err := s.publishPart(ctx, batch, done, done+n); err != nil {
+		if err := s.publishPart(ctx, batch, done, i); err != nil {
 			return err
 		}
-		done += n
-		if err := s.sweep(ctx, &batch[done]); err != nil {
+		if err := s.sweep(ctx, &batch[i]); err != nil {
 			return fmt.Errorf("sweep bucket %s: %w", s.options.KV, err)
 		}
-		if err := s.publishPart(ctx, batch, done, done+1); err != nil {
-			return err
-		}
-		done++
+		done = i
 	}
 	return s.publishPart(ctx, batch, done, len(batch))
 }
@@ -49,7 +43,7 @@ func (s *Sink) publishPart(ctx context.Context, batch []sink.Message, from, to i
 
 // endsFull says whether all objects that the stream of changes has were written since the snapshot's begin, or, where
 // an initial snapshot was interrupted, since the sink is new.
-func endsFull(m sink.Message) bool {
+func endsFull(m *sink.Message) bool {
 	if m.Op != change.SnapshotEnd.String() || m.Limited {
 		return false
 	}

@@ -45,11 +45,11 @@ var ErrEnough = errors.New("no more signals are taken for the moment")
 
 // Signal is what somebody asks for. See the page "Sending signals to a Debezium connector" of Debezium's documentation.
 type Signal struct {
-	ID          string // "" is none
-	Type        string // one of the constants
-	Collections []string
-	Conditions  []Condition
-	Message     string // of a Log
+	ID          string      `json:"-"` // "" is none
+	Type        string      `json:"-"` // one of the constants
+	Collections []string    `json:"data-collections"`
+	Conditions  []Condition `json:"additional-conditions"`
+	Message     string      `json:"message"` // of a Log
 }
 
 // Condition says of one collection, or of all with "", which objects are meant.
@@ -67,11 +67,9 @@ type message struct {
 
 // data are the parameters of all types.
 type data struct {
-	Type        string      `json:"type"`
-	Collections []string    `json:"data-collections"`
-	Conditions  []Condition `json:"additional-conditions"`
-	Condition   string      `json:"additional-condition"` // of older versions: for all collections
-	Message     string      `json:"message"`
+	*Signal
+	Kind      string `json:"type"`                 // of a snapshot
+	Condition string `json:"additional-condition"` // of older versions: for all collections
 }
 
 // Parse reads a message. Its error says what is wrong; the signal has what could be read all the same, cut short.
@@ -89,7 +87,7 @@ func Parse(value []byte) (s Signal, err error) {
 		return s, fmt.Errorf(`read the signal: %w: want JSON such as {"type":"execute-snapshot","data":{"data-collections":["pods"]}}`, err)
 	}
 	s.ID, s.Type = m.ID, m.Type
-	var d data
+	d := data{Signal: &s}
 	var text string // of an object, as a table of signals has it
 	if json.Unmarshal(m.Data, &text) == nil {
 		m.Data = json.RawMessage(text)
@@ -99,14 +97,13 @@ func Parse(value []byte) (s Signal, err error) {
 			return s, fmt.Errorf("read data of the signal: %w", err)
 		}
 	}
-	s.Collections, s.Conditions, s.Message = d.Collections, d.Conditions, d.Message
 	if d.Condition != "" {
 		s.Conditions = append(s.Conditions, Condition{Filter: d.Condition})
 	}
-	return s, s.check(&d)
+	return s, d.check()
 }
 
-func (s *Signal) check(d *data) error {
+func (s *data) check() error {
 	types := []string{Execute, Stop, Pause, Resume, Log}
 	long := func(text string) bool { return len(text) > maxPattern }
 	switch {
@@ -120,8 +117,8 @@ func (s *Signal) check(d *data) error {
 		return fmt.Errorf("%d data-collections and %d additional-conditions: want %d at most of each", len(s.Collections), len(s.Conditions), maxCollections)
 	case slices.ContainsFunc(s.Collections, long):
 		return fmt.Errorf("a data-collection of more than %d bytes: want less", maxPattern)
-	case d.Type != "" && !strings.EqualFold(d.Type, "incremental") && !strings.EqualFold(d.Type, "blocking"):
-		return fmt.Errorf("type %.*q of the snapshot: want incremental, or blocking, which is given in the same way", maxType, d.Type)
+	case s.Kind != "" && !strings.EqualFold(s.Kind, "incremental") && !strings.EqualFold(s.Kind, "blocking"):
+		return fmt.Errorf("type %.*q of the snapshot: want incremental, or blocking, which is given in the same way", maxType, s.Kind)
 	}
 	return nil
 }

@@ -85,11 +85,9 @@ func (c *Cluster) awaitTopic(ctx context.Context, name string) error {
 
 // Settings are those of a topic's settings that delivery depends on. What the broker does not tell is zero.
 type Settings struct {
-	MaxMessageBytes   int    // of a whole batch as it is sent, compressed
-	MinInsyncReplicas int    // that must have a batch before it is acknowledged
-	CleanupPolicy     string // "delete", "compact" or "compact,delete"
-
-	Values map[string]string // all that the broker tells, by Kafka's names
+	MaxMessageBytes   int               // of a whole batch as it is sent, compressed
+	MinInsyncReplicas int               // that must have a batch before it is acknowledged
+	Values            map[string]string // all that the broker tells, by Kafka's names
 }
 
 // Settings asks for a topic's settings. It is an *Error with code 29 without DESCRIBE_CONFIGS on the topic, and 3 where
@@ -111,20 +109,10 @@ func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) 
 	}
 	settings := Settings{Values: make(map[string]string, len(found.Configs))}
 	for _, entry := range found.Configs {
-		value := textOf(entry.Value)
-		settings.Values[entry.Name] = value
-		switch entry.Name {
-		case "cleanup.policy":
-			settings.CleanupPolicy = value
-		case "max.message.bytes":
-			settings.MaxMessageBytes, err = strconv.Atoi(value)
-		case "min.insync.replicas":
-			settings.MinInsyncReplicas, err = strconv.Atoi(value)
-		}
-		if err != nil {
-			return Settings{}, fmt.Errorf("%s: %s is %q, not a number", request, entry.Name, value)
-		}
+		settings.Values[entry.Name] = textOf(entry.Value)
 	}
+	settings.MaxMessageBytes, _ = strconv.Atoi(settings.Values["max.message.bytes"])
+	settings.MinInsyncReplicas, _ = strconv.Atoi(settings.Values["min.insync.replicas"])
 	return settings, nil
 }
 

@@ -89,8 +89,8 @@ func TestBatchesToOneBrokerShareARequest(t *testing.T) {
 		}
 	}
 	b.Leave()
-	if result, err := b.Produce(t.Context(), requestTo(1, p, 3)); err != nil || result.BaseOffset != 3 {
-		t.Errorf("the lane that is left: offset %d, %v", result.BaseOffset, err)
+	if offset, err := b.Produce(t.Context(), requestTo(1, p, 3)); err != nil || offset != 3 {
+		t.Errorf("the lane that is left: offset %d, %v", offset, err)
 	}
 	if got, want := seen.all(), [][]int32{{0, 1}, {0, 1}, {0, 1}, {1}}; !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("requests for partitions %v, want %v", got, want)
@@ -141,11 +141,11 @@ func TestI3LeaderOfASharedRequestMoves(t *testing.T) {
 	if errs[0] != nil || Code(errs[1]) != kerr.NotLeaderForPartition.Code {
 		t.Fatalf("partition 1 has moved: %v", errs)
 	}
-	if result, err := b.cluster.Produce(t.Context(), requestTo(1, p, 1)); err != nil || result.BaseOffset != 1 {
-		t.Errorf("at the new leader: offset %d, %v", result.BaseOffset, err)
+	if offset, err := b.cluster.Produce(t.Context(), requestTo(1, p, 1)); err != nil || offset != 1 {
+		t.Errorf("at the new leader: offset %d, %v", offset, err)
 	}
-	if result, err := b.Produce(t.Context(), requestTo(0, p, 2)); err != nil || result.BaseOffset != 2 {
-		t.Errorf("the other partition: offset %d, %v", result.BaseOffset, err)
+	if offset, err := b.Produce(t.Context(), requestTo(0, p, 2)); err != nil || offset != 2 {
+		t.Errorf("the other partition: offset %d, %v", offset, err)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestI3SharedRequestIsLost(t *testing.T) {
 		}
 		b.cluster.Refresh()
 		for number := range int32(2) {
-			if _, err := settle(t.Context(), func() (ProduceResult, error) { return b.cluster.Produce(t.Context(), requestTo(number, p, 0)) }); err != nil {
+			if _, err := settle(t.Context(), func() (int64, error) { return b.cluster.Produce(t.Context(), requestTo(number, p, 0)) }); err != nil {
 				t.Errorf("partition %d after %s: %v", number, reason, err)
 			}
 		}

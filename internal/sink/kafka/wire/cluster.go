@@ -27,7 +27,7 @@ func (c *Cluster) Reach(ctx context.Context) error {
 			return closed
 		}
 		defer done()
-		return diagnosis{c.dialer}.of(bounded, err)
+		return c.dialer.diagnose(bounded, err)
 	}
 	if len(answer.Brokers) == 0 {
 		return fmt.Errorf("connect to %s: the broker does not know any brokers yet", strings.Join(c.options.Brokers, ","))
@@ -51,12 +51,9 @@ func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]in
 	return counts, nil
 }
 
-// diagnosis looks closer at a connection that was cut without a word, which is how brokers answer to the wrong
-// security, and how they die. Only what a broker then proves becomes Fatal.
-type diagnosis struct{ *dialer }
-
-// of is what the error is known as then.
-func (d diagnosis) of(ctx context.Context, err error) error {
+// diagnose looks closer at a connection that was cut without a word, which is how brokers answer to the wrong security,
+// and how they die. It is what the error is known as then: only what a broker proves becomes Fatal.
+func (d *dialer) diagnose(ctx context.Context, err error) error {
 	var connect *ConnectError
 	switch {
 	case errors.As(err, &connect) && connect.Cause == cutHandshake:
@@ -91,7 +88,7 @@ func (d diagnosis) of(ctx context.Context, err error) error {
 
 // ofSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka
 // broker takes it for a size that is too large.
-func (d diagnosis) ofSilence(ctx context.Context, connect *ConnectError) error {
+func (d *dialer) ofSilence(ctx context.Context, connect *ConnectError) error {
 	conn, err := d.open(ctx, "tcp", connect.Address, d.options.TLS)
 	if err != nil {
 		return connect
@@ -108,7 +105,7 @@ func (d diagnosis) ofSilence(ctx context.Context, connect *ConnectError) error {
 }
 
 // mechanisms are those that the first broker has that names some.
-func (d diagnosis) mechanisms(ctx context.Context) (broker, offered string) {
+func (d *dialer) mechanisms(ctx context.Context) (broker, offered string) {
 	for _, broker := range d.options.Brokers {
 		if answer, err := d.probe(ctx, broker, d.options.TLS); err == nil && len(answer.Mechanisms) > 0 {
 			return broker, strings.Join(slices.Sorted(slices.Values(answer.Mechanisms)), ", ")
@@ -118,7 +115,7 @@ func (d diagnosis) mechanisms(ctx context.Context) (broker, offered string) {
 }
 
 // probe makes a connection of its own and begins a login on it.
-func (d diagnosis) probe(ctx context.Context, address string, security *TLS) (*saslhandshake.Response, error) {
+func (d *dialer) probe(ctx context.Context, address string, security *TLS) (*saslhandshake.Response, error) {
 	conn, err := d.open(ctx, "tcp", address, security)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func (d *dialer) open(ctx context.Context, network, address string, security *TL
 	}
 	conn := &guarded{Conn: raw, raw: raw, address: address, tls: security != nil, dialer: d}
 	if conn.tls {
-		if conn.Conn, err = security.handshake(ctx, raw, address); err != nil {
+		if conn.Conn, err = handshake(ctx, security, raw, address); err != nil {
 			_ = raw.Close() // the handshake's error is the one to tell of
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (o *Options) complete() error {
 	}
 	var problems []error
 	if o.TLS != nil {
-		_, err := o.TLS.config("host")
+		_, err := o.TLS.Config("kafka.tls")
 		problems = append(problems, err)
 	}
 	if o.SASL != nil {

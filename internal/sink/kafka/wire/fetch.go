@@ -18,23 +18,14 @@ type FetchRequest struct {
 	Partition int32
 	Offset    int64
 	MaxBytes  int  // of the records; the first batch is returned whole however large it is; 0 is 1 MiB
-	Committed bool // up to the last stable offset only, with Aborted
+	Committed bool // up to the last stable offset only, with AbortedTransactions
 }
 
-// FetchResult is what lies at the offset.
-type FetchResult struct {
-	// Records are record batches as the broker stores them: the first may begin before the offset, the last may be cut
-	// off, batches may be empty, control batches are in between. The caller owns it.
-	Records []byte
-	Aborted []Aborted // only with Committed; sorted by FirstOffset
-}
-
-// Aborted is a transaction of which Records may hold batches that do not count: those of the producer from FirstOffset
-// to its next abort marker.
-type Aborted struct {
-	ProducerID  int64
-	FirstOffset int64
-}
+// FetchResult is what lies at the offset. RecordBatches are as the broker stores them: the first may begin before the
+// offset, the last may be cut off, batches may be empty, control batches are in between. The caller owns them. They may
+// hold batches that do not count: those of the producer of one of AbortedTransactions from FirstOffset to its next
+// abort marker. These are sorted by FirstOffset, and only there with Committed.
+type FetchResult = kmsg.FetchResponseTopicPartition
 
 func (r *FetchRequest) String() string {
 	return fmt.Sprintf("fetch topic %s partition %d from offset %d", r.Topic, r.Partition, r.Offset)
@@ -80,12 +71,10 @@ func readFetched(answer *kmsg.FetchResponse, request *FetchRequest) (FetchResult
 	if failure.Code = read.ErrorCode; failure.Code != 0 {
 		return FetchResult{}, failure
 	}
-	result := FetchResult{Records: read.RecordBatches}
-	for _, aborted := range read.AbortedTransactions {
-		result.Aborted = append(result.Aborted, Aborted{aborted.ProducerID, aborted.FirstOffset})
-	}
-	slices.SortStableFunc(result.Aborted, func(a, b Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
-	return result, nil
+	slices.SortStableFunc(read.AbortedTransactions, func(a, b kmsg.FetchResponseTopicPartitionAbortedTransaction) int {
+		return cmp.Compare(a.FirstOffset, b.FirstOffset)
+	})
+	return *read, nil
 }
 
 // Bounds are the ends of a partition's log.
@@ -157,8 +146,14 @@ func (c *Cluster) offsets(ctx context.Context, of ends) ([]int64, error) {
 		number := request.Topics[0].Partitions[0].Partition
 		answer := kmsg.NewPtrListOffsetsResponse()
 		err := c.ask(ctx, leader, request, answer)
-		if err == nil {
-			number, err = readOffsets(of.topic, answer, found)
+		for _, t := range answer.Topics {
+			for _, p := range t.Partitions {
+				found[p.Partition] = p.Offset
+				if err == nil && p.ErrorCode != 0 {
+					number, err = p.Partition, &Error{Code: p.ErrorCode, Needs: "DESCRIBE on topic " + of.topic,
+						Request: fmt.Sprintf("find the ends of topic %s partition %d", of.topic, p.Partition)}
+				}
+			}
 		}
 		if err != nil {
 			c.doubtLeader(of.topic, number, leader, err)
@@ -174,18 +169,4 @@ func (c *Cluster) offsets(ctx context.Context, of ends) ([]int64, error) {
 		all[i] = offset
 	}
 	return all, nil
-}
-
-// readOffsets adds what the answer has to what was found. Its error is about the partition.
-func readOffsets(topic string, answer *kmsg.ListOffsetsResponse, found map[int32]int64) (int32, error) {
-	for _, t := range answer.Topics {
-		for _, p := range t.Partitions {
-			if p.ErrorCode != 0 {
-				return p.Partition, &Error{Code: p.ErrorCode, Request: fmt.Sprintf("find the ends of topic %s partition %d", topic, p.Partition),
-					Needs: "DESCRIBE on topic " + topic}
-			}
-			found[p.Partition] = p.Offset
-		}
-	}
-	return 0, nil
 }

@@ -162,16 +162,12 @@ func (c *Cluster) doubtLeader(topic string, partition, asked int32, err error) {
 type Topic struct {
 	Name       string
 	ID         string      // in hex; a topic that is deleted and made again has another one. "" with brokers before 2.8
-	Partitions []Partition // by ID, which begins at 0 and has no holes
+	Partitions []Partition // by their numbers, which begin at 0 and have no holes
 	Operations Operations  // what the user may do; unknown where the broker does not say
 }
 
-// Partition is one log of a topic.
-type Partition struct {
-	ID       int32
-	Leader   int32 // broker id; -1 while there is none
-	Replicas []int32
-}
+// Partition is one log of a topic. Its leader is -1 while there is none.
+type Partition = kmsg.MetadataResponseTopicPartition
 
 // Operations is a set of Kafka's operations (AclOperation.java): a bit for each of their codes.
 type Operations int32
@@ -236,17 +232,14 @@ func topicOf(answer *kmsg.MetadataResponse, name string) (Topic, error) {
 	if found.ErrorCode != 0 {
 		return Topic{}, &Error{Code: found.ErrorCode, Request: request, Needs: "DESCRIBE on topic " + name}
 	}
-	topic := Topic{Name: name, Operations: Operations(found.AuthorizedOperations)}
+	topic := Topic{Name: name, Partitions: found.Partitions, Operations: Operations(found.AuthorizedOperations)}
 	if answer.Version >= identityVersion {
 		topic.ID = hex.EncodeToString(found.TopicID[:])
 	}
-	for _, p := range found.Partitions {
-		topic.Partitions = append(topic.Partitions, Partition{ID: p.Partition, Leader: p.Leader, Replicas: p.Replicas})
-	}
-	slices.SortFunc(topic.Partitions, func(a, b Partition) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(topic.Partitions, func(a, b Partition) int { return cmp.Compare(a.Partition, b.Partition) })
 	for i, p := range topic.Partitions {
-		if p.ID != int32(i) {
-			return Topic{}, fmt.Errorf("%s: partition %d of %d comes at %d", request, p.ID, len(topic.Partitions), i)
+		if p.Partition != int32(i) {
+			return Topic{}, fmt.Errorf("%s: partition %d of %d comes at %d", request, p.Partition, len(topic.Partitions), i)
 		}
 	}
 	return topic, nil

@@ -71,7 +71,7 @@ func TestAnswersAreRead(t *testing.T) {
 	fetched, err := answerOf(scriptedFetch().AppendTo(nil), &kmsg.FetchResponse{Version: fetchVersion})
 	must(t, err)
 	got, err := readFetched(fetched, &FetchRequest{Topic: "t", Partition: 2})
-	if err != nil || string(got.Records) != "records" || len(got.Aborted) != 2 || got.Aborted[0] != (Aborted{4, 6}) {
+	if err != nil || string(got.RecordBatches) != "records" || len(got.AbortedTransactions) != 2 || got.AbortedTransactions[0].ProducerID != 4 || got.AbortedTransactions[0].FirstOffset != 6 {
 		t.Errorf("fetched %+v, %v", got, err)
 	}
 	here, other := parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 2}}, parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 1}}

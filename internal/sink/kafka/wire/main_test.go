@@ -123,8 +123,8 @@ func must(t testing.TB, err error) {
 }
 
 // sent is produced, as soon as brokers take it.
-func sent(t *testing.T, c *Cluster, r ProduceRequest) (ProduceResult, error) {
-	return settle(t.Context(), func() (ProduceResult, error) { return c.Produce(t.Context(), r) })
+func sent(t *testing.T, c *Cluster, r ProduceRequest) (int64, error) {
+	return settle(t.Context(), func() (int64, error) { return c.Produce(t.Context(), r) })
 }
 
 func mustSend(t *testing.T, c *Cluster, r ProduceRequest) {

@@ -34,7 +34,7 @@ func (c *Cluster) Bundle(lanes, width, most int) *Bundle {
 
 // Produce is Cluster.Produce in a request that may be shared. With an error the lane has left: what is sent again goes
 // alone, so it waits for no other lane, and none waits for it.
-func (b *Bundle) Produce(ctx context.Context, request ProduceRequest) (ProduceResult, error) {
+func (b *Bundle) Produce(ctx context.Context, request ProduceRequest) (offset int64, err error) {
 	p := &parcel{ProduceRequest: request, load: make(chan []*parcel, 1)}
 	if p.leader, p.err = b.cluster.leader(ctx, p.Topic, p.Partition); p.err == nil {
 		b.share(ctx, p)
@@ -42,7 +42,7 @@ func (b *Bundle) Produce(ctx context.Context, request ProduceRequest) (ProduceRe
 	if p.err != nil {
 		b.change(func() { b.lanes, b.width = b.lanes-1, b.width-1 })
 	}
-	return p.result, p.err
+	return p.offset, p.err
 }
 
 // Leave is for a lane that has no more batches.
@@ -115,18 +115,14 @@ type ProduceRequest struct {
 	Batch           []byte // one record batch in format 2
 }
 
-// ProduceResult is the broker's answer.
-type ProduceResult struct {
-	BaseOffset int64 // of the batch, also where it is a repeated one that the broker has already
-}
-
 func (r *ProduceRequest) String() string {
 	return fmt.Sprintf("produce to topic %s partition %d", r.Topic, r.Partition)
 }
 
 // Produce sends a batch to the partition's leader, once. nil says that all in-sync replicas have it. With code 7 or 20,
-// a lost connection or a timeout the batch may be in the log all the same.
-func (c *Cluster) Produce(ctx context.Context, request ProduceRequest) (ProduceResult, error) {
+// a lost connection or a timeout the batch may be in the log all the same. The offset is the batch's first one, also
+// where it is a repeated one that the broker has already.
+func (c *Cluster) Produce(ctx context.Context, request ProduceRequest) (offset int64, err error) {
 	return c.Bundle(1, 1, 0).Produce(ctx, request)
 }
 
@@ -134,7 +130,7 @@ func (c *Cluster) Produce(ctx context.Context, request ProduceRequest) (ProduceR
 type parcel struct {
 	ProduceRequest
 	leader int32
-	result ProduceResult
+	offset int64
 	err    error
 	load   chan []*parcel // of a Bundle: told once what the parcel's lane has to send; nothing if another one has sent it
 }
@@ -180,7 +176,7 @@ func readProduced(answer *kmsg.ProduceResponse, parcels []*parcel) {
 				if failure.Code == kerr.TransactionalIDAuthorizationFailed.Code {
 					failure.Needs = keeper{transactional, p.TransactionalID}.needs()
 				}
-				p.result, p.err = ProduceResult{part.BaseOffset}, failure.orNil()
+				p.offset, p.err = part.BaseOffset, failure.orNil()
 			}
 		}
 	}

@@ -14,7 +14,7 @@ func TestProduceAndFetch(t *testing.T) {
 	c := open(t, Options{Brokers: real.Brokers()})
 	topic := made(t, c, 2, nil)
 	p := producer(t, c)
-	send := func(sequence int32, values ...string) (ProduceResult, error) {
+	send := func(sequence int32, values ...string) (int64, error) {
 		return sent(t, c, ProduceRequest{Topic: topic, Partition: 1, Batch: batch{Producer: p, sequence: sequence, values: values}.bytes()})
 	}
 	for _, step := range []struct {
@@ -26,9 +26,9 @@ func TestProduceAndFetch(t *testing.T) {
 	}{
 		{"first", 0, 0, 0, 0}, {"second", 2, 2, 0, 0}, {"first again", 0, 0, 0, 0}, {"gap", 6, -1, 45, Reopen}, {"third", 4, 4, 0, 0},
 	} {
-		result, err := send(step.sequence, "a", "b")
-		if Code(err) != step.code || err == nil && result.BaseOffset != step.offset || Classify(err) != step.class {
-			t.Errorf("%s: offset %d, %v; want %d, code %d", step.name, result.BaseOffset, err, step.offset, step.code)
+		offset, err := send(step.sequence, "a", "b")
+		if Code(err) != step.code || err == nil && offset != step.offset || Classify(err) != step.class {
+			t.Errorf("%s: offset %d, %v; want %d, code %d", step.name, offset, err, step.offset, step.code)
 		}
 	}
 	bounds, err := c.Bounds(t.Context(), topic, 2, true)
@@ -36,7 +36,7 @@ func TestProduceAndFetch(t *testing.T) {
 		t.Errorf("bounds %v, %v; want %v", bounds, err, want)
 	}
 	result, err := c.Fetch(t.Context(), FetchRequest{Topic: topic, Partition: 1, Offset: 3, Committed: true})
-	if got := fetched(result.Records); err != nil || !slices.Equal(got, []string{"a", "b", "a", "b"}) {
+	if got := fetched(result.RecordBatches); err != nil || !slices.Equal(got, []string{"a", "b", "a", "b"}) {
 		t.Errorf("fetched %q, %v; want the batch of offset 3 and the next", got, err)
 	}
 	if _, err := c.Fetch(t.Context(), FetchRequest{Topic: topic, Partition: 1, Offset: 7}); Code(err) != kerr.OffsetOutOfRange.Code {

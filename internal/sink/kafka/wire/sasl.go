@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -26,6 +27,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // newLogin looks its secret up for every connection. It is nil where there is nobody to log in.
@@ -117,19 +120,17 @@ func (b *bearer) Start(ctx context.Context) (sasl.StateMachine, []byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(b.options.Extensions)) {
 		text += name + "=" + b.options.Extensions[name] + "\x01"
 	}
-	return bearerSession{b}, []byte(text + "\x01"), nil
+	return b, []byte(text + "\x01"), nil
 }
 
-type bearerSession struct{ of *bearer }
-
 // Next sees the broker's judgement: nothing is yes, and everything else is JSON with the reason.
-func (s bearerSession) Next(_ context.Context, challenge []byte) (bool, []byte, error) {
+func (b *bearer) Next(_ context.Context, challenge []byte) (bool, []byte, error) {
 	if len(challenge) == 0 {
 		return true, nil, nil
 	}
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	s.of.token = nil // the next connection asks for another one
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.token = nil // the next connection asks for another one
 	return false, nil, &Error{Code: kerr.SaslAuthenticationFailed.Code, Message: "the broker refuses the token: " + string(challenge),
 		Request: "log in to Kafka with " + OAuthBearer,
 		Needs:   "kafka.sasl.oauth.scopes and kafka.sasl.oauth.audience against the broker's sasl.oauthbearer.expected.audience and sasl.oauthbearer.expected.issuer, and its sasl.oauthbearer.jwks.endpoint.url"}
@@ -146,11 +147,9 @@ func (b *bearer) fresh(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	security := &tls.Config{MinVersion: tls.VersionTLS12}
-	if b.options.CAFile != "" {
-		if security.RootCAs, err = readCA(b.options.CAFile); err != nil {
-			return "", err
-		}
+	security, err := b.options.security()
+	if err != nil {
+		return "", err
 	}
 	// It keeps no connection: tokens are asked for once in a while.
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: security, DisableKeepAlives: true, ForceAttemptHTTP2: true}}
@@ -182,17 +181,18 @@ func (b *bearer) tokenError(err error) error {
 	return failure
 }
 
+// security is that of connections to the token server.
+func (o *OAuth) security() (*tls.Config, error) {
+	return (&sink.TLS{CAFile: o.CAFile}).Config("kafka.sasl.oauth")
+}
+
 func (o *OAuth) check() error {
 	var problems []error
 	if u, err := url.Parse(o.TokenURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		problems = append(problems, errors.New(`kafka.sasl.oauth.tokenUrl is no URL: write it as "https://host/token"`))
 	}
-	problems = append(problems, checkSecret("kafka.sasl.oauth.clientSecret", o.ClientSecret, o.ClientSecretFile))
-	if o.CAFile != "" {
-		if _, err := readCA(o.CAFile); err != nil {
-			problems = append(problems, fmt.Errorf("kafka.sasl.oauth.ca: %w", err))
-		}
-	}
+	_, err := o.security()
+	problems = append(problems, checkSecret("kafka.sasl.oauth.clientSecret", o.ClientSecret, o.ClientSecretFile), err)
 	for name, value := range o.Extensions {
 		if name == "" || name == "auth" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || strings.Contains(value, "\x01") {
 			problems = append(problems, fmt.Errorf("kafka.sasl.oauth.extensions: %q is not a name of letters other than \"auth\", with a printable value", name))
@@ -313,66 +313,24 @@ func checkSecret(name, value, file string) error {
 	return nil
 }
 
-// TLS configures verified connections; there is no way to leave the verification out. The files hold PEM and are read
-// again for every connection, so they can be renewed.
-type TLS struct {
-	CAFile            string // "" is the system's authorities
-	CertFile, KeyFile string // of the client; both or none
-	ServerName        string // what the broker's certificate must name; "" is the host that is dialled
-}
+// TLS is that of connections to brokers. The files are read again for every one, so they can be renewed.
+type TLS = sink.TLS
 
 // handshake encrypts a connection to a broker at an address.
-func (t *TLS) handshake(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
+func handshake(ctx context.Context, security *TLS, raw net.Conn, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
-	config, err := t.config(host)
+	config, err := security.Config("kafka.tls")
 	if err != nil {
 		// They may be in the middle of being replaced.
 		return nil, &ConnectError{Address: address, Class: Retriable, Err: err, Cause: "the TLS files cannot be used", Remedy: "check the files"}
 	}
+	config.ServerName = cmp.Or(config.ServerName, host)
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil, handshakeError(address, config.ServerName, err)
 	}
 	return conn, nil
-}
-
-// config reads the files. host is whom the broker's certificate must name, if the options do not say.
-func (t *TLS) config(host string) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if config.ServerName == "" {
-		config.ServerName = host
-	}
-	var problems []error
-	if t.CAFile != "" {
-		pool, err := readCA(t.CAFile)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("kafka.tls.ca: %w", err))
-		}
-		config.RootCAs = pool
-	}
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		problems = append(problems, errors.New("kafka.tls.cert and kafka.tls.key belong together: set both or none"))
-	} else if t.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("kafka.tls.cert and kafka.tls.key: %w", err))
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, errors.Join(problems...)
-}
-
-func readCA(path string) (*x509.CertPool, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", path)
-	}
-	return pool, nil
 }

@@ -29,7 +29,7 @@ func (w *writer) add() error {
 }
 
 func (w *writer) produce(values ...string) error {
-	_, err := settle(w.Context(), func() (ProduceResult, error) {
+	_, err := settle(w.Context(), func() (int64, error) {
 		return w.c.Produce(w.Context(), ProduceRequest{Topic: w.topic, TransactionalID: w.tx.TransactionalID,
 			Batch: batch{Producer: w.tx.Producer, sequence: w.sequence, transactional: true, values: values}.bytes()})
 	})

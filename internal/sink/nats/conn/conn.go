@@ -28,9 +28,9 @@ type Options struct {
 	Extra   []natsgo.Option
 	Timing  Timing
 	Replies int // that may wait to be read
-	// Denied is told of a message that the user may not publish, where others choose its subject. nil ends the
-	// connection.
-	Denied func(error)
+	// Denied is told of a message that the user may not publish, and says whether the connection goes on without it, as
+	// where others choose the subject. nil is that it never does.
+	Denied func(error) (goesOn bool)
 }
 
 // Timing is how long the connection has patience.
@@ -122,6 +122,16 @@ func (c *Conn) EndWith(ctx context.Context) (leave func()) {
 	}
 }
 
+// Bound is a context that ends with the connection, too, for the reason that Over tells, until leave is called.
+func (c *Conn) Bound(ctx context.Context) (bounded context.Context, leave func()) {
+	bounded, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.life, func() { end(c.Over()) })
+	return bounded, func() {
+		stop()
+		end(nil)
+	}
+}
+
 func (c *Conn) options(o *Options) []natsgo.Option {
 	note := func(_ *natsgo.Conn, err error) {
 		if err != nil {
@@ -151,12 +161,12 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 			c.wake()
 		}),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
-			switch {
-			case !errors.Is(err, natsgo.ErrPermissionViolation):
-			case o.Denied != nil && strings.Contains(err.Error(), "for Publish to"):
-				o.Denied(Forbidden(err))
-			default:
-				c.fail(Forbidden(err))
+			if !errors.Is(err, natsgo.ErrPermissionViolation) {
+				return
+			}
+			published := strings.Contains(err.Error(), "for Publish to")
+			if err = Forbidden(err); !published || o.Denied == nil || !o.Denied(err) {
+				c.fail(err)
 			}
 		}),
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
-// TestI7LibraryCannotClearTheDeadline of a send: a write of the library may come to its end meanwhile, in another
-// goroutine, and then the library clears the deadline of the socket.
-func TestI7LibraryCannotClearTheDeadline(t *testing.T) {
+// TestI7ASendEnds although a write of the library may come to its end meanwhile, in another goroutine, and then the
+// library clears the deadline of the socket.
+func TestI7ASendEnds(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close() // takes nothing
 	m := &socket{Conn: ours, stop: func() bool { return true }}
@@ -31,8 +31,8 @@ func TestI7LibraryCannotClearTheDeadline(t *testing.T) {
 	for {
 		select {
 		case err := <-sent:
-			if !os.IsTimeout(err) {
-				t.Fatalf("got %v", err)
+			if err == nil {
+				t.Fatal("a socket that nobody reads has taken all")
 			}
 			return
 		case <-clearing.C:

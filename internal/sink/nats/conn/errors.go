@@ -17,10 +17,9 @@ var (
 )
 
 // EndedError is that nothing more can come of what was opened: open it again.
-type EndedError struct{ err error }
+type EndedError struct{ error }
 
-func (e *EndedError) Error() string { return e.err.Error() }
-func (e *EndedError) Unwrap() error { return e.err }
+func (e *EndedError) Unwrap() error { return e.error }
 
 // Ended makes an EndedError of the text.
 func Ended(format string, args ...any) error {

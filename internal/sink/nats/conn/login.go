@@ -2,13 +2,14 @@ package conn
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Login says who we are and whom we trust.
@@ -17,15 +18,10 @@ type Login struct {
 	NkeySeedFile    string // seed of a user
 	User, Password  string
 	Token           string
-	TLS             *TLS // nil verifies against the system's authorities where the server or the URL asks for TLS
-}
-
-// TLS configures verified connections. The files are read again for every connection, so they can be renewed.
-type TLS struct {
-	CAFile            string // "" is the system's authorities
-	CertFile, KeyFile string // of the client
-	ServerName        string // "" is the host of the URL
-	First             bool   // handshake before the server speaks
+	// TLS nil verifies against the system's authorities where the server or the URL asks for TLS. Its files are read
+	// again for every connection, so they can be renewed.
+	TLS      *sink.TLS
+	TLSFirst bool // with TLS: handshake before the server speaks
 }
 
 // Check reads the files, and reports all problems at once.
@@ -44,21 +40,9 @@ func (l *Login) Check() error {
 			note("nats.nkey: "+l.NkeySeedFile, Terse{err})
 		}
 	}
-	if l.TLS == nil {
-		return errors.Join(problems...)
-	}
-	if l.TLS.CAFile != "" {
-		content, err := os.ReadFile(l.TLS.CAFile)
-		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
-			err = fmt.Errorf("%s holds no certificate in PEM form", l.TLS.CAFile)
-		}
-		note("nats.tls.ca", err)
-	}
-	if (l.TLS.CertFile == "") != (l.TLS.KeyFile == "") {
-		problems = append(problems, errors.New("nats.tls.cert and nats.tls.key belong together: set both or none"))
-	} else if l.TLS.CertFile != "" {
-		_, err := tls.LoadX509KeyPair(l.TLS.CertFile, l.TLS.KeyFile)
-		note("nats.tls.cert", err)
+	if l.TLS != nil {
+		_, err := l.TLS.Config("nats.tls")
+		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
 }
@@ -86,7 +70,13 @@ func (l *Login) Options() []natsgo.Option {
 	case l.CredentialsFile != "":
 		options = append(options, natsgo.UserCredentials(l.CredentialsFile))
 	case l.NkeySeedFile != "":
-		options = append(options, nkeyFile(l.NkeySeedFile))
+		options = append(options, func(o *natsgo.Options) error { // reads the file when it is applied, as the others do
+			option, err := natsgo.NkeyOptionFromSeed(l.NkeySeedFile)
+			if err == nil {
+				err = option(o)
+			}
+			return err
+		})
 	case l.User != "":
 		options = append(options, natsgo.UserInfo(l.User, l.Password))
 	case l.Token != "":
@@ -102,19 +92,8 @@ func (l *Login) Options() []natsgo.Option {
 	if l.TLS.CertFile != "" {
 		options = append(options, natsgo.ClientCert(l.TLS.CertFile, l.TLS.KeyFile))
 	}
-	if l.TLS.First {
+	if l.TLSFirst {
 		options = append(options, natsgo.TLSHandshakeFirst())
 	}
 	return options
-}
-
-// nkeyFile reads the seed when it is applied, as the library's other options of files do.
-func nkeyFile(path string) natsgo.Option {
-	return func(o *natsgo.Options) error {
-		option, err := natsgo.NkeyOptionFromSeed(path)
-		if err != nil {
-			return err
-		}
-		return option(o)
-	}
 }

@@ -24,7 +24,7 @@ type Message struct {
 
 // Outbox sends messages, in their order: many with one call, and the values from where they are. What the library
 // writes at once is whole operations of the protocol, too, and a socket takes one write after the other, so neither
-// cuts into the other's. Each keeps its own deadline (socket.SetWriteDeadline).
+// cuts into the other's.
 type Outbox struct {
 	nc      *natsgo.Conn
 	socket  *socket // nil: the library sends
@@ -35,9 +35,6 @@ type Outbox struct {
 	heads []byte
 	rest  int
 	bytes int // in parts
-
-	message natsgo.Msg // for the library, made again for each one: it has copied it when it returns
-	values  []string
 }
 
 // Direct says whether messages go past the library.
@@ -51,7 +48,11 @@ func (o *Outbox) clear() {
 // Post sends the message or keeps it for Flush. Its value must stay as it is until then.
 func (o *Outbox) Post(m *Message) error {
 	if o.socket == nil {
-		return o.nc.PublishMsg(o.libraryMessage(m))
+		header := natsgo.Header{}
+		for _, h := range m.Headers {
+			header[h.Name] = append(header[h.Name], h.Value)
+		}
+		return o.nc.PublishMsg(&natsgo.Msg{Subject: m.Subject, Reply: m.Reply, Header: header, Data: m.Value})
 	}
 	headers := m.sizeOfHeaders()
 	// what comes before it is to be stored, or nobody knows the one to blame
@@ -113,24 +114,4 @@ func (m *Message) appendHead(dst []byte, headers int) []byte {
 		dst = append(append(append(append(dst, h.Name...), headerColon...), h.Value...), lineBreak...)
 	}
 	return append(dst, lineBreak...)
-}
-
-// libraryMessage is the message as the library wants it.
-func (o *Outbox) libraryMessage(m *Message) *natsgo.Msg {
-	if o.message.Header == nil {
-		o.message.Header = natsgo.Header{}
-	}
-	clear(o.message.Header)
-	o.values = o.values[:0]
-	for _, h := range m.Headers {
-		if old, twice := o.message.Header[h.Name]; twice {
-			o.message.Header[h.Name] = append(old, h.Value)
-			continue
-		}
-		o.values = append(o.values, h.Value)
-		end := len(o.values)
-		o.message.Header[h.Name] = o.values[end-1 : end : end]
-	}
-	o.message.Subject, o.message.Reply, o.message.Data = m.Subject, m.Reply, m.Value
-	return &o.message
 }
