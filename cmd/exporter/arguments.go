@@ -131,6 +131,38 @@ func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
 	return cfg, nil
 }
 
+// loadChosen is what load makes, with the named sinks of a file alone; none is all. Without a file, a name on the command
+// line that the API server does not serve is a mistake.
+func (f *flags) loadChosen(sinks []string) (*config.Config, error) {
+	cfg, err := f.load(func(*config.Config) {})
+	if err != nil {
+		return nil, err
+	}
+	if f.file == "" {
+		for i := range cfg.Resources {
+			cfg.Resources[i].Required = true
+		}
+	}
+	if f.file == "" || len(sinks) == 0 {
+		return cfg, nil
+	}
+	for _, name := range sinks {
+		if have := cfg.SinkNames(); !slices.Contains(have, name) {
+			return nil, usage.Errorf("--sink %q: the configuration has no such sink: it has %s", withoutLogin(name), strings.Join(have, ", "))
+		}
+	}
+	cfg.Sinks = slices.DeleteFunc(cfg.Sinks, func(s config.Sink) bool { return !slices.Contains(sinks, s.Name) })
+	return cfg, nil
+}
+
+// named are the names that a flag of one name gives.
+func named(sink string) []string {
+	if sink == "" {
+		return nil
+	}
+	return []string{sink}
+}
+
 // of is the configuration of one of its clusters, which is then the one that is reached.
 func (f *flags) of(cfg *config.Config, name string) (*config.Config, error) {
 	at := slices.IndexFunc(cfg.Clusters, func(c config.ClusterOf) bool { return c.Name == name })

@@ -152,18 +152,12 @@ func (d *describer) options() (o schemas.Options, err error) {
 		}
 		d.config.Sinks = []string{"-"} // nothing is written to it
 	}
-	cfg, err := d.load(func(*config.Config) {})
+	cfg, err := d.loadChosen(named(d.sink))
 	if err != nil {
 		return o, err
 	}
 	o = schemas.Options{Access: d.access, Config: cfg, Resources: d.resources, As: d.as}
-	if d.file == "" {
-		requireAll(cfg)
-	}
 	if d.sink != "" {
-		if err := keepSinks(cfg, []string{d.sink}); err != nil {
-			return o, err
-		}
 		o.Sink = &cfg.Sinks[0]
 	}
 	return o, nil

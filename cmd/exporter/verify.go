@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,27 +109,11 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 		v.config.Resources, v.config.Sinks = v.resources, v.sinks
 	}
 	v.config.StateDir = ""
-	cfg, err := v.load(func(*config.Config) {})
-	if err != nil {
-		return nil, err
-	}
-	if v.file == "" {
-		requireAll(cfg)
-	}
-	if v.file != "" && !cmd.Flags().Changed("state-dir") {
+	cfg, err := v.loadChosen(v.sinks)
+	if err == nil && v.file != "" && !cmd.Flags().Changed("state-dir") {
 		v.stateDir = cfg.State.Dir
 	}
-	if v.file == "" || len(v.sinks) == 0 {
-		return cfg, nil
-	}
-	return cfg, keepSinks(cfg, v.sinks)
-}
-
-// requireAll makes a name on the command line a mistake where the API server does not serve it.
-func requireAll(cfg *config.Config) {
-	for i := range cfg.Resources {
-		cfg.Resources[i].Required = true
-	}
+	return cfg, err
 }
 
 // checkChosen is for what a configuration would say.
@@ -147,19 +130,4 @@ func (v *verifier) checkChosen() (errs []error) {
 		errs = append(errs, usage.Errorf("--sink is missing: give the URL of a sink as for exporter run, or the exporter's --config"))
 	}
 	return errs
-}
-
-// keepSinks leaves the named sinks in the configuration.
-func keepSinks(cfg *config.Config, names []string) error {
-	var have []string
-	for _, s := range cfg.Sinks {
-		have = append(have, s.Name)
-	}
-	for _, name := range names {
-		if !slices.Contains(have, name) {
-			return usage.Errorf("--sink %q: the configuration has no such sink: it has %s", withoutLogin(name), strings.Join(have, ", "))
-		}
-	}
-	cfg.Sinks = slices.DeleteFunc(cfg.Sinks, func(s config.Sink) bool { return !slices.Contains(names, s.Name) })
-	return nil
 }

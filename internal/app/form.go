@@ -28,7 +28,7 @@ import (
 
 // deadLetters are the dead letters of this run's sinks.
 type deadLetters struct {
-	names      []string // of the sinks, in the configuration's order
+	cfg        *config.Config
 	dirs       map[string]*deadletter.Dir
 	clusterUID string
 	forms      *forms
@@ -37,13 +37,12 @@ type deadLetters struct {
 }
 
 func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.StateLog) *deadLetters {
-	all := &deadLetters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan pipeline.Replay)}
+	all := &deadLetters{cfg: cfg, dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan pipeline.Replay)}
 	for _, s := range cfg.Sinks {
 		dir := s.DeadLetter.Dir
 		if dir == "" {
 			dir = deadletter.DirOf(cfg.State.Dir)
 		}
-		all.names = append(all.names, s.Name)
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
 			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.Name, ClusterUID: c.UID, Form: f.ofSink(s.Name),
 			Bytes: int64(s.DeadLetter.Bytes), Changed: log.Changed(s.Name),
@@ -67,7 +66,7 @@ func (l *deadLetters) replay(ctx context.Context, asked control.ReplayRequest) (
 		return nil, errors.New("another replay of dead letters is running: wait until it ends, then list what is left")
 	}
 	defer l.busy.Unlock()
-	names, err := control.ResolveSink(l.names, asked.Sink)
+	names, err := control.ResolveSink(l.cfg.SinkNames(), asked.Sink)
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +335,7 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 
 // redactionKey has the configured secret, or the state's own.
 func redactionKey(cfg *config.Config, store *checkpoint.Store, clusterUID string) (transform.Key, error) {
-	key := transform.Key{Secret: []byte(cfg.RedactKey.Reveal()), Comparable: cfg.ComparableHashes(), Cluster: clusterUID}
+	key := transform.Key{Secret: []byte(cfg.RedactKey.Reveal()), Comparable: cfg.Hash == "comparable", Cluster: clusterUID}
 	if len(key.Secret) > 0 {
 		return key, nil
 	}

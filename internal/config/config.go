@@ -150,8 +150,13 @@ func (c *Config) checkClusters(k *checker) {
 	}
 }
 
-// ComparableHashes says whether equal values have equal hashes, wherever they are.
-func (c *Config) ComparableHashes() bool { return c.Hash == comparableHashes }
+// SinkNames are the names of the sinks, in their order.
+func (c *Config) SinkNames() (names []string) {
+	for i := range c.Sinks {
+		names = append(names, c.Sinks[i].Name)
+	}
+	return names
+}
 
 // Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
 func (c *Config) Default() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"log/slog"
 	"math"
 	"reflect"
 	"strconv"
@@ -228,17 +227,8 @@ func (s Secret) Reveal() string { return string(s) }
 // String hides the secret.
 func (s Secret) String() string { return masked }
 
-// GoString hides the secret from %#v.
-func (s Secret) GoString() string { return masked }
-
 // Format hides the secret from every verb: fmt asks String for only some, and shows the value where a verb is wrong.
 func (s Secret) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, masked) }
 
-// LogValue hides the secret from slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(masked) }
-
-// MarshalText hides the secret from encodings.
+// MarshalText hides the secret from encodings, and so from slog.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(masked), nil }
-
-// MarshalJSON hides the secret from JSON and what is made of it.
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + masked + `"`), nil }

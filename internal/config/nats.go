@@ -174,7 +174,8 @@ func (n *NATSLogin) checkLogin(k *checker, path string) {
 	if n.Password != "" && n.User == "" {
 		k.problem(path+".password", "a password without a user; add user")
 	}
-	if isSeed(n.Nkey) {
+	// A key that was put where its file's path belongs is found before anything prints it.
+	if len(n.Nkey) == 58 && n.Nkey[0] == 'S' && consistsOf(n.Nkey, upper+digits) {
 		k.problem(path+".nkey", "want the path of a file that holds the seed, have a seed")
 	}
 }
@@ -182,11 +183,6 @@ func (n *NATSLogin) checkLogin(k *checker, path string) {
 // isStream says whether JetStream takes the name: it becomes part of subjects and of file names.
 func isStream(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, isBlank) && !strings.ContainsAny(name, `.*>/\`)
-}
-
-// isSeed recognizes a key that was put where its file's path belongs, before anything prints it.
-func isSeed(text string) bool {
-	return len(text) == 58 && text[0] == 'S' && consistsOf(text, upper+digits)
 }
 
 // takeLogin moves the login of the URL, user:password or a token, to the fields for it, so that the URL may be shown,

@@ -183,7 +183,7 @@ func Record(c *cluster.Cluster, cfg *config.Config, s *config.Sink) ([]byte, err
 }
 
 func recordOf(c *cluster.Cluster, cfg *config.Config, s *config.Sink) *recorded {
-	r := &recorded{Kind: s.Kind(), Keys: map[string]string{}, Streams: map[string]map[string]string{}}
+	r := &recorded{Kind: s.Kind(), Keys: map[string]string{}, Streams: map[string]map[string]string{}, Sinks: cfg.SinkNames()}
 	hash := func(into map[string]string, all []config.Effect) {
 		for _, e := range all {
 			if e.Value != nil {
@@ -193,10 +193,7 @@ func recordOf(c *cluster.Cluster, cfg *config.Config, s *config.Sink) *recorded 
 			}
 		}
 	}
-	hash(r.Keys, append(cfg.Effects(), s.Effects()...))
-	for i := range cfg.Sinks {
-		r.Sinks = append(r.Sinks, cfg.Sinks[i].Name)
-	}
+	hash(r.Keys, append(config.Effects(cfg), config.Effects(s)...))
 	streams := c.Taken(s)
 	for i := range streams {
 		keys := map[string]string{}
@@ -209,13 +206,13 @@ func recordOf(c *cluster.Cluster, cfg *config.Config, s *config.Sink) *recorded 
 // effectsOf are those of the entries that are for the stream: a value of several is all of theirs, with what each is
 // for.
 func effectsOf(s *selection.Selected) []config.Effect {
-	all := s.Configured.Effects()
+	all := config.Effects(s.Configured)
 	if len(s.Special) == 0 {
 		return all
 	}
 	values := make([][]string, len(all))
 	for _, entry := range s.Entries() {
-		for i, e := range entry.Effects() {
+		for i, e := range config.Effects(entry) {
 			if e.Value != nil {
 				values[i] = append(values[i], selection.Selects(entry)+string(e.Value))
 			}
@@ -241,17 +238,17 @@ func since(before []byte, c *cluster.Cluster, cfg *config.Config, s *config.Sink
 	if was.Kind != is.Kind {
 		return []string{fmt.Sprintf("sink %s was of kind %s and is of kind %s: the start is refused; give it another name", s.Name, was.Kind, is.Kind)}, true
 	}
-	for _, e := range cfg.Effects() {
+	for _, e := range config.Effects(cfg) {
 		if was.Keys[e.Key] != is.Keys[e.Key] {
 			lines = append(lines, fmt.Sprintf("%s has another value: %s", e.Key, e.Text))
 		}
 	}
-	for _, e := range s.Effects() {
+	for _, e := range config.Effects(s) {
 		if was.Keys[e.Key] != is.Keys[e.Key] {
 			lines = append(lines, fmt.Sprintf("sink %s: %s has another value: %s", s.Name, e.Key, e.Text))
 		}
 	}
-	for _, e := range new(config.Resource).Effects() {
+	for _, e := range config.Effects(new(config.Resource)) {
 		var of []string
 		for _, stream := range slices.Sorted(maps.Keys(is.Streams)) {
 			if had, known := was.Streams[stream]; known && had[e.Key] != is.Streams[stream][e.Key] {

@@ -92,11 +92,7 @@ func (h *Handler) meant(asked *control.SnapshotRequest) (*control.Snapshot, erro
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, s := range h.Config.Sinks {
-		names = append(names, s.Name)
-	}
-	sinks, err := control.ResolveSink(names, asked.Sink)
+	sinks, err := control.ResolveSink(h.Config.SinkNames(), asked.Sink)
 	if err != nil {
 		return nil, err
 	}
