@@ -55,14 +55,6 @@ type follower struct {
 // clustersPath is where each cluster's own page, status and questions are below.
 const clustersPath = "/clusters/"
 
-// Run runs the whole line until ctx ends, or for as long as this exporter leads. Of several clusters it runs one each.
-func Run(ctx context.Context, o RunOptions) error {
-	if len(o.Config.Clusters) > 0 {
-		return runFleet(ctx, o)
-	}
-	return runAlone(ctx, o)
-}
-
 // runFleet follows all clusters until ctx ends. Which these are is read again at the discovery's interval.
 func runFleet(ctx context.Context, o RunOptions) (err error) {
 	f := &fleet{
@@ -167,7 +159,11 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 		began := time.Now()
 		err := f.try(ctx, member, p)
 		if ctx.Err() != nil {
-			f.leave(member.Name, err)
+			if err != nil { // what the stop has left undone
+				f.mu.Lock()
+				f.left = errors.Join(f.left, fmt.Errorf("cluster %s: %w", member.Name, err))
+				f.mu.Unlock()
+			}
 			return
 		}
 		if time.Since(began) > time.Minute {
@@ -228,16 +224,6 @@ func (f *fleet) claim(name, uid string) error {
 	}
 	f.uids[uid] = name
 	return nil
-}
-
-// leave notes what a stop has left undone.
-func (f *fleet) leave(name string, err error) {
-	if err == nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.left = errors.Join(f.left, fmt.Errorf("cluster %s: %w", name, err))
 }
 
 // hangUp asks for a full snapshot of every cluster.

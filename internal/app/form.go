@@ -13,7 +13,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -50,15 +49,6 @@ func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.S
 	}
 	return all
 }
-
-// keepFor gives each sink its letters.
-func (l *deadLetters) keepFor(sinks []listener.Sink) {
-	for i := range sinks {
-		sinks[i].DeadLetters = l.dirs[sinks[i].Name]
-	}
-}
-
-func (l *deadLetters) count(sinkName string) (int, error) { return l.dirs[sinkName].Count() }
 
 // replay sends letters again, one after the other, so that one at most is in memory for it.
 func (l *deadLetters) replay(ctx context.Context, asked control.ReplayRequest) (*control.Replayed, error) {
@@ -139,9 +129,9 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 	}
 }
 
-// reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
-// consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
-func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks []listener.Sink, f *forms) {
+// adoptLetters gives each sink its letters, and brings those on disk into today's form, so that nobody who looks at them
+// sees more than consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
+func (a *assembly) adoptLetters(ctx context.Context, all *deadLetters, sinks []listener.Sink, f *forms) {
 	for i := range sinks {
 		s := &sinks[i]
 		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays
@@ -149,6 +139,7 @@ func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks [
 			today := f.today(rec.Stream, s.Name)
 			return rec.Op.OfObject() && today != nil && head.Form != today.Form
 		}
+		s.DeadLetters = all.dirs[s.Name]
 		err := all.dirs[s.Name].Mend(due, func(l *deadletter.Letter) error {
 			l.Sink = s.Name // whatever it was called when the letter was kept
 			f.reshapeLetter(l, a.cluster.UID, func(rec *change.Record) ([]sink.Message, error) {
@@ -226,9 +217,12 @@ func newForms(c *cluster.Cluster, cfg *config.Config, key transform.Key) *forms 
 
 // forms are those of this run. What goes to disk from now on names them.
 func (a *assembly) forms() (*forms, error) {
-	key, err := redactionKey(a.cfg, a.store, a.cluster.UID)
-	if err != nil {
-		return nil, err
+	key := transform.Key{Secret: []byte(a.cfg.RedactKey.Reveal()), Comparable: a.cfg.Hash == "comparable", Cluster: a.cluster.UID}
+	if len(key.Secret) == 0 { // the state's own
+		var err error
+		if key.Secret, err = a.store.RedactionKey(); err != nil {
+			return nil, err
+		}
 	}
 	f := newForms(a.cluster, a.cfg, key)
 	a.store.SetForms(f.of)
@@ -331,15 +325,4 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 	if messages, err := encode(rec); err == nil {
 		l.Value = messages[0].Value
 	}
-}
-
-// redactionKey has the configured secret, or the state's own.
-func redactionKey(cfg *config.Config, store *checkpoint.Store, clusterUID string) (transform.Key, error) {
-	key := transform.Key{Secret: []byte(cfg.RedactKey.Reveal()), Comparable: cfg.Hash == "comparable", Cluster: clusterUID}
-	if len(key.Secret) > 0 {
-		return key, nil
-	}
-	var err error
-	key.Secret, err = store.RedactionKey()
-	return key, err
 }

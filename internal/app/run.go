@@ -30,8 +30,11 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// runAlone runs the line of one cluster until ctx ends, or for as long as this exporter leads.
-func runAlone(ctx context.Context, o RunOptions) (err error) {
+// Run runs the whole line until ctx ends, or for as long as this exporter leads. Of several clusters it runs one each.
+func Run(ctx context.Context, o RunOptions) (err error) {
+	if len(o.Config.Clusters) > 0 {
+		return runFleet(ctx, o)
+	}
 	p := &process{
 		cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(),
 		claim: func(string) error { return nil }, follows: func(*telemetry.Telemetry) {},
@@ -115,8 +118,12 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.logPlan(); err != nil {
+	saved, err := control.ReadUncounted(a.store)
+	if err != nil {
 		return err
+	}
+	for _, line := range check.Plan(saved, a.cluster, a.cfg) { // for the consumers
+		a.logger.Info("the configuration is not that of the last start", "change", line)
 	}
 	t, shown, err := a.observed(deadLetters)
 	if err != nil {
@@ -134,8 +141,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err := narrow(sinks, a.cfg, forms, t.ShapeFailed); err != nil {
 		return err
 	}
-	deadLetters.keepFor(sinks)
-	a.reshapeLetters(ctx, deadLetters, sinks, forms)
+	a.adoptLetters(ctx, deadLetters, sinks, forms)
 	owing := requests.NewSnapshots(a.store, t)
 	asked := &requests.Handler{
 		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Requests: make(chan pipeline.Request), Owing: owing,
@@ -159,25 +165,13 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
-		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Lost(), Prove: a.term.Prove(a.stateLog),
+		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
 		Follow: f.RunWith(t), Observer: a.term.Observe(a.remember(pipelineObserver(t, f.Nudge))), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
 	}
 	return err
-}
-
-// logPlan says what another configuration than at the last start changes for the consumers.
-func (a *assembly) logPlan() error {
-	saved, err := control.ReadUncounted(a.store)
-	if err != nil {
-		return err
-	}
-	for _, line := range check.Plan(saved, a.cluster, a.cfg) {
-		a.logger.Info("the configuration is not that of the last start", "change", line)
-	}
-	return nil
 }
 
 // remember has the state keep the configuration with which a sink is open, for the next start to compare with.
@@ -196,7 +190,7 @@ func (a *assembly) remember(o pipeline.Observer) pipeline.Observer {
 
 // standBy answers that another member leads, and who, until the returned function is called.
 func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err error) {
-	c := m.Cluster()
+	c := m.Cluster
 	t := telemetry.New(telemetry.Options{
 		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status, OfFleet: p.several,
 	})
@@ -207,34 +201,20 @@ func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err
 
 // observed is the telemetry of this run, and the page that shows it.
 func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *page.Page, error) {
-	var t *telemetry.Telemetry
-	queues, records, spools := map[string]int{}, map[string]int{}, map[string]int64{}
-	for _, s := range a.cfg.Sinks {
-		queues[s.Name], records[s.Name] = int(s.Queue.Bytes), s.Queue.Records
-		if s.Queue.Spool > 0 {
-			spools[s.Name] = int64(s.Queue.Spool)
-		}
-	}
-	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Records: records, Spools: spools, Private: control.Refusal})
-	options, err := a.telemetryOptions(deadLetters)
-	if err != nil {
-		return nil, nil, err
-	}
-	options.Received, options.Spools = shown.Received, spools
-	t = telemetry.New(options)
-	return t, shown, nil
-}
-
-func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options, error) {
 	options := telemetry.Options{
-		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger, CountObjects: a.countObjects, CountLetters: deadLetters.count,
-		StateLog: a.stateLog.Status(), Leadership: a.term.Standing(), OfFleet: a.several,
+		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger,
+		StateLog: a.stateLog.Status(), Leadership: a.term.Status, OfFleet: a.several,
+		CountLetters: func(sinkName string) (int, error) { return deadLetters.dirs[sinkName].Count() },
+		CountObjects: func(sinkName string, stream change.Stream) (int, error) {
+			return a.store.CountRows(sinkName, stream.Resource.String(), checkpoint.ScopeOf(&stream))
+		},
+		Positions: map[string]string{}, Places: map[string]telemetry.Place{}, Spools: map[string]int64{},
+		Partial: selection.Following(&a.cluster.Current, func(s *selection.Selected) bool { return s.Selection != source.Selection{} }),
 	}
 	places, err := a.store.Places()
 	if err != nil {
-		return options, err
+		return nil, nil, err
 	}
-	options.Positions = map[string]string{}
 	for _, s := range a.cluster.Streams() {
 		options.Streams = append(options.Streams, s.Stream)
 		lowest := checkpoint.Point{}
@@ -246,21 +226,23 @@ func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options
 		}
 		options.Positions[s.Stream.String()] = lowest.Version
 	}
-	options.Partial = selection.Following(&a.cluster.Current, func(s *selection.Selected) bool { return s.Selection != source.Selection{} })
-	options.Places = map[string]telemetry.Place{}
+	queues, records := map[string]int{}, map[string]int{}
 	for i := range a.cfg.Sinks {
 		s := &a.cfg.Sinks[i]
 		options.Sinks = append(options.Sinks, s.Name)
 		if d, err := destination.Of(s, a.cluster); err == nil { // else building the sinks says so
 			options.Places[s.Name] = telemetry.Place{Kind: s.Kind(), Address: d.Address, Format: s.Format}
 		}
+		queues[s.Name], records[s.Name] = int(s.Queue.Bytes), s.Queue.Records
+		if s.Queue.Spool > 0 {
+			options.Spools[s.Name] = int64(s.Queue.Spool)
+		}
 	}
-	return options, nil
-}
-
-// countObjects counts the objects of the stream that the sink has.
-func (a *assembly) countObjects(sinkName string, stream change.Stream) (int, error) {
-	return a.store.CountRows(sinkName, stream.Resource.String(), checkpoint.ScopeOf(&stream))
+	var t *telemetry.Telemetry
+	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Records: records, Spools: options.Spools, Private: control.Refusal})
+	options.Received = shown.Received
+	t = telemetry.New(options)
+	return t, shown, nil
 }
 
 // handler serves what telemetry and the page show to everybody, and what an operator asks to this host.

@@ -71,11 +71,6 @@ type brokerHealth struct {
 	sinks []error
 }
 
-// isCutOff says whether a leader can do nothing: neither a sink nor the log can be written.
-func (b *brokerHealth) isCutOff() bool {
-	return b.log != nil || !slices.Contains(b.sinks, nil)
-}
-
 // lookTime is how long one look at a broker may take.
 const lookTime = 5 * time.Second
 
@@ -146,8 +141,8 @@ func (c *cutOff) watch(ctx context.Context) error {
 
 // ask returns which member reaches the brokers while this one does not, "" where none says so.
 func (c *cutOff) ask(ctx context.Context) string {
-	if now := c.look(ctx); !now.isCutOff() || ctx.Err() != nil {
-		return ""
+	if now := c.look(ctx); now.log == nil && slices.Contains(now.sinks, nil) || ctx.Err() != nil {
+		return "" // something can be written
 	}
 	c.logger.Warn("this exporter leads and does not reach its brokers; it asks the others whether they do")
 	bounded, cancel := context.WithTimeout(ctx, c.duration+4*lookTime)

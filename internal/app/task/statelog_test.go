@@ -100,7 +100,7 @@ func (r *logRig) must(err error) {
 }
 
 // start opens the state as a run does.
-func (r *logRig) start() error { return r.startAs(nil) }
+func (r *logRig) start() error { return r.startAs(new(Term)) }
 
 // lead opens the state as a member does that leads.
 func (r *logRig) lead(member string) {
@@ -370,7 +370,7 @@ func aNewerExporterFencesTheLog(t *testing.T, r *logRig) {
 // aLeaderProvesThatNoOtherOneIs for as long as none has claimed the log, whatever else it writes there. The other one
 // finds all that it wrote.
 func aLeaderProvesThatNoOtherOneIs(t *testing.T, r *logRig) {
-	prove := func(r *logRig) error { return new(Term).Prove(r.log)(t.Context()) }
+	prove := func(r *logRig) error { return (&Term{standby: new(standby)}).Prove(r.log)(t.Context()) }
 	r.lead("a")
 	r.must(prove(r))
 	r.commit(3)
