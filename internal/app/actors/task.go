@@ -54,32 +54,22 @@ func (t *Task) sinks() (sinks []webhook.Sink) {
 
 // stream finds the stream of an object, as it is streamed at that moment.
 func (t *Task) stream() func(group, resource, namespace string) (audit.Object, bool) {
-	chosen := selection.ByResource(&t.Cluster.Current)
+	chosen := selection.By(&t.Cluster.Current, func(s *selection.Selected) string { return s.Stream.Resource.String() })
 	return func(group, resource, namespace string) (of audit.Object, found bool) {
 		for _, s := range chosen(change.Resource{Group: group, Name: resource}.String()) {
 			if s.Stream.Namespace != "" && s.Stream.Namespace != namespace {
 				continue
 			}
 			stream := s.Stream
-			epoch, err := t.epochOf(&stream)
-			if err != nil {
-				return of, false
+			of = audit.Object{Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: t.Cluster.UID}
+			history, err := t.Store.Reached(&stream) // the newest that any sink was given something of the stream of
+			if err == nil && history != 0 {
+				of.Epoch, err = t.Store.EpochOf(history)
 			}
-			return audit.Object{
-				Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: t.Cluster.UID, Epoch: epoch,
-			}, true
+			return of, err == nil
 		}
 		return of, false
 	}
-}
-
-// epochOf is the newest history that any sink was given something of the stream of.
-func (t *Task) epochOf(stream *change.Stream) (string, error) {
-	history, err := t.Store.Reached(stream)
-	if err != nil || history == 0 {
-		return "", err
-	}
-	return t.Store.EpochOf(history)
 }
 
 // Receiver receives the API server's audit webhook for as long as the process lives. One run after the other takes what

@@ -16,6 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/objecttype"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -193,7 +194,7 @@ func allRules(c *cluster.Cluster, cfg *config.Config) []rules {
 		entry := &cfg.Resources[i]
 		all = append(all, rules{
 			who:     fmt.Sprintf("resource %q", entry.Name),
-			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths, "ignore": selection.IgnoredPaths(entry)},
+			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths, "ignore": selection.Ignored(change.Resource{}, entry)},
 			streams: c.StreamsThat(func(s *selection.Selected) bool { return slices.Contains(s.Entries(), entry) }),
 			open:    source.IsWildcard(entry.Name),
 		})

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -65,14 +64,9 @@ func PossibleNames(resource change.Resource) []string {
 	return names
 }
 
-// ByResource finds the streams of a resource, as kubectl names it, and follows those that come and go. It may be asked
-// from any goroutine.
-func ByResource(c *Current) func(resource string) []*Selected {
-	return by(c, func(s *Selected) string { return s.Stream.Resource.String() })
-}
-
-// by finds the streams of which the key is true, and follows those that come and go.
-func by[K comparable](c *Current, keyOf func(*Selected) K) func(K) []*Selected {
+// By finds the streams of which the key is true, and follows those that come and go. It may be asked from any
+// goroutine.
+func By[K comparable](c *Current, keyOf func(*Selected) K) func(K) []*Selected {
 	streams := Derived(c, func(chosen *Choice) map[K][]*Selected {
 		all := map[K][]*Selected{}
 		for i := range chosen.Streams {
@@ -137,8 +131,9 @@ type Choice struct {
 	// Left is what is not streamed, resources and names that stand for none, and why.
 	Left []source.LeftOut
 
-	places map[schema.GroupResource][]int // of each resource's streams
-	twins  map[schema.GroupResource]int   // of a stream that has the same objects under another name
+	// By the name of a resource, without a version: two versions are two forms of the same objects.
+	places map[string][]int // of each resource's streams
+	twins  map[string]int   // of a stream that has the same objects under another name
 }
 
 // catalog is what choose needs of source.Catalog.
@@ -151,7 +146,7 @@ type catalog interface {
 // Choose finds the streams that the configured resources stand for. It takes the wildcards last: what is configured by
 // name is read as it is configured there. Every entry that is wrong is in the errors, and the choice is without it.
 func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
-	c := &Choice{places: map[schema.GroupResource][]int{}, twins: map[schema.GroupResource]int{}}
+	c := &Choice{places: map[string][]int{}, twins: map[string]int{}}
 	errs := contradictions(resources)
 	for _, wildcards := range []bool{false, true} {
 		for i := range resources {
@@ -302,7 +297,7 @@ func (c *Choice) addWildcard(found []change.Resource, configured *config.Resourc
 }
 
 func (c *Choice) has(resource change.Resource) bool {
-	return len(c.places[placeOf(resource)]) > 0
+	return len(c.places[resource.String()]) > 0
 }
 
 // refusal says why the wildcard does not stand for a resource, "" is that it does.
@@ -321,7 +316,7 @@ func (c *Choice) refusal(resource change.Resource, configured *config.Resource) 
 
 // twinOf returns the resource of a stream that has the same objects under another name.
 func (c *Choice) twinOf(resource change.Resource) (twin change.Resource, found bool) {
-	if at, found := c.twins[placeOf(resource)]; found {
+	if at, found := c.twins[resource.String()]; found {
 		return c.Streams[at].Stream.Resource, true
 	}
 	home, found := source.Twin(resource)
@@ -332,7 +327,7 @@ func (c *Choice) twinOf(resource change.Resource) (twin change.Resource, found b
 // whether there are any.
 func (c *Choice) joinNamed(resource change.Resource, wildcard string) bool {
 	found := false
-	for _, i := range c.places[placeOf(resource)] {
+	for _, i := range c.places[resource.String()] {
 		there := &c.Streams[i]
 		if !source.IsWildcard(there.Names[0]) {
 			there.Names = append(there.Names, wildcard)
@@ -340,11 +335,6 @@ func (c *Choice) joinNamed(resource change.Resource, wildcard string) bool {
 		}
 	}
 	return found
-}
-
-// placeOf leaves the version out: two versions are two forms of the same objects.
-func placeOf(resource change.Resource) schema.GroupResource {
-	return schema.GroupResource{Group: resource.Group, Resource: resource.Name}
 }
 
 func streamsOf(resource change.Resource, entries []*config.Resource) (streams []Selected) {
@@ -371,7 +361,7 @@ func selectionOf(resource change.Resource, configured *config.Resource) source.S
 
 // addStream adds a stream, or its name to the same one. One object in two streams would be delivered twice.
 func (c *Choice) addStream(added Selected) error {
-	place := placeOf(added.Stream.Resource)
+	place := added.Stream.Resource.String()
 	for _, i := range c.places[place] {
 		there := &c.Streams[i]
 		if !overlap(there.Stream.Namespace, added.Stream.Namespace) {
@@ -388,7 +378,7 @@ func (c *Choice) addStream(added Selected) error {
 	}
 	c.places[place] = append(c.places[place], len(c.Streams))
 	if twin, found := source.Twin(added.Stream.Resource); found {
-		c.twins[placeOf(twin)] = len(c.Streams)
+		c.twins[twin.String()] = len(c.Streams)
 	}
 	c.Streams = append(c.Streams, added)
 	return nil

@@ -101,7 +101,6 @@ type Follower struct {
 	chosen    *Choice // of the catalog
 	over      []change.Stream
 	stale     bool // what sinks and operators see is not what is followed
-	gaveBack  bool // what the start needed
 
 	defined   *source.Catalog // the one whose definitions are known
 	undefined error           // why they are not
@@ -190,42 +189,34 @@ func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeli
 		t.Follow(set.Views)
 		var watch sync.WaitGroup
 		defer watch.Wait()
-		watch.Go(func() { watchStory(ctx, t) })
+		watch.Go(func() { // what the log is to be told without a new event: sinks that hold streams up, and gaps
+			for sink.Pause(ctx, pause, nil) {
+				t.CheckHistory()
+				t.CheckGaps()
+			}
+			t.TellAll()
+		})
 		return f.run(ctx, set)
 	}
-}
-
-// watchStory looks until ctx ends for what the log is to be told without a new event: sinks that hold streams up, and
-// gaps.
-func watchStory(ctx context.Context, t *telemetry.Telemetry) {
-	for sink.Pause(ctx, pause, nil) {
-		t.CheckHistory()
-		t.CheckGaps()
-	}
-	t.TellAll()
 }
 
 // run asks what is served until ctx ends.
 func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
 	f.tell(f.Catalog)
 	f.define(ctx)
-	next := pause
+	next, gaveBack := pause, false
 	for {
 		if !sink.Pause(ctx, pause, nil) || !sink.Pause(ctx, next-pause, f.nudged) {
 			return nil
 		}
 		next = f.look(ctx, set)
-		f.giveBack()
-	}
-}
-
-// giveBack returns memory to the system, once, when all streams are watching. The lists before that need more than
-// watches do, and the collector would keep it: it gives back only what is above its next goal, and quiet streams do not
-// reach one.
-func (f *Follower) giveBack() {
-	if !f.gaveBack && f.Telemetry.Settled() {
-		f.gaveBack = true
-		debug.FreeOSMemory()
+		// Memory goes back to the system, once, when all streams are watching. The lists before that need more than
+		// watches do, and the collector would keep it: it gives back only what is above its next goal, and quiet streams
+		// do not reach one.
+		if !gaveBack && f.Telemetry.Settled() {
+			gaveBack = true
+			debug.FreeOSMemory()
+		}
 	}
 }
 
@@ -258,20 +249,14 @@ func (f *Follower) choose(catalog *source.Catalog) {
 	f.Catalog, f.stale = catalog, true
 	var errs []error
 	f.chosen, errs = Choose(catalog, f.Config.Resources)
-	f.warn(errs)
-	f.warnWaiting(f.chosen)
-}
-
-// warn says once what is wrong with an entry of the configuration now that other resources are served. A name that
-// stands for nothing is on /statusz.
-func (f *Follower) warn(errs []error) {
-	for _, err := range errs {
+	for _, err := range errs { // of entries of the configuration, now that other resources are served
 		if err == nil || errors.As(err, new(*source.UnknownResourceError)) || f.warned[err.Error()] {
-			continue
+			continue // a name that stands for nothing is on /statusz
 		}
 		f.warned[err.Error()] = true
 		f.Logger.Warn("not streamed", "error", err)
 	}
+	f.warnWaiting(f.chosen)
 }
 
 // clear drops the streams that are over. What the state has of them goes when each sink knows.
@@ -294,18 +279,12 @@ func (f *Follower) clear(set *pipeline.StreamSet) {
 	})
 }
 
-// byName are the streams that are followed.
-func (f *Follower) byName() map[string]*followed {
+// see goes on with the streams that are followed, in the version that is preferred now, and makes those that are not.
+func (f *Follower) see(served []Selected) (arrived []*followed) {
 	known := make(map[string]*followed, len(f.following))
 	for _, s := range f.following {
 		known[s.Stream.String()] = s
 	}
-	return known
-}
-
-// see goes on with the streams that are followed, in the version that is preferred now, and makes those that are not.
-func (f *Follower) see(served []Selected) (arrived []*followed) {
-	known := f.byName()
 	for _, s := range served {
 		before := known[s.Stream.String()]
 		switch {

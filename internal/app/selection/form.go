@@ -34,7 +34,7 @@ func FormOf(s *Selected, key transform.Key, c *config.Config) ([]byte, error) {
 	}
 	own = append(own, rulesOf(s.Stream.Resource, s.Configured))
 	all = append(all, own[len(own)-1], KeepOf(s.Configured), key.Form(own...))
-	if toldByEvents(c.Resources) {
+	if slices.ContainsFunc(c.Resources, func(r config.Resource) bool { return len(r.Involved) > 0 }) { // Events tell of objects
 		all = append(all, choices(s.Entries(), c.Sinks))
 	}
 	text, err := json.Marshal(all)
@@ -103,7 +103,7 @@ func (s *Selected) involves() bool {
 // keptStreams are those of a kind whose objects are kept, without Events, as in config.Involvable: nothing would hold
 // what Events tell of each other to the rules of today (I9).
 func keptStreams(c *Current) func(involved.Kind) []*change.Stream {
-	all := by(c, func(s *Selected) involved.Kind {
+	all := By(c, func(s *Selected) involved.Kind {
 		if s.Configured == nil || !s.keeps() || involved.IsEvents(&s.Stream.Resource) {
 			return involved.Kind{}
 		}
@@ -115,11 +115,6 @@ func keptStreams(c *Current) func(involved.Kind) []*change.Stream {
 		}
 		return streams
 	}
-}
-
-// toldByEvents says whether Events tell of other objects.
-func toldByEvents(resources []config.Resource) bool {
-	return slices.ContainsFunc(resources, func(r config.Resource) bool { return len(r.Involved) > 0 })
 }
 
 // choices say which objects the entries choose. Where something in a resource is left out by what changes, also which
