@@ -131,8 +131,8 @@ func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
 	return cfg, nil
 }
 
-// loadChosen is what load makes, with the named sinks of a file alone; none is all. Without a file, a name on the command
-// line that the API server does not serve is a mistake.
+// loadChosen is what load makes, with the named sinks of a file alone; none is all. Without a file, a name on the
+// command line that the API server does not serve is a mistake.
 func (f *flags) loadChosen(sinks []string) (*config.Config, error) {
 	cfg, err := f.load(func(*config.Config) {})
 	if err != nil {

@@ -129,8 +129,8 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 	}
 }
 
-// adoptLetters gives each sink its letters, and brings those on disk into today's form, so that nobody who looks at them
-// sees more than consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
+// adoptLetters gives each sink its letters, and brings those on disk into today's form, so that nobody who looks at
+// them sees more than consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
 func (a *assembly) adoptLetters(ctx context.Context, all *deadLetters, sinks []listener.Sink, f *forms) {
 	for i := range sinks {
 		s := &sinks[i]

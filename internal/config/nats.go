@@ -57,14 +57,6 @@ type NATSService struct {
 	NATSLogin
 }
 
-// AnswersBelow are the subjects below which answers go.
-func (s *NATSService) AnswersBelow() []string {
-	if len(s.Inboxes) == 0 {
-		return []string{"_INBOX"}
-	}
-	return s.Inboxes
-}
-
 // TLS is how a server is known and how the client shows itself. The paths are of PEM files.
 type TLS struct {
 	CA         string `key:"ca"`
@@ -103,7 +95,7 @@ func (n *NATS) check(k *checker, path string) {
 	} else {
 		n.checkBucket(k, path)
 	}
-	if n.Discard == discardNew && n.MaxBytes == 0 {
+	if n.Discard == "new" && n.MaxBytes == 0 {
 		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
 	}
 	if n.Shared && n.KV != "" {
@@ -235,6 +227,3 @@ func (n *NATSLogin) loginKeys() []string {
 	}
 	return keys
 }
-
-// WaitsForRoom says whether a full stream takes nothing, so that the sink waits.
-func (n *NATS) WaitsForRoom() bool { return n.Discard == discardNew }

@@ -313,6 +313,3 @@ func CheckResource(name string) error {
 	}
 	return nil
 }
-
-// WithholdsFailed says whether a record whose filter fails becomes a dead letter, for which a gap record stands.
-func (r *Resource) WithholdsFailed() bool { return r.FilterFailure == withholdFailed }

@@ -79,9 +79,6 @@ const (
 	updatesWhole = "whole" // an update says the object
 	updatesPatch = "patch" // what changed since a version that the sink has, where that is certain
 
-	discardNew     = "new"        // a full stream takes nothing, so that the sink waits for room
-	withholdFailed = "deadletter" // a record whose filter fails is kept aside, and a gap record stands for it
-
 	oauthBearer = "OAUTHBEARER" // logs in without a user and a password
 	mskIAM      = "AWS_MSK_IAM" // likewise
 

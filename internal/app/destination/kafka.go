@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,6 +161,10 @@ func kafkaPlaces(s *config.Sink, options kafka.Options) []Place {
 
 func kafkaOptions(of *table, told Observer) kafka.Options {
 	s, c, topics, k := of.sink, of.cluster, of.routes, of.sink.Kafka
+	reserved := map[string]string{} // what topics are for that must have no records
+	for name, what := range k.Reserved {
+		reserved[strings.ReplaceAll(name, "{cluster}", c.Name)] = what
+	}
 	options := kafka.Options{
 		Wire:     wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
 		Delivery: k.Delivery, Compression: k.Compression,
@@ -167,7 +172,7 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
 		Judge: c.Judge(!sharesTopics(k, c.Name)), Notice: func(text string) { told.Noticed(s.Name, text) },
 		Warn: func(text string) { told.Warned(s.Name, text) }, Resync: time.Duration(s.Resync),
-		Uncompacted: of.misfit, Reserved: reserved(k, c.Name), Form: of.form(), Changed: of.changed,
+		Uncompacted: of.misfit, Reserved: func(topic string) string { return reserved[topic] }, Form: of.form(), Changed: of.changed,
 	}
 	options.Topics, options.Found = topicsOf(c, s, topics)
 	if s.FramesAside() {
@@ -177,10 +182,7 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		options.LabelTopics = k.LabelTopics
 		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }
 	}
-	options.TransactionalID = k.TransactionalID
-	if options.TransactionalID == "" {
-		options.TransactionalID = transactionalID(c.Name, s.Name)
-	}
+	options.TransactionalID = cmp.Or(k.TransactionalID, transactionalID(c.Name, s.Name))
 	return options
 }
 

@@ -93,11 +93,6 @@ func Build(s *config.Sink, c *cluster.Cluster, to Outlet) (listener.Sink, error)
 	return kinds().build(s, c, to)
 }
 
-// BuildAll makes a sink of each configured one. Every one that is wrong is in the error.
-func BuildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sink, error) {
-	return kinds().buildAll(cfg, c, to)
-}
-
 // NewReader makes what reads a sink's log back.
 func NewReader(s *config.Sink, c *cluster.Cluster, start sink.Start) (sink.Reader, error) {
 	return kinds().reader(s, c, func(d *Destination) (sink.Reader, error) { return d.read(start) })
@@ -125,12 +120,12 @@ func (r registered) of(s *config.Sink, c *cluster.Cluster) (*Destination, error)
 	return d, nil
 }
 
-// buildAll makes a sink of each configured one. Every one that is wrong is in the error.
-func (r registered) buildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sink, error) {
+// BuildAll makes a sink of each configured one. Every one that is wrong is in the error.
+func BuildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sink, error) {
 	var sinks []listener.Sink
 	var errs []error
 	for i := range cfg.Sinks {
-		built, err := r.build(&cfg.Sinks[i], c, to)
+		built, err := Build(&cfg.Sinks[i], c, to)
 		sinks, errs = append(sinks, built), append(errs, err)
 	}
 	return sinks, usage.Several("sinks", errs...)
@@ -189,9 +184,8 @@ func (r registered) reader(s *config.Sink, c *cluster.Cluster, read func(*Destin
 	}
 	reader, err := read(d)
 	if err == nil && d.Registry != nil {
-		var client *registry.Client
-		client, err = registryClient(d.Registry, c.Version)
-		reader = registry.NewReader(reader, client)
+		client, failed := registryClient(d.Registry, c.Version)
+		reader, err = registry.NewReader(reader, client), failed
 	}
 	if err != nil {
 		return nil, usage.Errorf("sink %s: %w", s.Name, err)

@@ -21,17 +21,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/service"
 )
 
-// natsSubject is the configured one, or that of a bucket's keys.
-func natsSubject(n *config.NATS, cluster string) (*encode.Subject, error) {
-	if n.KV != "" {
-		return encode.NewSubject("$KV."+n.KV+".{group}.{resource}.{namespace}.{name}", cluster)
-	}
-	return encode.NewSubject(n.Subject, cluster)
-}
-
 // natsRoutes are the subjects of the sink's records, and the wildcards that cover them.
 func natsRoutes(n *config.NATS, c *cluster.Cluster) (routes encode.Routes, filters []string, err error) {
-	subject, err := natsSubject(n, c.Name)
+	template := n.Subject
+	if n.KV != "" { // it has keys of its own
+		template = "$KV." + n.KV + ".{group}.{resource}.{namespace}.{name}"
+	}
+	subject, err := encode.NewSubject(template, c.Name)
 	if err != nil {
 		return routes, nil, err
 	}
@@ -48,13 +44,12 @@ func natsRoutes(n *config.NATS, c *cluster.Cluster) (routes encode.Routes, filte
 
 // namesCluster says whether every subject of the sink has the cluster's name in it. A bucket's keys have not.
 func namesCluster(n *config.NATS) bool {
-	named := func(template string) bool { return strings.Contains(template, "{cluster}") }
 	for _, template := range n.Subjects {
-		if !named(template) {
+		if !strings.Contains(template, "{cluster}") {
 			return false
 		}
 	}
-	return n.KV == "" && named(n.Subject)
+	return n.KV == "" && strings.Contains(n.Subject, "{cluster}")
 }
 
 // crowded says why the newest message of each subject would not be all that there is of the sink's objects; "" is that
@@ -129,7 +124,11 @@ func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func
 		}
 	}
 	var inboxes []string
-	for _, inbox := range configured.AnswersBelow() {
+	answersBelow := configured.Inboxes
+	if len(answersBelow) == 0 {
+		answersBelow = []string{"_INBOX"}
+	}
+	for _, inbox := range answersBelow {
 		inbox = encode.StreamName(inbox, c.Name)
 		for _, own := range append([]string{subject + ".>"}, options.Subjects...) {
 			if nats.Overlap(inbox+".>", own) {
@@ -209,7 +208,7 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 	options := nats.Options{
 		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Shared: n.Shared,
 		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
-		DiscardNew: n.WaitsForRoom(),
+		DiscardNew: n.Discard == "new",
 		Login:      natsLogin(n, &n.NATSLogin),
 		Judge:      c.Judge(namesCluster(n)),
 	}

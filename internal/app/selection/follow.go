@@ -211,8 +211,8 @@ func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
 		}
 		next = f.look(ctx, set)
 		// Memory goes back to the system, once, when all streams are watching. The lists before that need more than
-		// watches do, and the collector would keep it: it gives back only what is above its next goal, and quiet streams
-		// do not reach one.
+		// watches do, and the collector would keep it: it gives back only what is above its next goal, and quiet
+		// streams do not reach one.
 		if !gaveBack && f.Telemetry.Settled() {
 			gaveBack = true
 			debug.FreeOSMemory()

@@ -45,7 +45,7 @@ func (s *Selected) TellsDeletes() bool {
 func ShapeOf(s *Selected, key transform.Key, failed func(*change.Record, error)) (func(*change.Record), error) {
 	made, err := shapeOf(s, func(configured *config.Resource) shape.Options {
 		return shape.Options{
-			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.WithholdsFailed(),
+			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.FilterFailure == "deadletter",
 			Before: configured.Before, Rules: rulesOf(s.Stream.Resource, configured), Key: key, Failed: failed,
 		}
 	})
@@ -197,7 +197,8 @@ func withKept(own transform.Rules, resources ...config.Resource) transform.Rules
 	return own
 }
 
-// rulesOf are those of the entry for objects of the resource. Values of Secrets become hashes unless redact is none (I9).
+// rulesOf are those of the entry for objects of the resource. Values of Secrets become hashes, unless redact is none
+// (I9).
 func rulesOf(resource change.Resource, configured *config.Resource) transform.Rules {
 	if resource.String() == "secrets" && !configured.Redact.None {
 		return transform.Secrets().Join(rules(configured))
@@ -247,8 +248,8 @@ func IgnoreOf(s *Selected) (func(*change.Record) bool, error) {
 	return made.Hide, nil
 }
 
-// Ignored are the paths that the entry ignores in objects of the resource. The zero resource is for those that the entry
-// names itself.
+// Ignored are the paths that the entry ignores in objects of the resource. With the zero resource they are those that
+// the entry names itself.
 func Ignored(resource change.Resource, configured *config.Resource) (paths []string) {
 	for _, text := range configured.Ignore {
 		if text == config.IgnoreHeartbeats {
