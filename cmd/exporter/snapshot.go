@@ -117,9 +117,15 @@ func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, 
 		return s.show(ctx, client, out, errOut)
 	}
 	for do, ids := range s.steer {
-		if len(*ids) > 0 {
-			return steer(ctx, client, control.SteerRequest{Do: do, IDs: *ids}, out)
+		if len(*ids) == 0 {
+			continue
 		}
+		if err := client.Steer(ctx, control.SteerRequest{Do: do, IDs: *ids}); err != nil {
+			return err
+		}
+		done := map[string]string{control.Pause: "paused", control.Resume: "resumed", control.Stop: "stopped"}[do]
+		_, err := fmt.Fprintf(out, "%s: %s\n", done, strings.Join(*ids, ", "))
+		return err
 	}
 	snapshot, err := client.Snapshot(ctx, s.request)
 	if err != nil {
@@ -134,15 +140,6 @@ func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, 
 		return nil
 	}
 	return await(ctx, client, snapshot, out, errOut)
-}
-
-func steer(ctx context.Context, client *control.Client, request control.SteerRequest, out io.Writer) error {
-	if err := client.Steer(ctx, request); err != nil {
-		return err
-	}
-	done := map[string]string{control.Pause: "paused", control.Resume: "resumed", control.Stop: "stopped"}[request.Do]
-	_, err := fmt.Fprintf(out, "%s: %s\n", done, strings.Join(request.IDs, ", "))
-	return err
 }
 
 // show lists what is owed.

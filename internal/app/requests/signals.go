@@ -148,7 +148,7 @@ func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal
 		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: taken})
 	}
 	return h.follow(s.ID, next, func(heard map[string][]byte) error {
-		return ask(ctx, h.Requests, pipeline.Request{
+		return h.ask(ctx, pipeline.Request{
 			Sink: h.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
 		})
 	})
