@@ -40,7 +40,18 @@ func Overlay(c *Config, f Flags) error {
 			c.Resources[i].Name = name
 		}
 	}
-	c.replaceSinks(f.Sinks, problems)
+	if len(f.Sinks) > 0 {
+		c.origin.forget("sinks")
+		c.Sinks = nil
+	}
+	for _, flag := range f.Sinks {
+		sink, err := parseSink(flag)
+		if err != nil {
+			problems.add(Problem{"--sink " + withoutLogin(flag), 0, err.Error()})
+			continue
+		}
+		c.Sinks = append(c.Sinks, sink)
+	}
 	for i := range c.Sinks {
 		c.replace(item("sinks", i)+".format", &c.Sinks[i].Format, f.Format)
 	}
@@ -89,22 +100,6 @@ func splitNames(flags []string) []string {
 		}
 	}
 	return names
-}
-
-func (c *Config) replaceSinks(flags []string, problems *Problems) {
-	if len(flags) == 0 {
-		return
-	}
-	c.origin.forget("sinks")
-	c.Sinks = nil
-	for _, flag := range flags {
-		sink, err := parseSink(flag)
-		if err != nil {
-			problems.add(Problem{"--sink " + withoutLogin(flag), 0, err.Error()})
-			continue
-		}
-		c.Sinks = append(c.Sinks, sink)
-	}
 }
 
 // Load reads the file at path. env looks up the variables that its values name; os.LookupEnv is one.

@@ -91,9 +91,35 @@ func (n *NATS) check(k *checker, path string) {
 		k.problem(path+".url", "%v; have %q", err, withoutLogin(n.URL))
 	}
 	if n.KV == "" {
-		n.checkStream(k, path)
+		if !isStream(n.Stream) {
+			k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
+		}
+		if err := checkSubject(n.Subject); err != nil {
+			k.problem(path+".subject", "%v", err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(n.Subjects)) {
+			if err := checkSubject(n.Subjects[name]); err != nil {
+				k.problem(under(path+".subjects", name), "%v", err)
+			}
+		}
+		if n.History != 0 {
+			k.problem(path+".history", "needs a bucket; add kv, or leave it out")
+		}
 	} else {
-		n.checkBucket(k, path)
+		if !consistsOf(n.KV, lower+upper+digits+"-_") {
+			k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
+		}
+		for _, f := range []struct {
+			key, what string
+			given     bool
+		}{{"stream", "a stream", n.Stream != ""}, {"subject", "subjects", n.Subject != ""}, {"subjects", "subjects", len(n.Subjects) > 0}} {
+			if f.given {
+				k.problem(under(path, f.key), "a bucket has %s of its own; leave out one of kv and %s", f.what, f.key)
+			}
+		}
+		if n.MaxAge != 0 {
+			k.problem(path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")
+		}
 	}
 	if n.Discard == "new" && n.MaxBytes == 0 {
 		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
@@ -106,23 +132,6 @@ func (n *NATS) check(k *checker, path string) {
 	}
 	n.TLS.check(k, path+".tls")
 	n.checkLogin(k, path)
-}
-
-func (n *NATS) checkStream(k *checker, path string) {
-	if !isStream(n.Stream) {
-		k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
-	}
-	if err := checkSubject(n.Subject); err != nil {
-		k.problem(path+".subject", "%v", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(n.Subjects)) {
-		if err := checkSubject(n.Subjects[name]); err != nil {
-			k.problem(under(path+".subjects", name), "%v", err)
-		}
-	}
-	if n.History != 0 {
-		k.problem(path+".history", "needs a bucket; add kv, or leave it out")
-	}
 }
 
 // check checks the subjects that questions and answers are below.
@@ -138,23 +147,6 @@ func (s *NATSService) check(k *checker, path string) {
 func checkPrefix(k *checker, path, prefix string) {
 	if checkFixed(k, path, prefix, checkSubject) && strings.HasPrefix(prefix, "$") {
 		k.problem(path, "%q begins with $, which is the server's own; choose another subject", shorten(prefix))
-	}
-}
-
-func (n *NATS) checkBucket(k *checker, path string) {
-	if !consistsOf(n.KV, lower+upper+digits+"-_") {
-		k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
-	}
-	for _, f := range []struct {
-		key, what string
-		given     bool
-	}{{"stream", "a stream", n.Stream != ""}, {"subject", "subjects", n.Subject != ""}, {"subjects", "subjects", len(n.Subjects) > 0}} {
-		if f.given {
-			k.problem(under(path, f.key), "a bucket has %s of its own; leave out one of kv and %s", f.what, f.key)
-		}
-	}
-	if n.MaxAge != 0 {
-		k.problem(path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")
 	}
 }
 

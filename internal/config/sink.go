@@ -84,15 +84,10 @@ func (s *Sink) checkDigest(k *checker, path string, resources []Resource) {
 		if s.Kafka == nil {
 			continue
 		}
-		if template, at := s.Kafka.topicOf(r.Name, ""); !isOneTopic(template) {
+		if template, at := s.Kafka.topicOf(r.Name, ""); hasVarying(template) || strings.Contains(template, "{version}") {
 			k.problem(path, "%s has a topic for more than the resource in %s; leave {namespace}, {name}, {version} and labels out of it, or digest", r.Name, strings.TrimPrefix(at, "."))
 		}
 	}
-}
-
-// isOneTopic says whether all objects of a resource are in one topic.
-func isOneTopic(template string) bool {
-	return !hasLabel(template, nil) && !strings.Contains(template, "{namespace}") && !strings.Contains(template, "{name}") && !strings.Contains(template, "{version}")
 }
 
 // checkTable checks that resources that a wildcard may yet stand for have topics or keys of their own, where the key
@@ -427,7 +422,20 @@ func (s *Sink) FramesAside() bool {
 
 // checkFile checks the destination, and that its lines can have the sink's format.
 func (s *Sink) checkFile(k *checker, path string) {
-	s.File.check(k, path+".file")
+	switch at := path + ".file.path"; {
+	case s.File.Path == "":
+		k.problem(at, "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", stdout)
+	case strings.HasSuffix(s.File.Path, "/"):
+		k.problem(at, "%q is a directory; name a file in it", shorten(s.File.Path))
+	case strings.ContainsRune(s.File.Path, 0):
+		k.problem(at, "a path cannot hold a zero byte")
+	}
+	if s.File.Rotate != 0 && s.File.Path == stdout {
+		k.problem(path+".file.rotate", "standard output cannot be rotated; leave it out")
+	}
+	if s.File.Keep > 0 && s.File.Rotate == 0 {
+		k.problem(path+".file.keep", "counts rotated files; give rotate a size, or leave it out")
+	}
 	if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
 		k.problem(path+".format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
 	}
