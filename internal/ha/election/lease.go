@@ -137,16 +137,6 @@ const (
 	answers = "kubecdc/can-write"
 )
 
-// put writes the holder's question into the annotations of its Lease, "" is none, and keeps an answer to that alone.
-func put(annotations map[string]string, question string) {
-	if id, _, _ := strings.Cut(annotations[answers], " "); id != question || question == "" {
-		delete(annotations, answers)
-	}
-	if delete(annotations, asks); question != "" {
-		annotations[asks] = question
-	}
-}
-
 // talk is what the members ask each other.
 type talk struct {
 	ours   string // the question of this member, which holds the Lease; "" is none

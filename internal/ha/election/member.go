@@ -232,7 +232,13 @@ func (m *Member) write(ctx context.Context, holder string) error {
 		lease.Annotations[marked] = m.options.Shared
 	}
 	spec.HolderIdentity, spec.LeaseDurationSeconds = &holder, &length
-	put(lease.Annotations, question)
+	// Of the answers, the one to the present question stays.
+	if id, _, _ := strings.Cut(lease.Annotations[answers], " "); id != question || question == "" {
+		delete(lease.Annotations, answers)
+	}
+	if delete(lease.Annotations, asks); question != "" {
+		lease.Annotations[asks] = question
+	}
 	return m.ask(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return do(ctx, lease) })
 }
 

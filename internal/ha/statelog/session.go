@@ -125,8 +125,12 @@ type segment struct {
 func (s *session) run(ctx context.Context) error {
 	for finish := s.finish; ; {
 		if s.last {
-			s.leaveSegment()
 			finish = nil
+		}
+		if s.last && s.whole {
+			// The log has everything without the segment under way. Whoever leads next need not wait for it, and begins
+			// one of its own.
+			s.segment = nil
 		}
 		wrote, err := s.step(ctx)
 		if err != nil {
@@ -171,14 +175,6 @@ func (s *session) await(ctx context.Context, finish <-chan struct{}, wrote bool)
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// leaveSegment gives up the segment under way, without which the log has everything. Whoever leads next need not wait
-// for it, and begins one of its own.
-func (s *session) leaveSegment() {
-	if s.whole {
-		s.segment = nil
-	}
 }
 
 // close notes that the log has all of the state, where that is so.
