@@ -23,17 +23,19 @@ import (
 // version is set by the linker.
 var version = "devel"
 
-// onlyCommands makes a command that is nothing without one of its own commands say so.
-func onlyCommands(cmd *cobra.Command) {
+// group makes a command that is nothing without one of its own commands say so.
+func group(cmd *cobra.Command, own ...*cobra.Command) *cobra.Command {
 	cmd.Args = noArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.SuggestionsMinimumDistance = 2
+	cmd.AddCommand(own...)
+	return cmd
 }
 
 // nearFlag suggests a flag where an unknown one was given.
 func nearFlag(cmd *cobra.Command, err error) string {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, is := errors.AsType[*pflag.NotExistError](err)
+	if !is {
 		return ""
 	}
 	var names []string

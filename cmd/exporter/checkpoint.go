@@ -23,10 +23,8 @@ func newCheckpointCommand() *cobra.Command {
 		Example: `  exporter checkpoint show --state-dir ./state
   exporter checkpoint reset --state-dir ./state --yes`,
 	}
-	onlyCommands(cmd)
 	cmd.PersistentFlags().StringVar(&dir, "state-dir", defaultStateDir, "directory of the saved state")
-	cmd.AddCommand(newShowCommand(&dir), newSetCommand(&dir), newForgetSinkCommand(&dir), newResetCommand(&dir), newRestoreCommand())
-	return cmd
+	return group(cmd, newShowCommand(&dir), newSetCommand(&dir), newForgetSinkCommand(&dir), newResetCommand(&dir), newRestoreCommand())
 }
 
 func newShowCommand(dir *string) *cobra.Command {

@@ -15,17 +15,14 @@ import (
 )
 
 func newDeadLetterCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "deadletter",
 		Short: "List, show and resend records that sinks refused for good",
 		Long: `deadletter is about the records that a sink will never take, such as objects above a broker's size limit. Each is kept
 whole in a file of its own, and a gap record with its id stands for it in the sink. A file may be deleted by hand.`,
 		Example: `  exporter deadletter list --state-dir ./state
   exporter deadletter replay --state-dir ./state --sink bus`,
-	}
-	onlyCommands(cmd)
-	cmd.AddCommand(newDeadLetterListCommand(), newDeadLetterShowCommand(), newDeadLetterReplayCommand())
-	return cmd
+	}, newDeadLetterListCommand(), newDeadLetterShowCommand(), newDeadLetterReplayCommand())
 }
 
 // letterQuery says which letters a command reads.

@@ -17,17 +17,14 @@ import (
 )
 
 func newInventoryCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "inventory",
 		Short: "Look up which objects the sinks have, and in which version",
 		Long: `inventory shows what the saved state knows of the objects that were delivered: their names, uids and resourceVersions,
 never the objects themselves. It asks a running exporter, and reads the state of a stopped one.`,
 		Example: `  exporter inventory list --resources pods -n shop
   exporter inventory get --resources configmaps -n shop settings`,
-	}
-	onlyCommands(cmd)
-	cmd.AddCommand(newInventoryListCommand(), newInventoryGetCommand())
-	return cmd
+	}, newInventoryListCommand(), newInventoryGetCommand())
 }
 
 // lookup is what list and get have in common.

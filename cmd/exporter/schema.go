@@ -12,17 +12,14 @@ import (
 )
 
 func newSchemaCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "schema",
 		Short: "Show what type the objects of a resource are",
 		Long: `schema makes schemas of what the API server publishes of its resources, custom ones too: as Avro, and as JSON Schema.
 With a configuration, what its rules drop is not in them, and what they redact is a string.`,
 		Example: `  exporter schema show deployments.apps
   exporter schema export schemas --resources "*"`,
-	}
-	onlyCommands(cmd)
-	cmd.AddCommand(newSchemaShowCommand(), newSchemaDiffCommand(), newSchemaExportCommand())
-	return cmd
+	}, newSchemaShowCommand(), newSchemaDiffCommand(), newSchemaExportCommand())
 }
 
 // describer is what the flags of exporter schema say.

@@ -51,8 +51,7 @@ The exit code is 0 where all is equal, 1 where something differs, and 2 where th
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := v.run(cmd.Context(), cmd)
-			var differs *verification.DiffersError
-			if err == nil || errors.As(err, &differs) {
+			if err == nil || errors.As(err, new(*verification.DiffersError)) {
 				return err
 			}
 			return usage.Wrap(err) // exit code 2: nothing was found out

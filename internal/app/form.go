@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,10 +39,7 @@ type deadLetters struct {
 func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.StateLog) *deadLetters {
 	all := &deadLetters{cfg: cfg, dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan pipeline.Replay)}
 	for _, s := range cfg.Sinks {
-		dir := s.DeadLetter.Dir
-		if dir == "" {
-			dir = deadletter.DirOf(cfg.State.Dir)
-		}
+		dir := cmp.Or(s.DeadLetter.Dir, deadletter.DirOf(cfg.State.Dir))
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
 			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.Name, ClusterUID: c.UID, Form: f.ofSink(s.Name),
 			Bytes: int64(s.DeadLetter.Bytes), Changed: log.Changed(s.Name),
@@ -225,7 +223,7 @@ func (a *assembly) forms() (*forms, error) {
 		}
 	}
 	f := newForms(a.cluster, a.cfg, key)
-	a.store.SetForms(f.of)
+	a.store.SetForms(f.ofSink(""))
 	return f, nil
 }
 
@@ -285,10 +283,7 @@ func (f *forms) make(s *selection.Selected, own []transform.Rules) *shape.Today 
 	return today
 }
 
-// of is the form of what is shaped now, before any sink's own rules.
-func (f *forms) of(stream *change.Stream) string { return f.ofSink("")(stream) }
-
-// ofSink is the form of what the sink is given now.
+// ofSink is the form of what the sink is given now, and for "" of what is shaped before any sink's own rules.
 func (f *forms) ofSink(sinkName string) func(*change.Stream) string {
 	return func(stream *change.Stream) string {
 		if today := f.today(stream, sinkName); today != nil {

@@ -15,9 +15,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
+
+// most is how many names of streams and of namespaces a line has.
+const most = 5
 
 // Plan says in one line each what the next start changes for the consumers of the sinks, since another configuration
 // has saved the state: what is told from its beginning, what is compared again, what stays behind, and what another
@@ -70,7 +74,7 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 		for i := range streams {
 			names = append(names, streams[i].Stream.String())
 		}
-		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, several(names))}
+		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, usage.Some(names, most))}
 	}
 	stays := func(resource string) bool {
 		serves := func(s selection.Selected) bool { return s.Stream.Resource.String() == resource }
@@ -119,7 +123,7 @@ func begins(has map[string]control.SinkState, streams []selection.Selected) (lin
 		{"is given %s by another selector: it gets a gap, what enters as replaced, and what leaves as deleted", chosen},
 	} {
 		if len(told.streams) > 0 {
-			lines = append(lines, fmt.Sprintf(told.format, several(told.streams)))
+			lines = append(lines, fmt.Sprintf(told.format, usage.Some(told.streams, most)))
 		}
 	}
 	return lines
@@ -149,7 +153,7 @@ func leaves(has map[string]control.SinkState, streams []selection.Selected, stay
 		switch {
 		case takes[stream], takes[resource], stays(resource), at.Objects == 0, isTold:
 		case stream == resource && parts[resource] != nil:
-			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces %s", stream, several(parts[resource]), end))
+			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces %s", stream, usage.Some(parts[resource], most), end))
 		default:
 			lines = append(lines, fmt.Sprintf("is not given %s any more: %s %s", stream, objects, end))
 		}
@@ -256,18 +260,8 @@ func since(before []byte, c *cluster.Cluster, cfg *config.Config, s *config.Sink
 			}
 		}
 		if of != nil {
-			lines = append(lines, fmt.Sprintf("%s of %s has another value: %s", e.Key, several(of), e.Text))
+			lines = append(lines, fmt.Sprintf("%s of %s has another value: %s", e.Key, usage.Some(of, most), e.Text))
 		}
 	}
 	return lines, !reflect.DeepEqual(&was, is)
-}
-
-// several names some of many.
-func several(names []string) string {
-	const most = 5
-	slices.Sort(names)
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most:most], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
 }

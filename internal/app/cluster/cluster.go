@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -141,10 +142,7 @@ func Find(to Access, cfg *config.Config) (*Cluster, error) {
 		return nil, usage.Wrap(err)
 	}
 	restConfig.UserAgent = "kubecdc-exporter/" + to.Version
-	if cfg.Cluster != "" {
-		name = cfg.Cluster
-	}
-	return &Cluster{Rest: restConfig, Name: name, Version: to.Version, Look: time.Duration(cfg.Discovery.Interval)}, nil
+	return &Cluster{Rest: restConfig, Name: cmp.Or(cfg.Cluster, name), Version: to.Version, Look: time.Duration(cfg.Discovery.Interval)}, nil
 }
 
 // Identify asks the server who it is, and waits until it can tell what it serves.

@@ -313,17 +313,7 @@ func sameTask(ours, theirs string) error {
 	if theirs == "" || slices.ContainsFunc(strings.Split(theirs, "\n"), common) {
 		return nil
 	}
-	return usage.Errorf("they write to %s, and this one to %s", list(theirs), list(ours))
-}
-
-// list names a few sinks for people.
-func list(sinks string) string {
-	names := strings.Split(sinks, "\n")
-	const most = 3
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return usage.Errorf("they write to %s, and this one to %s", usage.Some(strings.Split(theirs, "\n"), 3), usage.Some(have, 3))
 }
 
 const readTooEarly = "a sink's log was read too early; everything begins anew where it is saved"
