@@ -119,10 +119,7 @@ func (f *fleet) adopt(ctx context.Context, wanted []config.ClusterOf) {
 	}
 	group.Wait()
 	for _, of := range wanted {
-		f.mu.Lock()
-		_, found := f.members[of.Name]
-		f.mu.Unlock()
-		if !found {
+		if _, found := f.members[of.Name]; !found { // which no other goroutine changes
 			f.follow(ctx, of)
 		}
 	}

@@ -1,11 +1,9 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/check"
@@ -166,26 +164,12 @@ func (a *assembly) run(ctx context.Context) error {
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
 		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
-		Follow: f.RunWith(t), Observer: a.term.Observe(a.remember(pipelineObserver(t, f.Nudge))), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
+		Follow: f.RunWith(t), Observer: a.term.Observe(a.pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
 	}
 	return err
-}
-
-// remember has the state keep the configuration with which a sink is open, for the next start to compare with.
-func (a *assembly) remember(o pipeline.Observer) pipeline.Observer {
-	opened := o.Opened
-	o.Opened = func(name string, found int) {
-		opened(name, found)
-		at := slices.IndexFunc(a.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })
-		text, err := check.Record(a.cluster, a.cfg, &a.cfg.Sinks[at])
-		if err = cmp.Or(err, a.store.SetConfiguration(name, text)); err != nil {
-			a.logger.Warn("the configuration is not saved; the next start cannot say what another one changes", "sink", name, "error", err)
-		}
-	}
-	return o
 }
 
 // standBy answers that another member leads, and who, until the returned function is called.

@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
+	"github.com/kubecdc/kubecdc/internal/app/check"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
@@ -110,11 +112,21 @@ func sourceObserver(f *selection.Follower) source.Observer {
 	}
 }
 
-func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
+// pipelineObserver tells the telemetry, and has the state keep the configuration with which a sink is open, for the
+// next start to compare with.
+func (a *assembly) pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
+	opened := func(name string, found int) {
+		t.Opened(name, found)
+		at := slices.Index(a.cfg.SinkNames(), name)
+		text, err := check.Record(a.cluster, a.cfg, &a.cfg.Sinks[at])
+		if err = cmp.Or(err, a.store.SetConfiguration(name, text)); err != nil {
+			a.logger.Warn("the configuration is not saved; the next start cannot say what another one changes", "sink", name, "error", err)
+		}
+	}
 	return pipeline.Observer{
 		Observer: listener.Observer{
 			Queued: t.Queued,
-			Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Rejected: t.Rejected, Coalesced: t.Coalesced,
+			Opened: opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Rejected: t.Rejected, Coalesced: t.Coalesced,
 			NotKept: t.NotKept, Dropped: t.Dropped, Trimmed: t.Trimmed, Replayed: t.Replayed,
 			Committed: t.Committed, CommitFailed: t.CommitFailed,
 		},

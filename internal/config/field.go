@@ -168,11 +168,8 @@ func parseSize(text string) (Size, error) {
 	}
 	// ParseUint, unlike ParseInt, takes no sign.
 	n, err := strconv.ParseUint(number, 10, 63)
-	if err != nil {
+	if err != nil || int64(n) > math.MaxInt64/factor {
 		return 0, fmt.Errorf("parse size %q: want a whole number with one of Ki, Mi, Gi, Ti, k, M, G, T", text)
-	}
-	if int64(n) > math.MaxInt64/factor {
-		return 0, fmt.Errorf("parse size %q: it is too large", text)
 	}
 	return Size(int64(n) * factor), nil
 }

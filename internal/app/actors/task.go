@@ -34,22 +34,18 @@ func (r *Receiver) Beside(of *Task) *pipeline.Beside {
 	if r == nil {
 		return nil
 	}
+	var sinks []webhook.Sink // that are told of users
+	for i := range of.Config.Sinks {
+		if s := &of.Config.Sinks[i]; s.Actors {
+			sinks = append(sinks, webhook.Sink{Name: s.Name, Wants: of.Cluster.WantedBy(s)})
+		}
+	}
 	taken := webhook.Config{
-		Sinks: of.sinks(), Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
+		Sinks: sinks, Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
 	}
 	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
 	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
 	return &pipeline.Beside{Stream: change.Actors(), Run: run}
-}
-
-// sinks are those that are told of users.
-func (t *Task) sinks() (sinks []webhook.Sink) {
-	for i := range t.Config.Sinks {
-		if s := &t.Config.Sinks[i]; s.Actors {
-			sinks = append(sinks, webhook.Sink{Name: s.Name, Wants: t.Cluster.WantedBy(s)})
-		}
-	}
-	return sinks
 }
 
 // stream finds the stream of an object, as it is streamed at that moment.

@@ -11,7 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 )
 
-// fileDestination is a file.
+// fileDestination is a file, or the process's standard output.
 func fileDestination(s *config.Sink, _ *cluster.Cluster) (*Destination, error) {
 	d := &Destination{
 		transport: encode.File,
@@ -26,18 +26,11 @@ func fileDestination(s *config.Sink, _ *cluster.Cluster) (*Destination, error) {
 	d.Address = fileAddress(s.File.Path)
 	d.What = "file " + d.Address
 	d.Places = []Place{{What: d.What, Key: "file.path"}}
-	return d, nil
-}
-
-// stdoutDestination is the process's standard output.
-func stdoutDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
-	d, err := fileDestination(s, c)
-	if err != nil {
-		return nil, err
-	}
-	d.Places, d.Address = nil, "standard output"
-	d.read = func(sink.Start) (sink.Reader, error) {
-		return nil, errors.New("standard output cannot be read back: choose another sink")
+	if s.Kind() == config.KindStdout {
+		d.Places, d.Address = nil, "standard output"
+		d.read = func(sink.Start) (sink.Reader, error) {
+			return nil, errors.New("standard output cannot be read back: choose another sink")
+		}
 	}
 	return d, nil
 }

@@ -161,12 +161,16 @@ func kafkaPlaces(s *config.Sink, options kafka.Options) []Place {
 
 func kafkaOptions(of *table, told Observer) kafka.Options {
 	s, c, topics, k := of.sink, of.cluster, of.routes, of.sink.Kafka
+	var tls *wire.TLS
+	if k.TLS != nil {
+		tls = &wire.TLS{CAFile: k.TLS.CA, CertFile: k.TLS.Cert, KeyFile: k.TLS.Key, ServerName: k.TLS.ServerName}
+	}
 	reserved := map[string]string{} // what topics are for that must have no records
 	for name, what := range k.Reserved {
 		reserved[strings.ReplaceAll(name, "{cluster}", c.Name)] = what
 	}
 	options := kafka.Options{
-		Wire:     wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
+		Wire:     wire.Options{Brokers: k.Brokers, TLS: tls, SASL: kafkaSASL(k.SASL)},
 		Delivery: k.Delivery, Compression: k.Compression,
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
 		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
@@ -224,13 +228,6 @@ func patternOf(c *cluster.Cluster, s *config.Sink, routes encode.Routes) *regexp
 	}
 	slices.Sort(patterns)
 	return regexp.MustCompile("^(" + strings.Join(slices.Compact(patterns), "|") + ")$") // of quoted parts
-}
-
-func kafkaTLS(t *config.TLS) *wire.TLS {
-	if t == nil {
-		return nil
-	}
-	return &wire.TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key, ServerName: t.ServerName}
 }
 
 func kafkaSASL(s *config.SASL) *wire.SASL {

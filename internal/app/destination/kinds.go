@@ -81,7 +81,7 @@ func kinds() registered {
 		config.KindKafka:  {kafkaDestination, kafkaNeeds},
 		config.KindNATS:   {natsDestination, always(clusterName)},
 		config.KindFile:   {fileDestination, always(nothing)},
-		config.KindStdout: {stdoutDestination, always(nothing)},
+		config.KindStdout: {fileDestination, always(nothing)},
 	}
 }
 

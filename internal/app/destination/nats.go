@@ -226,18 +226,13 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 	return options
 }
 
-// natsLogin is the login at the servers of the sink.
+// natsLogin is the login at the servers of the sink. Without TLS in the configuration the URL's scheme decides.
 func natsLogin(n *config.NATS, login *config.NATSLogin) nats.Login {
-	return nats.Login{
+	made := nats.Login{
 		CredentialsFile: login.Credentials, NkeySeedFile: login.Nkey, User: login.User, Password: login.Password.Reveal(), Token: login.Token.Reveal(),
-		TLS: natsTLS(n.TLS),
 	}
-}
-
-// natsTLS is nil where nothing is configured: the URL's scheme decides then.
-func natsTLS(tls config.NATSTLS) *nats.TLS {
-	if tls == (config.NATSTLS{}) {
-		return nil
+	if tls := n.TLS; tls != (config.NATSTLS{}) {
+		made.TLS = &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName, First: tls.First}
 	}
-	return &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName, First: tls.First}
+	return made
 }

@@ -83,12 +83,8 @@ func (h *signalHandler) do(ctx context.Context, s *signal.Signal, m *signal.Mess
 	switch s.Type {
 	case signal.Execute:
 		err = h.execute(ctx, s, m)
-	case signal.Stop:
-		err = h.steer(ctx, s, m, control.Stop)
-	case signal.Pause:
-		err = h.steer(ctx, s, m, control.Pause)
-	case signal.Resume:
-		err = h.steer(ctx, s, m, control.Resume)
+	case signal.Stop, signal.Pause, signal.Resume: // stop-snapshot, as others are asked to stop
+		err = h.steer(ctx, s, m, strings.TrimSuffix(s.Type, "-snapshot"))
 	case signal.Log:
 		what, err = h.log(s, m)
 	}

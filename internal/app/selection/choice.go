@@ -308,19 +308,14 @@ func (c *Choice) refusal(resource change.Resource, configured *config.Resource) 
 	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
 		return "cluster-scoped, and " + configured.Name + " is of namespaces"
 	}
-	if twin, found := c.twinOf(resource); found {
-		return "its objects are those of " + twin.String()
+	// A stream may have the same objects under another name.
+	twin, found := source.Twin(resource)
+	if at, isTwin := c.twins[resource.String()]; isTwin {
+		twin = c.Streams[at].Stream.Resource
+	} else if !found || !c.has(twin) {
+		return ""
 	}
-	return ""
-}
-
-// twinOf returns the resource of a stream that has the same objects under another name.
-func (c *Choice) twinOf(resource change.Resource) (twin change.Resource, found bool) {
-	if at, found := c.twins[resource.String()]; found {
-		return c.Streams[at].Stream.Resource, true
-	}
-	home, found := source.Twin(resource)
-	return home, found && c.has(home)
+	return "its objects are those of " + twin.String()
 }
 
 // joinNamed makes the streams that are configured by the resource's own name stand for the wildcard, too, and says

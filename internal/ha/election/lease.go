@@ -144,22 +144,6 @@ type talk struct {
 	theirs string // the question of the holder, which nobody has answered; "" is none
 }
 
-// read takes what the Lease says. isOurs says whether this member holds it.
-func (t *talk) read(annotations map[string]string, isOurs bool, self string) {
-	id, by, _ := strings.Cut(annotations[answers], " ")
-	switch question := annotations[asks]; {
-	case isOurs:
-		t.theirs = ""
-		if t.ours != "" && id == t.ours && by != self {
-			t.by = by
-		}
-	case id == question:
-		t.theirs = ""
-	default:
-		t.theirs = question
-	}
-}
-
 // OtherLeadsError is the cause with which a term ends.
 type OtherLeadsError struct {
 	Place  Place

@@ -343,7 +343,11 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 	holder := holderOf(lease)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.recovered()
+	if m.trouble.told {
+		m.options.Logger.Info("the API server answers for the Lease again", "lease", m.options.Place.String(),
+			"outage", time.Since(m.trouble.since).Round(time.Second))
+	}
+	m.trouble = trouble{}
 	if holder != "" && holder != m.options.Self && m.term != nil {
 		m.term(&OtherLeadsError{Place: m.options.Place, Holder: holder})
 		m.term = nil
@@ -360,7 +364,14 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 	if m.since = (time.Time{}); holder != "" && lease.Spec.AcquireTime != nil {
 		m.since = lease.Spec.AcquireTime.Time
 	}
-	m.talk.read(lease.Annotations, holder == m.options.Self, m.options.Self)
+	id, by, _ := strings.Cut(lease.Annotations[answers], " ")
+	m.talk.theirs = ""
+	switch question := lease.Annotations[asks]; {
+	case holder != m.options.Self && id != question:
+		m.talk.theirs = question
+	case holder == m.options.Self && m.talk.ours != "" && id == m.talk.ours && by != m.options.Self:
+		m.talk.by = by
+	}
 	m.wake()
 	return err
 }
@@ -396,15 +407,6 @@ func (m *Member) failed(err error) {
 		m.options.Logger.Warn("the API server does not answer for the Lease; who leads goes on, and nobody takes over meanwhile",
 			"lease", m.options.Place.String(), "error", err)
 	}
-}
-
-// recovered notes that the API server answers. The caller holds mu.
-func (m *Member) recovered() {
-	if m.trouble.told {
-		m.options.Logger.Info("the API server answers for the Lease again", "lease", m.options.Place.String(),
-			"outage", time.Since(m.trouble.since).Round(time.Second))
-	}
-	m.trouble = trouble{}
 }
 
 // AwaitOther asks the API server until another member holds the Lease, and returns its name. found is false where
