@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -54,6 +55,27 @@ type follower struct {
 
 // clustersPath is where each cluster's own page, status and questions are below.
 const clustersPath = "/clusters/"
+
+// Run runs the whole line until ctx ends, or for as long as this exporter leads. Of several clusters it runs one each.
+func Run(ctx context.Context, o RunOptions) (err error) {
+	if len(o.Config.Clusters) > 0 {
+		return runFleet(ctx, o)
+	}
+	p := &process{
+		cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(),
+		claim: func(string) error { return nil }, follows: func(*telemetry.Telemetry) {},
+	}
+	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
+	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	p.server = server
+	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
+	if err != nil {
+		return err
+	}
+	defer p.audit.Stop()
+	return p.run(ctx)
+}
 
 // runFleet follows all clusters until ctx ends. Which these are is read again at the discovery's interval.
 func runFleet(ctx context.Context, o RunOptions) (err error) {

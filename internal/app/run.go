@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
@@ -10,7 +11,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
-	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -18,36 +18,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/control/httpserver"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/listener"
-	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/observe/page"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
-
-// Run runs the whole line until ctx ends, or for as long as this exporter leads. Of several clusters it runs one each.
-func Run(ctx context.Context, o RunOptions) (err error) {
-	if len(o.Config.Clusters) > 0 {
-		return runFleet(ctx, o)
-	}
-	p := &process{
-		cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(),
-		claim: func(string) error { return nil }, follows: func(*telemetry.Telemetry) {},
-	}
-	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
-	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	p.server = server
-	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
-	if err != nil {
-		return err
-	}
-	defer p.audit.Stop()
-	return p.run(ctx)
-}
 
 // run runs the task of one cluster.
 func (p *process) run(ctx context.Context) error {
@@ -99,9 +76,12 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	return (&assembly{p, c, catalog, store, stateLog, of}).run(ctx)
 }
 
-// openState opens the state, nil where the exporter is stopped meanwhile: nothing was in line.
+// openState opens the state, or makes it, nil where the exporter is stopped meanwhile: nothing was in line.
 func openState(ctx context.Context, dir string, o checkpoint.Options) (*checkpoint.Store, error) {
-	store, err := saved.Open(ctx, dir, o)
+	store, err := checkpoint.Open(ctx, dir, o)
+	if errors.Is(err, checkpoint.ErrNoState) { // where it was to be made
+		return nil, fmt.Errorf("make state directory %s: it cannot be created there: choose another with --state-dir, or with state.dir in the configuration", dir)
+	}
 	return store, task.IgnoreStop(ctx, err)
 }
 

@@ -62,18 +62,20 @@ const wayOfListen = "--listen, or with listen in the configuration"
 
 func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) (c *cluster.Cluster, running bool) {
 	c, err := cluster.Find(to, cfg)
-	if err == nil {
-		checkCluster(ctx, &checkedTask{to, cfg, c}, r)
-	} else {
+	if err != nil {
 		r.problem(err)
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
+	}
+	of := &checkedTask{to, cfg, c}
+	if err == nil {
+		checkCluster(ctx, of, r)
 	}
 	saved := checkState(ctx, c, cfg, r)
 	if saved.running == nil && r.of == "" {
 		checkListen(ctx, cfg.Listen, wayOfListen, r)
 	}
 	checkAudit(ctx, cfg, saved.running, r)
-	logged := checkStateLog(ctx, &checkedTask{to, cfg, c}, r)
+	logged := checkStateLog(ctx, of, r)
 	if saved.State == nil && logged != nil { // the next start takes that over
 		read, err := task.ReadFound(ctx, logged)
 		if err != nil {

@@ -172,12 +172,3 @@ func Explain(err error) error {
 	}
 	return err
 }
-
-// Open opens the state, or makes it.
-func Open(ctx context.Context, dir string, opts checkpoint.Options) (*checkpoint.Store, error) {
-	store, err := checkpoint.Open(ctx, dir, opts)
-	if errors.Is(err, checkpoint.ErrNoState) { // where it was to be made
-		return nil, fmt.Errorf("make state directory %s: it cannot be created there: choose another with --state-dir, or with state.dir in the configuration", dir)
-	}
-	return store, err
-}

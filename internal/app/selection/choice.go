@@ -200,7 +200,13 @@ func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
 	found, err := served.Resolve(configured.Name)
 	if unknown, is := errors.AsType[*source.UnknownResourceError](err); is {
 		unknown.Near = config.Closest(unknown.Name, served.Names())
-		return []error{c.wait(entries, unknown)}
+		if slices.ContainsFunc(entries, func(r *config.Resource) bool { return r.Required }) || !source.IsCustom(configured.Name) {
+			c.leave(configured.Name, "the API server serves no such resource")
+			return []error{unknown}
+		}
+		// It may be installed later, and has a stream then.
+		c.Left = append(c.Left, source.LeftOut{Name: configured.Name, Reason: unknown.Waits(), Waits: true})
+		return nil
 	}
 	if err != nil {
 		return []error{err}
@@ -215,18 +221,6 @@ func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
 		errs = append(errs, c.add(resource, entries))
 	}
 	return errs
-}
-
-// wait leaves out what is not served. The error is nil where it may be installed later, and has a stream then.
-func (c *Choice) wait(entries []*config.Resource, unknown *source.UnknownResourceError) error {
-	name := entries[0].Name
-	required := slices.ContainsFunc(entries, func(r *config.Resource) bool { return r.Required })
-	if required || !source.IsCustom(name) {
-		c.leave(name, "the API server serves no such resource")
-		return unknown
-	}
-	c.Left = append(c.Left, source.LeftOut{Name: name, Reason: unknown.Waits(), Waits: true})
-	return nil
 }
 
 // Waiting are the names of resources that are not served yet.

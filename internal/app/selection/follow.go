@@ -20,23 +20,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Adopt adds the unserved streams to what is chosen.
+// Adopt adds to what is chosen the streams that the state knows and the configuration chooses, and whose resource is
+// not served now: it may come back, or the sinks must be told that its objects are gone.
 func (f *Follower) Adopt() error {
-	unserved, err := f.unserved()
-	if err != nil {
-		return err
-	}
-	chosen := f.Current.Chosen.Load()
-	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, unserved), Left: chosen.Left})
-	return nil
-}
-
-// unserved are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
-// come back, or the sinks must be told that its objects are gone.
-func (f *Follower) unserved() ([]Selected, error) {
 	known, err := f.Store.KnownStreams()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var unserved []Selected
 	for _, stream := range known {
@@ -49,7 +38,9 @@ func (f *Follower) unserved() ([]Selected, error) {
 			}
 		}
 	}
-	return unserved, nil
+	chosen := f.Current.Chosen.Load()
+	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, unserved), Left: chosen.Left})
+	return nil
 }
 
 // chooseSaved finds what the configuration chooses of a stream which is not served: its name first, then a wildcard.
@@ -142,7 +133,11 @@ func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 		if resource := s.Stream.Resource; f.Catalog.Serves(resource) {
 			informer.Serve(resource.Version)
 		} else {
-			f.Telemetry.Waiting(s.Stream, notServed(f.Catalog, resource))
+			why := "the API server does not serve "
+			if !f.Catalog.Tells(resource.Group) {
+				why = "the API server cannot tell whether it serves "
+			}
+			f.Telemetry.Waiting(s.Stream, why+resource.String())
 		}
 		known, err := f.recall(&followed{Selected: s, informer: informer})
 		if err != nil {
@@ -174,13 +169,6 @@ func (f *Follower) know() error {
 		streams = append(streams, s.Stream)
 	}
 	return f.Store.KnowStreams(streams)
-}
-
-func notServed(catalog *source.Catalog, resource change.Resource) string {
-	if !catalog.Tells(resource.Group) {
-		return "the API server cannot tell whether it serves " + resource.String()
-	}
-	return "the API server does not serve " + resource.String()
 }
 
 // RunWith is run for a pipeline that the telemetry looks into.

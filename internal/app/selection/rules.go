@@ -208,14 +208,11 @@ func rulesOf(resource change.Resource, configured *config.Resource) transform.Ru
 
 // KeptOf are what is kept of the stream's objects; nil is nothing.
 func KeptOf(s *Selected, images *listener.Images) source.Kept {
-	if !s.keeps() {
+	if !s.Configured.IsKept() {
 		return nil
 	}
 	return images
 }
-
-// keeps says whether the stream's objects are kept.
-func (s *Selected) keeps() bool { return s.Configured.IsKept() }
 
 // KeepOf is what is kept of what is cut otherwise while objects are read.
 func KeepOf(configured *config.Resource) source.Keep {

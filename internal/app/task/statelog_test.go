@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -140,7 +139,7 @@ func (r *logRig) startAs(of *Term) error {
 	if err := r.log.Begin(ctx, of); err != nil {
 		return err
 	}
-	r.store, err = saved.Open(ctx, r.cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: r.log.Journal()})
+	r.store, err = checkpoint.Open(ctx, r.cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: r.log.Journal()})
 	r.must(err)
 	r.must(r.log.Attach(r.store))
 	r.listen()
