@@ -139,7 +139,17 @@ func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, 
 	if !s.wait {
 		return nil
 	}
-	return await(ctx, client, snapshot, out, errOut)
+	waiting := console.Waiting{Out: errOut}
+	found, err := client.Wait(ctx, snapshot, waiting.Show)
+	switch _, stopped := errors.AsType[*control.StoppedError](err); {
+	case ctx.Err() != nil:
+		return errors.New("wait for the snapshot: stopped: it goes on without this command")
+	case stopped:
+		return fmt.Errorf("wait for the snapshot: %w", err)
+	case err != nil:
+		return fmt.Errorf("wait for the snapshot, which stays requested, even over a restart: %w", err)
+	}
+	return console.PrintSnapshots(found, out)
 }
 
 // show lists what is owed.
@@ -154,20 +164,4 @@ func (s *snapshotCommand) show(ctx context.Context, client *control.Client, out,
 		return nil
 	}
 	return console.PrintOwed(list.Owed, asJSON, out)
-}
-
-// await shows how far the snapshot is until it is delivered.
-func await(ctx context.Context, client *control.Client, snapshot *control.Snapshot, out, errOut *console.Screen) error {
-	waiting := console.Waiting{Out: errOut}
-	found, err := client.Wait(ctx, snapshot, waiting.Show)
-	if ctx.Err() != nil {
-		return errors.New("wait for the snapshot: stopped: it goes on without this command")
-	}
-	if _, is := errors.AsType[*control.StoppedError](err); is {
-		return fmt.Errorf("wait for the snapshot: %w", err)
-	}
-	if err != nil {
-		return fmt.Errorf("wait for the snapshot, which stays requested, even over a restart: %w", err)
-	}
-	return console.PrintSnapshots(found, out)
 }

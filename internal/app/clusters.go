@@ -100,8 +100,13 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 		select {
 		case <-ctx.Done():
 			return nil
-		case signal := <-o.Hangups:
-			f.hangUp(signal)
+		case signal := <-o.Hangups: // for a full snapshot of every cluster
+			for _, member := range f.members {
+				select {
+				case member.hangups <- signal:
+				default: // it has not answered the last one
+				}
+			}
 		case <-look.C:
 			f.reload(ctx)
 		}
@@ -243,18 +248,6 @@ func (f *fleet) claim(name, uid string) error {
 	}
 	f.uids[uid] = name
 	return nil
-}
-
-// hangUp asks for a full snapshot of every cluster.
-func (f *fleet) hangUp(signal os.Signal) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, member := range f.members {
-		select {
-		case member.hangups <- signal:
-		default: // it has not answered the last one
-		}
-	}
 }
 
 // handler serves what is of all clusters, and below clustersPath what is of one.

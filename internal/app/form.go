@@ -213,20 +213,6 @@ func newForms(c *cluster.Cluster, cfg *config.Config, key transform.Key) *forms 
 	return f
 }
 
-// forms are those of this run. What goes to disk from now on names them.
-func (a *assembly) forms() (*forms, error) {
-	key := transform.Key{Secret: []byte(a.cfg.RedactKey.Reveal()), Comparable: a.cfg.Hash == "comparable", Cluster: a.cluster.UID}
-	if len(key.Secret) == 0 { // the state's own
-		var err error
-		if key.Secret, err = a.store.RedactionKey(); err != nil {
-			return nil, err
-		}
-	}
-	f := newForms(a.cluster, a.cfg, key)
-	a.store.SetForms(f.ofSink(""))
-	return f, nil
-}
-
 // today is nil where no rules of today are known: what is not configured has none. For a sink its own rules are in it;
 // "" is what all sinks share.
 func (f *forms) today(stream *change.Stream, sinkName string) *shape.Today {

@@ -23,6 +23,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/observe/page"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -86,13 +87,18 @@ func openState(ctx context.Context, dir string, o checkpoint.Options) (*checkpoi
 }
 
 func (a *assembly) run(ctx context.Context) error {
-	forms, err := a.forms()
-	if err != nil {
-		return err
+	key := transform.Key{Secret: []byte(a.cfg.RedactKey.Reveal()), Comparable: a.cfg.Hash == "comparable", Cluster: a.cluster.UID}
+	if len(key.Secret) == 0 { // the state's own
+		var err error
+		if key.Secret, err = a.store.RedactionKey(); err != nil {
+			return err
+		}
 	}
+	forms := newForms(a.cluster, a.cfg, key)
+	a.store.SetForms(forms.ofSink("")) // what goes to disk from now on names them
 	deadLetters := deadLettersOf(a.cfg, a.cluster, forms, a.stateLog)
 	images := listener.NewImages(a.store)
-	f, err := a.prepare(images, forms.key)
+	f, err := a.prepare(images, key)
 	if err != nil {
 		return err
 	}

@@ -106,14 +106,8 @@ func (c *Cluster) Reached(names []string, l change.Limits) ([]string, error) {
 }
 
 // StreamsThat are those of the present streams that are so.
-func (c *Cluster) StreamsThat(are func(*selection.Selected) bool) (some []selection.Selected) {
-	streams := c.Streams()
-	for i := range streams {
-		if are(&streams[i]) {
-			some = append(some, streams[i])
-		}
-	}
-	return some
+func (c *Cluster) StreamsThat(are func(*selection.Selected) bool) []selection.Selected {
+	return slices.DeleteFunc(slices.Clone(c.Streams()), func(s selection.Selected) bool { return !are(&s) })
 }
 
 // Cluster is the API server and what is wanted of it.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -165,6 +166,13 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 	if k.TLS != nil {
 		tls = &wire.TLS{CAFile: k.TLS.CA, CertFile: k.TLS.Cert, KeyFile: k.TLS.Key, ServerName: k.TLS.ServerName}
 	}
+	settings := maps.Clone(k.TopicConfig)
+	if k.MinInsyncReplicas > 0 {
+		if settings == nil {
+			settings = map[string]string{}
+		}
+		settings["min.insync.replicas"] = strconv.Itoa(k.MinInsyncReplicas)
+	}
 	reserved := map[string]string{} // what topics are for that must have no records
 	for name, what := range k.Reserved {
 		reserved[strings.ReplaceAll(name, "{cluster}", c.Name)] = what
@@ -173,7 +181,7 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		Wire:     wire.Options{Brokers: k.Brokers, TLS: tls, SASL: kafkaSASL(k.SASL)},
 		Delivery: k.Delivery, Compression: k.Compression,
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
-		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
+		Retention: time.Duration(k.Retention), Configs: settings, Retry: retried(told, s.Name),
 		Judge: c.Judge(!sharesTopics(k, c.Name)), Notice: func(text string) { told.Noticed(s.Name, text) },
 		Warn: func(text string) { told.Warned(s.Name, text) }, Resync: time.Duration(s.Resync),
 		Uncompacted: of.misfit, Reserved: func(topic string) string { return reserved[topic] }, Form: of.form(), Changed: of.changed,

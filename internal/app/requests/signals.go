@@ -339,13 +339,3 @@ type listing struct {
 	objects int
 	time    time.Time
 }
-
-// isDue says whether to tell of so many objects.
-func (n *notes) isDue(id string, objects int, now time.Time) bool {
-	last := n.listed[id]
-	if objects == 0 || objects == last.objects || now.Sub(last.time) < progressPause {
-		return false
-	}
-	n.listed[id] = listing{objects, now}
-	return true
-}

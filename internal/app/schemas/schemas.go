@@ -81,22 +81,16 @@ func Export(ctx context.Context, o Options, dir string) (files []string, err err
 		text, err := w.schema(ctx, name)
 		if err == nil {
 			file := name + map[string]string{Avro: ".avsc", JSON: ".json"}[o.As]
-			files, err = append(files, file), writeSchema(dir, file, text)
+			files = append(files, file)
+			if filepath.Base(file) != file || !filepath.IsLocal(file) { // servers of others choose them
+				err = fmt.Errorf("write schema %q: its name is no file's", file)
+			} else if err = os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
+				err = fmt.Errorf("write schema: %w", err)
+			}
 		}
 		errs = append(errs, err)
 	}
 	return files, errors.Join(errs...)
-}
-
-// writeSchema refuses names that lead elsewhere: servers of others choose them.
-func writeSchema(dir, file string, text []byte) error {
-	if filepath.Base(file) != file || !filepath.IsLocal(file) {
-		return fmt.Errorf("write schema %q: its name is no file's", file)
-	}
-	if err := os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
-		return fmt.Errorf("write schema: %w", err)
-	}
-	return nil
 }
 
 // schemaWriter knows the server's schemas, and the streams of each resource by its name.

@@ -224,13 +224,8 @@ func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
 }
 
 // Waiting are the names of resources that are not served yet.
-func (c *Choice) Waiting() (waiting []source.LeftOut) {
-	for _, left := range c.Left {
-		if left.Waits {
-			waiting = append(waiting, left)
-		}
-	}
-	return waiting
+func (c *Choice) Waiting() []source.LeftOut {
+	return slices.DeleteFunc(slices.Clone(c.Left), func(left source.LeftOut) bool { return !left.Waits })
 }
 
 // leave notes what is left out and why, once.

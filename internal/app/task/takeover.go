@@ -191,20 +191,18 @@ func (t *Term) Watch(ctx context.Context, log *StateLog, sinks func() time.Time)
 	if t.cutOff == nil {
 		return func() {}
 	}
-	t.cutOff.failing = func() time.Time { return earlier(sinks(), log.failing()) }
+	t.cutOff.failing = func() time.Time { // the earlier of both
+		since := sinks()
+		if logs := log.failing(); since.IsZero() || !logs.IsZero() && logs.Before(since) {
+			return logs
+		}
+		return since
+	}
 	return beside.Run(ctx, func(ctx context.Context) {
 		if why := t.cutOff.watch(ctx); why != nil {
 			t.end(why)
 		}
 	})
-}
-
-// earlier is the earlier of two times, of which zero is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // isFenced says whether another exporter has taken over what this one wrote to.
@@ -321,7 +319,13 @@ func (s *standby) close() error {
 func (s *standby) note(ctx context.Context, began time.Time, err error) (wait time.Duration) {
 	switch {
 	case err == nil:
-		s.caughtUp(began)
+		s.mu.Lock()
+		told := s.told
+		s.current, s.whole, s.failure, s.at, s.told = began, true, "", time.Time{}, false
+		s.mu.Unlock()
+		if told {
+			s.logger.Info("this standby follows the log of the state again", "log", s.log.place.Name)
+		}
 		return standbyPace
 	case ctx.Err() != nil:
 		return 0
@@ -351,16 +355,6 @@ func (s *standby) fail(err error) {
 	s.mu.Unlock()
 	if tell {
 		s.logger.Error("this standby cannot follow the log of the state; a takeover takes longer meanwhile", "log", s.log.place.Name, "error", err)
-	}
-}
-
-func (s *standby) caughtUp(at time.Time) {
-	s.mu.Lock()
-	told := s.told
-	s.current, s.whole, s.failure, s.at, s.told = at, true, "", time.Time{}, false
-	s.mu.Unlock()
-	if told {
-		s.logger.Info("this standby follows the log of the state again", "log", s.log.place.Name)
 	}
 }
 

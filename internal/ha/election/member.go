@@ -417,10 +417,9 @@ func (m *Member) AwaitOther(ctx context.Context) (holder string, found bool) {
 		lease, err := m.options.leases.get(bounded)
 		cancel()
 		if err == nil {
-			holder = holderOf(lease)
-		}
-		if err == nil && holder != "" && holder != m.options.Self && isFresh(lease, time.Now()) {
-			return holder, true
+			if holder = holderOf(lease); holder != "" && holder != m.options.Self && isFresh(lease, time.Now()) {
+				return holder, true
+			}
 		}
 		select {
 		case <-time.After(retry):

@@ -396,7 +396,7 @@ func New(o Options) (*Log, error) {
 		o.Pace = 100 * time.Millisecond
 	}
 	if o.Grain == (Grain{}) {
-		o.Grain = defaultGrain()
+		o.Grain = Grain{Part: 256 << 10, Page: 512 << 10, Since: 4 << 20}
 	}
 	l := &Log{Options: o, self: newChain(), proofs: make(chan chan<- error), finish: make(chan struct{}), ended: make(chan struct{})}
 	if o.Claimed != nil {

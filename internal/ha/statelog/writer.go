@@ -22,9 +22,6 @@ type Grain struct {
 	Since int // of changes below which no segment begins
 }
 
-// defaultGrain is the usual one.
-func defaultGrain() Grain { return Grain{Part: 256 << 10, Page: 512 << 10, Since: 4 << 20} }
-
 // writer makes parts of units, and knows which slots may be used again. It is pure.
 type writer struct {
 	of    Identity
