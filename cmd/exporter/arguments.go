@@ -212,10 +212,7 @@ func opNames() []string {
 
 // checkNamespaceFilter takes "" for all.
 func checkNamespaceFilter(namespace string) error {
-	if namespace == "" {
-		return nil
-	}
-	if err := config.CheckNamespace(namespace); err != nil {
+	if err := config.CheckNamespace(namespace); namespace != "" && err != nil {
 		return usage.Errorf("--namespace: %w", err)
 	}
 	return nil

@@ -102,7 +102,19 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 		return nil, usage.Errorf("--resources: not with --offline and --config, which compare whole logs; leave it out")
 	}
 	if v.file == "" {
-		if err := usage.Several("command line", v.checkChosen()...); err != nil {
+		var errs []error // about what a configuration would say
+		if len(v.resources) == 0 {
+			errs = append(errs, usage.Errorf("--resources is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config"))
+		}
+		for _, name := range v.resources {
+			if err := config.CheckResource(name); err != nil {
+				errs = append(errs, usage.Errorf("--resources: %w", err))
+			}
+		}
+		if len(v.sinks) == 0 {
+			errs = append(errs, usage.Errorf("--sink is missing: give the URL of a sink as for exporter run, or the exporter's --config"))
+		}
+		if err := usage.Several("command line", errs...); err != nil {
 			return nil, err
 		}
 		v.config.Resources, v.config.Sinks = v.resources, v.sinks
@@ -113,20 +125,4 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 		v.stateDir = cfg.State.Dir
 	}
 	return cfg, err
-}
-
-// checkChosen is for what a configuration would say.
-func (v *verifier) checkChosen() (errs []error) {
-	if len(v.resources) == 0 {
-		errs = append(errs, usage.Errorf("--resources is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config"))
-	}
-	for _, name := range v.resources {
-		if err := config.CheckResource(name); err != nil {
-			errs = append(errs, usage.Errorf("--resources: %w", err))
-		}
-	}
-	if len(v.sinks) == 0 {
-		errs = append(errs, usage.Errorf("--sink is missing: give the URL of a sink as for exporter run, or the exporter's --config"))
-	}
-	return errs
 }

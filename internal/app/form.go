@@ -279,10 +279,7 @@ func (f *forms) ofSink(sinkName string) func(*change.Stream) string {
 	}
 }
 
-// reshape brings a record from disk into today's form, in which it waits for any sink.
-func (f *forms) reshape(rec *change.Record) error { return f.reshapeFor("", rec) }
-
-// reshapeFor brings what was kept for a sink into the form that it is given now.
+// reshapeFor brings what was kept for a sink into the form that it is given now. "" is a record that waits for any.
 func (f *forms) reshapeFor(sinkName string, rec *change.Record) error {
 	today := f.today(rec.Stream, sinkName)
 	if today == nil {

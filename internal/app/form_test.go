@@ -27,7 +27,7 @@ func TestI9FormsAreFoundByNames(t *testing.T) {
 	f := newForms(c, cfg, transform.Key{Secret: []byte("key")})
 	reshaped := func(s *change.Stream, object string) (string, error) {
 		rec := &change.Record{Stream: s, Op: change.Updated, Object: []byte(object)}
-		err := f.reshape(rec)
+		err := f.reshapeFor("", rec)
 		return string(rec.Object), err
 	}
 	for _, s := range []*change.Stream{stream("example.com", "v1", "widgets"), stream("example.com", "v2", "widgets")} {

@@ -65,12 +65,9 @@ const listsAtOnce = 32
 
 // manyStreams is how many streams there may be at once: a wildcard can stand for any number, some day.
 func (a *assembly) manyStreams() int {
-	for i := range a.cfg.Resources {
-		if source.IsWildcard(a.cfg.Resources[i].Name) {
-			return math.MaxInt
-		}
-	}
-	if chosen := a.cluster.Chosen.Load(); chosen != nil && len(chosen.Waiting()) > 0 {
+	isWildcard := func(r config.Resource) bool { return source.IsWildcard(r.Name) }
+	chosen := a.cluster.Chosen.Load()
+	if slices.ContainsFunc(a.cfg.Resources, isWildcard) || chosen != nil && len(chosen.Waiting()) > 0 {
 		return math.MaxInt
 	}
 	return len(a.cluster.Streams())

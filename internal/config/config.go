@@ -173,8 +173,25 @@ func (c *Config) SinkNames() (names []string) {
 // Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
 func (c *Config) Default() {
 	fillIn(reflect.ValueOf(c).Elem())
-	nameSinks(c.Sinks)
-	reserve(c.Sinks, c.State.Log)
+	// A sink gets its kind's name where it is the only one of its kind without a name. A second one would have to take
+	// its place in the list as its name, and then lose its saved position when the list is reordered.
+	nameless := namelessKinds(c.Sinks)
+	for i := range c.Sinks {
+		s := &c.Sinks[i]
+		if s.Name == "" && nameless[s.Kind()] == 1 {
+			s.Name = s.Kind()
+		}
+	}
+	// Each sink in Kafka is told which topics are for something else.
+	reserved := map[string]string{}
+	for _, r := range roles(c.Sinks, c.State.Log) {
+		reserved[r.name] = r.what
+	}
+	for i := range c.Sinks {
+		if to := c.Sinks[i].Kafka; to != nil {
+			to.Reserved = reserved
+		}
+	}
 }
 
 // MarshalJSON shows the configuration with the file's keys, and none of its secrets.

@@ -34,19 +34,6 @@ func roles(sinks []Sink, log *StateLog) (all []role) {
 	return all
 }
 
-// reserve tells each sink in Kafka which topics are for something else.
-func reserve(sinks []Sink, log *StateLog) {
-	reserved := map[string]string{}
-	for _, r := range roles(sinks, log) {
-		reserved[r.name] = r.what
-	}
-	for i := range sinks {
-		if to := sinks[i].Kafka; to != nil {
-			to.Reserved = reserved
-		}
-	}
-}
-
 // checkApart keeps signals, notifications and the log of the state apart, whichever sinks they go with: brokers are
 // rarely named in one way.
 func checkApart(k *checker, sinks []Sink, log *StateLog, cluster string) {

@@ -63,14 +63,13 @@ func Overlay(c *Config, f Flags) error {
 // check names the flag where Validate could name only the key that the flag replaced.
 func (f Flags) check() []Problem {
 	k := &checker{}
-	if f.Format != "" {
-		k.oneOf("--format", f.Format, Formats())
-	}
-	if f.LogLevel != "" {
-		k.oneOf("--log-level", f.LogLevel, LogLevels())
-	}
-	if f.LogFormat != "" {
-		k.oneOf("--log-format", f.LogFormat, LogFormats())
+	for _, one := range []struct {
+		flag, value string
+		allowed     []string
+	}{{"--format", f.Format, Formats()}, {"--log-level", f.LogLevel, LogLevels()}, {"--log-format", f.LogFormat, LogFormats()}} {
+		if one.value != "" {
+			k.oneOf(one.flag, one.value, one.allowed)
+		}
 	}
 	if f.Listen != "" && !isListenAddress(f.Listen) {
 		k.problem("--listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(f.Listen))

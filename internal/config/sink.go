@@ -248,23 +248,8 @@ func (q *Queue) spools() bool { return q.Full == fullSpool || q.Coalesces() }
 // Coalesces says whether the queue holds the newest record of each object alone.
 func (q *Queue) Coalesces() bool { return q.Full == fullCoalesce }
 
-// Rejects says whether the sink stops at a record that is too large.
-func (s *Sink) Rejects() bool { return s.Oversize == oversizeReject }
-
 // Trims says whether a record that is too large is cut until it fits.
 func (s *Sink) Trims() bool { return s.Oversize == oversizeTrim }
-
-// nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have
-// to take its place in the list as its name, and then lose its saved position when the list is reordered.
-func nameSinks(sinks []Sink) {
-	nameless := namelessKinds(sinks)
-	for i := range sinks {
-		s := &sinks[i]
-		if s.Name == "" && nameless[s.Kind()] == 1 {
-			s.Name = s.Kind()
-		}
-	}
-}
 
 func namelessKinds(sinks []Sink) map[string]int {
 	count := make(map[string]int)

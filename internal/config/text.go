@@ -87,8 +87,7 @@ const (
 	// it holds the newest record of each object alone, full or not, and those go to disk, up to Queue.Spool
 	fullCoalesce = "coalesce"
 
-	oversizeTrim   = "trim"   // it is cut until it fits; where it does not, it is kept aside
-	oversizeReject = "reject" // the sink stops
+	oversizeTrim = "trim" // it is cut until it fits; where it does not, it is kept aside
 
 	subjectTopic  = "topic"  // a subject for each topic
 	subjectRecord = "record" // the same subject in all topics

@@ -76,9 +76,16 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 		}
 		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, usage.Some(names, most))}
 	}
-	stays := func(resource string) bool {
-		serves := func(s selection.Selected) bool { return s.Stream.Resource.String() == resource }
-		return !slices.ContainsFunc(streams, serves) && takesUnserved(s, resources, resource)
+	// The sink may take a resource that is not served now: it goes on when it is, or is told that the objects are gone.
+	stays := func(name string) bool {
+		plural, group, _ := strings.Cut(name, ".")
+		resource := change.Resource{Group: group, Name: plural}
+		serves := func(s selection.Selected) bool { return s.Stream.Resource.String() == name }
+		takes := func(r config.Resource) bool {
+			stands := strings.EqualFold(r.Name, name) || source.Covers(r.Name, resource) && !r.Excludes(name)
+			return stands && (len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name))
+		}
+		return !slices.ContainsFunc(streams, serves) && slices.ContainsFunc(resources, takes)
 	}
 	lines := append(begins(has, streams), leaves(has, streams, stays, s.OnLeave == "delete")...)
 	for i := range lines {
@@ -159,17 +166,6 @@ func leaves(has map[string]control.SinkState, streams []selection.Selected, stay
 		}
 	}
 	return lines
-}
-
-// takesUnserved says whether the sink takes a resource that is not served now: it goes on when it is, or is told that
-// the objects are gone.
-func takesUnserved(s *config.Sink, resources []config.Resource, name string) bool {
-	plural, group, _ := strings.Cut(name, ".")
-	resource := change.Resource{Group: group, Name: plural}
-	return slices.ContainsFunc(resources, func(r config.Resource) bool {
-		stands := strings.EqualFold(r.Name, name) || source.Covers(r.Name, resource) && !r.Excludes(name)
-		return stands && (len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name))
-	})
 }
 
 // recorded is what a state remembers of the configuration with which a sink was opened: a hash of each value that its

@@ -195,7 +195,7 @@ func (r registered) reader(s *config.Sink, c *cluster.Cluster, read func(*Destin
 
 // oversizeOf is what becomes of a record that is too large for the sink.
 func oversizeOf(s *config.Sink) (listener.Oversize, error) {
-	o := listener.Oversize{Reject: s.Rejects()}
+	o := listener.Oversize{Reject: s.Oversize == "reject"}
 	if !s.Trims() {
 		return o, nil
 	}

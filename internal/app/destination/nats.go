@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -44,12 +45,8 @@ func natsRoutes(n *config.NATS, c *cluster.Cluster) (routes encode.Routes, filte
 
 // namesCluster says whether every subject of the sink has the cluster's name in it. A bucket's keys have not.
 func namesCluster(n *config.NATS) bool {
-	for _, template := range n.Subjects {
-		if !strings.Contains(template, "{cluster}") {
-			return false
-		}
-	}
-	return n.KV == "" && strings.Contains(n.Subject, "{cluster}")
+	all := slices.AppendSeq([]string{n.Subject}, maps.Values(n.Subjects))
+	return n.KV == "" && !slices.ContainsFunc(all, func(template string) bool { return !strings.Contains(template, "{cluster}") })
 }
 
 // crowded says why the newest message of each subject would not be all that there is of the sink's objects; "" is that

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -73,28 +72,6 @@ type brokerHealth struct {
 
 // lookTime is how long one look at a broker may take.
 const lookTime = 5 * time.Second
-
-// look looks at the brokers with connections of its own, and changes nothing. A leader and a standby look at the same,
-// so what one of them finds and the other does not is between it and the brokers.
-func look(ctx context.Context, cfg *config.Config, c *cluster.Cluster) brokerHealth {
-	nobody := func(string, error) {}
-	place, err := LogPlace(cfg, c, nobody)
-	o := brokerHealth{log: err}
-	if err == nil {
-		o.log = lookAt(ctx, place.Sink)
-	}
-	if o.log != nil {
-		return o // nobody can lead without it
-	}
-	for i := range cfg.Sinks {
-		built, err := destination.Build(&cfg.Sinks[i], c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
-		if err == nil {
-			err = lookAt(ctx, built.Target)
-		}
-		o.sinks = append(o.sinks, err)
-	}
-	return o
-}
 
 func lookAt(ctx context.Context, at sink.Sink) error {
 	target, ok := at.(sink.Checker)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -199,8 +200,26 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	}
 }
 
-// look looks at the brokers of the task.
-func (m *Member) look(ctx context.Context) brokerHealth { return look(ctx, m.Config, m.Cluster) }
+// look looks at the brokers of the task with connections of its own, and changes nothing. A leader and a standby look
+// at the same, so what one of them finds and the other does not is between it and the brokers.
+func (m *Member) look(ctx context.Context) brokerHealth {
+	place, err := LogPlace(m.Config, m.Cluster, func(string, error) {})
+	o := brokerHealth{log: err}
+	if err == nil {
+		o.log = lookAt(ctx, place.Sink)
+	}
+	if o.log != nil {
+		return o // nobody can lead without it
+	}
+	for i := range m.Config.Sinks {
+		built, err := destination.Build(&m.Config.Sinks[i], m.Cluster, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
+		if err == nil {
+			err = lookAt(ctx, built.Target)
+		}
+		o.sinks = append(o.sinks, err)
+	}
+	return o
+}
 
 // standBy follows the log, and answers that another member leads, until this one does.
 func (m *Member) standBy(ctx context.Context, b *standby) (term context.Context, end context.CancelFunc, err error) {

@@ -347,6 +347,5 @@ func OtherLease(have, want string) error {
 
 // IsForGood says whether the log is not ours to write.
 func IsForGood(err error) bool {
-	_, is := errors.AsType[*RefusedError](err)
-	return is
+	return errors.As(err, new(*RefusedError))
 }

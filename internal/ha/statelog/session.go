@@ -182,7 +182,7 @@ func (s *session) close() error {
 	if !s.whole || s.segment != nil || s.Queue.IsBehind() {
 		return nil
 	}
-	return s.Store.SetLogged(s.place())
+	return s.Store.SetLogged(placeOf(s.chain, s.unit))
 }
 
 // step writes one unit, where there is something to write.
@@ -262,9 +262,27 @@ func (s *session) nextRows() (*unit, bool, error) {
 
 // nextFiles is a unit with some files. Changes follow them, since a file may have been read before it changed.
 func (s *session) nextFiles() (*unit, bool, error) {
-	files, err := s.readFiles()
-	if err != nil {
-		return nil, false, err
+	g := s.segment
+	var files checkpoint.Changes
+	if !g.listed {
+		for name, err := range s.Files() {
+			if err != nil {
+				return nil, false, err
+			}
+			g.names = append(g.names, name)
+		}
+		g.listed = true
+		files = files.Clear(checkpoint.FileRange())
+	}
+	for len(g.names) > 0 && len(files) < s.grain.Page {
+		content, err := s.File(g.names[0])
+		if err != nil {
+			return nil, false, err
+		}
+		if content != nil {
+			files = files.Set(checkpoint.FileKey(g.names[0]), content)
+		}
+		g.names = g.names[1:]
 	}
 	u, lost := s.Queue.take(false)
 	if lost {
@@ -272,36 +290,10 @@ func (s *session) nextFiles() (*unit, bool, error) {
 		return s.next()
 	}
 	u.changes = append(files, u.changes...)
-	if len(s.segment.names) == 0 {
+	if len(g.names) == 0 {
 		u.flags = closes
 	}
 	return &u, true, nil
-}
-
-// readFiles reads some files.
-func (s *session) readFiles() (page checkpoint.Changes, err error) {
-	g := s.segment
-	if !g.listed {
-		for name, err := range s.Files() {
-			if err != nil {
-				return nil, err
-			}
-			g.names = append(g.names, name)
-		}
-		g.listed = true
-		page = page.Clear(checkpoint.FileRange())
-	}
-	for len(g.names) > 0 && len(page) < s.grain.Page {
-		content, err := s.File(g.names[0])
-		if err != nil {
-			return nil, err
-		}
-		if content != nil {
-			page = page.Set(checkpoint.FileKey(g.names[0]), content)
-		}
-		g.names = g.names[1:]
-	}
-	return page, nil
 }
 
 // prove writes the claim once more. It has an id of its own, so that the sink takes no earlier one for it.

@@ -106,9 +106,6 @@ func (w *writer) closed() {
 	w.segment, w.since = w.pages, 0
 }
 
-// place is where the log ends, as the state notes it.
-func (w *writer) place() []byte { return placeOf(w.chain, w.unit) }
-
 // maxUnit is more bytes than the changes of a unit have: what waits, a page, and the largest row or file.
 const maxUnit = 64 << 20
 
