@@ -121,10 +121,20 @@ func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
 	if err := cfg.Validate(); err != nil || len(cfg.Clusters) == 0 {
 		return cfg, err
 	}
-	if f.config.Cluster != "" {
-		return f.of(cfg, f.config.Cluster)
+	var all []string
+	for _, of := range cfg.Clusters {
+		all = append(all, of.Name)
 	}
-	switch names := strings.Join(clusterNames(cfg), ", "); {
+	at, names := slices.Index(all, f.config.Cluster), strings.Join(all, ", ")
+	switch {
+	case at >= 0: // which is then the one that is reached
+		of := &cfg.Clusters[at]
+		if f.access.Kubeconfig == "" && f.access.Context == "" {
+			f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
+		}
+		return cfg.Of(of), nil
+	case f.config.Cluster != "":
+		return nil, usage.Errorf("--cluster %q: the configuration has none of that name; name one of %s", f.config.Cluster, names)
 	case !f.several:
 		return nil, usage.Errorf("--cluster: the configuration has several; name one of %s", names)
 	case f.access.Kubeconfig != "" || f.access.Context != "":
@@ -163,26 +173,6 @@ func named(sink string) []string {
 		return nil
 	}
 	return []string{sink}
-}
-
-// of is the configuration of one of its clusters, which is then the one that is reached.
-func (f *flags) of(cfg *config.Config, name string) (*config.Config, error) {
-	at := slices.IndexFunc(cfg.Clusters, func(c config.ClusterOf) bool { return c.Name == name })
-	if at < 0 {
-		return nil, usage.Errorf("--cluster %q: the configuration has none of that name; name one of %s", name, strings.Join(clusterNames(cfg), ", "))
-	}
-	of := &cfg.Clusters[at]
-	if f.access.Kubeconfig == "" && f.access.Context == "" {
-		f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
-	}
-	return cfg.Of(of), nil
-}
-
-func clusterNames(cfg *config.Config) (names []string) {
-	for _, of := range cfg.Clusters {
-		names = append(names, of.Name)
-	}
-	return names
 }
 
 // A filter for what nothing is called takes nothing, without a word. So what cannot be a name is refused.

@@ -35,7 +35,6 @@ type fleet struct {
 	token   control.Token
 	server  *httpserver.Server
 	shown   *telemetry.Fleet
-	said    string // why the configuration could not be read again
 
 	mu      sync.Mutex // guards the following
 	wanted  []config.ClusterOf
@@ -96,7 +95,7 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 	f.adopt(ctx, o.Config.Clusters)
 	look := time.NewTicker(time.Duration(o.Config.Discovery.Interval))
 	defer look.Stop()
-	for {
+	for said := ""; ; { // why the configuration could not be read again
 		select {
 		case <-ctx.Done():
 			return nil
@@ -107,24 +106,19 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 				default: // it has not answered the last one
 				}
 			}
-		case <-look.C:
-			f.reload(ctx)
+		case <-look.C: // only the clusters of the configuration are looked at
+			cfg, err := o.Reload()
+			if err == nil && len(cfg.Clusters) == 0 {
+				err = errors.New("it names no clusters any more: name them again, or start the exporter anew")
+			}
+			if err == nil {
+				said = ""
+				f.adopt(ctx, cfg.Clusters)
+			} else if err.Error() != said {
+				said = err.Error()
+				f.logger.Warn("the configuration cannot be read again; the same clusters are followed", "error", err)
+			}
 		}
-	}
-}
-
-// reload reads the configuration again, of which only the clusters are looked at.
-func (f *fleet) reload(ctx context.Context) {
-	cfg, err := f.options.Reload()
-	if err == nil && len(cfg.Clusters) == 0 {
-		err = errors.New("it names no clusters any more: name them again, or start the exporter anew")
-	}
-	if err == nil {
-		f.said = ""
-		f.adopt(ctx, cfg.Clusters)
-	} else if err.Error() != f.said {
-		f.said = err.Error()
-		f.logger.Warn("the configuration cannot be read again; the same clusters are followed", "error", err)
 	}
 }
 
@@ -146,24 +140,20 @@ func (f *fleet) adopt(ctx context.Context, wanted []config.ClusterOf) {
 	}
 	group.Wait()
 	for _, of := range wanted {
-		if _, found := f.members[of.Name]; !found { // which no other goroutine changes
-			f.follow(ctx, of)
+		if _, found := f.members[of.Name]; found { // which no other goroutine changes
+			continue
 		}
-	}
-}
-
-// follow begins to follow the cluster.
-func (f *fleet) follow(ctx context.Context, of config.ClusterOf) {
-	cfg := f.cfg.Of(&of)
-	member := &follower{ClusterOf: of, hangups: make(chan os.Signal, 1), branch: f.server.Branch(clustersPath+of.Name, cfg.State.Dir)}
-	f.shown.Add(of.Name)
-	f.mu.Lock()
-	f.members[of.Name] = member
-	f.mu.Unlock()
-	end := beside.Run(ctx, func(ctx context.Context) { f.keepFollowing(ctx, member, cfg) })
-	member.stop = func() {
-		end()
-		f.shown.Remove(of.Name)
+		cfg := f.cfg.Of(&of)
+		member := &follower{ClusterOf: of, hangups: make(chan os.Signal, 1), branch: f.server.Branch(clustersPath+of.Name, cfg.State.Dir)}
+		f.shown.Add(of.Name)
+		f.mu.Lock()
+		f.members[of.Name] = member
+		f.mu.Unlock()
+		end := beside.Run(ctx, func(ctx context.Context) { f.keepFollowing(ctx, member, cfg) })
+		member.stop = func() {
+			end()
+			f.shown.Remove(of.Name)
+		}
 	}
 }
 

@@ -91,11 +91,9 @@ func (c *Config) replace(path string, into *string, value string) {
 
 func splitNames(flags []string) []string {
 	var names []string
-	for _, flag := range flags {
-		for name := range strings.SplitSeq(flag, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				names = append(names, name)
-			}
+	for name := range strings.SplitSeq(strings.Join(flags, ","), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
 		}
 	}
 	return names

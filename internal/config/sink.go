@@ -19,7 +19,23 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	var kinds []string
 	if s.File != nil {
 		kinds = append(kinds, KindFile)
-		s.checkFile(k, path)
+		switch at := path + ".file.path"; {
+		case s.File.Path == "":
+			k.problem(at, "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", stdout)
+		case strings.HasSuffix(s.File.Path, "/"):
+			k.problem(at, "%q is a directory; name a file in it", shorten(s.File.Path))
+		case strings.ContainsRune(s.File.Path, 0):
+			k.problem(at, "a path cannot hold a zero byte")
+		}
+		if s.File.Rotate != 0 && s.File.Path == stdout {
+			k.problem(path+".file.rotate", "standard output cannot be rotated; leave it out")
+		}
+		if s.File.Keep > 0 && s.File.Rotate == 0 {
+			k.problem(path+".file.keep", "counts rotated files; give rotate a size, or leave it out")
+		}
+		if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
+			k.problem(path+".format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
+		}
 	}
 	if s.Kafka != nil {
 		kinds = append(kinds, KindKafka)
@@ -403,27 +419,6 @@ func (s *Sink) FramesAside() bool {
 		return s.Format == formatDebezium || s.Format == formatObject
 	}
 	return s.Kafka.Frames == "topic"
-}
-
-// checkFile checks the destination, and that its lines can have the sink's format.
-func (s *Sink) checkFile(k *checker, path string) {
-	switch at := path + ".file.path"; {
-	case s.File.Path == "":
-		k.problem(at, "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", stdout)
-	case strings.HasSuffix(s.File.Path, "/"):
-		k.problem(at, "%q is a directory; name a file in it", shorten(s.File.Path))
-	case strings.ContainsRune(s.File.Path, 0):
-		k.problem(at, "a path cannot hold a zero byte")
-	}
-	if s.File.Rotate != 0 && s.File.Path == stdout {
-		k.problem(path+".file.rotate", "standard output cannot be rotated; leave it out")
-	}
-	if s.File.Keep > 0 && s.File.Rotate == 0 {
-		k.problem(path+".file.keep", "counts rotated files; give rotate a size, or leave it out")
-	}
-	if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
-		k.problem(path+".format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
-	}
 }
 
 // HasColumns says whether the sink's values are made for tables of databases.

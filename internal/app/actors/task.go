@@ -40,32 +40,29 @@ func (r *Receiver) Beside(of *Task) *pipeline.Beside {
 			sinks = append(sinks, webhook.Sink{Name: s.Name, Wants: of.Cluster.WantedBy(s)})
 		}
 	}
-	taken := webhook.Config{
-		Sinks: sinks, Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
-	}
-	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
-	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
-	return &pipeline.Beside{Stream: change.Actors(), Run: run}
-}
-
-// stream finds the stream of an object, as it is streamed at that moment.
-func (t *Task) stream() func(group, resource, namespace string) (audit.Object, bool) {
-	chosen := selection.By(&t.Cluster.Current, func(s *selection.Selected) string { return s.Stream.Resource.String() })
-	return func(group, resource, namespace string) (of audit.Object, found bool) {
+	chosen := selection.By(&of.Cluster.Current, func(s *selection.Selected) string { return s.Stream.Resource.String() })
+	// find finds the stream of an object, as it is streamed at that moment.
+	find := func(group, resource, namespace string) (object audit.Object, found bool) {
 		for _, s := range chosen(change.Resource{Group: group, Name: resource}.String()) {
 			if s.Stream.Namespace != "" && s.Stream.Namespace != namespace {
 				continue
 			}
 			stream := s.Stream
-			of = audit.Object{Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: t.Cluster.UID}
-			history, err := t.Store.Reached(&stream) // the newest that any sink was given something of the stream of
+			object = audit.Object{Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: of.Cluster.UID}
+			history, err := of.Store.Reached(&stream) // the newest that any sink was given something of the stream of
 			if err == nil && history != 0 {
-				of.Epoch, err = t.Store.EpochOf(history)
+				object.Epoch, err = of.Store.EpochOf(history)
 			}
-			return of, err == nil
+			return object, err == nil
 		}
-		return of, false
+		return object, false
 	}
+	taken := webhook.Config{
+		Sinks: sinks, Find: find, Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
+	}
+	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
+	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
+	return &pipeline.Beside{Stream: change.Actors(), Run: run}
 }
 
 // Receiver receives the API server's audit webhook for as long as the process lives. One run after the other takes what

@@ -232,8 +232,8 @@ func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, 
 			}
 		}
 	}
-	if len(known.Silent()) > 0 {
-		r.note("paths of " + strings.Join(known.Silent(), ", ") + " are not looked up: the API server does not tell the schemas, or more than are read")
+	if len(known.Silent) > 0 {
+		r.note("paths of " + strings.Join(known.Silent, ", ") + " are not looked up: the API server does not tell the schemas, or more than are read")
 	}
 }
 

@@ -204,14 +204,13 @@ func (c *Cluster) Claim(store *checkpoint.Store, dir string, logger *slog.Logger
 	if _, err := store.Met(c.UID); err != nil { // before anything is told of it
 		return err
 	}
-	switch {
-	case !found:
-		return store.SetCluster(now)
-	case anew:
-		logger.Warn("cluster rebuilt under the same name; starting a new epoch", "cluster", c.Name, "uid", c.UID, "savedUid", saved.UID)
-		return store.SetCluster(now)
+	if found && !anew {
+		return nil
 	}
-	return nil
+	if anew {
+		logger.Warn("cluster rebuilt under the same name; starting a new epoch", "cluster", c.Name, "uid", c.UID, "savedUid", saved.UID)
+	}
+	return store.SetCluster(now)
 }
 
 // NewLogger returns the process's logger, and sends client-go's own lines through it.

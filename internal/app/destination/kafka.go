@@ -110,7 +110,14 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 			reading.Others = patternOf(c, s, topics)
 			return kafka.NewReader(reading, start)
 		},
-		tail: func(start sink.Start) (sink.Reader, error) { return newKafkaTail(rows, options(Nop{}), start) },
+		tail: func(start sink.Start) (sink.Reader, error) {
+			t := &kafkaTail{templates: templatesOf(s, c.Name), known: map[string]bool{}}
+			reading := options(Nop{})
+			reading.Topics, reading.Found, reading.Others = nil, nil, t.matching("")
+			var err error
+			t.Reader, err = kafka.NewReader(reading, start)
+			return t, err
+		},
 		StateLog: func(name string, retry sink.RetryFunc) (statelog.Place, error) {
 			return kafkaStateLog(options(Nop{}), name, retry)
 		},
@@ -260,14 +267,6 @@ type kafkaTail struct {
 	sink.Reader
 	templates []*encode.Topic
 	known     map[string]bool // by a topic and a resource: whether the resource's records may be in the topic
-}
-
-func newKafkaTail(of *table, options kafka.Options, start sink.Start) (sink.Reader, error) {
-	t := &kafkaTail{templates: templatesOf(of.sink, of.cluster.Name), known: map[string]bool{}}
-	options.Topics, options.Found, options.Others = nil, nil, t.matching("")
-	var err error
-	t.Reader, err = kafka.NewReader(options, start)
-	return t, err
 }
 
 // matching are the topics that records of the resource can be in; "" is any.

@@ -115,16 +115,13 @@ func BehindRules(document *openapi.Document, resource change.Resource, streams [
 type Schemas struct {
 	access *source.Access
 	asked  map[string]*openapi.Document // by group and version; nil could not be had
-	silent []string                     // those
+	Silent []string                     // the groups and versions that the server does not tell the schemas of, or too many
 }
 
 // NewSchemas asks nothing yet.
 func NewSchemas(access *source.Access) *Schemas {
 	return &Schemas{access: access, asked: map[string]*openapi.Document{}}
 }
-
-// Silent are the groups and versions that the server does not tell the schemas of, or too many.
-func (s *Schemas) Silent() []string { return s.silent }
 
 // Of is nil where the server does not tell.
 func (s *Schemas) Of(ctx context.Context, resource change.Resource) *openapi.Document {
@@ -135,9 +132,9 @@ func (s *Schemas) Of(ctx context.Context, resource change.Resource) *openapi.Doc
 	document, err := read(ctx, s.access, resource)
 	switch {
 	case err != nil:
-		s.silent = append(s.silent, at)
+		s.Silent = append(s.Silent, at)
 	case document.LeftOut > 0:
-		s.silent = append(s.silent, fmt.Sprintf("%d kinds of %s", document.LeftOut, at))
+		s.Silent = append(s.Silent, fmt.Sprintf("%d kinds of %s", document.LeftOut, at))
 	}
 	s.asked[at] = document
 	return document

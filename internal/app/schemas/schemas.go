@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -205,10 +206,8 @@ func Diff(ctx context.Context, o Options, out io.Writer) error {
 	} else if plan.Version > 0 && err == nil {
 		text += "a run registers a new version, which is compatible\n"
 	}
-	if _, told := io.WriteString(out, text); told != nil {
-		return told
-	}
-	return err
+	_, told := io.WriteString(out, text)
+	return cmp.Or(told, err)
 }
 
 // line is one difference.

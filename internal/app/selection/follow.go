@@ -219,7 +219,19 @@ func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Durat
 		return interval
 	}
 	f.clear(set)
-	f.choose(catalog)
+	if f.chosen == nil || f.Catalog != catalog { // it is the same one while nothing has changed
+		f.Catalog, f.stale = catalog, true
+		var errs []error
+		f.chosen, errs = Choose(catalog, f.Config.Resources)
+		for _, err := range errs { // of entries of the configuration, now that other resources are served
+			if err == nil || errors.As(err, new(*source.UnknownResourceError)) || f.warned[err.Error()] {
+				continue // a name that stands for nothing is on /statusz
+			}
+			f.warned[err.Error()] = true
+			f.Logger.Warn("not streamed", "error", err)
+		}
+		f.warnWaiting(f.chosen)
+	}
 	f.admit(f.see(f.chosen.Streams), set)
 	f.define(ctx)
 	f.tell(catalog)
@@ -227,24 +239,6 @@ func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Durat
 		return min(pause, interval)
 	}
 	return interval
-}
-
-// choose chooses of the catalog, which is the same one while nothing has changed.
-func (f *Follower) choose(catalog *source.Catalog) {
-	if f.chosen != nil && f.Catalog == catalog {
-		return
-	}
-	f.Catalog, f.stale = catalog, true
-	var errs []error
-	f.chosen, errs = Choose(catalog, f.Config.Resources)
-	for _, err := range errs { // of entries of the configuration, now that other resources are served
-		if err == nil || errors.As(err, new(*source.UnknownResourceError)) || f.warned[err.Error()] {
-			continue // a name that stands for nothing is on /statusz
-		}
-		f.warned[err.Error()] = true
-		f.Logger.Warn("not streamed", "error", err)
-	}
-	f.warnWaiting(f.chosen)
 }
 
 // clear drops the streams that are over. What the state has of them goes when each sink knows.

@@ -203,7 +203,8 @@ func (v *verification) prepare(c *cluster.Cluster, streams []selection.Selected)
 // way.
 func (v *verification) compare(ctx context.Context) (*verify.Report, error) {
 	for _, s := range v.streams {
-		if err := v.list(ctx, s); err != nil {
+		var err error
+		if s.list, err = v.read(ctx, s, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -285,7 +286,8 @@ func (v *verification) confirm(ctx context.Context, at *exporterProgress) (*veri
 			continue
 		}
 		again = true
-		if err := v.list(ctx, s); err != nil {
+		var err error
+		if s.list, err = v.read(ctx, s, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -304,12 +306,7 @@ func (v *verification) confirm(ctx context.Context, at *exporterProgress) (*veri
 	return found, nil
 }
 
-// list lists the stream as the server has it now.
-func (v *verification) list(ctx context.Context, s *compared) (err error) {
-	s.list, err = v.read(ctx, s, "")
-	return err
-}
-
+// read lists the stream as the server has it now, or had it exactly at the version.
 func (v *verification) read(ctx context.Context, s *compared, exactly string) (*verify.List, error) {
 	list := &verify.List{Stream: s.Stream, Deletes: s.tellsDeletes()}
 	query := source.Query{Stream: s.Stream, Selection: s.Selection, Exactly: exactly}
