@@ -23,17 +23,19 @@ import (
 // version is set by the linker.
 var version = "devel"
 
-// onlyCommands makes a command that is nothing without one of its own commands say so.
-func onlyCommands(cmd *cobra.Command) {
+// group makes a command that is nothing without one of its own commands say so.
+func group(cmd *cobra.Command, own ...*cobra.Command) *cobra.Command {
 	cmd.Args = noArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.SuggestionsMinimumDistance = 2
+	cmd.AddCommand(own...)
+	return cmd
 }
 
 // nearFlag suggests a flag where an unknown one was given.
 func nearFlag(cmd *cobra.Command, err error) string {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, is := errors.AsType[*pflag.NotExistError](err)
+	if !is {
 		return ""
 	}
 	var names []string
@@ -119,10 +121,20 @@ func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
 	if err := cfg.Validate(); err != nil || len(cfg.Clusters) == 0 {
 		return cfg, err
 	}
-	if f.config.Cluster != "" {
-		return f.of(cfg, f.config.Cluster)
+	var all []string
+	for _, of := range cfg.Clusters {
+		all = append(all, of.Name)
 	}
-	switch names := strings.Join(clusterNames(cfg), ", "); {
+	at, names := slices.Index(all, f.config.Cluster), strings.Join(all, ", ")
+	switch {
+	case at >= 0: // which is then the one that is reached
+		of := &cfg.Clusters[at]
+		if f.access.Kubeconfig == "" && f.access.Context == "" {
+			f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
+		}
+		return cfg.Of(of), nil
+	case f.config.Cluster != "":
+		return nil, usage.Errorf("--cluster %q: the configuration has none of that name; name one of %s", f.config.Cluster, names)
 	case !f.several:
 		return nil, usage.Errorf("--cluster: the configuration has several; name one of %s", names)
 	case f.access.Kubeconfig != "" || f.access.Context != "":
@@ -131,24 +143,36 @@ func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
 	return cfg, nil
 }
 
-// of is the configuration of one of its clusters, which is then the one that is reached.
-func (f *flags) of(cfg *config.Config, name string) (*config.Config, error) {
-	at := slices.IndexFunc(cfg.Clusters, func(c config.ClusterOf) bool { return c.Name == name })
-	if at < 0 {
-		return nil, usage.Errorf("--cluster %q: the configuration has none of that name; name one of %s", name, strings.Join(clusterNames(cfg), ", "))
+// loadChosen is what load makes, with the named sinks of a file alone; none is all. Without a file, a name on the
+// command line that the API server does not serve is a mistake.
+func (f *flags) loadChosen(sinks []string) (*config.Config, error) {
+	cfg, err := f.load(func(*config.Config) {})
+	if err != nil {
+		return nil, err
 	}
-	of := &cfg.Clusters[at]
-	if f.access.Kubeconfig == "" && f.access.Context == "" {
-		f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
+	if f.file == "" {
+		for i := range cfg.Resources {
+			cfg.Resources[i].Required = true
+		}
 	}
-	return cfg.Of(of), nil
+	if f.file == "" || len(sinks) == 0 {
+		return cfg, nil
+	}
+	for _, name := range sinks {
+		if have := cfg.SinkNames(); !slices.Contains(have, name) {
+			return nil, usage.Errorf("--sink %q: the configuration has no such sink: it has %s", withoutLogin(name), strings.Join(have, ", "))
+		}
+	}
+	cfg.Sinks = slices.DeleteFunc(cfg.Sinks, func(s config.Sink) bool { return !slices.Contains(sinks, s.Name) })
+	return cfg, nil
 }
 
-func clusterNames(cfg *config.Config) (names []string) {
-	for _, of := range cfg.Clusters {
-		names = append(names, of.Name)
+// named are the names that a flag of one name gives.
+func named(sink string) []string {
+	if sink == "" {
+		return nil
 	}
-	return names
+	return []string{sink}
 }
 
 // A filter for what nothing is called takes nothing, without a word. So what cannot be a name is refused.
@@ -178,10 +202,7 @@ func opNames() []string {
 
 // checkNamespaceFilter takes "" for all.
 func checkNamespaceFilter(namespace string) error {
-	if namespace == "" {
-		return nil
-	}
-	if err := config.CheckNamespace(namespace); err != nil {
+	if err := config.CheckNamespace(namespace); namespace != "" && err != nil {
 		return usage.Errorf("--namespace: %w", err)
 	}
 	return nil

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -25,10 +23,8 @@ func newCheckpointCommand() *cobra.Command {
 		Example: `  exporter checkpoint show --state-dir ./state
   exporter checkpoint reset --state-dir ./state --yes`,
 	}
-	onlyCommands(cmd)
 	cmd.PersistentFlags().StringVar(&dir, "state-dir", defaultStateDir, "directory of the saved state")
-	cmd.AddCommand(newShowCommand(&dir), newSetCommand(&dir), newForgetSinkCommand(&dir), newResetCommand(&dir), newRestoreCommand())
-	return cmd
+	return group(cmd, newShowCommand(&dir), newSetCommand(&dir), newForgetSinkCommand(&dir), newResetCommand(&dir), newRestoreCommand())
 }
 
 func newShowCommand(dir *string) *cobra.Command {
@@ -58,28 +54,26 @@ With --log it shows the state that the log of the state holds, which the configu
 			if err := checkOutput(output, "text"); err != nil {
 				return err
 			}
-			if l.log || l.file != "" {
-				return l.show(cmd, output)
+			state, log, err := l.read(cmd, *dir)
+			if err != nil {
+				return err
 			}
-			return show(cmd.Context(), *dir, output, stdout(cmd))
+			state.Configurations = nil // they are hashes
+			switch {
+			case output == "json" && log != nil:
+				return printJSON(&task.LoggedState{State: state, Log: *log}, stdout(cmd))
+			case output == "json":
+				return printJSON(state, stdout(cmd))
+			case log != nil:
+				fmt.Fprintf(stdout(cmd), "LOG  %s, saved %s, %d bytes in %d messages\n\n", log.Place, log.Saved.Format(time.RFC3339), log.Bytes, log.Messages)
+			}
+			return console.PrintState(state, stdout(cmd))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	cmd.Flags().BoolVar(&l.log, "log", false, "show what the log of the state holds; needs -f")
 	l.register(cmd)
 	return cmd
-}
-
-func show(ctx context.Context, dir, output string, out io.Writer) error {
-	state, err := saved.Read(ctx, func() (*control.Client, error) { return control.Locate(dir) }, dir)
-	if err != nil {
-		return saved.Explain(err)
-	}
-	state.Configurations = nil // they are hashes
-	if output == "json" {
-		return printJSON(state, out)
-	}
-	return console.PrintState(state, out)
 }
 
 func newSetCommand(dir *string) *cobra.Command {
@@ -93,7 +87,16 @@ without for all that take the stream.`,
 		Example: "  exporter checkpoint set --state-dir ./state --stream deployments.apps --resource-version 123456",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkSetFlags(stream, version); err != nil {
+			var noStream, noVersion error
+			if stream == "" {
+				noStream = usage.Errorf("--stream is missing: give a stream as exporter checkpoint show prints it")
+			}
+			if _, err := strconv.ParseUint(version, 10, 64); version == "" {
+				noVersion = usage.Errorf("--resource-version is missing: give a number like an object's metadata.resourceVersion")
+			} else if err != nil {
+				noVersion = usage.Errorf("--resource-version %q: want a number like an object's metadata.resourceVersion", version)
+			}
+			if err := usage.Several("command line", noStream, noVersion); err != nil {
 				return err
 			}
 			before, err := saved.SetPosition(cmd.Context(), *dir, stream, sink, version)
@@ -107,19 +110,6 @@ without for all that take the stream.`,
 	cmd.Flags().StringVar(&sink, "sink", "", "name of a sink, as show prints it (default: all)")
 	cmd.Flags().StringVar(&version, "resource-version", "", "position to continue from")
 	return cmd
-}
-
-func checkSetFlags(stream, version string) error {
-	var errs []error
-	if stream == "" {
-		errs = append(errs, usage.Errorf("--stream is missing: give a stream as exporter checkpoint show prints it"))
-	}
-	if _, err := strconv.ParseUint(version, 10, 64); version == "" {
-		errs = append(errs, usage.Errorf("--resource-version is missing: give a number like an object's metadata.resourceVersion"))
-	} else if err != nil {
-		errs = append(errs, usage.Errorf("--resource-version %q: want a number like an object's metadata.resourceVersion", version))
-	}
-	return usage.Several("command line", errs...)
 }
 
 func newResetCommand(dir *string) *cobra.Command {
@@ -166,24 +156,24 @@ func (l *logged) configured(cmd *cobra.Command) (*config.Config, error) {
 	return l.load(func(*config.Config) {})
 }
 
-func (l *logged) show(cmd *cobra.Command, output string) error {
+// read reads the state in the directory, or that of the log.
+func (l *logged) read(cmd *cobra.Command, dir string) (*control.State, *task.LogSummary, error) {
+	if !l.log && l.file == "" {
+		state, err := saved.Read(cmd.Context(), func() (*control.Client, error) { return control.Locate(dir) }, dir)
+		return state, nil, saved.Explain(err)
+	}
 	if !l.log {
-		return usage.Errorf("-f is for --log: a state is found with --state-dir")
+		return nil, nil, usage.Errorf("-f is for --log: a state is found with --state-dir")
 	}
 	cfg, err := l.configured(cmd)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	state, err := task.ReadLog(cmd.Context(), l.access, cfg)
+	read, err := task.ReadLog(cmd.Context(), l.access, cfg)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	state.Configurations = nil // they are hashes
-	if output == "json" {
-		return printJSON(state, stdout(cmd))
-	}
-	fmt.Fprintf(stdout(cmd), "LOG  %s, saved %s, %d bytes in %d messages\n\n", state.Log.Place, state.Log.Saved.Format(time.RFC3339), state.Log.Bytes, state.Log.Messages)
-	return console.PrintState(state.State, stdout(cmd))
+	return read.State, &read.Log, nil
 }
 
 func newRestoreCommand() *cobra.Command {

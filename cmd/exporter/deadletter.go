@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
@@ -16,17 +15,14 @@ import (
 )
 
 func newDeadLetterCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "deadletter",
 		Short: "List, show and resend records that sinks refused for good",
 		Long: `deadletter is about the records that a sink will never take, such as objects above a broker's size limit. Each is kept
 whole in a file of its own, and a gap record with its id stands for it in the sink. A file may be deleted by hand.`,
 		Example: `  exporter deadletter list --state-dir ./state
   exporter deadletter replay --state-dir ./state --sink bus`,
-	}
-	onlyCommands(cmd)
-	cmd.AddCommand(newDeadLetterListCommand(), newDeadLetterShowCommand(), newDeadLetterReplayCommand())
-	return cmd
+	}, newDeadLetterListCommand(), newDeadLetterShowCommand(), newDeadLetterReplayCommand())
 }
 
 // letterQuery says which letters a command reads.
@@ -96,31 +92,27 @@ func newDeadLetterShowCommand() *cobra.Command {
 			if err := s.check(cmd); err != nil {
 				return err
 			}
-			return s.show(stdout(cmd))
+			n := 0
+			for letter, err := range s.Whole() {
+				if err != nil {
+					return err
+				}
+				if err := console.PrintLetter(letter, stdout(cmd)); err != nil {
+					return fmt.Errorf("write dead letter %s: %w", letter.ID, err)
+				}
+				n++
+			}
+			switch {
+			case n > 0:
+				return nil
+			case len(s.IDs) > 0:
+				return fmt.Errorf("no dead letter %s in %s: see exporter deadletter list", deadletter.Quoted(s.IDs), s.Dir)
+			}
+			return fmt.Errorf("no dead letters in %s", s.Dir)
 		},
 	}
 	s.register(cmd)
 	return cmd
-}
-
-func (s *letterQuery) show(out io.Writer) error {
-	n := 0
-	for letter, err := range s.Whole() {
-		if err != nil {
-			return err
-		}
-		if err := console.PrintLetter(letter, out); err != nil {
-			return fmt.Errorf("write dead letter %s: %w", letter.ID, err)
-		}
-		n++
-	}
-	if n > 0 {
-		return nil
-	}
-	if len(s.IDs) > 0 {
-		return fmt.Errorf("no dead letter %s in %s: see exporter deadletter list", deadletter.Quoted(s.IDs), s.Dir)
-	}
-	return fmt.Errorf("no dead letters in %s", s.Dir)
 }
 
 func newDeadLetterReplayCommand() *cobra.Command {
@@ -147,7 +139,24 @@ Without --sink and an ID everything is sent. The exit code is 1 where a letter i
 			if err != nil {
 				return err
 			}
-			return requestReplay(cmd, client, request)
+			replayed, err := client.Replay(cmd.Context(), request)
+			switch {
+			case cmd.Context().Err() != nil:
+				return errors.New("wait for the letters: stopped: the letter on its way is sent without this command")
+			case err != nil:
+				return err
+			case len(replayed.Letters) == 0:
+				fmt.Fprintln(stderr(cmd), "no dead letters")
+				return nil
+			}
+			kept, err := console.PrintReplayed(replayed, stdout(cmd))
+			if err != nil {
+				return fmt.Errorf("write the results: %w", err)
+			}
+			if kept > 0 {
+				return fmt.Errorf("%d of %d letters are kept", kept, len(replayed.Letters))
+			}
+			return nil
 		},
 	}
 	t.register(cmd)
@@ -155,27 +164,4 @@ Without --sink and an ID everything is sent. The exit code is 1 where a letter i
 	cmd.Flags().StringSliceVar(&request.IDs, "id", nil, "id of a letter; may be repeated (default: all)")
 	cmd.Flags().BoolVar(&request.Force, "force", false, "also send superseded letters, marked as history")
 	return cmd
-}
-
-func requestReplay(cmd *cobra.Command, client *control.Client, request control.ReplayRequest) error {
-	ctx := cmd.Context()
-	replayed, err := client.Replay(ctx, request)
-	if ctx.Err() != nil {
-		return errors.New("wait for the letters: stopped: the letter on its way is sent without this command")
-	}
-	if err != nil {
-		return err
-	}
-	if len(replayed.Letters) == 0 {
-		fmt.Fprintln(stderr(cmd), "no dead letters")
-		return nil
-	}
-	kept, err := console.PrintReplayed(replayed, stdout(cmd))
-	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
-	}
-	if kept > 0 {
-		return fmt.Errorf("%d of %d letters are kept", kept, len(replayed.Letters))
-	}
-	return nil
 }

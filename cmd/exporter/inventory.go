@@ -17,17 +17,14 @@ import (
 )
 
 func newInventoryCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "inventory",
 		Short: "Look up which objects the sinks have, and in which version",
 		Long: `inventory shows what the saved state knows of the objects that were delivered: their names, uids and resourceVersions,
 never the objects themselves. It asks a running exporter, and reads the state of a stopped one.`,
 		Example: `  exporter inventory list --resources pods -n shop
   exporter inventory get --resources configmaps -n shop settings`,
-	}
-	onlyCommands(cmd)
-	cmd.AddCommand(newInventoryListCommand(), newInventoryGetCommand())
-	return cmd
+	}, newInventoryListCommand(), newInventoryGetCommand())
 }
 
 // lookup is what list and get have in common.
@@ -86,7 +83,17 @@ func newInventoryGetCommand() *cobra.Command {
 		Example: `  exporter inventory get --state-dir ./state --resources configmaps -n shop settings
   exporter inventory get --state-dir ./state --uid 5d6c3b0e-0f0a-4c6e-9a55-7a1f6c9be1f4 -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := l.takeName(cmd, args); err != nil {
+			switch {
+			case len(args) > 1:
+				return noArguments(cmd, args[1:])
+			case len(args) == 0 && l.query.UID == "":
+				return usage.Errorf("nothing to find: give a NAME with --resources, or --uid")
+			case len(args) == 1 && len(l.resources) == 0:
+				return usage.Errorf("--resources is missing: say what %q is the name of", args[0])
+			case len(args) == 1:
+				l.query.Name = args[0]
+			}
+			if err := l.check(cmd); err != nil {
 				return err
 			}
 			n, err := l.print(cmd.Context(), stdout(cmd))
@@ -98,21 +105,6 @@ func newInventoryGetCommand() *cobra.Command {
 	}
 	l.register(cmd)
 	return cmd
-}
-
-// takeName reads what get is to find.
-func (l *lookup) takeName(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(args) > 1:
-		return noArguments(cmd, args[1:])
-	case len(args) == 0 && l.query.UID == "":
-		return usage.Errorf("nothing to find: give a NAME with --resources, or --uid")
-	case len(args) == 1 && len(l.resources) == 0:
-		return usage.Errorf("--resources is missing: say what %q is the name of", args[0])
-	case len(args) == 1:
-		l.query.Name = args[0]
-	}
-	return l.check(cmd)
 }
 
 // print writes the objects as they are read, and says how many there were.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -47,10 +48,8 @@ once, in order, and never silently lost.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage.Errorf("%w: %ssee %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
-	root.AddCommand(newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
+	return group(root, newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
 		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newSchemaCommand(), newVersionCommand())
-	onlyCommands(root)
-	return root
 }
 
 func newCheckCommand() *cobra.Command {
@@ -104,28 +103,23 @@ prints each one as it comes back out of the stream. Any NATS client can subscrib
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return app.Dev(cmd.Context(), app.DevOptions{
 				Access: f.access, StateDir: f.config.StateDir, Address: natsAddress, Out: stdout(cmd), ErrOut: stderr(cmd), StopTimeout: stopTimeout,
-				Configure: func(dir string, embedded config.Sink) (*config.Config, error) { return devConfig(f, dir, embedded) },
+				Configure: func(dir string, embedded config.Sink) (*config.Config, error) {
+					f.config.StateDir = filepath.Join(dir, "state")
+					if f.file == "" && len(f.config.Resources) == 0 {
+						f.config.Resources = []string{devResources}
+					}
+					f.config.Listen = cmp.Or(f.config.Listen, "127.0.0.1:0")
+					return f.load(func(cfg *config.Config) {
+						cfg.Sinks = append([]config.Sink{embedded}, cfg.Sinks...)
+						cfg.Default()
+					})
+				},
 			})
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&natsAddress, "nats-listen", "127.0.0.1:4222", "address of the embedded NATS server")
 	return cmd
-}
-
-// devConfig is the user's configuration with the embedded server as its first sink.
-func devConfig(f *flags, dir string, embedded config.Sink) (*config.Config, error) {
-	f.config.StateDir = filepath.Join(dir, "state")
-	if f.file == "" && len(f.config.Resources) == 0 {
-		f.config.Resources = []string{devResources}
-	}
-	if f.config.Listen == "" {
-		f.config.Listen = "127.0.0.1:0"
-	}
-	return f.load(func(cfg *config.Config) {
-		cfg.Sinks = append([]config.Sink{embedded}, cfg.Sinks...)
-		cfg.Default()
-	})
 }
 
 func newRunCommand() *cobra.Command {

@@ -12,17 +12,14 @@ import (
 )
 
 func newSchemaCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "schema",
 		Short: "Show what type the objects of a resource are",
 		Long: `schema makes schemas of what the API server publishes of its resources, custom ones too: as Avro, and as JSON Schema.
 With a configuration, what its rules drop is not in them, and what they redact is a string.`,
 		Example: `  exporter schema show deployments.apps
   exporter schema export schemas --resources "*"`,
-	}
-	onlyCommands(cmd)
-	cmd.AddCommand(newSchemaShowCommand(), newSchemaDiffCommand(), newSchemaExportCommand())
-	return cmd
+	}, newSchemaShowCommand(), newSchemaDiffCommand(), newSchemaExportCommand())
 }
 
 // describer is what the flags of exporter schema say.
@@ -152,18 +149,12 @@ func (d *describer) options() (o schemas.Options, err error) {
 		}
 		d.config.Sinks = []string{"-"} // nothing is written to it
 	}
-	cfg, err := d.load(func(*config.Config) {})
+	cfg, err := d.loadChosen(named(d.sink))
 	if err != nil {
 		return o, err
 	}
 	o = schemas.Options{Access: d.access, Config: cfg, Resources: d.resources, As: d.as}
-	if d.file == "" {
-		requireAll(cfg)
-	}
 	if d.sink != "" {
-		if err := keepSinks(cfg, []string{d.sink}); err != nil {
-			return o, err
-		}
 		o.Sink = &cfg.Sinks[0]
 	}
 	return o, nil

@@ -117,9 +117,15 @@ func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, 
 		return s.show(ctx, client, out, errOut)
 	}
 	for do, ids := range s.steer {
-		if len(*ids) > 0 {
-			return steer(ctx, client, control.SteerRequest{Do: do, IDs: *ids}, out)
+		if len(*ids) == 0 {
+			continue
 		}
+		if err := client.Steer(ctx, control.SteerRequest{Do: do, IDs: *ids}); err != nil {
+			return err
+		}
+		done := map[string]string{control.Pause: "paused", control.Resume: "resumed", control.Stop: "stopped"}[do]
+		_, err := fmt.Fprintf(out, "%s: %s\n", done, strings.Join(*ids, ", "))
+		return err
 	}
 	snapshot, err := client.Snapshot(ctx, s.request)
 	if err != nil {
@@ -133,16 +139,17 @@ func (s *snapshotCommand) run(ctx context.Context, client *control.Client, out, 
 	if !s.wait {
 		return nil
 	}
-	return await(ctx, client, snapshot, out, errOut)
-}
-
-func steer(ctx context.Context, client *control.Client, request control.SteerRequest, out io.Writer) error {
-	if err := client.Steer(ctx, request); err != nil {
-		return err
+	waiting := console.Waiting{Out: errOut}
+	found, err := client.Wait(ctx, snapshot, waiting.Show)
+	switch _, stopped := errors.AsType[*control.StoppedError](err); {
+	case ctx.Err() != nil:
+		return errors.New("wait for the snapshot: stopped: it goes on without this command")
+	case stopped:
+		return fmt.Errorf("wait for the snapshot: %w", err)
+	case err != nil:
+		return fmt.Errorf("wait for the snapshot, which stays requested, even over a restart: %w", err)
 	}
-	done := map[string]string{control.Pause: "paused", control.Resume: "resumed", control.Stop: "stopped"}[request.Do]
-	_, err := fmt.Fprintf(out, "%s: %s\n", done, strings.Join(request.IDs, ", "))
-	return err
+	return console.PrintSnapshots(found, out)
 }
 
 // show lists what is owed.
@@ -157,20 +164,4 @@ func (s *snapshotCommand) show(ctx context.Context, client *control.Client, out,
 		return nil
 	}
 	return console.PrintOwed(list.Owed, asJSON, out)
-}
-
-// await shows how far the snapshot is until it is delivered.
-func await(ctx context.Context, client *control.Client, snapshot *control.Snapshot, out, errOut *console.Screen) error {
-	waiting := console.Waiting{Out: errOut}
-	found, err := client.Wait(ctx, snapshot, waiting.Show)
-	if ctx.Err() != nil {
-		return errors.New("wait for the snapshot: stopped: it goes on without this command")
-	}
-	if _, is := errors.AsType[*control.StoppedError](err); is {
-		return fmt.Errorf("wait for the snapshot: %w", err)
-	}
-	if err != nil {
-		return fmt.Errorf("wait for the snapshot, which stays requested, even over a restart: %w", err)
-	}
-	return console.PrintSnapshots(found, out)
 }

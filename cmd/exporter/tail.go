@@ -168,24 +168,12 @@ func (t *tailer) chosenSink() (*config.Config, *config.Sink, error) {
 			t.config.Resources = []string{"pods"} // a configuration needs some; files and streams have what they have
 		}
 	}
-	cfg, err := t.load(func(*config.Config) {})
+	cfg, err := t.loadChosen(named(t.sink))
 	if err != nil {
 		return nil, nil, err
 	}
-	if t.file == "" {
-		requireAll(cfg)
-	}
-	if t.file != "" && t.sink != "" {
-		if err := keepSinks(cfg, []string{t.sink}); err != nil {
-			return nil, nil, err
-		}
-	}
 	if len(cfg.Sinks) > 1 {
-		var names []string
-		for _, s := range cfg.Sinks {
-			names = append(names, s.Name)
-		}
-		return nil, nil, usage.Errorf("the configuration has several sinks: choose one of %s with --sink", strings.Join(names, ", "))
+		return nil, nil, usage.Errorf("the configuration has several sinks: choose one of %s with --sink", strings.Join(cfg.SinkNames(), ", "))
 	}
 	s := &cfg.Sinks[0]
 	if t.file == "" && destination.NeedsStreams(s) && len(t.resources) == 0 {

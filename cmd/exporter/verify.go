@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,8 +51,7 @@ The exit code is 0 where all is equal, 1 where something differs, and 2 where th
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := v.run(cmd.Context(), cmd)
-			var differs *verification.DiffersError
-			if err == nil || errors.As(err, &differs) {
+			if err == nil || errors.As(err, new(*verification.DiffersError)) {
 				return err
 			}
 			return usage.Wrap(err) // exit code 2: nothing was found out
@@ -104,62 +102,27 @@ func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
 		return nil, usage.Errorf("--resources: not with --offline and --config, which compare whole logs; leave it out")
 	}
 	if v.file == "" {
-		if err := usage.Several("command line", v.checkChosen()...); err != nil {
+		var errs []error // about what a configuration would say
+		if len(v.resources) == 0 {
+			errs = append(errs, usage.Errorf("--resources is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config"))
+		}
+		for _, name := range v.resources {
+			if err := config.CheckResource(name); err != nil {
+				errs = append(errs, usage.Errorf("--resources: %w", err))
+			}
+		}
+		if len(v.sinks) == 0 {
+			errs = append(errs, usage.Errorf("--sink is missing: give the URL of a sink as for exporter run, or the exporter's --config"))
+		}
+		if err := usage.Several("command line", errs...); err != nil {
 			return nil, err
 		}
 		v.config.Resources, v.config.Sinks = v.resources, v.sinks
 	}
 	v.config.StateDir = ""
-	cfg, err := v.load(func(*config.Config) {})
-	if err != nil {
-		return nil, err
-	}
-	if v.file == "" {
-		requireAll(cfg)
-	}
-	if v.file != "" && !cmd.Flags().Changed("state-dir") {
+	cfg, err := v.loadChosen(v.sinks)
+	if err == nil && v.file != "" && !cmd.Flags().Changed("state-dir") {
 		v.stateDir = cfg.State.Dir
 	}
-	if v.file == "" || len(v.sinks) == 0 {
-		return cfg, nil
-	}
-	return cfg, keepSinks(cfg, v.sinks)
-}
-
-// requireAll makes a name on the command line a mistake where the API server does not serve it.
-func requireAll(cfg *config.Config) {
-	for i := range cfg.Resources {
-		cfg.Resources[i].Required = true
-	}
-}
-
-// checkChosen is for what a configuration would say.
-func (v *verifier) checkChosen() (errs []error) {
-	if len(v.resources) == 0 {
-		errs = append(errs, usage.Errorf("--resources is missing: name what the exporter streams, such as pods,deployments.apps, or give its --config"))
-	}
-	for _, name := range v.resources {
-		if err := config.CheckResource(name); err != nil {
-			errs = append(errs, usage.Errorf("--resources: %w", err))
-		}
-	}
-	if len(v.sinks) == 0 {
-		errs = append(errs, usage.Errorf("--sink is missing: give the URL of a sink as for exporter run, or the exporter's --config"))
-	}
-	return errs
-}
-
-// keepSinks leaves the named sinks in the configuration.
-func keepSinks(cfg *config.Config, names []string) error {
-	var have []string
-	for _, s := range cfg.Sinks {
-		have = append(have, s.Name)
-	}
-	for _, name := range names {
-		if !slices.Contains(have, name) {
-			return usage.Errorf("--sink %q: the configuration has no such sink: it has %s", withoutLogin(name), strings.Join(have, ", "))
-		}
-	}
-	cfg.Sinks = slices.DeleteFunc(cfg.Sinks, func(s config.Sink) bool { return !slices.Contains(names, s.Name) })
-	return nil
+	return cfg, err
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -34,7 +35,6 @@ type fleet struct {
 	token   control.Token
 	server  *httpserver.Server
 	shown   *telemetry.Fleet
-	said    string // why the configuration could not be read again
 
 	mu      sync.Mutex // guards the following
 	wanted  []config.ClusterOf
@@ -56,11 +56,24 @@ type follower struct {
 const clustersPath = "/clusters/"
 
 // Run runs the whole line until ctx ends, or for as long as this exporter leads. Of several clusters it runs one each.
-func Run(ctx context.Context, o RunOptions) error {
+func Run(ctx context.Context, o RunOptions) (err error) {
 	if len(o.Config.Clusters) > 0 {
 		return runFleet(ctx, o)
 	}
-	return runAlone(ctx, o)
+	p := &process{
+		cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(),
+		claim: func(string) error { return nil }, follows: func(*telemetry.Telemetry) {},
+	}
+	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
+	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	p.server = server
+	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
+	if err != nil {
+		return err
+	}
+	defer p.audit.Stop()
+	return p.run(ctx)
 }
 
 // runFleet follows all clusters until ctx ends. Which these are is read again at the discovery's interval.
@@ -82,30 +95,30 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 	f.adopt(ctx, o.Config.Clusters)
 	look := time.NewTicker(time.Duration(o.Config.Discovery.Interval))
 	defer look.Stop()
-	for {
+	for said := ""; ; { // why the configuration could not be read again
 		select {
 		case <-ctx.Done():
 			return nil
-		case signal := <-o.Hangups:
-			f.hangUp(signal)
-		case <-look.C:
-			f.reload(ctx)
+		case signal := <-o.Hangups: // for a full snapshot of every cluster
+			for _, member := range f.members {
+				select {
+				case member.hangups <- signal:
+				default: // it has not answered the last one
+				}
+			}
+		case <-look.C: // only the clusters of the configuration are looked at
+			cfg, err := o.Reload()
+			if err == nil && len(cfg.Clusters) == 0 {
+				err = errors.New("it names no clusters any more: name them again, or start the exporter anew")
+			}
+			if err == nil {
+				said = ""
+				f.adopt(ctx, cfg.Clusters)
+			} else if err.Error() != said {
+				said = err.Error()
+				f.logger.Warn("the configuration cannot be read again; the same clusters are followed", "error", err)
+			}
 		}
-	}
-}
-
-// reload reads the configuration again, of which only the clusters are looked at.
-func (f *fleet) reload(ctx context.Context) {
-	cfg, err := f.options.Reload()
-	if err == nil && len(cfg.Clusters) == 0 {
-		err = errors.New("it names no clusters any more: name them again, or start the exporter anew")
-	}
-	if err == nil {
-		f.said = ""
-		f.adopt(ctx, cfg.Clusters)
-	} else if err.Error() != f.said {
-		f.said = err.Error()
-		f.logger.Warn("the configuration cannot be read again; the same clusters are followed", "error", err)
 	}
 }
 
@@ -127,27 +140,20 @@ func (f *fleet) adopt(ctx context.Context, wanted []config.ClusterOf) {
 	}
 	group.Wait()
 	for _, of := range wanted {
-		f.mu.Lock()
-		_, found := f.members[of.Name]
-		f.mu.Unlock()
-		if !found {
-			f.follow(ctx, of)
+		if _, found := f.members[of.Name]; found { // which no other goroutine changes
+			continue
 		}
-	}
-}
-
-// follow begins to follow the cluster.
-func (f *fleet) follow(ctx context.Context, of config.ClusterOf) {
-	cfg := f.cfg.Of(&of)
-	member := &follower{ClusterOf: of, hangups: make(chan os.Signal, 1), branch: f.server.Branch(clustersPath+of.Name, cfg.State.Dir)}
-	f.shown.Add(of.Name)
-	f.mu.Lock()
-	f.members[of.Name] = member
-	f.mu.Unlock()
-	end := beside.Run(ctx, func(ctx context.Context) { f.keepFollowing(ctx, member, cfg) })
-	member.stop = func() {
-		end()
-		f.shown.Remove(of.Name)
+		cfg := f.cfg.Of(&of)
+		member := &follower{ClusterOf: of, hangups: make(chan os.Signal, 1), branch: f.server.Branch(clustersPath+of.Name, cfg.State.Dir)}
+		f.shown.Add(of.Name)
+		f.mu.Lock()
+		f.members[of.Name] = member
+		f.mu.Unlock()
+		end := beside.Run(ctx, func(ctx context.Context) { f.keepFollowing(ctx, member, cfg) })
+		member.stop = func() {
+			end()
+			f.shown.Remove(of.Name)
+		}
 	}
 }
 
@@ -167,7 +173,11 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 		began := time.Now()
 		err := f.try(ctx, member, p)
 		if ctx.Err() != nil {
-			f.leave(member.Name, err)
+			if err != nil { // what the stop has left undone
+				f.mu.Lock()
+				f.left = errors.Join(f.left, fmt.Errorf("cluster %s: %w", member.Name, err))
+				f.mu.Unlock()
+			}
 			return
 		}
 		if time.Since(began) > time.Minute {
@@ -228,28 +238,6 @@ func (f *fleet) claim(name, uid string) error {
 	}
 	f.uids[uid] = name
 	return nil
-}
-
-// leave notes what a stop has left undone.
-func (f *fleet) leave(name string, err error) {
-	if err == nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.left = errors.Join(f.left, fmt.Errorf("cluster %s: %w", name, err))
-}
-
-// hangUp asks for a full snapshot of every cluster.
-func (f *fleet) hangUp(signal os.Signal) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, member := range f.members {
-		select {
-		case member.hangups <- signal:
-		default: // it has not answered the last one
-		}
-	}
 }
 
 // handler serves what is of all clusters, and below clustersPath what is of one.

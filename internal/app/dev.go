@@ -38,11 +38,13 @@ type DevOptions struct {
 
 // Dev runs the whole line into an embedded NATS server, and prints what comes back out.
 func Dev(ctx context.Context, o DevOptions) (err error) {
-	dir, cleanUp, err := devDir(o.StateDir)
-	if err != nil {
-		return err
+	dir := o.StateDir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "kubecdc-dev-"); err != nil {
+			return fmt.Errorf("make a temporary state directory: %w: give one with --state-dir", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	defer func() { err = errors.Join(err, cleanUp()) }()
 	server, err := startEmbedded(ctx, o.Address, filepath.Join(dir, "jetstream"))
 	if err != nil {
 		return err
@@ -53,7 +55,24 @@ func Dev(ctx context.Context, o DevOptions) (err error) {
 		return err
 	}
 	fmt.Fprintf(o.ErrOut, "NATS with JetStream at %s, stream %s; state in %s\n", server.URL(), cfg.Sinks[0].NATS.Stream, dir)
-	return o.streamAndPrint(ctx, cfg)
+	c, err := cluster.Find(o.Access, cfg)
+	if err != nil {
+		return err
+	}
+	reader, err := destination.NewReader(&cfg.Sinks[0], c, sink.Start{End: true})
+	if err != nil {
+		return err
+	}
+	log := &console.Log{Printer: console.NewPrinter(o.Out, console.Style{Brief: true}), Poll: devPoll, Diff: true}
+	readCtx, stopReading := context.WithCancel(ctx)
+	var reading errgroup.Group
+	reading.Go(func() error {
+		err := task.IgnoreStop(readCtx, log.Follow(readCtx, reader))
+		return errors.Join(err, reader.Close())
+	})
+	err = Run(ctx, RunOptions{Access: o.Access, Config: cfg, Out: o.Out, ErrOut: o.ErrOut, StopTimeout: o.StopTimeout})
+	stopReading()
+	return errors.Join(err, reading.Wait())
 }
 
 // startEmbedded starts the NATS server on host:port. It finds an address that cannot be listened on before the server
@@ -75,38 +94,4 @@ func startEmbedded(ctx context.Context, address, storeDir string) (*embedded.Ser
 	}
 	host, _, _ := net.SplitHostPort(address) // which could be listened on
 	return embedded.Start(storeDir, host, listener.Addr().(*net.TCPAddr).Port)
-}
-
-// devDir is the given directory, or a temporary one that cleanUp removes.
-func devDir(given string) (dir string, cleanUp func() error, err error) {
-	if given != "" {
-		return given, func() error { return nil }, nil
-	}
-	dir, err = os.MkdirTemp("", "kubecdc-dev-")
-	if err != nil {
-		return "", nil, fmt.Errorf("make a temporary state directory: %w: give one with --state-dir", err)
-	}
-	return dir, func() error { return os.RemoveAll(dir) }, nil
-}
-
-// streamAndPrint runs the line, and beside it a reader of the stream.
-func (o *DevOptions) streamAndPrint(ctx context.Context, cfg *config.Config) error {
-	c, err := cluster.Find(o.Access, cfg)
-	if err != nil {
-		return err
-	}
-	reader, err := destination.NewReader(&cfg.Sinks[0], c, sink.Start{End: true})
-	if err != nil {
-		return err
-	}
-	log := &console.Log{Printer: console.NewPrinter(o.Out, console.Style{Brief: true}), Poll: devPoll, Diff: true}
-	readCtx, stopReading := context.WithCancel(ctx)
-	var reading errgroup.Group
-	reading.Go(func() error {
-		err := task.IgnoreStop(readCtx, log.Follow(readCtx, reader))
-		return errors.Join(err, reader.Close())
-	})
-	err = Run(ctx, RunOptions{Access: o.Access, Config: cfg, Out: o.Out, ErrOut: o.ErrOut, StopTimeout: o.StopTimeout})
-	stopReading()
-	return errors.Join(err, reading.Wait())
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -28,7 +28,7 @@ import (
 
 // deadLetters are the dead letters of this run's sinks.
 type deadLetters struct {
-	names      []string // of the sinks, in the configuration's order
+	cfg        *config.Config
 	dirs       map[string]*deadletter.Dir
 	clusterUID string
 	forms      *forms
@@ -37,13 +37,9 @@ type deadLetters struct {
 }
 
 func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.StateLog) *deadLetters {
-	all := &deadLetters{dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan pipeline.Replay)}
+	all := &deadLetters{cfg: cfg, dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan pipeline.Replay)}
 	for _, s := range cfg.Sinks {
-		dir := s.DeadLetter.Dir
-		if dir == "" {
-			dir = deadletter.DirOf(cfg.State.Dir)
-		}
-		all.names = append(all.names, s.Name)
+		dir := cmp.Or(s.DeadLetter.Dir, deadletter.DirOf(cfg.State.Dir))
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
 			Dir: filepath.Join(dir, s.Name), Sink: s.Name, Cluster: c.Name, ClusterUID: c.UID, Form: f.ofSink(s.Name),
 			Bytes: int64(s.DeadLetter.Bytes), Changed: log.Changed(s.Name),
@@ -52,22 +48,13 @@ func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.S
 	return all
 }
 
-// keepFor gives each sink its letters.
-func (l *deadLetters) keepFor(sinks []listener.Sink) {
-	for i := range sinks {
-		sinks[i].DeadLetters = l.dirs[sinks[i].Name]
-	}
-}
-
-func (l *deadLetters) count(sinkName string) (int, error) { return l.dirs[sinkName].Count() }
-
 // replay sends letters again, one after the other, so that one at most is in memory for it.
 func (l *deadLetters) replay(ctx context.Context, asked control.ReplayRequest) (*control.Replayed, error) {
 	if !l.busy.TryLock() {
 		return nil, errors.New("another replay of dead letters is running: wait until it ends, then list what is left")
 	}
 	defer l.busy.Unlock()
-	names, err := control.ResolveSink(l.names, asked.Sink)
+	names, err := control.ResolveSink(l.cfg.SinkNames(), asked.Sink)
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +127,9 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 	}
 }
 
-// reshapeLetters brings the dead letters on disk into today's form, so that nobody who looks at them sees more than
-// consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
-func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks []listener.Sink, f *forms) {
+// adoptLetters gives each sink its letters, and brings those on disk into today's form, so that nobody who looks at
+// them sees more than consumers do. What cannot be mended is told, and shaped or kept when it is sent again.
+func (a *assembly) adoptLetters(ctx context.Context, all *deadLetters, sinks []listener.Sink, f *forms) {
 	for i := range sinks {
 		s := &sinks[i]
 		due := func(head *deadletter.Letter) bool { // what is not configured goes nowhere, and stays
@@ -150,6 +137,7 @@ func (a *assembly) reshapeLetters(ctx context.Context, all *deadLetters, sinks [
 			today := f.today(rec.Stream, s.Name)
 			return rec.Op.OfObject() && today != nil && head.Form != today.Form
 		}
+		s.DeadLetters = all.dirs[s.Name]
 		err := all.dirs[s.Name].Mend(due, func(l *deadletter.Letter) error {
 			l.Sink = s.Name // whatever it was called when the letter was kept
 			f.reshapeLetter(l, a.cluster.UID, func(rec *change.Record) ([]sink.Message, error) {
@@ -225,17 +213,6 @@ func newForms(c *cluster.Cluster, cfg *config.Config, key transform.Key) *forms 
 	return f
 }
 
-// forms are those of this run. What goes to disk from now on names them.
-func (a *assembly) forms() (*forms, error) {
-	key, err := redactionKey(a.cfg, a.store, a.cluster.UID)
-	if err != nil {
-		return nil, err
-	}
-	f := newForms(a.cluster, a.cfg, key)
-	a.store.SetForms(f.of)
-	return f, nil
-}
-
 // today is nil where no rules of today are known: what is not configured has none. For a sink its own rules are in it;
 // "" is what all sinks share.
 func (f *forms) today(stream *change.Stream, sinkName string) *shape.Today {
@@ -292,10 +269,7 @@ func (f *forms) make(s *selection.Selected, own []transform.Rules) *shape.Today 
 	return today
 }
 
-// of is the form of what is shaped now, before any sink's own rules.
-func (f *forms) of(stream *change.Stream) string { return f.ofSink("")(stream) }
-
-// ofSink is the form of what the sink is given now.
+// ofSink is the form of what the sink is given now, and for "" of what is shaped before any sink's own rules.
 func (f *forms) ofSink(sinkName string) func(*change.Stream) string {
 	return func(stream *change.Stream) string {
 		if today := f.today(stream, sinkName); today != nil {
@@ -305,10 +279,7 @@ func (f *forms) ofSink(sinkName string) func(*change.Stream) string {
 	}
 }
 
-// reshape brings a record from disk into today's form, in which it waits for any sink.
-func (f *forms) reshape(rec *change.Record) error { return f.reshapeFor("", rec) }
-
-// reshapeFor brings what was kept for a sink into the form that it is given now.
+// reshapeFor brings what was kept for a sink into the form that it is given now. "" is a record that waits for any.
 func (f *forms) reshapeFor(sinkName string, rec *change.Record) error {
 	today := f.today(rec.Stream, sinkName)
 	if today == nil {
@@ -332,15 +303,4 @@ func (f *forms) reshapeLetter(l *deadletter.Letter, clusterUID string, encode fu
 	if messages, err := encode(rec); err == nil {
 		l.Value = messages[0].Value
 	}
-}
-
-// redactionKey has the configured secret, or the state's own.
-func redactionKey(cfg *config.Config, store *checkpoint.Store, clusterUID string) (transform.Key, error) {
-	key := transform.Key{Secret: []byte(cfg.RedactKey.Reveal()), Comparable: cfg.ComparableHashes(), Cluster: clusterUID}
-	if len(key.Secret) > 0 {
-		return key, nil
-	}
-	var err error
-	key.Secret, err = store.RedactionKey()
-	return key, err
 }

@@ -27,11 +27,11 @@ func TestI9FormsAreFoundByNames(t *testing.T) {
 	f := newForms(c, cfg, transform.Key{Secret: []byte("key")})
 	reshaped := func(s *change.Stream, object string) (string, error) {
 		rec := &change.Record{Stream: s, Op: change.Updated, Object: []byte(object)}
-		err := f.reshape(rec)
+		err := f.reshapeFor("", rec)
 		return string(rec.Object), err
 	}
 	for _, s := range []*change.Stream{stream("example.com", "v1", "widgets"), stream("example.com", "v2", "widgets")} {
-		if got, err := reshaped(s, `{"spec":{"token":"t"}}`); err != nil || !strings.Contains(got, `{"token":"hmac-sha256:`) || f.of(s) == "" {
+		if got, err := reshaped(s, `{"spec":{"token":"t"}}`); err != nil || !strings.Contains(got, `{"token":"hmac-sha256:`) || f.ofSink("")(s) == "" {
 			t.Errorf("%s: %s, %v", s.Resource.Version, got, err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestI9FormsAreFoundByNames(t *testing.T) {
 	if got, err := reshaped(stream("", "v1", "secrets"), `{"data":{"a":"b"},"metadata":{"annotations":{"x":"y"}}}`); err != nil || strings.Count(got, "hmac-sha256:") != 2 {
 		t.Errorf("a Secret: %s, %v", got, err)
 	}
-	if got, err := reshaped(stream("", "v1", "pods"), `{}`); err == nil || f.of(stream("", "v1", "pods")) != "" {
+	if got, err := reshaped(stream("", "v1", "pods"), `{}`); err == nil || f.ofSink("")(stream("", "v1", "pods")) != "" {
 		t.Errorf("what is not configured: %s, %v", got, err)
 	}
 }
@@ -61,12 +61,12 @@ func TestI9ALetterOfASinkHasTheFormOfThatSink(t *testing.T) {
 	encode := func(rec *change.Record) ([]sink.Message, error) {
 		return []sink.Message{{Value: append(rec.Object, rec.Before...)}}, nil
 	}
-	if f.ofSink("open")(stream) != f.of(stream) || f.ofSink("narrow")(stream) == f.of(stream) {
+	if f.ofSink("open")(stream) != f.ofSink("")(stream) || f.ofSink("narrow")(stream) == f.ofSink("")(stream) {
 		t.Error("the sinks' forms are not those of their rules")
 	}
 	for _, name := range []string{"open", "narrow"} {
 		l := &deadletter.Letter{
-			Sink: name, Resource: "configmaps", Version: "v1", Op: "updated", Form: f.of(stream),
+			Sink: name, Resource: "configmaps", Version: "v1", Op: "updated", Form: f.ofSink("")(stream),
 			Value: []byte("s3cr3t"), Object: []byte(`{"data":{"a":"s3cr3t"}}`), Before: []byte(`{"data":{"a":"s3cr3t"}}`),
 		}
 		f.reshapeLetter(l, "", encode)

@@ -1,18 +1,16 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
 	"github.com/kubecdc/kubecdc/internal/app/check"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
-	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -20,33 +18,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/control/httpserver"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/listener"
-	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/observe/page"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
-
-// runAlone runs the line of one cluster until ctx ends, or for as long as this exporter leads.
-func runAlone(ctx context.Context, o RunOptions) (err error) {
-	p := &process{
-		cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(),
-		claim: func(string) error { return nil }, follows: func(*telemetry.Telemetry) {},
-	}
-	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
-	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	p.server = server
-	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
-	if err != nil {
-		return err
-	}
-	defer p.audit.Stop()
-	return p.run(ctx)
-}
 
 // run runs the task of one cluster.
 func (p *process) run(ctx context.Context) error {
@@ -98,25 +77,37 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	return (&assembly{process: p, cluster: c, catalog: catalog, store: store, stateLog: stateLog, term: of}).run(ctx)
 }
 
-// openState opens the state, nil where the exporter is stopped meanwhile: nothing was in line.
+// openState opens the state, or makes it, nil where the exporter is stopped meanwhile: nothing was in line.
 func openState(ctx context.Context, dir string, o checkpoint.Options) (*checkpoint.Store, error) {
-	store, err := saved.Open(ctx, dir, o)
+	store, err := checkpoint.Open(ctx, dir, o)
+	if errors.Is(err, checkpoint.ErrNoState) { // where it was to be made
+		return nil, fmt.Errorf("make state directory %s: it cannot be created there: choose another with --state-dir, or with state.dir in the configuration", dir)
+	}
 	return store, task.IgnoreStop(ctx, err)
 }
 
 func (a *assembly) run(ctx context.Context) error {
-	forms, err := a.forms()
-	if err != nil {
-		return err
+	key := transform.Key{Secret: []byte(a.cfg.RedactKey.Reveal()), Comparable: a.cfg.Hash == "comparable", Cluster: a.cluster.UID}
+	if len(key.Secret) == 0 { // the state's own
+		var err error
+		if key.Secret, err = a.store.RedactionKey(); err != nil {
+			return err
+		}
 	}
+	forms := newForms(a.cluster, a.cfg, key)
+	a.store.SetForms(forms.ofSink("")) // what goes to disk from now on names them
 	deadLetters := deadLettersOf(a.cfg, a.cluster, forms, a.stateLog)
 	images := listener.NewImages(a.store)
-	f, err := a.prepare(ctx, images, forms.key)
+	f, err := a.prepare(ctx, images, key)
 	if err != nil {
 		return err
 	}
-	if err := a.logPlan(); err != nil {
+	saved, err := control.ReadUncounted(a.store)
+	if err != nil {
 		return err
+	}
+	for _, line := range check.Plan(saved, a.cluster, a.cfg) { // for the consumers
+		a.logger.Info("the configuration is not that of the last start", "change", line)
 	}
 	t, shown, err := a.observed(deadLetters)
 	if err != nil {
@@ -135,8 +126,7 @@ func (a *assembly) run(ctx context.Context) error {
 		return err
 	}
 	a.knowNamespaces(sinks)
-	deadLetters.keepFor(sinks)
-	a.reshapeLetters(ctx, deadLetters, sinks, forms)
+	a.adoptLetters(ctx, deadLetters, sinks, forms)
 	owing := requests.NewSnapshots(a.store, t)
 	asked := &requests.Handler{
 		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Requests: make(chan pipeline.Request), Owing: owing,
@@ -159,9 +149,9 @@ func (a *assembly) run(ctx context.Context) error {
 	defer a.term.Watch(ctx, a.stateLog, t.FailingSince)()
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
-		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: forms.reshape,
-		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Lost(), Prove: a.term.Prove(a.stateLog),
-		Follow: a.follow(asked, f.RunWith(t)), Observer: a.term.Observe(a.remember(pipelineObserver(t, f.Nudge))), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
+		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: func(rec *change.Record) error { return forms.reshapeFor("", rec) },
+		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
+		Follow: a.follow(asked, f.RunWith(t)), Observer: a.term.Observe(a.pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")
@@ -169,35 +159,9 @@ func (a *assembly) run(ctx context.Context) error {
 	return err
 }
 
-// logPlan says what another configuration than at the last start changes for the consumers.
-func (a *assembly) logPlan() error {
-	saved, err := control.ReadUncounted(a.store)
-	if err != nil {
-		return err
-	}
-	for _, line := range check.Plan(saved, a.cluster, a.cfg) {
-		a.logger.Info("the configuration is not that of the last start", "change", line)
-	}
-	return nil
-}
-
-// remember has the state keep the configuration with which a sink is open, for the next start to compare with.
-func (a *assembly) remember(o pipeline.Observer) pipeline.Observer {
-	opened := o.Opened
-	o.Opened = func(name string, found int) {
-		opened(name, found)
-		at := slices.IndexFunc(a.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })
-		text, err := check.Record(a.cluster, a.cfg, &a.cfg.Sinks[at])
-		if err = cmp.Or(err, a.store.SetConfiguration(name, text)); err != nil {
-			a.logger.Warn("the configuration is not saved; the next start cannot say what another one changes", "sink", name, "error", err)
-		}
-	}
-	return o
-}
-
 // standBy answers that another member leads, and who, until the returned function is called.
 func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err error) {
-	c := m.Cluster()
+	c := m.Cluster
 	t := telemetry.New(telemetry.Options{
 		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status, OfFleet: p.several,
 	})
@@ -208,34 +172,20 @@ func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err
 
 // observed is the telemetry of this run, and the page that shows it.
 func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *page.Page, error) {
-	var t *telemetry.Telemetry
-	queues, records, spools := map[string]int{}, map[string]int{}, map[string]int64{}
-	for _, s := range a.cfg.Sinks {
-		queues[s.Name], records[s.Name] = int(s.Queue.Bytes), s.Queue.Records
-		if s.Queue.Spool > 0 {
-			spools[s.Name] = int64(s.Queue.Spool)
-		}
-	}
-	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Records: records, Spools: spools, Private: control.Refusal})
-	options, err := a.telemetryOptions(deadLetters)
-	if err != nil {
-		return nil, nil, err
-	}
-	options.Received, options.Spools = shown.Received, spools
-	t = telemetry.New(options)
-	return t, shown, nil
-}
-
-func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options, error) {
 	options := telemetry.Options{
-		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger, CountObjects: a.countObjects, CountLetters: deadLetters.count,
-		StateLog: a.stateLog.Status(), Leadership: a.term.Standing(), OfFleet: a.several,
+		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger,
+		StateLog: a.stateLog.Status(), Leadership: a.term.Status, OfFleet: a.several,
+		CountLetters: func(sinkName string) (int, error) { return deadLetters.dirs[sinkName].Count() },
+		CountObjects: func(sinkName string, stream change.Stream) (int, error) {
+			return a.store.CountRows(sinkName, stream.Resource.String(), checkpoint.ScopeOf(&stream))
+		},
+		Positions: map[string]string{}, Places: map[string]telemetry.Place{}, Spools: map[string]int64{},
+		Partial: selection.Following(&a.cluster.Current, func(s *selection.Selected) bool { return s.Selection != source.Selection{} }),
 	}
 	places, err := a.store.Places()
 	if err != nil {
-		return options, err
+		return nil, nil, err
 	}
-	options.Positions = map[string]string{}
 	for _, s := range a.cluster.Streams() {
 		options.Streams = append(options.Streams, s.Stream)
 		lowest := checkpoint.Point{}
@@ -247,21 +197,23 @@ func (a *assembly) telemetryOptions(deadLetters *deadLetters) (telemetry.Options
 		}
 		options.Positions[s.Stream.String()] = lowest.Version
 	}
-	options.Partial = selection.Following(&a.cluster.Current, func(s *selection.Selected) bool { return s.Selection != source.Selection{} })
-	options.Places = map[string]telemetry.Place{}
+	queues, records := map[string]int{}, map[string]int{}
 	for i := range a.cfg.Sinks {
 		s := &a.cfg.Sinks[i]
 		options.Sinks = append(options.Sinks, s.Name)
 		if d, err := destination.Of(s, a.cluster); err == nil { // else building the sinks says so
 			options.Places[s.Name] = telemetry.Place{Kind: s.Kind(), Address: d.Address, Format: s.Format}
 		}
+		queues[s.Name], records[s.Name] = int(s.Queue.Bytes), s.Queue.Records
+		if s.Queue.Spool > 0 {
+			options.Spools[s.Name] = int64(s.Queue.Spool)
+		}
 	}
-	return options, nil
-}
-
-// countObjects counts the objects of the stream that the sink has.
-func (a *assembly) countObjects(sinkName string, stream change.Stream) (int, error) {
-	return a.store.CountRows(sinkName, stream.Resource.String(), checkpoint.ScopeOf(&stream))
+	var t *telemetry.Telemetry
+	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Records: records, Spools: options.Spools, Private: control.Refusal})
+	options.Received = shown.Received
+	t = telemetry.New(options)
+	return t, shown, nil
 }
 
 // handler serves what telemetry and the page show to everybody, and what an operator asks to this host.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,12 +10,14 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
+	"github.com/kubecdc/kubecdc/internal/app/check"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
@@ -46,8 +49,30 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 			return nil, err
 		}
 	}
-	f.Build = func(s selection.Selected) (pipeline.Source, *source.SharedInformer, error) {
-		return a.source(&s, &means{client, gate, rate, images, key}, f)
+	f.Build = func(s selection.Selected) (made pipeline.Source, informer *source.SharedInformer, err error) {
+		shape, err := selection.ShapeOf(&s, key, f.Telemetry.ShapeFailed)
+		form, formErr := selection.FormOf(&s, key, a.cfg)
+		ignore, ignoreErr := selection.IgnoreOf(&s)
+		if err = cmp.Or(err, formErr, ignoreErr); err == nil {
+			err = a.store.KeepObjects(s.Stream.String(), form)
+		}
+		if err != nil {
+			return made, nil, err
+		}
+		var namespace func(*change.Record) error
+		if a.namespaces != nil && !s.Stream.Resource.ClusterScoped {
+			namespace = func(rec *change.Record) (err error) {
+				rec.NamespaceLabels, err = a.namespaces.Labels(rec.Key.Namespace)
+				return err
+			}
+		}
+		informer = source.NewSharedInformer(source.Config{
+			Client: client, Stream: s.Stream, Selection: s.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
+			Shape: shape, Keep: selection.KeepOf(s.Configured), Observer: sourceObserver(f), Gate: gate, Rate: rate, Kept: selection.KeptOf(&s, images),
+			Ignore: ignore, BeforeHidden: !s.Configured.Before, Involve: selection.InvolveOf(&s, &a.cluster.Current, images),
+			Namespace: namespace,
+		})
+		return a.memory.of(selection.SourceOf(s.Stream, informer)), informer, nil
 	}
 	return f, f.Adopt()
 }
@@ -57,59 +82,12 @@ const listsAtOnce = 32
 
 // manyStreams is how many streams there may be at once: a wildcard can stand for any number, some day.
 func (a *assembly) manyStreams() int {
-	for i := range a.cfg.Resources {
-		if source.IsWildcard(a.cfg.Resources[i].Name) {
-			return math.MaxInt
-		}
-	}
-	if chosen := a.cluster.Chosen.Load(); chosen != nil && len(chosen.Waiting()) > 0 {
+	isWildcard := func(r config.Resource) bool { return source.IsWildcard(r.Name) }
+	chosen := a.cluster.Chosen.Load()
+	if slices.ContainsFunc(a.cfg.Resources, isWildcard) || chosen != nil && len(chosen.Waiting()) > 0 {
 		return math.MaxInt
 	}
 	return len(a.cluster.Streams())
-}
-
-// means are what all streams share.
-type means struct {
-	client *source.Client
-	gate   *source.Gate
-	rate   *source.Rate
-	images *listener.Images
-	key    transform.Key // of the hashes
-}
-
-// source makes a selected stream one of the pipeline's.
-func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Follower) (pipeline.Source, *source.SharedInformer, error) {
-	shapeFailed := func(rec *change.Record, err error) { f.Telemetry.ShapeFailed(rec, err) }
-	shape, err := selection.ShapeOf(wanted, m.key, shapeFailed)
-	if err != nil {
-		return pipeline.Source{}, nil, err
-	}
-	name := wanted.Stream.String()
-	form, err := selection.FormOf(wanted, m.key, a.cfg)
-	if err != nil {
-		return pipeline.Source{}, nil, err
-	}
-	if err := a.store.KeepObjects(name, form); err != nil {
-		return pipeline.Source{}, nil, err
-	}
-	ignore, err := selection.IgnoreOf(wanted)
-	if err != nil {
-		return pipeline.Source{}, nil, err
-	}
-	var namespace func(*change.Record) error
-	if a.namespaces != nil && !wanted.Stream.Resource.ClusterScoped {
-		namespace = func(rec *change.Record) (err error) {
-			rec.NamespaceLabels, err = a.namespaces.Labels(rec.Key.Namespace)
-			return err
-		}
-	}
-	informer := source.NewSharedInformer(source.Config{
-		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
-		Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: sourceObserver(f), Gate: m.gate, Rate: m.rate, Kept: selection.KeptOf(wanted, m.images),
-		Ignore: ignore, BeforeHidden: !wanted.Configured.Before, Involve: selection.InvolveOf(wanted, &a.cluster.Current, m.images),
-		Namespace: namespace,
-	})
-	return a.memory.of(selection.SourceOf(wanted.Stream, informer)), informer, nil
 }
 
 // knowNamespaces tells the sinks' rules and templates the labels of a namespace, of what comes back from disk.
@@ -189,11 +167,21 @@ func sourceObserver(f *selection.Follower) source.Observer {
 	}
 }
 
-func pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
+// pipelineObserver tells the telemetry, and has the state keep the configuration with which a sink is open, for the
+// next start to compare with.
+func (a *assembly) pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeline.Observer {
+	opened := func(name string, found int) {
+		t.Opened(name, found)
+		at := slices.Index(a.cfg.SinkNames(), name)
+		text, err := check.Record(a.cluster, a.cfg, &a.cfg.Sinks[at])
+		if err = cmp.Or(err, a.store.SetConfiguration(name, text)); err != nil {
+			a.logger.Warn("the configuration is not saved; the next start cannot say what another one changes", "sink", name, "error", err)
+		}
+	}
 	return pipeline.Observer{
 		Observer: listener.Observer{
 			Queued: t.Queued,
-			Opened: t.Opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Rejected: t.Rejected, Coalesced: t.Coalesced,
+			Opened: opened, Written: t.Written, Failed: t.SinkFailed, Stopped: t.Stopped, Rejected: t.Rejected, Coalesced: t.Coalesced,
 			NotKept: t.NotKept, Dropped: t.Dropped, Trimmed: t.Trimmed, Replayed: t.Replayed,
 			Committed: t.Committed, CommitFailed: t.CommitFailed,
 		},
@@ -244,7 +232,7 @@ type assembly struct {
 	catalog  *source.Catalog // what the server served when it was asked last
 	store    *checkpoint.Store
 	stateLog *task.StateLog // nil is none
-	term     *task.Term     // nil is an exporter alone
+	term     *task.Term
 	// namespaces are followed where something is chosen by their labels; nil where nothing is.
 	namespaces *source.Namespaces
 }

@@ -17,37 +17,16 @@ type ClusterOf struct {
 // clusterName is what stands for a cluster's name in values.
 const clusterName = "{cluster}"
 
-// checkClusters checks that each is another one, as far as names and files tell.
-func checkClusters(k *checker, clusters []ClusterOf) {
-	for i := range clusters {
-		of, path := &clusters[i], item("clusters", i)
-		same := func(is func(other *ClusterOf) bool) int {
-			return slices.IndexFunc(clusters[:i], func(other ClusterOf) bool { return is(&other) })
-		}
-		switch {
-		case of.Name == "":
-			k.problem(path+".name", "missing; want a name such as prod-eu1, which is that of the cluster in records and topics")
-		case !isSubdomain(of.Name) || strings.Contains(of.Name, "."):
-			k.problem(path+".name", "%q cannot be the name of one of several clusters; want lower case letters, digits and -", shorten(of.Name))
-		case same(func(other *ClusterOf) bool { return other.Name == of.Name }) >= 0:
-			k.problem(path+".name", "another cluster is called %q, too; choose another name", of.Name)
-		}
-		if at := same(func(other *ClusterOf) bool { return other.Kubeconfig == of.Kubeconfig && other.Context == of.Context }); at >= 0 {
-			k.problem(path, "it is reached as %s is, and so is the same cluster; give it another kubeconfig or context", item("clusters", at))
-		}
-	}
-}
-
 // checkPlaces checks that no two clusters write to one place of the sink.
 func (s *Sink) checkPlaces(k *checker, path string) {
 	if s.DeadLetter.Dir != "" {
 		needsCluster(k, path+".deadLetter.dir", s.DeadLetter.Dir)
 	}
-	if s.File != nil {
-		if s.File.Path == stdout {
-			k.problem(path+".file.path", "standard output is one for all clusters; choose a file with %s in its name", clusterName)
-			return
-		}
+	switch {
+	case s.File == nil:
+	case s.File.Path == stdout:
+		k.problem(path+".file.path", "standard output is one for all clusters; choose a file with %s in its name", clusterName)
+	default:
 		needsCluster(k, path+".file.path", s.File.Path)
 	}
 	if to := s.NATS; to != nil {

@@ -107,30 +107,27 @@ func (c *Config) Of(of *ClusterOf) *Config {
 		s := &one.Sinks[i]
 		named(&s.DeadLetter.Dir)
 		if s.File != nil {
-			file := *s.File
-			s.File = &file
-			named(&file.Path)
+			s.File = new(*s.File)
+			named(&s.File.Path)
 		}
 		if s.Kafka != nil {
-			kafka := *s.Kafka
-			s.Kafka = &kafka
-			named(&kafka.TransactionalID)
+			s.Kafka = new(*s.Kafka)
+			named(&s.Kafka.TransactionalID)
 		}
 		if s.NATS != nil {
-			nats := *s.NATS
-			s.NATS = &nats
-			named(&nats.KV)
+			s.NATS = new(*s.NATS)
+			named(&s.NATS.KV)
 		}
 	}
 	if c.HA != nil {
-		ha := *c.HA
-		one.HA = &ha
-		named(&ha.Lease)
+		one.HA = new(*c.HA)
+		named(&one.HA.Lease)
 	}
 	return &one
 }
 
-// checkClusters checks that each cluster is another one, and has places of its own for all that is written of it.
+// checkClusters checks that each cluster is another one, as far as names and files tell, and has places of its own for
+// all that is written of it.
 func (c *Config) checkClusters(k *checker) {
 	if c.Cluster != "" {
 		k.problem("cluster", "clusters have names of their own; leave it out")
@@ -138,7 +135,22 @@ func (c *Config) checkClusters(k *checker) {
 	if c.Audit != nil {
 		k.problem("audit", "its events do not say of which of several clusters they are; leave it out, or run an exporter for each cluster")
 	}
-	checkClusters(k, c.Clusters)
+	for i := range c.Clusters {
+		of, path := &c.Clusters[i], item("clusters", i)
+		isNamed := func(other ClusterOf) bool { return other.Name == of.Name }
+		isReached := func(other ClusterOf) bool { return other.Kubeconfig == of.Kubeconfig && other.Context == of.Context }
+		switch {
+		case of.Name == "":
+			k.problem(path+".name", "missing; want a name such as prod-eu1, which is that of the cluster in records and topics")
+		case !isSubdomain(of.Name) || strings.Contains(of.Name, "."):
+			k.problem(path+".name", "%q cannot be the name of one of several clusters; want lower case letters, digits and -", shorten(of.Name))
+		case slices.ContainsFunc(c.Clusters[:i], isNamed):
+			k.problem(path+".name", "another cluster is called %q, too; choose another name", of.Name)
+		}
+		if at := slices.IndexFunc(c.Clusters[:i], isReached); at >= 0 {
+			k.problem(path, "it is reached as %s is, and so is the same cluster; give it another kubeconfig or context", item("clusters", at))
+		}
+	}
 	for i := range c.Sinks {
 		c.Sinks[i].checkPlaces(k, item("sinks", i))
 	}
@@ -150,14 +162,36 @@ func (c *Config) checkClusters(k *checker) {
 	}
 }
 
-// ComparableHashes says whether equal values have equal hashes, wherever they are.
-func (c *Config) ComparableHashes() bool { return c.Hash == comparableHashes }
+// SinkNames are the names of the sinks, in their order.
+func (c *Config) SinkNames() (names []string) {
+	for i := range c.Sinks {
+		names = append(names, c.Sinks[i].Name)
+	}
+	return names
+}
 
 // Default fills in what is not set. Parse and Overlay have called it; calling it again changes nothing.
 func (c *Config) Default() {
 	fillIn(reflect.ValueOf(c).Elem())
-	nameSinks(c.Sinks)
-	reserve(c.Sinks, c.State.Log)
+	// A sink gets its kind's name where it is the only one of its kind without a name. A second one would have to take
+	// its place in the list as its name, and then lose its saved position when the list is reordered.
+	nameless := namelessKinds(c.Sinks)
+	for i := range c.Sinks {
+		s := &c.Sinks[i]
+		if s.Name == "" && nameless[s.Kind()] == 1 {
+			s.Name = s.Kind()
+		}
+	}
+	// Each sink in Kafka is told which topics are for something else.
+	reserved := map[string]string{}
+	for _, r := range roles(c.Sinks, c.State.Log) {
+		reserved[r.name] = r.what
+	}
+	for i := range c.Sinks {
+		if to := c.Sinks[i].Kafka; to != nil {
+			to.Reserved = reserved
+		}
+	}
 }
 
 // MarshalJSON shows the configuration with the file's keys, and none of its secrets.

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -337,40 +339,31 @@ func (o origin) forget(path string) {
 
 // expand replaces each ${NAME} in text by what env says, and $${ by ${. What it puts in is not looked at again.
 func expand(text string, env func(string) (string, bool)) (string, error) {
-	var b strings.Builder
-	for {
-		start := strings.Index(text, "${")
-		if start < 0 {
-			b.WriteString(text)
-			return b.String(), nil
+	var failed error
+	expanded := regexp.MustCompile(`\$\$\{|\$\{[^}]*}?`).ReplaceAllStringFunc(text, func(found string) string {
+		if found == "$${" {
+			return "${"
 		}
-		if start > 0 && text[start-1] == '$' {
-			b.WriteString(text[:start-1] + "${")
-			text = text[start+2:]
-			continue
-		}
-		value, rest, err := lookUp(text[start+2:], env)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(text[:start] + value)
-		text = rest
-	}
+		value, err := lookUp(found, env)
+		failed = cmp.Or(failed, err)
+		return value
+	})
+	return expanded, failed
 }
 
-// lookUp takes text that begins after "${" and returns the variable's value and what follows the closing brace. Its
-// errors show no more of text than a variable's name: the rest may be a secret.
-func lookUp(text string, env func(string) (string, bool)) (value, rest string, err error) {
-	name, rest, closed := strings.Cut(text, "}")
+// lookUp returns the value of the variable that ${NAME} names. Its errors show no more than a variable's name: the rest
+// may be a secret.
+func lookUp(reference string, env func(string) (string, bool)) (string, error) {
+	name, closed := strings.CutSuffix(reference[len("${"):], "}")
 	switch {
 	case !closed:
-		return "", "", fmt.Errorf("${ without a closing }; write $${ for a plain ${")
+		return "", fmt.Errorf("${ without a closing }; write $${ for a plain ${")
 	case !consistsOf(name, lower+upper+digits+"_") || strings.Contains(digits, name[:1]):
-		return "", "", fmt.Errorf("${...} holds more than the name of a variable; write $${ for a plain ${")
+		return "", fmt.Errorf("${...} holds more than the name of a variable; write $${ for a plain ${")
 	}
 	value, found := env(name)
 	if !found {
-		return "", "", fmt.Errorf("environment variable %s is not set; set it, or write $${%s} for the plain text", name, name)
+		return "", fmt.Errorf("environment variable %s is not set; set it, or write $${%s} for the plain text", name, name)
 	}
-	return value, rest, nil
+	return value, nil
 }

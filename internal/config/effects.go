@@ -33,14 +33,11 @@ func effects() map[string]string {
 	}
 }
 
-// Effects are those of the whole configuration, beside its resources and sinks.
-func (c *Config) Effects() []Effect { return effectsOf("", reflect.ValueOf(c).Elem()) }
-
-// Effects are those of the entry.
-func (r *Resource) Effects() []Effect { return effectsOf("", reflect.ValueOf(r).Elem()) }
-
-// Effects are those of the sink, of what is set alone where that has keys of its own.
-func (s *Sink) Effects() []Effect { return effectsOf("", reflect.ValueOf(s).Elem()) }
+// Effects are those of the whole configuration beside its resources and sinks, of an entry, or of a sink: of what is
+// set alone where that has keys of its own.
+func Effects[T Config | Resource | Sink](of *T) []Effect {
+	return effectsOf("", reflect.ValueOf(of).Elem())
+}
 
 func effectsOf(path string, v reflect.Value) (all []Effect) {
 	for _, f := range fieldsOf(v.Type()) {

@@ -41,7 +41,7 @@ func TestADefaultIsNoEffect(t *testing.T) {
 		c, err := Parse("test", []byte("cluster: c\n"+text+"\n"), nil)
 		must(t, err)
 		var got []string
-		for _, e := range append(c.Sinks[0].Effects(), c.Resources[0].Effects()...) {
+		for _, e := range append(Effects(&c.Sinks[0]), Effects(&c.Resources[0])...) {
 			if e.Value != nil {
 				got = append(got, e.Key+"="+string(e.Value))
 			}

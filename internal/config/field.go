@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"log/slog"
 	"math"
 	"reflect"
 	"strconv"
@@ -169,11 +168,8 @@ func parseSize(text string) (Size, error) {
 	}
 	// ParseUint, unlike ParseInt, takes no sign.
 	n, err := strconv.ParseUint(number, 10, 63)
-	if err != nil {
+	if err != nil || int64(n) > math.MaxInt64/factor {
 		return 0, fmt.Errorf("parse size %q: want a whole number with one of Ki, Mi, Gi, Ti, k, M, G, T", text)
-	}
-	if int64(n) > math.MaxInt64/factor {
-		return 0, fmt.Errorf("parse size %q: it is too large", text)
 	}
 	return Size(int64(n) * factor), nil
 }
@@ -228,17 +224,8 @@ func (s Secret) Reveal() string { return string(s) }
 // String hides the secret.
 func (s Secret) String() string { return masked }
 
-// GoString hides the secret from %#v.
-func (s Secret) GoString() string { return masked }
-
 // Format hides the secret from every verb: fmt asks String for only some, and shows the value where a verb is wrong.
 func (s Secret) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, masked) }
 
-// LogValue hides the secret from slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(masked) }
-
-// MarshalText hides the secret from encodings.
+// MarshalText hides the secret from encodings, and so from slog.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(masked), nil }
-
-// MarshalJSON hides the secret from JSON and what is made of it.
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + masked + `"`), nil }

@@ -34,19 +34,6 @@ func roles(sinks []Sink, log *StateLog) (all []role) {
 	return all
 }
 
-// reserve tells each sink in Kafka which topics are for something else.
-func reserve(sinks []Sink, log *StateLog) {
-	reserved := map[string]string{}
-	for _, r := range roles(sinks, log) {
-		reserved[r.name] = r.what
-	}
-	for i := range sinks {
-		if to := sinks[i].Kafka; to != nil {
-			to.Reserved = reserved
-		}
-	}
-}
-
 // checkApart keeps signals, notifications and the log of the state apart, whichever sinks they go with: brokers are
 // rarely named in one way.
 func checkApart(k *checker, sinks []Sink, log *StateLog, cluster string) {
@@ -78,12 +65,6 @@ type HA struct {
 	Duration Duration `key:"duration" default:"10s" min:"2s"`
 }
 
-// The bounds of HA.Duration. A shorter one would end with each slow answer of the API server.
-const (
-	minLease = Duration(2 * time.Second)
-	maxLease = Duration(10 * time.Minute)
-)
-
 // check checks what several exporters need that share a task.
 func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {
 	if stateLog == nil {
@@ -99,8 +80,9 @@ func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {
 				"give it a stream of its own, or leave out ha", shorten(s.Name))
 		}
 	}
-	if d := time.Duration(h.Duration); d > time.Duration(maxLease) || d%time.Second != 0 {
-		k.problem("ha.duration", "%s is not possible; want whole seconds, from %s to %s", h.Duration, minLease, maxLease)
+	// A shorter one, which the tag refuses, would end with each slow answer of the API server.
+	if d := time.Duration(h.Duration); d > 10*time.Minute || d%time.Second != 0 {
+		k.problem("ha.duration", "%s is not possible; want whole seconds, from 2s to 10m", h.Duration)
 	}
 	namespace, name, _ := strings.Cut(h.Lease, "/")
 	if h.Lease != "" && (CheckNamespace(namespace) != nil || len(namespace) > 63 || !isSubdomain(name)) {

@@ -46,19 +46,6 @@ type Kafka struct {
 	Reserved map[string]string
 }
 
-// TopicSettings are the settings of topics that are created, by Kafka's names, beside those that have keys of their own
-// in sinks.
-func (to *Kafka) TopicSettings() map[string]string {
-	settings := maps.Clone(to.TopicConfig)
-	if to.MinInsyncReplicas > 0 {
-		if settings == nil {
-			settings = map[string]string{}
-		}
-		settings["min.insync.replicas"] = strconv.Itoa(to.MinInsyncReplicas)
-	}
-	return settings
-}
-
 func (to *Kafka) check(k *checker, path string) {
 	if len(to.Brokers) == 0 {
 		k.problem(path+".brokers", "missing; want brokers such as [kafka-0:9092, kafka-1:9092]")

@@ -40,7 +40,18 @@ func Overlay(c *Config, f Flags) error {
 			c.Resources[i].Name = name
 		}
 	}
-	c.replaceSinks(f.Sinks, problems)
+	if len(f.Sinks) > 0 {
+		c.origin.forget("sinks")
+		c.Sinks = nil
+	}
+	for _, flag := range f.Sinks {
+		sink, err := parseSink(flag)
+		if err != nil {
+			problems.add(Problem{"--sink " + withoutLogin(flag), 0, err.Error()})
+			continue
+		}
+		c.Sinks = append(c.Sinks, sink)
+	}
 	for i := range c.Sinks {
 		c.replace(item("sinks", i)+".format", &c.Sinks[i].Format, f.Format)
 	}
@@ -52,14 +63,13 @@ func Overlay(c *Config, f Flags) error {
 // check names the flag where Validate could name only the key that the flag replaced.
 func (f Flags) check() []Problem {
 	k := &checker{}
-	if f.Format != "" {
-		k.oneOf("--format", f.Format, Formats())
-	}
-	if f.LogLevel != "" {
-		k.oneOf("--log-level", f.LogLevel, LogLevels())
-	}
-	if f.LogFormat != "" {
-		k.oneOf("--log-format", f.LogFormat, LogFormats())
+	for _, one := range []struct {
+		flag, value string
+		allowed     []string
+	}{{"--format", f.Format, Formats()}, {"--log-level", f.LogLevel, LogLevels()}, {"--log-format", f.LogFormat, LogFormats()}} {
+		if one.value != "" {
+			k.oneOf(one.flag, one.value, one.allowed)
+		}
 	}
 	if f.Listen != "" && !isListenAddress(f.Listen) {
 		k.problem("--listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(f.Listen))
@@ -81,30 +91,12 @@ func (c *Config) replace(path string, into *string, value string) {
 
 func splitNames(flags []string) []string {
 	var names []string
-	for _, flag := range flags {
-		for name := range strings.SplitSeq(flag, ",") {
-			if name = strings.TrimSpace(name); name != "" {
-				names = append(names, name)
-			}
+	for name := range strings.SplitSeq(strings.Join(flags, ","), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
 		}
 	}
 	return names
-}
-
-func (c *Config) replaceSinks(flags []string, problems *Problems) {
-	if len(flags) == 0 {
-		return
-	}
-	c.origin.forget("sinks")
-	c.Sinks = nil
-	for _, flag := range flags {
-		sink, err := parseSink(flag)
-		if err != nil {
-			problems.add(Problem{"--sink " + withoutLogin(flag), 0, err.Error()})
-			continue
-		}
-		c.Sinks = append(c.Sinks, sink)
-	}
 }
 
 // Load reads the file at path. env looks up the variables that its values name; os.LookupEnv is one.
@@ -151,46 +143,44 @@ const sinkForms = "file:///path/out.ndjson, - (standard output), kafka://host:90
 // parseSink reads a sink from its short form. Each may say ?name=, for two sinks of one kind; standard output is
 // -?name=out.
 func parseSink(text string) (Sink, error) {
-	if query, isStdout := strings.CutPrefix(text, stdout); isStdout && (query == "" || query[0] == '?') {
-		values, err := parseQuery(strings.TrimPrefix(query, "?"), "name")
-		return Sink{Name: values.Get("name"), File: &File{Path: stdout}}, err
-	}
-	scheme, rest, found := strings.Cut(text, "://")
+	place, query, _ := strings.Cut(text, "?")
+	scheme, rest, found := strings.Cut(place, "://")
+	parse, allowed := parseFileSink, []string{"name"}
 	switch {
+	case place == stdout:
+		parse = func(string, url.Values) (Sink, error) { return Sink{File: &File{Path: stdout}}, nil }
 	case !found:
 		return Sink{}, errors.New("want " + sinkForms)
 	case scheme == "file":
-		return parseFileSink(rest)
 	case scheme == "kafka":
-		return parseKafkaSink(rest)
+		parse, allowed = parseKafkaSink, append(allowed, "topic", "delivery")
 	case slices.Contains(schemes(), scheme):
-		return parseNATSSink(text)
+		parse, rest, allowed = parseNATSSink, place, append(allowed, "stream")
+	default:
+		return Sink{}, fmt.Errorf("this build has no sink of kind %q; want %s", shorten(scheme), sinkForms)
 	}
-	return Sink{}, fmt.Errorf("this build has no sink of kind %q; want %s", shorten(scheme), sinkForms)
-}
-
-func parseFileSink(rest string) (Sink, error) {
-	path, query, _ := strings.Cut(rest, "?")
-	values, err := parseQuery(query, "name")
+	values, err := parseQuery(query, allowed)
 	if err != nil {
 		return Sink{}, err
 	}
+	sink, err := parse(rest, values)
+	sink.Name = values.Get("name")
+	return sink, err
+}
+
+func parseFileSink(path string, _ url.Values) (Sink, error) {
 	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
 		return Sink{}, errors.New("want the whole path of a file after three slashes, as in file:///path/out.ndjson")
 	}
-	if path, err = url.PathUnescape(path); err != nil {
+	path, err := url.PathUnescape(path)
+	if err != nil {
 		return Sink{}, errors.New("want %25 for a % in a path")
 	}
-	return Sink{Name: values.Get("name"), File: &File{Path: path}}, nil
+	return Sink{File: &File{Path: path}}, nil
 }
 
 // parseKafkaSink reads brokers and perhaps a topic. A login has no place in a command line: it is in a file.
-func parseKafkaSink(rest string) (Sink, error) {
-	brokers, query, _ := strings.Cut(rest, "?")
-	values, err := parseQuery(query, "name", "topic", "delivery")
-	if err != nil {
-		return Sink{}, err
-	}
+func parseKafkaSink(brokers string, values url.Values) (Sink, error) {
 	k := &Kafka{Topic: values.Get("topic"), Delivery: values.Get("delivery")}
 	for broker := range strings.SplitSeq(brokers, ",") {
 		broker = strings.TrimSpace(broker)
@@ -199,15 +189,10 @@ func parseKafkaSink(rest string) (Sink, error) {
 		}
 		k.Brokers = append(k.Brokers, broker)
 	}
-	return Sink{Name: values.Get("name"), Kafka: k}, nil
+	return Sink{Kafka: k}, nil
 }
 
-func parseNATSSink(text string) (Sink, error) {
-	servers, query, _ := strings.Cut(text, "?")
-	values, err := parseQuery(query, "name", "stream")
-	if err != nil {
-		return Sink{}, err
-	}
+func parseNATSSink(servers string, values url.Values) (Sink, error) {
 	if _, err := parseServers(servers); err != nil {
 		return Sink{}, err
 	}
@@ -216,10 +201,10 @@ func parseNATSSink(text string) (Sink, error) {
 		return Sink{}, fmt.Errorf("%q cannot be a stream; leave out white space and any of .*>/\\", shorten(stream))
 	}
 	n := &NATS{URL: servers, Stream: stream}
-	return Sink{Name: values.Get("name"), NATS: n}, n.takeLogin()
+	return Sink{NATS: n}, n.takeLogin()
 }
 
-func parseQuery(query string, allowed ...string) (url.Values, error) {
+func parseQuery(query string, allowed []string) (url.Values, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		// The text may hold a password with a ? in it.

@@ -57,14 +57,6 @@ type NATSService struct {
 	NATSLogin
 }
 
-// AnswersBelow are the subjects below which answers go.
-func (s *NATSService) AnswersBelow() []string {
-	if len(s.Inboxes) == 0 {
-		return []string{"_INBOX"}
-	}
-	return s.Inboxes
-}
-
 // TLS is how a server is known and how the client shows itself. The paths are of PEM files.
 type TLS struct {
 	CA         string `key:"ca"`
@@ -99,11 +91,37 @@ func (n *NATS) check(k *checker, path string) {
 		k.problem(path+".url", "%v; have %q", err, withoutLogin(n.URL))
 	}
 	if n.KV == "" {
-		n.checkStream(k, path)
+		if !isStream(n.Stream) {
+			k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
+		}
+		if err := checkSubject(n.Subject); err != nil {
+			k.problem(path+".subject", "%v", err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(n.Subjects)) {
+			if err := checkSubject(n.Subjects[name]); err != nil {
+				k.problem(under(path+".subjects", name), "%v", err)
+			}
+		}
+		if n.History != 0 {
+			k.problem(path+".history", "needs a bucket; add kv, or leave it out")
+		}
 	} else {
-		n.checkBucket(k, path)
+		if !consistsOf(n.KV, lower+upper+digits+"-_") {
+			k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
+		}
+		for _, f := range []struct {
+			key, what string
+			given     bool
+		}{{"stream", "a stream", n.Stream != ""}, {"subject", "subjects", n.Subject != ""}, {"subjects", "subjects", len(n.Subjects) > 0}} {
+			if f.given {
+				k.problem(under(path, f.key), "a bucket has %s of its own; leave out one of kv and %s", f.what, f.key)
+			}
+		}
+		if n.MaxAge != 0 {
+			k.problem(path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")
+		}
 	}
-	if n.Discard == discardNew && n.MaxBytes == 0 {
+	if n.Discard == "new" && n.MaxBytes == 0 {
 		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
 	}
 	if n.Shared && n.KV != "" {
@@ -114,23 +132,6 @@ func (n *NATS) check(k *checker, path string) {
 	}
 	n.TLS.check(k, path+".tls")
 	n.checkLogin(k, path)
-}
-
-func (n *NATS) checkStream(k *checker, path string) {
-	if !isStream(n.Stream) {
-		k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
-	}
-	if err := checkSubject(n.Subject); err != nil {
-		k.problem(path+".subject", "%v", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(n.Subjects)) {
-		if err := checkSubject(n.Subjects[name]); err != nil {
-			k.problem(under(path+".subjects", name), "%v", err)
-		}
-	}
-	if n.History != 0 {
-		k.problem(path+".history", "needs a bucket; add kv, or leave it out")
-	}
 }
 
 // check checks the subjects that questions and answers are below.
@@ -149,23 +150,6 @@ func checkPrefix(k *checker, path, prefix string) {
 	}
 }
 
-func (n *NATS) checkBucket(k *checker, path string) {
-	if !consistsOf(n.KV, lower+upper+digits+"-_") {
-		k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
-	}
-	for _, f := range []struct {
-		key, what string
-		given     bool
-	}{{"stream", "a stream", n.Stream != ""}, {"subject", "subjects", n.Subject != ""}, {"subjects", "subjects", len(n.Subjects) > 0}} {
-		if f.given {
-			k.problem(under(path, f.key), "a bucket has %s of its own; leave out one of kv and %s", f.what, f.key)
-		}
-	}
-	if n.MaxAge != 0 {
-		k.problem(path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")
-	}
-}
-
 func (n *NATSLogin) checkLogin(k *checker, path string) {
 	// Credentials and nkey are the login by a JWT and, in a file of its own, its seed.
 	if keys := n.loginKeys(); len(keys) > 1 && !slices.Equal(keys, []string{"credentials", "nkey"}) {
@@ -174,7 +158,8 @@ func (n *NATSLogin) checkLogin(k *checker, path string) {
 	if n.Password != "" && n.User == "" {
 		k.problem(path+".password", "a password without a user; add user")
 	}
-	if isSeed(n.Nkey) {
+	// A key that was put where its file's path belongs is found before anything prints it.
+	if len(n.Nkey) == 58 && n.Nkey[0] == 'S' && consistsOf(n.Nkey, upper+digits) {
 		k.problem(path+".nkey", "want the path of a file that holds the seed, have a seed")
 	}
 }
@@ -182,11 +167,6 @@ func (n *NATSLogin) checkLogin(k *checker, path string) {
 // isStream says whether JetStream takes the name: it becomes part of subjects and of file names.
 func isStream(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, isBlank) && !strings.ContainsAny(name, `.*>/\`)
-}
-
-// isSeed recognizes a key that was put where its file's path belongs, before anything prints it.
-func isSeed(text string) bool {
-	return len(text) == 58 && text[0] == 'S' && consistsOf(text, upper+digits)
 }
 
 // takeLogin moves the login of the URL, user:password or a token, to the fields for it, so that the URL may be shown,
@@ -239,6 +219,3 @@ func (n *NATSLogin) loginKeys() []string {
 	}
 	return keys
 }
-
-// WaitsForRoom says whether a full stream takes nothing, so that the sink waits.
-func (n *NATS) WaitsForRoom() bool { return n.Discard == discardNew }

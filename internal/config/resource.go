@@ -247,22 +247,7 @@ func (r *Resource) check(k *checker, path string) {
 				IgnoreHeartbeats, shorten(text))
 		}
 	}
-	r.checkExclusions(k, path)
-}
-
-func checkNamespaces(k *checker, path string, namespaces []string) {
-	if namespaces != nil && len(namespaces) == 0 { // a template may have lost its values
-		k.problem(path, "the list is empty; name some, or leave it out")
-	}
-	for j, namespace := range namespaces {
-		if err := CheckNamespace(namespace); err != nil {
-			k.problem(item(path, j), "%v", err)
-		}
-	}
-}
-
-// checkExclusions finds what leaves nothing out, or cannot be known to.
-func (r *Resource) checkExclusions(k *checker, path string) {
+	// What leaves nothing out, or cannot be known to.
 	checkNamespaces(k, path+".excludeNamespaces", r.ExcludeNamespaces)
 	if len(r.Namespaces) > 0 && len(r.ExcludeNamespaces) > 0 {
 		k.problem(path+".excludeNamespaces", "namespaces are chosen already; leave one of the two out")
@@ -278,6 +263,17 @@ func (r *Resource) checkExclusions(k *checker, path string) {
 			k.problem(item(path+".exclude", j), "%v", err)
 		} else if name == "*" || name == r.Name {
 			k.problem(item(path+".exclude", j), "%s leaves nothing; leave the whole entry out", name)
+		}
+	}
+}
+
+func checkNamespaces(k *checker, path string, namespaces []string) {
+	if namespaces != nil && len(namespaces) == 0 { // a template may have lost its values
+		k.problem(path, "the list is empty; name some, or leave it out")
+	}
+	for j, namespace := range namespaces {
+		if err := CheckNamespace(namespace); err != nil {
+			k.problem(item(path, j), "%v", err)
 		}
 	}
 }
@@ -313,6 +309,3 @@ func CheckResource(name string) error {
 	}
 	return nil
 }
-
-// WithholdsFailed says whether a record whose filter fails becomes a dead letter, for which a gap record stands.
-func (r *Resource) WithholdsFailed() bool { return r.FilterFailure == withholdFailed }

@@ -19,7 +19,23 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	var kinds []string
 	if s.File != nil {
 		kinds = append(kinds, KindFile)
-		s.checkFile(k, path)
+		switch at := path + ".file.path"; {
+		case s.File.Path == "":
+			k.problem(at, "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", stdout)
+		case strings.HasSuffix(s.File.Path, "/"):
+			k.problem(at, "%q is a directory; name a file in it", shorten(s.File.Path))
+		case strings.ContainsRune(s.File.Path, 0):
+			k.problem(at, "a path cannot hold a zero byte")
+		}
+		if s.File.Rotate != 0 && s.File.Path == stdout {
+			k.problem(path+".file.rotate", "standard output cannot be rotated; leave it out")
+		}
+		if s.File.Keep > 0 && s.File.Rotate == 0 {
+			k.problem(path+".file.keep", "counts rotated files; give rotate a size, or leave it out")
+		}
+		if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
+			k.problem(path+".format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
+		}
 	}
 	if s.Kafka != nil {
 		kinds = append(kinds, KindKafka)
@@ -84,15 +100,10 @@ func (s *Sink) checkDigest(k *checker, path string, resources []Resource) {
 		if s.Kafka == nil {
 			continue
 		}
-		if template, at := s.Kafka.topicOf(r.Name, ""); !isOneTopic(template) {
+		if template, at := s.Kafka.topicOf(r.Name, ""); hasVarying(template) || strings.Contains(template, "{version}") {
 			k.problem(path, "%s has a topic for more than the resource in %s; leave {namespace}, {name}, {version} and labels out of it, or digest", r.Name, strings.TrimPrefix(at, "."))
 		}
 	}
-}
-
-// isOneTopic says whether all objects of a resource are in one topic.
-func isOneTopic(template string) bool {
-	return !hasLabel(template, nil) && !strings.Contains(template, "{namespace}") && !strings.Contains(template, "{name}") && !strings.Contains(template, "{version}")
 }
 
 // checkTable checks that resources that a wildcard may yet stand for have topics or keys of their own, where the key
@@ -253,23 +264,8 @@ func (q *Queue) spools() bool { return q.Full == fullSpool || q.Coalesces() }
 // Coalesces says whether the queue holds the newest record of each object alone.
 func (q *Queue) Coalesces() bool { return q.Full == fullCoalesce }
 
-// Rejects says whether the sink stops at a record that is too large.
-func (s *Sink) Rejects() bool { return s.Oversize == oversizeReject }
-
 // Trims says whether a record that is too large is cut until it fits.
 func (s *Sink) Trims() bool { return s.Oversize == oversizeTrim }
-
-// nameSinks gives a sink its kind's name where it is the only one of its kind without a name. A second one would have
-// to take its place in the list as its name, and then lose its saved position when the list is reordered.
-func nameSinks(sinks []Sink) {
-	nameless := namelessKinds(sinks)
-	for i := range sinks {
-		s := &sinks[i]
-		if s.Name == "" && nameless[s.Kind()] == 1 {
-			s.Name = s.Kind()
-		}
-	}
-}
 
 func namelessKinds(sinks []Sink) map[string]int {
 	count := make(map[string]int)
@@ -423,14 +419,6 @@ func (s *Sink) FramesAside() bool {
 		return s.Format == formatDebezium || s.Format == formatObject
 	}
 	return s.Kafka.Frames == "topic"
-}
-
-// checkFile checks the destination, and that its lines can have the sink's format.
-func (s *Sink) checkFile(k *checker, path string) {
-	s.File.check(k, path+".file")
-	if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
-		k.problem(path+".format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
-	}
 }
 
 // HasColumns says whether the sink's values are made for tables of databases.

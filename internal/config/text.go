@@ -79,10 +79,6 @@ const (
 	updatesWhole = "whole" // an update says the object
 	updatesPatch = "patch" // what changed since a version that the sink has, where that is certain
 
-	comparableHashes = "comparable" // of the value alone
-	discardNew       = "new"        // a full stream takes nothing, so that the sink waits for room
-	withholdFailed   = "deadletter" // a record whose filter fails is kept aside, and a gap record stands for it
-
 	oauthBearer = "OAUTHBEARER" // logs in without a user and a password
 	mskIAM      = "AWS_MSK_IAM" // likewise
 
@@ -91,8 +87,7 @@ const (
 	// it holds the newest record of each object alone, full or not, and those go to disk, up to Queue.Spool
 	fullCoalesce = "coalesce"
 
-	oversizeTrim   = "trim"   // it is cut until it fits; where it does not, it is kept aside
-	oversizeReject = "reject" // the sink stops
+	oversizeTrim = "trim" // it is cut until it fits; where it does not, it is kept aside
 
 	subjectTopic  = "topic"  // a subject for each topic
 	subjectRecord = "record" // the same subject in all topics

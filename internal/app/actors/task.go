@@ -34,52 +34,35 @@ func (r *Receiver) Beside(of *Task) *pipeline.Beside {
 	if r == nil {
 		return nil
 	}
-	taken := webhook.Config{
-		Sinks: of.sinks(), Find: of.stream(), Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
-	}
-	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
-	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
-	return &pipeline.Beside{Stream: change.Actors(), Run: run}
-}
-
-// sinks are those that are told of users.
-func (t *Task) sinks() (sinks []webhook.Sink) {
-	for i := range t.Config.Sinks {
-		if s := &t.Config.Sinks[i]; s.Actors {
-			sinks = append(sinks, webhook.Sink{Name: s.Name, Wants: t.Cluster.WantedBy(s)})
+	var sinks []webhook.Sink // that are told of users
+	for i := range of.Config.Sinks {
+		if s := &of.Config.Sinks[i]; s.Actors {
+			sinks = append(sinks, webhook.Sink{Name: s.Name, Wants: of.Cluster.WantedBy(s)})
 		}
 	}
-	return sinks
-}
-
-// stream finds the stream of an object, as it is streamed at that moment.
-func (t *Task) stream() func(group, resource, namespace string) (audit.Object, bool) {
-	chosen := selection.ByResource(&t.Cluster.Current)
-	return func(group, resource, namespace string) (of audit.Object, found bool) {
+	chosen := selection.By(&of.Cluster.Current, func(s *selection.Selected) string { return s.Stream.Resource.String() })
+	// find finds the stream of an object, as it is streamed at that moment.
+	find := func(group, resource, namespace string) (object audit.Object, found bool) {
 		for _, s := range chosen(change.Resource{Group: group, Name: resource}.String()) {
 			if s.Stream.Namespace != "" && s.Stream.Namespace != namespace {
 				continue
 			}
 			stream := s.Stream
-			epoch, err := t.epochOf(&stream)
-			if err != nil {
-				return of, false
+			object = audit.Object{Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: of.Cluster.UID}
+			history, err := of.Store.Reached(&stream) // the newest that any sink was given something of the stream of
+			if err == nil && history != 0 {
+				object.Epoch, err = of.Store.EpochOf(history)
 			}
-			return audit.Object{
-				Stream: &stream, Selected: s.Selection != source.Selection{}, ClusterUID: t.Cluster.UID, Epoch: epoch,
-			}, true
+			return object, err == nil
 		}
-		return of, false
+		return object, false
 	}
-}
-
-// epochOf is the newest history that any sink was given something of the stream of.
-func (t *Task) epochOf(stream *change.Stream) (string, error) {
-	history, err := t.Store.Reached(stream)
-	if err != nil || history == 0 {
-		return "", err
+	taken := webhook.Config{
+		Sinks: sinks, Find: find, Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
 	}
-	return t.Store.EpochOf(history)
+	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
+	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
+	return &pipeline.Beside{Stream: change.Actors(), Run: run}
 }
 
 // Receiver receives the API server's audit webhook for as long as the process lives. One run after the other takes what

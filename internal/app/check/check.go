@@ -16,6 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/objecttype"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -61,18 +62,20 @@ const wayOfListen = "--listen, or with listen in the configuration"
 
 func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) (c *cluster.Cluster, running bool) {
 	c, err := cluster.Find(to, cfg)
-	if err == nil {
-		checkCluster(ctx, &checkedTask{to, cfg, c}, r)
-	} else {
+	if err != nil {
 		r.problem(err)
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
+	}
+	of := &checkedTask{to, cfg, c}
+	if err == nil {
+		checkCluster(ctx, of, r)
 	}
 	saved := checkState(ctx, c, cfg, r)
 	if saved.running == nil && r.of == "" {
 		checkListen(ctx, cfg.Listen, wayOfListen, r)
 	}
 	checkAudit(ctx, cfg, saved.running, r)
-	logged := checkStateLog(ctx, &checkedTask{to, cfg, c}, r)
+	logged := checkStateLog(ctx, of, r)
 	if saved.State == nil && logged != nil { // the next start takes that over
 		read, err := task.ReadFound(ctx, logged)
 		if err != nil {
@@ -205,7 +208,7 @@ func allRules(c *cluster.Cluster, cfg *config.Config) []rules {
 		entry := &cfg.Resources[i]
 		all = append(all, rules{
 			who:     fmt.Sprintf("resource %q", entry.Name),
-			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths, "ignore": selection.IgnoredPaths(entry)},
+			paths:   map[string][]string{"drop": entry.Drop, "only": entry.Only, "redact": entry.Redact.Paths, "ignore": selection.Ignored(change.Resource{}, entry)},
 			streams: c.StreamsThat(func(s *selection.Selected) bool { return slices.Contains(s.Entries(), entry) }),
 			open:    source.IsWildcard(entry.Name),
 		})
@@ -241,8 +244,8 @@ func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, 
 			}
 		}
 	}
-	if len(known.Silent()) > 0 {
-		r.note("paths of " + strings.Join(known.Silent(), ", ") + " are not looked up: the API server does not tell the schemas, or more than are read")
+	if len(known.Silent) > 0 {
+		r.note("paths of " + strings.Join(known.Silent, ", ") + " are not looked up: the API server does not tell the schemas, or more than are read")
 	}
 }
 

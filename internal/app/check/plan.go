@@ -15,9 +15,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
+
+// most is how many names of streams and of namespaces a line has.
+const most = 5
 
 // Plan says in one line each what the next start changes for the consumers of the sinks, since another configuration
 // has saved the state: what is told from its beginning, what is compared again, what stays behind, and what another
@@ -70,11 +74,18 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 		for i := range streams {
 			names = append(names, streams[i].Stream.String())
 		}
-		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, several(names))}
+		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, usage.Some(names, most))}
 	}
-	stays := func(resource string) bool {
-		serves := func(s selection.Selected) bool { return s.Stream.Resource.String() == resource }
-		return !slices.ContainsFunc(streams, serves) && takesUnserved(s, resources, resource)
+	// The sink may take a resource that is not served now: it goes on when it is, or is told that the objects are gone.
+	stays := func(name string) bool {
+		plural, group, _ := strings.Cut(name, ".")
+		resource := change.Resource{Group: group, Name: plural}
+		serves := func(s selection.Selected) bool { return s.Stream.Resource.String() == name }
+		takes := func(r config.Resource) bool {
+			stands := strings.EqualFold(r.Name, name) || source.Covers(r.Name, resource) && !r.Excludes(name)
+			return stands && (len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name))
+		}
+		return !slices.ContainsFunc(streams, serves) && slices.ContainsFunc(resources, takes)
 	}
 	lines := append(begins(has, streams), leaves(has, streams, stays, s.OnLeave == "delete")...)
 	for i := range lines {
@@ -119,7 +130,7 @@ func begins(has map[string]control.SinkState, streams []selection.Selected) (lin
 		{"is given %s by another selector: it gets a gap, what enters as replaced, and what leaves as deleted", chosen},
 	} {
 		if len(told.streams) > 0 {
-			lines = append(lines, fmt.Sprintf(told.format, several(told.streams)))
+			lines = append(lines, fmt.Sprintf(told.format, usage.Some(told.streams, most)))
 		}
 	}
 	return lines
@@ -149,23 +160,12 @@ func leaves(has map[string]control.SinkState, streams []selection.Selected, stay
 		switch {
 		case takes[stream], takes[resource], stays(resource), at.Objects == 0, isTold:
 		case stream == resource && parts[resource] != nil:
-			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces %s", stream, several(parts[resource]), end))
+			lines = append(lines, fmt.Sprintf("is given %s in %s only: the objects of other namespaces %s", stream, usage.Some(parts[resource], most), end))
 		default:
 			lines = append(lines, fmt.Sprintf("is not given %s any more: %s %s", stream, objects, end))
 		}
 	}
 	return lines
-}
-
-// takesUnserved says whether the sink takes a resource that is not served now: it goes on when it is, or is told that
-// the objects are gone.
-func takesUnserved(s *config.Sink, resources []config.Resource, name string) bool {
-	plural, group, _ := strings.Cut(name, ".")
-	resource := change.Resource{Group: group, Name: plural}
-	return slices.ContainsFunc(resources, func(r config.Resource) bool {
-		stands := strings.EqualFold(r.Name, name) || source.Covers(r.Name, resource) && !r.Excludes(name)
-		return stands && (len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name))
-	})
 }
 
 // recorded is what a state remembers of the configuration with which a sink was opened: a hash of each value that its
@@ -183,7 +183,7 @@ func Record(c *cluster.Cluster, cfg *config.Config, s *config.Sink) ([]byte, err
 }
 
 func recordOf(c *cluster.Cluster, cfg *config.Config, s *config.Sink) *recorded {
-	r := &recorded{Kind: s.Kind(), Keys: map[string]string{}, Streams: map[string]map[string]string{}}
+	r := &recorded{Kind: s.Kind(), Keys: map[string]string{}, Streams: map[string]map[string]string{}, Sinks: cfg.SinkNames()}
 	hash := func(into map[string]string, all []config.Effect) {
 		for _, e := range all {
 			if e.Value != nil {
@@ -193,10 +193,7 @@ func recordOf(c *cluster.Cluster, cfg *config.Config, s *config.Sink) *recorded 
 			}
 		}
 	}
-	hash(r.Keys, append(cfg.Effects(), s.Effects()...))
-	for i := range cfg.Sinks {
-		r.Sinks = append(r.Sinks, cfg.Sinks[i].Name)
-	}
+	hash(r.Keys, append(config.Effects(cfg), config.Effects(s)...))
 	streams := c.Taken(s)
 	for i := range streams {
 		keys := map[string]string{}
@@ -209,13 +206,13 @@ func recordOf(c *cluster.Cluster, cfg *config.Config, s *config.Sink) *recorded 
 // effectsOf are those of the entries that are for the stream: a value of several is all of theirs, with what each is
 // for.
 func effectsOf(s *selection.Selected) []config.Effect {
-	all := s.Configured.Effects()
+	all := config.Effects(s.Configured)
 	if len(s.Special) == 0 {
 		return all
 	}
 	values := make([][]string, len(all))
 	for _, entry := range s.Entries() {
-		for i, e := range entry.Effects() {
+		for i, e := range config.Effects(entry) {
 			if e.Value != nil {
 				values[i] = append(values[i], selection.Selects(entry)+string(e.Value))
 			}
@@ -241,17 +238,17 @@ func since(before []byte, c *cluster.Cluster, cfg *config.Config, s *config.Sink
 	if was.Kind != is.Kind {
 		return []string{fmt.Sprintf("sink %s was of kind %s and is of kind %s: the start is refused; give it another name", s.Name, was.Kind, is.Kind)}, true
 	}
-	for _, e := range cfg.Effects() {
+	for _, e := range config.Effects(cfg) {
 		if was.Keys[e.Key] != is.Keys[e.Key] {
 			lines = append(lines, fmt.Sprintf("%s has another value: %s", e.Key, e.Text))
 		}
 	}
-	for _, e := range s.Effects() {
+	for _, e := range config.Effects(s) {
 		if was.Keys[e.Key] != is.Keys[e.Key] {
 			lines = append(lines, fmt.Sprintf("sink %s: %s has another value: %s", s.Name, e.Key, e.Text))
 		}
 	}
-	for _, e := range new(config.Resource).Effects() {
+	for _, e := range config.Effects(new(config.Resource)) {
 		var of []string
 		for _, stream := range slices.Sorted(maps.Keys(is.Streams)) {
 			if had, known := was.Streams[stream]; known && had[e.Key] != is.Streams[stream][e.Key] {
@@ -259,18 +256,8 @@ func since(before []byte, c *cluster.Cluster, cfg *config.Config, s *config.Sink
 			}
 		}
 		if of != nil {
-			lines = append(lines, fmt.Sprintf("%s of %s has another value: %s", e.Key, several(of), e.Text))
+			lines = append(lines, fmt.Sprintf("%s of %s has another value: %s", e.Key, usage.Some(of, most), e.Text))
 		}
 	}
 	return lines, !reflect.DeepEqual(&was, is)
-}
-
-// several names some of many.
-func several(names []string) string {
-	const most = 5
-	slices.Sort(names)
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most:most], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
 }

@@ -204,13 +204,6 @@ func TestTheRecordShowsNothing(t *testing.T) {
 	}
 }
 
-// TestThePlanNamesSomeOfMany, and counts the others.
-func TestThePlanNamesSomeOfMany(t *testing.T) {
-	if got := several([]string{"g", "f", "e", "d", "c", "b", "a"}); got != "a, b, c, d, e, 2 more" {
-		t.Errorf("got %q", got)
-	}
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,7 +21,8 @@ type resumer interface {
 // checkSink looks at a sink, with what is saved, and what the exporter does that may have it open.
 func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluster, r *report) {
 	built, err := destination.Build(s, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
-	if err != nil {
+	d, ofErr := destination.Of(s, c)
+	if err = cmp.Or(err, ofErr); err != nil {
 		r.problem(err)
 		return
 	}
@@ -34,7 +36,7 @@ func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluste
 	if target, ok := built.Target.(resumer); ok && err == nil {
 		resumed, err = target.CheckMark(ctx, mark)
 	}
-	if d, known := destination.Of(s, c); known == nil && d.InUse != nil && d.InUse(err) && holds(had.running, s.Name, d.Address) {
+	if d.InUse != nil && d.InUse(err) && had.holds(s.Name, d.Address) {
 		note, err = "the running exporter has it open", nil
 	}
 	if err != nil {
@@ -44,7 +46,15 @@ func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluste
 		return
 	}
 	r.ok("sink " + s.Name)
-	checkHearer(ctx, s, c, r)
+	if d.Hearer != nil { // others can ask through the sink's broker, where they may
+		h, err := d.Hearer(requests.Shut())
+		if err == nil {
+			err = h.Check(ctx)
+		}
+		if err != nil {
+			r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
+		}
+	}
 	checkSchemas(ctx, s, mark, c, r)
 	for _, text := range []string{note, resumed} {
 		if text != "" {
@@ -59,21 +69,6 @@ func joined(err error) []error {
 		return all.Unwrap()
 	}
 	return []error{err}
-}
-
-// checkHearer looks whether others can ask through the sink's broker, where they may.
-func checkHearer(ctx context.Context, s *config.Sink, c *cluster.Cluster, r *report) {
-	to, err := destination.Of(s, c)
-	if err != nil || to.Hearer == nil {
-		return // what is wrong is told
-	}
-	h, err := to.Hearer(requests.Shut())
-	if err == nil {
-		err = h.Check(ctx)
-	}
-	if err != nil {
-		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
-	}
 }
 
 // mostFailures bounds how often one registry is asked in vain.

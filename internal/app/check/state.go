@@ -27,22 +27,16 @@ type saved struct {
 }
 
 // checkState looks at what is saved. What an exporter that runs with it holds is no problem.
-func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *report) (found saved) {
+func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *report) saved {
 	dir := cfg.State.Dir
 	client, err := control.Locate(dir)
-	switch {
-	case err == nil:
-		return checkRunning(ctx, c, client, dir, r)
-	case errors.As(err, new(*control.NotRunningError)):
-		found.State = checkSaved(ctx, c, &cfg.State, r)
-	default:
-		r.note("state " + dir + ": " + err.Error())
+	if errors.As(err, new(*control.NotRunningError)) {
+		return saved{State: checkSaved(ctx, c, &cfg.State, r)}
 	}
-	return found
-}
-
-// checkRunning asks the exporter that has the state.
-func checkRunning(ctx context.Context, c *cluster.Cluster, client *control.Client, dir string, r *report) saved {
+	if err != nil {
+		r.note("state " + dir + ": " + err.Error())
+		return saved{}
+	}
 	state, err := client.Checkpoint(ctx)
 	running, runningErr := client.Running(ctx)
 	if err := errors.Join(err, runningErr); err != nil {
@@ -120,11 +114,11 @@ func checkListen(ctx context.Context, address, remedy string, r *report) {
 }
 
 // holds says whether the running exporter has a sink of the name open at the address.
-func holds(running *control.Running, name, address string) bool {
-	if running == nil {
+func (s *saved) holds(name, address string) bool {
+	if s.running == nil {
 		return false
 	}
-	at, known := running.Sinks[name]
+	at, known := s.running.Sinks[name]
 	return known && at.State != "stopped" && at.Address == address
 }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -105,14 +106,8 @@ func (c *Cluster) Reached(names []string, l change.Limits) ([]string, error) {
 }
 
 // StreamsThat are those of the present streams that are so.
-func (c *Cluster) StreamsThat(are func(*selection.Selected) bool) (some []selection.Selected) {
-	streams := c.Streams()
-	for i := range streams {
-		if are(&streams[i]) {
-			some = append(some, streams[i])
-		}
-	}
-	return some
+func (c *Cluster) StreamsThat(are func(*selection.Selected) bool) []selection.Selected {
+	return slices.DeleteFunc(slices.Clone(c.Streams()), func(s selection.Selected) bool { return !are(&s) })
 }
 
 // AskingNamespaces are the names of the streams whose filters may look at the object's namespace, or of all.
@@ -149,10 +144,7 @@ func Find(to Access, cfg *config.Config) (*Cluster, error) {
 		return nil, usage.Wrap(err)
 	}
 	restConfig.UserAgent = "kubecdc-exporter/" + to.Version
-	if cfg.Cluster != "" {
-		name = cfg.Cluster
-	}
-	return &Cluster{Rest: restConfig, Name: name, Version: to.Version, Look: time.Duration(cfg.Discovery.Interval)}, nil
+	return &Cluster{Rest: restConfig, Name: cmp.Or(cfg.Cluster, name), Version: to.Version, Look: time.Duration(cfg.Discovery.Interval)}, nil
 }
 
 // Identify asks the server who it is, and waits until it can tell what it serves.
@@ -220,14 +212,13 @@ func (c *Cluster) Claim(store *checkpoint.Store, dir string, logger *slog.Logger
 	if _, err := store.Met(c.UID); err != nil { // before anything is told of it
 		return err
 	}
-	switch {
-	case !found:
-		return store.SetCluster(now)
-	case anew:
-		logger.Warn("cluster rebuilt under the same name; starting a new epoch", "cluster", c.Name, "uid", c.UID, "savedUid", saved.UID)
-		return store.SetCluster(now)
+	if found && !anew {
+		return nil
 	}
-	return nil
+	if anew {
+		logger.Warn("cluster rebuilt under the same name; starting a new epoch", "cluster", c.Name, "uid", c.UID, "savedUid", saved.UID)
+	}
+	return store.SetCluster(now)
 }
 
 // NewLogger returns the process's logger, and sends client-go's own lines through it.

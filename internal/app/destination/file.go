@@ -11,7 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/file"
 )
 
-// fileDestination is a file.
+// fileDestination is a file, or the process's standard output.
 func fileDestination(s *config.Sink, _ *cluster.Cluster) (*Destination, error) {
 	d := &Destination{
 		transport: encode.File,
@@ -26,16 +26,9 @@ func fileDestination(s *config.Sink, _ *cluster.Cluster) (*Destination, error) {
 	d.Address = fileAddress(s.File.Path)
 	d.What = "file " + d.Address
 	d.Places = []Place{{What: d.What, Key: "file.path"}}
-	return d, nil
-}
-
-// stdoutDestination is the process's standard output.
-func stdoutDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
-	d, err := fileDestination(s, c)
-	if err != nil {
-		return nil, err
+	if s.Kind() == config.KindStdout {
+		d.Places, d.Address = nil, "standard output"
 	}
-	d.Places, d.Address = nil, "standard output"
 	return d, nil
 }
 

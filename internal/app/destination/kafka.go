@@ -1,12 +1,14 @@
 package destination
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,7 +110,14 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 			reading.Others = patternOf(c, s, topics)
 			return kafka.NewReader(reading, start)
 		},
-		tail: func(start sink.Start) (sink.Reader, error) { return newKafkaTail(rows, options(Nop{}), start) },
+		tail: func(start sink.Start) (sink.Reader, error) {
+			t := &kafkaTail{templates: templatesOf(s, c.Name), known: map[string]bool{}}
+			reading := options(Nop{})
+			reading.Topics, reading.Found, reading.Others = nil, nil, t.matching("")
+			var err error
+			t.Reader, err = kafka.NewReader(reading, start)
+			return t, err
+		},
 		StateLog: func(name string, retry sink.RetryFunc) (statelog.Place, error) {
 			return kafkaStateLog(options(Nop{}), name, retry)
 		},
@@ -160,14 +169,29 @@ func kafkaPlaces(s *config.Sink, options kafka.Options) []Place {
 
 func kafkaOptions(of *table, told Observer) kafka.Options {
 	s, c, topics, k := of.sink, of.cluster, of.routes, of.sink.Kafka
+	var tls *wire.TLS
+	if k.TLS != nil {
+		tls = &wire.TLS{CAFile: k.TLS.CA, CertFile: k.TLS.Cert, KeyFile: k.TLS.Key, ServerName: k.TLS.ServerName}
+	}
+	settings := maps.Clone(k.TopicConfig)
+	if k.MinInsyncReplicas > 0 {
+		if settings == nil {
+			settings = map[string]string{}
+		}
+		settings["min.insync.replicas"] = strconv.Itoa(k.MinInsyncReplicas)
+	}
+	reserved := map[string]string{} // what topics are for that must have no records
+	for name, what := range k.Reserved {
+		reserved[strings.ReplaceAll(name, "{cluster}", c.Name)] = what
+	}
 	options := kafka.Options{
-		Wire:     wire.Options{Brokers: k.Brokers, TLS: kafkaTLS(k.TLS), SASL: kafkaSASL(k.SASL)},
+		Wire:     wire.Options{Brokers: k.Brokers, TLS: tls, SASL: kafkaSASL(k.SASL)},
 		Delivery: k.Delivery, Compression: k.Compression,
 		Create: *k.Create, Partitions: k.Partitions, Replication: k.Replication, Cleanup: k.Cleanup,
-		Retention: time.Duration(k.Retention), Configs: k.TopicSettings(), Retry: retried(told, s.Name),
+		Retention: time.Duration(k.Retention), Configs: settings, Retry: retried(told, s.Name),
 		Judge: c.Judge(!sharesTopics(k, c.Name)), Notice: func(text string) { told.Noticed(s.Name, text) },
 		Warn: func(text string) { told.Warned(s.Name, text) }, Resync: time.Duration(s.Resync),
-		Uncompacted: of.misfit, Reserved: reserved(k, c.Name), Form: of.form(), Changed: of.changed,
+		Uncompacted: of.misfit, Reserved: func(topic string) string { return reserved[topic] }, Form: of.form(), Changed: of.changed,
 	}
 	options.Topics, options.Found = topicsOf(c, s, topics)
 	if s.FramesAside() {
@@ -177,10 +201,7 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		options.LabelTopics = k.LabelTopics
 		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }
 	}
-	options.TransactionalID = k.TransactionalID
-	if options.TransactionalID == "" {
-		options.TransactionalID = transactionalID(c.Name, s.Name)
-	}
+	options.TransactionalID = cmp.Or(k.TransactionalID, transactionalID(c.Name, s.Name))
 	return options
 }
 
@@ -224,13 +245,6 @@ func patternOf(c *cluster.Cluster, s *config.Sink, routes encode.Routes) *regexp
 	return regexp.MustCompile("^(" + strings.Join(slices.Compact(patterns), "|") + ")$") // of quoted parts
 }
 
-func kafkaTLS(t *config.TLS) *wire.TLS {
-	if t == nil {
-		return nil
-	}
-	return &wire.TLS{CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key, ServerName: t.ServerName}
-}
-
 func kafkaSASL(s *config.SASL) *wire.SASL {
 	if s == nil {
 		return nil
@@ -253,14 +267,6 @@ type kafkaTail struct {
 	sink.Reader
 	templates []*encode.Topic
 	known     map[string]bool // by a topic and a resource: whether the resource's records may be in the topic
-}
-
-func newKafkaTail(of *table, options kafka.Options, start sink.Start) (sink.Reader, error) {
-	t := &kafkaTail{templates: templatesOf(of.sink, of.cluster.Name), known: map[string]bool{}}
-	options.Topics, options.Found, options.Others = nil, nil, t.matching("")
-	var err error
-	t.Reader, err = kafka.NewReader(options, start)
-	return t, err
 }
 
 // matching are the topics that records of the resource can be in; "" is any.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
@@ -67,7 +66,14 @@ func (t *table) rivals(topic string) string {
 		if stream.IsActors() || !leadsTo(template, stream, topic) {
 			continue
 		}
-		key, resource := t.keyOf(stream), stream.Resource.String()
+		rec, resource := &change.Record{Stream: stream, Key: change.Key{Namespace: "x", Name: "x"}}, stream.Resource.String()
+		if stream.Resource.ClusterScoped {
+			rec.Key.Namespace = ""
+		}
+		key := rec.Key.String()
+		if t.key != nil {
+			key = string(t.key.Append(nil, rec))
+		}
 		if other, taken := found[key]; taken && other != resource {
 			return fmt.Sprintf("objects of %s and %s have the same keys there, and would delete each other: have {resource} in the template of topics or keys", other, resource)
 		}
@@ -76,33 +82,12 @@ func (t *table) rivals(topic string) string {
 	return ""
 }
 
-// keyOf is the key of an object of the stream.
-func (t *table) keyOf(stream *change.Stream) string {
-	rec := &change.Record{Stream: stream, Key: change.Key{Namespace: "x", Name: "x"}}
-	if stream.Resource.ClusterScoped {
-		rec.Key.Namespace = ""
-	}
-	if t.key == nil {
-		return rec.Key.String()
-	}
-	return string(t.key.Append(nil, rec))
-}
-
 // leadsTo says whether records of the stream may be in the topic.
 func leadsTo(template *encode.Topic, stream *change.Stream, topic string) bool {
 	if fixed, one := template.Fixed(stream); one {
 		return fixed == topic
 	}
 	return regexp.MustCompile("^" + template.Pattern(stream) + "$").MatchString(topic) // of quoted parts
-}
-
-// reserved says what a topic is for that must have no records.
-func reserved(k *config.Kafka, cluster string) func(topic string) string {
-	names := map[string]string{}
-	for name, what := range k.Reserved {
-		names[strings.ReplaceAll(name, "{cluster}", cluster)] = what
-	}
-	return func(topic string) string { return names[topic] }
 }
 
 // uncompacted is why patches need a log that keeps more than the last record of each object.

@@ -81,7 +81,7 @@ func kinds() registered {
 		config.KindKafka:  {kafkaDestination, kafkaNeeds},
 		config.KindNATS:   {natsDestination, always(clusterName)},
 		config.KindFile:   {fileDestination, always(nothing)},
-		config.KindStdout: {stdoutDestination, always(nothing)},
+		config.KindStdout: {fileDestination, always(nothing)},
 	}
 }
 
@@ -91,11 +91,6 @@ func Of(s *config.Sink, c *cluster.Cluster) (*Destination, error) { return kinds
 // Build makes the configured sink.
 func Build(s *config.Sink, c *cluster.Cluster, to Outlet) (listener.Sink, error) {
 	return kinds().build(s, c, to)
-}
-
-// BuildAll makes a sink of each configured one. Every one that is wrong is in the error.
-func BuildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sink, error) {
-	return kinds().buildAll(cfg, c, to)
 }
 
 // NewReader makes what reads a sink's log back.
@@ -125,12 +120,12 @@ func (r registered) of(s *config.Sink, c *cluster.Cluster) (*Destination, error)
 	return d, nil
 }
 
-// buildAll makes a sink of each configured one. Every one that is wrong is in the error.
-func (r registered) buildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sink, error) {
+// BuildAll makes a sink of each configured one. Every one that is wrong is in the error.
+func BuildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sink, error) {
 	var sinks []listener.Sink
 	var errs []error
 	for i := range cfg.Sinks {
-		built, err := r.build(&cfg.Sinks[i], c, to)
+		built, err := Build(&cfg.Sinks[i], c, to)
 		sinks, errs = append(sinks, built), append(errs, err)
 	}
 	return sinks, usage.Several("sinks", errs...)
@@ -189,9 +184,8 @@ func (r registered) reader(s *config.Sink, c *cluster.Cluster, read func(*Destin
 	}
 	reader, err := read(d)
 	if err == nil && d.Registry != nil {
-		var client *registry.Client
-		client, err = registryClient(d.Registry, c.Version)
-		reader = registry.NewReader(reader, client)
+		client, failed := registryClient(d.Registry, c.Version)
+		reader, err = registry.NewReader(reader, client), failed
 	}
 	if err != nil {
 		return nil, usage.Errorf("sink %s: %w", s.Name, err)
@@ -201,7 +195,7 @@ func (r registered) reader(s *config.Sink, c *cluster.Cluster, read func(*Destin
 
 // oversizeOf is what becomes of a record that is too large for the sink.
 func oversizeOf(s *config.Sink) (listener.Oversize, error) {
-	o := listener.Oversize{Reject: s.Rejects()}
+	o := listener.Oversize{Reject: s.Oversize == "reject"}
 	if !s.Trims() {
 		return o, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,17 +22,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/service"
 )
 
-// natsSubject is the configured one, or that of a bucket's keys.
-func natsSubject(n *config.NATS, cluster string) (*encode.Subject, error) {
-	if n.KV != "" {
-		return encode.NewSubject("$KV."+n.KV+".{group}.{resource}.{namespace}.{name}", cluster)
-	}
-	return encode.NewSubject(n.Subject, cluster)
-}
-
 // natsRoutes are the subjects of the sink's records, and the wildcards that cover them.
 func natsRoutes(n *config.NATS, c *cluster.Cluster) (routes encode.Routes, filters []string, err error) {
-	subject, err := natsSubject(n, c.Name)
+	template := n.Subject
+	if n.KV != "" { // it has keys of its own
+		template = "$KV." + n.KV + ".{group}.{resource}.{namespace}.{name}"
+	}
+	subject, err := encode.NewSubject(template, c.Name)
 	if err != nil {
 		return routes, nil, err
 	}
@@ -48,13 +45,8 @@ func natsRoutes(n *config.NATS, c *cluster.Cluster) (routes encode.Routes, filte
 
 // namesCluster says whether every subject of the sink has the cluster's name in it. A bucket's keys have not.
 func namesCluster(n *config.NATS) bool {
-	named := func(template string) bool { return strings.Contains(template, "{cluster}") }
-	for _, template := range n.Subjects {
-		if !named(template) {
-			return false
-		}
-	}
-	return n.KV == "" && named(n.Subject)
+	all := slices.AppendSeq([]string{n.Subject}, maps.Values(n.Subjects))
+	return n.KV == "" && !slices.ContainsFunc(all, func(template string) bool { return !strings.Contains(template, "{cluster}") })
 }
 
 // crowded says why the newest message of each subject would not be all that there is of the sink's objects; "" is that
@@ -129,7 +121,11 @@ func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func
 		}
 	}
 	var inboxes []string
-	for _, inbox := range configured.AnswersBelow() {
+	answersBelow := configured.Inboxes
+	if len(answersBelow) == 0 {
+		answersBelow = []string{"_INBOX"}
+	}
+	for _, inbox := range answersBelow {
 		inbox = encode.StreamName(inbox, c.Name)
 		for _, own := range append([]string{subject + ".>"}, options.Subjects...) {
 			if nats.Overlap(inbox+".>", own) {
@@ -209,7 +205,7 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 	options := nats.Options{
 		URL: n.URL, Name: "kubecdc exporter, sink " + s.Name, Domain: n.Domain, Shared: n.Shared,
 		Storage: n.Storage, Replicas: n.Replicas, MaxAge: time.Duration(n.MaxAge), MaxBytes: int64(n.MaxBytes),
-		DiscardNew: n.WaitsForRoom(),
+		DiscardNew: n.Discard == "new",
 		Login:      natsLogin(n, &n.NATSLogin),
 		Judge:      c.Judge(namesCluster(n)),
 	}
@@ -227,18 +223,14 @@ func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Opt
 	return options
 }
 
-// natsLogin is the login at the servers of the sink.
+// natsLogin is the login at the servers of the sink. Without TLS in the configuration the URL's scheme decides.
 func natsLogin(n *config.NATS, login *config.NATSLogin) nats.Login {
-	return nats.Login{
+	made := nats.Login{
 		CredentialsFile: login.Credentials, NkeySeedFile: login.Nkey, User: login.User, Password: login.Password.Reveal(), Token: login.Token.Reveal(),
-		TLS: natsTLS(n.TLS), TLSFirst: n.TLS.First,
+		TLSFirst: n.TLS.First,
 	}
-}
-
-// natsTLS is nil where nothing is configured: the URL's scheme decides then.
-func natsTLS(tls config.NATSTLS) *nats.TLS {
-	if tls == (config.NATSTLS{}) {
-		return nil
+	if tls := n.TLS; tls != (config.NATSTLS{}) {
+		made.TLS = &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName}
 	}
-	return &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName}
+	return made
 }

@@ -17,14 +17,6 @@ func registryClient(r *config.Registry, version string) (*registry.Client, error
 	})
 }
 
-// subjects are those of a resource's schemas. Which topic an object has the resource alone decides, where that counts.
-func subjects(s *config.Sink, d *Destination) func(*change.Resource) (key, value string) {
-	return func(resource *change.Resource) (key, value string) {
-		topic := string(d.routes.Append(nil, &change.Record{Stream: &change.Stream{Resource: *resource}}))
-		return encode.Subjects(d.Registry.Subject, s.Format, topic, resource)
-	}
-}
-
 // schemasOf are the schemas of the sink's records, nil where it has no registry.
 func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer) (*registry.Schemas, error) {
 	r := d.Registry
@@ -39,8 +31,13 @@ func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer
 	if err != nil {
 		return nil, err
 	}
+	// Which topic an object has the resource alone decides, where that counts.
+	subjects := func(resource *change.Resource) (key, value string) {
+		topic := string(d.routes.Append(nil, &change.Record{Stream: &change.Stream{Resource: *resource}}))
+		return encode.Subjects(r.Subject, s.Format, topic, resource)
+	}
 	return registry.NewSchemas(registry.Options{
-		Client: client, Types: objecttype.NewTypes(c, s, access, func(text string) { told.Noticed(s.Name, text) }), Format: s.Format, Subjects: subjects(s, d),
+		Client: client, Types: objecttype.NewTypes(c, s, access, func(text string) { told.Noticed(s.Name, text) }), Format: s.Format, Subjects: subjects,
 		Columns: s.HasColumns(), Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: told, Sink: s.Name,
 	}), nil
 }

@@ -71,15 +71,15 @@ func TestASinkIsOneRegistration(t *testing.T) {
 	cfg, err := config.Parse("c.yaml", []byte("cluster: c\nresources: [{resource: pods}]\nstate: {dir: /s}\nsinks: [{name: a, file: {path: /toy}}, {name: b, file: {path: /toy}}]"), os.LookupEnv)
 	must(t, err)
 	all, c := withToys(toys{}), &cluster.Cluster{Name: "c", UID: "0b6f3c1e-8a4d"}
-	built, err := all.buildAll(cfg, c, Outlet{Stdout: io.Discard, Told: Nop{}})
+	built, err := all.build(&cfg.Sinks[0], c, Outlet{Stdout: io.Discard, Told: Nop{}})
 	must(t, err)
 	rec := &change.Record{
 		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}, Op: change.Added,
 		Key: change.Key{Namespace: "shop", Name: "web"}, UID: "u", ResourceVersion: "7", Object: []byte(`{}`), Received: time.UnixMilli(1).UTC(),
 	}
-	messages, err := built[0].Encoder.Encode(t.Context(), nil, rec)
+	messages, err := built.Encoder.Encode(t.Context(), nil, rec)
 	if err == nil {
-		_, err = built[0].Target.Write(t.Context(), messages)
+		_, err = built.Target.Write(t.Context(), messages)
 	}
 	must(t, err)
 	reader, err := all.reader(&cfg.Sinks[0], c, func(d *Destination) (sink.Reader, error) { return d.read(sink.Start{}) })

@@ -1,6 +1,7 @@
 package objecttype
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -36,32 +37,19 @@ const noDocument = "none"
 
 // Of is as in registry.Types.
 func (t *Types) Of(ctx context.Context, resource change.Resource, before string) (*typed.Type, string, error) {
-	hash, err := t.server.hash(ctx, resource)
+	document, hash, err := t.server.of(ctx, resource, before)
 	if err != nil {
 		return nil, "", err
 	}
-	if hash == "" {
-		return nil, noDocument, nil
+	if document == nil {
+		return nil, cmp.Or(hash, noDocument), nil
 	}
-	if hash == before {
-		return nil, hash, nil
-	}
-	document, err := t.server.document(ctx, resource, hash)
-	if err != nil {
-		return nil, "", err
-	}
-	of, err := BehindRules(document, resource, t.streams(resource), t.sink)
+	streams := t.cluster.StreamsThat(func(s *selection.Selected) bool { return s.Stream.Resource.String() == resource.String() })
+	of, err := BehindRules(document, resource, streams, t.sink)
 	if of == nil && err == nil && document.LeftOut > 0 {
 		t.notice(fmt.Sprintf("does not read the API server's schema of %s: it, or all of its group, is too large; objects of it have no columns", resource.String()))
 	}
 	return of, hash, err
-}
-
-// streams are those of the resource, with its rules.
-func (t *Types) streams(resource change.Resource) []selection.Selected {
-	return t.cluster.StreamsThat(func(s *selection.Selected) bool {
-		return s.Stream.Resource.Name == resource.Name && s.Stream.Resource.Group == resource.Group
-	})
 }
 
 // documents are the schemas that the server publishes. They may be asked by several goroutines.
@@ -76,33 +64,30 @@ type documents struct {
 	last  *openapi.Document
 }
 
-// hash tells the document of the resource from what it was before, "" where there is none.
-func (d *documents) hash(ctx context.Context, resource change.Resource) (string, error) {
+// of is the document of the resource, and the hash that tells it from what it was before, "" where there is none. The
+// document is nil where it is as before. Several resources of one are asked for one after the other.
+func (d *documents) of(ctx context.Context, resource change.Resource, before string) (*openapi.Document, string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.index == nil || time.Since(d.read) > d.age {
 		index, err := d.access.OpenAPIIndex(ctx)
 		if err != nil {
-			return "", err
+			return nil, "", err
 		}
 		d.index, d.read, d.last, d.known = index, time.Now(), nil, "" // a document is large
 	}
-	return d.index.Hash(resource), nil
-}
-
-// document is the one of the resource. Several resources of one are asked for one after the other.
-func (d *documents) document(ctx context.Context, resource change.Resource, hash string) (*openapi.Document, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.last != nil && d.known == hash {
-		return d.last, nil
+	hash := d.index.Hash(resource)
+	if hash == "" || hash == before {
+		return nil, hash, nil
 	}
-	document, err := read(ctx, d.access, resource)
-	if err != nil {
-		return nil, err
+	if d.known != hash {
+		document, err := read(ctx, d.access, resource)
+		if err != nil {
+			return nil, "", err
+		}
+		d.last, d.known = document, hash
 	}
-	d.last, d.known = document, hash
-	return document, nil
+	return d.last, hash, nil
 }
 
 // BehindRules is the type of the objects of the streams, which are of one resource, after the rules, also of the sink;
@@ -130,16 +115,13 @@ func BehindRules(document *openapi.Document, resource change.Resource, streams [
 type Schemas struct {
 	access *source.Access
 	asked  map[string]*openapi.Document // by group and version; nil could not be had
-	silent []string                     // those
+	Silent []string                     // the groups and versions that the server does not tell the schemas of, or too many
 }
 
 // NewSchemas asks nothing yet.
 func NewSchemas(access *source.Access) *Schemas {
 	return &Schemas{access: access, asked: map[string]*openapi.Document{}}
 }
-
-// Silent are the groups and versions that the server does not tell the schemas of, or too many.
-func (s *Schemas) Silent() []string { return s.silent }
 
 // Of is nil where the server does not tell.
 func (s *Schemas) Of(ctx context.Context, resource change.Resource) *openapi.Document {
@@ -150,9 +132,9 @@ func (s *Schemas) Of(ctx context.Context, resource change.Resource) *openapi.Doc
 	document, err := read(ctx, s.access, resource)
 	switch {
 	case err != nil:
-		s.silent = append(s.silent, at)
+		s.Silent = append(s.Silent, at)
 	case document.LeftOut > 0:
-		s.silent = append(s.silent, fmt.Sprintf("%d kinds of %s", document.LeftOut, at))
+		s.Silent = append(s.Silent, fmt.Sprintf("%d kinds of %s", document.LeftOut, at))
 	}
 	s.asked[at] = document
 	return document

@@ -198,7 +198,10 @@ func (h *signalHandler) advance(told *[]signal.Notification) (next signal.Book, 
 			continue
 		}
 		next.Tasks = append(next.Tasks, after)
-		if progress, objects := after.Progress(state); h.notes.isDue(t.ID, objects, time.Now()) {
+		progress, objects := after.Progress(state)
+		last := h.notes.listed[t.ID]
+		if now := time.Now(); objects != 0 && objects != last.objects && now.Sub(last.time) >= progressPause {
+			h.notes.listed[t.ID] = listing{objects, now}
 			*told = append(*told, progress)
 		}
 	}

@@ -79,7 +79,7 @@ func (h *Handler) owe(ctx context.Context, asked control.SnapshotRequest, heard 
 		return nil, err
 	}
 	meant.Time = time.Now()
-	return meant, ask(ctx, h.Requests, pipeline.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
+	return meant, h.ask(ctx, pipeline.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
 }
 
 // NamespaceChanged asks for what the labels of the namespace choose: each object may have another place now, or pass a
@@ -110,11 +110,7 @@ func (h *Handler) meant(asked *control.SnapshotRequest) (*control.Snapshot, erro
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, s := range h.Config.Sinks {
-		names = append(names, s.Name)
-	}
-	sinks, err := control.ResolveSink(names, asked.Sink)
+	sinks, err := control.ResolveSink(h.Config.SinkNames(), asked.Sink)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +125,10 @@ func (h *Handler) meant(asked *control.SnapshotRequest) (*control.Snapshot, erro
 }
 
 // ask hands the request over and waits for its answer. The pipeline takes none before its sinks are open.
-func ask(ctx context.Context, requests chan<- pipeline.Request, request pipeline.Request) error {
+func (h *Handler) ask(ctx context.Context, request pipeline.Request) error {
 	answer := make(chan error, 1)
 	request.Answer = answer
-	return handOver(ctx, requests, request, answer)
+	return handOver(ctx, h.Requests, request, answer)
 }
 
 // Handler does what is asked of one run, whoever asks. All fields are needed.
@@ -250,15 +246,12 @@ func (s *Snapshots) owed() ([]control.Owed, error) {
 
 // limitsOf are those that a request asks for. Of what no server would take the error is a *control.RefusedError.
 func limitsOf(asked *control.SnapshotRequest) (l change.Limits, err error) {
-	if l.Namespace = asked.Namespace; l.Namespace != "" {
-		if err := config.CheckNamespace(l.Namespace); err != nil || len(l.Namespace) > maxNamespace {
-			return l, &control.RefusedError{Text: fmt.Sprintf("namespace %.70q cannot be one: want lower case letters, digits and -, 63 at most", l.Namespace)}
-		}
+	l.Namespace, l.Name = asked.Namespace, asked.Name
+	if l.Namespace != "" && (config.CheckNamespace(l.Namespace) != nil || len(l.Namespace) > maxNamespace) {
+		return l, &control.RefusedError{Text: fmt.Sprintf("namespace %.70q cannot be one: want lower case letters, digits and -, 63 at most", l.Namespace)}
 	}
-	if l.Name = asked.Name; l.Name != "" {
-		if wrong := content.IsPathSegmentName(l.Name); len(l.Name) > maxName || len(wrong) > 0 {
-			return l, &control.RefusedError{Text: fmt.Sprintf("name %.40q cannot be an object's: give a name as kubectl shows it", l.Name)}
-		}
+	if l.Name != "" && (len(l.Name) > maxName || len(content.IsPathSegmentName(l.Name)) > 0) {
+		return l, &control.RefusedError{Text: fmt.Sprintf("name %.40q cannot be an object's: give a name as kubectl shows it", l.Name)}
 	}
 	if len(asked.Selector) > maxSelector {
 		return l, &control.RefusedError{Text: fmt.Sprintf("selector of %d bytes: want %d at most", len(asked.Selector), maxSelector)}

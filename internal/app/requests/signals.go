@@ -83,12 +83,8 @@ func (h *signalHandler) do(ctx context.Context, s *signal.Signal, m *signal.Mess
 	switch s.Type {
 	case signal.Execute:
 		err = h.execute(ctx, s, m)
-	case signal.Stop:
-		err = h.steer(ctx, s, m, control.Stop)
-	case signal.Pause:
-		err = h.steer(ctx, s, m, control.Pause)
-	case signal.Resume:
-		err = h.steer(ctx, s, m, control.Resume)
+	case signal.Stop, signal.Pause, signal.Resume: // stop-snapshot, as others are asked to stop
+		err = h.steer(ctx, s, m, strings.TrimSuffix(s.Type, "-snapshot"))
 	case signal.Log:
 		what, err = h.log(s, m)
 	}
@@ -148,7 +144,7 @@ func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal
 		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: taken})
 	}
 	return h.follow(s.ID, next, func(heard map[string][]byte) error {
-		return ask(ctx, h.Requests, pipeline.Request{
+		return h.ask(ctx, pipeline.Request{
 			Sink: h.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
 		})
 	})
@@ -342,14 +338,4 @@ type notes struct {
 type listing struct {
 	objects int
 	time    time.Time
-}
-
-// isDue says whether to tell of so many objects.
-func (n *notes) isDue(id string, objects int, now time.Time) bool {
-	last := n.listed[id]
-	if objects == 0 || objects == last.objects || now.Sub(last.time) < progressPause {
-		return false
-	}
-	n.listed[id] = listing{objects, now}
-	return true
 }

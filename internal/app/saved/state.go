@@ -1,6 +1,7 @@
 package saved
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
@@ -88,55 +88,50 @@ func Find(store *checkpoint.Store, streams []control.Stream, q control.Query) (i
 	return control.Find(store, sinks, meant, q), nil
 }
 
-// openStopped opens the state of a stopped exporter to change it. It is there already: a wrong path must neither be
-// made a state nor be answered with success.
-func openStopped(ctx context.Context, dir string) (*checkpoint.Store, error) {
+// onStopped changes the state of a stopped exporter, whose sinks how is told. The state is there already: a wrong path
+// must neither be made a state nor be answered with success.
+func onStopped(ctx context.Context, dir string, how func(store *checkpoint.Store, sinks []string) error) (err error) {
 	if err := probe(ctx, dir); err != nil {
-		return nil, Explain(err)
+		return Explain(err)
 	}
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{})
-	return store, Explain(err)
+	if err != nil {
+		return Explain(err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	sinks, err := store.KnownSinks()
+	if err != nil {
+		return err
+	}
+	return how(store, sinks)
 }
 
 // SetPosition makes a stream of a stopped exporter continue from a version, for the named sink or with "" for all, and
 // returns the version before.
 func SetPosition(ctx context.Context, dir, stream, sinkName, version string) (was string, err error) {
-	store, err := openStopped(ctx, dir)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	streams, err := control.SavedStreams(store)
-	if err != nil {
-		return "", err
-	}
-	sinks, err := store.KnownSinks()
-	if err != nil {
-		return "", err
-	}
-	if sinkName != "" && !slices.Contains(sinks, sinkName) {
-		return "", unknownSink(dir, sinkName, sinks)
-	}
-	at := slices.IndexFunc(streams, func(s change.Stream) bool { return s.String() == stream })
-	if at < 0 {
-		return "", unknownStream(streams, dir, stream)
-	}
-	if sinkName != "" {
-		sinks = []string{sinkName}
-	}
-	return store.SetPlaces(sinks, &streams[at], version)
-}
-
-func unknownStream(known []change.Stream, dir, stream string) error {
-	have := "it has none"
-	if len(known) > 0 {
-		var names []string
-		for i := range known {
-			names = append(names, known[i].String())
+	err = onStopped(ctx, dir, func(store *checkpoint.Store, sinks []string) error {
+		streams, err := control.SavedStreams(store)
+		if err != nil {
+			return err
 		}
-		have = "it has " + strings.Join(names, ", ")
-	}
-	return usage.Errorf("--stream %q: the state in %s has no such stream: %s", stream, dir, have)
+		if sinkName != "" && !slices.Contains(sinks, sinkName) {
+			return unknownSink(dir, sinkName, sinks)
+		}
+		var names []string
+		for i := range streams {
+			names = append(names, streams[i].String())
+		}
+		at := slices.Index(names, stream)
+		if at < 0 {
+			return usage.Errorf("--stream %q: the state in %s has no such stream: it has %s", stream, dir, cmp.Or(strings.Join(names, ", "), "none"))
+		}
+		if sinkName != "" {
+			sinks = []string{sinkName}
+		}
+		was, err = store.SetPlaces(sinks, &streams[at], version)
+		return err
+	})
+	return was, err
 }
 
 func unknownSink(dir, name string, known []string) error {
@@ -144,20 +139,13 @@ func unknownSink(dir, name string, known []string) error {
 }
 
 // ForgetSink gives up what the state of a stopped exporter has for a sink.
-func ForgetSink(ctx context.Context, dir, name string) (err error) {
-	store, err := openStopped(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	known, err := store.KnownSinks()
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(known, name) {
-		return unknownSink(dir, name, known)
-	}
-	return store.Forget(name)
+func ForgetSink(ctx context.Context, dir, name string) error {
+	return onStopped(ctx, dir, func(store *checkpoint.Store, sinks []string) error {
+		if !slices.Contains(sinks, name) {
+			return unknownSink(dir, name, sinks)
+		}
+		return store.Forget(name)
+	})
 }
 
 // Reset removes a state also where it is damaged or newer.
@@ -183,13 +171,4 @@ func Explain(err error) error {
 		return fmt.Errorf("%w (exporter checkpoint show also shows a running exporter's state)", err)
 	}
 	return err
-}
-
-// Open opens the state, or makes it.
-func Open(ctx context.Context, dir string, opts checkpoint.Options) (*checkpoint.Store, error) {
-	store, err := checkpoint.Open(ctx, dir, opts)
-	if errors.Is(err, checkpoint.ErrNoState) { // where it was to be made
-		return nil, fmt.Errorf("make state directory %s: it cannot be created there: choose another with --state-dir, or with state.dir in the configuration", dir)
-	}
-	return store, err
 }

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,22 +82,16 @@ func Export(ctx context.Context, o Options, dir string) (files []string, err err
 		text, err := w.schema(ctx, name)
 		if err == nil {
 			file := name + map[string]string{Avro: ".avsc", JSON: ".json"}[o.As]
-			files, err = append(files, file), writeSchema(dir, file, text)
+			files = append(files, file)
+			if filepath.Base(file) != file || !filepath.IsLocal(file) { // servers of others choose them
+				err = fmt.Errorf("write schema %q: its name is no file's", file)
+			} else if err = os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
+				err = fmt.Errorf("write schema: %w", err)
+			}
 		}
 		errs = append(errs, err)
 	}
 	return files, errors.Join(errs...)
-}
-
-// writeSchema refuses names that lead elsewhere: servers of others choose them.
-func writeSchema(dir, file string, text []byte) error {
-	if filepath.Base(file) != file || !filepath.IsLocal(file) {
-		return fmt.Errorf("write schema %q: its name is no file's", file)
-	}
-	if err := os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
-		return fmt.Errorf("write schema: %w", err)
-	}
-	return nil
 }
 
 // schemaWriter knows the server's schemas, and the streams of each resource by its name.
@@ -211,10 +206,8 @@ func Diff(ctx context.Context, o Options, out io.Writer) error {
 	} else if plan.Version > 0 && err == nil {
 		text += "a run registers a new version, which is compatible\n"
 	}
-	if _, told := io.WriteString(out, text); told != nil {
-		return told
-	}
-	return err
+	_, told := io.WriteString(out, text)
+	return cmp.Or(told, err)
 }
 
 // line is one difference.

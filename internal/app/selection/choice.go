@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -65,14 +64,9 @@ func PossibleNames(resource change.Resource) []string {
 	return names
 }
 
-// ByResource finds the streams of a resource, as kubectl names it, and follows those that come and go. It may be asked
-// from any goroutine.
-func ByResource(c *Current) func(resource string) []*Selected {
-	return by(c, func(s *Selected) string { return s.Stream.Resource.String() })
-}
-
-// by finds the streams of which the key is true, and follows those that come and go.
-func by[K comparable](c *Current, keyOf func(*Selected) K) func(K) []*Selected {
+// By finds the streams of which the key is true, and follows those that come and go. It may be asked from any
+// goroutine.
+func By[K comparable](c *Current, keyOf func(*Selected) K) func(K) []*Selected {
 	streams := Derived(c, func(chosen *Choice) map[K][]*Selected {
 		all := map[K][]*Selected{}
 		for i := range chosen.Streams {
@@ -137,8 +131,9 @@ type Choice struct {
 	// Left is what is not streamed, resources and names that stand for none, and why.
 	Left []source.LeftOut
 
-	places map[schema.GroupResource][]int // of each resource's streams
-	twins  map[schema.GroupResource]int   // of a stream that has the same objects under another name
+	// By the name of a resource, without a version: two versions are two forms of the same objects.
+	places map[string][]int // of each resource's streams
+	twins  map[string]int   // of a stream that has the same objects under another name
 }
 
 // catalog is what choose needs of source.Catalog.
@@ -151,7 +146,7 @@ type catalog interface {
 // Choose finds the streams that the configured resources stand for. It takes the wildcards last: what is configured by
 // name is read as it is configured there. Every entry that is wrong is in the errors, and the choice is without it.
 func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
-	c := &Choice{places: map[schema.GroupResource][]int{}, twins: map[schema.GroupResource]int{}}
+	c := &Choice{places: map[string][]int{}, twins: map[string]int{}}
 	errs := contradictions(resources)
 	for _, wildcards := range []bool{false, true} {
 		for i := range resources {
@@ -205,7 +200,13 @@ func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
 	found, err := served.Resolve(configured.Name)
 	if unknown, is := errors.AsType[*source.UnknownResourceError](err); is {
 		unknown.Near = config.Closest(unknown.Name, served.Names())
-		return []error{c.wait(entries, unknown)}
+		if slices.ContainsFunc(entries, func(r *config.Resource) bool { return r.Required }) || !source.IsCustom(configured.Name) {
+			c.leave(configured.Name, "the API server serves no such resource")
+			return []error{unknown}
+		}
+		// It may be installed later, and has a stream then.
+		c.Left = append(c.Left, source.LeftOut{Name: configured.Name, Reason: unknown.Waits(), Waits: true})
+		return nil
 	}
 	if err != nil {
 		return []error{err}
@@ -222,26 +223,9 @@ func (c *Choice) chooseOne(served catalog, entries []*config.Resource) []error {
 	return errs
 }
 
-// wait leaves out what is not served. The error is nil where it may be installed later, and has a stream then.
-func (c *Choice) wait(entries []*config.Resource, unknown *source.UnknownResourceError) error {
-	name := entries[0].Name
-	required := slices.ContainsFunc(entries, func(r *config.Resource) bool { return r.Required })
-	if required || !source.IsCustom(name) {
-		c.leave(name, "the API server serves no such resource")
-		return unknown
-	}
-	c.Left = append(c.Left, source.LeftOut{Name: name, Reason: unknown.Waits(), Waits: true})
-	return nil
-}
-
 // Waiting are the names of resources that are not served yet.
-func (c *Choice) Waiting() (waiting []source.LeftOut) {
-	for _, left := range c.Left {
-		if left.Waits {
-			waiting = append(waiting, left)
-		}
-	}
-	return waiting
+func (c *Choice) Waiting() []source.LeftOut {
+	return slices.DeleteFunc(slices.Clone(c.Left), func(left source.LeftOut) bool { return !left.Waits })
 }
 
 // leave notes what is left out and why, once.
@@ -302,7 +286,7 @@ func (c *Choice) addWildcard(found []change.Resource, configured *config.Resourc
 }
 
 func (c *Choice) has(resource change.Resource) bool {
-	return len(c.places[placeOf(resource)]) > 0
+	return len(c.places[resource.String()]) > 0
 }
 
 // refusal says why the wildcard does not stand for a resource, "" is that it does.
@@ -313,26 +297,21 @@ func (c *Choice) refusal(resource change.Resource, configured *config.Resource) 
 	if resource.ClusterScoped && len(configured.Namespaces) > 0 {
 		return "cluster-scoped, and " + configured.Name + " is of namespaces"
 	}
-	if twin, found := c.twinOf(resource); found {
-		return "its objects are those of " + twin.String()
+	// A stream may have the same objects under another name.
+	twin, found := source.Twin(resource)
+	if at, isTwin := c.twins[resource.String()]; isTwin {
+		twin = c.Streams[at].Stream.Resource
+	} else if !found || !c.has(twin) {
+		return ""
 	}
-	return ""
-}
-
-// twinOf returns the resource of a stream that has the same objects under another name.
-func (c *Choice) twinOf(resource change.Resource) (twin change.Resource, found bool) {
-	if at, found := c.twins[placeOf(resource)]; found {
-		return c.Streams[at].Stream.Resource, true
-	}
-	home, found := source.Twin(resource)
-	return home, found && c.has(home)
+	return "its objects are those of " + twin.String()
 }
 
 // joinNamed makes the streams that are configured by the resource's own name stand for the wildcard, too, and says
 // whether there are any.
 func (c *Choice) joinNamed(resource change.Resource, wildcard string) bool {
 	found := false
-	for _, i := range c.places[placeOf(resource)] {
+	for _, i := range c.places[resource.String()] {
 		there := &c.Streams[i]
 		if !source.IsWildcard(there.Names[0]) {
 			there.Names = append(there.Names, wildcard)
@@ -340,11 +319,6 @@ func (c *Choice) joinNamed(resource change.Resource, wildcard string) bool {
 		}
 	}
 	return found
-}
-
-// placeOf leaves the version out: two versions are two forms of the same objects.
-func placeOf(resource change.Resource) schema.GroupResource {
-	return schema.GroupResource{Group: resource.Group, Resource: resource.Name}
 }
 
 func streamsOf(resource change.Resource, entries []*config.Resource) (streams []Selected) {
@@ -371,7 +345,7 @@ func selectionOf(resource change.Resource, configured *config.Resource) source.S
 
 // addStream adds a stream, or its name to the same one. One object in two streams would be delivered twice.
 func (c *Choice) addStream(added Selected) error {
-	place := placeOf(added.Stream.Resource)
+	place := added.Stream.Resource.String()
 	for _, i := range c.places[place] {
 		there := &c.Streams[i]
 		if !overlap(there.Stream.Namespace, added.Stream.Namespace) {
@@ -388,7 +362,7 @@ func (c *Choice) addStream(added Selected) error {
 	}
 	c.places[place] = append(c.places[place], len(c.Streams))
 	if twin, found := source.Twin(added.Stream.Resource); found {
-		c.twins[placeOf(twin)] = len(c.Streams)
+		c.twins[twin.String()] = len(c.Streams)
 	}
 	c.Streams = append(c.Streams, added)
 	return nil

@@ -20,23 +20,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Adopt adds the unserved streams to what is chosen.
+// Adopt adds to what is chosen the streams that the state knows and the configuration chooses, and whose resource is
+// not served now: it may come back, or the sinks must be told that its objects are gone.
 func (f *Follower) Adopt() error {
-	unserved, err := f.unserved()
-	if err != nil {
-		return err
-	}
-	chosen := f.Current.Chosen.Load()
-	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, unserved), Left: chosen.Left})
-	return nil
-}
-
-// unserved are streams that the state knows and the configuration chooses, and whose resource is not served now: it may
-// come back, or the sinks must be told that its objects are gone.
-func (f *Follower) unserved() ([]Selected, error) {
 	known, err := f.Store.KnownStreams()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var unserved []Selected
 	for _, stream := range known {
@@ -49,7 +38,9 @@ func (f *Follower) unserved() ([]Selected, error) {
 			}
 		}
 	}
-	return unserved, nil
+	chosen := f.Current.Chosen.Load()
+	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, unserved), Left: chosen.Left})
+	return nil
 }
 
 // chooseSaved finds what the configuration chooses of a stream which is not served: its name first, then a wildcard.
@@ -101,7 +92,6 @@ type Follower struct {
 	chosen    *Choice // of the catalog
 	over      []change.Stream
 	stale     bool // what sinks and operators see is not what is followed
-	gaveBack  bool // what the start needed
 
 	defined   *source.Catalog // the one whose definitions are known
 	undefined error           // why they are not
@@ -143,7 +133,11 @@ func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 		if resource := s.Stream.Resource; f.Catalog.Serves(resource) {
 			informer.Serve(resource.Version)
 		} else {
-			f.Telemetry.Waiting(s.Stream, notServed(f.Catalog, resource))
+			why := "the API server does not serve "
+			if !f.Catalog.Tells(resource.Group) {
+				why = "the API server cannot tell whether it serves "
+			}
+			f.Telemetry.Waiting(s.Stream, why+resource.String())
 		}
 		known, err := f.recall(&followed{Selected: s, informer: informer})
 		if err != nil {
@@ -177,55 +171,40 @@ func (f *Follower) know() error {
 	return f.Store.KnowStreams(streams)
 }
 
-func notServed(catalog *source.Catalog, resource change.Resource) string {
-	if !catalog.Tells(resource.Group) {
-		return "the API server cannot tell whether it serves " + resource.String()
-	}
-	return "the API server does not serve " + resource.String()
-}
-
 // RunWith is run for a pipeline that the telemetry looks into.
 func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeline.StreamSet) error {
 	return func(ctx context.Context, set *pipeline.StreamSet) error {
 		t.Follow(set.Views)
 		var watch sync.WaitGroup
 		defer watch.Wait()
-		watch.Go(func() { watchStory(ctx, t) })
+		watch.Go(func() { // what the log is to be told without a new event: sinks that hold streams up, and gaps
+			for sink.Pause(ctx, pause, nil) {
+				t.CheckHistory()
+				t.CheckGaps()
+			}
+			t.TellAll()
+		})
 		return f.run(ctx, set)
 	}
-}
-
-// watchStory looks until ctx ends for what the log is to be told without a new event: sinks that hold streams up, and
-// gaps.
-func watchStory(ctx context.Context, t *telemetry.Telemetry) {
-	for sink.Pause(ctx, pause, nil) {
-		t.CheckHistory()
-		t.CheckGaps()
-	}
-	t.TellAll()
 }
 
 // run asks what is served until ctx ends.
 func (f *Follower) run(ctx context.Context, set *pipeline.StreamSet) error {
 	f.tell(f.Catalog)
 	f.define(ctx)
-	next := pause
+	next, gaveBack := pause, false
 	for {
 		if !sink.Pause(ctx, pause, nil) || !sink.Pause(ctx, next-pause, f.nudged) {
 			return nil
 		}
 		next = f.look(ctx, set)
-		f.giveBack()
-	}
-}
-
-// giveBack returns memory to the system, once, when all streams are watching. The lists before that need more than
-// watches do, and the collector would keep it: it gives back only what is above its next goal, and quiet streams do not
-// reach one.
-func (f *Follower) giveBack() {
-	if !f.gaveBack && f.Telemetry.Settled() {
-		f.gaveBack = true
-		debug.FreeOSMemory()
+		// Memory goes back to the system, once, when all streams are watching. The lists before that need more than
+		// watches do, and the collector would keep it: it gives back only what is above its next goal, and quiet
+		// streams do not reach one.
+		if !gaveBack && f.Telemetry.Settled() {
+			gaveBack = true
+			debug.FreeOSMemory()
+		}
 	}
 }
 
@@ -240,7 +219,19 @@ func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Durat
 		return interval
 	}
 	f.clear(set)
-	f.choose(catalog)
+	if f.chosen == nil || f.Catalog != catalog { // it is the same one while nothing has changed
+		f.Catalog, f.stale = catalog, true
+		var errs []error
+		f.chosen, errs = Choose(catalog, f.Config.Resources)
+		for _, err := range errs { // of entries of the configuration, now that other resources are served
+			if err == nil || errors.As(err, new(*source.UnknownResourceError)) || f.warned[err.Error()] {
+				continue // a name that stands for nothing is on /statusz
+			}
+			f.warned[err.Error()] = true
+			f.Logger.Warn("not streamed", "error", err)
+		}
+		f.warnWaiting(f.chosen)
+	}
 	f.admit(f.see(f.chosen.Streams), set)
 	f.define(ctx)
 	f.tell(catalog)
@@ -248,30 +239,6 @@ func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Durat
 		return min(pause, interval)
 	}
 	return interval
-}
-
-// choose chooses of the catalog, which is the same one while nothing has changed.
-func (f *Follower) choose(catalog *source.Catalog) {
-	if f.chosen != nil && f.Catalog == catalog {
-		return
-	}
-	f.Catalog, f.stale = catalog, true
-	var errs []error
-	f.chosen, errs = Choose(catalog, f.Config.Resources)
-	f.warn(errs)
-	f.warnWaiting(f.chosen)
-}
-
-// warn says once what is wrong with an entry of the configuration now that other resources are served. A name that
-// stands for nothing is on /statusz.
-func (f *Follower) warn(errs []error) {
-	for _, err := range errs {
-		if err == nil || errors.As(err, new(*source.UnknownResourceError)) || f.warned[err.Error()] {
-			continue
-		}
-		f.warned[err.Error()] = true
-		f.Logger.Warn("not streamed", "error", err)
-	}
 }
 
 // clear drops the streams that are over. What the state has of them goes when each sink knows.
@@ -294,18 +261,12 @@ func (f *Follower) clear(set *pipeline.StreamSet) {
 	})
 }
 
-// byName are the streams that are followed.
-func (f *Follower) byName() map[string]*followed {
+// see goes on with the streams that are followed, in the version that is preferred now, and makes those that are not.
+func (f *Follower) see(served []Selected) (arrived []*followed) {
 	known := make(map[string]*followed, len(f.following))
 	for _, s := range f.following {
 		known[s.Stream.String()] = s
 	}
-	return known
-}
-
-// see goes on with the streams that are followed, in the version that is preferred now, and makes those that are not.
-func (f *Follower) see(served []Selected) (arrived []*followed) {
-	known := f.byName()
 	for _, s := range served {
 		before := known[s.Stream.String()]
 		switch {

@@ -23,7 +23,7 @@ import (
 // FormOf tells apart what is cut and redacted before an object is kept; nil where none is. Where Events tell of kept
 // objects, it also tells apart which objects are: one that is no longer chosen must not come through an Event (I9).
 func FormOf(s *Selected, key transform.Key, c *config.Config) ([]byte, error) {
-	if !s.keeps() {
+	if !s.Configured.IsKept() {
 		return nil, nil
 	}
 	var all []any
@@ -34,7 +34,7 @@ func FormOf(s *Selected, key transform.Key, c *config.Config) ([]byte, error) {
 	}
 	own = append(own, rulesOf(s.Stream.Resource, s.Configured))
 	all = append(all, own[len(own)-1], KeepOf(s.Configured), key.Form(own...))
-	if toldByEvents(c.Resources) {
+	if slices.ContainsFunc(c.Resources, func(r config.Resource) bool { return len(r.Involved) > 0 }) { // Events tell of objects
 		all = append(all, choices(s.Entries(), c.Sinks))
 	}
 	text, err := json.Marshal(all)
@@ -49,7 +49,14 @@ func FormOf(s *Selected, key transform.Key, c *config.Config) ([]byte, error) {
 func TodayOf(s *Selected, key transform.Key, sinks ...transform.Rules) (*shape.Today, error) {
 	var entries []shape.Entry
 	for _, configured := range s.Entries() {
-		e := shape.Entry{Rules: wholeRules(s.Stream.Resource, configured)}
+		rules, keep := rulesOf(s.Stream.Resource, configured), KeepOf(configured)
+		if !keep.ManagedFields {
+			rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
+		}
+		if !keep.LastApplied {
+			rules = rules.Join(transform.Rules{Drop: []string{transform.LastApplied}})
+		}
+		e := shape.Entry{Rules: rules}
 		if len(s.Special) > 0 {
 			e.For, e.Takes = Selects(configured), configured.TakesNamespace
 		}
@@ -69,18 +76,6 @@ func Selects(configured *config.Resource) string {
 		panic(fmt.Sprintf("describe an entry of %s: %v", configured.Name, err))
 	}
 	return string(text)
-}
-
-// wholeRules are those of the entry, with what is cut while its objects are read.
-func wholeRules(resource change.Resource, configured *config.Resource) transform.Rules {
-	rules, keep := rulesOf(resource, configured), KeepOf(configured)
-	if !keep.ManagedFields {
-		rules = rules.Join(transform.Rules{Drop: []string{".metadata.managedFields"}})
-	}
-	if !keep.LastApplied {
-		rules = rules.Join(transform.Rules{Drop: []string{transform.LastApplied}})
-	}
-	return rules
 }
 
 // InvolveOf adds to a record of the stream, if that is of Events, what is known of the object that it is about; nil
@@ -103,8 +98,8 @@ func (s *Selected) involves() bool {
 // keptStreams are those of a kind whose objects are kept, without Events, as in config.Involvable: nothing would hold
 // what Events tell of each other to the rules of today (I9).
 func keptStreams(c *Current) func(involved.Kind) []*change.Stream {
-	all := by(c, func(s *Selected) involved.Kind {
-		if s.Configured == nil || !s.keeps() || involved.IsEvents(&s.Stream.Resource) {
+	all := By(c, func(s *Selected) involved.Kind {
+		if s.Configured == nil || !s.Configured.IsKept() || involved.IsEvents(&s.Stream.Resource) {
 			return involved.Kind{}
 		}
 		return involved.Kind{Group: s.Stream.Resource.Group, Kind: s.Stream.Resource.Kind}
@@ -115,11 +110,6 @@ func keptStreams(c *Current) func(involved.Kind) []*change.Stream {
 		}
 		return streams
 	}
-}
-
-// toldByEvents says whether Events tell of other objects.
-func toldByEvents(resources []config.Resource) bool {
-	return slices.ContainsFunc(resources, func(r config.Resource) bool { return len(r.Involved) > 0 })
 }
 
 // choices say which objects the entries choose. Where something in a resource is left out by what changes, also which

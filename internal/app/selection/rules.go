@@ -45,7 +45,7 @@ func (s *Selected) TellsDeletes() bool {
 func ShapeOf(s *Selected, key transform.Key, failed func(*change.Record, error)) (func(*change.Record), error) {
 	made, err := shapeOf(s, func(configured *config.Resource) shape.Options {
 		return shape.Options{
-			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.WithholdsFailed(),
+			Ops: configured.Ops, Filter: configured.Filter, WithholdFailed: configured.FilterFailure == "deadletter",
 			Before: configured.Before, Rules: rulesOf(s.Stream.Resource, configured), Key: key, Failed: failed,
 		}
 	})
@@ -142,13 +142,8 @@ func CommonRules(streams []Selected) (common transform.Rules, managedFields bool
 	return common, managedFields
 }
 
-func inBoth(a, b []string) (both []string) {
-	for _, path := range a {
-		if slices.Contains(b, path) {
-			both = append(both, path)
-		}
-	}
-	return both
+func inBoth(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(path string) bool { return !slices.Contains(b, path) })
 }
 
 // SinkRules are what the sink cuts and redacts beside its resources.
@@ -188,7 +183,7 @@ func checkShape(configured *config.Resource) error {
 	if _, err := shape.New(options); err != nil {
 		return usage.Errorf("resource %q: %w", configured.Name, err)
 	}
-	if _, err := shape.NewIgnored(ignored(change.Resource{}, configured)); err != nil {
+	if _, err := shape.NewIgnored(Ignored(change.Resource{}, configured)); err != nil {
 		return usage.Errorf("resource %q: ignore %w", configured.Name, err)
 	}
 	return nil
@@ -207,12 +202,10 @@ func withKept(own transform.Rules, resources ...config.Resource) transform.Rules
 	return own
 }
 
-// isSecrets says whether the objects are those whose values stay unless somebody asks for them by name (I9).
-func isSecrets(r change.Resource) bool { return r.Group == "" && r.Name == "secrets" }
-
-// rulesOf are those of the entry for objects of the resource.
+// rulesOf are those of the entry for objects of the resource. Values of Secrets become hashes, unless redact is none
+// (I9).
 func rulesOf(resource change.Resource, configured *config.Resource) transform.Rules {
-	if isSecrets(resource) && !configured.Redact.None {
+	if resource.String() == "secrets" && !configured.Redact.None {
 		return transform.Secrets().Join(rules(configured))
 	}
 	return rules(configured)
@@ -220,14 +213,11 @@ func rulesOf(resource change.Resource, configured *config.Resource) transform.Ru
 
 // KeptOf are what is kept of the stream's objects; nil is nothing.
 func KeptOf(s *Selected, images *listener.Images) source.Kept {
-	if !s.keeps() {
+	if !s.Configured.IsKept() {
 		return nil
 	}
 	return images
 }
-
-// keeps says whether the stream's objects are kept.
-func (s *Selected) keeps() bool { return s.Configured.IsKept() }
 
 // KeepOf is what is kept of what is cut otherwise while objects are read.
 func KeepOf(configured *config.Resource) source.Keep {
@@ -253,15 +243,16 @@ func IgnoreOf(s *Selected) (func(*change.Record) bool, error) {
 	if len(s.Configured.Ignore) == 0 {
 		return nil, nil
 	}
-	made, err := shape.NewIgnored(ignored(s.Stream.Resource, s.Configured))
+	made, err := shape.NewIgnored(Ignored(s.Stream.Resource, s.Configured))
 	if err != nil {
 		return nil, err
 	}
 	return made.Hide, nil
 }
 
-// ignored are the paths that the entry ignores in objects of the resource.
-func ignored(resource change.Resource, configured *config.Resource) (paths []string) {
+// Ignored are the paths that the entry ignores in objects of the resource. With the zero resource they are those that
+// the entry names itself.
+func Ignored(resource change.Resource, configured *config.Resource) (paths []string) {
 	for _, text := range configured.Ignore {
 		if text == config.IgnoreHeartbeats {
 			paths = append(paths, heartbeats(resource)...)
@@ -270,11 +261,6 @@ func ignored(resource change.Resource, configured *config.Resource) (paths []str
 		}
 	}
 	return paths
-}
-
-// IgnoredPaths are those that the entry names itself.
-func IgnoredPaths(configured *config.Resource) []string {
-	return ignored(change.Resource{}, configured)
 }
 
 // heartbeats are what changes in objects of the resource although nothing happens.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -71,35 +70,8 @@ type brokerHealth struct {
 	sinks []error
 }
 
-// isCutOff says whether a leader can do nothing: neither a sink nor the log can be written.
-func (b *brokerHealth) isCutOff() bool {
-	return b.log != nil || !slices.Contains(b.sinks, nil)
-}
-
 // lookTime is how long one look at a broker may take.
 const lookTime = 5 * time.Second
-
-// look looks at the brokers with connections of its own, and changes nothing. A leader and a standby look at the same,
-// so what one of them finds and the other does not is between it and the brokers.
-func look(ctx context.Context, cfg *config.Config, c *cluster.Cluster) brokerHealth {
-	nobody := func(string, error) {}
-	place, err := LogPlace(cfg, c, nobody)
-	o := brokerHealth{log: err}
-	if err == nil {
-		o.log = lookAt(ctx, place.Sink)
-	}
-	if o.log != nil {
-		return o // nobody can lead without it
-	}
-	for i := range cfg.Sinks {
-		built, err := destination.Build(&cfg.Sinks[i], c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
-		if err == nil {
-			err = lookAt(ctx, built.Target)
-		}
-		o.sinks = append(o.sinks, err)
-	}
-	return o
-}
 
 func lookAt(ctx context.Context, at sink.Sink) error {
 	target, ok := at.(sink.Checker)
@@ -146,8 +118,8 @@ func (c *cutOff) watch(ctx context.Context) error {
 
 // ask returns which member reaches the brokers while this one does not, "" where none says so.
 func (c *cutOff) ask(ctx context.Context) string {
-	if now := c.look(ctx); !now.isCutOff() || ctx.Err() != nil {
-		return ""
+	if now := c.look(ctx); now.log == nil && slices.Contains(now.sinks, nil) || ctx.Err() != nil {
+		return "" // something can be written
 	}
 	c.logger.Warn("this exporter leads and does not reach its brokers; it asks the others whether they do")
 	bounded, cancel := context.WithTimeout(ctx, c.duration+4*lookTime)

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/kubecdc/kubecdc/internal/app/beside"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
@@ -36,17 +39,11 @@ func elsewhere(status telemetry.Leadership, namespace string) string {
 	if status.Leader != "" {
 		leader = fmt.Sprintf("%q leads since %s: run the command there", status.Leader, status.Since.UTC().Format(time.RFC3339))
 	}
-	if isPodName(status.Leader) {
+	if len(content.IsDNS1123Subdomain(status.Leader)) == 0 {
 		leader = fmt.Sprintf("%s leads since %s: run the command there (in a cluster, kubectl exec -n %s %s -- exporter ...)",
 			status.Leader, status.Since.UTC().Format(time.RFC3339), namespace, status.Leader)
 	}
 	return fmt.Sprintf("this exporter stands by, and %s (exporter checkpoint show --log shows the state from anywhere)", leader)
-}
-
-// isPodName says whether a pod may have the name, as RFC 1123 has those of hosts.
-func isPodName(name string) bool {
-	const most, ends = 253, "abcdefghijklmnopqrstuvwxyz0123456789"
-	return name != "" && len(name) <= most && strings.ContainsRune(ends, rune(name[0])) && strings.Trim(name, ends+"-.") == ""
 }
 
 // Options are what a member shares, and what it does about it. All are needed.
@@ -64,7 +61,7 @@ type Options struct {
 // the log of their state, and the identities that they have in brokers.
 type Member struct {
 	Options
-	cluster   *cluster.Cluster
+	Cluster   *cluster.Cluster // whose task it is
 	lease     election.Place
 	self      string // this member's name in the Lease
 	claimant  statelog.Claimant
@@ -130,7 +127,7 @@ func join(ctx context.Context, o Options) (*Member, error) {
 	if err := c.Identify(ctx); err != nil {
 		return nil, err
 	}
-	m := &Member{Options: o, cluster: c}
+	m := &Member{Options: o, Cluster: c}
 	if m.lease, err = Lease(o.Access, o.Config, c.Name); err != nil {
 		return nil, err
 	}
@@ -155,10 +152,15 @@ func join(ctx context.Context, o Options) (*Member, error) {
 
 // serveTerm stands by until this member leads, and leads until its term is over. The error is why it is.
 func (m *Member) serveTerm(ctx context.Context) (err error) {
-	b, err := m.prepare(ctx)
+	log, err := newStateLog(m.Config, m.Cluster, m.Logger)
 	if err != nil {
 		return IgnoreStop(ctx, err)
 	}
+	b, err := newStandby(ctx, log, m.claimant)
+	if err != nil {
+		return IgnoreStop(ctx, err)
+	}
+	b.respond, m.lastQuestion = m.respond, ""
 	defer func() { err = errors.Join(err, b.close()) }()
 	elected, resign, err := m.standBy(ctx, b)
 	if err != nil {
@@ -184,7 +186,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	m.takeovers.Add(1)
 	m.Logger.Info("this exporter leads", "lease", m.lease.String(), "member", m.self)
 	err = m.Lead(running, &Term{
-		claimant: m.claimant, standby: b, lease: m.lease, duration: time.Duration(m.Config.HA.Duration), end: end, over: over, status: m.Status,
+		claimant: m.claimant, standby: b, lease: m.lease, duration: time.Duration(m.Config.HA.Duration), end: end, Over: over, Status: m.Status,
 		cutOff: &cutOff{others: m.elected.Ask, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
 	})
 	lost() // the other call may come later
@@ -198,21 +200,26 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	}
 }
 
-// prepare takes the directory, to follow the log into it.
-func (m *Member) prepare(ctx context.Context) (*standby, error) {
-	log, err := newStateLog(m.Config, m.cluster, m.Logger)
-	if err != nil {
-		return nil, err
-	}
-	b, err := newStandby(ctx, log, m.claimant)
+// look looks at the brokers of the task with connections of its own, and changes nothing. A leader and a standby look
+// at the same, so what one of them finds and the other does not is between it and the brokers.
+func (m *Member) look(ctx context.Context) brokerHealth {
+	place, err := LogPlace(m.Config, m.Cluster, func(string, error) {})
+	o := brokerHealth{log: err}
 	if err == nil {
-		b.respond, m.lastQuestion = m.respond, ""
+		o.log = lookAt(ctx, place.Sink)
 	}
-	return b, err
+	if o.log != nil {
+		return o // nobody can lead without it
+	}
+	for i := range m.Config.Sinks {
+		built, err := destination.Build(&m.Config.Sinks[i], m.Cluster, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
+		if err == nil {
+			err = lookAt(ctx, built.Target)
+		}
+		o.sinks = append(o.sinks, err)
+	}
+	return o
 }
-
-// look looks at the brokers of the task.
-func (m *Member) look(ctx context.Context) brokerHealth { return look(ctx, m.Config, m.cluster) }
 
 // standBy follows the log, and answers that another member leads, until this one does.
 func (m *Member) standBy(ctx context.Context, b *standby) (term context.Context, end context.CancelFunc, err error) {
@@ -244,9 +251,6 @@ func (m *Member) respond(ctx context.Context) {
 	}
 	m.Logger.Info("the leader does not reach its brokers; this exporter does, and has said so")
 }
-
-// Cluster is the one whose task it is.
-func (m *Member) Cluster() *cluster.Cluster { return m.cluster }
 
 // Status is who leads.
 func (m *Member) Status() telemetry.Leadership {
@@ -328,17 +332,7 @@ func sameTask(ours, theirs string) error {
 	if theirs == "" || slices.ContainsFunc(strings.Split(theirs, "\n"), common) {
 		return nil
 	}
-	return usage.Errorf("they write to %s, and this one to %s", list(theirs), list(ours))
-}
-
-// list names a few sinks for people.
-func list(sinks string) string {
-	names := strings.Split(sinks, "\n")
-	const most = 3
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return usage.Errorf("they write to %s, and this one to %s", usage.Some(strings.Split(theirs, "\n"), 3), usage.Some(have, 3))
 }
 
 const readTooEarly = "a sink's log was read too early; everything begins anew where it is saved"
@@ -347,7 +341,7 @@ const readTooEarly = "a sink's log was read too early; everything begins anew wh
 // exporter's last words came after that, the line stops and begins anew: as after a crash, but the process stays.
 func Alone(ctx context.Context, logger *slog.Logger, lead func(context.Context, *Term) error) error {
 	for wait := listener.RetryForever(); ; {
-		err := lead(ctx, nil)
+		err := lead(ctx, new(Term))
 		if !listener.IsLate(err) || ctx.Err() != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ type StateLog struct {
 	mu      sync.Mutex // guards the following
 	failure string
 	failed  time.Time // when it began to fail; zero while it does not
-	at      time.Time // of the failure
+	at      time.Time // of the failure; zero is none
 	told    bool      // that it fails
 	fenced  bool
 }
@@ -124,7 +125,7 @@ func newStateLog(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*
 	}
 	l := &StateLog{cfg: cfg, cluster: c, queue: statelog.NewQueue(), logger: logger, letters: lettersOf(cfg), cut: func(error) {}}
 	var err error
-	l.place, err = LogPlace(cfg, c, func(_ string, err error) { l.note(err, false) })
+	l.place, err = LogPlace(cfg, c, func(_ string, err error) { l.fail(err) })
 	return l, err
 }
 
@@ -237,11 +238,19 @@ const patientRetries = 10 * time.Second
 
 // fail notes why the log cannot be written.
 func (l *StateLog) fail(err error) {
-	l.note(err, IsForGood(err))
-	if sink.IsFenced(err) {
-		l.mu.Lock()
-		l.fenced = true
-		l.mu.Unlock()
+	fenced := sink.IsFenced(err)
+	l.mu.Lock()
+	l.failure, l.at, l.fenced = err.Error(), time.Now(), l.fenced || fenced
+	if l.failed.IsZero() {
+		l.failed = l.at
+	}
+	tell := !l.told && (IsForGood(err) || l.at.Sub(l.failed) >= patientRetries)
+	l.told = l.told || tell
+	l.mu.Unlock()
+	if tell {
+		l.logger.Error("the log of the state is unavailable; a lost state directory would be a gap meanwhile", "log", l.place.Name, "error", err)
+	}
+	if fenced {
 		l.cut(err)
 	}
 }
@@ -249,20 +258,6 @@ func (l *StateLog) fail(err error) {
 // IsForGood says whether only a person can help.
 func IsForGood(err error) bool {
 	return statelog.IsForGood(err) || errors.As(err, new(*sink.PermanentError))
-}
-
-func (l *StateLog) note(err error, now bool) {
-	l.mu.Lock()
-	l.failure, l.at = err.Error(), time.Now()
-	if l.failed.IsZero() {
-		l.failed = l.at
-	}
-	tell := !l.told && (now || l.at.Sub(l.failed) >= patientRetries)
-	l.told = l.told || tell
-	l.mu.Unlock()
-	if tell {
-		l.logger.Error("the log of the state is unavailable; a lost state directory would be a gap meanwhile", "log", l.place.Name, "error", err)
-	}
 }
 
 // failing is since when the log cannot be written; zero is that it can.
@@ -276,7 +271,7 @@ func (l *StateLog) failing() time.Time {
 func (l *StateLog) recovered() {
 	l.mu.Lock()
 	told := l.told
-	l.failure, l.failed, l.told = "", time.Time{}, false
+	l.failure, l.failed, l.at, l.told = "", time.Time{}, time.Time{}, false
 	l.mu.Unlock()
 	if told {
 		l.logger.Info("the log of the state is available again", "log", l.place.Name)
@@ -289,14 +284,10 @@ func (l *StateLog) Status() func() telemetry.StateLog {
 		return nil
 	}
 	return func() telemetry.StateLog {
-		s := telemetry.StateLog{LagSeconds: l.queue.Lag().Seconds()}
+		lag := l.queue.Lag().Seconds()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		s.Fenced, s.LastError = l.fenced, l.failure
-		if s.LastError != "" {
-			s.LastErrorTime = l.at
-		}
-		return s
+		return telemetry.StateLog{LagSeconds: lag, Fenced: l.fenced, LastError: l.failure, LastErrorTime: l.at}
 	}
 }
 
@@ -337,13 +328,11 @@ func lettersOf(cfg *config.Config) *letterFiles {
 	return f
 }
 
-// of is the sink's directory.
-func (f *letterFiles) of(sinkName string) *deadletter.Dir {
-	dir := f.dir
-	if own, found := f.dirs[sinkName]; found {
-		dir = own
-	}
-	return deadletter.New(deadletter.Options{Dir: filepath.Join(dir, sinkName), Sink: sinkName})
+// of is the sink's directory, and the file's name there.
+func (f *letterFiles) of(name string) (*deadletter.Dir, string) {
+	sinkName, file, _ := strings.Cut(name, "/")
+	dir := cmp.Or(f.dirs[sinkName], f.dir)
+	return deadletter.New(deadletter.Options{Dir: filepath.Join(dir, sinkName), Sink: sinkName}), file
 }
 
 // names are those of all files.
@@ -360,7 +349,8 @@ func (f *letterFiles) names() iter.Seq2[string, error] {
 		}
 		slices.Sort(sinks)
 		for _, name := range slices.Compact(sinks) {
-			files, err := f.of(name).Files()
+			dir, _ := f.of(name)
+			files, err := dir.Files()
 			if err != nil {
 				yield("", err)
 				return
@@ -380,8 +370,8 @@ func (f *letterFiles) clear() error {
 		if err != nil {
 			return err
 		}
-		sinkName, file, _ := strings.Cut(name, "/")
-		if err := f.of(sinkName).Remove(file); err != nil {
+		dir, file := f.of(name)
+		if err := dir.Remove(file); err != nil {
 			return err
 		}
 	}
@@ -389,11 +379,11 @@ func (f *letterFiles) clear() error {
 }
 
 func (f *letterFiles) read(name string) ([]byte, error) {
-	sinkName, file, _ := strings.Cut(name, "/")
-	return f.of(sinkName).Read(file)
+	dir, file := f.of(name)
+	return dir.Read(file)
 }
 
 func (f *letterFiles) putBack(name string, content []byte) error {
-	sinkName, file, _ := strings.Cut(name, "/")
-	return f.of(sinkName).PutBack(file, content)
+	dir, file := f.of(name)
+	return dir.PutBack(file, content)
 }

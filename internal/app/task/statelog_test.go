@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -100,7 +99,7 @@ func (r *logRig) must(err error) {
 }
 
 // start opens the state as a run does.
-func (r *logRig) start() error { return r.startAs(nil) }
+func (r *logRig) start() error { return r.startAs(new(Term)) }
 
 // lead opens the state as a member does that leads.
 func (r *logRig) lead(member string) {
@@ -140,7 +139,7 @@ func (r *logRig) startAs(of *Term) error {
 	if err := r.log.Begin(ctx, of); err != nil {
 		return err
 	}
-	r.store, err = saved.Open(ctx, r.cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: r.log.Journal()})
+	r.store, err = checkpoint.Open(ctx, r.cfg.State.Dir, checkpoint.Options{Logger: logger, Journal: r.log.Journal()})
 	r.must(err)
 	r.must(r.log.Attach(r.store))
 	r.listen()
@@ -370,7 +369,7 @@ func aNewerExporterFencesTheLog(t *testing.T, r *logRig) {
 // aLeaderProvesThatNoOtherOneIs for as long as none has claimed the log, whatever else it writes there. The other one
 // finds all that it wrote.
 func aLeaderProvesThatNoOtherOneIs(t *testing.T, r *logRig) {
-	prove := func(r *logRig) error { return new(Term).Prove(r.log)(t.Context()) }
+	prove := func(r *logRig) error { return (&Term{standby: new(standby)}).Prove(r.log)(t.Context()) }
 	r.lead("a")
 	r.must(prove(r))
 	r.commit(3)

@@ -209,7 +209,7 @@ func TestI7I10AStopLeavesTheRestToWhoLeads(t *testing.T) {
 			v.overtake()
 			of.Observe(pipeline.NopObserver()).Stopped("bus", fenced)
 			select {
-			case <-of.Lost().Done():
+			case <-of.Over.Done():
 			case <-time.After(logPatience):
 				t.Error("it goes on delivering what another one delivers")
 			}

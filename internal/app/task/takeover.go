@@ -31,7 +31,7 @@ func (l *StateLog) Begin(ctx context.Context, of *Term) error {
 	if l == nil {
 		return nil
 	}
-	if of != nil {
+	if of.standby != nil {
 		return l.takeOver(ctx, of)
 	}
 	_, found, err := checkpoint.LedAt(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
@@ -139,15 +139,17 @@ func (l *StateLog) restoreAnew(ctx context.Context) error {
 	return l.restore(ctx)
 }
 
-// Term is the time in which this member leads a task. nil is that of an exporter alone, which ends with the process.
+// Term is the time in which this member leads a task. The zero value is that of an exporter alone, which ends with the
+// process.
 type Term struct {
+	Over   context.Context             // ends when another member delivers what this one has not; nil is never
+	Status func() telemetry.Leadership // who leads; nil of an exporter alone
+
 	claimant statelog.Claimant
 	standby  *standby // as what this member waited
 	lease    election.Place
-	duration time.Duration               // of the Lease
-	end      func(cause error)           // ends it
-	over     context.Context             // ends with it, also while the process stops, but not with the stop itself
-	status   func() telemetry.Leadership // who leads
+	duration time.Duration     // of the Lease
+	end      func(cause error) // ends it
 	cutOff   *cutOff
 }
 
@@ -157,23 +159,15 @@ func (t *Term) patience() time.Duration { return max(t.duration, 10*time.Second)
 // Log is the log of the state of a run, which a member that leads has followed already. It is nil where none is
 // configured.
 func (t *Term) Log(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*StateLog, error) {
-	if t == nil {
+	if t.standby == nil {
 		return newStateLog(cfg, c, logger)
 	}
 	return t.standby.log, nil
 }
 
-// Lost ends when another member delivers what this one has not, nil is never.
-func (t *Term) Lost() context.Context {
-	if t == nil {
-		return nil
-	}
-	return t.over
-}
-
 // Prove is how this member proves that it still leads, once the log is attached; nil is that nobody else could lead.
 func (t *Term) Prove(log *StateLog) func(context.Context) error {
-	if t == nil {
+	if t.standby == nil {
 		return nil
 	}
 	return log.log.Prove
@@ -181,13 +175,10 @@ func (t *Term) Prove(log *StateLog) func(context.Context) error {
 
 // Observe ends the term when a sink says that it is another's.
 func (t *Term) Observe(o pipeline.Observer) pipeline.Observer {
-	if t == nil {
-		return o
-	}
 	told := o.Stopped
 	o.Stopped = func(name string, err error) {
 		told(name, err)
-		if isFenced(err) {
+		if t.end != nil && isFenced(err) {
 			t.end(err)
 		}
 	}
@@ -197,23 +188,21 @@ func (t *Term) Observe(o pipeline.Observer) pipeline.Observer {
 // Watch ends the term where this member reaches no broker and another one does, until the returned stop. sinks is since
 // when no sink takes records, zero while one does.
 func (t *Term) Watch(ctx context.Context, log *StateLog, sinks func() time.Time) (stop func()) {
-	if t == nil {
+	if t.cutOff == nil {
 		return func() {}
 	}
-	t.cutOff.failing = func() time.Time { return earlier(sinks(), log.failing()) }
+	t.cutOff.failing = func() time.Time { // the earlier of both
+		since := sinks()
+		if logs := log.failing(); since.IsZero() || !logs.IsZero() && logs.Before(since) {
+			return logs
+		}
+		return since
+	}
 	return beside.Run(ctx, func(ctx context.Context) {
 		if why := t.cutOff.watch(ctx); why != nil {
 			t.end(why)
 		}
 	})
-}
-
-// earlier is the earlier of two times, of which zero is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // isFenced says whether another exporter has taken over what this one wrote to.
@@ -229,14 +218,6 @@ func isFenced(err error) bool {
 	return isFenced(errors.Unwrap(err))
 }
 
-// Standing is who leads, nil of an exporter alone.
-func (t *Term) Standing() func() telemetry.Leadership {
-	if t == nil {
-		return nil
-	}
-	return t.status
-}
-
 // standby follows the log of the state into this member's directory, so that a takeover reads only what came since.
 type standby struct {
 	log      *StateLog
@@ -250,7 +231,7 @@ type standby struct {
 	current time.Time  // when the copy had all that the log had then; before that, when this member began to wait
 	whole   bool       // it has had all, once
 	failure string
-	at      time.Time // of the failure
+	at      time.Time // of the failure; zero is none
 	told    bool      // that it is behind
 }
 
@@ -268,17 +249,16 @@ func newStandby(ctx context.Context, log *StateLog, as statelog.Claimant) (*stan
 	if b.copy, err = checkpoint.OpenCopy(ctx, log.cfg.State.Dir, checkpoint.Options{Logger: log.logger}); err != nil {
 		return nil, err
 	}
+	// The directory is newer than the log if it is this member's own state, and nobody else of its task has led since.
+	// A copy never is, even where this member was the last to claim the log.
+	keep := func(last statelog.Claimant) bool {
+		isOurs := last.Lease == "" || last.Lease == b.as.Lease
+		return b.copy.IsState() && (last.Member == b.as.Member || !isOurs)
+	}
 	b.follower = &statelog.Follower{
-		Place: log.place, Of: statelog.Identity{Cluster: log.cluster.Name, UID: log.cluster.UID}, Copy: b.copy, Keep: b.hasNewer,
+		Place: log.place, Of: statelog.Identity{Cluster: log.cluster.Name, UID: log.cluster.UID}, Copy: b.copy, Keep: keep,
 	}
 	return b, nil
-}
-
-// hasNewer says whether the directory is newer than the log: it is this member's own state, and nobody else of its task
-// has led since. A copy never is, even where this member was the last to claim the log.
-func (s *standby) hasNewer(last statelog.Claimant) bool {
-	isOurs := last.Lease == "" || last.Lease == s.as.Lease
-	return s.copy.IsState() && (last.Member == s.as.Member || !isOurs)
 }
 
 // lastStep is how long the last look at the log may stand still. One that is cut off has to be begun anew.
@@ -339,7 +319,13 @@ func (s *standby) close() error {
 func (s *standby) note(ctx context.Context, began time.Time, err error) (wait time.Duration) {
 	switch {
 	case err == nil:
-		s.caughtUp(began)
+		s.mu.Lock()
+		told := s.told
+		s.current, s.whole, s.failure, s.at, s.told = began, true, "", time.Time{}, false
+		s.mu.Unlock()
+		if told {
+			s.logger.Info("this standby follows the log of the state again", "log", s.log.place.Name)
+		}
 		return standbyPace
 	case ctx.Err() != nil:
 		return 0
@@ -372,23 +358,9 @@ func (s *standby) fail(err error) {
 	}
 }
 
-func (s *standby) caughtUp(at time.Time) {
-	s.mu.Lock()
-	told := s.told
-	s.current, s.whole, s.failure, s.told = at, true, "", false
-	s.mu.Unlock()
-	if told {
-		s.logger.Info("this standby follows the log of the state again", "log", s.log.place.Name)
-	}
-}
-
 // status is how far it is behind.
 func (s *standby) status() *telemetry.Standby {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status := &telemetry.Standby{Whole: s.whole, LagSeconds: time.Since(s.current).Seconds(), LastError: s.failure}
-	if status.LastError != "" {
-		status.LastErrorTime = s.at
-	}
-	return status
+	return &telemetry.Standby{Whole: s.whole, LagSeconds: time.Since(s.current).Seconds(), LastError: s.failure, LastErrorTime: s.at}
 }

@@ -45,47 +45,22 @@ func Run(ctx context.Context, o Options, out *console.Reports) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	differences := 0
-	for i := range cfg.Sinks {
-		s := &cfg.Sinks[i]
-		if s.Kind() == config.KindStdout && len(cfg.Sinks) > 1 && o.AllSinks {
-			out.Note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
-			continue
-		}
+	return o.each(out, func(s *config.Sink) (differences int, err error) {
 		found, err := (&verification{Options: o, sink: s, uid: c.UID}).compareSink(ctx, c, streams)
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			return 0, err
 		}
-		if err := out.Show(found); err != nil {
-			return err
+		if err = out.Show(found); err == nil && found.Undecided {
+			err = fmt.Errorf("sink %s: %s", s.Name, found.Note)
 		}
-		if found.Undecided {
-			errs = append(errs, fmt.Errorf("sink %s: %s", s.Name, found.Note))
-		}
-		differences += found.Differences()
-	}
-	switch {
-	case len(errs) > 0:
-		return usage.Several("verify", errs...)
-	case differences > 0:
-		return &DiffersError{differences}
-	}
-	return nil
+		return found.Differences(), err
+	})
 }
 
 // Offline holds the log of each sink against what it says of itself. It asks no API server, unless only that knows
 // where the sink writes to. It returns a *DiffersError where it has found digests that are others.
 func Offline(ctx context.Context, o Options, out *console.Reports) error {
-	var errs []error
-	differ := 0
-	for i := range o.Config.Sinks {
-		s := &o.Config.Sinks[i]
-		if s.Kind() == config.KindStdout && len(o.Config.Sinks) > 1 && o.AllSinks {
-			out.Note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
-			continue
-		}
+	return o.each(out, func(s *config.Sink) (differences int, err error) {
 		log := verify.NewDigests()
 		reader, err := destination.Open(ctx, o.Access, o.Config, s, sink.Start{})
 		if err == nil {
@@ -96,24 +71,33 @@ func Offline(ctx context.Context, o Options, out *console.Reports) error {
 			err = errors.New("its log has no digests to compare; set resolved: {every: 10s, digest: true} for it, and wait for two records of what is resolved")
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("sink %s: %w", s.Name, err))
-			continue
+			return 0, fmt.Errorf("sink %s: %w", s.Name, err)
 		}
 		found.Sink, found.Kind = s.Name, s.Kind()
-		if err := out.ShowDigests(&found); err != nil {
-			return err
-		}
 		for _, one := range found.Mismatch {
-			differ += one.Times
+			differences += one.Times
 		}
+		return differences, out.ShowDigests(&found)
+	})
+}
+
+// each compares one sink after the other. What could not be compared counts for more than what differs.
+func (o *Options) each(out *console.Reports, compare func(*config.Sink) (differences int, err error)) error {
+	var errs []error
+	differences := 0
+	for i := range o.Config.Sinks {
+		s := &o.Config.Sinks[i]
+		if s.Kind() == config.KindStdout && len(o.Config.Sinks) > 1 && o.AllSinks {
+			out.Note("sink %s is standard output, which cannot be read back: it is left out", s.Name)
+			continue
+		}
+		n, err := compare(s)
+		differences, errs = differences+n, append(errs, err)
 	}
-	switch {
-	case len(errs) > 0:
-		return usage.Several("verify", errs...)
-	case differ > 0:
-		return &DiffersError{differ}
+	if err := usage.Several("verify", errs...); err != nil || differences == 0 {
+		return err
 	}
-	return nil
+	return &DiffersError{differences}
 }
 
 // DiffersError is what was found, and no failure of ours.
@@ -219,7 +203,8 @@ func (v *verification) prepare(c *cluster.Cluster, streams []selection.Selected)
 // way.
 func (v *verification) compare(ctx context.Context) (*verify.Report, error) {
 	for _, s := range v.streams {
-		if err := v.list(ctx, s); err != nil {
+		var err error
+		if s.list, err = v.read(ctx, s, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -301,7 +286,8 @@ func (v *verification) confirm(ctx context.Context, at *exporterProgress) (*veri
 			continue
 		}
 		again = true
-		if err := v.list(ctx, s); err != nil {
+		var err error
+		if s.list, err = v.read(ctx, s, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -320,12 +306,7 @@ func (v *verification) confirm(ctx context.Context, at *exporterProgress) (*veri
 	return found, nil
 }
 
-// list lists the stream as the server has it now.
-func (v *verification) list(ctx context.Context, s *compared) (err error) {
-	s.list, err = v.read(ctx, s, "")
-	return err
-}
-
+// read lists the stream as the server has it now, or had it exactly at the version.
 func (v *verification) read(ctx context.Context, s *compared, exactly string) (*verify.List, error) {
 	list := &verify.List{Stream: s.Stream, Deletes: s.tellsDeletes()}
 	query := source.Query{Stream: s.Stream, Selection: s.Selection, Exactly: exactly}

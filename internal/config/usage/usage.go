@@ -60,3 +60,12 @@ func (e *severalError) Error() string {
 }
 
 func (e *severalError) Unwrap() []error { return e.errs }
+
+// Some names a few of many for people, in alphabetical order.
+func Some(names []string, most int) string {
+	names = slices.Sorted(slices.Values(names))
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}

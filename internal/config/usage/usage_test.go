@@ -18,3 +18,10 @@ func TestSeveralIsOneErrorWhereThereIsOne(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// TestSomeOfManyAreNamed, and the others counted.
+func TestSomeOfManyAreNamed(t *testing.T) {
+	if got := Some([]string{"g", "f", "e", "d", "c", "b", "a"}, 5); got != "a, b, c, d, e, 2 more" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -232,7 +232,13 @@ func (m *Member) write(ctx context.Context, holder string) error {
 		lease.Annotations[marked] = m.options.Shared
 	}
 	spec.HolderIdentity, spec.LeaseDurationSeconds = &holder, &length
-	put(lease.Annotations, question)
+	// Of the answers, the one to the present question stays.
+	if id, _, _ := strings.Cut(lease.Annotations[answers], " "); id != question || question == "" {
+		delete(lease.Annotations, answers)
+	}
+	if delete(lease.Annotations, asks); question != "" {
+		lease.Annotations[asks] = question
+	}
 	return m.ask(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return do(ctx, lease) })
 }
 
@@ -337,7 +343,11 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 	holder := holderOf(lease)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.recovered()
+	if m.trouble.told {
+		m.options.Logger.Info("the API server answers for the Lease again", "lease", m.options.Place.String(),
+			"outage", time.Since(m.trouble.since).Round(time.Second))
+	}
+	m.trouble = trouble{}
 	if holder != "" && holder != m.options.Self && m.term != nil {
 		m.term(&OtherLeadsError{Place: m.options.Place, Holder: holder})
 		m.term = nil
@@ -354,7 +364,14 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 	if m.since = (time.Time{}); holder != "" && lease.Spec.AcquireTime != nil {
 		m.since = lease.Spec.AcquireTime.Time
 	}
-	m.talk.read(lease.Annotations, holder == m.options.Self, m.options.Self)
+	id, by, _ := strings.Cut(lease.Annotations[answers], " ")
+	m.talk.theirs = ""
+	switch question := lease.Annotations[asks]; {
+	case holder != m.options.Self && id != question:
+		m.talk.theirs = question
+	case holder == m.options.Self && m.talk.ours != "" && id == m.talk.ours && by != m.options.Self:
+		m.talk.by = by
+	}
 	m.wake()
 	return err
 }
@@ -392,15 +409,6 @@ func (m *Member) failed(err error) {
 	}
 }
 
-// recovered notes that the API server answers. The caller holds mu.
-func (m *Member) recovered() {
-	if m.trouble.told {
-		m.options.Logger.Info("the API server answers for the Lease again", "lease", m.options.Place.String(),
-			"outage", time.Since(m.trouble.since).Round(time.Second))
-	}
-	m.trouble = trouble{}
-}
-
 // AwaitOther asks the API server until another member holds the Lease, and returns its name. found is false where
 // nobody else does before ctx ends, or where the API server does not say.
 func (m *Member) AwaitOther(ctx context.Context) (holder string, found bool) {
@@ -409,10 +417,9 @@ func (m *Member) AwaitOther(ctx context.Context) (holder string, found bool) {
 		lease, err := m.options.leases.get(bounded)
 		cancel()
 		if err == nil {
-			holder = holderOf(lease)
-		}
-		if err == nil && holder != "" && holder != m.options.Self && isFresh(lease, time.Now()) {
-			return holder, true
+			if holder = holderOf(lease); holder != "" && holder != m.options.Self && isFresh(lease, time.Now()) {
+				return holder, true
+			}
 		}
 		select {
 		case <-time.After(retry):

@@ -207,7 +207,9 @@ func (s *Survey) add(p *part) {
 		return
 	}
 	if !goesOn {
-		s.leave()
+		if r.whole { // it counts unless a later one does
+			s.best = *r
+		}
 		s.now = run{chain: p.chain, next: p.unit}
 		if p.number > 0 {
 			s.now.chain = chain{}
@@ -223,13 +225,6 @@ func (s *Survey) written() time.Time {
 		return s.now.saved
 	}
 	return s.claimed
-}
-
-// leave ends the present run, which counts unless a later one does.
-func (s *Survey) leave() {
-	if s.now.whole {
-		s.best = s.now
-	}
 }
 
 func (r *run) add(p *part) {
@@ -352,6 +347,5 @@ func OtherLease(have, want string) error {
 
 // IsForGood says whether the log is not ours to write.
 func IsForGood(err error) bool {
-	_, is := errors.AsType[*RefusedError](err)
-	return is
+	return errors.As(err, new(*RefusedError))
 }

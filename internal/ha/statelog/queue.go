@@ -1,6 +1,7 @@
 package statelog
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -97,10 +98,7 @@ func (q *Queue) IsBehind() bool {
 func (q *Queue) Lag() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	oldest := q.unlogged
-	if oldest.IsZero() {
-		oldest = q.waiting
-	}
+	oldest := cmp.Or(q.unlogged, q.waiting)
 	if oldest.IsZero() {
 		return 0
 	}

@@ -125,8 +125,12 @@ type segment struct {
 func (s *session) run(ctx context.Context) error {
 	for finish := s.finish; ; {
 		if s.last {
-			s.leaveSegment()
 			finish = nil
+		}
+		if s.last && s.whole {
+			// The log has everything without the segment under way. Whoever leads next need not wait for it, and begins
+			// one of its own.
+			s.segment = nil
 		}
 		wrote, err := s.step(ctx)
 		if err != nil {
@@ -173,20 +177,12 @@ func (s *session) await(ctx context.Context, finish <-chan struct{}, wrote bool)
 	return nil
 }
 
-// leaveSegment gives up the segment under way, without which the log has everything. Whoever leads next need not wait
-// for it, and begins one of its own.
-func (s *session) leaveSegment() {
-	if s.whole {
-		s.segment = nil
-	}
-}
-
 // close notes that the log has all of the state, where that is so.
 func (s *session) close() error {
 	if !s.whole || s.segment != nil || s.Queue.IsBehind() {
 		return nil
 	}
-	return s.Store.SetLogged(s.place())
+	return s.Store.SetLogged(placeOf(s.chain, s.unit))
 }
 
 // step writes one unit, where there is something to write.
@@ -266,9 +262,27 @@ func (s *session) nextRows() (*unit, bool, error) {
 
 // nextFiles is a unit with some files. Changes follow them, since a file may have been read before it changed.
 func (s *session) nextFiles() (*unit, bool, error) {
-	files, err := s.readFiles()
-	if err != nil {
-		return nil, false, err
+	g := s.segment
+	var files checkpoint.Changes
+	if !g.listed {
+		for name, err := range s.Files() {
+			if err != nil {
+				return nil, false, err
+			}
+			g.names = append(g.names, name)
+		}
+		g.listed = true
+		files = files.Clear(checkpoint.FileRange())
+	}
+	for len(g.names) > 0 && len(files) < s.grain.Page {
+		content, err := s.File(g.names[0])
+		if err != nil {
+			return nil, false, err
+		}
+		if content != nil {
+			files = files.Set(checkpoint.FileKey(g.names[0]), content)
+		}
+		g.names = g.names[1:]
 	}
 	u, lost := s.Queue.take(false)
 	if lost {
@@ -276,36 +290,10 @@ func (s *session) nextFiles() (*unit, bool, error) {
 		return s.next()
 	}
 	u.changes = append(files, u.changes...)
-	if len(s.segment.names) == 0 {
+	if len(g.names) == 0 {
 		u.flags = closes
 	}
 	return &u, true, nil
-}
-
-// readFiles reads some files.
-func (s *session) readFiles() (page checkpoint.Changes, err error) {
-	g := s.segment
-	if !g.listed {
-		for name, err := range s.Files() {
-			if err != nil {
-				return nil, err
-			}
-			g.names = append(g.names, name)
-		}
-		g.listed = true
-		page = page.Clear(checkpoint.FileRange())
-	}
-	for len(g.names) > 0 && len(page) < s.grain.Page {
-		content, err := s.File(g.names[0])
-		if err != nil {
-			return nil, err
-		}
-		if content != nil {
-			page = page.Set(checkpoint.FileKey(g.names[0]), content)
-		}
-		g.names = g.names[1:]
-	}
-	return page, nil
 }
 
 // prove writes the claim once more. It has an id of its own, so that the sink takes no earlier one for it.
@@ -400,7 +388,7 @@ func New(o Options) (*Log, error) {
 		o.Pace = 100 * time.Millisecond
 	}
 	if o.Grain == (Grain{}) {
-		o.Grain = defaultGrain()
+		o.Grain = Grain{Part: 256 << 10, Page: 512 << 10, Since: 4 << 20}
 	}
 	l := &Log{Options: o, self: newChain(), proofs: make(chan chan<- error), finish: make(chan struct{}), ended: make(chan struct{})}
 	if o.Claimed != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/klauspost/compress/s2"
@@ -21,9 +22,6 @@ type Grain struct {
 	Since int // of changes below which no segment begins
 }
 
-// defaultGrain is the usual one.
-func defaultGrain() Grain { return Grain{Part: 256 << 10, Page: 512 << 10, Since: 4 << 20} }
-
 // writer makes parts of units, and knows which slots may be used again. It is pure.
 type writer struct {
 	of    Identity
@@ -32,17 +30,11 @@ type writer struct {
 	unit  uint64 // the next one
 	slots uint32 // how many there are
 	free  []uint32
-	live  []live // parts that a reader may need, oldest first
-	count uint64 // of units that this writer has written
+	live  []placed // parts that a reader may need, oldest first, with their units by count
+	count uint64   // of units that this writer has written
 	sizes
 	opened uint64 // the first unit of the segment under way, by count
 	pages  int    // bytes of the segment under way
-}
-
-// live is a slot that is in use, by which unit, by count.
-type live struct {
-	unit uint64
-	slot uint32
 }
 
 // newWriter writes after what the survey has seen, in a chain of its own.
@@ -50,7 +42,7 @@ func newWriter(of Identity, c chain, seen *Survey) *writer {
 	w := &writer{of: of, chain: c, slots: seen.slots}
 	used := map[uint32]bool{}
 	for _, l := range seen.found().live {
-		w.live, used[l.slot] = append(w.live, live{0, l.slot}), true
+		w.live, used[l.slot] = append(w.live, placed{slot: l.slot}), true
 	}
 	for slot := range seen.slots {
 		if !used[slot] {
@@ -99,7 +91,7 @@ func (w *writer) take() (slot uint32) {
 		slot = w.slots
 		w.slots++
 	}
-	w.live = append(w.live, live{w.count, slot})
+	w.live = append(w.live, placed{unit: w.count, slot: slot})
 	return slot
 }
 
@@ -110,12 +102,9 @@ func (w *writer) closed() {
 		w.free = append(w.free, w.live[n].slot)
 		n++
 	}
-	w.live = append([]live(nil), w.live[n:]...)
+	w.live = slices.Clone(w.live[n:])
 	w.segment, w.since = w.pages, 0
 }
-
-// place is where the log ends, as the state notes it.
-func (w *writer) place() []byte { return placeOf(w.chain, w.unit) }
 
 // maxUnit is more bytes than the changes of a unit have: what waits, a page, and the largest row or file.
 const maxUnit = 64 << 20
