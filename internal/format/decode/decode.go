@@ -81,7 +81,6 @@ const (
 	headerKafka = "ce_"
 	headerNATS  = "ce-"
 	headerData  = "kubecdc-data" // of the envelope: what has no value
-	headerMark  = "kubecdc-"     // of what was done to the record, on every transport
 )
 
 // ID reads which change the message is. It returns change.ErrForeignID for one that kubecdc did not write, and for an
@@ -128,7 +127,7 @@ func Read(m *sink.Stored) (*Change, error) {
 		return nil, err
 	}
 	c := &Change{ID: id, Snapshot: id.Snapshot}
-	c.marks(func(name string) string { return plain(m.Header(headerMark + name)) })
+	c.marks(func(name string) string { return plain(m.Header(sink.HeaderMark + name)) })
 	says := attributesOf(m)
 	if says != nil {
 		c.attributes(says)

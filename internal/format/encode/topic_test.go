@@ -167,7 +167,7 @@ func TestADeleteWithoutItsLastStateGoesWhereTheObjectWent(t *testing.T) {
 		bare := whole
 		bare.Remarks = &change.Remarks{BeforeOmitted: true}
 		got := encoded(encoder, nil, &bare)[0]
-		if got.Destination != "k.red" || strings.Contains(string(got.Value), "large") || !slices.Contains(got.Headers, sink.Header{Name: sink.HeaderBeforeOmitted, Value: "true"}) {
+		if got.Destination != "k.red" || strings.Contains(string(got.Value), "large") || !slices.Contains(got.Headers, sink.Header{Name: sink.HeaderMark + "beforeomitted", Value: "true"}) {
 			t.Errorf("%s: in %s is %s with %v", format, got.Destination, got.Value, got.Headers)
 		}
 	}
