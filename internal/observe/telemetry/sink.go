@@ -268,8 +268,7 @@ func (t *Telemetry) Asked(name, what string, err error) {
 // asking is a copy of what is known; the caller holds mu.
 func (t *Telemetry) asking(name string) *askingState {
 	if known := t.states.sinks[name].Asking; known != nil {
-		next := *known
-		return &next
+		return new(*known)
 	}
 	return new(askingState)
 }

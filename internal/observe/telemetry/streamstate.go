@@ -287,12 +287,6 @@ type snapshotState struct {
 	told     time.Time // when the log was, or when it began
 }
 
-// percent rounds down: only all is a hundred.
-func percent(part, of int64) *int {
-	n := int(part * 100 / of)
-	return &n
-}
-
 // takerState is how one sink stands with a stream, on /statusz.
 type takerState struct {
 	ResourceVersion string         `json:"resourceVersion"` // the saved position
