@@ -115,7 +115,7 @@ func (i *intake) read(text []byte) (records []*change.Record) {
 		return nil
 	}
 	for _, answer := range answers {
-		of, streamed := i.Find(answer.Group, answer.Resource, answer.Key.Namespace)
+		of, streamed := i.Find(e.Object.Group, e.Object.Resource, answer.Key.Namespace)
 		if !streamed {
 			i.Observer.Event(notStreamed)
 			continue
