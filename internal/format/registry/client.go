@@ -183,16 +183,16 @@ func (c *Client) Register(ctx context.Context, subject string, schema []byte) (i
 	return uint32(made), nil
 }
 
-// Find is the id of the very schema among the versions of the subject, false where it is none.
-func (c *Client) Find(ctx context.Context, subject string, schema []byte) (id uint32, found bool, err error) {
+// Find is the id of the very schema among the versions of the subject, 0 where it is none.
+func (c *Client) Find(ctx context.Context, subject string, schema []byte) (id uint32, err error) {
 	v, err := c.sr.LookupSchema(ctx, subject, sent(schema))
 	if isUnknown(err) {
-		return 0, false, nil
+		return 0, nil
 	}
 	if err != nil {
-		return 0, false, explain("look up a version of subject "+subject, err)
+		return 0, explain("look up a version of subject "+subject, err)
 	}
-	return uint32(v.ID), true, nil
+	return uint32(v.ID), nil
 }
 
 // Schema is the one of the id.
