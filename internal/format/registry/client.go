@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,8 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/avro"
 	"github.com/twmb/franz-go/pkg/sr"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -26,13 +29,15 @@ const mostDecoders = 1000
 type Reader struct {
 	sink.Reader
 	client   *Client
+	keys     *avro.Schema
 	decoders map[uint32]*typed.Decoder
 	value    []byte
 }
 
 // NewReader reads the log of the reader.
 func NewReader(of sink.Reader, client *Client) *Reader {
-	return &Reader{Reader: of, client: client, decoders: map[uint32]*typed.Decoder{}}
+	keys := avro.MustParse(string(encode.KeySchema(&change.Resource{Kind: "Any"}))) // of all resources they are alike
+	return &Reader{Reader: of, client: client, keys: keys, decoders: map[uint32]*typed.Decoder{}}
 }
 
 // Read is as in sink.Reader. It fails where the registry does not have a schema.
@@ -48,7 +53,14 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 // plain makes the message JSON.
 func (r *Reader) plain(ctx context.Context, m *sink.Stored) error {
 	if _, body, err := encode.SchemaID(m.Key); err == nil {
-		if m.Key, err = encode.ReadKey(body); err != nil {
+		var key struct { // as the format debezium has it in JSON
+			Namespace *string `avro:"namespace" json:"namespace"`
+			Name      string  `avro:"name" json:"name"`
+		}
+		if rest, err := r.keys.Decode(body, &key); err != nil || len(rest) > 0 {
+			return errors.New("its key is no namespace with a name")
+		}
+		if m.Key, err = json.Marshal(key); err != nil {
 			return err
 		}
 	}
