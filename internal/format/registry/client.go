@@ -269,25 +269,21 @@ func explain(doing string, err error) error {
 		words = strings.ToValidUTF8(words[:maxWords], "") + "..."
 	}
 	e := &Error{Doing: doing, Err: fmt.Errorf("status %d: %s", response.StatusCode, words)}
-	switch code := response.StatusCode; {
-	case code == http.StatusUnauthorized:
-		e.say("correct user, password or token in kafka.registry")
-	case code == http.StatusForbidden:
-		e.say("allow the exporter's user to read and to write the subject, or set register: false")
-	case code == http.StatusConflict:
-		e.say("the subject has versions that ours does not go with: give the topic another subject, or lower the subject's compatibility")
-	case code == http.StatusUnprocessableEntity:
-		e.say("look into the registry's log")
-	case code == http.StatusNotFound:
-		e.say("is kafka.registry.url the path of the API of Confluent's registry?")
-	default:
-		e.Away = code >= 500 || code == http.StatusTooManyRequests
+	remedies := map[int]string{
+		http.StatusUnauthorized: "correct user, password or token in kafka.registry",
+		http.StatusForbidden:    "allow the exporter's user to read and to write the subject, or set register: false",
+		http.StatusConflict: "the subject has versions that ours does not go with: give the topic another subject, " +
+			"or lower the subject's compatibility",
+		http.StatusUnprocessableEntity: "look into the registry's log",
+		http.StatusNotFound:            "is kafka.registry.url the path of the API of Confluent's registry?",
 	}
+	code := response.StatusCode
+	if remedy, known := remedies[code]; known {
+		e.Err, e.Refused = fmt.Errorf("%w: %s", e.Err, remedy), true
+	}
+	e.Away = code >= 500 || code == http.StatusTooManyRequests
 	return e
 }
-
-// say adds what a person can do.
-func (e *Error) say(remedy string) { e.Err, e.Refused = fmt.Errorf("%w: %s", e.Err, remedy), true }
 
 func isRefused(err error) bool {
 	e, is := errors.AsType[*Error](err)

@@ -173,14 +173,8 @@ func (e *Encoder) whole(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool
 
 // insertText puts the second branch of a union with null, a text, in the place of one byte.
 func insertText(dst []byte, at int, text []byte) []byte {
-	var room [1 + binary.MaxVarintLen64]byte
-	head := binary.AppendVarint(append(room[:0], second), int64(len(text)))
-	size, more := len(dst), len(head)-1+len(text)
-	dst = slices.Grow(dst, more)[:size+more]
-	copy(dst[at+1+more:], dst[at+1:size])
-	copy(dst[at:], head)
-	copy(dst[at+len(head):], text)
-	return dst
+	branch := append(binary.AppendVarint([]byte{second}, int64(len(text))), text...)
+	return slices.Replace(dst, at, at+1, branch...)
 }
 
 // The branches of a union with null, as they are written.
