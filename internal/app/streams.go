@@ -37,8 +37,30 @@ func (a *assembly) prepare(images *listener.Images, key transform.Key) (*selecti
 	}
 	f := selection.NewFollower(selection.Setting{Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger})
 	gate, rate := source.NewGate(listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
-	f.Build = func(s selection.Selected) (pipeline.Source, *source.SharedInformer, error) {
-		return a.source(&s, &means{client, gate, rate, images, key}, f)
+	f.Build = func(wanted selection.Selected) (pipeline.Source, *source.SharedInformer, error) {
+		shapeFailed := func(rec *change.Record, err error) { f.Telemetry.ShapeFailed(rec, err) }
+		shape, err := selection.ShapeOf(&wanted, key, shapeFailed)
+		if err != nil {
+			return pipeline.Source{}, nil, err
+		}
+		name := wanted.Stream.String()
+		form, err := selection.FormOf(&wanted, key, a.cfg)
+		if err != nil {
+			return pipeline.Source{}, nil, err
+		}
+		if err := a.store.KeepObjects(name, form); err != nil {
+			return pipeline.Source{}, nil, err
+		}
+		ignore, err := selection.IgnoreOf(&wanted)
+		if err != nil {
+			return pipeline.Source{}, nil, err
+		}
+		informer := source.NewSharedInformer(source.Config{
+			Client: client, Stream: wanted.Stream, Selection: wanted.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
+			Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: sourceObserver(f), Gate: gate, Rate: rate, Kept: selection.KeptOf(&wanted, images),
+			Ignore: ignore, BeforeHidden: !wanted.Configured.Before, Involve: selection.InvolveOf(&wanted, &a.cluster.Current, images),
+		})
+		return a.memory.of(selection.SourceOf(wanted.Stream, informer)), informer, nil
 	}
 	return f, f.Adopt()
 }
@@ -57,42 +79,6 @@ func (a *assembly) manyStreams() int {
 		return math.MaxInt
 	}
 	return len(a.cluster.Streams())
-}
-
-// means are what all streams share.
-type means struct {
-	client *source.Client
-	gate   *source.Gate
-	rate   *source.Rate
-	images *listener.Images
-	key    transform.Key // of the hashes
-}
-
-// source makes a selected stream one of the pipeline's.
-func (a *assembly) source(wanted *selection.Selected, m *means, f *selection.Follower) (pipeline.Source, *source.SharedInformer, error) {
-	shapeFailed := func(rec *change.Record, err error) { f.Telemetry.ShapeFailed(rec, err) }
-	shape, err := selection.ShapeOf(wanted, m.key, shapeFailed)
-	if err != nil {
-		return pipeline.Source{}, nil, err
-	}
-	name := wanted.Stream.String()
-	form, err := selection.FormOf(wanted, m.key, a.cfg)
-	if err != nil {
-		return pipeline.Source{}, nil, err
-	}
-	if err := a.store.KeepObjects(name, form); err != nil {
-		return pipeline.Source{}, nil, err
-	}
-	ignore, err := selection.IgnoreOf(wanted)
-	if err != nil {
-		return pipeline.Source{}, nil, err
-	}
-	informer := source.NewSharedInformer(source.Config{
-		Client: m.client, Stream: wanted.Stream, Selection: wanted.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
-		Shape: shape, Keep: selection.KeepOf(wanted.Configured), Observer: sourceObserver(f), Gate: m.gate, Rate: m.rate, Kept: selection.KeptOf(wanted, m.images),
-		Ignore: ignore, BeforeHidden: !wanted.Configured.Before, Involve: selection.InvolveOf(wanted, &a.cluster.Current, m.images),
-	})
-	return a.memory.of(selection.SourceOf(wanted.Stream, informer)), informer, nil
 }
 
 // histories are those of the state. A cluster that is met is one whose records in a log are ours.

@@ -355,21 +355,14 @@ func (u *unfinished) take(e *audit.Event) (missing []string) {
 	defer u.mu.Unlock()
 	now := time.Now()
 	if e.IsBrief() {
-		u.see(e.ID, !slices.Contains([]string{"RequestReceived", "ResponseStarted"}, e.Stage), now)
+		id := strings.Clone(e.ID[:min(len(e.ID), longest)])
+		over := !slices.Contains([]string{"RequestReceived", "ResponseStarted"}, e.Stage)
+		if w, known := u.known.Peek(id); known {
+			w.over = w.over || over
+		} else {
+			u.known.Add(id, &write{now, over})
+		}
 	}
-	return u.overdue(now)
-}
-
-func (u *unfinished) see(id string, over bool, now time.Time) {
-	id = strings.Clone(id[:min(len(id), longest)])
-	if w, known := u.known.Peek(id); known {
-		w.over = w.over || over
-	} else {
-		u.known.Add(id, &write{now, over})
-	}
-}
-
-func (u *unfinished) overdue(now time.Time) (missing []string) {
 	for id, w, some := u.known.GetOldest(); some && now.Sub(w.at) > patience; id, w, some = u.known.GetOldest() {
 		if u.known.Remove(id); !w.over {
 			missing = append(missing, id)

@@ -213,3 +213,53 @@ type Header struct {
 	Name string
 	Text *Text
 }
+
+// structured is CloudEvents 1.0 in structured JSON mode, one object without a newline.
+type structured struct {
+	cluster string        // the name in attribute cluster and, after /clusters/, in source
+	headers []sink.Header // of every message
+}
+
+// newStructured follows the Kafka protocol binding (CloudEvents 1.0.2, 3.3.1): the media type is a header. On NATS the
+// mode is told by the absence of attributes' headers.
+func newStructured(cluster string, transport Transport) structured {
+	s := structured{cluster: cluster}
+	if transport == Kafka {
+		s.headers = []sink.Header{{Name: headerMedia, Value: "application/cloudevents+json; charset=UTF-8"}}
+	}
+	return s
+}
+
+func (s structured) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
+	msg.Headers = s.headers
+	msg.Value = m.take(s.append(m.buffer, m.texts.ID(), rec))
+	return nil
+}
+
+// append appends the record as one JSON object to dst. The id is the record's change.ID as text.
+func (s structured) append(dst, id []byte, rec *change.Record) []byte {
+	dst = append(append(append(dst, `{"specversion":"1.0","id":"`...), id...), `","source":`...)
+	start := len(dst)
+	dst = endString(append(append(dst, `"/clusters/`...), s.cluster...), start)
+	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
+	if rec.Op != change.Actor {
+		dst = append(dst, `,"subject":`...)
+		start = len(dst)
+		dst = endString(appendPath(append(dst, '"'), rec), start)
+	}
+	dst = append(rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat), '"')
+	if rec.Op == change.Actor { // whose record has the attributes of its object, and data
+		dst = appendMember(append(dst, `,"datacontenttype":"application/json"`...), "cluster", s.cluster)
+		return append(append(dst, ','), rec.Object[1:]...) // without its first bracket
+	}
+	data, mediaType := content(rec)
+	if data != nil {
+		dst = append(append(append(dst, `,"datacontenttype":"`...), mediaType...), '"')
+	}
+	text := func(name, value string) { dst = appendMember(dst, name, value) }
+	extensions(rec, s.cluster, text, func(name string) { dst = appendTrue(dst, name) })
+	if data != nil {
+		dst = append(append(dst, `,"data":`...), data...)
+	}
+	return append(dst, '}')
+}

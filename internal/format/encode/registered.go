@@ -76,12 +76,9 @@ func sourceType() *typed.Type {
 		"version", "connector", "name", "ts_ms", "snapshot", "resource", "namespace", "object", "uid", "resourceVersion", "trimmed", "beforeomitted", "replayed",
 		"db", "schema", "table",
 	} {
-		kind := typed.String
-		switch name {
-		case "ts_ms":
-			kind = typed.Long
-		case "beforeomitted":
-			kind = typed.Bool
+		kind, is := map[string]typed.Kind{"ts_ms": typed.Long, "beforeomitted": typed.Bool}[name]
+		if !is {
+			kind = typed.String
 		}
 		fields = append(fields, typed.Field{JSON: name, Type: typed.Of(kind)})
 	}
