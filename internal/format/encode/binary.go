@@ -15,8 +15,7 @@ import (
 // (CloudEvents, NATS protocol binding 3.1, HTTP protocol binding 3.1.3.2).
 type binary struct {
 	prefix      string
-	names       map[string]string    // the header of an attribute, made when it is needed first
-	types       map[change.Op]string // the attribute of that name
+	names       map[string]string // the header of an attribute, made when it is needed first
 	source      string
 	cluster     string
 	contentType string
@@ -27,14 +26,9 @@ type binary struct {
 const headerMedia = "content-type"
 
 func newBinary(cluster string, transport Transport) *binary {
-	b := &binary{
-		prefix: "ce_", names: map[string]string{}, types: map[change.Op]string{}, cluster: cluster, contentType: headerMedia,
-	}
+	b := &binary{prefix: "ce_", names: map[string]string{}, cluster: cluster, contentType: headerMedia}
 	if transport == NATS {
 		b.prefix, b.contentType, b.encoded = "ce-", "ce-datacontenttype", true
-	}
-	for op := change.Added; op <= change.Resolved; op++ {
-		b.types[op] = typePrefix + op.String()
 	}
 	b.source = b.text("/clusters/" + cluster)
 	return b
@@ -45,7 +39,7 @@ func (b *binary) fill(_ context.Context, m *memory, msg *sink.Message, rec *chan
 	h.add("specversion", "1.0")
 	h.made("id", append(m.texts.bytes, m.texts.ID()...))
 	h.add("source", h.source)
-	h.add("type", h.types[rec.Op])
+	h.made("type", append(append(m.texts.bytes, typePrefix...), rec.Op.String()...))
 	h.made("subject", appendPath(m.texts.bytes, rec))
 	h.made("time", rec.Received.UTC().AppendFormat(m.texts.bytes, timeFormat))
 	text := func(name, value string) { h.add(name, h.text(value)) }
