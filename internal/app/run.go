@@ -223,9 +223,7 @@ func handler(t *telemetry.Telemetry, shown *page.Page, questions http.Handler) h
 	for _, path := range control.Paths() {
 		mux.Handle(path, questions)
 	}
-	for _, path := range page.Paths() {
-		mux.Handle(path, shown.Handler())
-	}
+	shown.Register(mux)
 	return mux
 }
 

@@ -147,19 +147,19 @@ func (h *histories) Met(uid string) (checkpoint.History, error) {
 func sourceObserver(f *selection.Follower) source.Observer {
 	t := f.Telemetry
 	failed := func(stream change.Stream, err error) {
+		why := telemetry.Failed
 		switch {
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-			t.StreamExpired(stream, err)
+			why = telemetry.Expired
 		case apierrors.IsUnauthorized(err):
-			t.StreamCutOff(stream, telemetry.Refused, err)
+			why = telemetry.Refused
 		case source.IsUnreachable(err):
-			t.StreamCutOff(stream, telemetry.Unreachable, err)
+			why = telemetry.Unreachable
 		case apierrors.IsNotFound(err):
-			t.StreamUnserved(stream, err)
-			f.Nudge()
-		default:
-			t.StreamFailed(stream, err)
+			why = telemetry.Unserved
+			defer f.Nudge()
 		}
+		t.StreamFailed(stream, why, err)
 	}
 	return source.Observer{
 		Watching: t.Watching, Failed: failed, Received: t.Received, Ignored: t.Ignored,

@@ -187,9 +187,8 @@ const (
 
 // Answer is one state of an object that a request was answered with.
 type Answer struct {
-	Group, Resource string
-	Key             change.Key
-	UID             string
+	Key change.Key
+	UID string
 	// Version of the state. It is "" of a delete: the answer does not have the version of that.
 	Version string
 	// Op is how a watch tells of the state that has no selector: Added, Updated or Deleted.
@@ -237,7 +236,7 @@ func (e *Event) removed(body map[string]json.RawMessage) ([]Answer, Outcome) {
 	if e.Verb != verbDelete || e.Object.Subresource != "" || textOf(body["status"]) != "Success" || uid == "" || name != e.Object.Name {
 		return nil, Unknown
 	}
-	return []Answer{e.answer(e.key(name), uid, "", change.Deleted, Proven)}, Told
+	return []Answer{{e.key(name), uid, "", change.Deleted, Proven}}, Told
 }
 
 // key is the one of the object of the request. A namespace stands in itself there, and in no namespace elsewhere.
@@ -258,7 +257,7 @@ func (e *Event) deleted(body map[string]json.RawMessage) ([]Answer, Outcome) {
 	for _, item := range items {
 		body, _ := fields(item)
 		if m, found := metadataIn(body); found {
-			answers = append(answers, e.answer(m.key, m.uid, "", change.Deleted, Possible))
+			answers = append(answers, Answer{m.key, m.uid, "", change.Deleted, Possible})
 		}
 	}
 	if len(answers) == 0 {
@@ -276,15 +275,15 @@ func (e *Event) wrote(body map[string]json.RawMessage) ([]Answer, Outcome) {
 	certainty := e.certainty(&m)
 	switch {
 	case e.Status.Code == 201 && e.Object.Subresource == "" && e.Verb != verbDelete: // a state that nobody else can have made
-		return []Answer{e.answer(m.key, m.uid, m.version, change.Added, Proven)}, Told
+		return []Answer{{m.key, m.uid, m.version, change.Added, Proven}}, Told
 	case e.Verb == verbDelete && !m.deleting: // of Services and some others the last state is the answer
-		return []Answer{e.answer(m.key, m.uid, "", change.Deleted, Proven)}, Told
+		return []Answer{{m.key, m.uid, "", change.Deleted, Proven}}, Told
 	case m.ends: // several may have removed the last finalizer at once
-		return []Answer{e.answer(m.key, m.uid, "", change.Deleted, Possible)}, Told
+		return []Answer{{m.key, m.uid, "", change.Deleted, Possible}}, Told
 	case certainty == "":
 		return nil, Unchanged
 	}
-	return []Answer{e.answer(m.key, m.uid, m.version, change.Updated, certainty)}, Told
+	return []Answer{{m.key, m.uid, m.version, change.Updated, certainty}}, Told
 }
 
 // certainty is how sure it is that the request made the state, "" where it did not.
@@ -302,12 +301,6 @@ func (e *Event) certainty(m *metadata) Certainty {
 		return Likely
 	}
 	return Possible
-}
-
-func (e *Event) answer(key change.Key, uid, version string, op change.Op, certainty Certainty) Answer {
-	return Answer{
-		Group: e.Object.Group, Resource: e.Object.Resource, Key: key, UID: uid, Version: version, Op: op, Certainty: certainty,
-	}
 }
 
 // metadata is what is read of an object's.

@@ -1,12 +1,13 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // Event is one audit event as the API server sends it (audit.k8s.io/v1, Event), less what nobody asks for. Its bodies
@@ -102,30 +103,15 @@ func (e *Event) isDry() bool {
 // Tenants write these bodies. encoding/json would take "ResourceVersion" for resourceVersion, and of two the last one;
 // the API server reads neither like that.
 func fields(text []byte) (all map[string]json.RawMessage, unique bool) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, false
-	}
 	all, unique = map[string]json.RawMessage{}, true
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, false
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, false
-		}
-		field, isText := name.(string)
-		if _, twice := all[field]; twice || !isText {
-			unique = false
-		}
-		all[field] = value
-	}
-	if _, err := d.Token(); err != nil {
+	is := scan.Members(text, func(name string, value []byte) {
+		_, twice := all[name]
+		all[name], unique = value, unique && !twice
+	})
+	if !is {
 		return nil, false
 	}
-	return all, unique && len(bytes.TrimSpace(text[d.InputOffset():])) == 0
+	return all, unique
 }
 
 // textOf is the text of a field, "" where it is none.

@@ -79,9 +79,7 @@ func Locate(dir string) (*Client, error) {
 	if len(part) < 2 || part[1] != strconv.Itoa(pid) {
 		return nil, fmt.Errorf("process %d uses the state in %s but does not listen yet, or no longer: try again, or give its address with --server", pid, dir)
 	}
-	client := newClient("http://" + dialable(part[0]))
-	client.token = Token{strings.Join(part[2:], "")}
-	return client, nil
+	return newClient("http://"+dialable(part[0]), strings.Join(part[2:], "")), nil
 }
 
 // dialable turns the address of a listener, with a path or without, into one that can be connected to, over the
@@ -258,15 +256,13 @@ func NewClient(server, token string) (*Client, error) {
 	if parsed.Hostname() == "" {
 		parsed.Host = "127.0.0.1" + parsed.Host
 	}
-	client := newClient("http://" + parsed.Host)
-	client.token = Token{token}
-	return client, nil
+	return newClient("http://"+parsed.Host, token), nil
 }
 
 // newClient asks directly, whatever proxy the environment names.
-func newClient(base string) *Client {
+func newClient(base, token string) *Client {
 	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: connectTime}).DialContext, DisableKeepAlives: true}
-	return &Client{base: base, http: &http.Client{Transport: transport}}
+	return &Client{base: base, http: &http.Client{Transport: transport}, token: Token{token}}
 }
 
 // Snapshot asks for a full snapshot. A *RefusedError names what could be asked.

@@ -170,52 +170,17 @@ func AppendText(dst, token []byte) []byte {
 
 // unescape appends the text, unless it is no UTF-8, or there is another escape in it than those of one letter.
 func unescape(dst, text []byte) (all []byte, simple bool) {
-	start, n, i := len(dst), len(dst), 0
-	dst = slices.Grow(dst, len(text)+WordBytes)
-	dst = dst[:n+len(text)+WordBytes]
-	for {
-		if n, i = unescapeWords(dst, text, n, i); i == len(text) {
-			return dst[:n], utf8.Valid(dst[start:n])
+	start := len(dst)
+	dst = slices.Grow(dst, len(text))
+	for at := bytes.IndexByte(text, '\\'); at >= 0; at = bytes.IndexByte(text, '\\') {
+		if at+1 == len(text) || escaped(text[at+1]) == 0 {
+			return nil, false
 		}
-		dst[n] = text[i]
-		if text[i] == '\\' {
-			if i++; i == len(text) || escaped(text[i]) == 0 {
-				return nil, false
-			}
-			dst[n] = escaped(text[i])
-		}
-		n, i = n+1, i+1
+		dst = append(append(dst, text[:at]...), escaped(text[at+1]))
+		text = text[at+2:]
 	}
-}
-
-// unescapeWords writes the words of the text from i on to dst at n, without the backslash before each quote. It stops
-// in a word with another escape, and before the text's last bytes. It returns how far it came, in both; the byte that
-// is read next is not escaped.
-func unescapeWords(dst, text []byte, n, i int) (written, read int) {
-	escape := uint64(0) // 1 where a backslash before i escapes the byte at i
-	for ; i <= len(text)-WordBytes; i += WordBytes {
-		word := binary.LittleEndian.Uint64(text[i : i+WordBytes])
-		low, other := lanes(word)
-		slash := equal(low, backslashes) &^ other
-		if escaped := slash<<8 | escape<<7; escaped&^(equal(low, quotes)&^other) != 0 {
-			if escape == 0 { // up to the first backslash
-				binary.LittleEndian.PutUint64(dst[n:n+WordBytes], word)
-				n, i = n+bits.TrailingZeros64(slash)/8, i+bits.TrailingZeros64(slash)/8
-			}
-			break
-		}
-		escape = slash >> 63
-		stay := WordBytes - bits.OnesCount64(slash)
-		for slash != 0 { // the last one first
-			from := bits.Len64(slash) - 8
-			before := uint64(1)<<from - 1
-			word = word&before | word>>8&^before
-			slash &= before
-		}
-		binary.LittleEndian.PutUint64(dst[n:n+WordBytes], word)
-		n += stay
-	}
-	return n, i - int(escape)
+	dst = append(dst, text...)
+	return dst, utf8.Valid(dst[start:])
 }
 
 // escaped is what the letter stands for after a backslash; 0 for u, and for what cannot be there.

@@ -160,12 +160,9 @@ const FramesSuffix = "_frames"
 // OpState is the header kubecdc-op of what a log of the state holds.
 const OpState = "state"
 
-// The headers of messages that are not as the record came.
-const (
-	HeaderTrimmed       = "kubecdc-trimmed"       // paths that were cut, joined by commas
-	HeaderBeforeOmitted = "kubecdc-beforeomitted" // "true"
-	HeaderReplayed      = "kubecdc-replayed"      // change.Replayed
-)
+// HeaderMark begins the names of headers of messages that are not as the record came: trimmed, the paths that were cut,
+// joined by commas; beforeomitted, "true"; replayed, a change.Replayed.
+const HeaderMark = "kubecdc-"
 
 // RetryFunc is told of each attempt that a sink repeats, with a short reason such as "disconnected" or "timeout" that
 // becomes a metric's label, and with the error.

@@ -84,7 +84,9 @@ func serveScene(t *testing.T) string {
 		p.Received(rec)
 	}
 	p.Received(&change.Record{Stream: &change.Stream{Resource: change.Resource{Name: "pods"}}, Op: change.Updated, Key: change.Key{Namespace: "shop", Name: hostile}, Received: time.Now()})
-	server := httptest.NewServer(p.Handler())
+	mux := http.NewServeMux()
+	p.Register(mux)
+	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
 	return server.URL

@@ -93,7 +93,7 @@ func TestEveryAlertHasItsSection(t *testing.T) {
 // field of Avro records.
 func TestMetricsOfThePagesExist(t *testing.T) {
 	code := ""
-	for _, file := range []string{"metrics.go", "telemetry.go", "fleet.go"} {
+	for _, file := range []string{"metrics.go", "status.go", "telemetry.go", "fleet.go"} {
 		code += string(contentOf(t, "internal/observe/telemetry/"+file))
 	}
 	for page, text := range pages(t) {

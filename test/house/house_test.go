@@ -31,7 +31,7 @@ func arrows() map[string][]string {
 		"internal/config":            {},
 		"internal/config/usage":      {},
 		"internal/sink/signal":       {"internal/change"},
-		"internal/audit":             {"internal/change"},
+		"internal/audit":             {"internal/change", "internal/scan"},
 		"internal/audit/webhook":     {"internal/audit", "internal/change", "internal/scan"},
 		"internal/scan":              {},
 		"internal/scan/slab":         {},

@@ -2,20 +2,20 @@ package webhook
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"golang.org/x/sync/semaphore"
 )
 
 const listHead = `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[`
 
 func framed(t *testing.T, from io.Reader) (events []string, err error) {
 	t.Helper()
-	large := func(context.Context) (func(), error) { return func() {}, nil }
-	err = newFramer(from, large).each(t.Context(), func(event []byte) error {
+	err = newFramer(from, semaphore.NewWeighted(1)).each(t.Context(), func(event []byte) error {
 		events = append(events, string(event))
 		return nil
 	})

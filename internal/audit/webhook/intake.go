@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/kubecdc/kubecdc/internal/audit"
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -51,14 +52,14 @@ type Observer struct {
 type intake struct {
 	Config
 	line  Line
-	turn  chan struct{}                    // holds one token while somebody pushes: a stream is pushed by one at a time (I3)
+	turn  *semaphore.Weighted              // of whoever pushes: a stream is pushed by one at a time (I3)
 	told  *simplelru.LRU[digest, struct{}] // the newest; guarded by the turn
 	begun *unfinished
 }
 
 func newIntake(config Config, line Line) *intake {
 	told, _ := simplelru.NewLRU[digest, struct{}](remembered, nil) // of a size above 0 it cannot fail
-	return &intake{Config: config, line: line, turn: make(chan struct{}, 1), told: told, begun: newUnfinished(remembered)}
+	return &intake{Config: config, line: line, turn: semaphore.NewWeighted(1), told: told, begun: newUnfinished(remembered)}
 }
 
 const (
@@ -68,7 +69,7 @@ const (
 )
 
 // take puts the records of the batch in line, and returns when they are delivered and saved.
-func (i *intake) take(ctx context.Context, body io.Reader, large func(context.Context) (func(), error)) error {
+func (i *intake) take(ctx context.Context, body io.Reader, large *semaphore.Weighted) error {
 	var waiting []*change.Record
 	bytes := 0
 	push := func() error {
@@ -115,7 +116,7 @@ func (i *intake) read(text []byte) (records []*change.Record) {
 		return nil
 	}
 	for _, answer := range answers {
-		of, streamed := i.Find(answer.Group, answer.Resource, answer.Key.Namespace)
+		of, streamed := i.Find(e.Object.Group, e.Object.Resource, answer.Key.Namespace)
 		if !streamed {
 			i.Observer.Event(notStreamed)
 			continue
@@ -165,12 +166,10 @@ func (i *intake) recordsOf(e *audit.Event, answer audit.Answer, of audit.Object)
 
 // push puts the records in line that are not there yet.
 func (i *intake) push(ctx context.Context, records []*change.Record) error {
-	select {
-	case i.turn <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := i.turn.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	defer func() { <-i.turn }()
+	defer i.turn.Release(1)
 	for _, rec := range records {
 		sum := sha256.Sum256(append(append(rec.AppendID(nil, ""), 0), rec.Sink...))
 		id := digest(sum[:len(digest{})])
@@ -201,13 +200,12 @@ var errForm = errors.New("want an EventList of audit.k8s.io/v1: have the webhook
 
 // framer finds the events in the body of a request, one after the other.
 type framer struct {
-	from *bufio.Reader
-	// large is taken for an event above maxSmall, and given back with release.
-	large func(ctx context.Context) (release func(), err error)
+	from  *bufio.Reader
+	large *semaphore.Weighted // taken for an event above maxSmall
 	event []byte
 }
 
-func newFramer(body io.Reader, large func(context.Context) (func(), error)) *framer {
+func newFramer(body io.Reader, large *semaphore.Weighted) *framer {
 	return &framer{from: bufio.NewReaderSize(body, chunk), large: large}
 }
 
@@ -298,11 +296,10 @@ func (f *framer) one(ctx context.Context, take func([]byte) error) error {
 		}
 		if tooLarge = tooLarge || len(f.event)+n > maxEvent; !tooLarge {
 			if len(f.event) <= maxSmall && len(f.event)+n > maxSmall {
-				release, err := f.large(ctx)
-				if err != nil {
+				if err := f.large.Acquire(ctx, 1); err != nil {
 					return err
 				}
-				defer release()
+				defer f.large.Release(1)
 				defer func() { f.event = nil }()
 			}
 			f.event = append(f.event, part[:n]...)
@@ -358,21 +355,14 @@ func (u *unfinished) take(e *audit.Event) (missing []string) {
 	defer u.mu.Unlock()
 	now := time.Now()
 	if e.IsBrief() {
-		u.see(e.ID, !slices.Contains([]string{"RequestReceived", "ResponseStarted"}, e.Stage), now)
+		id := strings.Clone(e.ID[:min(len(e.ID), longest)])
+		over := !slices.Contains([]string{"RequestReceived", "ResponseStarted"}, e.Stage)
+		if w, known := u.known.Peek(id); known {
+			w.over = w.over || over
+		} else {
+			u.known.Add(id, &write{now, over})
+		}
 	}
-	return u.overdue(now)
-}
-
-func (u *unfinished) see(id string, over bool, now time.Time) {
-	id = strings.Clone(id[:min(len(id), longest)])
-	if w, known := u.known.Peek(id); known {
-		w.over = w.over || over
-	} else {
-		u.known.Add(id, &write{now, over})
-	}
-}
-
-func (u *unfinished) overdue(now time.Time) (missing []string) {
 	for id, w, some := u.known.GetOldest(); some && now.Sub(w.at) > patience; id, w, some = u.known.GetOldest() {
 		if u.known.Remove(id); !w.over {
 			missing = append(missing, id)

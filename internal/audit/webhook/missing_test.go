@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/audit"
 )
 
 // TestARequestWhoseEndNobodyToldIsMissing, once, half an hour after its begin was told, and no other one is: none whose
@@ -45,11 +47,14 @@ func TestARequestWhoseEndNobodyToldIsMissing(t *testing.T) {
 
 // TestI6RequestsThatAreWaitedForAreBounded: of more, the oldest are not told.
 func TestI6RequestsThatAreWaitedForAreBounded(t *testing.T) {
-	u := newUnfinished(2)
-	for i := range 5 {
-		u.see(fmt.Sprint(i), false, time.Unix(0, 0))
-	}
-	if got := u.overdue(time.Unix(0, 0).Add(2 * patience)); !slices.Equal(got, []string{"3", "4"}) || u.known.Len() > 0 {
-		t.Errorf("%q are missing, and %v is left", got, u.known.Keys())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnfinished(2)
+		for i := range 5 {
+			u.take(&audit.Event{ID: fmt.Sprint(i), Verb: "create", Stage: "RequestReceived"})
+		}
+		time.Sleep(2 * patience)
+		if got := u.take(&audit.Event{Verb: "get"}); !slices.Equal(got, []string{"3", "4"}) || u.known.Len() > 0 {
+			t.Errorf("%q are missing, and %v is left", got, u.known.Keys())
+		}
+	})
 }

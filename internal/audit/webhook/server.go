@@ -13,6 +13,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Server receives the webhook for as long as the process lives. What comes is for the one who takes it at the time;
@@ -20,8 +22,8 @@ import (
 type Server struct {
 	listener     net.Listener
 	certificates *Certificates
-	places       chan struct{}
-	large        chan struct{}
+	places       *semaphore.Weighted   // of the requests that are read
+	large        *semaphore.Weighted   // of the one event that is large
 	taker        atomic.Pointer[taker] // nil is nobody
 	ended        chan struct{}         // closed when the server cannot go on
 	err          error                 // why; it is set before
@@ -57,7 +59,7 @@ const (
 // NewServer makes a server. Run closes the listener. The certificates are loaded.
 func NewServer(listener net.Listener, certificates *Certificates) *Server {
 	return &Server{
-		listener: listener, certificates: certificates, places: make(chan struct{}, atOnce), large: make(chan struct{}, 1),
+		listener: listener, certificates: certificates, places: semaphore.NewWeighted(atOnce), large: semaphore.NewWeighted(1),
 		ended: make(chan struct{}),
 	}
 }
@@ -75,39 +77,27 @@ func (s *Server) Run(ctx context.Context) {
 }
 
 // Take puts what comes in line until ctx ends, and returns when nothing of it is under way any more.
-func (s *Server) Take(ctx context.Context, config Config, line Line) error {
-	return s.begin(ctx, config, line)()
-}
-
-// begin puts what comes in line from now on. The returned function is the rest of Take.
-func (s *Server) begin(ctx context.Context, config Config, line Line) (wait func() error) {
+func (s *Server) Take(ctx context.Context, config Config, line Line) (err error) {
 	over, end := context.WithCancel(ctx)
+	defer end()
 	s.taker.Store(&taker{newIntake(config, line), over})
-	return func() (err error) {
-		defer end()
-		select {
-		case <-ctx.Done():
-		case <-s.ended:
-			err = s.err
-		}
-		s.taker.Store(nil)
-		end()
-		for range atOnce { // until no request is under way
-			s.places <- struct{}{}
-		}
-		for range atOnce {
-			<-s.places
-		}
-		return err
+	select {
+	case <-ctx.Done():
+	case <-s.ended:
+		err = s.err
 	}
+	s.taker.Store(nil)
+	end()
+	_ = s.places.Acquire(context.WithoutCancel(ctx), atOnce) // it never fails: no request is under way
+	s.places.Release(atOnce)
+	return err
 }
 
-// observer is that of whoever takes what comes.
-func (s *Server) observer() Observer {
+// refused tells whoever takes what comes.
+func (s *Server) refused(reason string, err error) {
 	if t := s.taker.Load(); t != nil {
-		return t.Observer
+		t.Observer.Refused(reason, err)
 	}
-	return Observer{Event: func(string) {}, Refused: func(string, error) {}}
 }
 
 // ServeHTTP takes one batch.
@@ -116,14 +106,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want POST of an EventList of audit.k8s.io/v1", http.StatusMethodNotAllowed)
 		return
 	}
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	default:
-		s.observer().Refused(busy, errBusy)
+	if !s.places.TryAcquire(1) {
+		s.refused(busy, errBusy)
 		refuse(w, http.StatusTooManyRequests, errBusy)
 		return
 	}
+	defer s.places.Release(1)
 	t := s.taker.Load()
 	if t == nil {
 		refuse(w, http.StatusServiceUnavailable, errNobody)
@@ -131,7 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, stop := t.during(w, r)
 	defer stop()
-	code, reason, err := http.StatusServiceUnavailable, failed, t.take(ctx, r.Body, s.takeLarge)
+	code, reason, err := http.StatusServiceUnavailable, failed, t.take(ctx, r.Body, s.large)
 	switch {
 	case err == nil:
 		w.WriteHeader(http.StatusOK)
@@ -179,20 +167,11 @@ func refuse(w http.ResponseWriter, code int, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-func (s *Server) takeLarge(ctx context.Context) (release func(), err error) {
-	select {
-	case s.large <- struct{}{}:
-		return func() { <-s.large }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
 // refusals takes the lines of net/http's log: each is of a connection that came to nothing.
 type refusals struct{ *Server }
 
 func (r refusals) Write(line []byte) (int, error) {
-	r.observer().Refused(handshake, errors.New(string(line)))
+	r.refused(handshake, errors.New(string(line)))
 	return len(line), nil
 }
 

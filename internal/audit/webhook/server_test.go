@@ -80,8 +80,11 @@ func (r *rig) taking(line Line) (stop func() error) {
 		},
 	}
 	ctx, cancel := context.WithCancel(r.t.Context())
-	done, wait := make(chan error, 1), r.server.begin(ctx, config, line)
-	go func() { done <- wait() }()
+	before, done := r.server.taker.Load(), make(chan error, 1)
+	go func() { done <- r.server.Take(ctx, config, line) }()
+	for r.server.taker.Load() == before {
+		time.Sleep(time.Millisecond)
+	}
 	return func() error { cancel(); return <-done }
 }
 
@@ -310,15 +313,13 @@ func TestWhatIsNoBatchIsRefused(t *testing.T) {
 func TestI6SoManyBatchesAreReadAtOnce(t *testing.T) {
 	r := newRig(t)
 	defer r.taking(&pushed{})()
-	for range atOnce {
-		r.server.places <- struct{}{}
+	if !r.server.places.TryAcquire(atOnce) {
+		t.Fatal("a request is under way")
 	}
 	if code, header := r.send(r.client("client"), list()); code != http.StatusTooManyRequests || header.Get("Retry-After") == "" || !r.wasRefused(busy) {
 		t.Errorf("the answer is %d, or it is not told why", code)
 	}
-	for range atOnce {
-		<-r.server.places
-	}
+	r.server.places.Release(atOnce)
 	var batch bytes.Buffer
 	batch.WriteString(listHead)
 	for i := range 3 * group {

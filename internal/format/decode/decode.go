@@ -2,11 +2,12 @@ package decode
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -40,11 +41,8 @@ func (o *Owner) Judge(m *sink.Stored) error {
 
 // clusterName is the name of the cluster that the message was written under, "" where it does not say.
 func clusterName(m *sink.Stored) string {
-	if name := m.Header(headerKafka + "cluster"); name != "" {
-		return name
-	}
-	if name, err := url.PathUnescape(m.Header(headerNATS + "cluster")); err == nil && name != "" {
-		return name
+	if says := attributesOf(m); says != nil {
+		return says("cluster")
 	}
 	members := membersOf(m.Value)
 	if _, bare := members["kind"]; bare { // an object may have fields of any name
@@ -74,13 +72,8 @@ type Change struct {
 	Patch             json.RawMessage // in the place of Object what has changed since version Base: a JSON Patch (RFC 6902)
 	Base              string
 	Data              []byte // what a snapshot's frame, a gap or an actor says of itself
-	Of                Of     // of an actor alone
-}
-
-// Of is the object that an actor's request was about.
-type Of struct {
-	Resource string // as kubectl names it
-	UID      string
+	// Of is the object that an actor's request was about, of an actor alone. The resource is as kubectl names it.
+	Of struct{ Resource, UID string }
 }
 
 // Header is the part of a CloudEvents header's name before the attribute: "ce_" on Kafka, "ce-" on NATS.
@@ -133,17 +126,17 @@ func Read(m *sink.Stored) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Change{
-		ID: id, Snapshot: id.Snapshot, // the following are in the headers that every format has on a broker
-		Trimmed: plain(m.Header(sink.HeaderTrimmed)), BeforeOmitted: m.Header(sink.HeaderBeforeOmitted) == "true", Replayed: change.Replayed(m.Header(sink.HeaderReplayed)),
+	c := &Change{ID: id, Snapshot: id.Snapshot}
+	c.marks(func(name string) string { return plain(m.Header(sink.HeaderMark + name)) })
+	says := attributesOf(m)
+	if says != nil {
+		c.attributes(says)
 	}
 	switch {
-	case m.Header(headerKafka+"type") != "":
-		c.fromHeaders(m, headerKafka)
-	case m.Header(headerNATS+"type") != "":
-		c.fromHeaders(m, headerNATS)
 	case len(m.Value) == 0:
-		c.set([]byte(m.Header(headerData)))
+		c.payload([]byte(m.Header(headerData)))
+	case says != nil:
+		c.payload(m.Value)
 	default:
 		err = c.fromValue(m.Value)
 	}
@@ -160,21 +153,18 @@ func Read(m *sink.Stored) (*Change, error) {
 	return c, nil
 }
 
-// fromHeaders reads CloudEvents in binary mode.
-func (c *Change) fromHeaders(m *sink.Stored, prefix string) {
-	c.setAttributes(m.Header(prefix+"time"), m.Header(prefix+"reason"), m.Header(prefix+"snapshot"))
-	c.FinalStateUnknown = m.Header(prefix+"finalstateunknown") == "true"
-	c.Actor = jsonOf[list]([]byte(plain(m.Header(prefix + "actor"))))
-	c.Involved = jsonOf[object]([]byte(plain(m.Header(prefix + "involved"))))
-	c.Changed = jsonOf[list]([]byte(plain(m.Header(prefix + "changed"))))
-	c.ChangedCut = m.Header(prefix+"changedcut") == "true"
-	c.setContent(m.Value, m.Header(prefix+"base"))
-	if len(m.Value) == 0 {
-		c.set([]byte(m.Header(headerData)))
+// attributesOf are those of CloudEvents in binary mode, nil where the message has none.
+func attributesOf(m *sink.Stored) func(name string) string {
+	switch {
+	case m.Header(headerKafka+"type") != "":
+		return func(name string) string { return m.Header(headerKafka + name) }
+	case m.Header(headerNATS+"type") != "":
+		return func(name string) string { return plain(m.Header(headerNATS + name)) }
 	}
+	return nil
 }
 
-// plain is a header's value without percent-encoding, which not every transport has.
+// plain is a header's value without percent-encoding.
 func plain(value string) string {
 	if text, err := url.PathUnescape(value); err == nil {
 		return text
@@ -182,37 +172,35 @@ func plain(value string) string {
 	return value
 }
 
-// The forms of values that are JSON within JSON.
-type (
-	list   []json.RawMessage
-	object map[string]json.RawMessage
-)
+// attributes takes what says has under their names, "" for none.
+func (c *Change) attributes(says func(name string) string) {
+	c.Time, _ = time.Parse(time.RFC3339Nano, says("time")) // zero where there is none
+	c.Reason, c.Snapshot = change.Reason(says("reason")), cmp.Or(says("snapshot"), c.Snapshot)
+	c.FinalStateUnknown, c.ChangedCut = says("finalstateunknown") == "true", says("changedcut") == "true"
+	c.Actor, c.Involved, c.Changed = jsonOf('[', says("actor")), jsonOf('{', says("involved")), jsonOf('[', says("changed"))
+	c.Base = says("base")
+}
 
-// jsonOf is a value of the form, or one within a text, nil where it is none.
-func jsonOf[F list | object](value json.RawMessage) json.RawMessage {
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		value = json.RawMessage(text)
-	}
-	var of F
-	if json.Unmarshal(value, &of) != nil || of == nil {
+// marks takes what was done to the record for its sink.
+func (c *Change) marks(says func(name string) string) {
+	c.Trimmed, c.BeforeOmitted = says("trimmed"), says("beforeomitted") == "true"
+	c.Replayed = change.Replayed(says("replayed"))
+}
+
+// jsonOf is a text of JSON that begins so, nil where it is none.
+func jsonOf(begin byte, text string) json.RawMessage {
+	if text == "" || text[0] != begin || !json.Valid([]byte(text)) {
 		return nil
 	}
-	return value
+	return json.RawMessage(text)
 }
 
-func (c *Change) setAttributes(at, reason, snapshot string) {
-	c.Time, _ = time.Parse(time.RFC3339Nano, at) // zero where there is none
-	c.Reason = change.Reason(reason)
-	if snapshot != "" {
-		c.Snapshot = snapshot
-	}
-}
-
-// set is the payload, which is an object or speaks of the stream.
-func (c *Change) set(payload []byte) {
+// payload is an object, what has changed where there is a base, or it speaks of the stream.
+func (c *Change) payload(payload []byte) {
 	payload = bytes.TrimSpace(payload)
 	switch {
+	case c.Base != "":
+		c.Patch = payload
 	case len(payload) == 0 || string(payload) == "null":
 	case c.ID.Op.OfObject():
 		c.Object = payload
@@ -221,109 +209,52 @@ func (c *Change) set(payload []byte) {
 	}
 }
 
-// setContent is the payload, which is a patch where it has a base.
-func (c *Change) setContent(payload []byte, base string) {
-	if base == "" {
-		c.set(payload)
-		return
-	}
-	c.Patch, c.Base = bytes.TrimSpace(payload), base
-}
-
-// value is what the values of all formats have, by their keys.
-type value struct {
-	SpecVersion       string          `json:"specversion"`
-	Group             string          `json:"group"`
-	Resource          string          `json:"resource"`
-	UID               string          `json:"uid"`
-	Time              string          `json:"time"`
-	Reason            string          `json:"reason"`
-	Snapshot          string          `json:"snapshot"`
-	FinalStateUnknown bool            `json:"finalstateunknown"`
-	Data              json.RawMessage `json:"-"`
-	Base              string          `json:"base"`
-	Actor             json.RawMessage `json:"actor"`
-	Involved          json.RawMessage `json:"involved"`
-	Changed           json.RawMessage `json:"changed"`
-	ChangedCut        bool            `json:"changedcut"`
-	remarks
-
-	Op     string          `json:"op"`
-	Millis int64           `json:"ts_ms"`
-	Source json.RawMessage `json:"source"`
-	Before json.RawMessage `json:"-"`
-	After  json.RawMessage `json:"-"`
-	Text   json.RawMessage `json:"-"`
-}
-
-// remarks are what was done to a record for its sink, as a value has it.
-type remarks struct {
-	Trimmed       string          `json:"trimmed"`
-	BeforeOmitted bool            `json:"beforeomitted"`
-	Replayed      change.Replayed `json:"replayed"`
-}
-
-// mark takes them from a value, which is all that a file has.
-func (c *Change) mark(m remarks) {
-	c.Trimmed, c.BeforeOmitted, c.Replayed = m.Trimmed, m.BeforeOmitted, m.Replayed
-}
-
 // fromValue reads the CloudEvent, the envelope, or the bare object, which alone has a kind.
-func (c *Change) fromValue(text []byte) error {
-	keys := membersOf(text)
-	if keys == nil {
-		if err := json.Unmarshal(text, &keys); err != nil {
+func (c *Change) fromValue(value []byte) error {
+	members := membersOf(value)
+	if members == nil {
+		if err := json.Unmarshal(value, &members); err != nil {
 			return fmt.Errorf("its value is not a JSON object: %w", err)
 		}
 	}
-	_, bare := keys["kind"]
-	_, event := keys["specversion"]
-	_, envelope := keys["before"]
+	_, bare := members["kind"]
+	_, event := members["specversion"]
+	_, envelope := members["before"]
 	if bare || !event && !envelope {
-		c.set(text)
+		c.payload(value)
 		return nil
 	}
-	var v value
-	for name, into := range map[string]*json.RawMessage{"data": &v.Data, "before": &v.Before, "after": &v.After, "message": &v.Text} {
-		*into = keys[name] // which may be an object, and is left as it is
-		delete(keys, name)
-	}
-	rest, err := json.Marshal(keys)
-	if err == nil {
-		err = json.Unmarshal(rest, &v)
-	}
-	if err != nil {
-		return fmt.Errorf("its value has another form: %w", err)
-	}
-	c.Actor, c.Involved, c.Changed, c.ChangedCut = jsonOf[list](v.Actor), jsonOf[object](v.Involved), jsonOf[list](v.Changed), v.ChangedCut
+	c.attributes(saying(members))
 	if event {
-		c.setAttributes(v.Time, v.Reason, v.Snapshot)
-		c.FinalStateUnknown = v.FinalStateUnknown
-		c.mark(v.remarks)
-		c.setContent(v.Data, v.Base)
+		c.marks(saying(members))
+		c.payload(members["data"])
 		if c.ID.Op == change.Actor {
-			c.Of = Of{Resource: change.Resource{Group: v.Group, Name: v.Resource}.String(), UID: v.UID}
+			of := change.Resource{Group: text(members["group"]), Name: text(members["resource"])}
+			c.Of.Resource, c.Of.UID = of.String(), text(members["uid"])
 		}
 		return nil
 	}
-	c.Time = time.UnixMilli(v.Millis)
-	var source remarks // of an event it is a text
-	if json.Unmarshal(v.Source, &source) == nil {
-		c.mark(source)
+	c.marks(saying(membersOf(members["source"])))
+	if millis, err := strconv.ParseInt(string(members["ts_ms"]), 10, 64); err == nil {
+		c.Time = time.UnixMilli(millis)
 	}
 	switch {
 	case !c.ID.Op.OfObject():
-		c.set(v.Text)
+		c.payload(members["message"])
 	case c.ID.Op == change.Deleted:
-		c.set(v.Before)
+		c.payload(members["before"])
 	default:
-		c.set(v.After)
+		c.payload(members["after"])
 	}
 	return nil
 }
 
-// SnapshotVersion is the resourceVersion that a comparison listed, from its id; "" where it is no such id.
-func SnapshotVersion(id string) string {
-	version, _, _ := strings.Cut(id, ".")
-	return version
+// saying has the texts of members, and what is none as it is written.
+func saying(members map[string]json.RawMessage) func(name string) string {
+	return func(name string) (said string) {
+		if json.Unmarshal(members[name], &said) != nil {
+			return string(members[name])
+		}
+		return said
+	}
 }

@@ -123,6 +123,27 @@ func TestDecodeReadsPatches(t *testing.T) {
 	}
 }
 
+// TestDecodeReadsActorsAsTheyAreWritten: only NATS has percent-encoding.
+func TestDecodeReadsActorsAsTheyAreWritten(t *testing.T) {
+	const actor, changed = `[{"manager":"50%25 off é"}]`, `["/spec"]`
+	rec := &change.Record{
+		Stream: &change.Stream{Resource: change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}}, Op: change.Updated, Received: time.UnixMilli(1),
+		Key: change.Key{Name: "web"}, UID: "u-1", ResourceVersion: "9", Object: []byte(`{}`), Actor: []byte(actor), Changed: []byte(changed), ChangedCut: true,
+	}
+	for _, format := range []string{encode.FormatCloudEvents, encode.FormatCloudEventsBinary, encode.FormatDebezium} {
+		for _, transport := range []encode.Transport{encode.NATS, encode.Kafka} {
+			encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: "0b6f3c1e-8a4d", Format: format, Transport: transport})
+			messages, err := encoder.Encode(t.Context(), nil, rec)
+			must(t, err)
+			m := messages[0]
+			c, err := Read(&sink.Stored{Headers: append(m.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID}), Value: m.Value})
+			if err != nil || string(c.Actor) != actor || string(c.Changed) != changed || !c.ChangedCut {
+				t.Errorf("%s on %d: read %s and %s, %v", format, transport, c.Actor, c.Changed, err)
+			}
+		}
+	}
+}
+
 func TestDecodeOfWhatIsNotOurs(t *testing.T) {
 	for _, value := range []string{"", "{}", "[1]", "x", `{"id":"7"}`, `{"id":7}`} {
 		if c, err := Read(&sink.Stored{Value: []byte(value)}); err != change.ErrForeignID {

@@ -14,8 +14,8 @@ import (
 // binding 3.2). NATS: "ce-" before each name, also of datacontenttype, and values percent-encoded as for HTTP
 // (CloudEvents, NATS protocol binding 3.1, HTTP protocol binding 3.1.3.2).
 type binary struct {
-	names       map[string]string    // the header of an attribute
-	types       map[change.Op]string // the attribute of that name
+	prefix      string
+	names       map[string]string // the header of an attribute, made when it is needed first
 	source      string
 	cluster     string
 	contentType string
@@ -26,28 +26,24 @@ type binary struct {
 const headerMedia = "content-type"
 
 func newBinary(cluster string, transport Transport) *binary {
-	b := &binary{names: map[string]string{}, types: map[change.Op]string{}, contentType: headerMedia, encoded: transport == NATS}
-	prefix := "ce_"
+	b := &binary{prefix: "ce_", names: map[string]string{}, cluster: cluster, contentType: headerMedia}
 	if transport == NATS {
-		prefix, b.contentType = "ce-", "ce-datacontenttype"
+		b.prefix, b.contentType, b.encoded = "ce-", "ce-datacontenttype", true
 	}
-	for _, name := range []string{
-		"specversion", "id", "source", "type", "subject", "time", "cluster", "group", "version", "resource",
-		"namespace", "name", "uid", "resourceversion", "finalstateunknown", "snapshot", "reason",
-		"base", "before", "changed", "changedcut", "actor", "involved", "trimmed", "beforeomitted", "replayed",
-	} {
-		b.names[name] = prefix + name
-	}
-	for op := change.Added; op <= change.Resolved; op++ {
-		b.types[op] = typePrefix + op.String()
-	}
-	b.source, b.cluster = b.text("/clusters/"+cluster), b.text(cluster)
+	b.source = b.text("/clusters/" + cluster)
 	return b
 }
 
 func (b *binary) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
 	h := headers{binary: b, m: m, start: len(m.headers)}
-	h.attributes(rec)
+	h.add("specversion", "1.0")
+	h.made("id", append(m.texts.bytes, m.texts.ID()...))
+	h.add("source", h.source)
+	h.made("type", append(append(m.texts.bytes, typePrefix...), rec.Op.String()...))
+	h.made("subject", appendPath(m.texts.bytes, rec))
+	h.made("time", rec.Received.UTC().AppendFormat(m.texts.bytes, timeFormat))
+	text := func(name, value string) { h.add(name, h.text(value)) }
+	extensions(rec, h.cluster, text, func(name string) { h.add(name, "true") })
 	data, mediaType := content(rec)
 	if data != nil {
 		m.headers = append(m.headers, sink.Header{Name: b.contentType, Value: mediaType})
@@ -72,68 +68,14 @@ type headers struct {
 	start int
 }
 
-// attributes adds each attribute that the record has. What cannot hold an odd character is not looked through for one.
-func (h headers) attributes(rec *change.Record) {
-	res := &rec.Stream.Resource
-	h.add("specversion", "1.0")
-	h.id()
-	h.add("source", h.source)
-	h.add("type", h.types[rec.Op])
-	h.made("subject", appendPath(h.m.texts.bytes, rec))
-	h.made("time", rec.Received.UTC().AppendFormat(h.m.texts.bytes, timeFormat))
-	h.add("cluster", h.cluster)
-	h.add("group", res.Group)
-	h.add("version", res.Version)
-	h.add("resource", res.Name)
-	h.optional("namespace", namespace(rec))
-	h.optional("name", rec.Key.Name)
-	h.optional("uid", rec.UID)
-	h.optional("resourceversion", rec.ResourceVersion)
-	if rec.FinalStateUnknown {
-		h.add("finalstateunknown", strconv.FormatBool(true))
-	}
-	if s := rec.Snapshot; s != nil {
-		h.add("snapshot", s.ID)
-		h.add("reason", string(s.Reason))
-	}
-	h.optional("base", rec.Base)
-	h.optional("before", string(previous(rec)))
-	h.optional("changed", string(rec.Changed))
-	if rec.ChangedCut {
-		h.add("changedcut", strconv.FormatBool(true))
-	}
-	h.optional("actor", string(rec.Actor))
-	h.optional("involved", string(rec.Involved))
-	if rec.Remarks != nil {
-		h.optional("trimmed", rec.Remarks.Trimmed)
-		if rec.Remarks.BeforeOmitted {
-			h.add("beforeomitted", strconv.FormatBool(true))
-		}
-		h.optional("replayed", string(rec.Remarks.Replayed))
-	}
-}
-
 // add adds a header with the value as it is.
-func (h headers) add(name, value string) {
-	h.m.headers = append(h.m.headers, sink.Header{Name: h.names[name], Value: value})
-}
-
-// optional adds a header with the value as the transport takes it, or none where it is empty.
-func (h headers) optional(name, value string) {
-	if value != "" {
-		h.add(name, h.text(value))
+func (h headers) add(attribute, value string) {
+	name, known := h.names[attribute]
+	if !known {
+		name = h.prefix + attribute
+		h.names[attribute] = name
 	}
-}
-
-// id adds the header of the id.
-func (h headers) id() {
-	texts := &h.m.texts
-	if h.encoded && needsPercent(texts.ID()) {
-		h.made("id", append(texts.bytes, texts.ID()...))
-		return
-	}
-	h.add("id", "")
-	texts.share(len(h.m.headers) - 1 - h.start)
+	h.m.headers = append(h.m.headers, sink.Header{Name: name, Value: value})
 }
 
 // made adds a header whose value was appended to the encoder's texts.
@@ -238,7 +180,7 @@ func (d debezium) append(dst, id []byte, rec *change.Record) []byte {
 		dst = append(append(dst, `,"changed":`...), rec.Changed...)
 	}
 	if rec.ChangedCut {
-		dst = append(dst, `,"changedcut":true`...)
+		dst = appendTrue(dst, "changedcut")
 	}
 	if rec.Actor != nil {
 		dst = append(append(dst, `,"actor":`...), rec.Actor...)
@@ -267,11 +209,11 @@ func (d debezium) appendBefore(dst []byte, rec *change.Record) []byte {
 func appendIdentity(dst []byte, rec *change.Record, version string) []byte {
 	res := &rec.Stream.Resource
 	dst = appendString(append(dst, `{"apiVersion":`...), res.APIVersion())
-	dst = appendString(append(dst, `,"kind":`...), res.Kind)
+	dst = appendMember(dst, "kind", res.Kind)
 	dst = appendString(append(dst, `,"metadata":{"name":`...), rec.Key.Name)
-	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
-	dst = appendOptional(dst, `,"uid":`, rec.UID)
-	dst = appendOptional(dst, `,"resourceVersion":`, version)
+	dst = appendOptional(dst, "namespace", rec.Key.Namespace)
+	dst = appendOptional(dst, "uid", rec.UID)
+	dst = appendOptional(dst, "resourceVersion", version)
 	return append(dst, "}}"...)
 }
 
@@ -291,13 +233,16 @@ func (d debezium) appendSource(dst []byte, rec *change.Record, millis int64) []b
 	}
 	start := len(dst)
 	dst = endString(rec.Stream.Resource.AppendString(append(dst, '"')), start) // in kubectl's form
-	dst = appendOptional(dst, `,"namespace":`, rec.Key.Namespace)
-	dst = appendOptional(dst, `,"object":`, rec.Key.Name)
-	dst = appendOptional(dst, `,"uid":`, rec.UID)
-	dst = appendString(append(dst, `,"resourceVersion":`...), rec.ResourceVersion)
-	dst = appendString(append(appendMarks(dst, rec), `,"db":`...), d.cluster)
-	dst = appendString(append(dst, `,"schema":`...), groupOf(&rec.Stream.Resource))
-	return append(appendString(append(dst, `,"table":`...), rec.Stream.Resource.Name), '}')
+	dst = appendOptional(dst, "namespace", rec.Key.Namespace)
+	dst = appendOptional(dst, "object", rec.Key.Name)
+	dst = appendOptional(dst, "uid", rec.UID)
+	dst = appendMember(dst, "resourceVersion", rec.ResourceVersion)
+	text := func(name, value string) { dst = appendMember(dst, name, value) }
+	marks(rec, text, func(name string) { dst = appendTrue(dst, name) })
+	text("db", d.cluster)
+	text("schema", groupOf(&rec.Stream.Resource))
+	text("table", rec.Stream.Resource.Name)
+	return append(dst, '}')
 }
 
 // appendKey is the object's key as a row's; a record that speaks of its stream has its own.
@@ -311,7 +256,7 @@ func (d debezium) appendKey(dst []byte, rec *change.Record) []byte {
 	} else {
 		dst = appendString(dst, rec.Key.Namespace)
 	}
-	return append(appendString(append(dst, `,"name":`...), rec.Key.Name), '}')
+	return append(appendMember(dst, "name", rec.Key.Name), '}')
 }
 
 // debeziumOp is c for create, u for update, d for delete, r for what a snapshot read, and m for what is no object.

@@ -13,83 +13,55 @@ import (
 // typePrefix comes before the operation in the CloudEvents attribute "type".
 const typePrefix = "dev.kubecdc."
 
-// CloudEvents encodes records as CloudEvents 1.0 in structured JSON mode, one object without a newline.
-type CloudEvents struct {
-	// Cluster is the name in attribute cluster and, after /clusters/, in source.
-	Cluster string
-}
-
-// Append appends the record as one JSON object to dst. The id must be the record's change.ID as text.
-func (c CloudEvents) Append(dst, id []byte, rec *change.Record) []byte {
-	dst = append(append(append(dst, `{"specversion":"1.0","id":"`...), id...), `","source":`...)
-	start := len(dst)
-	dst = endString(append(append(dst, `"/clusters/`...), c.Cluster...), start)
-	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
-	if rec.Op != change.Actor {
-		dst = append(dst, `,"subject":`...)
-		start = len(dst)
-		dst = endString(appendPath(append(dst, '"'), rec), start)
+// extensions hands on the extension attributes, texts and flags that are true. Their names are lower case letters only,
+// as CloudEvents wants.
+func extensions(rec *change.Record, cluster string, text func(name, value string), flag func(name string)) {
+	optional := func(name, value string) { // CloudEvents knows no empty attribute
+		if value != "" {
+			text(name, value)
+		}
 	}
-	dst = append(rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat), '"')
-	if rec.Op == change.Actor { // whose record has the attributes of its object, and data
-		dst = appendString(append(dst, `,"datacontenttype":"application/json","cluster":`...), c.Cluster)
-		return append(append(dst, ','), rec.Object[1:]...) // without its first bracket
-	}
-	data, mediaType := content(rec)
-	if data == nil {
-		return append(c.appendExtensions(dst, rec), '}')
-	}
-	dst = append(append(append(dst, `,"datacontenttype":"`...), mediaType...), '"')
-	return append(append(append(c.appendExtensions(dst, rec), `,"data":`...), data...), '}')
-}
-
-// appendExtensions appends the extension attributes; their names are lower case letters only, as CloudEvents wants.
-func (c CloudEvents) appendExtensions(dst []byte, rec *change.Record) []byte {
 	res := &rec.Stream.Resource
-	dst = appendString(append(dst, `,"cluster":`...), c.Cluster)
-	dst = appendString(append(dst, `,"group":`...), res.Group)
-	dst = appendString(append(dst, `,"version":`...), res.Version)
-	dst = appendString(append(dst, `,"resource":`...), res.Name)
-	dst = appendOptional(dst, `,"namespace":`, namespace(rec))
-	dst = appendOptional(dst, `,"name":`, rec.Key.Name)
-	dst = appendOptional(dst, `,"uid":`, rec.UID)
-	dst = appendOptional(dst, `,"resourceversion":`, rec.ResourceVersion)
+	text("cluster", cluster)
+	text("group", res.Group)
+	text("version", res.Version)
+	text("resource", res.Name)
+	optional("namespace", namespace(rec))
+	optional("name", rec.Key.Name)
+	optional("uid", rec.UID)
+	optional("resourceversion", rec.ResourceVersion)
 	if rec.FinalStateUnknown {
-		dst = append(dst, `,"finalstateunknown":true`...)
+		flag("finalstateunknown")
 	}
 	if s := rec.Snapshot; s != nil {
-		dst = appendString(append(dst, `,"snapshot":`...), s.ID)
-		dst = appendString(append(dst, `,"reason":`...), string(s.Reason))
+		text("snapshot", s.ID)
+		text("reason", string(s.Reason))
 	}
-	dst = appendOptional(dst, `,"base":`, rec.Base)
-	if before := previous(rec); before != nil {
-		dst = appendString(append(dst, `,"before":`...), string(before))
-	}
-	if rec.Changed != nil {
-		dst = appendString(append(dst, `,"changed":`...), string(rec.Changed))
-	}
+	optional("base", rec.Base)
+	optional("before", string(previous(rec)))
+	optional("changed", string(rec.Changed))
 	if rec.ChangedCut {
-		dst = append(dst, `,"changedcut":true`...)
+		flag("changedcut")
 	}
-	if rec.Actor != nil {
-		dst = appendString(append(dst, `,"actor":`...), string(rec.Actor))
-	}
-	if rec.Involved != nil {
-		dst = appendString(append(dst, `,"involved":`...), string(rec.Involved))
-	}
-	return appendMarks(dst, rec)
+	optional("actor", string(rec.Actor))
+	optional("involved", string(rec.Involved))
+	marks(rec, text, flag)
 }
 
-// appendMarks appends what was done to the record for this sink.
-func appendMarks(dst []byte, rec *change.Record) []byte {
+// marks hands on what was done to the record for this sink.
+func marks(rec *change.Record, text func(name, value string), flag func(name string)) {
 	if rec.Remarks == nil {
-		return dst
+		return
 	}
-	dst = appendOptional(dst, `,"trimmed":`, rec.Remarks.Trimmed)
+	if rec.Remarks.Trimmed != "" {
+		text("trimmed", rec.Remarks.Trimmed)
+	}
 	if rec.Remarks.BeforeOmitted {
-		dst = append(dst, `,"beforeomitted":true`...)
+		flag("beforeomitted")
 	}
-	return appendOptional(dst, `,"replayed":`, string(rec.Remarks.Replayed))
+	if rec.Remarks.Replayed != "" {
+		text("replayed", string(rec.Remarks.Replayed))
+	}
 }
 
 // previous is the value of attribute before: the JSON text of the object as it was delivered last, where data is
@@ -153,7 +125,7 @@ func present(value []byte) []byte {
 func ofFrame(rec *change.Record) []byte {
 	s := rec.Snapshot
 	dst := appendString([]byte(`{"resourceVersion":`), s.ResourceVersion)
-	dst = appendString(append(dst, `,"reason":`...), string(s.Reason))
+	dst = appendMember(dst, "reason", string(s.Reason))
 	if rec.Op == change.SnapshotEnd {
 		dst = strconv.AppendInt(append(dst, `,"replaced":`...), int64(s.Counts.Replaced), 10)
 		dst = strconv.AppendInt(append(dst, `,"deleted":`...), int64(s.Counts.Deleted), 10)
@@ -162,9 +134,9 @@ func ofFrame(rec *change.Record) []byte {
 	if s.Limits != (change.Limits{}) { // it is not of all objects
 		dst = append(dst, `,"limits":{`...)
 		first := len(dst)
-		dst = appendOptional(dst, `,"namespace":`, s.Limits.Namespace)
-		dst = appendOptional(dst, `,"name":`, s.Limits.Name)
-		dst = appendOptional(dst, `,"selector":`, s.Limits.Selector)
+		dst = appendOptional(dst, "namespace", s.Limits.Namespace)
+		dst = appendOptional(dst, "name", s.Limits.Name)
+		dst = appendOptional(dst, "selector", s.Limits.Selector)
 		dst = append(slices.Delete(dst, first, first+1), '}') // without the first comma
 	}
 	return append(dst, '}')
@@ -175,14 +147,14 @@ func ofFrame(rec *change.Record) []byte {
 func ofGap(rec *change.Record) []byte {
 	s := rec.Snapshot
 	dst := appendString([]byte(`{"reason":`), string(s.Reason))
-	dst = appendString(append(dst, `,"lastDelivered":`...), s.From)
-	dst = appendString(append(dst, `,"resourceVersion":`...), s.ResourceVersion)
+	dst = appendMember(dst, "lastDelivered", s.From)
+	dst = appendMember(dst, "resourceVersion", s.ResourceVersion)
 	if !s.Since.IsZero() {
 		dst = append(s.Since.UTC().AppendFormat(append(dst, `,"since":"`...), timeFormat), '"')
 	}
 	if rec.Remarks != nil {
-		dst = appendOptional(dst, `,"rejected":`, rec.Remarks.Rejected)
-		dst = appendOptional(dst, `,"deadLetter":`, rec.Remarks.Letter)
+		dst = appendOptional(dst, "rejected", rec.Remarks.Rejected)
+		dst = appendOptional(dst, "deadLetter", rec.Remarks.Letter)
 	}
 	return append(dst, '}')
 }
@@ -193,7 +165,7 @@ func ofResolved(rec *change.Record) []byte {
 	dst := appendString([]byte(`{"resourceVersion":`), rec.ResourceVersion)
 	dst = append(rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat), '"')
 	if rec.Snapshot != nil {
-		dst = appendString(append(dst, `,"comparing":`...), string(rec.Snapshot.Reason))
+		dst = appendMember(dst, "comparing", string(rec.Snapshot.Reason))
 	}
 	if rec.Remarks != nil && rec.Remarks.Proof != nil {
 		proof := rec.Remarks.Proof
@@ -223,12 +195,22 @@ func endString(dst []byte, start int) []byte {
 	return append(dst[:start], quoted...)
 }
 
-// appendOptional appends name and value, or nothing where the value is empty: CloudEvents knows no empty attribute.
+// appendMember appends a text to an object that has members before it.
+func appendMember(dst []byte, name, value string) []byte {
+	return appendString(append(append(append(dst, `,"`...), name...), `":`...), value)
+}
+
+// appendOptional appends nothing where the value is empty.
 func appendOptional(dst []byte, name, value string) []byte {
 	if value == "" {
 		return dst
 	}
-	return appendString(append(dst, name...), value)
+	return appendMember(dst, name, value)
+}
+
+// appendTrue appends a flag to an object that has members before it.
+func appendTrue(dst []byte, name string) []byte {
+	return append(append(append(dst, `,"`...), name...), `":true`...)
 }
 
 // timeFormat is RFC 3339 with microseconds, always six digits, so that the text sorts as the time does.
@@ -263,9 +245,6 @@ func (t *texts) put(place int, bytes []byte) {
 	t.spans = append(t.spans, span{len(t.bytes), len(bytes), place})
 	t.bytes = bytes
 }
-
-// share takes the id as the text of the place, too.
-func (t *texts) share(place int) { t.spans = append(t.spans, span{0, t.id, place}) }
 
 // end gives the message its texts.
 func (t *texts) end(msg *sink.Message) {

@@ -41,8 +41,9 @@ func (e *Encoder) Reset() {
 // Encode appends the record's message to dst, and the delete's tombstone where there is to be one. The messages are
 // valid until Reset. Where the format fails, dst is returned as it was, with the format's error.
 func (e *Encoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error) {
-	if err := takesActors(e.format, rec); err != nil {
-		return dst, err
+	if _, events := e.format.(structured); !events && rec.Op == change.Actor { // others say what an object was and is
+		err := errors.New("only format cloudevents has actors: choose it, or leave actors out")
+		return dst, &sink.RejectedError{Reason: "invalid", Err: err}
 	}
 	before := len(dst)
 	dst = append(dst, sink.Message{Op: rec.Op.String(), ResourceVersion: rec.ResourceVersion, Time: rec.Received})
@@ -97,16 +98,11 @@ func told(rec *change.Record) *change.Record {
 // that are configured.
 func (e *Encoder) appendHeaders(msg *sink.Message, rec *change.Record) {
 	headers := slices.Clip(msg.Headers) // they may be those of every message
-	if remarks := rec.Remarks; remarks != nil && e.options.Transport != File {
-		if remarks.Trimmed != "" {
-			headers = append(headers, sink.Header{Name: sink.HeaderTrimmed, Value: headerText(remarks.Trimmed)})
+	if e.options.Transport != File {
+		text := func(name, value string) {
+			headers = append(headers, sink.Header{Name: sink.HeaderMark + name, Value: headerText(value)})
 		}
-		if remarks.BeforeOmitted {
-			headers = append(headers, sink.Header{Name: sink.HeaderBeforeOmitted, Value: "true"})
-		}
-		if remarks.Replayed != "" {
-			headers = append(headers, sink.Header{Name: sink.HeaderReplayed, Value: string(remarks.Replayed)})
-		}
+		marks(rec, text, func(name string) { text(name, "true") })
 	}
 	for _, h := range e.options.Headers {
 		text := string(h.Text.Append(nil, rec))
@@ -167,7 +163,6 @@ type Destination interface {
 
 // newPlain is a format whose values are JSON.
 func newPlain(o *Options) format {
-	events := CloudEvents{Cluster: o.Cluster}
 	switch o.Format {
 	case FormatCloudEventsBinary:
 		return newBinary(o.Cluster, o.Transport)
@@ -176,7 +171,7 @@ func newPlain(o *Options) format {
 	case FormatObject:
 		return object{transport: o.Transport}
 	}
-	return newStructured(events, o.Transport)
+	return newStructured(o.Cluster, o.Transport)
 }
 
 // Text is a parsed template of a key or a header such as "{namespace}/{name}", in which the resource is in kubectl's
@@ -219,33 +214,52 @@ type Header struct {
 	Text *Text
 }
 
-// structured is CloudEvents in structured mode.
+// structured is CloudEvents 1.0 in structured JSON mode, one object without a newline.
 type structured struct {
-	events  CloudEvents
+	cluster string        // the name in attribute cluster and, after /clusters/, in source
 	headers []sink.Header // of every message
 }
 
 // newStructured follows the Kafka protocol binding (CloudEvents 1.0.2, 3.3.1): the media type is a header. On NATS the
 // mode is told by the absence of attributes' headers.
-func newStructured(events CloudEvents, transport Transport) structured {
-	s := structured{events: events}
+func newStructured(cluster string, transport Transport) structured {
+	s := structured{cluster: cluster}
 	if transport == Kafka {
-		s.headers = []sink.Header{{Name: "content-type", Value: "application/cloudevents+json; charset=UTF-8"}}
+		s.headers = []sink.Header{{Name: headerMedia, Value: "application/cloudevents+json; charset=UTF-8"}}
 	}
 	return s
 }
 
 func (s structured) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {
 	msg.Headers = s.headers
-	msg.Value = m.take(s.events.Append(m.buffer, m.texts.ID(), rec))
+	msg.Value = m.take(s.append(m.buffer, m.texts.ID(), rec))
 	return nil
 }
 
-// takesActors is an error where the format has no place for who asked for a change: the formats of other projects say
-// what an object was and is.
-func takesActors(of format, rec *change.Record) error {
-	if _, events := of.(structured); events || rec.Op != change.Actor {
-		return nil
+// append appends the record as one JSON object to dst. The id is the record's change.ID as text.
+func (s structured) append(dst, id []byte, rec *change.Record) []byte {
+	dst = append(append(append(dst, `{"specversion":"1.0","id":"`...), id...), `","source":`...)
+	start := len(dst)
+	dst = endString(append(append(dst, `"/clusters/`...), s.cluster...), start)
+	dst = append(append(append(dst, `,"type":"`+typePrefix...), rec.Op.String()...), '"')
+	if rec.Op != change.Actor {
+		dst = append(dst, `,"subject":`...)
+		start = len(dst)
+		dst = endString(appendPath(append(dst, '"'), rec), start)
 	}
-	return &sink.RejectedError{Reason: "invalid", Err: errors.New("only format cloudevents has actors: choose it, or leave actors out")}
+	dst = append(rec.Received.UTC().AppendFormat(append(dst, `,"time":"`...), timeFormat), '"')
+	if rec.Op == change.Actor { // whose record has the attributes of its object, and data
+		dst = appendMember(append(dst, `,"datacontenttype":"application/json"`...), "cluster", s.cluster)
+		return append(append(dst, ','), rec.Object[1:]...) // without its first bracket
+	}
+	data, mediaType := content(rec)
+	if data != nil {
+		dst = append(append(append(dst, `,"datacontenttype":"`...), mediaType...), '"')
+	}
+	text := func(name, value string) { dst = appendMember(dst, name, value) }
+	extensions(rec, s.cluster, text, func(name string) { dst = appendTrue(dst, name) })
+	if data != nil {
+		dst = append(append(dst, `,"data":`...), data...)
+	}
+	return append(dst, '}')
 }

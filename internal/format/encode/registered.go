@@ -3,7 +3,6 @@ package encode
 import (
 	"context"
 	words "encoding/binary"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -77,12 +76,9 @@ func sourceType() *typed.Type {
 		"version", "connector", "name", "ts_ms", "snapshot", "resource", "namespace", "object", "uid", "resourceVersion", "trimmed", "beforeomitted", "replayed",
 		"db", "schema", "table",
 	} {
-		kind := typed.String
-		switch name {
-		case "ts_ms":
-			kind = typed.Long
-		case "beforeomitted":
-			kind = typed.Bool
+		kind, is := map[string]typed.Kind{"ts_ms": typed.Long, "beforeomitted": typed.Bool}[name]
+		if !is {
+			kind = typed.String
 		}
 		fields = append(fields, typed.Field{JSON: name, Type: typed.Of(kind)})
 	}
@@ -255,37 +251,4 @@ func SchemaID(message []byte) (id uint32, body []byte, err error) {
 		return 0, nil, errNotRegistered
 	}
 	return words.BigEndian.Uint32(message[1:]), message[5:], nil
-}
-
-// ReadKey is a key of KeySchema as the format debezium has it in JSON.
-func ReadKey(body []byte) ([]byte, error) {
-	key := struct {
-		Namespace *string `json:"namespace"`
-		Name      string  `json:"name"`
-	}{}
-	if len(body) > 0 && body[0] == 2 {
-		namespace, rest, ok := cutAvro(body[1:])
-		if !ok {
-			return nil, errKey
-		}
-		key.Namespace, body = &namespace, rest
-	} else if len(body) > 0 {
-		body = body[1:]
-	}
-	name, rest, ok := cutAvro(body)
-	if !ok || len(rest) > 0 {
-		return nil, errKey
-	}
-	key.Name = name
-	return json.Marshal(key)
-}
-
-var errKey = errors.New("its key is no namespace with a name")
-
-func cutAvro(body []byte) (text string, rest []byte, ok bool) {
-	n, used := words.Varint(body)
-	if used <= 0 || n < 0 || n > int64(len(body)-used) {
-		return "", nil, false
-	}
-	return string(body[used : used+int(n)]), body[used+int(n):], true
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/avro"
 	"github.com/twmb/franz-go/pkg/sr"
 
+	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/format/typed"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -24,13 +27,15 @@ const mostDecoders = 1000
 type Reader struct {
 	sink.Reader
 	client   *Client
+	keys     *avro.Schema
 	decoders map[uint32]*typed.Decoder
 	value    []byte
 }
 
 // NewReader reads the log of the reader.
 func NewReader(of sink.Reader, client *Client) *Reader {
-	return &Reader{Reader: of, client: client, decoders: map[uint32]*typed.Decoder{}}
+	keys := avro.MustParse(string(encode.KeySchema(&change.Resource{Kind: "Any"}))) // of all resources they are alike
+	return &Reader{Reader: of, client: client, keys: keys, decoders: map[uint32]*typed.Decoder{}}
 }
 
 // Read is as in sink.Reader. It fails where the registry does not have a schema.
@@ -46,7 +51,14 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 // plain makes the message JSON.
 func (r *Reader) plain(ctx context.Context, m *sink.Stored) error {
 	if _, body, err := encode.SchemaID(m.Key); err == nil {
-		if m.Key, err = encode.ReadKey(body); err != nil {
+		var key struct { // as the format debezium has it in JSON
+			Namespace *string `avro:"namespace" json:"namespace"`
+			Name      string  `avro:"name" json:"name"`
+		}
+		if rest, err := r.keys.Decode(body, &key); err != nil || len(rest) > 0 {
+			return errors.New("its key is no namespace with a name")
+		}
+		if m.Key, err = json.Marshal(key); err != nil {
 			return err
 		}
 	}
@@ -167,16 +179,16 @@ func (c *Client) Register(ctx context.Context, subject string, schema []byte) (i
 	return uint32(made), nil
 }
 
-// Find is the id of the very schema among the versions of the subject, false where it is none.
-func (c *Client) Find(ctx context.Context, subject string, schema []byte) (id uint32, found bool, err error) {
+// Find is the id of the very schema among the versions of the subject, 0 where it is none.
+func (c *Client) Find(ctx context.Context, subject string, schema []byte) (id uint32, err error) {
 	v, err := c.sr.LookupSchema(ctx, subject, sent(schema))
 	if isUnknown(err) {
-		return 0, false, nil
+		return 0, nil
 	}
 	if err != nil {
-		return 0, false, explain("look up a version of subject "+subject, err)
+		return 0, explain("look up a version of subject "+subject, err)
 	}
-	return uint32(v.ID), true, nil
+	return uint32(v.ID), nil
 }
 
 // Schema is the one of the id.
@@ -241,25 +253,21 @@ func explain(doing string, err error) error {
 		words = strings.ToValidUTF8(words[:maxWords], "") + "..."
 	}
 	e := &Error{Doing: doing, Err: fmt.Errorf("status %d: %s", response.StatusCode, words)}
-	switch code := response.StatusCode; {
-	case code == http.StatusUnauthorized:
-		e.say("correct user, password or token in kafka.registry")
-	case code == http.StatusForbidden:
-		e.say("allow the exporter's user to read and to write the subject, or set register: false")
-	case code == http.StatusConflict:
-		e.say("the subject has versions that ours does not go with: give the topic another subject, or lower the subject's compatibility")
-	case code == http.StatusUnprocessableEntity:
-		e.say("look into the registry's log")
-	case code == http.StatusNotFound:
-		e.say("is kafka.registry.url the path of the API of Confluent's registry?")
-	default:
-		e.Away = code >= 500 || code == http.StatusTooManyRequests
+	remedies := map[int]string{
+		http.StatusUnauthorized: "correct user, password or token in kafka.registry",
+		http.StatusForbidden:    "allow the exporter's user to read and to write the subject, or set register: false",
+		http.StatusConflict: "the subject has versions that ours does not go with: give the topic another subject, " +
+			"or lower the subject's compatibility",
+		http.StatusUnprocessableEntity: "look into the registry's log",
+		http.StatusNotFound:            "is kafka.registry.url the path of the API of Confluent's registry?",
 	}
+	code := response.StatusCode
+	if remedy, known := remedies[code]; known {
+		e.Err, e.Refused = fmt.Errorf("%w: %s", e.Err, remedy), true
+	}
+	e.Away = code >= 500 || code == http.StatusTooManyRequests
 	return e
 }
-
-// say adds what a person can do.
-func (e *Error) say(remedy string) { e.Err, e.Refused = fmt.Errorf("%w: %s", e.Err, remedy), true }
 
 func isRefused(err error) bool {
 	e, is := errors.AsType[*Error](err)

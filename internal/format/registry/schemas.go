@@ -33,36 +33,19 @@ func (s *Schemas) Plan(ctx context.Context, resource *change.Resource) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.keyOf(ctx, resource)
-	if err == nil && key.subject != "" && key.id == 0 {
-		err = s.Client.Compatible(ctx, key.subject, key.schema)
+	w, err := s.want(ctx, resource, of, nil)
+	if err == nil && w.key.isNew() {
+		err = s.Client.Compatible(ctx, w.key.subject, w.key.schema)
 	}
 	if err != nil {
 		return nil, err
 	}
-	newer := encode.ValueType(s.Format, resource, of, s.Columns)
-	_, subject := s.Subjects(resource)
-	latest, err := s.Client.Latest(ctx, subject)
-	if err != nil {
-		return nil, err
-	}
-	if latest == nil {
-		if !s.Register {
-			return nil, &Error{Doing: "read subject " + subject, Err: errUnregistered, Refused: true}
+	plan := &Plan{Key: w.key.id, Subject: w.value.subject, Version: w.version, Adds: w.value.isNew()}
+	if w.older != nil {
+		plan.Differences = typed.Diff(w.older, encode.ValueType(s.Format, resource, of, s.Columns))
+		if plan.Adds {
+			err = s.Client.Compatible(ctx, w.value.subject, w.value.schema)
 		}
-		return &Plan{Key: key.id, Subject: subject, Adds: true}, nil
-	}
-	older, err := s.parse(subject, latest.Schema)
-	if err != nil {
-		return nil, err
-	}
-	text := typed.Merge(older, newer).Avro()
-	plan := &Plan{
-		Key: key.id, Subject: subject, Version: latest.Number, Differences: typed.Diff(older, newer),
-		Adds: s.Register && !bytes.Equal(older.Avro(), text),
-	}
-	if plan.Adds {
-		err = s.Client.Compatible(ctx, subject, text)
 	}
 	return plan, err
 }
@@ -99,12 +82,14 @@ type state struct {
 	confirmed time.Time
 }
 
-// registration is a schema in a subject.
+// registration is a schema in a subject. Keys that have no schema have no subject.
 type registration struct {
 	subject string
-	id      uint32
+	id      uint32 // 0 is to be registered
 	schema  []byte
 }
+
+func (r *registration) isNew() bool { return r.subject != "" && r.id == 0 }
 
 // see brings the entry up to date: its ids are confirmed, and its type is the server's. An error leaves the schema that
 // there is: it has a place for everything.
@@ -146,12 +131,8 @@ func (s *Schemas) confirm(ctx context.Context, e *entry) (same bool, err error) 
 		if r.subject == "" {
 			continue
 		}
-		id, found, err := s.Client.Find(ctx, r.subject, r.schema)
-		if err != nil {
+		if id, err := s.Client.Find(ctx, r.subject, r.schema); err != nil || id != r.id {
 			return false, err
-		}
-		if !found || id != r.id {
-			return false, nil
 		}
 	}
 	e.confirmed = time.Now()
@@ -163,52 +144,65 @@ func (s *Schemas) confirm(ctx context.Context, e *entry) (same bool, err error) 
 func (s *Schemas) compose(
 	ctx context.Context, e *entry, resource *change.Resource, of *typed.Type, typeErr error,
 ) (*encode.Schema, error) {
-	_, valueSubject := s.Subjects(resource)
-	key, err := s.keyOf(ctx, resource)
-	if err == nil && key.subject != "" && key.id == 0 {
-		key, err = s.add(ctx, key.subject, key.schema, true)
+	w, err := s.want(ctx, resource, of, typeErr)
+	if err == nil && w.key.isNew() {
+		err = s.add(ctx, &w.key, true)
+	}
+	if err == nil && w.value.isNew() {
+		err = s.add(ctx, &w.value, w.older == nil)
 	}
 	if err != nil {
 		return nil, err
 	}
-	present, older, err := s.registered(ctx, valueSubject)
-	if err != nil {
-		return nil, err
-	}
-	if older == nil && typeErr != nil {
-		return nil, typeErr
-	}
-	value, valueType := present, older
-	switch {
-	case older == nil && !s.Register:
-		return nil, &Error{Doing: "read subject " + valueSubject, Err: errUnregistered, Refused: true}
-	case typeErr == nil && s.Register:
-		valueType = typed.Merge(older, encode.ValueType(s.Format, resource, of, s.Columns))
-		if text := valueType.Avro(); older == nil || !bytes.Equal(older.Avro(), text) {
-			if value, err = s.add(ctx, valueSubject, text, older == nil); err != nil {
-				return nil, err
-			}
+	e.key, e.value = w.key, w.value
+	return &encode.Schema{Key: w.key.id, Value: w.value.id, Type: w.merged, Columns: s.Columns}, nil
+}
+
+// wanted is what a resource's schemas are to be.
+type wanted struct {
+	key, value registration
+	version    int         // the value's newest registered one; 0 is none
+	older      *typed.Type // of that
+	merged     *typed.Type // of the value
+}
+
+// want asks what is registered, and registers nothing.
+func (s *Schemas) want(ctx context.Context, resource *change.Resource, of *typed.Type, typeErr error) (w wanted, err error) {
+	keys, subject := s.Subjects(resource)
+	if keys != "" {
+		w.key = registration{subject: keys, schema: encode.KeySchema(resource)} // which never changes
+		if w.key.id, err = s.Client.Find(ctx, keys, w.key.schema); err == nil && w.key.id == 0 && !s.Register {
+			err = refused(keys, errUnregistered)
+		}
+		if err != nil {
+			return w, err
 		}
 	}
-	e.key, e.value = key, value
-	return &encode.Schema{Key: key.id, Value: value.id, Type: valueType, Columns: s.Columns}, nil
+	latest, err := s.Client.Latest(ctx, subject)
+	if err == nil && latest != nil {
+		w.version, w.value = latest.Number, registration{subject, latest.ID, latest.Schema}
+		w.older, err = s.parse(subject, latest.Schema)
+	}
+	switch {
+	case err != nil:
+		return w, err
+	case w.older == nil && typeErr != nil:
+		return w, typeErr
+	case w.older == nil && !s.Register:
+		return w, refused(subject, errUnregistered)
+	}
+	w.merged = w.older
+	if typeErr == nil && s.Register {
+		w.merged = typed.Merge(w.older, encode.ValueType(s.Format, resource, of, s.Columns))
+		if text := w.merged.Avro(); w.older == nil || !bytes.Equal(w.older.Avro(), text) {
+			w.value = registration{subject, 0, text}
+		}
+	}
+	return w, nil
 }
 
 // errOther says whose the newest version of a subject is not.
 var errOther = errors.New("its newest version is not the exporter's: choose another kafka.registry.subject, another topic, or delete the subject")
-
-// registered is the newest version of the subject. Its type is nil where there is none.
-func (s *Schemas) registered(ctx context.Context, subject string) (registration, *typed.Type, error) {
-	latest, err := s.Client.Latest(ctx, subject)
-	if err != nil || latest == nil {
-		return registration{subject: subject}, nil, err
-	}
-	of, err := s.parse(subject, latest.Schema)
-	if err != nil {
-		return registration{}, nil, err
-	}
-	return registration{subject, latest.ID, latest.Schema}, of, nil
-}
 
 // errNested says that a column keeps its type.
 var errNested = errors.New("objects are nested in its newest version, where kafka.registry.columns is json: choose another " +
@@ -225,34 +219,24 @@ func (s *Schemas) parse(subject string, schema []byte) (*typed.Type, error) {
 	default:
 		return of, nil
 	}
-	return nil, &Error{Doing: "read subject " + subject, Err: err, Refused: true}
+	return nil, refused(subject, err)
+}
+
+// refused is the error of a subject that only a person can mend.
+func refused(subject string, err error) error {
+	return &Error{Doing: "read subject " + subject, Err: err, Refused: true}
 }
 
 // errUnregistered says what to do where the exporter may not register.
 var errUnregistered = errors.New("it has no version: register what `exporter schema show` prints with --sink, or set register: true")
 
 // add registers a version.
-func (s *Schemas) add(ctx context.Context, subject string, text []byte, first bool) (registration, error) {
-	id, err := s.Client.Register(ctx, subject, text)
+func (s *Schemas) add(ctx context.Context, r *registration, first bool) (err error) {
+	r.id, err = s.Client.Register(ctx, r.subject, r.schema)
 	if err == nil && first && s.Compatibility != "" {
-		err = s.Client.SetCompatibility(ctx, subject, s.Compatibility)
+		err = s.Client.SetCompatibility(ctx, r.subject, s.Compatibility)
 	}
-	return registration{subject, id, text}, err
-}
-
-// keyOf is the schema of the resource's keys, which never changes. Its id is 0 where it is to be registered, and its
-// subject "" where keys have none.
-func (s *Schemas) keyOf(ctx context.Context, resource *change.Resource) (key registration, err error) {
-	if key.subject, _ = s.Subjects(resource); key.subject == "" {
-		return key, nil
-	}
-	key.schema = encode.KeySchema(resource)
-	found := false
-	key.id, found, err = s.Client.Find(ctx, key.subject, key.schema)
-	if err == nil && !found && !s.Register {
-		err = &Error{Doing: "read subject " + key.subject, Err: errUnregistered, Refused: true}
-	}
-	return key, err
+	return err
 }
 
 // note says when the entry is to be looked at again, and tells what came of it.

@@ -10,7 +10,8 @@
 //     nothing but what the object's bytes have (I9).
 //   - One rest per object, the first field of its record, and not one in each record: columns within columns would have
 //     a field more each. It is an object of the same shape that has only what the types lack; of a list, the keys are
-//     indices. A field that is null in its column is whole in the rest, one that is not has a part there.
+//     indices. A field that is null in its column is whole in the rest, one that is not has a part there. So is an
+//     object that has a key twice: no API server writes one.
 //   - A value that a column can have nearly is in both, and the rest is what counts: 1.50, a time with an offset, a
 //     string with half a surrogate pair.
 //   - An object restored has its members in the order of the schema, those of a map by their names, and strings in the

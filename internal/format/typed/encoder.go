@@ -49,19 +49,22 @@ func (e *Encoder) element(dst []byte, t *Type, at step, c scan.Cursor) (all []by
 	return e.value(dst, t.Elem, at, c)
 }
 
-// mapped writes a map. Entries that do not fit and keys that come more than once are in the rest.
+// mapped writes a map, unless a key comes more than once. Entries that do not fit are in the rest.
 func (e *Encoder) mapped(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool) {
 	if c.Byte() != '{' {
 		return dst, false
 	}
-	total, twice := e.count(c)
+	total, unique := e.count(c)
+	if !unique {
+		return dst, false
+	}
 	start := len(dst)
 	dst = binary.AppendVarint(dst, int64(total))
 	head, n := len(dst), 0
 	for c = inside(c); c.Next('}'); {
 		key := c.Key()
 		fits := false
-		if dst, fits = e.entry(dst, t, entry{key, c, twice}); fits {
+		if dst, fits = e.entry(dst, t, key, c); fits {
 			n++
 		}
 		if len(dst) > e.limit {
@@ -79,37 +82,34 @@ func (e *Encoder) mapped(dst []byte, t *Type, c scan.Cursor) (all []byte, ok boo
 	return append(dst, 0), true
 }
 
-// entry is one of a map, some of whose keys come twice.
-type entry struct {
-	key   []byte
-	at    scan.Cursor
-	twice map[uint64]bool
-}
-
-// entry writes one, or puts it into the rest.
-func (e *Encoder) entry(dst []byte, t *Type, one entry) (all []byte, fits bool) {
+// entry writes one of a map, or puts it into the rest.
+func (e *Encoder) entry(dst []byte, t *Type, key []byte, at scan.Cursor) (all []byte, fits bool) {
 	mark, before := len(dst), e.rest.state()
-	text := scan.Text(one.key)
-	isTwice := one.twice != nil && one.twice[maphash.Bytes(e.seed, text)]
-	if !lossy(text) && !isTwice {
-		if dst, fits = e.element(appendText(dst, text), t, step{key: one.key}, one.at); fits || len(dst) > e.limit {
+	if text := scan.Text(key); !lossy(text) {
+		if dst, fits = e.element(appendText(dst, text), t, step{key: key}, at); fits || len(dst) > e.limit {
 			return dst, fits
 		}
 	}
 	e.rest.back(before)
-	e.rest.add(step{key: one.key}, one.at.Skip())
+	e.rest.add(step{key: key}, at.Skip())
 	return dst[:mark], false
 }
 
 // Encoder makes Avro of objects of one type, one after the other in the same memory. It is for one goroutine.
 type Encoder struct {
-	sorter
-	limit int // of dst
+	t     *Type
+	proof scan.Proof
+	rest  rest
+	spare rest          // of an object within
+	slots []scan.Cursor // what the objects that are being written have of each field; the zero value is nothing
+	seed  maphash.Seed
+	keys  []uint64 // of one map, hashed
+	limit int      // of dst
 }
 
 // NewEncoder is for objects of the type, a record.
 func NewEncoder(t *Type) *Encoder {
-	return &Encoder{sorter: sorter{t: t, seed: maphash.MakeSeed()}}
+	return &Encoder{t: t, seed: maphash.MakeSeed()}
 }
 
 // ErrNoObject is what Append says of other texts.
@@ -123,9 +123,12 @@ const (
 
 // Append appends the object in Avro's binary encoding to dst.
 func (e *Encoder) Append(dst, object []byte) ([]byte, error) {
-	c, ok := e.begin(object)
+	e.rest.reset()
+	e.slots = e.slots[:0]
 	defer e.proof.Forget()
-	if !ok {
+	e.proof.Prove(object, "")
+	c := e.proof.Cursor()
+	if !e.proof.Whole() || c.Byte() != '{' {
 		return dst, ErrNoObject
 	}
 	e.limit = len(dst) + growth*len(object) + grace
@@ -170,14 +173,8 @@ func (e *Encoder) whole(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool
 
 // insertText puts the second branch of a union with null, a text, in the place of one byte.
 func insertText(dst []byte, at int, text []byte) []byte {
-	var room [1 + binary.MaxVarintLen64]byte
-	head := binary.AppendVarint(append(room[:0], second), int64(len(text)))
-	size, more := len(dst), len(head)-1+len(text)
-	dst = slices.Grow(dst, more)[:size+more]
-	copy(dst[at+1+more:], dst[at+1:size])
-	copy(dst[at:], head)
-	copy(dst[at+len(head):], text)
-	return dst
+	branch := append(binary.AppendVarint([]byte{second}, int64(len(text))), text...)
+	return slices.Replace(dst, at, at+1, branch...)
 }
 
 // The branches of a union with null, as they are written.
@@ -186,13 +183,15 @@ const (
 	second = 2
 )
 
-// record writes an object; it is no record where ok is false.
+// record writes an object, unless a field comes more than once. What the type lacks is in the rest.
 func (e *Encoder) record(dst []byte, t *Type, c scan.Cursor) (all []byte, ok bool) {
 	if c.Byte() != '{' {
 		return dst, false
 	}
-	base := e.look(t, c)
-	ok = true
+	base := len(e.slots)
+	e.slots = slices.Grow(e.slots, len(t.Fields))[:base+len(t.Fields)]
+	clear(e.slots[base:])
+	ok = e.find(t, c, e.slots[base:])
 	for i := 0; ok && i < len(t.Fields); i++ {
 		dst, ok = e.field(dst, &t.Fields[i], e.slots[base+i])
 	}
@@ -201,18 +200,18 @@ func (e *Encoder) record(dst []byte, t *Type, c scan.Cursor) (all []byte, ok boo
 }
 
 // field writes one. It is not ok where the object has become too large.
-func (e *Encoder) field(dst []byte, f *Field, s slot) (all []byte, ok bool) {
+func (e *Encoder) field(dst []byte, f *Field, at scan.Cursor) (all []byte, ok bool) {
 	if len(dst) > e.limit {
 		return dst, false
 	}
-	if s.times != 1 {
+	if at == (scan.Cursor{}) {
 		return append(dst, first), true
 	}
-	if s.at.Byte() == 'n' {
+	if at.Byte() == 'n' {
 		e.rest.add(step{key: f.key}, []byte("null"))
 		return append(dst, first), true
 	}
-	dst, ok = e.branch(dst, f.Type, step{key: f.key}, s.at)
+	dst, ok = e.branch(dst, f.Type, step{key: f.key}, at)
 	return dst, ok || len(dst) <= e.limit
 }
 
@@ -321,64 +320,23 @@ func double(dst, raw []byte) (all []byte, exact, ok bool) {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f)), exact, true
 }
 
-// sorter finds what an object has of each field of its type, and puts what the type lacks into the rest.
-type sorter struct {
-	t     *Type
-	proof scan.Proof
-	rest  rest
-	spare rest // of an object within
-	slots []slot
-	seed  maphash.Seed
-	keys  []uint64 // of one map, hashed
-}
-
-// slot is what an object has of one field.
-type slot struct {
-	at    scan.Cursor
-	times uint8 // none, one, or more
-}
-
-const more = 2
-
-// begin starts with another object. It is none where ok is false.
-func (e *sorter) begin(object []byte) (c scan.Cursor, ok bool) {
-	e.rest.reset()
-	e.slots = e.slots[:0]
-	if e.proof.Prove(object, ""); !e.proof.Whole() {
-		return c, false
-	}
-	c = e.proof.Cursor()
-	return c, c.Byte() == '{'
-}
-
-// look finds the fields of an object. Its slots begin at base, and whoever asked takes them away.
-func (e *sorter) look(t *Type, c scan.Cursor) (base int) {
-	base = len(e.slots)
-	e.slots = slices.Grow(e.slots, len(t.Fields))[:base+len(t.Fields)]
-	clear(e.slots[base:])
-	if e.find(t, c, base) {
-		e.repeated(t, c, base)
-	}
-	return base
-}
-
-// find looks up an object's members, and says whether a field comes more than once. Other members are in the rest.
-func (e *sorter) find(t *Type, c scan.Cursor, base int) (repeated bool) {
+// find notes where an object has the fields of its type, unless one comes more than once. Other members are in the
+// rest.
+func (e *Encoder) find(t *Type, c scan.Cursor, slots []scan.Cursor) (ok bool) {
 	for c = inside(c); c.Next('}'); {
 		key := c.Key()
-		i, known := t.field(key)
-		if !known {
+		switch i, known := t.field(key); {
+		case !known:
 			e.rest.add(step{key: key}, c.Skip())
 			continue
+		case slots[i] != (scan.Cursor{}):
+			return false
+		default:
+			slots[i] = c
 		}
-		s := &e.slots[base+i]
-		if s.times++; s.times > 1 {
-			s.times, repeated = more, true
-		}
-		s.at = c
 		c.Skip()
 	}
-	return repeated
+	return true
 }
 
 // field finds the field that is written so, with its quotes.
@@ -391,33 +349,15 @@ func (t *Type) field(key []byte) (i int, known bool) {
 	return i, known
 }
 
-// repeated puts fields that come more than once into the rest, each time.
-func (e *sorter) repeated(t *Type, c scan.Cursor, base int) {
-	for c = inside(c); c.Next('}'); {
-		key := c.Key()
-		i, known := t.field(key)
-		if value := c.Skip(); known && e.slots[base+i].times == more {
-			e.rest.add(step{key: key}, value)
-		}
-	}
-}
-
-// count says how many members an object has, and which keys come more than once; nil is none.
-func (e *sorter) count(c scan.Cursor) (n int, twice map[uint64]bool) {
+// count says how many members an object has, and whether no key comes more than once.
+func (e *Encoder) count(c scan.Cursor) (n int, unique bool) {
 	e.keys = e.keys[:0]
 	for c = inside(c); c.Next('}'); c.Skip() {
 		e.keys = append(e.keys, maphash.Bytes(e.seed, scan.Text(c.Key())))
 	}
 	slices.Sort(e.keys)
-	for i := 1; i < len(e.keys); i++ {
-		if e.keys[i] == e.keys[i-1] {
-			if twice == nil {
-				twice = map[uint64]bool{}
-			}
-			twice[e.keys[i]] = true
-		}
-	}
-	return len(e.keys), twice
+	n = len(e.keys)
+	return n, len(slices.Compact(e.keys)) == n
 }
 
 // inside steps into an object or a list.

@@ -154,10 +154,8 @@ func appendValid(dst, text []byte) []byte {
 	if utf8.Valid(text) {
 		return append(dst, text...)
 	}
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
+	for _, r := range string(text) {
 		dst = utf8.AppendRune(dst, r)
-		text = text[n:]
 	}
 	return dst
 }

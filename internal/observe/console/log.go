@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,17 +171,10 @@ const (
 )
 
 func opColour(op string) string {
-	switch op {
-	case "added":
-		return green
-	case "deleted", "gap":
-		return red
-	case "updated":
-		return blue
-	case "replaced", "sync":
-		return yellow
+	colours := map[string]string{
+		"added": green, "deleted": red, "gap": red, "updated": blue, "replaced": yellow, "sync": yellow,
 	}
-	return faint
+	return cmp.Or(colours[op], faint)
 }
 
 // part is a text on a line, in a colour; "" is none.

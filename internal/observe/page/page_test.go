@@ -35,7 +35,9 @@ func record(i int) *change.Record {
 func start(t *testing.T, private string) (*Page, *httptest.Server) {
 	t.Helper()
 	p := New(Options{Status: func() any { return map[string]bool{"ready": true} }, Queues: map[string]int{"bus": 64}, Records: map[string]int{"bus": 8}, Private: func(*http.Request) string { return private }})
-	server := httptest.NewServer(p.Handler())
+	mux := http.NewServeMux()
+	p.Register(mux)
+	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return p, server
 }
@@ -237,7 +239,9 @@ func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
 // TestI6AReaderThatReadsNothingIsDropped once its connection takes no more.
 func TestI6AReaderThatReadsNothingIsDropped(t *testing.T) {
 	p := New(Options{Status: func() any { return strings.Repeat("x", 32<<20) }, Private: func(*http.Request) string { return "" }})
-	server := httptest.NewServer(p.Handler())
+	mux := http.NewServeMux()
+	p.Register(mux)
+	server := httptest.NewServer(mux)
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {

@@ -41,7 +41,7 @@ func TestStatesAreMetricsOfTheCluster(t *testing.T) {
 		ClusterName: "prod", Streams: streams()[:1], Sinks: []string{"bus", "lake"}, Logger: slog.New(slog.DiscardHandler),
 		CountObjects: func(string, change.Stream) (int, error) { return 0, nil },
 	})
-	telemetry.StreamFailed(streams()[0], errors.New("forbidden"))
+	telemetry.StreamFailed(streams()[0], Failed, errors.New("forbidden"))
 	telemetry.Stopped("bus", errors.New("no rights"))
 	_, body := get(telemetry, "/metrics")
 	for _, want := range []string{

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -74,8 +73,7 @@ func (f *Fleet) all() map[string]*followed {
 // Handler serves /metrics, /statusz, /healthz and /readyz of all clusters. A cluster that is not followed is neither
 // unhealthy nor unready: what ends a pod, or holds an update up, would hit the others, and it is tried again anyway.
 func (f *Fleet) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+	metrics := func(w http.ResponseWriter, r *http.Request) {
 		gatherers := prometheus.Gatherers{f.registry}
 		for _, c := range f.all() {
 			if c.shown != nil {
@@ -83,15 +81,8 @@ func (f *Fleet) Handler() http.Handler {
 			}
 		}
 		promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{}).ServeHTTP(w, r)
-	})
-	mux.HandleFunc("GET /statusz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.Encode(f.Status()) // a reader that went away is no error of ours
-	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	}
+	ready := func(w http.ResponseWriter, _ *http.Request) {
 		var waiting []string
 		all := f.all()
 		for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -105,8 +96,8 @@ func (f *Fleet) Handler() http.Handler {
 			}
 		}
 		answer(w, waiting)
-	})
-	return bounded(mux)
+	}
+	return serve(http.HandlerFunc(metrics), func() []string { return nil }, ready, func() any { return f.Status() })
 }
 
 // FleetStatus is the document at /statusz of several clusters.
@@ -127,8 +118,7 @@ func (f *Fleet) Status() FleetStatus {
 	for name, c := range f.all() {
 		one := ClusterStatus{Followed: c.shown != nil, Problem: c.problem}
 		if c.shown != nil {
-			now := c.shown.Status()
-			one.Status = &now
+			one.Status = new(c.shown.Status())
 		}
 		status.Clusters[name] = one
 	}

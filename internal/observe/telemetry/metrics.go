@@ -69,38 +69,6 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 }
 
-// gauges describes what is read from the state at each collection.
-type gauges struct {
-	positionAge, history, historyLeft, inventory, queueBytes, queueRecords, spoolBytes, oldestUnacked, sinkStopped, deadLetters *prometheus.Desc
-	streamState, sinkState, stateLogLag, signalsUp, leader, takeovers, standbyLag, schemas                                      *prometheus.Desc
-}
-
-func newGauges() gauges {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("kubecdc_"+name, help, labels, nil)
-	}
-	return gauges{
-		positionAge:   desc("position_age_seconds", "Time since the sink's saved position of the resource last moved or was confirmed.", "resource", "sink"),
-		history:       desc("history_seconds", "Estimate of how far back the API server can tell what changed of the resource.", "resource"),
-		historyLeft:   desc("history_left_seconds", "Estimate of how long the API server still has the history after the saved position; all of it if nothing waits and a watch is open.", "resource"),
-		inventory:     desc("inventory_objects", "Objects that the sinks have, according to the saved state.", "resource", "sink"),
-		queueBytes:    desc("queue_bytes", "Bytes waiting for the sink.", "sink"),
-		queueRecords:  desc("queue_records", "Records waiting for the sink or being written.", "sink"),
-		spoolBytes:    desc("spool_bytes", "Bytes spooled to disk for the sink.", "sink"),
-		oldestUnacked: desc("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", "sink"),
-		sinkStopped:   desc("sink_stopped", "1 while the sink is stopped by an error that only a person can fix, else 0.", "sink"),
-		streamState:   desc("stream_state", "1 for the state that the stream of the resource is in, 0 for the others.", "resource", "state"),
-		sinkState:     desc("sink_state", "1 for the state that the sink is in, 0 for the others.", "sink", "state"),
-		stateLogLag:   desc("state_log_lag_seconds", "Time since the oldest saved change was saved that the log of the state lacks, 0 if it lacks none."),
-		signalsUp:     desc("signals_up", "1 while others can ask through the sink's broker, else 0.", "sink"),
-		leader:        desc("leader", "1 while this exporter leads, 0 while it stands by."),
-		standbyLag:    desc("standby_lag_seconds", "Time since this standby had all that the log of the state had then."),
-		takeovers:     desc("takeovers_total", "How often this exporter has begun to lead."),
-		schemas:       desc("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", "sink", "state"),
-		deadLetters:   desc("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink"),
-	}
-}
-
 func oneIf(is bool) float64 {
 	if is {
 		return 1

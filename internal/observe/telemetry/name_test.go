@@ -35,7 +35,7 @@ func TestI6NoNameMakesALongStatus(t *testing.T) {
 	if resolved != 1 {
 		t.Errorf("%d gaps are resolved by one replay", resolved)
 	}
-	tel.StreamFailed(stream, failed)
+	tel.StreamFailed(stream, Failed, failed)
 	tel.SinkFailed("bus", failed)
 	tel.Stopped("lake", failed)
 	tel.Hears("bus", failed)

@@ -25,7 +25,7 @@ func full() Status {
 		Streams: map[string]streamState{"pods": {
 			State: watching, ResourceVersion: "7", PositionAgeSeconds: 0.1, HistoryLeftSeconds: 300, Records: 1, Gaps: 1, LastGap: gap,
 			LastSnapshot: &completeSnapshot{Reason: change.Initial, Sinks: []string{"bus"}, ResourceVersion: "7", Counts: change.Counts{Replaced: 1}, Limits: change.Limits{Namespace: "shop"}, Time: now},
-			Snapshot:     &snapshotState{Reason: change.Requested, Sinks: []string{"bus"}, Limits: change.Limits{Namespace: "shop", Name: "web", Selector: "a=b"}, Since: now, Objects: 7, Percent: percent(1, 3)},
+			Snapshot:     &snapshotState{Reason: change.Requested, Sinks: []string{"bus"}, Limits: change.Limits{Namespace: "shop", Name: "web", Selector: "a=b"}, Since: now, Objects: 7, Percent: new(33)},
 			trouble:      trouble{"forbidden", now}, HeldBy: []string{"bus"}, HeldSince: now,
 		}},
 		Sinks: map[string]sinkState{"bus": {

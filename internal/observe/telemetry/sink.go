@@ -252,15 +252,14 @@ func (t *Telemetry) Hears(name string, err error) {
 func (t *Telemetry) Asked(name, what string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next, result := t.asking(name), "followed"
+	next, result, level, line := t.asking(name), "followed", slog.LevelInfo, []any{"sink", name, "asked", what}
 	if err != nil {
-		result = "refused"
+		result, level, line = "refused", slog.LevelWarn, append(line, "error", err)
 		next.Refused++
-		t.rarely(name, rareLine{slog.LevelWarn, "refused what was asked through a broker", "questions", false}, "sink", name, "asked", what, "error", err)
 	} else {
 		next.Followed++
-		t.rarely(name, rareLine{slog.LevelInfo, "followed what was asked through a broker", "questions", false}, "sink", name, "asked", what)
 	}
+	t.rarely(name, rareLine{level, result + " what was asked through a broker", "questions", false}, line...)
 	t.metrics.signals.WithLabelValues(name, result).Inc()
 	t.states.sinks[name].Asking = next
 }
@@ -268,8 +267,7 @@ func (t *Telemetry) Asked(name, what string, err error) {
 // asking is a copy of what is known; the caller holds mu.
 func (t *Telemetry) asking(name string) *askingState {
 	if known := t.states.sinks[name].Asking; known != nil {
-		next := *known
-		return &next
+		return new(*known)
 	}
 	return new(askingState)
 }
@@ -411,10 +409,8 @@ func (t *Telemetry) setSchema(name, resource string, to schemaState) (before sch
 	if before.State == to.State {
 		to.Since = before.Since
 	}
-	all := maps.Clone(s.Schemas)
-	if all == nil {
-		all = map[string]schemaState{}
-	}
+	all := map[string]schemaState{}
+	maps.Copy(all, s.Schemas)
 	all[resource] = to
 	s.Schemas = all
 	return before

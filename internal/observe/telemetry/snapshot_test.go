@@ -111,7 +111,7 @@ func TestAStreamIsWatchedBehindTheSnapshotForAllSinks(t *testing.T) {
 	}{
 		{func() { tel.Comparing(pods(), snapshot(change.Initial)) }, snapshotting},
 		{func() { tel.Watching(pods(), "7") }, snapshotting},
-		{func() { tel.StreamFailed(pods(), errors.New("boom")) }, failing},
+		{func() { tel.StreamFailed(pods(), Failed, errors.New("boom")) }, failing},
 		{func() { tel.Watching(pods(), "8") }, snapshotting},
 		{func() { tel.Compared(pods(), snapshot(change.Initial)) }, watching},
 		{func() { tel.Comparing(pods(), snapshot(change.Requested, "lake")) }, watching},

@@ -20,56 +20,76 @@ func (t *Telemetry) Describe(chan<- *prometheus.Desc) {}
 
 // Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
 func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	gauge := func(name, help string, labels ...string) func(value float64, of ...string) {
+		desc := prometheus.NewDesc("kubecdc_"+name, help, labels, nil)
+		return func(value float64, of ...string) {
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, of...)
+		}
 	}
+	deadLetters := gauge("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink")
 	for _, name := range t.Options.Sinks {
 		if t.CountLetters == nil {
 			break
 		}
 		if n, err := t.CountLetters(name); err == nil {
-			gauge(t.gauges.deadLetters, float64(n), name)
+			deadLetters(float64(n), name)
 		}
 	}
 	status := t.Status()
 	if log := status.State.Log; log != nil {
-		gauge(t.gauges.stateLogLag, log.LagSeconds)
+		help := "Time since the oldest saved change was saved that the log of the state lacks, 0 if it lacks none."
+		gauge("state_log_lag_seconds", help)(log.LagSeconds)
 	}
 	if leads := status.HA; leads != nil {
-		gauge(t.gauges.leader, oneIf(leads.Leads))
+		gauge("leader", "1 while this exporter leads, 0 while it stands by.")(oneIf(leads.Leads))
 		if leads.Standby != nil {
-			gauge(t.gauges.standbyLag, leads.Standby.LagSeconds)
+			gauge("standby_lag_seconds", "Time since this standby had all that the log of the state had then.")(leads.Standby.LagSeconds)
 		}
-		out <- prometheus.MustNewConstMetric(t.gauges.takeovers, prometheus.CounterValue, float64(leads.Takeovers))
+		takeovers := prometheus.NewDesc("kubecdc_takeovers_total", "How often this exporter has begun to lead.", nil, nil)
+		out <- prometheus.MustNewConstMetric(takeovers, prometheus.CounterValue, float64(leads.Takeovers))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	history := gauge("history_seconds", "Estimate of how far back the API server can tell what changed of the resource.", "resource")
+	historyLeft := gauge("history_left_seconds", "Estimate of how long the API server still has the history after the "+
+		"saved position; all of it if nothing waits and a watch is open.", "resource")
+	streamIn := gauge("stream_state", "1 for the state that the stream of the resource is in, 0 for the others.", "resource", "state")
+	positionAge := gauge("position_age_seconds", "Time since the sink's saved position of the resource last moved or was confirmed.", "resource", "sink")
+	inventory := gauge("inventory_objects", "Objects that the sinks have, according to the saved state.", "resource", "sink")
 	for name, s := range status.Streams {
-		gauge(t.gauges.history, s.HistorySeconds, name)
-		gauge(t.gauges.historyLeft, s.HistoryLeftSeconds, name)
+		history(s.HistorySeconds, name)
+		historyLeft(s.HistoryLeftSeconds, name)
 		for _, state := range []string{starting, snapshotting, watching, waiting, failing} {
-			gauge(t.gauges.streamState, oneIf(s.State == state), name, state)
+			streamIn(oneIf(s.State == state), name, state)
 		}
 		for sinkName, taker := range s.Sinks {
 			if taker.ResourceVersion != "" {
-				gauge(t.gauges.positionAge, taker.AgeSeconds, name, sinkName)
+				positionAge(taker.AgeSeconds, name, sinkName)
 			}
 			if n, err := t.countObjects(&s, sinkName); err == nil {
-				gauge(t.gauges.inventory, float64(n), name, sinkName)
+				inventory(float64(n), name, sinkName)
 			}
 		}
 	}
+	sinkIn := gauge("sink_state", "1 for the state that the sink is in, 0 for the others.", "sink", "state")
+	queueBytes := gauge("queue_bytes", "Bytes waiting for the sink.", "sink")
+	queueRecords := gauge("queue_records", "Records waiting for the sink or being written.", "sink")
+	spoolBytes := gauge("spool_bytes", "Bytes spooled to disk for the sink.", "sink")
+	oldestUnacked := gauge("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", "sink")
+	sinkStopped := gauge("sink_stopped", "1 while the sink is stopped by an error that only a person can fix, else 0.", "sink")
+	signalsUp := gauge("signals_up", "1 while others can ask through the sink's broker, else 0.", "sink")
+	schemas := gauge("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", "sink", "state")
 	for name, s := range status.Sinks {
 		for _, state := range []string{starting, open, failing, stopped} {
-			gauge(t.gauges.sinkState, oneIf(s.State == state), name, state)
+			sinkIn(oneIf(s.State == state), name, state)
 		}
-		gauge(t.gauges.queueBytes, float64(s.QueueBytes), name)
-		gauge(t.gauges.queueRecords, float64(s.QueueRecords), name)
-		gauge(t.gauges.spoolBytes, float64(s.SpoolBytes), name)
-		gauge(t.gauges.oldestUnacked, s.OldestUnackedSeconds, name)
-		gauge(t.gauges.sinkStopped, oneIf(s.State == stopped), name)
+		queueBytes(float64(s.QueueBytes), name)
+		queueRecords(float64(s.QueueRecords), name)
+		spoolBytes(float64(s.SpoolBytes), name)
+		oldestUnacked(s.OldestUnackedSeconds, name)
+		sinkStopped(oneIf(s.State == stopped), name)
 		if s.Asking != nil {
-			gauge(t.gauges.signalsUp, oneIf(s.Asking.LastError == ""), name)
+			signalsUp(oneIf(s.Asking.LastError == ""), name)
 		}
 		if s.Schemas == nil {
 			continue
@@ -79,39 +99,39 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 			counts[schema.State]++
 		}
 		for _, state := range []string{schemaRegistered, schemaBehind, schemaWaiting, schemaStopped} {
-			gauge(t.gauges.schemas, float64(counts[state]), name, state)
+			schemas(float64(counts[state]), name, state)
 		}
 	}
 }
 
 // Handler serves /metrics, /healthz, /readyz and /statusz.
 func (t *Telemetry) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+	unhealthy := func() []string {
 		t.mu.Lock()
-		problems := t.states.unhealthy(time.Now())
-		t.mu.Unlock()
-		answer(w, problems)
-	})
-	mux.HandleFunc("GET /readyz", t.serveReady)
+		defer t.mu.Unlock()
+		return t.states.unhealthy(time.Now())
+	}
+	return serve(promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}), unhealthy, t.serveReady, func() any { return t.Status() })
+}
+
+// serve is a handler of what is asked for, with a limit to how long a reader may take.
+func serve(metrics http.Handler, unhealthy func() []string, ready http.HandlerFunc, status func() any) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, unhealthy()) })
+	mux.HandleFunc("GET /readyz", ready)
 	mux.HandleFunc("GET /statusz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
-		encoder.Encode(t.Status()) // a reader that went away is no error of ours
+		encoder.Encode(status()) // a reader that went away is no error of ours
 	})
-	return bounded(mux)
-}
-
-// bounded serves with a limit to how long a reader may take.
-func bounded(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
 		if err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return // the reader is gone
 		}
-		handler.ServeHTTP(w, r)
+		mux.ServeHTTP(w, r)
 	})
 }
 
@@ -203,12 +223,10 @@ func (t *Telemetry) Status() Status {
 		Streams: map[string]streamState{}, Sinks: map[string]sinkState{}, State: t.states.commit, Discovery: t.states.discovery,
 	}
 	if t.StateLog != nil {
-		log := t.StateLog()
-		status.State.Log = &log
+		status.State.Log = new(t.StateLog())
 	}
 	if t.Leadership != nil {
-		leads := t.Leadership()
-		status.HA = &leads
+		status.HA = new(t.Leadership())
 	}
 	for name, s := range t.states.streams {
 		shown := *s

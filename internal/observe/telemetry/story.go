@@ -271,11 +271,11 @@ func (t *Telemetry) Listed(stream change.Stream, n int, remaining int64) {
 	next.Objects += n
 	switch all := int64(next.Objects) + remaining; {
 	case remaining == 0:
-		next.Percent = percent(1, 1)
+		next.Percent = new(100)
 	case remaining > 0:
-		next.Percent = percent(int64(next.Objects), all)
+		next.Percent = new(int(int64(next.Objects) * 100 / all)) // only all is a hundred
 	case next.expected > 0: // a server that has selectors does not say: as many are expected as there were
-		next.Percent = percent(int64(min(next.Objects, next.expected)), int64(next.expected)+1)
+		next.Percent = new(min(next.Objects, next.expected) * 100 / (next.expected + 1))
 	}
 	s.Snapshot = &next
 	if now := time.Now(); remaining != 0 && now.Sub(s.Snapshot.told) >= goesOnEvery {

@@ -108,7 +108,7 @@ func watched(resource, version string) step {
 	return func(s *stage) { s.Watching(streamOf(resource), version) }
 }
 func failed(resource, why string) step {
-	return func(s *stage) { s.StreamFailed(streamOf(resource), errors.New(why)) }
+	return func(s *stage) { s.StreamFailed(streamOf(resource), Failed, errors.New(why)) }
 }
 func listed(resource string, n int, more int64) step {
 	return func(s *stage) { s.Listed(streamOf(resource), n, more) }
@@ -128,15 +128,15 @@ func queued(n int) step {
 	}
 }
 
-func cutOff(resource string, how Outage, why string) step {
-	return func(s *stage) { s.StreamCutOff(streamOf(resource), how, errors.New(why)) }
+func cutOff(resource string, how Failure, why string) step {
+	return func(s *stage) { s.StreamFailed(streamOf(resource), how, errors.New(why)) }
 }
 
 // expires says that the history is gone, of a later version each time.
 func expires(resource string, version int) step {
 	return func(s *stage) {
 		n := version + s.count
-		s.StreamExpired(streamOf(resource), fmt.Errorf("too old resource version: %d (%d)", n, n+100))
+		s.StreamFailed(streamOf(resource), Expired, fmt.Errorf("too old resource version: %d (%d)", n, n+100))
 		s.count++
 	}
 }

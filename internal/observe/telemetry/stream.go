@@ -15,7 +15,7 @@ func (t *Telemetry) Watching(stream change.Stream, from string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
-	s.sign, s.unread, s.outage = time.Now(), time.Time{}, NoOutage
+	s.sign, s.unread, s.outage = time.Now(), time.Time{}, Failed
 	t.tellOver()
 	state := watching
 	if s.comparing { // beside it
@@ -60,22 +60,28 @@ func (t *Telemetry) tellStarted() {
 	}
 }
 
-// StreamFailed is told of a failed list or watch. The same failure is logged once, until the stream recovers.
-func (t *Telemetry) StreamFailed(stream change.Stream, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.states.stream(stream); s.fails(err) {
-		t.tellFailure(stream.String(), s, shownError(err))
-	}
-}
-
-// StreamCutOff is told of a list or watch that failed in an outage of the API server. However many streams fail so, the
-// log has one line.
-func (t *Telemetry) StreamCutOff(stream change.Stream, why Outage, err error) {
+// StreamFailed is told of a failed list or watch. The same failure is logged once, until the stream recovers; of an
+// outage the log has one line, however many streams fail so. One that a gap follows as a rule is logged with that, or
+// as another failure where none does. That a resource is not served is told where it lasts.
+func (t *Telemetry) StreamFailed(stream change.Stream, why Failure, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.stream(stream)
-	if s.fails(err) {
+	isNew := s.fails(err)
+	if why < outages {
+		s.outage = why
+	}
+	switch {
+	case !isNew:
+	case why == Expired:
+		s.expires(s.LastError)
+		t.Logger.Debug("stream failed; a gap follows", "resource", stream.String(), "error", err)
+	case why == Unserved && s.failed.IsZero():
+		s.expires(fmt.Sprintf("%v; its objects and its position are kept", err))
+		s.unserved = true
+	case why == Failed:
+		t.tellFailure(stream.String(), s, s.LastError)
+	case why == Refused, why == Unreachable:
 		if since := &t.states.outages[why]; since.IsZero() {
 			*since = s.sign
 			begins, _ := why.lines()
@@ -83,7 +89,6 @@ func (t *Telemetry) StreamCutOff(stream change.Stream, why Outage, err error) {
 		}
 		s.noted()
 	}
-	s.outage = why
 }
 
 // tellOver tells the log of outages that no stream is in any more; the caller holds mu.
@@ -98,32 +103,6 @@ func (t *Telemetry) tellOver() {
 		t.Logger.Info(ends, "for", time.Since(*since).Round(time.Second))
 		*since = time.Time{}
 	}
-}
-
-// StreamExpired is told of a failed list or watch because the API server has forgotten what changed. A gap follows as a
-// rule, with which it is logged. If none does, it is logged as another failure is.
-func (t *Telemetry) StreamExpired(stream change.Stream, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.states.stream(stream)
-	if !s.fails(err) {
-		return
-	}
-	s.expires(shownError(err))
-	t.Logger.Debug("stream failed; a gap follows", "resource", stream.String(), "error", err)
-}
-
-// StreamUnserved is told that the API server that answered does not serve the resource. Another one may, or the stream
-// is about to end, so the log is told where it lasts.
-func (t *Telemetry) StreamUnserved(stream change.Stream, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.states.stream(stream)
-	if !s.fails(err) || !s.failed.IsZero() {
-		return
-	}
-	s.expires(fmt.Sprintf("%v; its objects and its position are kept", err))
-	s.unserved = true
 }
 
 // tellFailure tells the log that the stream fails; the caller holds mu.

@@ -42,7 +42,7 @@ type streamState struct {
 	uncached  bool // by the API server
 
 	unread    time.Time // since when no watch could be opened; zero where one is open
-	outage    Outage    // of the API server, in which it fails
+	outage    Failure   // of the API server, in which it fails; Failed is none
 	failed    time.Time // since when the log knows that it fails; zero where it does not
 	told      bool      // by a line of its own
 	expired   string    // why its history is gone, until the log is told of the gap; "" where it is not
@@ -55,19 +55,21 @@ type streamState struct {
 	bytes       prometheus.Counter               // made with the first of them
 }
 
-// Outage is why the API server serves no stream.
-type Outage byte
+// Failure is why a list or a watch fails.
+type Failure byte
 
-// The outages of an API server.
+// The failures, of which some are outages of the API server.
 const (
-	NoOutage    Outage = iota
-	Refused            // it does not take the credentials
-	Unreachable        // nobody answers
-	outages            // how many there are
+	Failed      Failure = iota // anything else
+	Refused                    // it does not take the credentials
+	Unreachable                // nobody answers
+	outages                    // ends those
+	Expired                    // it has forgotten what changed: a gap follows as a rule
+	Unserved                   // it does not serve the resource; another one may, or the stream is about to end
 )
 
 // lines are those of the log at its begin and at its end.
-func (o Outage) lines() (begins, ends string) {
+func (o Failure) lines() (begins, ends string) {
 	if o == Refused {
 		return "the API server refuses the credentials; retrying: renew the exporter's token or certificate", "the API server takes the credentials again"
 	}
@@ -192,7 +194,7 @@ func (s *streamState) fails(err error) bool {
 	if s.LastError == shownError(err) {
 		return false
 	}
-	s.State, s.trouble, s.outage = failing, troubleOf(err), NoOutage
+	s.State, s.trouble, s.outage = failing, troubleOf(err), Failed
 	return true
 }
 
@@ -285,12 +287,6 @@ type snapshotState struct {
 
 	expected int       // objects in the inventory when it began, unknownCount where nobody had counted them
 	told     time.Time // when the log was, or when it began
-}
-
-// percent rounds down: only all is a hundred.
-func percent(part, of int64) *int {
-	n := int(part * 100 / of)
-	return &n
 }
 
 // takerState is how one sink stands with a stream, on /statusz.

@@ -49,7 +49,6 @@ type Telemetry struct {
 	Options
 	registry *prometheus.Registry
 	metrics  *metrics
-	gauges   gauges
 	started  time.Time
 
 	views atomic.Pointer[func() *listener.Views] // nil before the pipeline runs
@@ -66,7 +65,7 @@ func New(options Options) *Telemetry {
 		labelled = prometheus.WrapRegistererWith(prometheus.Labels{"cluster": options.ClusterName}, registry)
 	}
 	t := &Telemetry{
-		Options: options, registry: registry, metrics: newMetrics(labelled), gauges: newGauges(), started: time.Now(),
+		Options: options, registry: registry, metrics: newMetrics(labelled), started: time.Now(),
 		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}, rare: map[rareKey]*tally{}},
 	}
 	for _, stream := range options.Streams {

@@ -21,9 +21,9 @@ func TestI4TheHistoryOfWhatCannotBeReadRunsOut(t *testing.T) {
 		if got := left(); got != mostHistory.Seconds() {
 			t.Errorf("of a quiet stream %v s are left, want all", got)
 		}
-		tel.StreamFailed(pods(), errors.New("connection refused"))
+		tel.StreamFailed(pods(), Failed, errors.New("connection refused"))
 		time.Sleep(100 * time.Second)
-		tel.StreamCutOff(pods(), Refused, errors.New("Unauthorized"))
+		tel.StreamFailed(pods(), Refused, errors.New("Unauthorized"))
 		for _, want := range []float64{200, 100, 0, 0} {
 			if got := left(); got != want {
 				t.Errorf("%v s are left, want %v", got, want)
@@ -44,7 +44,7 @@ func TestI4HowMuchIsForgottenFollowsWhatWasReadBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tel, log := historyRig(pods(), 10, time.Now())
 		whole := tel.Status().Streams["pods"].HistorySeconds
-		tel.StreamFailed(pods(), errors.New("connection refused"))
+		tel.StreamFailed(pods(), Failed, errors.New("connection refused"))
 		time.Sleep(5 * time.Minute)
 		sink, now := tel.Sinks[0], time.Now()
 		tel.Queued(sink, fifo.Levels{Records: 1, Oldest: now})

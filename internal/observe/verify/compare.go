@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -354,7 +355,8 @@ func (l *Log) frame(m *sink.Stored, id change.ID) error {
 		return nil
 	}
 	if at, known := l.begun[run]; known {
-		l.cleared = append(l.cleared, cleared{id.Resource, id.Key.Namespace, decode.SnapshotVersion(id.Snapshot), at})
+		version, _, _ := strings.Cut(id.Snapshot, ".") // that was listed
+		l.cleared = append(l.cleared, cleared{id.Resource, id.Key.Namespace, version, at})
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (d *Digests) Take(m *sink.Stored) error {
 // replaysHistory says whether the record is a dead letter that was sent again when the log had something newer of its
 // object.
 func replaysHistory(m *sink.Stored) (bool, error) {
-	if m.Header(sink.HeaderReplayed) == "" && !bytes.Contains(m.Value, []byte(`"replayed":`)) {
+	if m.Header(sink.HeaderMark+"replayed") == "" && !bytes.Contains(m.Value, []byte(`"replayed":`)) {
 		return false, nil
 	}
 	c, err := decode.Read(m)
