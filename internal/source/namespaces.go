@@ -88,11 +88,9 @@ func (n *Namespaces) Known(name string) map[string]string {
 	return n.labels[name]
 }
 
-// Labels are those of the namespace. It waits until they are known, and returns an error only when the run ends.
+// Labels are those of the namespace. It waits until they are known of today, and returns an error only when the run
+// ends.
 func (n *Namespaces) Labels(name string) (labels map[string]string, err error) {
-	if labels = n.Known(name); labels != nil {
-		return labels, nil
-	}
 	select {
 	case <-n.listed:
 	case <-n.ctx.Done():
@@ -124,8 +122,9 @@ func (n *Namespaces) Labels(name string) (labels map[string]string, err error) {
 			n.mu.Unlock()
 			continue
 		}
-		select { // the watch is about to tell
+		select { // the watch is about to tell, unless it was cut off, and the namespace goes before a list has it
 		case <-moved:
+		case <-time.After(time.Second):
 		case <-n.ctx.Done():
 			return nil, context.Cause(n.ctx)
 		}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -72,5 +75,51 @@ func TestI6LabelsOfNamespacesThatAreGoneAreBounded(t *testing.T) {
 	}
 	if last := store.calls[len(store.calls)-1]; last != "save ci-0 map[]" {
 		t.Errorf("the last that is saved is %q", last)
+	}
+}
+
+// getter answers with the codes, one after the other, with the last one for ever.
+type getter struct {
+	codes []int
+	asked int
+}
+
+func (a *getter) RoundTrip(request *http.Request) (*http.Response, error) {
+	code := a.codes[min(a.asked, len(a.codes)-1)]
+	a.asked++
+	body := `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"ci"}}`
+	if code == http.StatusNotFound {
+		body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+	}
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request,
+	}, nil
+}
+
+// A namespace that no list and no event has is asked for, once it is known that it is gone never again. One that goes
+// before the watch tells of it holds nothing up.
+func TestNamespacesThatAreGoneAreAskedForOnce(t *testing.T) {
+	for name, codes := range map[string][]int{"gone": {404}, "going": {200, 404}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &getter{codes: codes}
+				n, err := NewNamespaces(t.Context(), NamespacesConfig{
+					Rest: &rest.Config{Host: "http://server", Transport: server}, Store: &keptLabels{labels: map[string]map[string]string{}},
+					Failed: func(err error) { t.Error(err) },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				close(n.listed)
+				for range 3 {
+					if labels, err := n.Labels("ci"); err != nil || labels == nil || len(labels) > 0 {
+						t.Errorf("%v, %v", labels, err)
+					}
+				}
+				if server.asked != len(codes) {
+					t.Errorf("the server was asked %d times, want %d", server.asked, len(codes))
+				}
+			})
+		})
 	}
 }
