@@ -199,7 +199,7 @@ func TestCoreGroupHasAName(t *testing.T) {
 
 func TestBadTemplatesAreNamed(t *testing.T) {
 	for template, want := range map[string]string{
-		"k8s.{nam}": `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name and label:KEY`,
+		"k8s.{nam}": `parse template "k8s.{nam}": unknown placeholder {nam}: allowed are cluster, group, version, kind, resource, namespace, name, label:KEY and namespaceLabel:KEY`,
 		"k8s.{name": `parse template "k8s.{name": '{' without '}'`,
 	} {
 		if _, err := NewSubject(template, "c"); err == nil || err.Error() != want {
