@@ -43,7 +43,7 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 	gate, rate := source.NewGate(listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
 	if a.cfg.AsksNamespaces() {
 		a.namespaces, err = source.NewNamespaces(ctx, source.NamespacesConfig{Rest: a.cluster.Rest, Store: a.store, Failed: func(err error) {
-			a.logger.Warn("the labels of namespaces cannot be read; records of unknown ones wait", "error", err)
+			a.logger.Warn("labels of namespaces cannot be followed; streams that need one wait", "error", err)
 		}})
 		if err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 			return made, nil, err
 		}
 		var namespace func(*change.Record) error
-		if a.namespaces != nil && !s.Stream.Resource.ClusterScoped {
+		if a.asksNamespaces(&s) {
 			namespace = func(rec *change.Record) (err error) {
 				rec.NamespaceLabels, err = a.namespaces.Labels(rec.Key.Namespace)
 				return err
@@ -88,6 +88,17 @@ func (a *assembly) manyStreams() int {
 		return math.MaxInt
 	}
 	return len(a.cluster.Streams())
+}
+
+// asksNamespaces says whether what becomes of the stream's records depends on labels of namespaces.
+func (a *assembly) asksNamespaces(s *selection.Selected) bool {
+	asks := s.AsksNamespace()
+	for i := range a.cfg.Sinks {
+		to := &a.cfg.Sinks[i]
+		wants := a.cluster.WantedBy(to)
+		asks = asks || to.AsksNamespaces() && (wants == nil || wants(&s.Stream))
+	}
+	return asks && !s.Stream.Resource.ClusterScoped
 }
 
 // knowNamespaces tells the sinks' rules and templates the labels of a namespace, of what comes back from disk.

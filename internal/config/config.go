@@ -277,5 +277,5 @@ func show(v reflect.Value) map[string]any {
 // AsksNamespaces says whether anything of the configuration depends on labels of namespaces.
 func (c *Config) AsksNamespaces() bool {
 	return slices.ContainsFunc(c.Resources, func(r Resource) bool { return AsksNamespace(r.Filter) }) ||
-		slices.ContainsFunc(c.Sinks, func(s Sink) bool { return AsksNamespace(s.Filter) || len(s.NamespaceLabels()) > 0 })
+		slices.ContainsFunc(c.Sinks, func(s Sink) bool { return s.AsksNamespaces() })
 }

@@ -426,6 +426,9 @@ func (s *Sink) HasColumns() bool {
 	return s.Kafka != nil && s.Kafka.Registry != nil && s.Kafka.Registry.Columns == "json"
 }
 
+// AsksNamespaces says whether what the sink does with a record may depend on labels of namespaces.
+func (s *Sink) AsksNamespaces() bool { return AsksNamespace(s.Filter) || len(s.NamespaceLabels()) > 0 }
+
 // NamespaceLabels are the labels of namespaces that choose where the sink's records go, or are in their headers.
 func (s *Sink) NamespaceLabels() (keys []string) {
 	var templates []string

@@ -93,7 +93,8 @@ const (
 	subjectRecord = "record" // the same subject in all topics
 )
 
-// placeholders are the names that a template of topics or subjects may hold in braces, beside label:KEY.
+// placeholders are the names that a template of topics or subjects may hold in braces, beside label:KEY
+// and namespaceLabel:KEY.
 func placeholders() []string {
 	return []string{"cluster", "group", "resource", "namespace", "name", "version", "kind"}
 }

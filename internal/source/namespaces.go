@@ -25,11 +25,12 @@ import (
 // Namespaces knows the labels of a cluster's namespaces, by which records find their place.
 //
 // They are saved, so that a change is noticed that happened while nobody looked. A namespace that is gone keeps its
-// labels: what is told of its objects at the end goes where they were. Nobody asks the server once a record: only for a
-// namespace that is in no list and no event yet, once.
+// labels: what is told of its objects at the end goes where they were. The server is not asked for each record: only for
+// a namespace that is in no list and no event yet.
 type Namespaces struct {
 	NamespacesConfig
 	client metadata.Getter
+	guard  *guard
 	ctx    context.Context // of the run
 	end    context.CancelFunc
 	listed chan struct{} // closed when the server has told of all
@@ -69,13 +70,15 @@ func NewNamespaces(ctx context.Context, config NamespacesConfig) (*Namespaces, e
 	if err != nil {
 		return nil, fmt.Errorf("build a client for %s: %w", config.Rest.Host, err)
 	}
-	client, err := metadata.NewForConfigAndClient(config.Rest, &http.Client{Transport: guard})
+	limitless := rest.CopyConfig(config.Rest)
+	limitless.QPS = -1 // one list, and at most one question for each namespace that is in none
+	client, err := metadata.NewForConfigAndClient(limitless, &http.Client{Transport: guard})
 	if err != nil {
 		return nil, fmt.Errorf("build a client for %s: %w", config.Rest.Host, err)
 	}
 	ctx, end := context.WithCancel(ctx)
 	return &Namespaces{
-		NamespacesConfig: config, client: client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}),
+		NamespacesConfig: config, guard: guard, client: client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}),
 		ctx: ctx, end: end, listed: make(chan struct{}), labels: saved, gone: slices.Sorted(maps.Keys(saved)),
 		moved: make(chan struct{}),
 	}, nil
@@ -115,11 +118,7 @@ func (n *Namespaces) Labels(name string) (labels map[string]string, err error) {
 		case err != nil:
 			return nil, err
 		case isGone: // and nobody knows more
-			n.mu.Lock()
-			if n.labels[name] == nil {
-				n.labels[name], n.gone = map[string]string{}, append(n.gone, name)
-			}
-			n.mu.Unlock()
+			n.left(name, false)
 			continue
 		}
 		select { // the watch is about to tell, unless it was cut off, and the namespace goes before a list has it
@@ -139,6 +138,9 @@ func (n *Namespaces) Run(ctx context.Context) {
 			return n.client.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			if options.TimeoutSeconds != nil {
+				*options.TimeoutSeconds = n.guard.watchSeconds(*options.TimeoutSeconds)
+			}
 			return n.client.Watch(ctx, options)
 		},
 	}
@@ -156,7 +158,7 @@ func (n *Namespaces) Run(ctx context.Context) {
 		AddFunc: told, UpdateFunc: func(_, object any) { told(object) },
 		DeleteFunc: func(object any) {
 			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-				n.left(name)
+				n.left(name, true)
 			}
 		},
 	})
@@ -182,8 +184,8 @@ func (n *Namespaces) Run(ctx context.Context) {
 	over.Wait()
 }
 
-// told takes the labels of a namespace that there is. Those of a new one are saved before anybody has them, so that no
-// record goes by labels that the next run does not know.
+// told takes the labels of a namespace that there is. Those of one that nobody knew are saved before anybody has them, so
+// that no record goes by labels that the next run does not know.
 func (n *Namespaces) told(name string, labels map[string]string) {
 	save := func() error { return n.Store.SetNamespace(name, labels) }
 	if n.Known(name) == nil && n.retry(save) != nil {
@@ -207,9 +209,16 @@ func (n *Namespaces) told(name string, labels map[string]string) {
 	})
 }
 
-// left takes that there is no such namespace any more.
-func (n *Namespaces) left(name string) {
+// left takes that there is no such namespace any more, as the watch tells. Who has asked for one may be late: what is
+// known of it by then stays.
+func (n *Namespaces) left(name string, told bool) {
 	n.mu.Lock()
+	if n.labels[name] == nil {
+		n.labels[name] = map[string]string{}
+	} else if !told {
+		n.mu.Unlock()
+		return
+	}
 	n.gone = append(n.gone, name)
 	most := max(0, len(n.gone)-maxGone)
 	forgotten := slices.Clone(n.gone[:most])

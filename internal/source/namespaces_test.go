@@ -68,7 +68,7 @@ func TestI6LabelsOfNamespacesThatAreGoneAreBounded(t *testing.T) {
 	for i := range maxGone + 1 {
 		name := fmt.Sprint("ci-", i)
 		n.told(name, map[string]string{"team": "x"})
-		n.left(name)
+		n.left(name, true)
 	}
 	if n.Known("ci-0") != nil || n.Known("ci-1") == nil || len(n.labels) != maxGone {
 		t.Errorf("%d are known, the first is %v", len(n.labels), n.Known("ci-0"))

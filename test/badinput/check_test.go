@@ -76,7 +76,7 @@ problem  the API server forbids to list and watch services: bind a role with the
 problem  the API server forbids to list and watch shpo/pods: bind a role with these verbs to the exporter's user
 note     the API server forbids to list customresourcedefinitions.apiextensions.k8s.io: a stream whose definition is deleted waits for it
 note     the API server forbids to list kube-system/leases.coordination.k8s.io: a gap begins some seconds later, since nobody knows how many API servers there are
-problem  labels of namespaces are asked for, and the API server forbids to get, list, watch namespaces: bind a role with these verbs to the exporter's user, or records of their objects wait
+problem  labels of namespaces are asked for, and the API server forbids to get, list, watch namespaces: bind a role with these verbs to the exporter's user, or streams that need them wait
 note     resource waits.example.com waits: the API server does not serve it yet
 `+newState+`problem  sink out: check file nope/out: no such file or directory: create the directory
 problem  sink bus: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up

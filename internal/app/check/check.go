@@ -128,7 +128,7 @@ func checkCluster(ctx context.Context, of *checkedTask, r *report) {
 		missing, err := access.Namespaces(ctx)
 		if err == nil && len(missing) > 0 {
 			err = fmt.Errorf("labels of namespaces are asked for, and the API server forbids to %s namespaces: "+
-				"bind a role with these verbs to the exporter's user, or records of their objects wait", strings.Join(missing, ", "))
+				"bind a role with these verbs to the exporter's user, or streams that need them wait", strings.Join(missing, ", "))
 		}
 		if err != nil {
 			r.problem(err)

@@ -88,12 +88,12 @@ func (h *Handler) NamespaceChanged(ctx context.Context, name string, before, aft
 	for i := range h.Config.Sinks {
 		s := &h.Config.Sinks[i]
 		all := config.AsksNamespace(s.Filter) || slices.ContainsFunc(s.NamespaceLabels(), func(key string) bool { return before[key] != after[key] })
-		streams := h.Cluster.AskingNamespaces(all)
-		if len(streams) == 0 {
+		limits := change.Limits{Namespace: name}
+		streams, err := h.Cluster.Reached(h.Cluster.TakenBy(h.Config.Sinks, []string{s.Name}, h.Cluster.AskingNamespaces(all)), limits)
+		if err != nil { // nothing of it is streamed
 			continue
 		}
-		_, err := h.owe(ctx, control.SnapshotRequest{Resources: streams, Sink: s.Name, Namespace: name}, nil)
-		if err != nil && !errors.As(err, new(*control.RefusedError)) { // nothing of it is streamed
+		if err := h.ask(ctx, pipeline.Request{Streams: streams, Sink: s.Name, Limits: limits}); err != nil {
 			return fmt.Errorf("ask for what is in namespace %s, whose labels have changed, for sink %s: %w", name, s.Name, err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // Server receives the webhook for as long as the process lives. What comes is for the one who takes it at the time;
-// while nobody does, the answer is 503.
+// while nobody does, the answer is 503, or 429 while that ends.
 type Server struct {
 	listener     net.Listener
 	certificates *Certificates

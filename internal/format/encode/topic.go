@@ -232,7 +232,7 @@ func (p *part) varies(stream *change.Stream) bool {
 	return isLabel(p.placeholder) || p.placeholder == "name" || p.placeholder == "namespace" && spread
 }
 
-// ByObject says whether whoever makes an object chooses its topic, by a label or the name.
+// ByObject says whether whoever makes an object or its namespace chooses its topic, by a label or the name.
 func (t *Topic) ByObject() bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool {
 		return isLabel(p.placeholder) || p.placeholder == "name"

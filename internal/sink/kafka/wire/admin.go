@@ -108,11 +108,16 @@ func (c *Cluster) Settings(ctx context.Context, topic string) (Settings, error) 
 		return Settings{}, &Error{Code: found.ErrorCode, Message: textOf(found.ErrorMessage), Request: request, Needs: "DESCRIBE_CONFIGS on topic " + topic}
 	}
 	settings := Settings{Values: make(map[string]string, len(found.Configs))}
+	numbers := map[string]*int{"max.message.bytes": &settings.MaxMessageBytes, "min.insync.replicas": &settings.MinInsyncReplicas}
 	for _, entry := range found.Configs {
-		settings.Values[entry.Name] = textOf(entry.Value)
+		value := textOf(entry.Value)
+		settings.Values[entry.Name] = value
+		if number := numbers[entry.Name]; number != nil {
+			if *number, err = strconv.Atoi(value); err != nil {
+				return Settings{}, fmt.Errorf("%s: %s is %q, not a number", request, entry.Name, value)
+			}
+		}
 	}
-	settings.MaxMessageBytes, _ = strconv.Atoi(settings.Values["max.message.bytes"])
-	settings.MinInsyncReplicas, _ = strconv.Atoi(settings.Values["min.insync.replicas"])
 	return settings, nil
 }
 

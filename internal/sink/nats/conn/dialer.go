@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,10 +57,12 @@ func (s *socket) send(parts *net.Buffers, within time.Duration) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	dead := time.AfterFunc(within, func() { _ = s.Conn.Close() })
-	defer dead.Stop()
 	_, err := parts.WriteTo(s.Conn)
-	if err != nil {
+	if inTime := dead.Stop(); err != nil {
 		_ = s.Close() // it may be closed already
+		if !inTime {
+			return os.ErrDeadlineExceeded
+		}
 	}
 	return err
 }

@@ -31,8 +31,8 @@ func TestI7ASendEnds(t *testing.T) {
 	for {
 		select {
 		case err := <-sent:
-			if err == nil {
-				t.Fatal("a socket that nobody reads has taken all")
+			if !os.IsTimeout(err) {
+				t.Fatalf("got %v", err)
 			}
 			return
 		case <-clearing.C:
