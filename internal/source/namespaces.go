@@ -25,8 +25,8 @@ import (
 // Namespaces knows the labels of a cluster's namespaces, by which records find their place.
 //
 // They are saved, so that a change is noticed that happened while nobody looked. A namespace that is gone keeps its
-// labels: what is told of its objects at the end goes where they were. The server is not asked for each record: only for
-// a namespace that is in no list and no event yet.
+// labels: what is told of its objects at the end goes where they were. The server is not asked for each record, but only
+// for a namespace that is in no list and no event yet.
 type Namespaces struct {
 	NamespacesConfig
 	client metadata.Getter
@@ -184,8 +184,8 @@ func (n *Namespaces) Run(ctx context.Context) {
 	over.Wait()
 }
 
-// told takes the labels of a namespace that there is. Those of one that nobody knew are saved before anybody has them, so
-// that no record goes by labels that the next run does not know.
+// told takes the labels of a namespace that there is. Those of one that nobody knew are saved before anybody has them,
+// so that no record goes by labels that the next run does not know.
 func (n *Namespaces) told(name string, labels map[string]string) {
 	save := func() error { return n.Store.SetNamespace(name, labels) }
 	if n.Known(name) == nil && n.retry(save) != nil {
