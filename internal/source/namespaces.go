@@ -25,8 +25,8 @@ import (
 // Namespaces knows the labels of a cluster's namespaces, by which records find their place.
 //
 // They are saved, so that a change is noticed that happened while nobody looked. A namespace that is gone keeps its
-// labels: what is told of its objects at the end goes where they were. The server is not asked for each record, only for
-// a namespace that is in no list and no event yet.
+// labels: what is told of its objects at the end goes where they were. The server is not asked for each record, but
+// for a namespace that is in no list and no event yet.
 type Namespaces struct {
 	NamespacesConfig
 	client metadata.Getter
