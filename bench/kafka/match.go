@@ -20,9 +20,11 @@ const (
 	baseline = "baseline"
 )
 
-// transactional is the exporter with a transaction for each Write; idempotent is the same without.
+// transactional is the exporter with a transaction for each Write, and digests with records of what is resolved;
+// idempotent is the same without.
 const (
 	transactional = "transactional"
+	digests       = "digests"
 	idempotent    = "snappy"
 )
 
@@ -64,9 +66,12 @@ func (m *match) round(ctx context.Context, i int) error {
 		}
 	}
 	for _, codec := range codecs() {
-		if err := m.exporter(ctx, codec, i); err != nil {
+		if err := m.exporter(ctx, contestant{codec, codec, ""}, i); err != nil {
 			return fmt.Errorf("run the exporter with %s: %w", codec, err)
 		}
+	}
+	if err := m.exporter(ctx, contestant{digests, idempotent, ", resolved: {every: 1s, digest: true}"}, i); err != nil {
+		return fmt.Errorf("run the exporter with digests: %w", err)
 	}
 	if err := m.transactions(ctx, i); err != nil {
 		return fmt.Errorf("run the exporter with transactions: %w", err)
@@ -95,15 +100,18 @@ func (m *match) client(ctx context.Context, name string, i int) (err error) {
 	return nil
 }
 
-func (m *match) exporter(ctx context.Context, codec string, i int) (err error) {
-	name := fmt.Sprint(codec, i)
+// contestant is an exporter, with keys of its sink beside kafka, in YAML.
+type contestant struct{ name, codec, keys string }
+
+func (m *match) exporter(ctx context.Context, c contestant, i int) (err error) {
+	name := fmt.Sprint(c.name, i)
 	topic, err := newTopic(ctx, m.brokers, name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, topic.remove(context.WithoutCancel(ctx))) }()
-	to := rig.Sink{Config: topic.config("idempotent", codec), Count: topic.count}
-	return m.flow(ctx, codec, replay.World{Run: name, Events: m.events}, to)
+	to := rig.Sink{Config: topic.config("idempotent", c.codec, c.keys), Count: topic.count}
+	return m.flow(ctx, c.name, replay.World{Run: name, Events: m.events}, to)
 }
 
 func (m *match) transactions(ctx context.Context, i int) (err error) {
@@ -113,7 +121,7 @@ func (m *match) transactions(ctx context.Context, i int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, topic.remove(context.WithoutCancel(ctx))) }()
-	to := rig.Sink{Config: topic.config("transactional", idempotent), Count: topic.committed}
+	to := rig.Sink{Config: topic.config("transactional", idempotent, ""), Count: topic.committed}
 	return m.flow(ctx, transactional, replay.World{Run: name, Events: m.events}, to)
 }
 
@@ -141,7 +149,7 @@ func (m *match) figures() []harness.Figure {
 	}
 	all = append(all, harness.Figure{
 		Name: "kafka.transactional_ratio_to_idempotent", Value: m.results.Ratio(transactional, idempotent), Unit: "ratio",
-	})
+	}, harness.Figure{Name: "kafka.digests_ratio", Value: m.results.Ratio(digests, idempotent), Unit: "ratio"})
 	for _, name := range append(codecs(), transactional, baseline) {
 		all = append(all, harness.Figure{Name: "kafka." + name + "_rss_mib", Value: m.results.Median(name, harness.Measured.PeakMiB), Unit: "MiB"})
 	}

@@ -73,10 +73,10 @@ func newCommittedTopic(ctx context.Context, brokers []string, name string) (*top
 	return newTopic(ctx, brokers, name, kgo.ConsumeTopics(name), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 }
 
-// config makes the exporter write to it.
-func (t *topic) config(delivery, codec string) string {
-	return fmt.Sprintf("sinks: [{name: kafka, kafka: {brokers: [%q], topic: %q, delivery: %s, compression: %s}}]\n",
-		strings.Join(t.brokers, `", "`), t.name, delivery, codec)
+// config makes the exporter write to it, with further keys of the sink.
+func (t *topic) config(delivery, codec, keys string) string {
+	return fmt.Sprintf("sinks: [{name: kafka, kafka: {brokers: [%q], topic: %q, delivery: %s, compression: %s}%s}]\n",
+		strings.Join(t.brokers, `", "`), t.name, delivery, codec, keys)
 }
 
 // committed is count of what is in transactions: it reads what is new.
