@@ -2,7 +2,9 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -170,7 +172,11 @@ func (n *Namespaces) Run(ctx context.Context) {
 		}
 		return object, nil
 	}
-	failed := func(_ context.Context, _ *cache.Reflector, err error) { n.Failed(err) }
+	failed := func(_ context.Context, _ *cache.Reflector, err error) {
+		if !isGone(err) && !errors.Is(err, io.EOF) { // as watches end: the next list mends that
+			n.Failed(err)
+		}
+	}
 	for _, err := range []error{err, informer.SetTransform(onlyLabels), informer.SetWatchErrorHandlerWithContext(failed)} {
 		if err != nil { // of an informer that runs, or has ended
 			panic(fmt.Sprintf("follow namespaces: %v", err))

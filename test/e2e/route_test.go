@@ -127,12 +127,23 @@ sinks:
 			topic.await(t, r.exporter, what+" in Kafka", func(e *event) bool { return e.op() == op && e.Name == name })
 		}
 	}
+	ends := func(n int) {
+		t.Helper()
+		r.stream.await(t, r.exporter, fmt.Sprintf("the end of snapshot %d", n), func(e *event) bool {
+			if e.op() == "snapshot.end" {
+				n--
+			}
+			return n == 0
+		})
+	}
 	create(namespaces, map[string]any{"kind": "Namespace", "metadata": map[string]any{"name": "studio", "labels": map[string]any{"a.b/team": "x"}}})
 	create(configMaps, configMap("moves"))
 	awaits("added", "x", "moves")
 	label(`{"a.b/team":"y","other":"1"}`)
 	awaits("sync", "y", "moves")
+	ends(2) // the first one's, and that of what the label chooses
 	label(`{"audited":"no"}`)
+	ends(3) // so the label is known: an object of the same moment may go by the one before
 	create(configMaps, configMap("hidden"))
 	label(`{"audited":null}`)
 	awaits("sync", "y", "hidden")

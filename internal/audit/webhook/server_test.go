@@ -80,11 +80,8 @@ func (r *rig) taking(line Line) (stop func() error) {
 		},
 	}
 	ctx, cancel := context.WithCancel(r.t.Context())
-	before, done := r.server.taker.Load(), make(chan error, 1)
-	go func() { done <- r.server.Take(ctx, config, line) }()
-	for r.server.taker.Load() == before {
-		time.Sleep(time.Millisecond)
-	}
+	done, wait := make(chan error, 1), r.server.begin(ctx, config, line)
+	go func() { done <- wait() }()
 	return func() error { cancel(); return <-done }
 }
 

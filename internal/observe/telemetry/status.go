@@ -71,6 +71,11 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 			}
 		}
 	}
+	collectSinks(status.Sinks, gauge)
+}
+
+// collectSinks sets the gauges of sinks.
+func collectSinks(sinks map[string]sinkState, gauge func(name, help string, labels ...string) func(float64, ...string)) {
 	sinkIn := gauge("sink_state", "1 for the state that the sink is in, 0 for the others.", "sink", "state")
 	queueBytes := gauge("queue_bytes", "Bytes waiting for the sink.", "sink")
 	queueRecords := gauge("queue_records", "Records waiting for the sink or being written.", "sink")
@@ -79,7 +84,7 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	sinkStopped := gauge("sink_stopped", "1 while the sink is stopped by an error that only a person can fix, else 0.", "sink")
 	signalsUp := gauge("signals_up", "1 while others can ask through the sink's broker, else 0.", "sink")
 	schemas := gauge("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", "sink", "state")
-	for name, s := range status.Sinks {
+	for name, s := range sinks {
 		for _, state := range []string{starting, open, failing, stopped} {
 			sinkIn(oneIf(s.State == state), name, state)
 		}
