@@ -77,7 +77,8 @@ type flags struct {
 	file    string
 	access  cluster.Access
 	config  config.Flags
-	several bool // the command is for all clusters of the configuration, unless one is named
+	task    int  // that is meant, of several; 0 is none
+	several bool // the command is for all tasks of the configuration, unless one is named
 }
 
 func (f *flags) register(cmd *cobra.Command) {
@@ -99,6 +100,7 @@ func (f *flags) registerAccess(set *pflag.FlagSet, kubeconfig string) {
 	set.StringVar(&f.access.Kubeconfig, "kubeconfig", "", kubeconfig+" (default: KUBECONFIG, ~/.kube/config, or the pod's service account)")
 	set.StringVar(&f.access.Context, "context", "", "kubeconfig context (default: the current one)")
 	set.StringVar(&f.config.Cluster, "cluster", "", "name of the cluster in events (default: the context's name); of several in the configuration, the one that is meant")
+	set.IntVar(&f.task, "task", 0, "number of the task that is meant, where the configuration has several")
 }
 
 // load reads the file, puts the flags over it, and checks the result.
@@ -118,29 +120,57 @@ func (f *flags) load(adjust func(*config.Config)) (*config.Config, error) {
 		return nil, err
 	}
 	adjust(cfg)
-	if err := cfg.Validate(); err != nil || len(cfg.Clusters) == 0 {
+	if err := cfg.Validate(); err != nil || !cfg.IsSplit() && f.task == 0 {
 		return cfg, err
 	}
-	var all []string
+	return f.choose(cfg)
+}
+
+// choose is the configuration of the named cluster and task, or of all where the command is for all and none is named.
+func (f *flags) choose(cfg *config.Config) (*config.Config, error) {
+	tasks := cfg.AllTasks()
+	var clusters []string
 	for _, of := range cfg.Clusters {
-		all = append(all, of.Name)
+		clusters = append(clusters, of.Name)
 	}
-	at, names := slices.Index(all, f.config.Cluster), strings.Join(all, ", ")
-	switch {
-	case at >= 0: // which is then the one that is reached
-		of := &cfg.Clusters[at]
-		if f.access.Kubeconfig == "" && f.access.Context == "" {
-			f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
-		}
-		return cfg.Of(of), nil
+	isNamed := len(clusters) == 0 || slices.Contains(clusters, f.config.Cluster)
+	switch names := strings.Join(clusters, ", "); {
+	case isNamed:
 	case f.config.Cluster != "":
 		return nil, usage.Errorf("--cluster %q: the configuration has none of that name; name one of %s", f.config.Cluster, names)
-	case !f.several:
+	case !f.several || f.task != 0:
 		return nil, usage.Errorf("--cluster: the configuration has several; name one of %s", names)
 	case f.access.Kubeconfig != "" || f.access.Context != "":
 		return nil, usage.Errorf("--kubeconfig and --context: each cluster of the configuration has its own; name one with --cluster, of %s", names)
+	default:
+		return cfg, nil
+	}
+	switch count := tasks[0].Count; {
+	case f.task > max(count, 1):
+		return nil, usage.Errorf("--task %d: the configuration has %d", f.task, max(count, 1))
+	case f.task == 0 && count > 0 && f.several:
+		cfg.Clusters = slices.DeleteFunc(cfg.Clusters, func(of config.ClusterOf) bool { return of.Name != f.config.Cluster })
+		return cfg, nil
+	case f.task == 0 && count > 1:
+		return nil, usage.Errorf("--task: the configuration has several; name one from 1 to %d", count)
+	}
+	for _, of := range tasks {
+		if of.Number == max(f.task, 1) && (of.Cluster.Name == "" || of.Cluster.Name == f.config.Cluster) {
+			f.reach(of.Cluster, cfg.HA != nil)
+			return cfg.Of(of), nil
+		}
 	}
 	return cfg, nil
+}
+
+// reach makes the cluster the one that is reached.
+func (f *flags) reach(of config.ClusterOf, sharesLeases bool) {
+	if home := f.access; of.Name != "" && sharesLeases {
+		f.access.Home = &home
+	}
+	if f.access.Kubeconfig == "" && f.access.Context == "" {
+		f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
+	}
 }
 
 // loadChosen is what load makes, with the named sinks of a file alone; none is all. Without a file, a name on the

@@ -31,7 +31,9 @@ import (
 func (p *process) run(ctx context.Context) error {
 	defer p.memory.ofQueues(p.cfg)()
 	if p.cfg.HA != nil {
-		return task.Share(ctx, task.Options{Access: p.options.Access, Config: p.cfg, Logger: p.logger, Lead: p.lead, StandBy: p.standBy})
+		return task.Share(ctx, task.Options{
+			Access: p.options.Access, Config: p.cfg, Logger: p.logger, Placement: p.placement, Self: p.self, Lead: p.lead, StandBy: p.standBy,
+		})
 	}
 	return task.Alone(ctx, p.logger, p.lead)
 }
@@ -68,13 +70,17 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err := stateLog.Attach(store); err != nil {
 		return err
 	}
+	moving, err := p.moves.Begin(ctx, c, store, of)
+	if err != nil {
+		return task.IgnoreStop(ctx, err)
+	}
 	if err := c.Claim(store, p.cfg.State.Dir, p.logger); err != nil {
 		return err
 	}
 	if err := errors.Join(c.Recall(store), c.AdoptIdentity(store)); err != nil {
 		return err
 	}
-	return (&assembly{process: p, cluster: c, catalog: catalog, store: store, stateLog: stateLog, term: of}).run(ctx)
+	return (&assembly{process: p, cluster: c, catalog: catalog, store: store, stateLog: stateLog, term: of, moving: moving}).run(ctx)
 }
 
 // openState opens the state, or makes it, nil where the exporter is stopped meanwhile: nothing was in line.
@@ -147,6 +153,7 @@ func (a *assembly) run(ctx context.Context) error {
 	defer a.stateLog.Run(ctx, statelog.Identity{Cluster: a.cluster.Name, UID: a.cluster.UID, Instance: a.cluster.Instance})()
 	defer destination.RunGates(ctx, sinks)()
 	defer a.term.Watch(ctx, a.stateLog, t.FailingSince)()
+	defer a.moving.Run(ctx, f.Nudge)()
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: func(rec *change.Record) error { return forms.reshapeFor("", rec) },
@@ -163,18 +170,26 @@ func (a *assembly) run(ctx context.Context) error {
 func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err error) {
 	c := m.Cluster
 	t := telemetry.New(telemetry.Options{
-		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status, OfFleet: p.several,
+		Version: p.options.Access.Version, ClusterName: c.Name, ClusterUID: c.UID, Logger: p.logger, Leadership: m.Status, OfFleet: p.several, Task: p.ofSeveral(),
 	})
 	p.follows(t)
 	shown := page.New(page.Options{Status: func() any { return t.Status() }, Private: control.Refusal})
 	return p.server.Serve(ctx, handler(t, shown, control.Elsewhere(m.Elsewhere, p.token)))
 }
 
+// ofSeveral is the name of the task, "" where the cluster has one alone.
+func (p *process) ofSeveral() string {
+	if p.cfg.Task.Count == 0 {
+		return ""
+	}
+	return p.cfg.Task.Name()
+}
+
 // observed is the telemetry of this run, and the page that shows it.
 func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *page.Page, error) {
 	options := telemetry.Options{
 		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger,
-		StateLog: a.stateLog.Status(), Leadership: a.term.Status, OfFleet: a.several,
+		StateLog: a.stateLog.Status(), Leadership: a.term.Status, OfFleet: a.several, Task: a.ofSeveral(),
 		CountLetters: func(sinkName string) (int, error) { return deadLetters.dirs[sinkName].Count() },
 		CountObjects: func(sinkName string, stream change.Stream) (int, error) {
 			return a.store.CountRows(sinkName, stream.Resource.String(), checkpoint.ScopeOf(&stream))

@@ -26,6 +26,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
+	"github.com/kubecdc/kubecdc/internal/ha/election"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -39,7 +40,9 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 	if err != nil {
 		return nil, err
 	}
-	f := selection.NewFollower(selection.Setting{Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger})
+	f := selection.NewFollower(selection.Setting{
+		Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger, Admits: a.moving.Admission(),
+	})
 	gate, rate := source.NewGate(listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
 	if a.cfg.AsksNamespaces() {
 		a.namespaces, err = source.NewNamespaces(ctx, source.NamespacesConfig{Rest: a.cluster.Rest, Store: a.store, Failed: func(err error) {
@@ -219,16 +222,19 @@ type RunOptions struct {
 
 // process is what outlives the single runs of an exporter.
 type process struct {
-	cfg     *config.Config
-	options RunOptions
-	logger  *slog.Logger
-	token   control.Token // that an operator's questions have to show
-	server  server
-	claim   func(uid string) error       // of the cluster, which may be followed already
-	follows func(t *telemetry.Telemetry) // is told who knows how it stands
-	several bool                         // it is one of a fleet
-	audit   *actors.Receiver             // nil is none
-	memory  *memory
+	cfg       *config.Config
+	options   RunOptions
+	logger    *slog.Logger
+	token     control.Token // that an operator's questions have to show
+	server    server
+	claim     func(uid string) error       // of the cluster, which may be followed already
+	follows   func(t *telemetry.Telemetry) // is told who knows how it stands
+	several   bool                         // it is one of a fleet
+	moves     *task.Moves
+	placement *election.Placement // of the fleet; nil is none
+	self      string              // its exporter's name; "" is one of its own
+	audit     *actors.Receiver    // nil is none
+	memory    *memory
 }
 
 // server serves a run, until the returned function is called.
@@ -244,6 +250,7 @@ type assembly struct {
 	store    *checkpoint.Store
 	stateLog *task.StateLog // nil is none
 	term     *task.Term
+	moving   *task.Moving // nil where the cluster has one task
 	// namespaces are followed where something is chosen by their labels; nil where nothing is.
 	namespaces *source.Namespaces
 }

@@ -159,7 +159,12 @@ const (
 	tablePlace     = '3'  // sink, terminator, resource, terminator, namespace -> position, comparison
 	tableDiskRow   = '4'  // as tableRow, of what is on disk for the sink -> 1 for a tombstone or 0, and as tableRow
 	tableDiskPlace = '5'  // as tablePlace, with what is on disk for the sink
-	tableLogged    = 'Y'  // no key                           -> the place in the log of the state that has all of it
+	tableGift      = 'G'  // sink, terminator, resource       -> what is put aside for another task
+	tableGiven     = 'g'  // sink, terminator, resource, terminator, key -> what was saved there
+	tableTaken     = 'B'  // sink, terminator, resource, terminator, task -> number of the gift that was taken last
+	tableTasks     = 'J'  // no key                           -> the state is of one of several tasks
+	//                       resource                         -> it is being taken from another one
+	tableLogged = 'Y' // no key                           -> the place in the log of the state that has all of it
 	//                       c                                -> the claim of the log with which the state was led last
 )
 

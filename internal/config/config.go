@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,11 +12,13 @@ import (
 type Config struct {
 	Cluster string `key:"cluster"`
 	// Clusters, where there are any, are followed by one exporter, each as if it were alone: see Of.
-	Clusters  []ClusterOf `key:"clusters"`
-	Resources []Resource  `key:"resources"`
-	Sinks     []Sink      `key:"sinks"`
-	State     State       `key:"state"`
-	HA        *HA         `key:"ha"`
+	Clusters []ClusterOf `key:"clusters"`
+	// Tasks is into how many the resources of each cluster are spread; 0 is one.
+	Tasks     int        `key:"tasks" min:"1" max:"64"`
+	Resources []Resource `key:"resources"`
+	Sinks     []Sink     `key:"sinks"`
+	State     State      `key:"state"`
+	HA        *HA        `key:"ha"`
 	// Only this host is served unless somebody says otherwise: the port also takes what changes state.
 	Listen    string    `key:"listen" default:"127.0.0.1:8080"`
 	Log       Log       `key:"log"`
@@ -27,6 +28,8 @@ type Config struct {
 	Snapshot  Snapshot  `key:"snapshot"`
 	Audit     *Audit    `key:"audit"`
 
+	// Task is the one that this is the configuration of; the zero value is of an exporter that has one alone.
+	Task   Task
 	origin origin
 }
 
@@ -62,9 +65,8 @@ func LogFormats() []string { return allowedBy[Log]("format") }
 func (c *Config) check() []Problem {
 	k := &checker{origin: c.origin}
 	k.values("", reflect.ValueOf(c).Elem())
-	if len(c.Clusters) > 0 {
-		c.checkClusters(k)
-		c = c.Of(&ClusterOf{Name: "x"}) // as for any of them
+	if c.IsSplit() {
+		c = c.checkSplit(k)
 	}
 	if strings.TrimFunc(c.Cluster, isBlank) != c.Cluster {
 		k.problem("cluster", "%q begins or ends with white space; leave it out", c.Cluster)
@@ -93,73 +95,6 @@ func (c *Config) check() []Problem {
 		c.HA.check(k, c.State.Log, c.Sinks)
 	}
 	return k.found
-}
-
-// Of is the configuration of one of the clusters, as if the exporter followed that one alone: below the directory of
-// the state it has its own, and its name is in the place of {cluster}, but for what the sinks themselves put it into.
-func (c *Config) Of(of *ClusterOf) *Config {
-	one := *c
-	named := func(text *string) { *text = strings.ReplaceAll(*text, clusterName, of.Name) }
-	one.Clusters, one.Cluster = nil, of.Name
-	one.State.Dir = filepath.Join(c.State.Dir, of.Name)
-	one.Sinks = slices.Clone(c.Sinks)
-	for i := range one.Sinks {
-		s := &one.Sinks[i]
-		named(&s.DeadLetter.Dir)
-		if s.File != nil {
-			s.File = new(*s.File)
-			named(&s.File.Path)
-		}
-		if s.Kafka != nil {
-			s.Kafka = new(*s.Kafka)
-			named(&s.Kafka.TransactionalID)
-		}
-		if s.NATS != nil {
-			s.NATS = new(*s.NATS)
-			named(&s.NATS.KV)
-		}
-	}
-	if c.HA != nil {
-		one.HA = new(*c.HA)
-		named(&one.HA.Lease)
-	}
-	return &one
-}
-
-// checkClusters checks that each cluster is another one, as far as names and files tell, and has places of its own for
-// all that is written of it.
-func (c *Config) checkClusters(k *checker) {
-	if c.Cluster != "" {
-		k.problem("cluster", "clusters have names of their own; leave it out")
-	}
-	if c.Audit != nil {
-		k.problem("audit", "its events do not say of which of several clusters they are; leave it out, or run an exporter for each cluster")
-	}
-	for i := range c.Clusters {
-		of, path := &c.Clusters[i], item("clusters", i)
-		isNamed := func(other ClusterOf) bool { return other.Name == of.Name }
-		isReached := func(other ClusterOf) bool { return other.Kubeconfig == of.Kubeconfig && other.Context == of.Context }
-		switch {
-		case of.Name == "":
-			k.problem(path+".name", "missing; want a name such as prod-eu1, which is that of the cluster in records and topics")
-		case !isSubdomain(of.Name) || strings.Contains(of.Name, "."):
-			k.problem(path+".name", "%q cannot be the name of one of several clusters; want lower case letters, digits and -", shorten(of.Name))
-		case slices.ContainsFunc(c.Clusters[:i], isNamed):
-			k.problem(path+".name", "another cluster is called %q, too; choose another name", of.Name)
-		}
-		if at := slices.IndexFunc(c.Clusters[:i], isReached); at >= 0 {
-			k.problem(path, "it is reached as %s is, and so is the same cluster; give it another kubeconfig or context", item("clusters", at))
-		}
-	}
-	for i := range c.Sinks {
-		c.Sinks[i].checkPlaces(k, item("sinks", i))
-	}
-	if c.State.Log != nil {
-		needsCluster(k, "state.log.name", c.State.Log.Name)
-	}
-	if c.HA != nil && c.HA.Lease != "" {
-		needsCluster(k, "ha.lease", c.HA.Lease)
-	}
 }
 
 // SinkNames are the names of the sinks, in their order.

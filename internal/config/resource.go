@@ -162,6 +162,7 @@ type Resource struct {
 	Name       string   `key:"resource"`
 	Namespaces []string `key:"namespaces"`
 	Required   bool     `key:"required"`
+	Task       int      `key:"task" min:"1"` // that has it, of several; 0 is that hashing says which
 	// What is left out: of all namespaces these, and of a wildcard's resources those of these names.
 	ExcludeNamespaces []string `key:"excludeNamespaces"`
 	Exclude           []string `key:"exclude"`
@@ -184,6 +185,8 @@ type Resource struct {
 	Drop          []string  `key:"drop" effect:"shape"`
 	Redact        Redaction `key:"redact" effect:"shape"`
 	RedactEnv     []string  `key:"redactEnv" effect:"shape"`
+
+	of Task // whose configuration it is of
 }
 
 // read takes a name alone, too.

@@ -293,6 +293,13 @@ func (b *Books) given(name string) (given, logged map[string]checkpoint.Places) 
 	return b.states[name].Given().Places, b.states[name].Places
 }
 
+// give puts aside what is saved of the resource for the sink.
+func (b *Books) give(name, resource string, gift checkpoint.Gift) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.store.Give(b.states[name], resource, gift)
+}
+
 // giveUpDisk removes what is on disk for the sink.
 func (b *Books) giveUpDisk(name string) error {
 	b.mu.Lock()

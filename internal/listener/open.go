@@ -77,10 +77,16 @@ func (l *Listener) openOnce(ctx context.Context) error {
 			return fmt.Errorf("read the mark: %w", err)
 		}
 	}
-	if l.tail.other || l.isBack() || l.isNarrower() {
+	if l.tail.other || l.isBack() || l.isNarrower() || len(l.toGive()) > 0 {
 		if err := l.giveUpDisk(); err != nil {
 			return err
 		}
+	}
+	if given := l.toGive(); len(given) > 0 {
+		if err := l.give(ctx, given); err != nil {
+			return err
+		}
+		return l.openOnce(ctx) // without the places that are another's now
 	}
 	l.mark, l.retried = mark, nil
 	found := 0
@@ -117,6 +123,38 @@ func (l *Listener) isNarrower() bool {
 		}
 	}
 	return false
+}
+
+// toGive are the resources of which the sink has something, and which another task is to have, with that. All that the
+// sink's log says of them is part of the state by now, and this exporter writes nothing of them any more.
+func (l *Listener) toGive() map[string]int {
+	all := map[string]int{}
+	if l.Owner == nil {
+		return all
+	}
+	given, logged := l.books.given(l.Name)
+	for _, places := range []map[string]checkpoint.Places{given, logged} {
+		for resource := range places {
+			if task := l.Owner(resource); task != 0 {
+				all[resource] = task
+			}
+		}
+	}
+	return all
+}
+
+// give puts the resources aside. The mark goes to the log's end with it: what is folded now must not be found again.
+func (l *Listener) give(ctx context.Context, resources map[string]int) error {
+	mark, err := l.Target.Write(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("read the mark: %w", err)
+	}
+	for resource, task := range resources {
+		if err := l.books.give(l.Name, resource, checkpoint.Gift{To: task, Mark: string(mark)}); err != nil {
+			return fmt.Errorf("put %s aside for task %d: %w", resource, task, err)
+		}
+	}
+	return nil
 }
 
 // giveUpDisk removes what an earlier life has left on disk, where the log has gone on in another way than with that:

@@ -128,11 +128,11 @@ func (a *Access) Check(ctx context.Context, stream change.Stream, selection Sele
 	return fmt.Errorf("list %s: %w", stream, ExplainServerError(a.host, err))
 }
 
-// Leases says which of the verbs that an election needs are not allowed on the Leases of a namespace.
-func (a *Access) Leases(ctx context.Context, namespace string) (missing []string, err error) {
+// Leases says which of the verbs are not allowed on the Leases of a namespace.
+func (a *Access) Leases(ctx context.Context, namespace string, verbs ...string) (missing []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	return a.forbidden(ctx, leases(namespace), "get", "create", "update")
+	return a.forbidden(ctx, leases(namespace), verbs...)
 }
 
 // Namespaces says which of the verbs are not allowed with which labels of namespaces are followed.

@@ -33,7 +33,7 @@ func newFleet(t *testing.T, names ...string) *fleet {
 	for _, name := range names {
 		r := newWorld(t, world{})
 		r.broker, r.stream, r.file = f.broker, followLog(f.broker.openStream("K8S_"+name)), followFile(filepath.Join(f.dir, name+".ndjson"))
-		r.exporter = &exporter{logPath: f.exporter.logPath, listen: f.port + "/clusters/" + name}
+		r.exporter = &exporter{logPath: f.exporter.logPath, listen: f.port + "/tasks/" + name}
 		f.worlds[name] = r
 	}
 	return f
@@ -71,7 +71,7 @@ func (f *fleet) start() {
 
 // clusterStatus is what /statusz says of a cluster.
 type clusterStatus struct {
-	Followed bool
+	Up bool
 	Problem  string
 }
 
@@ -83,11 +83,11 @@ func (f *fleet) statuses() map[string]clusterStatus {
 		return nil
 	}
 	defer answer.Body.Close()
-	var all struct{ Clusters map[string]clusterStatus }
+	var all struct{ Tasks map[string]clusterStatus }
 	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil {
 		f.t.Fatal(err)
 	}
-	return all.Clusters
+	return all.Tasks
 }
 
 // await returns when the status of the cluster is so.
@@ -124,12 +124,12 @@ func TestI3I4OneExporterFollowsSeveralClusters(t *testing.T) {
 		f.exporter.process.Kill()
 	}
 	f.start()
-	f.await("away", "is told to be away", func(s clusterStatus) bool { return !s.Followed && strings.Contains(s.Problem, "connection refused") })
+	f.await("away", "is told to be away", func(s clusterStatus) bool { return !s.Up && strings.Contains(s.Problem, "connection refused") })
 	f.await("again", "is told to be another", func(s clusterStatus) bool {
-		return !s.Followed && strings.Contains(s.Problem, "cluster again is cluster a")
+		return !s.Up && strings.Contains(s.Problem, "cluster again is cluster a")
 	})
 	said, err := exec.Command(f.exporter.binary, "check", "-f", f.config()).CombinedOutput()
-	for _, want := range []string{"problem  cluster away: reach the API server", "problem  cluster again: it is cluster a, too", "ok       cluster b: cluster b at"} {
+	for _, want := range []string{"problem  task away: reach the API server", "problem  task again: it is cluster a, too", "ok       task b: cluster b at"} {
 		if err == nil || !strings.Contains(string(said), want) {
 			t.Errorf("exporter check ends with %v, and lacks %q: %s", err, want, said)
 		}
@@ -141,14 +141,14 @@ func TestI3I4OneExporterFollowsSeveralClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.follow(f.of("a"), f.of("b"), f.of("late"))
-	f.await("late", "is followed", func(s clusterStatus) bool { return s.Followed })
+	f.await("late", "is followed", func(s clusterStatus) bool { return s.Up })
 	if all := f.statuses(); len(all) != 3 {
 		t.Errorf("followed are %v", all)
 	}
 	f.follow(f.of("b"), f.of("late"))
 	eventually(t, deliveryLimit, "a is followed no more", func() bool { return len(f.statuses()) == 2 })
 	f.follow(f.of("a"), f.of("b"), f.of("late"))
-	f.await("a", "is followed again", func(s clusterStatus) bool { return s.Followed })
+	f.await("a", "is followed again", func(s clusterStatus) bool { return s.Up })
 	for _, r := range []*rig{a, b, late} {
 		r.settle()
 	}
@@ -164,13 +164,13 @@ func (f *fleet) answers() {
 	f.t.Helper()
 	metrics := f.exporter.get(f.t, "/metrics")
 	for _, name := range f.names {
-		if series := fmt.Sprintf(`kubecdc_cluster_up{cluster="%s"} 1`, name); !strings.Contains(metrics, series) {
+		if series := fmt.Sprintf(`kubecdc_task_up{task="%s"} 1`, name); !strings.Contains(metrics, series) {
 			f.t.Errorf("/metrics lacks %s", series)
 		}
 		if series := fmt.Sprintf(`kubecdc_build_info{cluster="%s"`, name); !strings.Contains(metrics, series) {
 			f.t.Errorf("/metrics lacks %s", series)
 		}
-		if page := f.exporter.get(f.t, "/clusters/"+name+"/"); !strings.Contains(page, "page.js") {
+		if page := f.exporter.get(f.t, "/tasks/"+name+"/"); !strings.Contains(page, "page.js") {
 			f.t.Errorf("the page of cluster %s is %.200s", name, page)
 		}
 		run := func(args ...string) string {

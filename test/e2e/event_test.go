@@ -35,11 +35,12 @@ type event struct {
 	Time              time.Time       `json:"time"`
 	Data              json.RawMessage `json:"data"`
 
-	place  int    // the line of the file, or the sequence of the stream, from 1
-	header string // the id beside the message, where the sink has such a thing
-	own    string // the header that a test configures
-	routed string // the subject, where the sink has such a thing
-	seat   *seat  // in Kafka
+	stored time.Time // by the server, in a stream
+	place  int       // the line of the file, or the sequence of the stream, from 1
+	header string    // the id beside the message, where the sink has such a thing
+	own    string    // the header that a test configures
+	routed string    // the subject, where the sink has such a thing
+	seat   *seat     // in Kafka
 }
 
 // ownHeader is a header that a test may configure.

@@ -27,28 +27,33 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
-// Run prints what was found of each thing that is checked, as lines or as a document. Of several clusters it checks one
+// Run prints what was found of each thing that is checked, as lines or as a document. Of several tasks it checks one
 // after the other.
 func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *console.Findings) error {
 	cluster.NewLogger(io.Discard, cfg.Log)
 	r := report{out: out}
 	r.ok("configuration")
-	if len(cfg.Clusters) == 0 {
-		checkOne(ctx, to, cfg, &r)
-	} else {
+	if cfg.IsSplit() {
 		checkAll(ctx, to, cfg, &r)
+	} else {
+		checkOne(ctx, to, cfg, &r)
 	}
 	return errors.Join(r.err(), out.End())
 }
 
-// checkAll checks one cluster after the other.
+// checkAll checks one task after the other.
 func checkAll(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) {
 	uids, runs := map[string]string{}, false
-	for i := range cfg.Clusters {
-		of := &cfg.Clusters[i]
-		to.Kubeconfig, to.Context, r.of = of.Kubeconfig, of.Context, "cluster "+of.Name+": "
-		c, running := checkOne(ctx, to, cfg.Of(of), r)
-		if other := uids[c.UID]; c.UID != "" && other != "" {
+	if home := to; len(cfg.Clusters) > 0 && cfg.HA != nil {
+		to.Home = &home
+	}
+	for _, one := range cfg.AllTasks() {
+		of := one.Cluster
+		if r.of = "task " + one.Name() + ": "; of.Name != "" {
+			to.Kubeconfig, to.Context = of.Kubeconfig, of.Context
+		}
+		c, running := checkOne(ctx, to, cfg.Of(one), r)
+		if other, found := uids[c.UID]; c.UID != "" && found && other != of.Name {
 			r.problem(usage.Errorf("it is cluster %s, too (uid %s): leave one of them out, or correct its kubeconfig or context", other, c.UID))
 		}
 		uids[c.UID], runs = of.Name, runs || running
@@ -137,7 +142,7 @@ func checkCluster(ctx context.Context, of *checkedTask, r *report) {
 		}
 	}
 	checkPaths(ctx, access, c, cfg, r)
-	checkLease(ctx, access, of, r)
+	checkLease(ctx, of, r)
 	noteLeftOut(c.Chosen.Load(), cfg, r)
 }
 

@@ -130,7 +130,7 @@ type checkedTask struct {
 }
 
 // checkLease says whether the exporter may use its Lease, and changes nothing.
-func checkLease(ctx context.Context, access *source.Access, of *checkedTask, r *report) {
+func checkLease(ctx context.Context, of *checkedTask, r *report) {
 	if of.cfg.HA == nil {
 		return
 	}
@@ -139,7 +139,15 @@ func checkLease(ctx context.Context, access *source.Access, of *checkedTask, r *
 		r.problem(err)
 		return
 	}
-	missing, err := access.Leases(ctx, place.Namespace)
+	verbs := []string{"get", "create", "update"}
+	if of.cfg.Task.Number > 0 { // among several
+		verbs = append(verbs, "list")
+	}
+	var missing []string
+	access, err := source.NewAccess(of.cluster.Leases)
+	if err == nil {
+		missing, err = access.Leases(ctx, place.Namespace, verbs...)
+	}
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("ha.lease: the API server forbids to %s leases of group coordination.k8s.io in namespace %s: "+
 			"bind a role with these verbs to the exporter's user, or name another Lease", strings.Join(missing, ", "), place.Namespace)

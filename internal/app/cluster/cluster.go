@@ -121,20 +121,25 @@ func (c *Cluster) AskingNamespaces(all bool) (names []string) {
 // Cluster is the API server and what is wanted of it.
 type Cluster struct {
 	Rest    *rest.Config
-	Version string // the exporter's
+	Leases  *rest.Config // of the API server that has them
+	Task    int          // of several; 0 is the only one
+	Version string       // the exporter's
 	Name    string
 	UID     string // "" before Identify
 	selection.Current
-	Instance string        // of the state, unlike that of any other state; "" where there is none
-	Look     time.Duration // between two times that the server is asked what it serves
+	Instance string // of the state, unlike that of any other state; "" where there is none
+	// Holds says whether the state has something of the resource for the sink. It is set where there are several tasks.
+	Holds func(sinkName, resource string) bool
+	Look  time.Duration // between two times that the server is asked what it serves
 	// met are the uids of all clusters that had the name, as the saved state knows them; nil is none but UID.
 	met atomic.Pointer[[]string]
 }
 
 // Access says how to reach the API server, and as whom.
 type Access struct {
-	Kubeconfig, Context string // "" is as kubectl finds it
-	Version             string // of the exporter
+	Kubeconfig, Context string  // "" is as kubectl finds it
+	Version             string  // of the exporter
+	Home                *Access // of the Leases: where the exporters of several clusters run; nil is the same one
 }
 
 // Find loads the kubeconfig.
@@ -144,7 +149,19 @@ func Find(to Access, cfg *config.Config) (*Cluster, error) {
 		return nil, usage.Wrap(err)
 	}
 	restConfig.UserAgent = "kubecdc-exporter/" + to.Version
-	return &Cluster{Rest: restConfig, Name: cmp.Or(cfg.Cluster, name), Version: to.Version, Look: time.Duration(cfg.Discovery.Interval)}, nil
+	c := &Cluster{
+		Rest: restConfig, Leases: restConfig, Name: cmp.Or(cfg.Cluster, name), Version: to.Version, Look: time.Duration(cfg.Discovery.Interval),
+	}
+	if cfg.Task.Count > 0 {
+		c.Task = cfg.Task.Number
+	}
+	if to.Home != nil {
+		if c.Leases, _, err = source.LoadKubeconfig(to.Home.Kubeconfig, to.Home.Context); err != nil {
+			return nil, usage.Wrap(err)
+		}
+		c.Leases.UserAgent = restConfig.UserAgent
+	}
+	return c, nil
 }
 
 // Identify asks the server who it is, and waits until it can tell what it serves.

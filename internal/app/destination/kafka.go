@@ -193,6 +193,9 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		Warn: func(text string) { told.Warned(s.Name, text) }, Resync: time.Duration(s.Resync),
 		Uncompacted: of.misfit, Reserved: func(topic string) string { return reserved[topic] }, Form: of.form(), Changed: of.changed,
 	}
+	if c.Task != 0 {
+		options.Elsewhere = elsewhere(s, c)
+	}
 	options.Topics, options.Found = topicsOf(c, s, topics)
 	if s.FramesAside() {
 		options.Ordered = encode.IsOfFrames
@@ -201,16 +204,19 @@ func kafkaOptions(of *table, told Observer) kafka.Options {
 		options.LabelTopics = k.LabelTopics
 		options.Made = func(topics int) { told.LabelTopics(s.Name, topics) }
 	}
-	options.TransactionalID = cmp.Or(k.TransactionalID, transactionalID(c.Name, s.Name))
+	options.TransactionalID = cmp.Or(k.TransactionalID, transactionalID(c.Name, c.Task, s.Name))
 	return options
 }
 
 // transactionalID is that of the sink of the cluster, and of no other one, nor that of a log of the state, by default
 // kubecdc-state-CLUSTER: the name of the cluster ends at the first hyphen.
-func transactionalID(cluster, sinkName string) string {
+func transactionalID(cluster string, task int, sinkName string) string {
 	escaped := strings.NewReplacer("-", "=2D", "=", "=3D").Replace(cluster)
 	if escaped == "state" {
 		escaped = "=73tate"
+	}
+	if task > 1 { // the first one's is that of an exporter with one task
+		escaped += "=" + strconv.Itoa(task)
 	}
 	return "kubecdc-" + escaped + "-" + sinkName
 }
@@ -309,6 +315,36 @@ func kafkaNeeds(s *config.Sink) need {
 		return clusterName
 	}
 	return nothing
+}
+
+// Moved is a resource that goes from one task to another.
+type Moved struct {
+	Mark, Given sink.Mark // of the sink, and of that of the task which had the resource
+	Resource    string
+}
+
+// MarkWith is the sink's mark with what the other one's says of the places of the resource. Only topics can be places of
+// one resource: what else a sink writes to, it has for itself.
+func MarkWith(s *config.Sink, c *cluster.Cluster, m Moved) (sink.Mark, error) {
+	if s.Kafka == nil {
+		return m.Mark, nil
+	}
+	t := &kafkaTail{templates: templatesOf(s, c.Name)}
+	return kafka.MarkWith(m.Mark, m.Given, t.matching(m.Resource).MatchString)
+}
+
+// elsewhere says which topics are those of resources that other tasks have, and of which this one has nothing any more.
+func elsewhere(s *config.Sink, c *cluster.Cluster) func(topic string) bool {
+	t := &kafkaTail{templates: templatesOf(s, c.Name), known: map[string]bool{}}
+	holds := func(topic string) func(selection.Selected) bool {
+		return func(of selection.Selected) bool { return t.holds(topic, of.Stream.Resource.String()) }
+	}
+	return func(topic string) bool {
+		gone := func(of selection.Selected) bool {
+			return holds(topic)(of) && !c.Holds(s.Name, of.Stream.Resource.String())
+		}
+		return !slices.ContainsFunc(c.Streams(), holds(topic)) && slices.ContainsFunc(c.Chosen.Load().Others, gone)
+	}
 }
 
 // templatesOf are all templates of the sink's topics that are any.

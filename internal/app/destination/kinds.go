@@ -162,6 +162,7 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listen
 		Encoder:  encode.NewEncoder(encoding),
 		Gate:     gate,
 		Wants:    c.WantedBy(s),
+		Owner:    c.Owner,
 		Actors:   s.Actors,
 		Queue:    fifo.Limit{Bytes: int(s.Queue.Bytes), Records: s.Queue.Records},
 		Patches:  s.Patched(),

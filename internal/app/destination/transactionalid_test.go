@@ -14,15 +14,16 @@ func TestI10NoTwoSinksShareATransactionalID(t *testing.T) {
 		of["kubecdc-state-"+cluster] = [2]string{"the log of the state", cluster}
 	}
 	for _, cluster := range names {
-		for _, sinkName := range names {
-			id := transactionalID(cluster, sinkName)
+		for i := range 3 * len(names) {
+			task, sinkName := i%3+1, names[i/3]
+			id := transactionalID(cluster, task, sinkName)
 			if other, taken := of[id]; taken {
-				t.Errorf("sink %q of cluster %q has the id %s of %q", sinkName, cluster, id, other)
+				t.Errorf("sink %q of task %d of cluster %q has the id %s of %q", sinkName, task, cluster, id, other)
 			}
 			of[id] = [2]string{cluster, sinkName}
 		}
 	}
-	if id := transactionalID("prod", "eu-lake"); id != "kubecdc-prod-eu-lake" {
+	if id := transactionalID("prod", 0, "eu-lake"); id != "kubecdc-prod-eu-lake" {
 		t.Errorf("a cluster without a hyphen has the id %s", id)
 	}
 }

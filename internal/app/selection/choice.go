@@ -128,6 +128,8 @@ func explain(host string, err error) error {
 type Choice struct {
 	// Streams, each once: those that are configured by name, then those that a wildcard adds.
 	Streams []Selected
+	// Others are the streams that other tasks have.
+	Others []Selected
 	// Left is what is not streamed, resources and names that stand for none, and why.
 	Left []source.LeftOut
 
@@ -156,7 +158,38 @@ func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
 			}
 		}
 	}
+	c.part() // only now: a name, or a twin, keeps a wildcard out in each task
 	return c, errs
+}
+
+// part leaves to others the streams that other tasks have.
+func (c *Choice) part() {
+	all := c.Streams
+	c.Streams = nil
+	for _, s := range all {
+		if s.Configured.IsOurs(s.Stream.Resource.String()) {
+			c.Streams = append(c.Streams, s)
+		} else {
+			c.Others = append(c.Others, s)
+		}
+	}
+}
+
+// Owner is the task that is to have the resource, by kubectl's full name, where that is another one; 0 is that it is
+// ours, or nobody's.
+func (c *Current) Owner(resource string) int {
+	chosen := c.Chosen.Load()
+	if chosen == nil {
+		return 0
+	}
+	at := slices.IndexFunc(chosen.Others, func(s Selected) bool { return s.Stream.Resource.String() == resource })
+	if at < 0 {
+		return 0
+	}
+	if of := chosen.Others[at].Configured; !of.IsOurs(resource) {
+		return of.Owner(resource)
+	}
+	return 0 // it waits until the other task has given it away
 }
 
 // contradictions finds wildcards that differ about resources which both stand for, whatever is served now: one that is

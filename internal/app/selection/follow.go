@@ -38,8 +38,11 @@ func (f *Follower) Adopt() error {
 			}
 		}
 	}
-	chosen := f.Current.Chosen.Load()
-	f.Current.Chosen.Store(&Choice{Streams: slices.Concat(chosen.Streams, unserved), Left: chosen.Left})
+	chosen, more := f.Current.Chosen.Load(), &Choice{Streams: unserved}
+	more.part()
+	f.Current.Chosen.Store(&Choice{
+		Streams: slices.Concat(chosen.Streams, more.Streams), Others: slices.Concat(chosen.Others, more.Others), Left: chosen.Left,
+	})
 	return nil
 }
 
@@ -78,6 +81,8 @@ type Setting struct {
 	Catalog *source.Catalog // what the server served when it was asked last
 	Store   *checkpoint.Store
 	Logger  *slog.Logger
+	// Admits says whether the resource may be followed, which another task may have still; nil is that none has.
+	Admits func(resource string) bool
 }
 
 // Follower keeps the streams what the configuration chooses of what the server serves. One goroutine uses it, but for
@@ -270,6 +275,7 @@ func (f *Follower) see(served []Selected) (arrived []*followed) {
 	for _, s := range served {
 		before := known[s.Stream.String()]
 		switch {
+		case f.Admits != nil && !f.Admits(s.Stream.Resource.String()):
 		case before == nil:
 			made, err := f.make(s)
 			if err != nil {
@@ -327,7 +333,12 @@ func (f *Follower) publish() {
 	if !f.stale {
 		return
 	}
-	now := &Choice{Left: f.chosen.Left}
+	now := &Choice{Left: f.chosen.Left, Others: slices.Clone(f.chosen.Others)}
+	for _, s := range f.Current.Chosen.Load().Others { // which are not served now
+		if !slices.ContainsFunc(now.Others, func(other Selected) bool { return other.Stream == s.Stream }) {
+			now.Others = append(now.Others, s)
+		}
+	}
 	for _, s := range f.following {
 		now.Streams = append(now.Streams, s.Selected)
 	}

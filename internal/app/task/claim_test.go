@@ -16,12 +16,12 @@ import (
 // Where nobody does, the Lease was renamed.
 func aLogWithAnotherLeaseIsRefused(t *testing.T, r *logRig) {
 	v := newVillage(t)
-	r.cluster.Rest = &rest.Config{Host: v.url}
+	r.cluster.Leases = &rest.Config{Host: v.url}
 	r.lead("a")
 	r.commit(3)
 	r.awaitLogged()
 	second := r.other(100)
-	second.cluster.Rest = r.cluster.Rest
+	second.cluster.Leases = r.cluster.Leases
 	take := func() error {
 		b := second.standBy("b")
 		b.as.Lease = "ns/another"

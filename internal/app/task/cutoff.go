@@ -193,7 +193,7 @@ func JudgeOf(ctx context.Context, c *cluster.Cluster, lease election.Place) func
 		if last.Lease == "" || last.Lease == lease.String() {
 			return nil
 		}
-		held, err := election.IsHeld(ctx, c.Rest, election.ParsePlace(last.Lease))
+		held, err := election.IsHeld(ctx, c.Leases, election.ParsePlace(last.Lease))
 		if err != nil {
 			held = time.Since(wrote) < stillness
 		}

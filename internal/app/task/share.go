@@ -51,6 +51,10 @@ type Options struct {
 	Access cluster.Access
 	Config *config.Config
 	Logger *slog.Logger
+	// Placement spreads this and other tasks over exporters, of which this one is called Self; nil is that whoever is
+	// first has this one.
+	Placement *election.Placement
+	Self      string
 	// Lead does the task until ctx or the term ends.
 	Lead func(ctx context.Context, of *Term) error
 	// StandBy answers that another member leads, until the returned function is called.
@@ -131,23 +135,31 @@ func join(ctx context.Context, o Options) (*Member, error) {
 	if m.lease, err = Lease(o.Access, o.Config, c.Name); err != nil {
 		return nil, err
 	}
-	dir := o.Config.State.Dir
-	id, err := disk.ID(dir, "member")
-	if err != nil {
-		return nil, fmt.Errorf("read the id of state directory %s: %w: choose another with --state-dir, or with state.dir in the configuration", dir, err)
+	if m.self = o.Self; m.self == "" {
+		if m.self, err = SelfIn(o.Config.State.Dir); err != nil {
+			return nil, err
+		}
 	}
-	host, _ := os.Hostname() // "" where there is none
-	m.self = election.Self(cmp.Or(os.Getenv("POD_NAME"), host, "exporter"), id)
 	sinks, err := sinksOf(o.Config, c)
 	if err != nil {
 		return nil, err
 	}
-	m.claimant = statelog.Claimant{Member: id, Sinks: sinks, Lease: m.lease.String()}
+	m.claimant = statelog.Claimant{Member: election.ID(m.self), Sinks: sinks, Lease: m.lease.String()}
 	m.elected, err = election.New(election.Options{
-		Config: c.Rest, Place: m.lease, Self: m.self, Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
+		Config: c.Leases, Place: m.lease, Placement: o.Placement, Self: m.self, Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
 		Judge: func(theirs string) error { return sameTask(m.claimant.Sinks, theirs) }, Logger: o.Logger,
 	})
 	return m, err
+}
+
+// SelfIn is the name of the exporter whose state directory it is: its host, with an id that is kept there.
+func SelfIn(dir string) (string, error) {
+	id, err := disk.ID(dir, "member")
+	if err != nil {
+		return "", fmt.Errorf("read the id of state directory %s: %w: choose another with --state-dir, or with state.dir in the configuration", dir, err)
+	}
+	host, _ := os.Hostname() // "" where there is none
+	return election.Self(cmp.Or(os.Getenv("POD_NAME"), host, "exporter"), id), nil
 }
 
 // serveTerm stands by until this member leads, and leads until its term is over. The error is why it is.
@@ -176,7 +188,8 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 		cut(cause)
 	}
 	lost := func() {
-		if cause := context.Cause(elected); cause != nil && !errors.Is(cause, context.Cause(ctx)) {
+		cause := context.Cause(elected)
+		if cause != nil && !errors.Is(cause, context.Cause(ctx)) && !isMoved(cause) { // who is to have it waits until it is given back
 			lose(cause)
 		}
 	}
@@ -186,11 +199,13 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	m.takeovers.Add(1)
 	m.Logger.Info("this exporter leads", "lease", m.lease.String(), "member", m.self)
 	err = m.Lead(running, &Term{
-		claimant: m.claimant, standby: b, lease: m.lease, duration: time.Duration(m.Config.HA.Duration), end: end, Over: over, Status: m.Status,
+		again: cut, claimant: m.claimant, standby: b, lease: m.lease, duration: time.Duration(m.Config.HA.Duration), end: end, Over: over, Status: m.Status,
 		cutOff: &cutOff{others: m.elected.Ask, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
 	})
 	lost() // the other call may come later
 	switch cause := context.Cause(over); {
+	case cause == nil && err == nil && ctx.Err() == nil && (isMoved(context.Cause(running)) || errors.Is(context.Cause(running), errTaken)):
+		return context.Cause(running)
 	case cause == nil, err == nil && ctx.Err() != nil:
 		return err
 	case ctx.Err() == nil:
@@ -276,6 +291,10 @@ func (m *Member) goesOn(err error) bool {
 	switch {
 	case errors.As(err, &other):
 		m.Logger.Info("another exporter leads; this one stands by", "lease", m.lease.String(), "leader", election.Host(other.Holder))
+	case errors.Is(err, errTaken):
+		m.Logger.Info("the task begins anew", "reason", err)
+	case isMoved(err):
+		m.Logger.Info("this exporter stands by, so that each has its share", "reason", err)
 	case errors.Is(err, errCutOff), errors.Is(err, errUnreachable):
 		m.cooldown.resigned(time.Now())
 		m.Logger.Warn("this exporter gives up the Lease, since another may reach the brokers", "lease", m.lease.String(), "error", err)
@@ -290,13 +309,18 @@ func (m *Member) goesOn(err error) bool {
 	return true
 }
 
+func isMoved(err error) bool { return errors.As(err, new(*election.MovedError)) }
+
 // Lease is the configured Lease, or the default one.
 func Lease(to cluster.Access, cfg *config.Config, cluster string) (election.Place, error) {
 	if cfg.HA.Lease != "" {
 		return election.ParsePlace(cfg.HA.Lease), nil
 	}
+	if to.Home != nil {
+		to = *to.Home
+	}
 	namespace, err := source.Namespace(to.Kubeconfig, to.Context)
-	return election.Place{Namespace: namespace, Name: election.NameFor(cluster)}, err
+	return election.Place{Namespace: namespace, Name: election.NameFor(cluster) + cfg.Task.After(".")}, err
 }
 
 // CheckHolder says why those who hold the Lease now could not share it with the configuration's exporters.
@@ -305,7 +329,7 @@ func CheckHolder(ctx context.Context, cfg *config.Config, c *cluster.Cluster, le
 	if err != nil {
 		return err
 	}
-	return election.CheckHolder(ctx, c.Rest, lease, func(theirs string) error { return sameTask(ours, theirs) })
+	return election.CheckHolder(ctx, c.Leases, lease, func(theirs string) error { return sameTask(ours, theirs) })
 }
 
 // sinksOf says what the task writes to, each sink on a line of its own, wherever its servers are. Another task has

@@ -150,6 +150,7 @@ type Term struct {
 	lease    election.Place
 	duration time.Duration     // of the Lease
 	end      func(cause error) // ends it
+	again    func(cause error) // ends it when everything in line is delivered; another one follows
 	cutOff   *cutOff
 }
 

@@ -63,6 +63,13 @@ func (c *client) update(ctx context.Context, to *coordinationv1.Lease) (*coordin
 	return lease, c.at(c.rest.Put()).Name(c.place.Name).Body(to).Do(ctx).Into(lease)
 }
 
+// list is all of the namespace that belong to several tasks.
+func (c *client) list(ctx context.Context) ([]coordinationv1.Lease, error) {
+	found := new(coordinationv1.LeaseList)
+	err := c.at(c.rest.Get()).Param("labelSelector", role).Do(ctx).Into(found)
+	return found.Items, err
+}
+
 // CheckHolder says why another one's Lease is not to be shared: a *ForeignError of what judge says of its mark.
 func CheckHolder(ctx context.Context, config *rest.Config, place Place, judge func(theirs string) error) error {
 	lease, err := find(ctx, config, place)
@@ -154,6 +161,16 @@ func (e *OtherLeadsError) Error() string {
 	return fmt.Sprintf("%s leads now, as the Lease %s says", Host(e.Holder), e.Place)
 }
 
+// MovedError is the cause with which a term ends that another member is to have.
+type MovedError struct {
+	Place Place
+	To    string
+}
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("the task of the Lease %s goes to %s", e.Place, Host(e.To))
+}
+
 // RightsError says that the member may not use the Lease.
 type RightsError struct {
 	Place Place
@@ -203,6 +220,9 @@ func Host(self string) string {
 	return self
 }
 
+// ID is what tells a member from others of its host.
+func ID(self string) string { return self[strings.LastIndexByte(self, '_')+1:] }
+
 // Place is which Lease it is.
 type Place struct{ Namespace, Name string }
 
@@ -214,6 +234,9 @@ func ParsePlace(text string) Place {
 	namespace, name, _ := strings.Cut(text, "/")
 	return Place{namespace, name}
 }
+
+// NameOf is the name of the Lease that says that the exporter is alive.
+func NameOf(self string) string { return NameFor("member-" + self) }
 
 // maxLabel is how long a part of our names for Leases may be.
 const maxLabel = 63

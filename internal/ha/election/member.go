@@ -84,6 +84,8 @@ type Options struct {
 	Shared string
 	Judge  func(theirs string) error
 	Logger *slog.Logger
+	// Placement says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
+	Placement *Placement
 
 	leases leases // for tests; nil is the API server's
 }
@@ -109,6 +111,17 @@ type Member struct {
 	talk    talk
 	term    context.CancelCauseFunc // ends the present one; nil is none
 	rest    time.Time               // until when it does not want to lead
+	placed  placed
+	wrote   time.Time // when it wrote the Lease last
+}
+
+// placed is what a Placement says.
+type placed struct {
+	owner string                // who is to lead; "" is nobody, or not known yet
+	signs bool                  // its holder has a Lease of its own, which says whether it is alive
+	free  bool                  // no living exporter holds it
+	seen  *coordinationv1.Lease // nil is that there is none
+	at    time.Time             // when that was asked for
 }
 
 // trouble is that the API server does not answer for the Lease.
@@ -144,6 +157,9 @@ func New(o Options) (*Member, error) {
 
 // Run takes part in the election until ctx ends. Then it gives the Lease back.
 func (m *Member) Run(ctx context.Context) {
+	if m.options.Placement != nil {
+		defer m.options.Placement.join(m)()
+	}
 	for ctx.Err() == nil {
 		pause := time.NewTimer(m.turn(ctx))
 		select {
@@ -173,17 +189,76 @@ func (m *Member) turn(ctx context.Context) (pause time.Duration) {
 		m.release(ctx)
 		return resting
 	}
+	if m.options.Placement != nil {
+		if pause, goesOn := m.heed(ctx); !goesOn {
+			return pause
+		}
+	}
 	if m.isOurs() && m.write(ctx, m.options.Self) == nil {
-		return m.options.Duration / renewals
+		return m.length() / renewals
 	}
 	err := m.ask(ctx, m.options.leases.get)
 	if apierrors.IsNotFound(err) {
 		m.lease, err = nil, nil
 	}
 	if err == nil && m.isFree() && m.write(ctx, m.options.Self) == nil {
-		return m.options.Duration / renewals
+		return m.length() / renewals
 	}
 	return wait.Jitter(retry, jitter)
+}
+
+// length is how long the Lease lasts that this member writes.
+func (m *Member) length() time.Duration {
+	if m.options.Placement != nil {
+		return taskLength
+	}
+	return m.options.Duration
+}
+
+// place takes what the Placement says.
+func (m *Member) place(by placed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.placed = by
+	m.hurry()
+}
+
+// rests says whether the member does not want to lead for now.
+func (m *Member) rests() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Before(m.rest)
+}
+
+// isElsewhere says whether another member is to lead. The caller holds mu.
+func (m *Member) isElsewhere() bool {
+	return m.options.Placement != nil && m.placed.owner != m.options.Self
+}
+
+// heed does what the Placement says, and says whether the member tries to hold the Lease. One that leads and is not to
+// ends its term, and then gives the Lease back.
+func (m *Member) heed(ctx context.Context) (pause time.Duration, goesOn bool) {
+	m.mu.Lock()
+	by, elsewhere, term, question := m.placed, m.isElsewhere(), m.term, m.talk.ours
+	isNewer := by.at.After(m.wrote)
+	m.mu.Unlock()
+	if by.seen != nil && isNewer && (m.lease == nil || by.seen.ResourceVersion != m.lease.ResourceVersion) {
+		m.lease = by.seen
+		_ = m.saw(by.seen) // which is noted there
+	}
+	isDue := term == nil || m.lease != nil && m.lease.Annotations[asks] != question || time.Since(m.fresh) >= taskLength/renewals
+	switch {
+	case !elsewhere && (!m.isOurs() || isDue):
+		return 0, true
+	case !elsewhere, by.owner == "": // nothing is due, or nobody else could
+		return taskLength / renewals, false
+	case !m.isOurs():
+	case term != nil:
+		term(&MovedError{Place: m.options.Place, To: by.owner})
+	default:
+		m.release(ctx)
+	}
+	return taskLength / renewals, false
 }
 
 func (m *Member) isOurs() bool { return m.lease != nil && holderOf(m.lease) == m.options.Self }
@@ -193,6 +268,12 @@ func (m *Member) isOurs() bool { return m.lease != nil && holderOf(m.lease) == m
 func (m *Member) isFree() bool {
 	if m.lease == nil || m.isOurs() || holderOf(m.lease) == "" {
 		return true
+	}
+	m.mu.Lock()
+	by := m.placed
+	m.mu.Unlock()
+	if by.signs {
+		return by.free
 	}
 	length := m.options.Duration
 	if seconds := m.lease.Spec.LeaseDurationSeconds; seconds != nil {
@@ -225,11 +306,14 @@ func (m *Member) write(ctx context.Context, holder string) error {
 		} else if holderOf(lease) != holder {
 			*spec.LeaseTransitions++
 		}
-		length = int32(m.options.Duration / time.Second)
+		length = int32(m.length() / time.Second)
 		m.mu.Lock()
 		question = m.talk.ours
 		m.mu.Unlock()
 		lease.Annotations[marked] = m.options.Shared
+		if m.options.Placement != nil {
+			lease.Labels = map[string]string{role: ofTask}
+		}
 	}
 	spec.HolderIdentity, spec.LeaseDurationSeconds = &holder, &length
 	// Of the answers, the one to the present question stays.
@@ -239,7 +323,11 @@ func (m *Member) write(ctx context.Context, holder string) error {
 	if delete(lease.Annotations, asks); question != "" {
 		lease.Annotations[asks] = question
 	}
-	return m.ask(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return do(ctx, lease) })
+	err := m.ask(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return do(ctx, lease) })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wrote = time.Now()
+	return err
 }
 
 // timeout is of one request.
@@ -305,11 +393,11 @@ func (m *Member) Lead(ctx context.Context) (term context.Context, end context.Ca
 	for {
 		m.mu.Lock()
 		changed := m.changed
-		if m.holder == m.options.Self && m.ours > before && !time.Now().Before(m.rest) {
+		if m.holder == m.options.Self && m.ours > before && !time.Now().Before(m.rest) && !m.isElsewhere() {
 			term, cancel := context.WithCancelCause(ctx)
 			m.term = cancel
 			m.mu.Unlock()
-			return term, func() { cancel(nil) }, nil
+			return term, func() { m.over(cancel) }, nil
 		}
 		err := m.refused
 		m.mu.Unlock()
@@ -322,6 +410,15 @@ func (m *Member) Lead(ctx context.Context) (term context.Context, end context.Ca
 			return nil, nil, context.Cause(ctx)
 		}
 	}
+}
+
+// over notes that the term has ended by itself.
+func (m *Member) over(cancel context.CancelCauseFunc) {
+	cancel(nil)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.term = nil
+	m.hurry()
 }
 
 // Standing is how things stand for a member.

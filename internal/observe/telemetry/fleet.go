@@ -11,66 +11,78 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Fleet shows several clusters that one exporter follows, each as its own Telemetry has it, and those that it cannot
-// follow now. Its methods may be called from any goroutine.
+// Fleet shows several tasks of one exporter, each as its own Telemetry has it, and those that it cannot do now. Its
+// methods may be called from any goroutine.
 type Fleet struct {
 	registry *prometheus.Registry
 	up       *prometheus.GaugeVec
+	// Unowned, where exporters share tasks, are those that none has. It is set before anything is shown.
+	Unowned func() []string
 
 	mu sync.Mutex // guards the following
 	of map[string]*followed
 }
 
-// followed is one of the clusters.
+// followed is one of the tasks.
 type followed struct {
 	shown   *Telemetry // nil while nothing is followed
 	problem string     // why it is not; "" is not known yet
 }
 
-// NewFleet is one of no clusters.
+// NewFleet is one of no tasks.
 func NewFleet() *Fleet {
-	up := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_cluster_up", Help: "1 where the cluster is followed, 0 where its last attempt to begin has failed."}, []string{"cluster"})
+	up := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_task_up", Help: "1 where this exporter does the task or stands by for it, 0 where its last attempt to begin has failed."}, []string{"task"})
 	f := &Fleet{registry: prometheus.NewRegistry(), up: up, of: map[string]*followed{}}
-	f.registry.MustRegister(append(ofProcess(), up)...)
+	unowned := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kubecdc_tasks_unowned", Help: "Tasks that no living exporter does, as this one sees it."}, func() float64 {
+		return float64(len(f.unowned()))
+	})
+	f.registry.MustRegister(append(ofProcess(), up, unowned)...)
 	return f
 }
 
-// Add has the cluster shown, which is not followed yet.
-func (f *Fleet) Add(cluster string) { f.set(cluster, &followed{}) }
+func (f *Fleet) unowned() []string {
+	if f.Unowned == nil {
+		return nil
+	}
+	return f.Unowned()
+}
 
-// Follows shows what the cluster's Telemetry has.
-func (f *Fleet) Follows(cluster string, t *Telemetry) { f.set(cluster, &followed{shown: t}) }
+// Add has the task shown, which has not begun.
+func (f *Fleet) Add(task string) { f.set(task, &followed{}) }
 
-// Failed says why the cluster is not followed.
-func (f *Fleet) Failed(cluster string, err error) { f.set(cluster, &followed{problem: err.Error()}) }
+// Follows shows what the task's Telemetry has.
+func (f *Fleet) Follows(task string, t *Telemetry) { f.set(task, &followed{shown: t}) }
 
-func (f *Fleet) set(cluster string, to *followed) {
+// Failed says why the task is not done.
+func (f *Fleet) Failed(task string, err error) { f.set(task, &followed{problem: err.Error()}) }
+
+func (f *Fleet) set(task string, to *followed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.of[cluster] = to
+	f.of[task] = to
 	up := 0.0
 	if to.shown != nil {
 		up = 1
 	}
-	f.up.WithLabelValues(cluster).Set(up)
+	f.up.WithLabelValues(task).Set(up)
 }
 
-// Remove forgets the cluster.
-func (f *Fleet) Remove(cluster string) {
+// Remove forgets the task.
+func (f *Fleet) Remove(task string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.of, cluster)
-	f.up.DeleteLabelValues(cluster)
+	delete(f.of, task)
+	f.up.DeleteLabelValues(task)
 }
 
-// all are the clusters, by their names.
+// all are the tasks, by their names.
 func (f *Fleet) all() map[string]*followed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.of)
 }
 
-// Handler serves /metrics, /statusz, /healthz and /readyz of all clusters. A cluster that is not followed is neither
+// Handler serves /metrics, /statusz, /healthz and /readyz of all tasks. A task that cannot begin is neither
 // unhealthy nor unready: what ends a pod, or holds an update up, would hit the others, and it is tried again anyway.
 func (f *Fleet) Handler() http.Handler {
 	metrics := func(w http.ResponseWriter, r *http.Request) {
@@ -88,10 +100,10 @@ func (f *Fleet) Handler() http.Handler {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			switch c := all[name]; {
 			case c.shown == nil && c.problem == "":
-				waiting = append(waiting, fmt.Sprintf("cluster %s: has not started", name))
+				waiting = append(waiting, fmt.Sprintf("task %s: has not started", name))
 			case c.shown != nil:
 				for _, problem := range unready(c.shown.ready()) {
-					waiting = append(waiting, fmt.Sprintf("cluster %s: %s", name, problem))
+					waiting = append(waiting, fmt.Sprintf("task %s: %s", name, problem))
 				}
 			}
 		}
@@ -100,27 +112,28 @@ func (f *Fleet) Handler() http.Handler {
 	return serve(http.HandlerFunc(metrics), func() []string { return nil }, ready, func() any { return f.Status() })
 }
 
-// FleetStatus is the document at /statusz of several clusters.
+// FleetStatus is the document at /statusz of several tasks.
 type FleetStatus struct {
-	Clusters map[string]ClusterStatus `json:"clusters"`
+	Tasks   map[string]TaskStatus `json:"tasks"`
+	Unowned []string              `json:"unowned,omitempty"` // that no living exporter does
 }
 
-// ClusterStatus is a cluster's, with its own document where it is followed.
-type ClusterStatus struct {
-	Followed bool    `json:"followed"`
-	Problem  string  `json:"problem,omitempty"` // of the last attempt to follow it
-	Status   *Status `json:"status,omitempty"`
+// TaskStatus is a task's, with its own document where this exporter does it or stands by.
+type TaskStatus struct {
+	Up      bool    `json:"up"`
+	Problem string  `json:"problem,omitempty"` // of the last attempt to begin
+	Status  *Status `json:"status,omitempty"`
 }
 
 // Status is how things stand now.
 func (f *Fleet) Status() FleetStatus {
-	status := FleetStatus{Clusters: map[string]ClusterStatus{}}
+	status := FleetStatus{Tasks: map[string]TaskStatus{}, Unowned: f.unowned()}
 	for name, c := range f.all() {
-		one := ClusterStatus{Followed: c.shown != nil, Problem: c.problem}
+		one := TaskStatus{Up: c.shown != nil, Problem: c.problem}
 		if c.shown != nil {
 			one.Status = new(c.shown.Status())
 		}
-		status.Clusters[name] = one
+		status.Tasks[name] = one
 	}
 	return status
 }

@@ -39,6 +39,7 @@ type Options struct {
 	Leadership func() Leadership
 	// OfFleet says that a Fleet shows it, which has the metrics of the process once for all.
 	OfFleet bool
+	Task    string // the name of one of several of the cluster; "" is the only one
 	// Received, where set, is told of each record, too, and returns at once.
 	Received func(rec *change.Record)
 }
@@ -63,6 +64,9 @@ func New(options Options) *Telemetry {
 	var labelled prometheus.Registerer = registry
 	if options.ClusterName != "" {
 		labelled = prometheus.WrapRegistererWith(prometheus.Labels{"cluster": options.ClusterName}, registry)
+	}
+	if options.Task != "" {
+		labelled = prometheus.WrapRegistererWith(prometheus.Labels{"task": options.Task}, labelled)
 	}
 	t := &Telemetry{
 		Options: options, registry: registry, metrics: newMetrics(labelled), started: time.Now(),

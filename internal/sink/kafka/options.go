@@ -244,11 +244,13 @@ type Options struct {
 	Whole bool
 
 	// tells records of other clusters in topics that are to be written to; nil is that nobody looks
-	Judge  sink.Judge
-	Retry  sink.RetryFunc    // nil is nobody
-	Notice func(text string) // is told how the sink works, where a person may want to know; nil is nobody
-	Warn   func(text string) // is told of what may be meant otherwise; nil is nobody
-	Made   func(topics int)  // is told how many of LabelTopics there are, in Open and with each new one; nil is nobody
+	Judge sink.Judge
+	// Elsewhere says that the topic of a mark is written to by another exporter now; nil is that none is.
+	Elsewhere func(topic string) bool
+	Retry     sink.RetryFunc    // nil is nobody
+	Notice    func(text string) // is told how the sink works, where a person may want to know; nil is nobody
+	Warn      func(text string) // is told of what may be meant otherwise; nil is nobody
+	Made      func(topics int)  // is told how many of LabelTopics there are, in Open and with each new one; nil is nobody
 }
 
 // cleanupPolicy is the setting by which a topic forgets.

@@ -20,7 +20,10 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 	if err != nil {
 		return err
 	}
-	s.opened = false
+	if s.opened = false; s.options.Elsewhere != nil {
+		maps.DeleteFunc(want.Topics, func(name string, _ topicMark) bool { return s.options.Elsewhere(name) })
+		maps.DeleteFunc(s.topics, func(name string, _ *topic) bool { return s.options.Elsewhere(name) })
+	}
 	if err := s.reach(ctx); err != nil {
 		return err
 	}

@@ -74,6 +74,26 @@ func withTopics(at sink.Mark, topics []*topic) (sink.Mark, error) {
 	return sink.Mark(text), err
 }
 
+// MarkWith is the mark with those topics of another exporter's that this one is to write to from now on. A sink that
+// never wrote has none.
+func MarkWith(at, given sink.Mark, takes func(topic string) bool) (sink.Mark, error) {
+	m, err := parseMark(at)
+	if err != nil || m.isNone() {
+		return at, err
+	}
+	theirs, err := parseMark(given)
+	if err != nil {
+		return at, err
+	}
+	for name, topic := range theirs.Topics {
+		if _, has := m.Topics[name]; !has && takes(name) {
+			m.Topics[name] = topic
+		}
+	}
+	text, err := json.Marshal(m)
+	return sink.Mark(text), err
+}
+
 // mark is the topic's part of one.
 func (t *topic) mark() topicMark {
 	m := topicMark{ID: t.id, Made: t.made, Next: make([]int64, len(t.partitions)), Schema: t.schema, ByKey: t.byKey}

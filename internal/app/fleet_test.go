@@ -11,7 +11,11 @@ import (
 // TestOfTwoNamesOfOneClusterTheFirstIsFollowed, whichever comes first.
 func TestOfTwoNamesOfOneClusterTheFirstIsFollowed(t *testing.T) {
 	attempt, cut := context.WithCancelCause(t.Context())
-	f := &fleet{wanted: []config.ClusterOf{{Name: "first"}, {Name: "second"}}, members: map[string]*follower{"first": {}, "second": {cut: cut}}, uids: map[string]string{}}
+	first, second := config.Task{Cluster: config.ClusterOf{Name: "first"}}, config.Task{Cluster: config.ClusterOf{Name: "second"}}
+	f := &fleet{
+		wanted: []config.Task{first, second}, uids: map[string]string{},
+		members: map[string]*follower{"first": {Task: first}, "second": {Task: second, cut: cut}},
+	}
 	for _, step := range []struct{ name, uid, want string }{
 		{"second", "u", ""}, {"second", "u", ""}, {"first", "u", ""}, {"second", "u", "cluster second is cluster first (uid u)"}, {"second", "v", ""},
 	} {

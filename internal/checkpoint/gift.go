@@ -1,0 +1,303 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"strconv"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Resources go from one task to another with all that is saved of them, one sink after the other. Who had a resource
+// puts it aside, and notes for whom; who is to have it takes it from there. What is put aside stays until the resource
+// is put aside anew: whoever is to take it may die on the way. Gifts are numbered, so that none is taken twice.
+
+// Gift is what was put aside last of a resource, for one sink.
+type Gift struct {
+	To     int    // the task
+	Number uint64 // rises with each gift of the resource by the state
+	Mark   string // of the sink, up to which its log is part of it
+}
+
+// Key is of what tasks give to each other.
+type Key struct{ Sink, Resource string }
+
+// Give puts aside what is saved of the resource for the sink, of which nothing is on disk. The gift's mark is the sink's
+// from then on, and the state numbers it. It may be called again after an error.
+func (s *Store) Give(state *SinkState, resource string, gift Gift) error {
+	before, err := s.gift(Key{state.Name, resource})
+	if err != nil {
+		return err
+	}
+	aside := keyOf(tableGiven, state.Name, resource, "")
+	if err := s.SaveSinks([]*SinkState{state}, Spools{}, nil); err != nil {
+		return err
+	}
+	if err := s.write(func(r *rows) error { r.removeAll(aside); return nil }); err != nil {
+		return err
+	}
+	moved := tablesOf(state.Name, resource)
+	for _, prefix := range moved {
+		if err := s.copy(s.database, prefix, func(key []byte) []byte { return append(bytes.Clone(aside), key...) }); err != nil {
+			return err
+		}
+	}
+	err = s.write(func(r *rows) error {
+		for _, prefix := range moved {
+			r.removeAll(prefix)
+		}
+		value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(gift.To)), before.Number+1)
+		r.set(keyOf(tableGift, state.Name, resource), append(value, gift.Mark...))
+		r.set(keyOf(tableMark, state.Name), []byte(gift.Mark))
+		return nil
+	})
+	if err == nil {
+		state.drop(resource)
+		state.Mark, state.mark = gift.Mark, gift.Mark
+	}
+	return err
+}
+
+// tablesOf are the prefixes of all keys that a sink has of the resource.
+func tablesOf(sinkName, resource string) (all [][]byte) {
+	for _, table := range []byte{tableRow, tableGrave, tablePlace} {
+		all = append(all, keyOf(table, sinkName, resource, ""))
+	}
+	return all
+}
+
+// drop forgets what is saved no more.
+func (l *layer) drop(resource string) {
+	delete(l.Places, resource)
+	delete(l.places, resource)
+	delete(l.graves, resource)
+	delete(l.touched, resource)
+	delete(l.digests, resource)
+	maps.DeleteFunc(l.pending, func(of Object, _ applied) bool { return of.Resource == resource })
+}
+
+// copiedAtOnce is how many bytes one batch of a copy has (I6).
+const copiedAtOnce = 1 << 20
+
+// copy copies the keys with the prefix from another state, or the same one, under other keys.
+func (s *Store) copy(from *database, prefix []byte, to func(key []byte) []byte) error {
+	view := from.db.NewSnapshot()
+	defer func() { _ = view.Close() }() // it never fails
+	for at := prefix; at != nil; {
+		err := s.write(func(r *rows) error {
+			iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: at, UpperBound: after(prefix)})
+			if err != nil {
+				return from.failed("read", err)
+			}
+			size := 0
+			at = nil
+			for valid := iterator.First(); valid; valid = iterator.Next() {
+				if size > copiedAtOnce {
+					at = bytes.Clone(iterator.Key())
+					break
+				}
+				r.set(to(iterator.Key()), iterator.Value())
+				size += len(iterator.Key()) + len(iterator.Value())
+			}
+			if err := iterator.Close(); err != nil {
+				return from.failed("read", err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) gift(of Key) (Gift, error) {
+	value, found, err := s.get(keyOf(tableGift, of.Sink, of.Resource))
+	if err != nil || !found {
+		return Gift{}, err
+	}
+	return s.parseGift(of, value)
+}
+
+func (s *Store) parseGift(of Key, value []byte) (Gift, error) {
+	to, width := binary.Uvarint(value)
+	number, more := binary.Uvarint(value[max(width, 0):])
+	if width <= 0 || more <= 0 {
+		return Gift{}, s.badValue("what was put aside of "+of.Resource+" for sink "+of.Sink, errValue)
+	}
+	return Gift{To: int(to), Number: number, Mark: string(value[width+more:])}, nil
+}
+
+// Holding is what a task's state has, as far as other tasks want to know.
+type Holding struct {
+	Has   map[Key]bool
+	Gifts map[Key]Gift
+	Taken map[Key]map[int]uint64 // by the task that gave it: the number of the gift that was taken last
+	Half  map[string]bool        // resources that some sinks may not have taken yet
+}
+
+// Holding is the state's.
+func (s *Store) Holding() (Holding, error) {
+	h := Holding{map[Key]bool{}, map[Key]Gift{}, map[Key]map[int]uint64{}, map[string]bool{}}
+	places, err := s.Places()
+	for name, resources := range places {
+		for resource, of := range resources {
+			if len(of) > 0 {
+				h.Has[Key{name, resource}] = true
+			}
+		}
+	}
+	if err != nil {
+		return h, err
+	}
+	err = s.each([]byte{tableGift}, func(key, value []byte) error {
+		name, resource, _ := bytes.Cut(key[1:], []byte{terminator})
+		of := Key{string(name), string(resource)}
+		var err error
+		h.Gifts[of], err = s.parseGift(of, value)
+		return err
+	})
+	if err != nil {
+		return h, err
+	}
+	err = s.each([]byte{tableTasks}, func(key, _ []byte) error {
+		h.Half[string(key[1:])] = true
+		return nil
+	})
+	if err != nil {
+		return h, err
+	}
+	return h, s.each([]byte{tableTaken}, func(key, value []byte) error {
+		parts := bytes.Split(key[1:], []byte{terminator})
+		number, width := binary.Uvarint(value)
+		if len(parts) != 3 || width <= 0 {
+			return s.badValue("what was taken from other tasks", errValue)
+		}
+		task, err := strconv.Atoi(string(parts[2]))
+		of := Key{string(parts[0]), string(parts[1])}
+		if h.Taken[of] == nil {
+			h.Taken[of] = map[int]uint64{}
+		}
+		h.Taken[of][task] = number
+		return err
+	})
+}
+
+// Taking is how a gift is taken.
+type Taking struct {
+	Giver int
+	Of    Key
+	Gift  Gift
+	Mark  string // the sink's from then on; "" is that it has none yet
+	Empty bool   // what was put aside says nothing here: it is of another history
+}
+
+// Take takes what the giver's state has put aside for the sink, and what that keeps of the resource's objects, before
+// the sink is opened. After a crash it is done again.
+func (s *Store) Take(from *Store, how Taking) error {
+	of := how.Of
+	if !how.Empty {
+		if err := s.takeKept(from, of.Resource); err != nil {
+			return err
+		}
+	}
+	for _, prefix := range tablesOf(of.Sink, of.Resource) {
+		if err := s.write(func(r *rows) error { r.removeAll(prefix); return nil }); err != nil {
+			return err
+		}
+	}
+	aside := keyOf(tableGiven, of.Sink, of.Resource, "")
+	if !how.Empty {
+		if err := s.copy(from.database, aside, func(key []byte) []byte { return bytes.Clone(key[len(aside):]) }); err != nil {
+			return err
+		}
+	}
+	return s.write(func(r *rows) error {
+		if how.Mark != "" {
+			r.set(keyOf(tableMark, of.Sink), []byte(how.Mark))
+		}
+		r.set(keyOf(tableTaken, of.Sink, of.Resource, strconv.Itoa(how.Giver)), binary.AppendUvarint(nil, how.Gift.Number))
+		return nil
+	})
+}
+
+// takeKept takes what is kept of the resource's objects, and what its streams are of. The first sink that takes the
+// resource brings it for all.
+func (s *Store) takeKept(from *Store, resource string) error {
+	places, err := s.Places()
+	if err != nil {
+		return err
+	}
+	for _, resources := range places {
+		if len(resources[resource]) > 0 {
+			return nil
+		}
+	}
+	known := map[string]bool{}
+	err = from.each([]byte{tableResource}, func(key, _ []byte) error {
+		stream, found, err := from.Resource(string(key[1:]))
+		if found && stream.Resource.String() == resource {
+			known[stream.String()] = true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	asItIs := func(key []byte) []byte { return bytes.Clone(key) }
+	for stream := range known {
+		objects := keyOf(tableObject, stream, "")
+		err := s.write(func(r *rows) error { r.removeAll(objects); return nil })
+		if err == nil {
+			err = s.copy(from.database, objects, asItIs)
+		}
+		for _, table := range []byte{tableForm, tableDefined, tableResource} {
+			value, found, getErr := from.get(keyOf(table, stream))
+			if err = errors.Join(err, getErr); err == nil && found {
+				err = s.set(keyOf(table, stream), value)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AdoptHistories takes from another task's state which clusters were behind the name, where this one does not know any.
+func (s *Store) AdoptHistories(from *Store) error {
+	known, err := s.holds([]byte{tableUID})
+	if err != nil || known {
+		return err
+	}
+	return s.copy(from.database, []byte{tableUID}, func(key []byte) []byte { return bytes.Clone(key) })
+}
+
+// SharesHistories says whether both states name what happened to the cluster in the same way.
+func (s *Store) SharesHistories(with *Store) (bool, error) {
+	ours, err := s.met()
+	if err != nil {
+		return false, err
+	}
+	theirs, err := with.met()
+	return maps.Equal(ours, theirs), err
+}
+
+// BeginTaking notes durably that the resource is being taken, until EndTaking: each sink takes it by itself.
+func (s *Store) BeginTaking(resource string) error { return s.set(keyOf(tableTasks, resource), nil) }
+
+// EndTaking notes that all sinks have taken it.
+func (s *Store) EndTaking(resource string) error {
+	return s.write(func(r *rows) error { r.remove(keyOf(tableTasks, resource)); return nil })
+}
+
+// OfTasks notes durably that the state is of one of several tasks.
+func (s *Store) OfTasks() error { return s.set(keyOf(tableTasks), []byte{1}) }
+
+// IsOfTasks says whether OfTasks was ever called.
+func (s *Store) IsOfTasks() (bool, error) {
+	_, found, err := s.get(keyOf(tableTasks))
+	return found, err
+}

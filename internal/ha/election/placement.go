@@ -1,0 +1,360 @@
+package election
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// Candidate is an exporter that is alive.
+type Candidate struct {
+	Name    string
+	Without map[string]bool // the tasks that it cannot have now
+}
+
+// Assign says which of the candidates is to have each of the tasks, which are given with the candidate that has each
+// now, "" for none. None has two more than another one, but where others cannot. Whoever has a task keeps it unless
+// that is too many; what is to be given anew goes to who has fewest, and among these by rendezvous hashing. It is a
+// pure function of what all see alike, and a hint: the Lease of each task says who has it.
+func Assign(candidates []Candidate, tasks map[string]string) map[string]string {
+	owners, held := map[string]string{}, map[string][]string{}
+	for task, holder := range tasks {
+		held[holder] = append(held[holder], task)
+	}
+	order := slices.SortedFunc(slices.Values(candidates), func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(len(held[b.Name]), len(held[a.Name])), cmp.Compare(a.Name, b.Name))
+	})
+	load := map[string]int{}
+	for i, c := range order {
+		quota := len(tasks) / len(order)
+		if i < len(tasks)%len(order) {
+			quota++
+		}
+		has := slices.DeleteFunc(held[c.Name], func(task string) bool { return c.Without[task] })
+		slices.SortFunc(has, func(a, b string) int { return cmp.Compare(score(c.Name, b), score(c.Name, a)) })
+		for _, task := range has[:min(quota, len(has))] {
+			owners[task] = c.Name
+			load[c.Name]++
+		}
+	}
+	for _, task := range slices.Sorted(maps.Keys(tasks)) {
+		able := slices.DeleteFunc(slices.Clone(order), func(c Candidate) bool { return c.Without[task] })
+		if owners[task] != "" || len(able) == 0 {
+			continue
+		}
+		best := slices.MinFunc(able, func(a, b Candidate) int {
+			return cmp.Or(cmp.Compare(load[a.Name], load[b.Name]), cmp.Compare(score(b.Name, task), score(a.Name, task)))
+		})
+		owners[task] = best.Name
+		load[best.Name]++
+	}
+	return owners
+}
+
+func score(name, task string) uint64 {
+	sum := sha256.Sum256([]byte(name + "\n" + task))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// PlacementOptions are what a Placement is made of. All are needed.
+type PlacementOptions struct {
+	Config   *rest.Config
+	Place    Place  // of the Lease that says that this exporter is alive; those of the tasks are in its namespace
+	Self     string // as Options.Self of all of its Members
+	Duration time.Duration
+	Leaving  func() bool // it is to stop: others may have what it has
+	Logger   *slog.Logger
+
+	leases lister // for tests; nil is the API server's
+}
+
+// Placement spreads tasks over the exporters that are alive. Each of them has a Lease of its own as a sign of life, so
+// that the Lease of a task is written only when it goes from one to another, and once a minute. Its methods may be
+// called from any goroutine.
+type Placement struct {
+	options PlacementOptions
+	due     chan struct{} // buffered 1: look now
+
+	mu      sync.Mutex // guards the following
+	members map[string]*Member
+	tasks   []string // the names of the Leases of all tasks, also of those that it cannot have now
+	seen    map[string]sighting
+	looked  time.Time // and the API server answered
+	wrote   time.Time
+	said    string // the tasks that it is without, as its Lease says
+	trouble trouble
+}
+
+// lister is leases, of which it sees all.
+type lister interface {
+	leases
+	list(ctx context.Context) ([]coordinationv1.Lease, error)
+}
+
+// sighting is a Lease, and since when it was seen as it is.
+type sighting struct {
+	lease *coordinationv1.Lease
+	since time.Time
+}
+
+// The labels and annotations of Leases that belong to several tasks.
+const (
+	role     = "kubecdc/lease" // a label
+	ofTask   = "task"
+	ofMember = "member"
+	group    = "kubecdc/tasks"   // a hash of the names of all tasks: who has others is placed by itself
+	without  = "kubecdc/without" // names of tasks' Leases, or everything
+	all      = "*"
+)
+
+// taskLength is how long a placed task's Lease counts for an exporter that does not look at Placement's.
+const taskLength = 5 * time.Minute
+
+// NewPlacement returns one of no tasks, which does nothing before Run.
+func NewPlacement(o PlacementOptions) (*Placement, error) {
+	if o.leases == nil {
+		c, err := newClient(o.Config, o.Place)
+		if err != nil {
+			return nil, err
+		}
+		o.leases = c
+	}
+	return &Placement{options: o, due: make(chan struct{}, 1), members: map[string]*Member{}, seen: map[string]sighting{}}, nil
+}
+
+// SetTasks says which tasks there are, by the names of their Leases.
+func (p *Placement) SetTasks(names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tasks = slices.Sorted(slices.Values(names))
+	p.hurry()
+}
+
+// join has the Member placed, until leave.
+func (p *Placement) join(m *Member) (leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.members[m.options.Place.Name] = m
+	p.hurry()
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.members, m.options.Place.Name)
+		p.hurry()
+	}
+}
+
+func (p *Placement) hurry() {
+	select {
+	case p.due <- struct{}{}:
+	default:
+	}
+}
+
+// Run looks again and again until ctx ends. Then the exporter says that it is gone.
+func (p *Placement) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause := time.NewTimer(p.look(ctx))
+		select {
+		case <-pause.C:
+		case <-p.due:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.timeout())
+	defer cancel()
+	if err := p.sign(bounded, "", all); err != nil && !apierrors.IsNotFound(err) {
+		p.options.Logger.Warn("the Lease that says that this exporter is alive could not be released; others have its tasks when it has run out",
+			"lease", p.options.Place.String(), "error", err)
+	}
+}
+
+func (p *Placement) timeout() time.Duration { return p.options.Duration / tries }
+
+// look signs, lists all Leases, and tells the Members. It returns when to look again, later the more there is to see.
+func (p *Placement) look(ctx context.Context) (pause time.Duration) {
+	const pace, perLease = 500 * time.Millisecond, 2 * time.Millisecond
+	bounded, cancel := context.WithTimeout(ctx, p.timeout())
+	defer cancel()
+	unable, due := p.unable()
+	err := error(nil)
+	if due {
+		err = p.sign(bounded, p.options.Self, unable)
+	}
+	began := time.Now()
+	found, listErr := p.options.leases.list(bounded)
+	if listErr == nil {
+		p.note(found, began)
+		p.tell(began)
+	} else if err = listErr; ctx.Err() != nil {
+		return pace
+	}
+	p.troubled(err)
+	return pace + time.Duration(len(found))*perLease
+}
+
+// unable are the tasks that this exporter cannot have now, and whether others are to be told, or that it is alive.
+func (p *Placement) unable() (names string, due bool) {
+	leaving := p.options.Leaving()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if names = all; !leaving {
+		able := func(task string) bool { return p.members[task] != nil && !p.members[task].rests() }
+		names = strings.Join(slices.DeleteFunc(slices.Clone(p.tasks), able), ",")
+	}
+	return names, names != p.said || time.Since(p.wrote) >= p.options.Duration/renewals
+}
+
+// sign writes the exporter's own Lease; self is "" when it is gone.
+func (p *Placement) sign(ctx context.Context, self, unable string) error {
+	lease, err := p.options.leases.get(ctx)
+	do := p.options.leases.update
+	if apierrors.IsNotFound(err) {
+		lease, do, err = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: p.options.Place.Namespace, Name: p.options.Place.Name}}, p.options.leases.create, nil
+	}
+	if err != nil {
+		return err
+	}
+	lease.TypeMeta = metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}
+	now, length := metav1.NowMicro(), int32(p.options.Duration/time.Second)
+	if holderOf(lease) != self {
+		lease.Spec.AcquireTime = &now
+	}
+	lease.Labels = map[string]string{role: ofMember}
+	lease.Annotations = map[string]string{group: p.group(), without: unable}
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &self, &now, &length
+	if _, err = do(ctx, lease); err == nil {
+		p.mu.Lock()
+		p.wrote, p.said = now.Time, unable
+		p.mu.Unlock()
+	}
+	return err
+}
+
+// group is a hash of all tasks.
+func (p *Placement) group() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(p.tasks, "\n"))))[:16]
+}
+
+// note notes what was listed. Only this exporter's clock counts, and only while it could look: when the API server is
+// back, everybody gets the time to say so.
+func (p *Placement) note(found []coordinationv1.Lease, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.seen
+	if now.Sub(p.looked) > p.options.Duration/2 {
+		before = nil
+	}
+	p.looked = now
+	p.seen = map[string]sighting{}
+	for i := range found {
+		lease := &found[i]
+		since := now
+		if had, is := before[lease.Name]; is && reflect.DeepEqual(had.lease.Spec, lease.Spec) {
+			since = had.since
+		}
+		p.seen[lease.Name] = sighting{lease, since}
+	}
+}
+
+// tell tells each Member whether it is to lead, and what was seen of its Lease.
+func (p *Placement) tell(now time.Time) {
+	mine := p.group()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	living := map[string]bool{p.options.Self: true}
+	var candidates []Candidate
+	for _, s := range p.seen {
+		holder := holderOf(s.lease)
+		if s.lease.Labels[role] != ofMember || holder == "" || now.Sub(s.since) > lengthOf(s.lease) {
+			continue
+		}
+		if living[holder] = true; s.lease.Annotations[group] != mine || s.lease.Annotations[without] == all {
+			continue
+		}
+		c := Candidate{Name: holder, Without: map[string]bool{}}
+		for name := range strings.SplitSeq(s.lease.Annotations[without], ",") {
+			c.Without[name] = true
+		}
+		candidates = append(candidates, c)
+	}
+	tasks := map[string]string{}
+	for _, name := range p.tasks {
+		if tasks[name] = ""; p.seen[name].lease != nil && living[holderOf(p.seen[name].lease)] {
+			tasks[name] = holderOf(p.seen[name].lease)
+		}
+	}
+	owners := Assign(candidates, tasks)
+	for name, m := range p.members {
+		seen := p.seen[name].lease
+		_, signs := p.seen[NameOf(holderOf(cmp.Or(seen, new(coordinationv1.Lease))))]
+		m.place(placed{owner: owners[name], signs: signs, free: tasks[name] == "", seen: seen, at: now})
+	}
+}
+
+func lengthOf(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.LeaseDurationSeconds == nil {
+		return 0
+	}
+	return time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+}
+
+// Unowned are the names of the Leases of tasks that no living exporter has, as was seen last.
+func (p *Placement) Unowned() (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	living := map[string]bool{}
+	for _, s := range p.seen {
+		if s.lease.Labels[role] == ofMember && time.Since(s.since) <= lengthOf(s.lease) {
+			living[holderOf(s.lease)] = true
+		}
+	}
+	for _, name := range p.tasks {
+		if s := p.seen[name]; s.lease == nil || holderOf(s.lease) == "" || !living[holderOf(s.lease)] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// troubled notes whether the API server answers, and says so once.
+func (p *Placement) troubled(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.trouble
+	if p.trouble = (trouble{}); err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		if was.told {
+			p.options.Logger.Info("the API server answers for the Leases again", "namespace", p.options.Place.Namespace)
+		}
+		return
+	}
+	p.trouble = trouble{since: was.since, last: err, told: was.told}
+	if was.since.IsZero() {
+		p.trouble.since = time.Now()
+	}
+	if rights := missingRights(p.options.Place, err); rights != nil {
+		err = fmt.Errorf("%w; several tasks need the verb list, too", rights)
+	} else if time.Since(p.trouble.since) < p.options.Duration {
+		return
+	}
+	if p.trouble.told = true; !was.told {
+		p.options.Logger.Warn("the API server does not answer for the Leases; every task stays where it is meanwhile", "error", err)
+	}
+}

@@ -1,0 +1,251 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kubecdc/kubecdc/test/kafka"
+)
+
+// crew is several exporters that share the tasks of one cluster.
+type crew struct {
+	*rig
+	all    []*exporter
+	sinks  string // with the log of the state
+	random *rand.Rand
+}
+
+// mostTasks is as many as the streams that are followed.
+const mostTasks = 4
+
+// newCrew starts everything but the exporters, which write into a stream for each task.
+func newCrew(t *testing.T, count int) *crew {
+	t.Helper()
+	m := &crew{rig: newWorld(t, world{}), random: rand.New(rand.NewPCG(seed(t), 46))}
+	m.file, m.broker = nil, newBroker(t, m.dir)
+	var logs []*streamLog
+	for task := range mostTasks {
+		logs = append(logs, m.broker.openStream(fmt.Sprintf("K8S_%d", task+1)))
+	}
+	m.stream = followStreams(logs)
+	m.sinks = fmt.Sprintf("- {name: bus, nats: {url: %q, stream: 'K8S_{task}', subject: 'k8s.{cluster}.{task}.{group}.{resource}.{namespace}.{name}'}, resolved: {every: 1s, digest: true}}\n",
+		"nats://"+m.broker.address())
+	m.enlist(count, "bus")
+	return m
+}
+
+// enlist makes so many exporters.
+func (m *crew) enlist(count int, log string) {
+	m.sinks += fmt.Sprintf("state: {log: {sink: %s}}\nha: {lease: default/kubecdc, duration: %s}\nredactKey: k\ndiscovery: {interval: 1s}\n", log, lease)
+	for i := range count {
+		m.all = append(m.all, m.newExporter(fmt.Sprint("member-", i)))
+	}
+	m.exporter = m.all[0]
+}
+
+// spread has the exporter begin with so many tasks when it starts next.
+func (m *crew) spread(x *exporter, tasks int) {
+	m.t.Helper()
+	x.configure(m.t, m.sinks+fmt.Sprintf("tasks: %d\n", tasks))
+}
+
+// followStreams follows several streams as if they were one. What is in one of them because of what is in another is
+// behind that.
+func followStreams(logs []*streamLog) *follower {
+	last := make([]uint64, len(logs))
+	return &follower{
+		name: "nats",
+		more: func(ctx context.Context, have int) (events []event, err error) {
+			for found := true; found; {
+				found = false
+				for i, log := range logs {
+					some, err := log.read(ctx, last[i]+1)
+					if err != nil {
+						return nil, err
+					}
+					last[i] += uint64(len(some))
+					events, found = append(events, some...), found || len(some) > 0
+				}
+			}
+			slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.stored.UnixNano(), b.stored.UnixNano()) })
+			for i := range events {
+				events[i].place, events[i].routed = have+i+1, ""
+			}
+			return events, nil
+		},
+		again: func() *follower { return followStreams(logs) },
+	}
+}
+
+// deliver makes one more object of each resource, and returns when every sink has them, and so what was before.
+func (m *crew) deliver() {
+	m.t.Helper()
+	uids := m.writer.finish(m.t)
+	for _, sink := range m.rig.sinks() {
+		looked := 0
+		for _, uid := range uids {
+			found := false
+			eventually(m.t, deliveryLimit, "object "+uid+" is in the sink "+sink.name+m.said(), func() bool {
+				for sink.read(m.t); looked < len(sink.events) && !found; looked++ {
+					found = sink.events[looked].UID == uid
+				}
+				return found || slices.ContainsFunc(sink.events, func(e event) bool { return e.UID == uid })
+			})
+		}
+	}
+	for _, uid := range uids {
+		m.witness.await(m.t, uid)
+	}
+}
+
+// said is the place of what the exporters say.
+func (m *crew) said() string { return " (see " + filepath.Join(m.dir, "member-*.log") + ")" }
+
+// has are the tasks that the exporter leads.
+func (m *crew) has(x *exporter) (tasks []string) {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+x.listen+"/statusz", nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil
+	}
+	defer answer.Body.Close()
+	var status struct {
+		Tasks map[string]struct {
+			Status *struct{ HA struct{ Leads bool } }
+		}
+	}
+	if json.NewDecoder(answer.Body).Decode(&status) != nil {
+		return nil
+	}
+	for name, task := range status.Tasks {
+		if task.Status != nil && task.Status.HA.Leads {
+			tasks = append(tasks, name)
+		}
+	}
+	return tasks
+}
+
+// awaitBalance returns when each of the tasks is led, by exporters none of which has two more than another one.
+func (m *crew) awaitBalance(tasks int) {
+	m.t.Helper()
+	eventually(m.t, deliveryLimit, fmt.Sprintf("%d tasks are spread evenly", tasks)+m.said(), func() bool {
+		var all []string
+		least, most := tasks, 0
+		for _, x := range m.all {
+			if x.runs() {
+				has := slices.DeleteFunc(m.has(x), func(name string) bool { return name > fmt.Sprint(tasks) })
+				least, most, all = min(least, len(has)), max(most, len(has)), append(all, has...)
+			}
+		}
+		slices.Sort(all)
+		return len(slices.Compact(all)) == tasks && most-least <= 1
+	})
+}
+
+// suffer lets something happen to one of the exporters, which runs again then.
+func (m *crew) suffer() {
+	m.t.Helper()
+	x := m.all[m.random.IntN(len(m.all))]
+	if !x.runs() {
+		m.t.Fatalf("%s ended by itself:\n%s", x.logPath, x.lastLines(m.t))
+	}
+	pause := func(d time.Duration) {
+		select {
+		case <-time.After(time.Duration(m.random.Int64N(int64(d)))):
+		case <-m.t.Context().Done():
+		}
+	}
+	switch m.random.IntN(4) {
+	case 0, 1:
+		x.process.Kill()
+		pause(2 * lease)
+		x.start(m.t)
+	case 2:
+		x.signal(m.t, syscall.SIGSTOP)
+		pause(3 * lease)
+		x.signal(m.t, syscall.SIGCONT)
+	default:
+		if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 && !strings.Contains(x.lastLines(m.t), leavesRest) {
+			m.t.Fatalf("%s ended with code %d, %v:\n%s", x.logPath, code, err, x.lastLines(m.t))
+		}
+		pause(lease)
+		x.start(m.t)
+	}
+}
+
+// TestI3I4I10TasksGoBetweenExporters that die, sleep and stop, and resources go between tasks when their number changes.
+func TestI3I4I10TasksGoBetweenExporters(t *testing.T) {
+	t.Parallel()
+	m := newCrew(t, 3)
+	m.play(t, number(t, "E2E_FAULTS", 2))
+}
+
+// kafkaTasksGoBetweenExporters is the same in Kafka, with both deliveries, where each resource keeps its topic.
+func kafkaTasksGoBetweenExporters(t *testing.T, c *kafka.Cluster) {
+	m := &crew{rig: newWorld(t, world{}), random: rand.New(rand.NewPCG(seed(t), 47))}
+	m.file = nil
+	for _, s := range []kafkaSink{
+		{name: "idempotent", prefix: "tasks.idempotent.", delivery: "idempotent", more: threeReplicas},
+		{name: "transactional", prefix: "tasks.transactional.", delivery: "transactional", more: threeReplicas},
+	} {
+		m.topics = append(m.topics, followTopics(c, s, m.names()))
+		m.sinks += s.config(c)
+	}
+	m.enlist(3, "transactional")
+	m.play(t, number(t, "E2E_FAULTS", 2))
+}
+
+// play changes the number of tasks again and again, with so many faults at each.
+func (m *crew) play(t *testing.T, faults int) {
+	t.Helper()
+	m.summon()
+	m.writer.populate(t)
+	for at, tasks := range []int{3, 2, 4, 1} {
+		for _, x := range m.all {
+			if x.runs() {
+				if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 && !strings.Contains(x.lastLines(t), leavesRest) {
+					t.Fatalf("%s ended with code %d, %v:\n%s", x.logPath, code, err, x.lastLines(t))
+				}
+			}
+			m.spread(x, tasks)
+			x.start(t)
+			if m.random.IntN(2) == 0 {
+				m.deliver()
+			}
+		}
+		if at == 0 {
+			m.writer.start(t)
+		}
+		m.deliver()
+		for range faults {
+			m.suffer()
+			m.deliver()
+		}
+		m.awaitBalance(tasks)
+	}
+	m.writer.stop(t)
+	m.deliver()
+	m.deliver()
+	for _, x := range m.all {
+		if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 {
+			t.Fatalf("%s ended with code %d, %v:\n%s", x.logPath, code, err, x.lastLines(t))
+		}
+	}
+	m.judge(false)
+}
