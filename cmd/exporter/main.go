@@ -49,7 +49,7 @@ once, in order, and never silently lost.`,
 		return usage.Errorf("%w: %ssee %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
 	return group(root, newRunCommand(), newDevCommand(), newCheckCommand(), newSnapshotCommand(), newVerifyCommand(), newTailCommand(),
-		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newSchemaCommand(), newVersionCommand())
+		newInventoryCommand(), newDeadLetterCommand(), newCheckpointCommand(), newTasksCommand(), newSchemaCommand(), newVersionCommand())
 }
 
 func newCheckCommand() *cobra.Command {

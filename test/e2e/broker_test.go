@@ -191,7 +191,7 @@ func take(ctx context.Context, messages jetstream.MessagesContext, first, last u
 		if err != nil {
 			return nil, fmt.Errorf("read message %d of %d: %w", seq, last, err)
 		}
-		found.place, found.stored = int(seq), meta.Timestamp
+		found.place = int(seq)
 		found.header, found.routed = message.Headers().Get("kubecdc-id"), message.Subject()
 		found.own = message.Headers().Get(ownHeader)
 		events = append(events, found)

@@ -71,8 +71,8 @@ func (f *fleet) start() {
 
 // clusterStatus is what /statusz says of a cluster.
 type clusterStatus struct {
-	Up bool
-	Problem  string
+	Up      bool
+	Problem string
 }
 
 // statuses is nil where the exporter does not answer yet.

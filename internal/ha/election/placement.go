@@ -334,6 +334,59 @@ func (p *Placement) Unowned() (names []string) {
 	return names
 }
 
+// Seen is who has a task, as one look at the Leases shows.
+type Seen struct {
+	Holder string // "" is nobody
+	Since  time.Time
+	Note   string // why nobody has it, or why its holder may not do it
+}
+
+// Look looks at a task's Lease once. Whether a holder is alive is judged by its clock and this one.
+func Look(ctx context.Context, config *rest.Config, place Place) (Seen, error) {
+	c, err := newClient(config, place)
+	if err != nil {
+		return Seen{}, err
+	}
+	lease, err := find(ctx, config, place)
+	if err != nil {
+		return Seen{}, err
+	}
+	signs, err := c.list(ctx)
+	if err != nil {
+		return Seen{}, err
+	}
+	seen := Seen{Holder: holderOf(lease)}
+	if lease.Spec.AcquireTime != nil {
+		seen.Since = lease.Spec.AcquireTime.Time
+	}
+	sign, living, unable := lease, 0, 0
+	for i := range signs {
+		one := &signs[i]
+		if one.Labels[role] != ofMember || holderOf(one) == "" {
+			continue
+		}
+		if holderOf(one) == seen.Holder {
+			sign = one
+		}
+		if isFresh(one, time.Now()) {
+			living++
+			names := strings.Split(one.Annotations[without], ",")
+			if slices.Contains(names, place.Name) || slices.Contains(names, all) {
+				unable++
+			}
+		}
+	}
+	switch {
+	case seen.Holder != "" && !isFresh(sign, time.Now()):
+		seen.Note = fmt.Sprintf("its exporter was seen alive last at %s", sign.Spec.RenewTime.UTC().Format(time.RFC3339))
+	case seen.Holder == "" && living > 0 && unable == living:
+		seen.Note = fmt.Sprintf("none of %d exporters can begin it: see problem on /statusz of each", living)
+	case seen.Holder == "":
+		seen.Note = "no exporter has it now"
+	}
+	return seen, nil
+}
+
 // troubled notes whether the API server answers, and says so once.
 func (p *Placement) troubled(err error) {
 	p.mu.Lock()

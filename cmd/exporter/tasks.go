@@ -1,0 +1,61 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubecdc/kubecdc/internal/app/task"
+	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+)
+
+func newTasksCommand() *cobra.Command {
+	f, output := &flags{several: true}, ""
+	cmd := &cobra.Command{
+		Use:   "tasks",
+		Short: "Show which exporter does which task",
+		Long: `tasks reads the Leases that the exporters of a configuration with ha share, and asks no exporter.
+
+TASK      a cluster, or one of the tasks that its resources are spread over
+EXPORTER  the host, or the pod, that does it
+SINCE     when it began
+LEASE     which says so, as namespace/name
+NOTE      why nobody does it, or why nobody may`,
+		Example: `  exporter tasks -f config.yaml
+  exporter tasks -f config.yaml -o json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output, "table"); err != nil {
+				return err
+			}
+			cfg, err := f.load(func(*config.Config) {})
+			if err != nil {
+				return err
+			}
+			if cfg.HA == nil {
+				return usage.Errorf("ha is missing: the exporters of this configuration share nothing")
+			}
+			all, err := task.Owners(cmd.Context(), f.access, cfg)
+			if err != nil || output == "json" {
+				return cmp.Or(err, printJSON(all, stdout(cmd)))
+			}
+			table := tabwriter.NewWriter(stdout(cmd), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "TASK\tEXPORTER\tSINCE\tLEASE\tNOTE")
+			for _, t := range all {
+				since := ""
+				if !t.Since.IsZero() {
+					since = t.Since.UTC().Format(time.RFC3339)
+				}
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", t.Task, cmp.Or(t.Exporter, "-"), cmp.Or(since, "-"), t.Lease, t.Note)
+			}
+			return table.Flush()
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	return cmd
+}
