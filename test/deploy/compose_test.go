@@ -43,6 +43,9 @@ func composeOf(t *testing.T, env []string, more ...string) *types.Project {
 // haFile has a second exporter.
 const haFile = "deploy/compose/ha.yaml"
 
+// tasksFile has three exporters, and a second cluster.
+const tasksFile = "deploy/compose/tasks.yaml"
+
 // TestComposeFile is read by Compose's own library, which refuses unknown keys and wrong values. Each service has a
 // pinned image and says when it is well, what is waited for is waited for until then, and nothing listens for other
 // hosts.
@@ -54,6 +57,7 @@ func TestComposeFile(t *testing.T) {
 	}{
 		{compose(t), []string{"exporter", "grafana", "kafka", "nats", "prometheus"}, []string{"exporter"}},
 		{composeOf(t, nil, haFile), []string{"exporter", "grafana", "kafka", "nats", "prometheus", "standby"}, []string{"exporter", "standby"}},
+		{composeOf(t, nil, tasksFile), []string{"exporter", "grafana", "kafka", "nats", "prometheus", "second", "third"}, []string{"exporter", "second", "third"}},
 	} {
 		if !slices.Equal(c.project.ServiceNames(), c.services) {
 			t.Errorf("services %q, want %q", c.project.ServiceNames(), c.services)
@@ -122,6 +126,25 @@ func TestI10ComposeHasTwoExportersOfOneTask(t *testing.T) {
 	prometheus := project.Services["prometheus"]
 	if filepath.Base(source(prometheus, "/etc/prometheus/prometheus.yaml")) != "prometheus-ha.yaml" {
 		t.Error("Prometheus scrapes one of them only")
+	}
+}
+
+// TestI10ComposeHasThreeExportersOfFourTasks, each with a state and an address of its own.
+func TestI10ComposeHasThreeExportersOfFourTasks(t *testing.T) {
+	project, c := composeOf(t, nil, tasksFile), parseFile(t, "deploy", "compose", "exporter-tasks.yaml")
+	states, scraped := map[string]bool{}, read(t, "deploy", "compose", "prometheus-tasks.yaml")
+	for _, name := range []string{"exporter", "second", "third"} {
+		x, listen := project.Services[name], c.Listen
+		if len(x.Command) == 5 {
+			listen = x.Command[4]
+		}
+		if config := source(x, x.Command[2]); filepath.Base(config) != "exporter-tasks.yaml" || !strings.Contains(scraped, `"`+listen+`"`) {
+			t.Errorf("%s has the configuration %s, and listens on %s", name, config, listen)
+		}
+		states[source(x, c.State.Dir)] = true
+	}
+	if tasks := len(c.AllTasks()); tasks != 4 || len(states) != 3 || states[""] {
+		t.Errorf("%d tasks, and the states %v", tasks, states)
 	}
 }
 

@@ -159,7 +159,7 @@ func checkVariable(t *testing.T, scraped, definition string) {
 // ofMembers are the metrics of exporters that share a task, or that follow several clusters. One that runs alone has
 // none of them.
 func ofMembers() []string {
-	return []string{"kubecdc_cluster_up", "kubecdc_leader", "kubecdc_standby_lag_seconds", "kubecdc_takeovers_total"}
+	return []string{"kubecdc_task_up", "kubecdc_tasks_unowned", "kubecdc_leader", "kubecdc_standby_lag_seconds", "kubecdc_takeovers_total"}
 }
 
 // checkMetrics finds names in dashboard and alerts that the exporter has not.

@@ -62,6 +62,17 @@ func TestTwoReplicasMayHoldTheirLeaseAndNoOther(t *testing.T) {
 	}
 }
 
+// TestSeveralTasksMayHoldTheLeasesOfTheirNamespace, those of the exporters among them, in no other namespace.
+func TestSeveralTasksMayHoldTheLeasesOfTheirNamespace(t *testing.T) {
+	want := []string{"x: create coordination.k8s.io/leases", "x: get list update delete coordination.k8s.io/leases"}
+	for name, values := range map[string]string{"clusters": fleetPair, "tasks": tasksOfThree} {
+		got := slices.DeleteFunc(rulesOf(t, render(t, "x", values)), func(rule string) bool { return !strings.Contains(rule, "leases") || rule == ": "+servers })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got  %q\nwant %q", name, got, want)
+		}
+	}
+}
+
 // rulesOf are the rules of all roles, one resource a line.
 func rulesOf(t *testing.T, objects []*unstructured.Unstructured) []string {
 	t.Helper()

@@ -130,9 +130,20 @@ config:
 files: [{path: /etc/kubecdc/clusters, secret: fleet}]
 `
 
+// tasksOfThree are four tasks of three exporters.
+const tasksOfThree = `
+replicas: 3
+config:
+  tasks: 4
+  resources: [pods, services, configmaps, deployments.apps, {resource: events, task: 4}]
+  sinks:
+    - {name: bus, nats: {url: "nats://nats.nats:4222", stream: "K8S_{cluster}_{task}", subject: "k8s.{cluster}.{task}.{group}.{resource}.{namespace}.{name}"}}
+  state: {log: {sink: bus}}
+`
+
 func valueSets() map[string]string {
 	return map[string]string{
-		"several clusters": fleetPair,
+		"several clusters": fleetPair, "several tasks": tasksOfThree,
 		"own claim":        ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
 		"two replicas": twoReplicas, "audited": audited, "two replicas, audited": auditedPair,
 	}

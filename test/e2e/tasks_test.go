@@ -235,7 +235,7 @@ func kafkaTasksGoBetweenExporters(t *testing.T, c *kafka.Cluster) {
 		m.sinks += s.config(c)
 	}
 	m.enlist(3, "transactional")
-	m.play(t, number(t, "E2E_FAULTS", 2))
+	m.play(t, number(t, "E2E_FAULTS", 0))
 }
 
 // play changes the number of tasks again and again, with so many faults at each.

@@ -141,7 +141,7 @@ func checkLease(ctx context.Context, of *checkedTask, r *report) {
 	}
 	verbs := []string{"get", "create", "update"}
 	if of.cfg.Task.Number > 0 { // among several
-		verbs = append(verbs, "list")
+		verbs = append(verbs, "list", "delete")
 	}
 	var missing []string
 	access, err := source.NewAccess(of.cluster.Leases)

@@ -70,6 +70,10 @@ func (c *client) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 	return found.Items, err
 }
 
+func (c *client) remove(ctx context.Context, name string) error {
+	return c.at(c.rest.Delete()).Name(name).Do(ctx).Error()
+}
+
 // CheckHolder says why another one's Lease is not to be shared: a *ForeignError of what judge says of its mark.
 func CheckHolder(ctx context.Context, config *rest.Config, place Place, judge func(theirs string) error) error {
 	lease, err := find(ctx, config, place)

@@ -103,6 +103,7 @@ type Placement struct {
 type lister interface {
 	leases
 	list(ctx context.Context) ([]coordinationv1.Lease, error)
+	remove(ctx context.Context, name string) error
 }
 
 // sighting is a Lease, and since when it was seen as it is.
@@ -178,8 +179,8 @@ func (p *Placement) Run(ctx context.Context) {
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.timeout())
 	defer cancel()
-	if err := p.sign(bounded, "", all); err != nil && !apierrors.IsNotFound(err) {
-		p.options.Logger.Warn("the Lease that says that this exporter is alive could not be released; others have its tasks when it has run out",
+	if err := p.options.leases.remove(bounded, p.options.Place.Name); err != nil && !apierrors.IsNotFound(err) {
+		p.options.Logger.Warn("the Lease that says that this exporter is alive could not be removed; others have its tasks when it has run out",
 			"lease", p.options.Place.String(), "error", err)
 	}
 }
@@ -194,12 +195,14 @@ func (p *Placement) look(ctx context.Context) (pause time.Duration) {
 	unable, due := p.unable()
 	err := error(nil)
 	if due {
-		err = p.sign(bounded, p.options.Self, unable)
+		err = p.sign(bounded, unable)
 	}
 	began := time.Now()
 	found, listErr := p.options.leases.list(bounded)
 	if listErr == nil {
-		p.note(found, began)
+		for _, name := range p.note(found, began) {
+			_ = p.options.leases.remove(bounded, name) // it is seen again where that fails
+		}
 		p.tell(began)
 	} else if err = listErr; ctx.Err() != nil {
 		return pace
@@ -220,8 +223,8 @@ func (p *Placement) unable() (names string, due bool) {
 	return names, names != p.said || time.Since(p.wrote) >= p.options.Duration/renewals
 }
 
-// sign writes the exporter's own Lease; self is "" when it is gone.
-func (p *Placement) sign(ctx context.Context, self, unable string) error {
+// sign writes the exporter's own Lease.
+func (p *Placement) sign(ctx context.Context, unable string) error {
 	lease, err := p.options.leases.get(ctx)
 	do := p.options.leases.update
 	if apierrors.IsNotFound(err) {
@@ -231,7 +234,7 @@ func (p *Placement) sign(ctx context.Context, self, unable string) error {
 		return err
 	}
 	lease.TypeMeta = metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}
-	now, length := metav1.NowMicro(), int32(p.options.Duration/time.Second)
+	self, now, length := p.options.Self, metav1.NowMicro(), int32(p.options.Duration/time.Second)
 	if holderOf(lease) != self {
 		lease.Spec.AcquireTime = &now
 	}
@@ -253,9 +256,12 @@ func (p *Placement) group() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(p.tasks, "\n"))))[:16]
 }
 
-// note notes what was listed. Only this exporter's clock counts, and only while it could look: when the API server is
-// back, everybody gets the time to say so.
-func (p *Placement) note(found []coordinationv1.Lease, now time.Time) {
+// forgotten is how long the Lease of an exporter stays that is dead, as one is whose pod has another name now.
+const forgotten = time.Hour
+
+// note notes what was listed, and returns the names of Leases that nobody needs. Only this exporter's clock counts, and
+// only while it could look: when the API server is back, everybody gets the time to say so.
+func (p *Placement) note(found []coordinationv1.Lease, now time.Time) (old []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.seen
@@ -271,7 +277,11 @@ func (p *Placement) note(found []coordinationv1.Lease, now time.Time) {
 			since = had.since
 		}
 		p.seen[lease.Name] = sighting{lease, since}
+		if lease.Labels[role] == ofMember && now.Sub(since) > forgotten {
+			old = append(old, lease.Name)
+		}
 	}
+	return old
 }
 
 // tell tells each Member whether it is to lead, and what was seen of its Lease.
@@ -403,7 +413,7 @@ func (p *Placement) troubled(err error) {
 		p.trouble.since = time.Now()
 	}
 	if rights := missingRights(p.options.Place, err); rights != nil {
-		err = fmt.Errorf("%w; several tasks need the verb list, too", rights)
+		err = fmt.Errorf("%w; several tasks need the verbs list and delete, too", rights)
 	} else if time.Since(p.trouble.since) < p.options.Duration {
 		return
 	}

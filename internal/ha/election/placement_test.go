@@ -112,6 +112,13 @@ func (l line) list(ctx context.Context) (all []coordinationv1.Lease, err error) 
 	return all, nil
 }
 
+func (l line) remove(ctx context.Context, name string) error {
+	l.many.mu.Lock()
+	defer l.many.mu.Unlock()
+	delete(l.many.of, name)
+	return nil
+}
+
 // exporter is one with several tasks, of which it leads those that it holds.
 type exporter struct {
 	name  string
@@ -127,8 +134,8 @@ func (m *many) start(t *testing.T, name string, tasks []string) *exporter {
 	ctx, cancel := context.WithCancel(t.Context())
 	alive, die := context.WithCancel(t.Context())
 	p, err := NewPlacement(PlacementOptions{
-		Place: Place{"ns", name}, Self: Self(name, "1"), Duration: duration, Leaving: func() bool { return ctx.Err() != nil },
-		Logger: slog.New(slog.DiscardHandler), leases: m.line(name, &e.cut),
+		Place: Place{"ns", NameOf(Self(name, "1"))}, Self: Self(name, "1"), Duration: duration, Leaving: func() bool { return ctx.Err() != nil },
+		Logger: slog.New(slog.DiscardHandler), leases: m.line(NameOf(Self(name, "1")), &e.cut),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +272,7 @@ func TestLeasesAreWrittenByExportersNotByTasks(t *testing.T) {
 		await(t, 2*time.Second, map[*exporter]int{a: 50})
 		count := func() (member, task int) {
 			for name, s := range m.of {
-				if name == "a" {
+				if name == NameOf(Self("a", "1")) {
 					member += s.written()
 				} else {
 					task += s.written()

@@ -18,7 +18,7 @@ func TestAFleetShowsEachClusterAndTheProcessOnce(t *testing.T) {
 	for _, name := range []string{"a", "b", "away"} {
 		f.Add(name)
 	}
-	if code, text := ask("/readyz"); code != 503 || !strings.Contains(text, "cluster away: has not started") {
+	if code, text := ask("/readyz"); code != 503 || !strings.Contains(text, "task away: has not started") {
 		t.Errorf("before anything has started /readyz is %d, %s", code, text)
 	}
 	for _, name := range []string{"a", "b"} {
@@ -32,7 +32,7 @@ func TestAFleetShowsEachClusterAndTheProcessOnce(t *testing.T) {
 	}
 	_, metrics := ask("/metrics")
 	for series, times := range map[string]int{
-		"\nprocess_start_time_seconds": 1, "\ngo_goroutines": 1, "\nkubecdc_build_info{": 2, "\nkubecdc_cluster_up{cluster=\"away\"} 0": 1, "\nkubecdc_cluster_up{cluster=\"a\"} 1": 1,
+		"\nprocess_start_time_seconds": 1, "\ngo_goroutines": 1, "\nkubecdc_build_info{": 2, "\nkubecdc_task_up{task=\"away\"} 0": 1, "\nkubecdc_task_up{task=\"a\"} 1": 1,
 	} {
 		if found := strings.Count(metrics, series); found != times {
 			t.Errorf("/metrics has %q %d times, want %d", series, found, times)

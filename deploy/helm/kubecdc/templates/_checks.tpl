@@ -44,10 +44,10 @@ What the schema cannot say. Each message names the value, and what to change.
 {{- end -}}
 {{- end -}}
 
-{{- /* Two exporters have nothing in common but the log of the state, and sinks that keep out whoever led before. */ -}}
+{{- /* Several exporters have nothing in common but the log of the state, and sinks that keep out whoever led before. */ -}}
 {{- define "kubecdc.checkPair" -}}
 {{- if kindIs "invalid" (dig "log" nil .Values.config.state) -}}
-  {{- fail "replicas: two exporters have no volume, and hand over through the log of the state: set config.state.log.sink to the name of a sink in kafka or nats, or replicas to 1 (docs/high-availability.md)" -}}
+  {{- fail "replicas: several exporters have no volume, and hand over through the log of the state: set config.state.log.sink to the name of a sink in kafka or nats, or replicas to 1 (docs/high-availability.md)" -}}
 {{- end -}}
 {{- range $i, $sink := .Values.config.sinks -}}
   {{- if $sink.file -}}
@@ -58,7 +58,7 @@ What the schema cannot say. Each message names the value, and what to change.
   {{- end -}}
 {{- end -}}
 {{- if .Values.persistence.existingClaim -}}
-  {{- fail "persistence.existingClaim: two exporters have a state each, without a volume: leave it out, or set replicas to 1" -}}
+  {{- fail "persistence.existingClaim: several exporters have a state each, without a volume: leave it out, or set replicas to 1" -}}
 {{- end -}}
 {{- include "kubecdc.checkSpools" . -}}
 {{- end -}}

@@ -67,18 +67,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- toJson $audit -}}
 {{- end -}}
 
-{{- /* Whether there are two exporters, of which one leads. */ -}}
+{{- /* Whether there are several exporters, which share one task or several. */ -}}
 {{- define "kubecdc.pair" -}}
 {{- gt (int .Values.replicas) 1 -}}
 {{- end -}}
 
 {{- /* The lease by which they choose, as NAMESPACE/NAME; "" is none, where one exporter is alone. Each of several clusters
-has its own, there. */ -}}
+has its own. */ -}}
 {{- define "kubecdc.lease" -}}
 {{- $suffix := ternary "-{cluster}" "" (not (empty .Values.config.clusters)) -}}
 {{- if or (eq (include "kubecdc.pair" .) "true") (not (kindIs "invalid" .Values.config.ha)) -}}
 {{- dig "lease" "" (default dict .Values.config.ha) | default (printf "%s/%s%s" .Release.Namespace (include "kubecdc.fullname" .) $suffix) -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* Whether there are several tasks, and so leases of tasks and of exporters. */ -}}
+{{- define "kubecdc.split" -}}
+{{- or (not (empty .Values.config.clusters)) (not (kindIs "invalid" .Values.config.tasks)) -}}
 {{- end -}}
 
 {{- /* The exporter's configuration, which names the lease that the role is for, and the files of audit.secret. */ -}}
