@@ -264,8 +264,8 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 		claim:   func(uid string) error { return f.claim(name, uid) },
 		follows: func(t *telemetry.Telemetry) { f.shown.Follows(name, t) },
 	}
-	if member.Number <= max(member.Count, 1) { // else there is no such task any more: whoever is first has it
-		p.placement = f.placement
+	if f.placement != nil && member.Number <= max(member.Count, 1) { // else there is no such task any more: who is first has it
+		p.placer = f.placement
 	}
 	said, told := "", time.Time{}
 	for wait := listener.RetryForever(); ; {

@@ -24,8 +24,8 @@ type Gift struct {
 // Key is of what tasks give to each other.
 type Key struct{ Sink, Resource string }
 
-// Give puts aside what is saved of the resource for the sink, of which nothing is on disk. The gift's mark is the sink's
-// from then on, and the state numbers it. It may be called again after an error.
+// Give puts aside what is saved of the resource for the sink, of which nothing is on disk. The gift's mark is the
+// sink's from then on, and the state numbers it. It may be called again after an error.
 func (s *Store) Give(state *SinkState, resource string, gift Gift) error {
 	before, err := s.gift(Key{state.Name, resource})
 	if err != nil {

@@ -1,10 +1,13 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -187,6 +190,28 @@ type Resource struct {
 	RedactEnv     []string  `key:"redactEnv" effect:"shape"`
 
 	of Task // whose configuration it is of
+}
+
+// IsOurs says whether the task whose configuration it is has the resource, by kubectl's full name, that the entry
+// stands for.
+func (r *Resource) IsOurs(resource string) bool {
+	return r.of.Count == 0 || r.Owner(resource) == r.of.Number
+}
+
+// Owner is the number of the task that has the resource, 0 where there are no tasks. Rendezvous hashing moves as few
+// resources as it can when the number of tasks changes.
+func (r *Resource) Owner(resource string) int {
+	if r.Task != 0 || r.of.Count == 0 {
+		return r.Task
+	}
+	best, most := 0, uint64(0)
+	for n := 1; n <= r.of.Count; n++ {
+		hash := sha256.Sum256([]byte(resource + "/" + strconv.Itoa(n)))
+		if score := binary.BigEndian.Uint64(hash[:]); score > most {
+			best, most = n, score
+		}
+	}
+	return best
 }
 
 // read takes a name alone, too.

@@ -350,8 +350,8 @@ type Sink struct {
 	DeadLetters DeadLetters
 	Oversize    Oversize
 	Gate        Gate // nil admits all
-	// Owner is the task of another exporter that is to have the resource, by kubectl's full name, from now on; 0 is none,
-	// and so is nil.
+	// Owner is the other task that is to have the resource, by kubectl's full name, from now on; 0 is none, and so is
+	// nil.
 	Owner func(resource string) int
 	// DeletesLeft tells of the ends of the objects that the sink has of a stream which it is not given any more.
 	DeletesLeft bool

@@ -120,7 +120,7 @@ kubecdc_delivery_seconds_bucket{sink="out",le="+Inf"} 0+60x120
 		{"one dies, and the other leads", pair(`1x30 0x90`, `1x30 0x90`, `0x30 1x90`, `0x30 1x90`), nil},
 		{"nobody leads", pair(`1x30 0x30 1x60`, `1x120`, `0x120`, `0x120`),
 			map[int][]string{33: {"KubecdcNoLeader"}, 60: {"KubecdcNoLeader"}, 62: nil, 120: nil}},
-		{"a task cannot begin", old + of(`kubecdc_task_up 1x30 0x30 1x60`),
+		{"a task cannot begin", old + of(`kubecdc_task_up{task="eu1"} 1x30 0x30 1x60`),
 			map[int][]string{33: nil, 37: {"KubecdcTaskDown"}, 60: {"KubecdcTaskDown"}, 62: nil, 120: nil}},
 		{"a task that nobody has", old + of(`kubecdc_tasks_unowned 0x30 1x30 0x60`),
 			map[int][]string{31: nil, 34: {"KubecdcTaskUnowned"}, 60: {"KubecdcTaskUnowned"}, 62: nil, 120: nil}},

@@ -216,7 +216,8 @@ func (m *crew) suffer() {
 	}
 }
 
-// TestI3I4I10TasksGoBetweenExporters that die, sleep and stop, and resources go between tasks when their number changes.
+// TestI3I4I10TasksGoBetweenExporters that die, sleep and stop, and resources go between tasks when their number
+// changes.
 func TestI3I4I10TasksGoBetweenExporters(t *testing.T) {
 	t.Parallel()
 	m := newCrew(t, 3)

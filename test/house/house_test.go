@@ -127,8 +127,8 @@ func arrows() map[string][]string {
 			"internal/app/saved", "internal/app/task", "internal/change", "internal/checkpoint", "internal/config",
 			"internal/observe/console", "internal/control", "internal/sink/deadletter", "internal/listener", "internal/scan/delta",
 			"internal/listener", "internal/observe/page", "internal/pipeline", "internal/app/selection", "internal/shape", "internal/sink",
-			"internal/sink/nats/embedded", "internal/source", "internal/ha/statelog", "internal/observe/telemetry", "internal/shape/transform",
-			"internal/config/usage",
+			"internal/sink/nats/embedded", "internal/source", "internal/ha/election", "internal/ha/statelog", "internal/observe/telemetry",
+			"internal/shape/transform", "internal/config/usage",
 		},
 		"cmd/exporter": {
 			"internal/app", "internal/app/check", "internal/app/cluster", "internal/app/destination", "internal/app/saved",

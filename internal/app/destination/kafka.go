@@ -323,8 +323,8 @@ type Moved struct {
 	Resource    string
 }
 
-// MarkWith is the sink's mark with what the other one's says of the places of the resource. Only topics can be places of
-// one resource: what else a sink writes to, it has for itself.
+// MarkWith is the sink's mark with what the other one's says of the places of the resource. Only topics can be places
+// of one resource: what else a sink writes to, it has for itself.
 func MarkWith(s *config.Sink, c *cluster.Cluster, m Moved) (sink.Mark, error) {
 	if s.Kafka == nil {
 		return m.Mark, nil

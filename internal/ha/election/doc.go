@@ -16,6 +16,13 @@
 //     the members would need addresses and rights, and the Lease is there.
 //   - A standby asks up to four times a second, to see soon that a Lease was released. The holder writes five times in
 //     the length of a Lease.
+//   - Tasks are placed by a pure function of what everybody sees (Assign), not by a leader that hands them out: that
+//     would be one more thing to elect. Who has a task keeps it. Rendezvous hashing alone would leave some exporters
+//     with twice the mean.
+//   - An exporter is alive while its own Lease changes, by the clock of who looks. multicluster-runtime compares the
+//     time in the Lease with its own clock.
+//   - An exporter says which tasks it cannot have: those that it could not begin, has given up, or leaves. A task is
+//     given to somebody else then, and not to nobody.
 //   - client-go's LeaderElector has neither of these, and brings a client for each type of the API with it, which take
 //     10 MiB of memory and 15 MB of the binary.
 //   - Requests go over HTTP/1.1: one that times out takes its connection with it. On HTTP/2 all others of a dead

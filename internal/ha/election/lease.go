@@ -102,6 +102,16 @@ func find(ctx context.Context, config *rest.Config, place Place) (*coordinationv
 	return lease, err
 }
 
+// The labels and annotations of Leases that belong to several tasks.
+const (
+	role     = "kubecdc/lease" // a label
+	ofTask   = "task"
+	ofMember = "member"
+	group    = "kubecdc/tasks"   // a hash of the names of all tasks: who has others is placed by itself
+	without  = "kubecdc/without" // names of tasks' Leases, or everything
+	all      = "*"
+)
+
 // marked is the annotation that says what the members of a Lease share.
 const marked = "kubecdc/sinks"
 

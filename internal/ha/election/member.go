@@ -84,8 +84,8 @@ type Options struct {
 	Shared string
 	Judge  func(theirs string) error
 	Logger *slog.Logger
-	// Placement says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
-	Placement *Placement
+	// Placer says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
+	Placer Placer
 
 	leases leases // for tests; nil is the API server's
 }
@@ -115,6 +115,11 @@ type Member struct {
 	wrote   time.Time // when it wrote the Lease last
 }
 
+// Placer is a Placement.
+type Placer interface {
+	join(m *Member) (leave func())
+}
+
 // placed is what a Placement says.
 type placed struct {
 	owner string                // who is to lead; "" is nobody, or not known yet
@@ -130,6 +135,9 @@ type trouble struct {
 	last  error
 	told  bool
 }
+
+// taskLength is how long a placed task's Lease counts for an exporter that does not look at Placement's.
+const taskLength = 5 * time.Minute
 
 // The parts of a Lease's length.
 const (
@@ -157,8 +165,8 @@ func New(o Options) (*Member, error) {
 
 // Run takes part in the election until ctx ends. Then it gives the Lease back.
 func (m *Member) Run(ctx context.Context) {
-	if m.options.Placement != nil {
-		defer m.options.Placement.join(m)()
+	if m.options.Placer != nil {
+		defer m.options.Placer.join(m)()
 	}
 	for ctx.Err() == nil {
 		pause := time.NewTimer(m.turn(ctx))
@@ -189,7 +197,7 @@ func (m *Member) turn(ctx context.Context) (pause time.Duration) {
 		m.release(ctx)
 		return resting
 	}
-	if m.options.Placement != nil {
+	if m.options.Placer != nil {
 		if pause, goesOn := m.heed(ctx); !goesOn {
 			return pause
 		}
@@ -209,7 +217,7 @@ func (m *Member) turn(ctx context.Context) (pause time.Duration) {
 
 // length is how long the Lease lasts that this member writes.
 func (m *Member) length() time.Duration {
-	if m.options.Placement != nil {
+	if m.options.Placer != nil {
 		return taskLength
 	}
 	return m.options.Duration
@@ -232,7 +240,7 @@ func (m *Member) rests() bool {
 
 // isElsewhere says whether another member is to lead. The caller holds mu.
 func (m *Member) isElsewhere() bool {
-	return m.options.Placement != nil && m.placed.owner != m.options.Self
+	return m.options.Placer != nil && m.placed.owner != m.options.Self
 }
 
 // heed does what the Placement says, and says whether the member tries to hold the Lease. One that leads and is not to
@@ -311,7 +319,7 @@ func (m *Member) write(ctx context.Context, holder string) error {
 		question = m.talk.ours
 		m.mu.Unlock()
 		lease.Annotations[marked] = m.options.Shared
-		if m.options.Placement != nil {
+		if m.options.Placer != nil {
 			lease.Labels = map[string]string{role: ofTask}
 		}
 	}

@@ -112,19 +112,6 @@ type sighting struct {
 	since time.Time
 }
 
-// The labels and annotations of Leases that belong to several tasks.
-const (
-	role     = "kubecdc/lease" // a label
-	ofTask   = "task"
-	ofMember = "member"
-	group    = "kubecdc/tasks"   // a hash of the names of all tasks: who has others is placed by itself
-	without  = "kubecdc/without" // names of tasks' Leases, or everything
-	all      = "*"
-)
-
-// taskLength is how long a placed task's Lease counts for an exporter that does not look at Placement's.
-const taskLength = 5 * time.Minute
-
 // NewPlacement returns one of no tasks, which does nothing before Run.
 func NewPlacement(o PlacementOptions) (*Placement, error) {
 	if o.leases == nil {

@@ -146,7 +146,7 @@ func (m *many) start(t *testing.T, name string, tasks []string) *exporter {
 	for _, task := range tasks {
 		member, err := New(Options{
 			Place: Place{"ns", task}, Self: Self(name, "1"), Duration: duration, Logger: slog.New(slog.DiscardHandler), leases: m.line(task, &e.cut),
-			Judge: func(string) error { return nil }, Placement: p,
+			Judge: func(string) error { return nil }, Placer: p,
 		})
 		if err != nil {
 			t.Fatal(err)
