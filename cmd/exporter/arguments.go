@@ -140,7 +140,7 @@ func (f *flags) choose(cfg *config.Config) (*config.Config, error) {
 		return nil, usage.Errorf("--cluster %q: the configuration has none of that name; name one of %s", f.config.Cluster, names)
 	case !f.several || f.task != 0:
 		return nil, usage.Errorf("--cluster: the configuration has several; name one of %s", names)
-	case f.access.Kubeconfig != "" || f.access.Context != "":
+	case cfg.HA == nil && (f.access.Kubeconfig != "" || f.access.Context != ""): // else they are of the Leases
 		return nil, usage.Errorf("--kubeconfig and --context: each cluster of the configuration has its own; name one with --cluster, of %s", names)
 	default:
 		return cfg, nil
@@ -165,10 +165,11 @@ func (f *flags) choose(cfg *config.Config) (*config.Config, error) {
 
 // reach makes the cluster the one that is reached.
 func (f *flags) reach(of config.ClusterOf, sharesLeases bool) {
-	if home := f.access; of.Name != "" && sharesLeases {
+	home := f.access
+	if sharesLeases = sharesLeases && of.Name != ""; sharesLeases {
 		f.access.Home = &home
 	}
-	if f.access.Kubeconfig == "" && f.access.Context == "" {
+	if sharesLeases || f.access.Kubeconfig == "" && f.access.Context == "" {
 		f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
 	}
 }

@@ -20,9 +20,11 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// crew is several exporters that share the tasks of one cluster.
+// crew is several exporters that share the tasks of one cluster, or of several.
 type crew struct {
-	*rig
+	*rig            // of the first cluster
+	worlds []*rig   // of all
+	of     []string // the names of the clusters where there are several
 	all    []*exporter
 	sinks  string // with the log of the state
 	random *rand.Rand
@@ -35,7 +37,7 @@ const mostTasks = 4
 func newCrew(t *testing.T, count int) *crew {
 	t.Helper()
 	m := &crew{rig: newWorld(t, world{}), random: rand.New(rand.NewPCG(seed(t), 46))}
-	m.file, m.broker = nil, newBroker(t, m.dir)
+	m.file, m.broker, m.worlds = nil, newBroker(t, m.dir), []*rig{m.rig}
 	var logs []*streamLog
 	for task := range mostTasks {
 		logs = append(logs, m.broker.openStream(fmt.Sprintf("K8S_%d", task+1)))
@@ -56,10 +58,17 @@ func (m *crew) enlist(count int, log string) {
 	m.exporter = m.all[0]
 }
 
-// spread has the exporter begin with so many tasks when it starts next.
-func (m *crew) spread(x *exporter, tasks int) {
+// spread has the exporter begin with so many tasks when it starts next, of these clusters where there are several.
+func (m *crew) spread(x *exporter, tasks int, clusters ...string) {
 	m.t.Helper()
-	x.configure(m.t, m.sinks+fmt.Sprintf("tasks: %d\n", tasks))
+	text := m.sinks + fmt.Sprintf("tasks: %d\n", tasks)
+	for i, name := range clusters {
+		if i == 0 {
+			text += "clusters:\n"
+		}
+		text += fmt.Sprintf("- {name: %s, kubeconfig: %s}\n", name, m.worlds[slices.Index(m.of, name)].cluster.Kubeconfig())
+	}
+	x.configure(m.t, text)
 }
 
 // followStreams follows several streams as if they were one. What is in one of them because of what is in another is
@@ -114,24 +123,29 @@ func (s *streamLog) readByOne(ctx context.Context, first uint64) (events []event
 	return events, nil
 }
 
-// deliver makes one more object of each resource, and returns when every sink has them, and so what was before.
-func (m *crew) deliver() {
+// deliver makes one more object of each resource of the worlds, and returns when every sink has them, and so what was
+// before.
+func (m *crew) deliver(worlds ...*rig) {
 	m.t.Helper()
-	uids := m.writer.finish(m.t)
-	for _, sink := range m.rig.sinks() {
-		looked := 0
-		for _, uid := range uids {
-			found := false
-			eventually(m.t, deliveryLimit, "object "+uid+" is in the sink "+sink.name+m.said(), func() bool {
-				for sink.read(m.t); looked < len(sink.events) && !found; looked++ {
-					found = sink.events[looked].UID == uid
-				}
-				return found || slices.ContainsFunc(sink.events, func(e event) bool { return e.UID == uid })
-			})
-		}
+	if len(worlds) == 0 {
+		worlds = m.worlds
 	}
-	for _, uid := range uids {
-		m.witness.await(m.t, uid)
+	uids := make([][]string, len(worlds))
+	for i, r := range worlds {
+		uids[i] = r.writer.finish(m.t)
+	}
+	for i, r := range worlds {
+		for _, sink := range r.sinks() {
+			for _, uid := range uids[i] {
+				eventually(m.t, deliveryLimit, "object "+uid+" is in the sink "+sink.name+m.said(), func() bool {
+					sink.read(m.t)
+					return slices.ContainsFunc(sink.events, func(e event) bool { return e.UID == uid })
+				})
+			}
+		}
+		for _, uid := range uids[i] {
+			r.witness.await(m.t, uid)
+		}
 	}
 }
 
@@ -176,7 +190,10 @@ func (m *crew) awaitBalance(tasks int) {
 		least, most := tasks, 0
 		for _, x := range m.all {
 			if x.runs() {
-				has := slices.DeleteFunc(m.has(x), func(name string) bool { return name > fmt.Sprint(tasks) })
+				has := m.has(x)
+				if len(m.of) == 0 { // else there are none that have been given up
+					has = slices.DeleteFunc(has, func(name string) bool { return name > fmt.Sprint(tasks) })
+				}
 				least, most, all = min(least, len(has)), max(most, len(has)), append(all, has...)
 			}
 		}
@@ -227,7 +244,7 @@ func TestI3I4I10TasksGoBetweenExporters(t *testing.T) {
 // kafkaTasksGoBetweenExporters is the same in Kafka, with both deliveries, where each resource keeps its topic.
 func kafkaTasksGoBetweenExporters(t *testing.T, c *kafka.Cluster) {
 	m := &crew{rig: newWorld(t, world{}), random: rand.New(rand.NewPCG(seed(t), 47))}
-	m.file = nil
+	m.file, m.worlds = nil, []*rig{m.rig}
 	for _, s := range []kafkaSink{
 		{name: "idempotent", prefix: "tasks.idempotent.", delivery: "idempotent", more: threeReplicas},
 		{name: "transactional", prefix: "tasks.transactional.", delivery: "transactional", more: threeReplicas},
@@ -237,6 +254,98 @@ func kafkaTasksGoBetweenExporters(t *testing.T, c *kafka.Cluster) {
 	}
 	m.enlist(3, "transactional")
 	m.play(t, number(t, "E2E_FAULTS", 0))
+}
+
+// quit ends the exporters, which is to be done well.
+func (m *crew) quit() {
+	m.t.Helper()
+	for _, x := range m.all {
+		if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 {
+			m.t.Fatalf("%s ended with code %d, %v:\n%s", x.logPath, code, err, x.lastLines(m.t))
+		}
+	}
+}
+
+// TestI3I4I10ClustersAndTasksGoBetweenExporters: three exporters share the tasks of several clusters, which come and go,
+// while they die, sleep and stop.
+func TestI3I4I10ClustersAndTasksGoBetweenExporters(t *testing.T) {
+	t.Parallel()
+	many, faults := number(t, "E2E_CLUSTERS", 2), number(t, "E2E_FAULTS", 4)
+	m := &crew{random: rand.New(rand.NewPCG(seed(t), 48))}
+	for i := range many {
+		r := newWorld(t, world{})
+		if i == 0 {
+			m.rig, r.broker = r, newBroker(t, r.dir)
+		}
+		name := string(rune('a' + i))
+		r.file, r.broker = nil, m.broker
+		r.stream = followStreams([]*streamLog{m.broker.openStream("K8S_" + name + "_1"), m.broker.openStream("K8S_" + name + "_2")})
+		m.worlds, m.of = append(m.worlds, r), append(m.of, name)
+		r.summon()
+		r.writer.populate(t)
+	}
+	m.sinks = fmt.Sprintf("- {name: bus, nats: {url: %q, stream: 'K8S_{cluster}_{task}', subject: 'k8s.{cluster}.{task}.{group}.{resource}.{namespace}.{name}'}, resolved: {every: 1s}}\n",
+		"nats://"+m.broker.address())
+	m.enlist(3, "bus")
+	m.sinks = strings.Replace(m.sinks, "lease: default/kubecdc", "lease: 'default/kubecdc-{cluster}'", 1)
+	for _, x := range m.all {
+		m.spread(x, 2, m.of...)
+		x.start(t)
+	}
+	m.deliver()
+	m.awaitBalance(2 * many)
+	for _, r := range m.worlds {
+		r.writer.start(t)
+	}
+	m.measure(2 * many)
+	for n := range faults {
+		m.suffer()
+		if n%5 == 4 { // the last cluster goes, and comes back
+			left := m.of[:many-1]
+			for _, x := range m.all {
+				m.spread(x, 2, left...)
+			}
+			m.deliver(m.worlds[:many-1]...)
+			for _, x := range m.all {
+				m.spread(x, 2, m.of...)
+			}
+		}
+		m.deliver()
+	}
+	m.awaitBalance(2 * many)
+	for _, r := range m.worlds {
+		r.writer.stop(t)
+	}
+	m.deliver()
+	m.deliver()
+	m.quit()
+	for _, r := range m.worlds {
+		r.judge(false)
+	}
+}
+
+// measure prints how long it takes until others have the tasks of an exporter that dies, and of one that stops.
+func (m *crew) measure(tasks int) {
+	m.t.Helper()
+	for what, end := range map[string]func(x *exporter){
+		"died": func(x *exporter) { x.process.Kill() },
+		"stopped": func(x *exporter) {
+			if _, _, err := x.process.terminate(stopLimit); err != nil {
+				m.t.Fatal(err)
+			}
+		},
+	} {
+		x := m.all[0]
+		began := time.Now()
+		end(x)
+		m.awaitBalance(tasks)
+		m.t.Logf("bench tasks.%s %.1f s (lease %s)", what, time.Since(began).Seconds(), lease)
+		x.start(m.t)
+		began = time.Now()
+		eventually(m.t, deliveryLimit, "it has tasks again"+m.said(), func() bool { return len(m.has(x)) > 0 })
+		m.awaitBalance(tasks)
+		m.t.Logf("bench tasks.joined %.1f s", time.Since(began).Seconds())
+	}
 }
 
 // play changes the number of tasks again and again, with so many faults at each.
@@ -270,10 +379,6 @@ func (m *crew) play(t *testing.T, faults int) {
 	m.writer.stop(t)
 	m.deliver()
 	m.deliver()
-	for _, x := range m.all {
-		if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 {
-			t.Fatalf("%s ended with code %d, %v:\n%s", x.logPath, code, err, x.lastLines(t))
-		}
-	}
+	m.quit()
 	m.judge(false)
 }

@@ -16,9 +16,9 @@
 //   - A member that is stopped just when it is fenced gives the Lease back, asks who holds it, and ends well if another
 //     member does. An exit code of 1 would say that something was left undone; the next leader does it. It waits for
 //     a standby to take over as long as a Lease lasts.
-//   - A resource goes from one task to another by what both logs of the state say, and by no third place (moves.go). Who
-//     has it gives it away when its sink is open: nobody else writes there then, and all that the sink's log says of the
-//     resource is in the state. The protocol is played in moves_test.go, with each of its rules left out.
+//   - A resource goes from one task to another by what both logs of the state say, and by no third place (moves.go).
+//     Who has it gives it away when its sink is open: nobody else writes there then, and all that the sink's log says
+//     of it is in the state. The protocol is played in moves_test.go, with each of its rules left out.
 //   - The new one never takes by force. An exporter with an older configuration would take it back, and so on for as
 //     long as a rolling update lasts.
 //   - A member stands by with its directory reserved and its address served. A process that only waited would look dead
