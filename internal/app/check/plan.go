@@ -37,13 +37,14 @@ func Plan(saved *control.State, c *cluster.Cluster, cfg *config.Config) []string
 		s := &cfg.Sinks[i]
 		configured[s.Name] = true
 		keys, differs := since(saved.Configurations[s.Name], c, cfg, s)
-		for _, line := range append(keys, planSink(saved, s, cfg.Resources, c.Taken(s))...) {
+		for _, line := range append(keys, planSink(saved, s, cfg, c.Taken(s))...) {
 			if !slices.Contains(lines, line) { // several sinks may have it
 				lines = append(lines, line)
 			}
 		}
 		differ = differ || differs
 	}
+	lines = append(lines, goes(saved, c)...)
 	if !differ {
 		return lines // what has left has done so at an earlier start
 	}
@@ -61,8 +62,23 @@ func Plan(saved *control.State, c *cluster.Cluster, cfg *config.Config) []string
 	return lines
 }
 
-// planSink is the plan for one sink, which takes the streams of the resources.
-func planSink(saved *control.State, s *config.Sink, resources []config.Resource, streams []selection.Selected) []string {
+// goes is what other tasks are to have from now on.
+func goes(saved *control.State, c *cluster.Cluster) (lines []string) {
+	to := map[int][]string{}
+	for stream, of := range saved.Streams {
+		if task := c.Owner(stream[strings.Index(stream, "/")+1:]); task != 0 && len(of.Sinks) > 0 {
+			to[task] = append(to[task], stream)
+		}
+	}
+	for _, task := range slices.Sorted(maps.Keys(to)) {
+		slices.Sort(to[task])
+		lines = append(lines, fmt.Sprintf("task %d is to have %s: it goes on there, from what is saved here", task, usage.Some(to[task], most)))
+	}
+	return lines
+}
+
+// planSink is the plan for one sink, which takes the streams.
+func planSink(saved *control.State, s *config.Sink, cfg *config.Config, streams []selection.Selected) []string {
 	has := map[string]control.SinkState{} // by the name of the stream
 	for stream, of := range saved.Streams {
 		if at, is := of.Sinks[s.Name]; is {
@@ -85,17 +101,17 @@ func planSink(saved *control.State, s *config.Sink, resources []config.Resource,
 			stands := strings.EqualFold(r.Name, name) || source.Covers(r.Name, resource) && !r.Excludes(name)
 			return stands && (len(s.Resources) == 0 || slices.Contains(s.Resources, r.Name))
 		}
-		return !slices.ContainsFunc(streams, serves) && slices.ContainsFunc(resources, takes)
+		return !slices.ContainsFunc(streams, serves) && slices.ContainsFunc(cfg.Resources, takes)
 	}
-	lines := append(begins(has, streams), leaves(has, streams, stays, s.OnLeave == "delete")...)
+	lines := append(begins(has, streams, cfg.Task.Count > 0), leaves(has, streams, stays, s.OnLeave == "delete")...)
 	for i := range lines {
 		lines[i] = "sink " + s.Name + " " + lines[i]
 	}
 	return lines
 }
 
-// begins is what a sink that has some streams is told of those that it takes.
-func begins(has map[string]control.SinkState, streams []selection.Selected) (lines []string) {
+// begins is what a sink that has some streams is told of those that it takes, which other tasks may have.
+func begins(has map[string]control.SinkState, streams []selection.Selected, tasks bool) (lines []string) {
 	var begin, widened, back, chosen []string
 	parts := map[string]bool{} // resources of which it has one namespace
 	for name := range has {
@@ -120,11 +136,15 @@ func begins(has map[string]control.SinkState, streams []selection.Selected) (lin
 			begin = append(begin, name)
 		}
 	}
+	anew := "has nothing of %s yet: it gets all objects"
+	if tasks {
+		anew += ", or what has changed if another task has them"
+	}
 	for _, told := range []struct {
 		format  string
 		streams []string
 	}{
-		{"has nothing of %s yet: it gets all objects", begin},
+		{anew, begin},
 		{"is given %s in all namespaces now: it gets what it lacks", widened},
 		{"is given %s again: it gets what it lacks", back},
 		{"is given %s by another selector: it gets a gap, what enters as replaced, and what leaves as deleted", chosen},

@@ -210,3 +210,30 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// TestThePlanSaysWhatGoesToAnotherTask, and of what it gets, that another task may have it.
+func TestThePlanSaysWhatGoesToAnotherTask(t *testing.T) {
+	const ha = "state: {log: {sink: lake}}\nha: {}\nsinks: [{name: lake, kafka: {brokers: ['h:1']}}]\n"
+	of := func(text string, number int) (*config.Config, *cluster.Cluster) {
+		cfg, err := config.Parse("config.yaml", []byte("cluster: c\n"+text), os.LookupEnv)
+		must(t, err)
+		cfg = cfg.Of(cfg.AllTasks()[number-1])
+		chosen, errs := selection.Choose(everything(), cfg.Resources)
+		must(t, errors.Join(errs...))
+		c := &cluster.Cluster{Name: "c", Task: number}
+		c.Chosen.Store(chosen)
+		return cfg, c
+	}
+	text := "tasks: 2\nresources: [{resource: pods, task: 2}, {resource: configmaps, task: 1}]\n" + ha
+	saved := savedWith(t, "resources: [pods]\n"+ha)
+	for number, want := range map[int][]string{
+		1: {"sink lake has nothing of configmaps yet: it gets all objects, or what has changed if another task has them",
+			"task 2 is to have pods: it goes on there, from what is saved here"},
+		2: nil,
+	} {
+		cfg, c := of(text, number)
+		if lines := Plan(saved, c, cfg); !slices.Equal(lines, want) {
+			t.Errorf("task %d:\n%s\nwant\n%s", number, strings.Join(lines, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}

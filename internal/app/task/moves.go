@@ -352,8 +352,9 @@ func (t *Moving) markWith(name, resource string, given sink.Mark) (sink.Mark, er
 	return destination.MarkWith(&t.cfg.Sinks[at], t.cluster, destination.Moved{Mark: marks[name], Given: given, Resource: resource})
 }
 
-// mostTasks is as many as a configuration can have. There may have been more than there are now.
-const mostTasks = 64
+// farthest is how many numbers in a row, behind those of the configuration, are without a log behind the last task that
+// there ever was.
+const farthest = 8
 
 // read reads the states of all tasks that have a log, into a directory that done removes.
 func (t *Moving) read(ctx context.Context) (states map[int]*checkpoint.Store, done func() error, err error) {
@@ -371,7 +372,7 @@ func (t *Moving) read(ctx context.Context) (states map[int]*checkpoint.Store, do
 		return states, done, err
 	}
 	first := strings.TrimSuffix(t.cfg.State.Log.Name, t.cfg.Task.After("_"))
-	for number := 1; number <= mostTasks; number++ {
+	for number, last := 1, t.cfg.Task.Count; number <= last+farthest; number++ {
 		other := config.Task{Number: number}
 		if number == t.cfg.Task.Number {
 			continue
@@ -381,7 +382,7 @@ func (t *Moving) read(ctx context.Context) (states map[int]*checkpoint.Store, do
 			return states, done, fmt.Errorf("read the log of the state of task %d: %w", number, err)
 		}
 		if store != nil {
-			states[number] = store
+			states[number], last = store, max(last, number)
 		}
 	}
 	return states, done, nil
