@@ -16,7 +16,7 @@ import (
 
 // Gift is what was put aside last of a resource, for one sink.
 type Gift struct {
-	To     int    // the task
+	To     int    // the task; 0 is that the resource has come back since
 	Number uint64 // rises with each gift of the resource by the state
 	Mark   string // of the sink, up to which its log is part of it
 }
@@ -25,31 +25,33 @@ type Gift struct {
 type Key struct{ Sink, Resource string }
 
 // Give puts aside what is saved of the resource for the sink, of which nothing is on disk. The gift's mark is the
-// sink's from then on, and the state numbers it. It may be called again after an error.
+// sink's from then on, and the state numbers it. What was given away already is not given again: a log that was read
+// anew tells of it once more. It may be called again after an error.
 func (s *Store) Give(state *SinkState, resource string, gift Gift) error {
 	before, err := s.gift(Key{state.Name, resource})
 	if err != nil {
 		return err
 	}
-	aside := keyOf(tableGiven, state.Name, resource, "")
+	aside, moved := keyOf(tableGiven, state.Name, resource, ""), tablesOf(state.Name, resource)
 	if err := s.SaveSinks([]*SinkState{state}, Spools{}, nil); err != nil {
 		return err
 	}
-	if err := s.write(func(r *rows) error { r.removeAll(aside); return nil }); err != nil {
-		return err
-	}
-	moved := tablesOf(state.Name, resource)
-	for _, prefix := range moved {
-		if err := s.copy(s.database, prefix, func(key []byte) []byte { return append(bytes.Clone(aside), key...) }); err != nil {
+	if isNew := before.To == 0; isNew {
+		if err := s.write(func(r *rows) error { r.removeAll(aside); return nil }); err != nil {
 			return err
 		}
+		for _, prefix := range moved {
+			if err := s.copy(s.database, prefix, func(key []byte) []byte { return append(bytes.Clone(aside), key...) }); err != nil {
+				return err
+			}
+		}
+		before = Gift{To: gift.To, Number: before.Number + 1, Mark: gift.Mark}
 	}
 	err = s.write(func(r *rows) error {
 		for _, prefix := range moved {
 			r.removeAll(prefix)
 		}
-		value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(gift.To)), before.Number+1)
-		r.set(keyOf(tableGift, state.Name, resource), append(value, gift.Mark...))
+		r.set(keyOf(tableGift, state.Name, resource), appendGift(&before))
 		r.set(keyOf(tableMark, state.Name), []byte(gift.Mark))
 		return nil
 	})
@@ -121,6 +123,10 @@ func (s *Store) gift(of Key) (Gift, error) {
 	return s.parseGift(of, value)
 }
 
+func appendGift(g *Gift) []byte {
+	return append(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(g.To)), g.Number), g.Mark...)
+}
+
 func (s *Store) parseGift(of Key, value []byte) (Gift, error) {
 	to, width := binary.Uvarint(value)
 	number, more := binary.Uvarint(value[max(width, 0):])
@@ -132,8 +138,8 @@ func (s *Store) parseGift(of Key, value []byte) (Gift, error) {
 
 // Holding is what a task's state has, as far as other tasks want to know.
 type Holding struct {
-	Has   map[Key]bool
-	Gifts map[Key]Gift
+	Has   map[Key]bool           // but for what was given away
+	Gifts map[Key]Gift           // that have not come back
 	Taken map[Key]map[int]uint64 // by the task that gave it: the number of the gift that was taken last
 	Half  map[string]bool        // resources that some sinks may not have taken yet
 }
@@ -155,8 +161,11 @@ func (s *Store) Holding() (Holding, error) {
 	err = s.each([]byte{tableGift}, func(key, value []byte) error {
 		name, resource, _ := bytes.Cut(key[1:], []byte{terminator})
 		of := Key{string(name), string(resource)}
-		var err error
-		h.Gifts[of], err = s.parseGift(of, value)
+		gift, err := s.parseGift(of, value)
+		if gift.To != 0 {
+			h.Gifts[of] = gift
+			delete(h.Has, of)
+		}
 		return err
 	})
 	if err != nil {
@@ -214,7 +223,14 @@ func (s *Store) Take(from *Store, how Taking) error {
 			return err
 		}
 	}
+	ours, err := s.gift(of)
+	if err != nil {
+		return err
+	}
 	return s.write(func(r *rows) error {
+		if ours.Number > 0 {
+			r.set(keyOf(tableGift, of.Sink, of.Resource), appendGift(&Gift{Number: ours.Number}))
+		}
 		if how.Mark != "" {
 			r.set(keyOf(tableMark, of.Sink), []byte(how.Mark))
 		}

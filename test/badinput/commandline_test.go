@@ -110,7 +110,7 @@ sinks:
   - {name: c}
 `)
 	d.exporter("run", "-f", "config.yaml").fails(t, 2, `configuration config.yaml: 8 problems:
-  resource (line 2): unknown key; did you mean resources? allowed: audit, cluster, clusters, discovery, ha, hash, listen, log, redactKey, resources, sinks, snapshot, state
+  resource (line 2): unknown key; did you mean resources? allowed: audit, cluster, clusters, discovery, ha, hash, listen, log, redactKey, resources, sinks, snapshot, state, tasks
   sinks[0].fromat (line 4): unknown key; did you mean format? allowed: actors, deadLetter, drop, file, filter, format, kafka, name, nats, onLeave, only, ops, oversize, queue, redact, resolved, resources, resync, trim, updates
   sinks[0].resync (line 4): want a length of time of at least 1m, have "1s"
   sinks[1].name (line 5): "a" is the name of sinks[0] already; give each sink its own
@@ -118,6 +118,43 @@ sinks:
   sinks[1].nats.token (line 9): want a string; put it in quotes
   sinks[1].nats.replicas (line 10): want a whole number from 1 to 5, have "many"
   sinks[2] (line 11): no destination; give it one of file, kafka, nats`)
+}
+
+// TestClusterAndTaskMistakesAreNamedAtOnce: places that are one for several, names that are taken, and more tasks than
+// there is to do.
+func TestClusterAndTaskMistakesAreNamedAtOnce(t *testing.T) {
+	d := emptyDesk(t)
+	d.write("clusters.yaml", `clusters:
+  - {name: a, kubeconfig: /k}
+  - {name: a, kubeconfig: /other}
+  - {name: b, kubeconfig: /k}
+resources: [pods]
+sinks:
+  - {name: out, file: {path: out.ndjson}}
+  - {name: bus, nats: {url: "nats://h", stream: K8S}}
+  - {name: lake, kafka: {brokers: ["h:1"], topic: k8s}}
+`)
+	d.exporter("check", "-f", "clusters.yaml").fails(t, 2, `configuration clusters.yaml: 5 problems:
+  clusters[1].name (line 3): another cluster is called "a", too; choose another name
+  clusters[2] (line 4): it is reached as clusters[0] is, and so is the same cluster; give it another kubeconfig or context
+  sinks[0].file.path (line 7): "out.ndjson" is one place for all clusters; have {cluster} in it
+  sinks[1].nats.stream (line 8): "K8S" is one place for all clusters; have {cluster} in it
+  sinks[2].kafka.topic (line 9): "k8s" is one place for all clusters; have {cluster} in it`)
+	d.write("tasks.yaml", `cluster: prod
+tasks: 3
+resources: [{resource: pods, task: 4}, events]
+sinks:
+  - {name: bus, nats: {url: "nats://h", stream: "K8S_{cluster}_{task}"}}
+  - {name: lake, kafka: {brokers: ["h:1"], topic: k8s}}
+`)
+	d.exporter("check", "-f", "tasks.yaml").fails(t, 2, `configuration tasks.yaml: 5 problems:
+  tasks (line 2): several tasks are for several exporters, which share them; add ha, or leave it out
+  tasks (line 2): 3 is more than there are resources, which are 2; take at most as many
+  resources[0].task (line 3): want a number from 1 to 3, as many as there are tasks, have 4
+  sinks[0].nats.subject (line 5): "k8s.{cluster}.{group}.{resource}.{namespace}.{name}" is one place for all tasks; have {task} in it
+  sinks[1].kafka.topic (line 6): "k8s" is one place for all tasks; have {task} or {resource} in it`)
+	d.exporter("tasks", "--sink", "-", "--resources", "pods").fails(t, 2, "ha is missing: the exporters of this configuration share nothing")
+	d.exporter("check", "--sink", "-", "--resources", "pods", "--task", "2").fails(t, 2, "--task 2: the configuration has 1")
 }
 
 func TestConfigurationThatIsNoYAML(t *testing.T) {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -95,7 +97,8 @@ var errTaken = errors.New("another task has given something to this one")
 func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint.Store, of *Term) (*Moving, error) {
 	if m.cfg.Task.Count == 0 {
 		if was, err := store.IsOfTasks(); err != nil || was {
-			return nil, errors.Join(err, errOfTasks)
+			return nil, cmp.Or(err, usage.Errorf("tasks: the state is of one of several tasks, and the configuration has none: "+
+				"write tasks: 1, so that this exporter takes over what the others have"))
 		}
 		return nil, nil
 	}
@@ -117,7 +120,10 @@ func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint
 		m.admitted[key.Resource] = !own.Half[key.Resource]
 	}
 	m.mu.Unlock()
-	lacks := slices.ContainsFunc(t.resources(), func(name string) bool { return !m.Admits(name) })
+	lacks := false
+	for _, s := range c.Streams() {
+		lacks = !m.Admits(s.Stream.Resource.String()) || lacks // each is asked for
+	}
 	if lacks {
 		if _, err := t.look(ctx, true); err != nil {
 			m.logger.Warn("the logs of other tasks cannot be read; resources that they may have had wait", "error", err)
@@ -125,19 +131,6 @@ func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint
 	}
 	t.narrow()
 	return t, nil
-}
-
-// errOfTasks refuses a configuration that would leave what other tasks have to nobody.
-var errOfTasks = errors.New("tasks: the state is of one of several tasks, and the configuration has none: " +
-	"write tasks: 1, so that this exporter takes over what the others have")
-
-// resources are those that are chosen for the task now.
-func (t *Moving) resources() (names []string) {
-	for _, s := range t.cluster.Streams() {
-		names = append(names, s.Stream.Resource.String())
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // narrow leaves to others what is not admitted yet.
@@ -172,13 +165,6 @@ func (m *Moves) Admits(resource string) bool {
 		}
 	}
 	return false
-}
-
-// Waits says what the resources wait for.
-func (m *Moves) Waits() map[string]int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.waits)
 }
 
 // How long the moves wait between two looks into the logs of others.
