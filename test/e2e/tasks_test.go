@@ -266,8 +266,8 @@ func (m *crew) quit() {
 	}
 }
 
-// TestI3I4I10ClustersAndTasksGoBetweenExporters: three exporters share the tasks of several clusters, which come and go,
-// while they die, sleep and stop.
+// TestI3I4I10ClustersAndTasksGoBetweenExporters: three exporters share the tasks of several clusters, which come and
+// go, while they die, sleep and stop.
 func TestI3I4I10ClustersAndTasksGoBetweenExporters(t *testing.T) {
 	t.Parallel()
 	many, faults := number(t, "E2E_CLUSTERS", 2), number(t, "E2E_FAULTS", 4)
