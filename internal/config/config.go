@@ -129,6 +129,14 @@ func (c *Config) Of(task Task) *Config {
 			*text = replaced(*text, taskNumber, strconv.Itoa(task.Number))
 		}
 	}
+	allNumbered := func(templates map[string]string) map[string]string {
+		all := maps.Clone(templates)
+		for name, text := range all {
+			numbered(&text)
+			all[name] = text
+		}
+		return all
+	}
 	named := func(text *string) {
 		if numbered(text); task.Cluster.Name != "" {
 			*text = replaced(*text, clusterName, task.Cluster.Name)
@@ -156,11 +164,7 @@ func (c *Config) Of(task Task) *Config {
 			s.Kafka = new(*to)
 			named(&s.Kafka.TransactionalID)
 			numbered(&s.Kafka.Topic)
-			s.Kafka.Topics = maps.Clone(to.Topics)
-			for name, topic := range s.Kafka.Topics {
-				numbered(&topic)
-				s.Kafka.Topics[name] = topic
-			}
+			s.Kafka.Topics = allNumbered(to.Topics)
 			if to.Signals != nil {
 				s.Kafka.Signals = new(*to.Signals)
 				numbered(&s.Kafka.Signals.Topic)
@@ -171,11 +175,7 @@ func (c *Config) Of(task Task) *Config {
 			named(&s.NATS.KV)
 			numbered(&s.NATS.Stream)
 			numbered(&s.NATS.Subject)
-			s.NATS.Subjects = maps.Clone(to.Subjects)
-			for name, subject := range s.NATS.Subjects {
-				numbered(&subject)
-				s.NATS.Subjects[name] = subject
-			}
+			s.NATS.Subjects = allNumbered(to.Subjects)
 			if to.Service != nil {
 				s.NATS.Service = new(*to.Service)
 				numbered(&s.NATS.Service.Subject)

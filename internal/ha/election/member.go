@@ -168,16 +168,21 @@ func (m *Member) Run(ctx context.Context) {
 	if m.options.Placer != nil {
 		defer m.options.Placer.join(m)()
 	}
+	again(ctx, m.due, m.turn)
+	m.release(ctx)
+}
+
+// again takes turns until ctx ends: the next one when the last one says, or now.
+func again(ctx context.Context, now <-chan struct{}, turn func(context.Context) (pause time.Duration)) {
 	for ctx.Err() == nil {
-		pause := time.NewTimer(m.turn(ctx))
+		pause := time.NewTimer(turn(ctx))
 		select {
 		case <-pause.C:
-		case <-m.due:
+		case <-now:
 		case <-ctx.Done():
 		}
 		pause.Stop()
 	}
-	m.release(ctx)
 }
 
 // hurry makes the next turn one that the API server answers, now. The caller holds mu.

@@ -155,15 +155,7 @@ func (p *Placement) hurry() {
 
 // Run looks again and again until ctx ends. Then the exporter says that it is gone.
 func (p *Placement) Run(ctx context.Context) {
-	for ctx.Err() == nil {
-		pause := time.NewTimer(p.look(ctx))
-		select {
-		case <-pause.C:
-		case <-p.due:
-		case <-ctx.Done():
-		}
-		pause.Stop()
-	}
+	again(ctx, p.due, p.look)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.timeout())
 	defer cancel()
 	if err := p.options.leases.remove(bounded, p.options.Place.Name); err != nil && !apierrors.IsNotFound(err) {
