@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -312,44 +313,23 @@ const (
 	Resolved                    // every change of the stream up to the version came before
 )
 
+// opNames are the operations' names on the wire.
+var opNames = [...]string{
+	"unknown",
+	Added: "added", Updated: "updated", Deleted: "deleted", Replaced: "replaced", Sync: "sync", Bookmark: "bookmark",
+	SnapshotBegin: "snapshot.begin", SnapshotEnd: "snapshot.end", Gap: "gap", Actor: "actor", Resolved: "resolved",
+}
+
 // String is the operation's name on the wire: "added", "snapshot.begin".
 func (o Op) String() string {
-	switch o {
-	case Added:
-		return "added"
-	case Updated:
-		return "updated"
-	case Deleted:
-		return "deleted"
-	case Replaced:
-		return "replaced"
-	case Sync:
-		return "sync"
-	case Bookmark:
-		return "bookmark"
-	case SnapshotBegin:
-		return "snapshot.begin"
-	case SnapshotEnd:
-		return "snapshot.end"
-	case Gap:
-		return "gap"
-	case Actor:
-		return "actor"
-	case Resolved:
-		return "resolved"
+	if int(o) >= len(opNames) {
+		o = 0
 	}
-	return "unknown"
+	return opNames[o]
 }
 
 // ParseOp is the inverse of Op.String; it returns 0 for a name that is none.
-func ParseOp(name string) Op {
-	for op := Added; op <= Resolved; op++ {
-		if op.String() == name {
-			return op
-		}
-	}
-	return 0
-}
+func ParseOp(name string) Op { return Op(max(0, slices.Index(opNames[:], name))) }
 
 // OfObject says whether a record of this operation speaks of one object.
 func (o Op) OfObject() bool { return o >= Added && o <= Sync }
@@ -361,15 +341,7 @@ func (o Op) IsFrame() bool { return o >= SnapshotBegin && o <= Gap || o == Resol
 // as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are
 // compared as text, so that no width overflows.
 func CompareVersions(a, b string) int {
-	switch {
-	case len(a) != len(b):
-		return len(a) - len(b)
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
 }
 
 // IsVersion says whether v can be ordered: a positive decimal number of any length, without leading zeros (KEP-5504).
