@@ -33,11 +33,10 @@ type Discovery struct {
 func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // one caller, in sequence
-	config.Timeout = askTime
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return revalidator{&httpcache.Transport{Transport: tagged{next}, Cache: httpcache.NewMemoryCache()}, next}
 	})
-	client, _, err := newRESTClient(config)
+	client, _, err := newRESTClient(config, askTime)
 	if err != nil {
 		return nil, err
 	}

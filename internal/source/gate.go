@@ -3,11 +3,8 @@ package source
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Gate bounds how many streams begin at once: thousands of definitions that are there at a start or made together, and
@@ -61,14 +58,11 @@ func (g *Gate) enter(ctx context.Context, p precedence) (leave func(), err error
 		}
 		return nil, context.Cause(ctx)
 	}
-	var once sync.Once
-	free := func() {
-		once.Do(func() {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.next()
-		})
-	}
+	free := sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.next()
+	})
 	timer := time.AfterFunc(lease, free)
 	return func() {
 		timer.Stop()
@@ -108,10 +102,4 @@ func (p *permit) giveBack() {
 		p.leave()
 		p.leave = nil
 	}
-}
-
-// isBuiltIn says whether the resource's group looks like one of Kubernetes' own: only the order of a start follows from
-// it.
-func isBuiltIn(resource change.Resource) bool {
-	return !strings.Contains(resource.Group, ".") || strings.HasSuffix(resource.Group, ".k8s.io")
 }

@@ -269,8 +269,7 @@ func (i *Informer) redefined(ctx context.Context) change.Reason {
 		return change.Gone
 	}
 	client := i.Client
-	fresh := freshness{i.origin.trust.asked(), maxAge}
-	now, err := client.defined.get(ctx, fresh, func(ctx context.Context) (*Definitions, error) {
+	now, err := client.defined.get(ctx, i.origin.trust.asked(), maxAge, func(ctx context.Context) (*Definitions, error) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		return readDefinitions(ctx, client.rest.Get().MaxRetries(0))
