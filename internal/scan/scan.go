@@ -316,6 +316,15 @@ func (p *Proof) Find(path ...string) []byte {
 	return c.Skip()
 }
 
+// FindText is what the string says to which the names of fields lead; false where there is none, or another value.
+func (p *Proof) FindText(path ...string) (text string, found bool) {
+	token := p.Find(path...)
+	if len(token) == 0 || token[0] != '"' {
+		return "", false
+	}
+	return string(Text(token)), true
+}
+
 // At stands at a place.
 func (p *Proof) At(place int) Cursor {
 	return Cursor{proof: p, at: int(p.places[place].start), place: place}

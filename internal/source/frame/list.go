@@ -2,6 +2,7 @@ package frame
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -23,7 +24,7 @@ type ListMeta struct {
 // returned as it is.
 func ScanList(r io.Reader, opts Options, fn func(Object) error) (ListMeta, error) {
 	l := &list{
-		tokens:  tokens{window{src: r, max: opts.maxBytes()}},
+		tokens:  tokens{window{src: r, max: cmp.Or(opts.maxBytes, defaultMaxBytes)}},
 		scanner: scanner{opts: opts},
 		fn:      fn,
 	}
