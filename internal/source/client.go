@@ -116,11 +116,13 @@ func NewClient(config *rest.Config, streams int) (*Client, error) {
 func newRESTClient(config *rest.Config, timeout time.Duration) (*rest.RESTClient, *guard, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = timeout
+	scheme := runtime.NewScheme() // of the one type that is ever decoded: the metav1.Status of a failed request
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.ContentConfig = rest.ContentConfig{
 		AcceptContentTypes:   runtime.ContentTypeJSON,
 		ContentType:          runtime.ContentTypeJSON,
 		GroupVersion:         &schema.GroupVersion{Version: "v1"},
-		NegotiatedSerializer: statusCodec(),
+		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
 	}
 	guard, err := newGuard(config)
 	if err != nil {
@@ -131,13 +133,6 @@ func newRESTClient(config *rest.Config, timeout time.Duration) (*rest.RESTClient
 		return nil, nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
 	}
 	return client, guard, nil
-}
-
-// statusCodec decodes the one type that is ever decoded: the metav1.Status of a failed request.
-func statusCodec() runtime.NegotiatedSerializer {
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	return serializer.NewCodecFactory(scheme).WithoutConversion()
 }
 
 // decodeAnswer decodes the JSON of the answer. Of what is no JSON the error is client-go's, which names its type.

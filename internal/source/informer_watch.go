@@ -33,7 +33,7 @@ func (i *Informer) run(ctx context.Context) {
 	i.end = end
 	i.turns.give()
 	discard := logr.Discard()
-	w := &watching{Informer: i, permit: permit{gate: i.Gate}}
+	w := &watching{Informer: i}
 	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watchAside}}
 	nothing := &cache.FakeCustomStore{} // the decoder and comparisons put the records in line
 	reflector := cache.NewReflectorWithOptions(through, nil, nothing, cache.ReflectorOptions{
@@ -42,13 +42,13 @@ func (i *Informer) run(ctx context.Context) {
 	reflector.RunWithContext(ctx)
 	w.opening.Wait()
 	i.comparer.over.Wait()
-	w.permit.giveBack()
+	w.giveBack()
 }
 
 // watching is what the Reflector lists and watches through.
 type watching struct {
 	*Informer
-	permit   permit
+	exit     func()         // gives the stream's place inside the gate back; nil outside. One goroutine at a time uses it
 	opening  sync.WaitGroup // the Reflector does not wait for it
 	endings  endings
 	refusals refusals
@@ -79,7 +79,7 @@ func (w *watching) watchAside(ctx context.Context, options metav1.ListOptions) (
 			return err
 		})
 		if err != nil {
-			w.permit.giveBack()
+			w.giveBack()
 		}
 	}()
 	<-done
@@ -98,10 +98,14 @@ func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch
 	if err := w.believeOrAsk(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.permit.enter(ctx, w.precedence()); err != nil {
-		return nil, err
+	if w.exit == nil {
+		exit, err := w.Gate.enter(ctx, w.precedence())
+		if err != nil {
+			return nil, err
+		}
+		w.exit = exit
 	}
-	defer w.permit.giveBack()
+	defer w.giveBack()
 	if err := w.moveQuiet(ctx); err != nil {
 		return nil, err
 	}
@@ -116,6 +120,14 @@ func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch
 		return nil, err
 	}
 	return w.open(ctx, from, options.TimeoutSeconds)
+}
+
+// giveBack lets another stream in.
+func (w *watching) giveBack() {
+	if w.exit != nil {
+		w.exit()
+		w.exit = nil
+	}
 }
 
 // precedence is the stream's.
@@ -142,7 +154,7 @@ func (w *watching) believeOrAsk(ctx context.Context) error {
 		return nil
 	}
 	if !refused.convinces(w.Client.servers(ctx)) {
-		w.permit.giveBack()
+		w.giveBack()
 		select {
 		case <-time.After(refusalPause):
 		case <-ctx.Done():
@@ -157,7 +169,7 @@ func (w *watching) believeOrAsk(ctx context.Context) error {
 	w.forgot = change.VersionAbove(w.from)
 	w.turns.give()
 	if !w.endings.isFirstGone() {
-		return errComparisonDue()
+		return apierrors.NewResourceExpired("a comparison is due before the next watch") // the Reflector lists then
 	}
 	return nil
 }
@@ -228,7 +240,7 @@ func (w *watching) beyondOutage(ctx context.Context, do func() error) error {
 	if !IsUnreachable(err) || ctx.Err() != nil {
 		return err
 	}
-	w.permit.giveBack()
+	w.giveBack()
 	for {
 		err := w.Client.awaitAnswer(ctx)
 		if err == nil {

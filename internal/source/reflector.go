@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -38,11 +37,6 @@ func (w *stoppable) Stop() {
 // The jitter makes each wait up to twice as long.
 func reflectorBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
-}
-
-// errComparisonDue ends the Reflector's watch loop, so that it lists.
-func errComparisonDue() error {
-	return apierrors.NewResourceExpired("a comparison is due before the next watch")
 }
 
 // opOf is the operation that a frame tells of.

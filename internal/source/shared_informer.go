@@ -86,7 +86,8 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 	stream.Resource.Version = version
 	var informers sync.WaitGroup
 	defer informers.Wait()
-	first := those(sinks, func(sink *listener.Intake) bool { return sink.IsOffered(&stream) })
+	later := func(sink *listener.Intake) bool { return !sink.IsOffered(&stream) }
+	first := slices.DeleteFunc(slices.Clone(sinks), later)
 	s.mu.Lock()
 	s.arrived = slices.DeleteFunc(s.arrived, func(sink *listener.Intake) bool { return slices.Contains(first, sink) })
 	s.mu.Unlock()
@@ -108,16 +109,6 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 			return
 		}
 	}
-}
-
-// those are the sinks of which is says so.
-func those(sinks []*listener.Intake, is func(*listener.Intake) bool) (all []*listener.Intake) {
-	for _, sink := range sinks {
-		if is(sink) {
-			all = append(all, sink)
-		}
-	}
-	return all
 }
 
 // run runs the informer. A sink that is apart is given the stream when half of its queue is free: one that spools need
@@ -240,7 +231,10 @@ func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, v
 	stream := s.config.Stream
 	var told sync.WaitGroup
 	var broken atomic.Bool
-	for _, sink := range those(sinks, func(sink *listener.Intake) bool { return sink.Takes(&stream) }) {
+	for _, sink := range sinks {
+		if !sink.Takes(&stream) {
+			continue
+		}
 		i := s.newInformer(&stream, []*listener.Intake{sink}, false)
 		if i == nil {
 			continue

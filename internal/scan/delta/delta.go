@@ -221,7 +221,7 @@ func match(before, after []part) (found []int, clear bool) {
 	}
 	there := found[len(before):]
 	sameKey := func(b, a part) bool { return bytes.Equal(b.raw, a.raw) }
-	if slices.EqualFunc(before, after, sameKey) && rising(before) {
+	if slices.EqualFunc(before, after, sameKey) && isPlain(before) {
 		for i := range before {
 			found[i], there[i] = i, i
 		}
@@ -247,25 +247,15 @@ func match(before, after []part) (found []int, clear bool) {
 	return found, true
 }
 
-// few is up to how many keys each is compared with each.
+// few is up to how many keys each is compared with each. Of more an index is made.
 const few = 24
 
-// rising says whether no key is there twice and none is odd, where that is known at once.
-func rising(parts []part) bool {
+// isPlain says whether there are few keys, none is there twice, and none is odd.
+func isPlain(parts []part) bool {
 	for i := range parts {
-		if parts[i].odd() {
+		twice := func(other part) bool { return bytes.Equal(other.key, parts[i].key) }
+		if len(parts) > few || parts[i].odd() || slices.ContainsFunc(parts[:i], twice) {
 			return false
-		}
-		if len(parts) > few {
-			if i > 0 && bytes.Compare(parts[i-1].key, parts[i].key) >= 0 {
-				return false
-			}
-			continue
-		}
-		for j := range i {
-			if bytes.Equal(parts[j].key, parts[i].key) {
-				return false
-			}
 		}
 	}
 	return true
