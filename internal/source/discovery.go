@@ -75,7 +75,7 @@ type document struct {
 }
 
 // accepted is the Accept header that asks for a document.
-const accepted = runtime.ContentTypeJSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," + runtime.ContentTypeJSON
+const accepted = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 func isAggregated(contentType string) bool {
 	base, parameters, err := mime.ParseMediaType(contentType)

@@ -268,8 +268,8 @@ func (i *Informer) redefined(ctx context.Context) change.Reason {
 	if !IsCustom(i.stream.Resource.String()) {
 		return change.Gone
 	}
-	client := i.Client
-	now, err := client.defined.get(ctx, i.origin.trust.asked(), maxAge, func(ctx context.Context) (*Definitions, error) {
+	client, since := i.Client, i.origin.trust.asked()
+	now, err := client.defined.get(ctx, since, maxAge, func(ctx context.Context) (*Definitions, error) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		return readDefinitions(ctx, client.rest.Get().MaxRetries(0))

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,7 @@ func (i *Informer) run(ctx context.Context) {
 // watching is what the Reflector lists and watches through.
 type watching struct {
 	*Informer
-	exit     func()         // gives the stream's place inside the gate back; nil outside. One goroutine at a time uses it
+	exit     func()         // gives the stream's place inside the gate back; nil outside
 	opening  sync.WaitGroup // the Reflector does not wait for it
 	endings  endings
 	refusals refusals
@@ -57,11 +58,8 @@ type watching struct {
 // list answers with an empty list: "nothing new". So the Reflector, which lists at each start and after many kinds of
 // watch error, costs nothing.
 func (w *watching) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	version := "1"
 	w.turns.take()
-	if w.brought != "" {
-		version = w.brought
-	}
+	version := cmp.Or(w.brought, "1")
 	w.turns.give()
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, ctx.Err()
 }
@@ -198,8 +196,8 @@ func (w *watching) open(run context.Context, from string, seconds *int64) (watch
 	cut := w.origin.collection.options()
 	cut.Lend = w.Shape != nil
 	d := &feed{
-		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(), began: time.Now(),
-		watch: ctx, stop: stop, stood: w.origin.version,
+		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(),
+		began: time.Now(), watch: ctx, stop: stop, stood: w.origin.version,
 	}
 	w.comparer.wake(run)
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")

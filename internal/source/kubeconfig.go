@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,8 @@ import (
 func (a *Access) OpenAPI(ctx context.Context, resource change.Resource, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	body, err := a.client.rest.Get().AbsPath("/openapi/v3/"+openAPIPath(resource)).SetHeader("Accept", "application/json").Stream(ctx)
+	request := a.client.rest.Get().AbsPath("/openapi/v3/" + openAPIPath(resource))
+	body, err := request.SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,10 +42,7 @@ func (a *Access) OpenAPI(ctx context.Context, resource change.Resource, read fun
 
 // openAPIPath is where the document of the resource's group and version is.
 func openAPIPath(resource change.Resource) string {
-	if resource.Group == "" {
-		return "api/" + resource.Version
-	}
-	return "apis/" + resource.APIVersion()
+	return strings.TrimPrefix(path.Dir(resource.Path("")), "/")
 }
 
 // OpenAPIIndex says which documents there are.
@@ -167,7 +166,8 @@ func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...s
 		if err != nil {
 			return nil, fmt.Errorf("encode the access review: %w", err)
 		}
-		answer := a.client.rest.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(question).Do(ctx)
+		path := "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+		answer := a.client.rest.Post().AbsPath(path).Body(question).Do(ctx)
 		if err := decodeAnswer(answer, &review); err != nil {
 			return nil, ExplainServerError(a.host, err)
 		}

@@ -103,7 +103,8 @@ type origin struct {
 	watched string // where it stood when the last watch began that worked
 }
 
-// cluster is the uid of the cluster that the server serves, as of a question after since: that of namespace kube-system.
+// cluster is the uid of the cluster that the server serves, as of a question after since: that of namespace
+// kube-system.
 func (o *origin) cluster(ctx context.Context, since time.Time) (string, error) {
 	client := o.collection.client
 	uid, err := client.uid.get(ctx, since, maxAge, func(ctx context.Context) (string, error) {

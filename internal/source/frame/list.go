@@ -247,7 +247,8 @@ func (l *list) metadata(value []byte) error {
 	}
 	l.meta.Remaining = -1
 	for key, into := range map[string]any{
-		"resourceVersion": &l.meta.ResourceVersion, "continue": &l.meta.Continue, "remainingItemCount": &l.meta.Remaining,
+		"resourceVersion": &l.meta.ResourceVersion, "continue": &l.meta.Continue,
+		"remainingItemCount": &l.meta.Remaining,
 	} {
 		if raw, found := all[key]; found {
 			if err := json.Unmarshal(raw, into); err != nil {

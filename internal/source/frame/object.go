@@ -68,8 +68,8 @@ type Options struct {
 	// Lend leaves the JSON of a watch's objects in memory that the next frame is read into. It is for who makes other
 	// objects of them; what is to last goes through Reader.Keep. Names last in any case.
 	Lend bool
-	// maxBytes is the longest frame, or item of a list, that is read; 0 is defaultMaxBytes. Of what is longer, the names
-	// are looked for in so much of it.
+	// maxBytes is the longest frame, or item of a list, that is read; 0 is defaultMaxBytes. Of what is longer, the
+	// names are looked for in so much of it.
 	maxBytes int
 }
 
