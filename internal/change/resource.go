@@ -313,23 +313,44 @@ const (
 	Resolved                    // every change of the stream up to the version came before
 )
 
-// opNames are the operations' names on the wire.
-var opNames = [...]string{
-	"unknown",
-	Added: "added", Updated: "updated", Deleted: "deleted", Replaced: "replaced", Sync: "sync", Bookmark: "bookmark",
-	SnapshotBegin: "snapshot.begin", SnapshotEnd: "snapshot.end", Gap: "gap", Actor: "actor", Resolved: "resolved",
-}
-
 // String is the operation's name on the wire: "added", "snapshot.begin".
 func (o Op) String() string {
-	if int(o) >= len(opNames) {
-		o = 0
+	switch o {
+	case Added:
+		return "added"
+	case Updated:
+		return "updated"
+	case Deleted:
+		return "deleted"
+	case Replaced:
+		return "replaced"
+	case Sync:
+		return "sync"
+	case Bookmark:
+		return "bookmark"
+	case SnapshotBegin:
+		return "snapshot.begin"
+	case SnapshotEnd:
+		return "snapshot.end"
+	case Gap:
+		return "gap"
+	case Actor:
+		return "actor"
+	case Resolved:
+		return "resolved"
 	}
-	return opNames[o]
+	return "unknown"
 }
 
 // ParseOp is the inverse of Op.String; it returns 0 for a name that is none.
-func ParseOp(name string) Op { return Op(max(0, slices.Index(opNames[:], name))) }
+func ParseOp(name string) Op {
+	for op := Added; op <= Resolved; op++ {
+		if op.String() == name {
+			return op
+		}
+	}
+	return 0
+}
 
 // OfObject says whether a record of this operation speaks of one object.
 func (o Op) OfObject() bool { return o >= Added && o <= Sync }
