@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -361,15 +362,7 @@ func (o Op) IsFrame() bool { return o >= SnapshotBegin && o <= Gap || o == Resol
 // as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are
 // compared as text, so that no width overflows.
 func CompareVersions(a, b string) int {
-	switch {
-	case len(a) != len(b):
-		return len(a) - len(b)
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
 }
 
 // IsVersion says whether v can be ordered: a positive decimal number of any length, without leading zeros (KEP-5504).

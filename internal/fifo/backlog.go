@@ -1,6 +1,7 @@
 package fifo
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -196,7 +197,10 @@ func (b *Backlog) IsHalfFree() bool { return b.queue.isHalfFree() }
 func (b *Backlog) CanSpill() bool { return b.trigger.limit > 0 }
 
 // StartSpill begins to take what is queued to disk. It says whether there is a disk.
-func (b *Backlog) StartSpill() bool { return b.trigger.pull() }
+func (b *Backlog) StartSpill() bool {
+	b.trigger.active, b.trigger.until = b.CanSpill(), b.trigger.newest
+	return b.trigger.active
+}
 
 // MaySpill says whether it may go now: there is room on disk.
 func (b *Backlog) MaySpill() bool { return b.trigger.active && b.spool.saved.Bytes() < b.trigger.limit }
@@ -208,7 +212,7 @@ const SpillAge = 30 * time.Second
 // SpillOverdue begins to spill where the sink has not taken its oldest record for too long.
 func (b *Backlog) SpillOverdue(now time.Time) {
 	if oldest := b.OldestUnsaved(); b.CanSpill() && !b.trigger.active && !oldest.IsZero() && now.Sub(oldest) > SpillAge {
-		b.trigger.pull()
+		b.StartSpill()
 	}
 }
 
@@ -235,7 +239,8 @@ func (b *Backlog) Spill(rec *change.Record) (back bool) {
 // call nothing is taken from memory: the record after it is not the next one (I3).
 func (b *Backlog) Chunks() []Chunk {
 	if b.trigger.merges {
-		b.spool.coming.sort()
+		// What has taken the place of a snapshot's record stays within the snapshot's frames.
+		slices.SortStableFunc(b.spool.coming, func(a, b chunked) int { return cmp.Compare(a.order, b.order) })
 	}
 	b.endSpill()
 	return b.spool.chunks(b.batch)
@@ -247,7 +252,7 @@ func (b *Backlog) endSpill() {
 		return
 	}
 	if oldest := b.queue.Oldest(); oldest == nil || oldest.Seq > b.trigger.until {
-		b.trigger.release()
+		b.trigger.active = false
 	}
 }
 
@@ -305,7 +310,7 @@ func (b *Backlog) Rests() bool {
 func (b *Backlog) Dismiss() []*change.Record {
 	everything := slices.Concat(b.flight.records, b.queue.Pop(nil, b.queue.Used()))
 	b.flight.end()
-	b.trigger.release()
+	b.trigger.active = false
 	b.signals.Changed, b.signals.Freed = true, true
 	return everything
 }
@@ -407,16 +412,6 @@ type trigger struct {
 	newest uint64 // the Seq pushed last
 	until  uint64 // of a queue that coalesces: what was pushed up to it goes to disk
 }
-
-// pull begins to take what is queued to disk. It says whether that may be.
-func (t *trigger) pull() bool {
-	t.active = t.limit > 0
-	t.until = t.newest
-	return t.active
-}
-
-// release ends that.
-func (t *trigger) release() { t.active = false }
 
 // Levels are how much was pushed to a backlog and is not acknowledged.
 type Levels struct {

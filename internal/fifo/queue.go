@@ -1,6 +1,7 @@
 package fifo
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -24,7 +25,7 @@ type Queue struct {
 }
 
 // NewQueue returns an empty queue.
-func NewQueue(limit Limit) *Queue { return &Queue{ring: ring{Room: newRoom(limit)}} }
+func NewQueue(limit Limit) *Queue { return &Queue{ring: ring{limit: limit}} }
 
 // newCoalescing returns an empty queue for a listener that wants state and not history: of each object it holds the
 // newest record alone, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it
@@ -39,7 +40,9 @@ func NewQueue(limit Limit) *Queue { return &Queue{ring: ring{Room: newRoom(limit
 // forgets what it was not told of within a snapshot would forget it.
 func newCoalescing(limit Limit) *Queue {
 	q := NewQueue(limit)
-	q.pending = newPending()
+	q.pending = &pending{
+		objects: map[object]waiting{}, barriers: map[change.Stream]uint64{}, moved: map[uint64]uint64{},
+	}
 	return q
 }
 
@@ -103,10 +106,7 @@ func (q *Queue) Oldest() *change.Record {
 	if q.pending != nil {
 		return q.pending.oldest(&q.ring)
 	}
-	if p := q.first(); p != nil {
-		return p.rec
-	}
-	return nil
+	return q.next()
 }
 
 // next is the record that is popped next, nil in an empty queue.
@@ -132,12 +132,6 @@ type pending struct {
 	// by Seq of a record that is in the place of an older one: the order of that place
 	moved  map[uint64]uint64
 	pushed []uint64 // Seqs, rising; those that are queued, and some that are not any more
-}
-
-func newPending() *pending {
-	return &pending{
-		objects: map[object]waiting{}, barriers: map[change.Stream]uint64{}, moved: map[uint64]uint64{},
-	}
 }
 
 type object struct {
@@ -258,19 +252,13 @@ func (p *pending) oldest(r *ring) *change.Record {
 	return nil
 }
 
-// orderOf is the order of the place where the record with the Seq is, if it is queued.
-func (p *pending) orderOf(seq uint64) uint64 {
-	if p != nil {
-		if order, found := p.moved[seq]; found {
-			return order
-		}
-	}
-	return seq
-}
-
 // queued is the place of the record with the Seq, nil where it is not queued any more.
 func (p *pending) queued(r *ring, seq uint64) *place {
-	at := r.find(p.orderOf(seq))
+	order := seq
+	if p != nil {
+		order = cmp.Or(p.moved[seq], seq)
+	}
+	at := r.find(order)
 	if at == nil || at.rec == nil || at.rec.Seq != seq {
 		return nil
 	}
@@ -320,9 +308,11 @@ func (p *pending) freedBy(r *ring, rec *change.Record) int {
 	return freed
 }
 
-// ring is where records wait in order, and the room that they take.
+// ring is where records wait in order, and what may be held at once, and how much of that is taken (I6). Room is
+// reserved before a record gets its Seq, so that a record that is numbered always fits.
 type ring struct {
-	Room
+	limit, used Limit
+
 	places  []place
 	head    int
 	length  int // of the places that are in use, with a record or without
@@ -406,16 +396,9 @@ type Limit struct {
 	Records int
 }
 
-// Room is what may be held at once, and how much of that is taken (I6). Room is reserved before a record gets its Seq,
-// so that a record that is numbered always fits.
-type Room struct{ limit, used Limit }
-
-// newRoom returns room of which nothing is taken.
-func newRoom(limit Limit) Room { return Room{limit: limit} }
-
 // Reserve takes room for one record of the size, or returns false when there is none. A record above the whole limit
 // has room when nothing is taken: it must pass, and nothing else passes beside it.
-func (r *Room) Reserve(size int) bool {
+func (r *ring) Reserve(size int) bool {
 	if r.used.Records > 0 && (r.used.Bytes+size > r.limit.Bytes || r.used.Records >= r.limit.Records) {
 		return false
 	}
@@ -424,21 +407,21 @@ func (r *Room) Reserve(size int) bool {
 }
 
 // Overdraw takes room that there is not. The caller bounds by other means what is held.
-func (r *Room) Overdraw(size int) {
+func (r *ring) Overdraw(size int) {
 	r.used.Bytes += size
 	r.used.Records++
 }
 
 // Cancel gives a reservation back.
-func (r *Room) Cancel(size int) {
+func (r *ring) Cancel(size int) {
 	r.used.Bytes -= size
 	r.used.Records--
 }
 
 // isHalfFree says whether less than half is taken.
-func (r *Room) isHalfFree() bool {
+func (r *ring) isHalfFree() bool {
 	return 2*r.used.Bytes < r.limit.Bytes && 2*r.used.Records < r.limit.Records
 }
 
 // Used is what is taken.
-func (r *Room) Used() Limit { return r.used }
+func (r *ring) Used() Limit { return r.used }

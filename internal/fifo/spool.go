@@ -1,7 +1,6 @@
 package fifo
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -180,11 +179,6 @@ type Chunk struct {
 	bytes   int    // of the records
 }
 
-// full says whether the chunk takes no further record.
-func (c *Chunk) full(most Limit) bool {
-	return c.bytes >= most.Bytes || len(c.Records) >= most.Records
-}
-
 // chunking are records that are to be in chunks.
 type chunking []chunked
 
@@ -194,20 +188,15 @@ type chunked struct {
 	order uint64 // of its place among those of the part
 }
 
-// sort puts the records in the order of their places: what has taken the place of a snapshot's record stays within the
-// snapshot's frames.
-func (c chunking) sort() {
-	slices.SortStableFunc(c, func(a, b chunked) int { return cmp.Compare(a.order, b.order) })
-}
-
 // chunks puts the records in chunks of the part, each of which is one batch at most, with numbers from the next one on.
 func (c chunking) chunks(part Part, next uint64, most Limit) (chunks []Chunk) {
 	for _, one := range c {
 		if one.part != part {
 			continue
 		}
-		if len(chunks) == 0 || chunks[len(chunks)-1].full(most) {
-			chunks = append(chunks, Chunk{Part: part, Number: next + uint64(len(chunks))})
+		n := len(chunks)
+		if n == 0 || chunks[n-1].bytes >= most.Bytes || len(chunks[n-1].Records) >= most.Records {
+			chunks = append(chunks, Chunk{Part: part, Number: next + uint64(n)})
 		}
 		last := &chunks[len(chunks)-1]
 		last.Records = append(last.Records, one.rec)

@@ -14,14 +14,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// look has the snapshots asked for that can be.
-func (o *owing) look() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
-}
-
 // oweAll asks for what is owed until ctx ends.
 func (r *run) oweAll(ctx context.Context) error {
 	for {
@@ -158,24 +150,11 @@ func (r *run) serveRequests(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case request, open := <-r.Requests:
-			if !open {
-				return
-			}
-			answer(request.Answer, r.request(&request))
-		case order, open := <-r.Orders:
-			if !open {
-				return
-			}
-			answer(order.Answer, r.steer(&order))
+		case request := <-r.Requests:
+			offer(request.Answer, r.request(&request))
+		case order := <-r.Orders:
+			offer(order.Answer, r.steer(&order))
 		}
-	}
-}
-
-func answer(to chan<- error, err error) {
-	select {
-	case to <- err:
-	default: // nobody listens
 	}
 }
 
@@ -194,7 +173,7 @@ func (r *run) request(request *Request) error {
 	if err := r.Store.Commit(checkpoint.Batch{PendingSnapshots: all, Heard: request.Heard}); err != nil {
 		return fmt.Errorf("note %d snapshots that are owed: %w", len(all), err)
 	}
-	r.owing.look()
+	offer(r.owing.wake, struct{}{})
 	return nil
 }
 
@@ -265,7 +244,7 @@ func (r *run) steer(order *Order) error {
 			s.Withdraw(&l.Intake, d.Limits)
 		}
 	}
-	r.owing.look()
+	offer(r.owing.wake, struct{}{})
 	return nil
 }
 
@@ -318,10 +297,7 @@ func (r *run) serveReplays(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case replay, open := <-r.Replays:
-			if !open {
-				return
-			}
+		case replay := <-r.Replays:
 			if err := r.replay(ctx, &replay); err != nil {
 				replay.answer("", err)
 			}
@@ -329,12 +305,7 @@ func (r *run) serveReplays(ctx context.Context) {
 	}
 }
 
-func (p *Replay) answer(leftOut string, err error) {
-	select {
-	case p.Answer <- ReplayEnd{leftOut, err}:
-	default: // it has one already
-	}
-}
+func (p *Replay) answer(leftOut string, err error) { offer(p.Answer, ReplayEnd{leftOut, err}) }
 
 // replay puts one letter in line. The listener answers.
 func (r *run) replay(ctx context.Context, replay *Replay) error {

@@ -53,13 +53,10 @@ func Run(ctx context.Context, config Config) error {
 
 // work has the committer look.
 func (r *run) work(now bool) {
-	c := r.soon
 	if now {
-		c = r.now
-	}
-	select {
-	case c <- struct{}{}:
-	default:
+		offer(r.now, struct{}{})
+	} else {
+		offer(r.soon, struct{}{})
 	}
 }
 
@@ -191,11 +188,9 @@ func (r *run) openGate(ctx context.Context, l *listener.Listener) {
 	}
 }
 
-// How long a commit waits for others.
-const (
-	// commitWait is for what is delivered: at 120 changes a second each of them would cost a synced write.
-	commitWait = 250 * time.Millisecond
-)
+// commitWait is how long a commit of what is delivered waits for others: at 120 changes a second each of them would
+// cost a synced write.
+const commitWait = 250 * time.Millisecond
 
 // commit saves what is delivered until ctx ends, in batches; what moved until then is saved before it returns, if the
 // store takes it at once.
@@ -286,7 +281,7 @@ func (set *StreamSet) Join(s Source) error {
 	set.run.sources = append(set.run.sources, s)
 	set.run.mu.Unlock()
 	set.start(s)
-	set.run.owing.look()
+	offer(set.run.owing.wake, struct{}{})
 	return nil
 }
 

@@ -250,25 +250,16 @@ func (c *Cursor) Key() []byte {
 
 // Skip steps over the value at which the cursor stands, and returns it.
 func (c *Cursor) Skip() []byte {
-	text, start := c.proof.text, c.at
-	switch text[start] {
-	case '{', '[':
-		over := &c.proof.places[c.place]
-		c.at, c.place = int(over.end), int(over.next)
-	case '"':
-		c.skipString()
+	text, places, start := c.proof.text, c.proof.places, c.at
+	switch {
+	case c.place < len(places) && int(places[c.place].start) == start: // an object, a list or a long string
+		c.at, c.place = int(places[c.place].end), int(places[c.place].next)
+	case text[start] == '"':
+		c.at = str(text, start)
 	default:
 		c.at = scalar(text, start)
 	}
 	return text[start:c.at]
-}
-
-func (c *Cursor) skipString() {
-	if c.place < len(c.proof.places) && int(c.proof.places[c.place].start) == c.at {
-		c.at, c.place = int(c.proof.places[c.place].end), c.place+1
-		return
-	}
-	c.at = str(c.proof.text, c.at)
 }
 
 // Field steps into the object at which the cursor stands, to the value of the field, and says how many fields there
@@ -314,6 +305,15 @@ func (p *Proof) Find(path ...string) []byte {
 		}
 	}
 	return c.Skip()
+}
+
+// FindText is what the string says to which the names of fields lead; false where there is none, or another value.
+func (p *Proof) FindText(path ...string) (text string, found bool) {
+	token := p.Find(path...)
+	if len(token) == 0 || token[0] != '"' {
+		return "", false
+	}
+	return string(Text(token)), true
 }
 
 // At stands at a place.

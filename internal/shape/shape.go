@@ -258,13 +258,7 @@ func partOf(possible []Part, object []byte) *Part {
 	}
 	var proof scan.Proof
 	proof.Prove(object, "")
-	labels := func(key string) (string, bool) {
-		token := proof.Find("metadata", "labels", key)
-		if len(token) == 0 || token[0] != '"' {
-			return "", false
-		}
-		return string(scan.Text(token)), true
-	}
+	labels := func(key string) (string, bool) { return proof.FindText("metadata", "labels", key) }
 	for i := range possible {
 		part := &possible[i]
 		if proof.Whole() && (part.Matches == nil || part.Matches(labels)) || !proof.Whole() && part.Shape != nil && part.Shape.rules != nil {

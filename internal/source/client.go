@@ -42,7 +42,7 @@ func IsUnreachable(err error) bool {
 // awaitAnswer returns once the server answers anything, or with an error after outageTime. All streams wait for the
 // same answer.
 func (c *Client) awaitAnswer(ctx context.Context) error {
-	_, err := c.reached.get(ctx, freshness{}, func(ctx context.Context) (struct{}, error) {
+	_, err := c.reached.get(ctx, time.Time{}, 0, func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, outageTime)
 		defer cancel()
 		return struct{}{}, backoff.Retry(func() error {
@@ -99,28 +99,30 @@ const maxRequests = 500
 func NewClient(config *rest.Config, streams int) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = maxRequests, 2*maxRequests
-	config.Timeout = 0
 	config.Dial = aheadDialer(config.Dial)
 	if streams <= maxHTTP1Streams && len(config.NextProtos) == 0 {
 		config.NextProtos = []string{"http/1.1"}
 	}
-	client, guard, err := newRESTClient(config)
+	client, guard, err := newRESTClient(config, 0)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{rest: client, guard: guard}, nil
 }
 
-// newRESTClient returns a client that sends and takes JSON, and what bounds its requests. It is client-go's generic
-// one: the typed clients, and that of discovery, bring the code of all types of Kubernetes with them, a fifth of the
-// binary.
-func newRESTClient(config *rest.Config) (*rest.RESTClient, *guard, error) {
+// newRESTClient returns a client that sends and takes JSON, and what bounds its requests; a timeout of 0 is none of any
+// request. It is client-go's generic one: the typed clients, and that of discovery, bring the code of all types of
+// Kubernetes with them, a fifth of the binary.
+func newRESTClient(config *rest.Config, timeout time.Duration) (*rest.RESTClient, *guard, error) {
 	config = rest.CopyConfig(config)
+	config.Timeout = timeout
+	scheme := runtime.NewScheme() // of the one type that is ever decoded: the metav1.Status of a failed request
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.ContentConfig = rest.ContentConfig{
 		AcceptContentTypes:   runtime.ContentTypeJSON,
 		ContentType:          runtime.ContentTypeJSON,
 		GroupVersion:         &schema.GroupVersion{Version: "v1"},
-		NegotiatedSerializer: statusCodec(),
+		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
 	}
 	guard, err := newGuard(config)
 	if err != nil {
@@ -131,13 +133,6 @@ func newRESTClient(config *rest.Config) (*rest.RESTClient, *guard, error) {
 		return nil, nil, fmt.Errorf("build a client for %s: %w", config.Host, err)
 	}
 	return client, guard, nil
-}
-
-// statusCodec decodes the one type that is ever decoded: the metav1.Status of a failed request.
-func statusCodec() runtime.NegotiatedSerializer {
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	return serializer.NewCodecFactory(scheme).WithoutConversion()
 }
 
 // decodeAnswer decodes the JSON of the answer. Of what is no JSON the error is client-go's, which names its type.
@@ -185,13 +180,6 @@ func both(a, b string) string {
 		return a + b
 	}
 	return a + "," + b
-}
-
-// clusterUID is the uid of namespace kube-system, which is the cluster's, as of a question after since.
-func (c *Client) clusterUID(ctx context.Context, since time.Time) (string, error) {
-	return c.uid.get(ctx, freshness{since, maxAge}, func(ctx context.Context) (string, error) {
-		return readClusterUID(ctx, c.rest.Get().MaxRetries(0))
-	})
 }
 
 func readClusterUID(ctx context.Context, request *rest.Request) (string, error) {
@@ -253,17 +241,6 @@ func (d *Definitions) Generation(resource change.Resource) (generation int64, fo
 // ask the same question thousands of times.
 const maxAge = time.Second
 
-// freshness says which requests' answers are wanted.
-type freshness struct {
-	since  time.Time // they began later
-	maxAge time.Duration
-}
-
-// has says whether a request that began then is one of them now.
-func (f freshness) has(began time.Time) bool {
-	return began.After(f.since) && time.Since(began) <= f.maxAge
-}
-
 // shared is a question that all streams ask the server. One request at a time is under way, and serves everybody who
 // waits for it or comes soon after.
 type shared[T any] struct {
@@ -274,9 +251,11 @@ type shared[T any] struct {
 	err          error
 }
 
-// get returns an answer that is fresh. ask is the request. A failure serves those alone who waited for it, and a
-// request that is called off nobody but who asked.
-func (q *shared[T]) get(ctx context.Context, fresh freshness, ask func(context.Context) (T, error)) (answer T, err error) {
+// get returns an answer to a request that began after since, and is of at most the age. ask is the request. A failure
+// serves those alone who waited for it, and a request that is called off nobody but who asked.
+func (q *shared[T]) get(
+	ctx context.Context, since time.Time, age time.Duration, ask func(context.Context) (T, error),
+) (answer T, err error) {
 	came := time.Now()
 	q.once.Do(func() { q.turn = make(chan struct{}, 1) })
 	select {
@@ -285,8 +264,8 @@ func (q *shared[T]) get(ctx context.Context, fresh freshness, ask func(context.C
 	case <-ctx.Done():
 		return answer, context.Cause(ctx)
 	}
-	waited := q.ended.After(came) && q.began.After(fresh.since)
-	if waited || q.err == nil && fresh.has(q.began) {
+	waited, isFresh := q.ended.After(came), q.err == nil && time.Since(q.began) <= age
+	if (waited || isFresh) && q.began.After(since) {
 		return q.answer, q.err
 	}
 	began := time.Now()

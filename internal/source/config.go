@@ -5,7 +5,6 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
-	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // Config is what a stream needs.
@@ -104,18 +103,6 @@ func NopObserver() Observer {
 		Unreadable: func(*change.Record, error) {},
 		Corrected:  func(change.Stream, change.Correction) {},
 	}
-}
-
-// tellListed tells of a page of n objects.
-func (o *Observer) tellListed(stream change.Stream, n int, page *frame.ListMeta) {
-	remaining := int64(-1)
-	switch {
-	case page.Continue == "":
-		remaining = 0
-	case page.RemainingItemCount != nil:
-		remaining = *page.RemainingItemCount
-	}
-	o.Listed(stream, n, remaining)
 }
 
 // tellUnreadable tells why the object of the record cannot be read, where it cannot.

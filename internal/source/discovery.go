@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"slices"
-	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,11 +31,10 @@ type Discovery struct {
 func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // one caller, in sequence
-	config.Timeout = askTime
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return revalidator{&httpcache.Transport{Transport: tagged{next}, Cache: httpcache.NewMemoryCache()}, next}
 	})
-	client, _, err := newRESTClient(config)
+	client, _, err := newRESTClient(config, askTime)
 	if err != nil {
 		return nil, err
 	}
@@ -77,23 +74,13 @@ type document struct {
 	aggregated bool
 }
 
-// aggregatedVersions are the versions of aggregated discovery: the older one, of the servers 1.26 to 1.29, has the same
-// fields.
-func aggregatedVersions() []string { return []string{"v2", "v2beta1"} }
-
 // accepted is the Accept header that asks for a document.
-func accepted() string {
-	var types []string
-	for _, version := range aggregatedVersions() {
-		types = append(types, runtime.ContentTypeJSON+";g=apidiscovery.k8s.io;v="+version+";as=APIGroupDiscoveryList")
-	}
-	return strings.Join(append(types, runtime.ContentTypeJSON), ",")
-}
+const accepted = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 func isAggregated(contentType string) bool {
 	base, parameters, err := mime.ParseMediaType(contentType)
 	return err == nil && base == runtime.ContentTypeJSON && parameters["g"] == "apidiscovery.k8s.io" &&
-		parameters["as"] == "APIGroupDiscoveryList" && slices.Contains(aggregatedVersions(), parameters["v"])
+		parameters["as"] == "APIGroupDiscoveryList" && parameters["v"] == "v2"
 }
 
 // ask asks for the documents. A server that has no core group, such as an aggregated one that is asked by itself, has
@@ -101,7 +88,7 @@ func isAggregated(contentType string) bool {
 func (d *Discovery) ask(ctx context.Context) (documents [2]document, err error) {
 	for i, path := range []string{"/api", "/apis"} {
 		var contentType string
-		body, err := d.client.Get().AbsPath(path).SetHeader("Accept", accepted()).Do(ctx).ContentType(&contentType).Raw()
+		body, err := d.client.Get().AbsPath(path).SetHeader("Accept", accepted).Do(ctx).ContentType(&contentType).Raw()
 		if err != nil && (path != "/api" || !apierrors.IsNotFound(err)) {
 			return documents, err
 		}

@@ -173,18 +173,6 @@ func TestI4DiscoveryIsReadAsClientGoReadsIt(t *testing.T) {
 	}
 }
 
-// TestI4TheOlderAggregatedDiscoveryTellsTheSame: client-go does not ask for it any more.
-func TestI4TheOlderAggregatedDiscoveryTellsTheSame(t *testing.T) {
-	var told []string
-	for _, version := range []string{"v2", "v2beta1"} {
-		server := &servedDocuments{version: version, documents: usualDocuments(), down: map[string]int{"/api/v1": 500, "/apis/apps/v1": 500}}
-		told = append(told, text(t, readCatalog(t, server.discovery(t))))
-	}
-	if told[0] != told[1] {
-		t.Errorf("got\n%s\nwant\n%s", told[1], told[0])
-	}
-}
-
 // TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged, and always where two documents do not tell all.
 func TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged(t *testing.T) {
 	server := &servedDocuments{version: "v2", documents: usualDocuments()}

@@ -56,7 +56,7 @@ func (r *refusal) convinces(servers int) bool {
 // servers is how many API servers there are, by the Leases of their identities (KEP-1965), 0 where nobody may know: the
 // Leases cannot be read, or there are none. One that has left is counted for as long as its Lease lasts.
 func (c *Client) servers(ctx context.Context) int {
-	n, err := c.counted.get(ctx, freshness{maxAge: maxAge}, func(ctx context.Context) (n int, err error) {
+	n, err := c.counted.get(ctx, time.Time{}, maxAge, func(ctx context.Context) (n int, err error) {
 		var leases metav1.PartialObjectMetadataList
 		path := []string{"/apis/coordination.k8s.io/v1/namespaces", metav1.NamespaceSystem, "leases"}
 		request := c.rest.Get().AbsPath(path...).Param("labelSelector", "apiserver.kubernetes.io/identity").MaxRetries(0)
@@ -79,7 +79,7 @@ func (c *Client) servers(ctx context.Context) int {
 // that takes is left to chance: a balancer that leads them to its servers by turns would lead every watch of a stream
 // to the same one, where all that a stream asks between two of them takes as many connections as there are servers.
 func (c *Client) redial(ctx context.Context, since time.Time) {
-	_, _ = c.redialled.get(ctx, freshness{since, maxAge}, func(ctx context.Context) (struct{}, error) {
+	_, _ = c.redialled.get(ctx, since, maxAge, func(ctx context.Context) (struct{}, error) {
 		for range 1 + rand.IntN(2) {
 			_ = c.rest.Get().AbsPath("/livez").SetHeader("Connection", "close").MaxRetries(0).Do(ctx).Error() // whatever it says
 			utilnet.CloseIdleConnectionsFor(c.guard.next)

@@ -3,11 +3,8 @@ package source
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/kubecdc/kubecdc/internal/change"
 )
 
 // Gate bounds how many streams begin at once: thousands of definitions that are there at a start or made together, and
@@ -61,14 +58,11 @@ func (g *Gate) enter(ctx context.Context, p precedence) (leave func(), err error
 		}
 		return nil, context.Cause(ctx)
 	}
-	var once sync.Once
-	free := func() {
-		once.Do(func() {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.next()
-		})
-	}
+	free := sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.next()
+	})
 	timer := time.AfterFunc(lease, free)
 	return func() {
 		timer.Stop()
@@ -86,32 +80,4 @@ func (g *Gate) next() {
 		}
 	}
 	g.free++
-}
-
-// permit is a stream's place inside the gate. One goroutine at a time uses it.
-type permit struct {
-	gate  *Gate
-	leave func() // nil outside
-}
-
-// enter waits until the stream may begin, where it is not inside.
-func (p *permit) enter(ctx context.Context, as precedence) (err error) {
-	if p.leave == nil {
-		p.leave, err = p.gate.enter(ctx, as)
-	}
-	return err
-}
-
-// giveBack lets another one in.
-func (p *permit) giveBack() {
-	if p.leave != nil {
-		p.leave()
-		p.leave = nil
-	}
-}
-
-// isBuiltIn says whether the resource's group looks like one of Kubernetes' own: only the order of a start follows from
-// it.
-func isBuiltIn(resource change.Resource) bool {
-	return !strings.Contains(resource.Group, ".") || strings.HasSuffix(resource.Group, ".k8s.io")
 }

@@ -268,9 +268,8 @@ func (i *Informer) redefined(ctx context.Context) change.Reason {
 	if !IsCustom(i.stream.Resource.String()) {
 		return change.Gone
 	}
-	client := i.Client
-	fresh := freshness{i.origin.trust.asked(), maxAge}
-	now, err := client.defined.get(ctx, fresh, func(ctx context.Context) (*Definitions, error) {
+	client, since := i.Client, i.origin.trust.asked()
+	now, err := client.defined.get(ctx, since, maxAge, func(ctx context.Context) (*Definitions, error) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		return readDefinitions(ctx, client.rest.Get().MaxRetries(0))

@@ -193,7 +193,7 @@ func (r *reading) read(ctx context.Context) error {
 			return err // the page is read again
 		}
 		r.at.token, r.begun = meta.Continue, false
-		r.Observer.tellListed(*r.stream, n, &meta)
+		r.Observer.Listed(*r.stream, n, meta.Remaining)
 		if r.at.token == "" {
 			if err = r.finish(ctx); err != nil {
 				r.begin(r.at.exactly)

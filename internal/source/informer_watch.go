@@ -1,7 +1,9 @@
 package source
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,36 +34,32 @@ func (i *Informer) run(ctx context.Context) {
 	i.end = end
 	i.turns.give()
 	discard := logr.Discard()
-	w := &watching{Informer: i, permit: permit{gate: i.Gate}}
+	w := &watching{Informer: i}
 	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watchAside}}
-	reflector := cache.NewReflectorWithOptions(through, nil, nopStore{}, cache.ReflectorOptions{
+	nothing := &cache.FakeCustomStore{} // the decoder and comparisons put the records in line
+	reflector := cache.NewReflectorWithOptions(through, nil, nothing, cache.ReflectorOptions{
 		Logger: &discard, Name: i.stream.String(), TypeDescription: i.stream.String(), Backoff: i.retries,
 	})
 	reflector.RunWithContext(ctx)
 	w.opening.Wait()
 	i.comparer.over.Wait()
-	w.permit.giveBack()
+	w.giveBack()
 }
 
 // watching is what the Reflector lists and watches through.
 type watching struct {
 	*Informer
-	permit   permit
+	exit     func()         // gives the stream's place inside the gate back; nil outside
 	opening  sync.WaitGroup // the Reflector does not wait for it
 	endings  endings
 	refusals refusals
-	stop     context.CancelFunc // of the watch that is open
-	stopMu   sync.Mutex
 }
 
 // list answers with an empty list: "nothing new". So the Reflector, which lists at each start and after many kinds of
 // watch error, costs nothing.
 func (w *watching) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	version := "1"
 	w.turns.take()
-	if w.brought != "" {
-		version = w.brought
-	}
+	version := cmp.Or(w.brought, "1")
 	w.turns.give()
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, ctx.Err()
 }
@@ -79,7 +77,7 @@ func (w *watching) watchAside(ctx context.Context, options metav1.ListOptions) (
 			return err
 		})
 		if err != nil {
-			w.permit.giveBack()
+			w.giveBack()
 		}
 	}()
 	<-done
@@ -98,10 +96,14 @@ func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch
 	if err := w.believeOrAsk(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.permit.enter(ctx, w.precedence()); err != nil {
-		return nil, err
+	if w.exit == nil {
+		exit, err := w.Gate.enter(ctx, w.precedence())
+		if err != nil {
+			return nil, err
+		}
+		w.exit = exit
 	}
-	defer w.permit.giveBack()
+	defer w.giveBack()
 	if err := w.moveQuiet(ctx); err != nil {
 		return nil, err
 	}
@@ -118,9 +120,18 @@ func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch
 	return w.open(ctx, from, options.TimeoutSeconds)
 }
 
+// giveBack lets another stream in.
+func (w *watching) giveBack() {
+	if w.exit != nil {
+		w.exit()
+		w.exit = nil
+	}
+}
+
 // precedence is the stream's.
 func (w *watching) precedence() precedence {
-	if isBuiltIn(w.stream.Resource) {
+	group := w.stream.Resource.Group // by its look: only the order of a start follows from it
+	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
 		return builtInFirst
 	}
 	w.turns.take()
@@ -141,7 +152,7 @@ func (w *watching) believeOrAsk(ctx context.Context) error {
 		return nil
 	}
 	if !refused.convinces(w.Client.servers(ctx)) {
-		w.permit.giveBack()
+		w.giveBack()
 		select {
 		case <-time.After(refusalPause):
 		case <-ctx.Done():
@@ -156,7 +167,7 @@ func (w *watching) believeOrAsk(ctx context.Context) error {
 	w.forgot = change.VersionAbove(w.from)
 	w.turns.give()
 	if !w.endings.isFirstGone() {
-		return errComparisonDue()
+		return apierrors.NewResourceExpired("a comparison is due before the next watch") // the Reflector lists then
 	}
 	return nil
 }
@@ -181,32 +192,17 @@ func (w *watching) open(run context.Context, from string, seconds *int64) (watch
 		}
 		return nil, err
 	}
-	w.stopMu.Lock()
-	w.stop = stop
-	w.stopMu.Unlock()
 	w.Observer.Watching(*w.stream, from)
-	stood, cut := w.origin.version, w.origin.collection.options()
+	cut := w.origin.collection.options()
 	cut.Lend = w.Shape != nil
 	d := &feed{
-		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(), began: time.Now(), watch: ctx,
+		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(),
+		began: time.Now(), watch: ctx, stop: stop, stood: w.origin.version,
 	}
 	w.comparer.wake(run)
-	d.ended = func(frames int, orderly bool, took time.Duration) {
-		stop()
-		w.watchEnded(frames, orderly, took, stood)
-	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	opened := watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter)
 	return &stoppable{opened, sync.OnceFunc(d.stopped)}, nil
-}
-
-// endWatch ends the watch that is open.
-func (w *watching) endWatch() {
-	w.stopMu.Lock()
-	defer w.stopMu.Unlock()
-	if w.stop != nil {
-		w.stop()
-	}
 }
 
 // noteGone notes that the position is unavailable, where the error says so: before the next watch it is judged.
@@ -242,7 +238,7 @@ func (w *watching) beyondOutage(ctx context.Context, do func() error) error {
 	if !IsUnreachable(err) || ctx.Err() != nil {
 		return err
 	}
-	w.permit.giveBack()
+	w.giveBack()
 	for {
 		err := w.Client.awaitAnswer(ctx)
 		if err == nil {
@@ -276,10 +272,11 @@ type feed struct {
 	*watching
 	ctx    context.Context // of the informer
 	watch  context.Context // it ends when the watch is stopped
+	stop   context.CancelFunc
 	body   io.ReadCloser
 	frames *frame.Reader
-	ended  func(frames int, orderly bool, took time.Duration)
-	over   bool // the position is gone, and the Reflector is not told of it
+	stood  string // where the server stood when the watch began
+	over   bool   // the position is gone, and the Reflector is not told of it
 
 	number int       // of the watch
 	began  time.Time // when it was asked for
@@ -321,9 +318,9 @@ func (d *feed) Decode() (watch.EventType, runtime.Object, error) {
 
 // failed takes an error that the server sends.
 func (d *feed) failed(f *frame.Frame) (watch.EventType, runtime.Object, error) {
-	status, err := decodeStatus(f.Status)
-	if err != nil {
-		return "", nil, d.finish(err)
+	status := new(metav1.Status)
+	if err := json.Unmarshal(f.Status, status); err != nil {
+		return "", nil, d.finish(fmt.Errorf("decode the server's error %.200q: %w", f.Status, err))
 	}
 	failure := apierrors.FromObject(status)
 	if d.over = d.noteGone(failure); d.over {
@@ -367,7 +364,7 @@ func (d *feed) take(f *frame.Frame) (first bool) {
 		err = d.refuse(d.ctx, err)
 		d.Observer.Failed(*d.stream, err)
 		d.stale = true
-		d.endWatch()
+		d.stop()
 	}
 	if len(d.seats) == 0 {
 		d.end()
@@ -428,5 +425,6 @@ func (d *feed) stopped() {
 	}
 	d.turns.closed(d.number)
 	d.turns.give()
-	d.ended(frames, orderly, took)
+	d.stop()
+	d.watchEnded(frames, orderly, took, d.stood)
 }

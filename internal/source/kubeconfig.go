@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,8 @@ import (
 func (a *Access) OpenAPI(ctx context.Context, resource change.Resource, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	body, err := a.asker.Get().AbsPath("/openapi/v3/"+openAPIPath(resource)).SetHeader("Accept", "application/json").Stream(ctx)
+	request := a.client.rest.Get().AbsPath("/openapi/v3/" + openAPIPath(resource))
+	body, err := request.SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,10 +42,7 @@ func (a *Access) OpenAPI(ctx context.Context, resource change.Resource, read fun
 
 // openAPIPath is where the document of the resource's group and version is.
 func openAPIPath(resource change.Resource) string {
-	if resource.Group == "" {
-		return "api/" + resource.Version
-	}
-	return "apis/" + resource.APIVersion()
+	return strings.TrimPrefix(path.Dir(resource.Path("")), "/")
 }
 
 // OpenAPIIndex says which documents there are.
@@ -57,7 +56,7 @@ func (i OpenAPIIndex) Hash(resource change.Resource) string { return i[openAPIPa
 func (a *Access) OpenAPIIndex(ctx context.Context) (OpenAPIIndex, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	text, err := a.asker.Get().AbsPath("/openapi/v3").SetHeader("Accept", "application/json").Do(ctx).Raw()
+	text, err := a.client.rest.Get().AbsPath("/openapi/v3").SetHeader("Accept", "application/json").Do(ctx).Raw()
 	if err != nil {
 		return nil, fmt.Errorf("ask which schemas there are (/openapi/v3): %w", ExplainServerError(a.host, err))
 	}
@@ -79,20 +78,13 @@ func (a *Access) OpenAPIIndex(ctx context.Context) (OpenAPIIndex, error) {
 // Access asks the server what a stream may do, and changes nothing.
 type Access struct {
 	host   string
-	asker  *rest.RESTClient
-	stream *Client
+	client *Client
 }
 
 // NewAccess returns an Access that has asked nothing yet.
 func NewAccess(config *rest.Config) (*Access, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	asker, _, err := newRESTClient(config)
-	if err != nil {
-		return nil, err
-	}
-	stream, err := NewClient(config, 1)
-	return &Access{host: config.Host, asker: asker, stream: stream}, err
+	client, err := NewClient(config, 1)
+	return &Access{host: config.Host, client: client}, err
 }
 
 // ForbiddenError says which verbs somebody would have to allow.
@@ -118,7 +110,7 @@ func (a *Access) Check(ctx context.Context, stream change.Stream, selection Sele
 	case len(missing) > 0:
 		return &ForbiddenError{Verbs: missing, Stream: stream}
 	}
-	body, err := a.stream.request(&stream, selection).Param("limit", "1").Stream(ctx) // the answer's status matters
+	body, err := a.client.request(&stream, selection).Param("limit", "1").Stream(ctx) // the answer's status matters
 	switch {
 	case err == nil:
 		return body.Close()
@@ -130,15 +122,11 @@ func (a *Access) Check(ctx context.Context, stream change.Stream, selection Sele
 
 // Leases says which of the verbs are not allowed on the Leases of a namespace.
 func (a *Access) Leases(ctx context.Context, namespace string, verbs ...string) (missing []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
 	return a.forbidden(ctx, leases(namespace), verbs...)
 }
 
 // Namespaces says which of the verbs are not allowed with which labels of namespaces are followed.
 func (a *Access) Namespaces(ctx context.Context) (missing []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
 	return a.forbidden(ctx, change.Stream{Resource: change.Resource{Version: "v1", Name: "namespaces"}}, "get", "list", "watch")
 }
 
@@ -148,8 +136,6 @@ func leases(namespace string) change.Stream {
 
 // Missing says, in one sentence each, which rights the exporter does not have that no stream needs.
 func (a *Access) Missing(ctx context.Context) (missing []string) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
 	definitions := change.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
 	for _, right := range []struct {
 		stream change.Stream
@@ -167,6 +153,8 @@ func (a *Access) Missing(ctx context.Context) (missing []string) {
 
 // forbidden are those of the verbs that are not allowed on the stream.
 func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...string) (missing []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	for _, verb := range verbs {
 		review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -178,7 +166,8 @@ func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...s
 		if err != nil {
 			return nil, fmt.Errorf("encode the access review: %w", err)
 		}
-		answer := a.asker.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(question).Do(ctx)
+		path := "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+		answer := a.client.rest.Post().AbsPath(path).Body(question).Do(ctx)
 		if err := decodeAnswer(answer, &review); err != nil {
 			return nil, ExplainServerError(a.host, err)
 		}
@@ -192,7 +181,7 @@ func (a *Access) forbidden(ctx context.Context, stream change.Stream, verbs ...s
 // NamespaceMissing says whether the namespace is known not to exist. A stream of it is silent until somebody creates
 // it.
 func (a *Access) NamespaceMissing(ctx context.Context, name string) bool {
-	return apierrors.IsNotFound(a.asker.Get().AbsPath("/api/v1/namespaces", name).Do(ctx).Error())
+	return apierrors.IsNotFound(a.client.rest.Get().AbsPath("/api/v1/namespaces", name).Do(ctx).Error())
 }
 
 // inClusterName is the cluster's name where no kubeconfig gives one.
@@ -277,9 +266,7 @@ func hideLogin(config *rest.Config) {
 // ClusterUID reads the identity of the cluster: the uid of namespace kube-system, which outlives every other name of
 // it. The error says what to do.
 func ClusterUID(ctx context.Context, config *rest.Config) (string, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = askTime
-	client, _, err := newRESTClient(config)
+	client, _, err := newRESTClient(config, askTime)
 	if err != nil {
 		return "", err
 	}
@@ -339,9 +326,7 @@ func otherServer(err error) string {
 // AwaitReady returns when the API server says that it is ready, or an error after half a minute. A server that has just
 // started answers before it serves custom resources: what it does not tell then is not gone.
 func AwaitReady(ctx context.Context, config *rest.Config) error {
-	config = rest.CopyConfig(config)
-	config.Timeout = askTime
-	client, _, err := newRESTClient(config)
+	client, _, err := newRESTClient(config, askTime)
 	if err != nil {
 		return err
 	}

@@ -103,9 +103,13 @@ type origin struct {
 	watched string // where it stood when the last watch began that worked
 }
 
-// cluster is the uid of the cluster that the server serves, as of a question after since.
+// cluster is the uid of the cluster that the server serves, as of a question after since: that of namespace
+// kube-system.
 func (o *origin) cluster(ctx context.Context, since time.Time) (string, error) {
-	uid, err := o.collection.client.clusterUID(ctx, since)
+	client := o.collection.client
+	uid, err := client.uid.get(ctx, since, maxAge, func(ctx context.Context) (string, error) {
+		return readClusterUID(ctx, client.rest.Get().MaxRetries(0))
+	})
 	if err != nil {
 		return "", fmt.Errorf("ask the server which cluster it serves: %w", err)
 	}
@@ -139,7 +143,7 @@ func (o *origin) refutes(ctx context.Context, position string, p proof) (bool, e
 
 // present is where the server stands, by a list of one object.
 func (o *origin) present(ctx context.Context) (string, error) {
-	if fresh := (freshness{o.trust.asked(), maxAge}); fresh.has(o.asked) {
+	if o.asked.After(o.trust.asked()) && time.Since(o.asked) <= maxAge {
 		return o.version, nil
 	}
 	return o.ask(ctx, o.collection)

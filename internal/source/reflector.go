@@ -1,15 +1,11 @@
 package source
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -43,26 +39,6 @@ func reflectorBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Cap: 15 * time.Second, Steps: 10, Factor: 2, Jitter: 1}
 }
 
-// nopStore is the ReflectorStore of a stream, whose records the decoder and comparison put in line.
-type nopStore struct{}
-
-func (nopStore) Add(any) error { return nil }
-
-func (nopStore) Update(any) error { return nil }
-
-func (nopStore) Delete(any) error { return nil }
-
-// Replace is the Reflector's hand-over of a list. Ours has been put in line already, and is empty.
-func (nopStore) Replace([]any, string) error { return nil }
-
-// Resync is not used: the Reflector's own resync would be the same for all sinks.
-func (nopStore) Resync() error { return nil }
-
-// errComparisonDue ends the Reflector's watch loop, so that it lists.
-func errComparisonDue() error {
-	return apierrors.NewResourceExpired("a comparison is due before the next watch")
-}
-
 // opOf is the operation that a frame tells of.
 func opOf(t frame.Type) change.Op {
 	switch t {
@@ -72,14 +48,6 @@ func opOf(t frame.Type) change.Op {
 		return change.Updated
 	}
 	return change.Deleted
-}
-
-func decodeStatus(text []byte) (*metav1.Status, error) {
-	status := new(metav1.Status)
-	if err := json.Unmarshal(text, status); err != nil {
-		return nil, fmt.Errorf("decode the server's error %.200q: %w", text, err)
-	}
-	return status, nil
 }
 
 // maxSeen bounds the records of one version that are remembered (I6); 1,000 Events expire together where the API

@@ -86,18 +86,14 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 	stream.Resource.Version = version
 	var informers sync.WaitGroup
 	defer informers.Wait()
-	first := those(sinks, func(sink *listener.Intake) bool { return sink.IsOffered(&stream) })
+	later := func(sink *listener.Intake) bool { return !sink.IsOffered(&stream) }
+	first := slices.DeleteFunc(slices.Clone(sinks), later)
 	s.mu.Lock()
 	s.arrived = slices.DeleteFunc(s.arrived, func(sink *listener.Intake) bool { return slices.Contains(first, sink) })
 	s.mu.Unlock()
 	start := func(sinks []*listener.Intake, apart bool) {
-		if i := s.newInformer(&stream, sinks); i != nil {
-			if apart {
-				s.mu.Lock()
-				i.alone = sinks[0]
-				s.mu.Unlock()
-			}
-			informers.Go(func() { s.run(ctx, i, apart) })
+		if i := s.newInformer(&stream, sinks, apart); i != nil {
+			informers.Go(func() { s.run(ctx, i) })
 		}
 	}
 	start(first, false)
@@ -115,32 +111,20 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 	}
 }
 
-// those are the sinks of which is says so.
-func those(sinks []*listener.Intake, is func(*listener.Intake) bool) (all []*listener.Intake) {
-	for _, sink := range sinks {
-		if is(sink) {
-			all = append(all, sink)
-		}
-	}
-	return all
-}
-
 // run runs the informer. A sink that is apart is given the stream when half of its queue is free: one that spools need
 // not be there again before it has everything from disk.
-func (s *SharedInformer) run(ctx context.Context, i *Informer, apart bool) {
+func (s *SharedInformer) run(ctx context.Context, i *Informer) {
 	defer s.remove(i)
-	if apart {
-		for _, seat := range i.seats {
-			if err := seat.HalfFree(ctx); err != nil {
-				return
-			}
+	if i.alone != nil {
+		if err := i.seats[0].HalfFree(ctx); err != nil {
+			return
 		}
 	}
 	i.run(ctx)
 }
 
 // newInformer is one for the sinks, nil where there is none.
-func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake) *Informer {
+func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake, apart bool) *Informer {
 	i := &Informer{
 		Config: &s.config, shared: &s.common, stream: stream, turns: newTurns(), silence: silence{least: minSilence},
 		retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{},
@@ -162,6 +146,9 @@ func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.In
 	}
 	if len(i.seats) == 0 {
 		return nil
+	}
+	if apart {
+		i.alone = sinks[0]
 	}
 	s.informers = append(s.informers, i)
 	return i
@@ -244,8 +231,11 @@ func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, v
 	stream := s.config.Stream
 	var told sync.WaitGroup
 	var broken atomic.Bool
-	for _, sink := range those(sinks, func(sink *listener.Intake) bool { return sink.Takes(&stream) }) {
-		i := s.newInformer(&stream, []*listener.Intake{sink})
+	for _, sink := range sinks {
+		if !sink.Takes(&stream) {
+			continue
+		}
+		i := s.newInformer(&stream, []*listener.Intake{sink}, false)
 		if i == nil {
 			continue
 		}

@@ -18,7 +18,7 @@ type questions struct {
 }
 
 func (q *questions) get(ctx context.Context, since time.Time) (int, error) {
-	return q.shared.get(ctx, freshness{since, maxAge}, func(ctx context.Context) (int, error) {
+	return q.shared.get(ctx, since, maxAge, func(ctx context.Context) (int, error) {
 		q.mu.Lock()
 		q.asked++
 		n := q.asked

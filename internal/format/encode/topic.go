@@ -365,9 +365,6 @@ func label(key string, rec *change.Record) string {
 	}
 	var proof scan.Proof
 	proof.Prove(text, "")
-	token := proof.Find("metadata", "labels", key)
-	if len(token) == 0 || token[0] != '"' {
-		return "" // of another form it is none that a selector would find
-	}
-	return string(scan.Text(token))
+	value, _ := proof.FindText("metadata", "labels", key) // of another form it is none that a selector would find
+	return value
 }

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -157,22 +158,14 @@ func (w *walk) lists(before, after scan.Cursor) {
 		bs, as = bs[:len(bs)-1], as[:len(as)-1]
 	}
 	for i := front; i < min(len(bs), len(as)) && !w.over; i++ {
-		w.at(i, func() { w.value(bs[i].at, as[i].at) })
+		w.within([]byte(strconv.Itoa(i)), func() { w.value(bs[i].at, as[i].at) })
 	}
 	for i := len(bs) - 1; i >= len(as) && !w.over; i-- {
-		w.at(i, func() { w.tell(remove, nil) })
+		w.within([]byte(strconv.Itoa(i)), func() { w.tell(remove, nil) })
 	}
 	for i := len(bs); i < len(as) && !w.over; i++ {
-		w.at(i, func() { w.tell(add, as[i].text) })
+		w.within([]byte(strconv.Itoa(i)), func() { w.tell(add, as[i].text) })
 	}
-}
-
-// at is within an element.
-func (w *walk) at(i int, do func()) {
-	length := len(w.path)
-	w.path = strconv.AppendInt(append(w.path, '/'), int64(i), 10)
-	do()
-	w.path = w.path[:length]
 }
 
 // objects compares two objects. Text is the second.
@@ -203,7 +196,7 @@ func (w *walk) objects(before, after scan.Cursor, text []byte) {
 	}
 }
 
-// within is within a member.
+// within is within a member, or an element of a list.
 func (w *walk) within(key []byte, do func()) {
 	length := len(w.path)
 	w.path = appendToken(append(w.path, '/'), key)
@@ -227,7 +220,8 @@ func match(before, after []part) (found []int, clear bool) {
 		found[i] = -1
 	}
 	there := found[len(before):]
-	if sameKeys(before, after) && rising(before) {
+	sameKey := func(b, a part) bool { return bytes.Equal(b.raw, a.raw) }
+	if slices.EqualFunc(before, after, sameKey) && isPlain(before) {
 		for i := range before {
 			found[i], there[i] = i, i
 		}
@@ -253,37 +247,15 @@ func match(before, after []part) (found []int, clear bool) {
 	return found, true
 }
 
-func sameKeys(before, after []part) bool {
-	if len(before) != len(after) {
-		return false
-	}
-	for i := range before {
-		if !bytes.Equal(before[i].raw, after[i].raw) {
-			return false
-		}
-	}
-	return true
-}
-
-// few is up to how many keys each is compared with each.
+// few is up to how many keys each is compared with each. Of more an index is made.
 const few = 24
 
-// rising says whether no key is there twice and none is odd, where that is known at once.
-func rising(parts []part) bool {
+// isPlain says whether there are few keys, none is there twice, and none is odd.
+func isPlain(parts []part) bool {
 	for i := range parts {
-		if parts[i].odd() {
+		twice := func(other part) bool { return bytes.Equal(other.key, parts[i].key) }
+		if len(parts) > few || parts[i].odd() || slices.ContainsFunc(parts[:i], twice) {
 			return false
-		}
-		if len(parts) > few {
-			if i > 0 && bytes.Compare(parts[i-1].key, parts[i].key) >= 0 {
-				return false
-			}
-			continue
-		}
-		for j := range i {
-			if bytes.Equal(parts[j].key, parts[i].key) {
-				return false
-			}
 		}
 	}
 	return true

@@ -6,8 +6,8 @@
 //   - Of an object only what an evaluation asks for is decoded, once, when it asks (part). To foretell from the checked
 //     expression what it can ask for was refused: each function and macro would have to be known, and a path that is
 //     missed is a wrong answer. A part that is asked anything but for a field becomes CEL's own map.
-//   - Fields that equal constant strings, the filter of most, are compared without CEL, where its answer is certain
-//     (direct). Whatever else comes is CEL's, with all errors: a second evaluator of more would be one to keep in step.
+//   - Every answer is CEL's. A second evaluator, such as one of fields that equal constant strings, would be one to
+//     keep in step.
 //   - The bytes are proven to be JSON before the evaluation, and no number in them to be too large, also where no
 //     field is asked for: whether a filter fails must not depend on what else it came to.
 //   - A filter that fails lets its record pass, counted and logged: an audit trail would rather have too much.

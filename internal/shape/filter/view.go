@@ -26,17 +26,11 @@ type view struct {
 
 // read returns a part, or what cannot be one as it is.
 func read(text []byte, proof *scan.Proof) (value any, err error) {
-	if isPart(proof) {
+	if c := proof.Cursor(); proof.Whole() && !proof.Huge() && c.Byte() == '{' {
 		return &part{proof: proof}, nil
 	}
 	err = json.Unmarshal(text, &value)
 	return value, err
-}
-
-// isPart says whether what is proven can be a part.
-func isPart(proof *scan.Proof) bool {
-	c := proof.Cursor()
-	return proof.Whole() && !proof.Huge() && c.Byte() == '{'
 }
 
 // ResolveName is the value of a variable.

@@ -171,11 +171,8 @@ func referenceOf(events *change.Resource, event []byte) (reference, bool) {
 		field = "involvedObject"
 	}
 	text := func(name string) string {
-		token := proof.Find(field, name)
-		if len(token) == 0 || token[0] != '"' {
-			return ""
-		}
-		return string(scan.Text(token))
+		text, _ := proof.FindText(field, name)
+		return text
 	}
 	group, _, versioned := strings.Cut(text("apiVersion"), "/")
 	if !versioned {

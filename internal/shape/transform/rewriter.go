@@ -145,7 +145,7 @@ func (r *rewriter) under(s scope, key []byte) scope {
 		return inner
 	}
 	for _, n := range r.nodes[s.from:s.to] {
-		r.follow(&inner, n.field(key))
+		r.follow(&inner, n.Fields[string(key)])
 		r.follow(&inner, n.Any)
 	}
 	return inner.decided()

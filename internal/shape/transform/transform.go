@@ -99,17 +99,10 @@ const (
 // Node is a place in the tree of all paths. Those below it are nil where no path leads there.
 type Node struct {
 	Fields   map[string]*Node
-	names    []named // the fields again
 	Elements map[int]*Node
 	Any      *Node
 	Ends     Rule // of the paths that end here
 	Leads    Rule // of the paths that go on
-}
-
-// named is a field with its name.
-type named struct {
-	name string
-	node *Node
 }
 
 // Identity is what an object always keeps.
@@ -152,22 +145,6 @@ func (r Rules) Paths() (*Node, error) {
 	return root, nil
 }
 
-// few is how many fields are compared one after the other, which for short names is faster than a map.
-const few = 8
-
-// field is where the field's name leads, nil for nowhere.
-func (n *Node) field(name []byte) *Node {
-	if len(n.names) > few {
-		return n.Fields[string(name)]
-	}
-	for i := range n.names {
-		if one := &n.names[i]; one.name == string(name) {
-			return one.node
-		}
-	}
-	return nil
-}
-
 // child is where a step leads.
 func (n *Node) child(s Step) *Node {
 	if s.Any {
@@ -181,10 +158,7 @@ func (n *Node) child(s Step) *Node {
 		n.Elements[s.element] = cmp.Or(n.Elements[s.element], &Node{})
 		return n.Elements[s.element]
 	}
-	if n.Fields[s.Field] == nil {
-		n.Fields[s.Field] = &Node{}
-		n.names = append(n.names, named{s.Field, n.Fields[s.Field]})
-	}
+	n.Fields[s.Field] = cmp.Or(n.Fields[s.Field], &Node{})
 	return n.Fields[s.Field]
 }
 

@@ -46,32 +46,29 @@ func (a *actors) of(managedFields []byte) []byte {
 
 // take takes the entry at which the cursor stands, if it is one of the newest.
 func (a *actors) take(c scan.Cursor) {
-	var manager, operation, subresource, at []byte
-	c.Enter()
-	for c.Next('}') {
-		key := string(scan.Text(c.Key()))
-		value := c.Skip()
-		if value[0] != '"' || len(value) > maxActorText {
-			continue
+	text := func(member string) []byte {
+		found, there, _ := c.Field(member)
+		if !there || found.Byte() != '"' {
+			return nil
 		}
-		switch key {
-		case "manager":
-			manager = value
-		case "operation":
-			operation = value
-		case "subresource":
-			subresource = value
-		case "time":
-			at = value
+		value := found.Skip()
+		if len(value) == len(`""`) || len(value) > maxActorText {
+			return nil
+		}
+		return value
+	}
+	manager, at := text("manager"), text("time")
+	moment, err := time.Parse(time.RFC3339, string(scan.Text(at)))
+	if err != nil || manager == nil || !a.counts(moment) {
+		return
+	}
+	a.out = append(append(a.out, `{"manager":`...), manager...)
+	for _, member := range []string{"operation", "subresource", "time"} {
+		if value := text(member); value != nil {
+			a.out = append(append(append(append(a.out, `,"`...), member...), `":`...), value...)
 		}
 	}
-	if moment, err := time.Parse(time.RFC3339, string(scan.Text(at))); err == nil && len(manager) > 2 && a.counts(moment) {
-		a.out = append(append(a.out, `{"manager":`...), manager...)
-		a.add(`,"operation":`, operation)
-		a.add(`,"subresource":`, subresource)
-		a.add(`,"time":`, at)
-		a.out = append(a.out, '}')
-	}
+	a.out = append(a.out, '}')
 }
 
 // counts says whether nothing that was taken is newer, and forgets what is older.
@@ -86,10 +83,4 @@ func (a *actors) counts(moment time.Time) bool {
 	}
 	a.n++
 	return true
-}
-
-func (a *actors) add(member string, value []byte) {
-	if len(value) > len(`""`) {
-		a.out = append(append(a.out, member...), value...)
-	}
 }

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,9 +12,9 @@ import (
 
 // ListMeta is what a page of a list says of the list.
 type ListMeta struct {
-	ResourceVersion    string
-	Continue           string // the token for the next page; "" on the last
-	RemainingItemCount *int64 // nil where the server does not know
+	ResourceVersion string
+	Continue        string // the token for the next page; "" on the last
+	Remaining       int64  // items on the next pages; -1 where the server does not say
 }
 
 // ScanList reads one page of a list from r and calls fn for each item, in the order of the page. No more than one item
@@ -23,7 +24,7 @@ type ListMeta struct {
 // returned as it is.
 func ScanList(r io.Reader, opts Options, fn func(Object) error) (ListMeta, error) {
 	l := &list{
-		tokens:  tokens{window{src: r, max: opts.maxBytes()}},
+		tokens:  tokens{window{src: r, max: cmp.Or(opts.maxBytes, defaultMaxBytes)}},
 		scanner: scanner{opts: opts},
 		fn:      fn,
 	}
@@ -234,8 +235,7 @@ var errNoObject = errors.New("no object where one belongs")
 
 // metadata reads the metadata of the list.
 func (l *list) metadata(value []byte) error {
-	l.meta = ListMeta{}
-	if isNull(value) {
+	if l.meta = (ListMeta{}); isNull(value) {
 		return nil
 	}
 	if value[0] != '{' {
@@ -245,14 +245,19 @@ func (l *list) metadata(value []byte) error {
 	if err := json.Unmarshal(value, &all); err != nil {
 		return err
 	}
+	l.meta.Remaining = -1
 	for key, into := range map[string]any{
-		"resourceVersion": &l.meta.ResourceVersion, "continue": &l.meta.Continue, "remainingItemCount": &l.meta.RemainingItemCount,
+		"resourceVersion": &l.meta.ResourceVersion, "continue": &l.meta.Continue,
+		"remainingItemCount": &l.meta.Remaining,
 	} {
 		if raw, found := all[key]; found {
 			if err := json.Unmarshal(raw, into); err != nil {
 				return err
 			}
 		}
+	}
+	if l.meta.Continue == "" {
+		l.meta.Remaining = 0
 	}
 	return nil
 }

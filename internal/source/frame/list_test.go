@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -201,7 +200,7 @@ func TestI4WhatIsTooLargeEndsNoList(t *testing.T) {
 	want := []Object{{}, {Namespace: "n", Name: "b", UID: "u", ResourceVersion: "7", Err: ErrTooLarge}, {Name: "c"}}
 	for n := range uint8(32) {
 		var got []Object
-		_, err := ScanList(readerFor(n)(strings.NewReader(page)), Options{MaxBytes: 100}, func(o Object) error {
+		_, err := ScanList(readerFor(n)(strings.NewReader(page)), Options{maxBytes: 100}, func(o Object) error {
 			o.JSON = nil
 			got = append(got, o)
 			return nil
@@ -210,14 +209,14 @@ func TestI4WhatIsTooLargeEndsNoList(t *testing.T) {
 			t.Fatalf("got %+v, %v", got, err)
 		}
 	}
-	if _, items, err := scanList(page, Options{MaxBytes: 1000}); err != nil || len(items) != 3 {
+	if _, items, err := scanList(page, Options{maxBytes: 1000}); err != nil || len(items) != 3 {
 		t.Error(len(items), err)
 	}
 	endless := io.MultiReader(strings.NewReader(`{"items":[{"a":"`), &loop{text: []byte("xxxxxxxx")})
-	if _, err := ScanList(endless, Options{MaxBytes: 1 << 16}, func(Object) error { return nil }); err != io.ErrNoProgress {
+	if _, err := ScanList(endless, Options{maxBytes: 1 << 16}, func(Object) error { return nil }); err != io.ErrNoProgress {
 		t.Error(err)
 	}
-	if (Options{}).maxBytes() != 64<<20 || (Options{MaxBytes: math.MaxInt}).maxBytes() != math.MaxInt {
+	if defaultMaxBytes != 64<<20 {
 		t.Error("the limit is wrong")
 	}
 }

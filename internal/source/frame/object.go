@@ -68,19 +68,13 @@ type Options struct {
 	// Lend leaves the JSON of a watch's objects in memory that the next frame is read into. It is for who makes other
 	// objects of them; what is to last goes through Reader.Keep. Names last in any case.
 	Lend bool
-	// MaxBytes is the longest frame, or item of a list, that is read; 0 is 64 MiB. API servers write up to 9.4 MB. Of
-	// what is longer, the names are looked for in so much of it.
-	MaxBytes int
+	// maxBytes is the longest frame, or item of a list, that is read; 0 is defaultMaxBytes. Of what is longer, the
+	// names are looked for in so much of it.
+	maxBytes int
 }
 
+// defaultMaxBytes is far above the 9.4 MB that API servers write.
 const defaultMaxBytes = 64 << 20
-
-func (o Options) maxBytes() int {
-	if o.MaxBytes > 0 {
-		return o.MaxBytes
-	}
-	return defaultMaxBytes
-}
 
 // lastApplied is kubectl's annotation.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

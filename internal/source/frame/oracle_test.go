@@ -267,10 +267,14 @@ func oracleList(page []byte, opts Options) (meta ListMeta, items []Object, err e
 	if list.meta, err = oracleRaws(list.top["metadata"]); err != nil {
 		return meta, nil, err
 	}
-	for key, field := range map[string]any{"resourceVersion": &meta.ResourceVersion, "continue": &meta.Continue, "remainingItemCount": &meta.RemainingItemCount} {
+	meta.Remaining = -1
+	for key, field := range map[string]any{"resourceVersion": &meta.ResourceVersion, "continue": &meta.Continue, "remainingItemCount": &meta.Remaining} {
 		if raw, ok := list.meta[key]; ok && json.Unmarshal(raw, field) != nil {
 			return meta, nil, errOracle
 		}
+	}
+	if meta.Continue == "" {
+		meta.Remaining = 0
 	}
 	return meta, items, nil
 }

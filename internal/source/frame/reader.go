@@ -2,6 +2,7 @@ package frame
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 
@@ -17,7 +18,7 @@ type Reader struct {
 
 // NewReader reads the body of a watch from r.
 func NewReader(r io.Reader, opts Options) *Reader {
-	return &Reader{window: window{src: r, max: opts.maxBytes()}, scanner: scanner{opts: opts}}
+	return &Reader{window: window{src: r, max: cmp.Or(opts.maxBytes, defaultMaxBytes)}, scanner: scanner{opts: opts}}
 }
 
 // Next blocks until there is another frame. At the end of the watch it returns io.EOF; when the watch ends inside a
@@ -29,13 +30,10 @@ func (r *Reader) Next() (Frame, error) {
 		return Frame{}, r.err
 	}
 	f, err := r.next()
-	if err != nil {
-		if !IsUnreadable(err) {
-			r.err = err
-		}
-		return Frame{}, err
+	if err != nil && !IsUnreadable(err) {
+		r.err = err
 	}
-	return f, nil
+	return f, err
 }
 
 // Keep copies the JSON of an object, for as long as somebody needs it.

@@ -184,7 +184,7 @@ func TestI4WhatIsTooLargeEndsNoWatch(t *testing.T) {
 	small := watchLine(Added, `{"metadata":{"name":"a"}}`)
 	large := watchLine(Modified, `{"metadata":{"name":"b","namespace":"n","uid":"u","resourceVersion":"7"},"data":"`+strings.Repeat("x", 20_000)+`"}`)
 	for limit, ok := range map[int]bool{len(large) - 2: false, len(large) - 1: true, len(large): true} {
-		frames, err := readAll(NewReader(strings.NewReader(small+large+small), Options{MaxBytes: limit}))
+		frames, err := readAll(NewReader(strings.NewReader(small+large+small), Options{maxBytes: limit}))
 		if err != nil || len(frames) != 3 || (frames[1].Object.Err == nil) != ok {
 			t.Fatalf("limit %d of %d: %d frames, %v", limit, len(large), len(frames), err)
 		}
@@ -199,14 +199,14 @@ func TestI4WhatIsTooLargeEndsNoWatch(t *testing.T) {
 		}
 	}
 	// Nobody's, and without an end, with little memory.
-	r := NewReader(strings.NewReader(strings.Repeat("x", 200)+"\n"+small), Options{MaxBytes: 100})
+	r := NewReader(strings.NewReader(strings.Repeat("x", 200)+"\n"+small), Options{maxBytes: 100})
 	if _, err := r.Next(); err != ErrTooLarge {
 		t.Error(err)
 	}
 	if f, err := r.Next(); err != nil || f.Object.Name != "a" {
 		t.Error(f, err)
 	}
-	if _, err := NewReader(&loop{text: []byte("xxxxxxxx")}, Options{MaxBytes: 1 << 16}).Next(); err != io.ErrNoProgress {
+	if _, err := NewReader(&loop{text: []byte("xxxxxxxx")}, Options{maxBytes: 1 << 16}).Next(); err != io.ErrNoProgress {
 		t.Error(err)
 	}
 }

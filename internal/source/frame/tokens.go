@@ -251,7 +251,7 @@ func (w *window) makeRoom() {
 	w.buf = buf
 }
 
-// ErrTooLarge is the error of a frame, or an item of a list, that is longer than Options.MaxBytes.
+// ErrTooLarge is the error of a frame, or an item of a list, that is longer than is read of one.
 var ErrTooLarge = errors.New("scan JSON: longer than the limit")
 
 // SyntaxError says that what was read is no JSON, or not what a watch or a list consists of.
