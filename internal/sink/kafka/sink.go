@@ -231,9 +231,9 @@ func (s *planner) place(ctx context.Context, t **topic, atom []sink.Message) (*s
 	if batch.HeaderSize+sizeBound(atom) <= limit {
 		return nil, nil
 	}
-	size, err := s.encoders.measure(atom)
-	if err != nil || size <= limit {
-		return nil, err
+	size := s.encoders.measure(atom)
+	if size <= limit {
+		return nil, nil
 	}
 	return &sink.RejectedError{Reason: "too_large", Err: fmt.Errorf("a batch of %d bytes, and topic %s takes %d: raise max.message.bytes of the topic",
 		size, (*t).name, limit)}, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"slices"
 	"strings"
 
@@ -32,8 +33,7 @@ type Record struct {
 // is for one goroutine at a time.
 type Encoder struct {
 	codec             Codec
-	gzip              *gzip.Writer
-	lz4               *lz4.Writer
+	stream            stream // of Gzip and LZ4
 	zstd              *zstd.Encoder
 	buf               []byte // of the batch: room for its header, and the records as they are without compression
 	packed            []byte // the same, compressed
@@ -42,29 +42,32 @@ type Encoder struct {
 	baseTime, maxTime int64
 }
 
+// stream is a codec that is written to.
+type stream interface {
+	io.WriteCloser
+	Reset(to io.Writer)
+}
+
 // NewEncoder returns an encoder with an empty batch. All codecs are set to their cheapest levels: on objects of an API
 // server, higher ones cost several times the CPU for a tenth of the bytes.
-func NewEncoder(codec Codec) (*Encoder, error) {
+func NewEncoder(codec Codec) *Encoder {
 	e := &Encoder{codec: codec}
 	var err error
 	switch codec {
-	case None, Snappy:
 	case Gzip:
-		e.gzip, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		e.stream, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	case LZ4:
-		e.lz4 = lz4.NewWriter(nil)
-		err = e.lz4.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1))
+		w := lz4.NewWriter(nil)
+		e.stream, err = w, w.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1))
 	case Zstd:
 		// One batch at a time is compressed, and it is rarely above the window.
 		e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 			zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
-	default:
-		err = errors.New("it is not known")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("prepare codec %s: %w", codec, err)
+	if err != nil { // the options are such as there are
+		panic(fmt.Sprintf("prepare codec %s: %v", codec, err))
 	}
-	return e, nil
+	return e
 }
 
 // Count is the number of records in the batch.
@@ -98,13 +101,10 @@ func (e *Encoder) Add(r *Record) {
 
 // Finish returns the batch as it goes over the wire, and begins an empty one, in the spare memory. The result belongs
 // to the caller. Records that compression does not make smaller stay uncompressed.
-func (e *Encoder) Finish(spare []byte, p Producer) ([]byte, error) {
+func (e *Encoder) Finish(spare []byte, p Producer) []byte {
 	out, codec, taken := e.buf, None, &e.buf
 	if e.codec != None {
-		var err error
-		if e.packed, err = e.compress(append(e.packed[:0], e.buf[:HeaderSize]...), e.buf[HeaderSize:]); err != nil {
-			return nil, fmt.Errorf("compress a batch of %d records with %s: %w", e.count, e.codec, err)
-		}
+		e.packed = e.compress(append(e.packed[:0], e.buf[:HeaderSize]...), e.buf[HeaderSize:])
 		if len(e.packed) < len(e.buf) {
 			out, codec, taken = e.packed, e.codec, &e.packed
 		}
@@ -121,7 +121,7 @@ func (e *Encoder) Finish(spare []byte, p Producer) ([]byte, error) {
 	binary.BigEndian.PutUint32(out[atCRC:], checksum(out[atAttributes:]))
 	*taken = spare[:0]
 	e.Reset()
-	return out, nil
+	return out
 }
 
 // HeaderSize is the size of a batch without its records, in bytes.
@@ -193,37 +193,23 @@ func (c Codec) String() string {
 }
 
 // compress appends the compressed src to dst.
-func (e *Encoder) compress(dst, src []byte) ([]byte, error) {
+func (e *Encoder) compress(dst, src []byte) []byte {
 	switch e.codec {
-	case Gzip:
-		out := bytes.NewBuffer(dst)
-		e.gzip.Reset(out)
-		return writeAll(e.gzip, out, src)
 	case Snappy:
 		// Java's reader takes a bare block as well as xerial's framing of blocks of 32 KiB, and the block is smaller.
 		dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))
 		packed := s2.EncodeSnappy(dst[len(dst):cap(dst)], src)
-		return dst[:len(dst)+len(packed)], nil
-	case LZ4:
-		out := bytes.NewBuffer(dst)
-		e.lz4.Reset(out)
-		return writeAll(e.lz4, out, src)
+		return dst[:len(dst)+len(packed)]
 	case Zstd:
-		return e.zstd.EncodeAll(src, dst), nil
+		return e.zstd.EncodeAll(src, dst)
 	}
-	return append(dst, src...), nil
-}
-
-type writeCloser interface {
-	Write(p []byte) (int, error)
-	Close() error
-}
-
-// writeAll writes all of src to a codec that writes to out.
-func writeAll(codec writeCloser, out *bytes.Buffer, src []byte) ([]byte, error) {
+	out, codec := bytes.NewBuffer(dst), e.stream
+	codec.Reset(out)
 	_, err := codec.Write(src)
-	err = errors.Join(err, codec.Close())
-	return out.Bytes(), err
+	if err = errors.Join(err, codec.Close()); err != nil { // memory takes all
+		panic(fmt.Sprintf("compress with %s: %v", e.codec, err))
+	}
+	return out.Bytes()
 }
 
 // Partition is where Java's default partitioner puts a record with the key, of n partitions: consumers that join topics
