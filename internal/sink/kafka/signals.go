@@ -324,7 +324,7 @@ func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 		}
 		if err != nil {
 			s.cluster.Refresh()
-			return fmt.Errorf("write notifications: %w", classify(wire.Explain(err)))
+			return fmt.Errorf("write notifications: %w", wire.Explain(err))
 		}
 		values = values[n:]
 	}

@@ -175,6 +175,7 @@ type planner struct {
 // not wait for each other, and nothing after a rejected message may be written.
 func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
 	p := plan{messages: messages}
+	resolves := func(m sink.Message) bool { return m.Op == isResolved }
 	if s.options.Delivery == Idempotent || slices.ContainsFunc(messages, resolves) { // a transaction is in the log as a whole
 		p.last = s.last
 	}
@@ -206,8 +207,6 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 	}
 	return p, nil, nil
 }
-
-func resolves(m sink.Message) bool { return m.Op == isResolved }
 
 // start makes the partition one of the plan, which has nothing of it yet.
 func (s *planner) start(p *partition) {
