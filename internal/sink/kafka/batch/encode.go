@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"slices"
 	"strings"
 
@@ -33,19 +32,14 @@ type Record struct {
 // is for one goroutine at a time.
 type Encoder struct {
 	codec             Codec
-	stream            stream // of Gzip and LZ4
+	gzip              *gzip.Writer
+	lz4               *lz4.Writer
 	zstd              *zstd.Encoder
 	buf               []byte // of the batch: room for its header, and the records as they are without compression
 	packed            []byte // the same, compressed
 	record            []byte // one without its length
 	count             int32
 	baseTime, maxTime int64
-}
-
-// stream is a codec that is written to.
-type stream interface {
-	io.WriteCloser
-	Reset(to io.Writer)
 }
 
 // NewEncoder returns an encoder with an empty batch. All codecs are set to their cheapest levels: on objects of an API
@@ -55,10 +49,10 @@ func NewEncoder(codec Codec) *Encoder {
 	var err error
 	switch codec {
 	case Gzip:
-		e.stream, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		e.gzip, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	case LZ4:
-		w := lz4.NewWriter(nil)
-		e.stream, err = w, w.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1))
+		e.lz4 = lz4.NewWriter(nil)
+		err = e.lz4.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false), lz4.ConcurrencyOption(1))
 	case Zstd:
 		// One batch at a time is compressed, and it is rarely above the window.
 		e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
@@ -203,10 +197,17 @@ func (e *Encoder) compress(dst, src []byte) []byte {
 	case Zstd:
 		return e.zstd.EncodeAll(src, dst)
 	}
-	out, codec := bytes.NewBuffer(dst), e.stream
-	codec.Reset(out)
-	_, err := codec.Write(src)
-	if err = errors.Join(err, codec.Close()); err != nil { // memory takes all
+	out, err := bytes.NewBuffer(dst), error(nil)
+	if e.codec == Gzip {
+		e.gzip.Reset(out)
+		_, err = e.gzip.Write(src)
+		err = errors.Join(err, e.gzip.Close())
+	} else {
+		e.lz4.Reset(out)
+		_, err = e.lz4.Write(src)
+		err = errors.Join(err, e.lz4.Close())
+	}
+	if err != nil { // memory takes all
 		panic(fmt.Sprintf("compress with %s: %v", e.codec, err))
 	}
 	return out.Bytes()
