@@ -149,7 +149,8 @@ type compared struct {
 }
 
 // compareSink reads the sink and compares it. The error says why it could not.
-func (v *verification) compareSink(ctx context.Context, c *cluster.Cluster, streams []selection.Selected) (found *verify.Report, err error) {
+func (v *verification) compareSink(ctx context.Context, c *cluster.Cluster, streams []selection.Selected) (*verify.Report, error) {
+	var err error
 	if v.server, err = source.NewClient(c.Rest, 1); err != nil {
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func (v *verification) compareSink(ctx context.Context, c *cluster.Cluster, stre
 	if v.reader, err = destination.NewReader(v.sink, c, sink.Start{}); err != nil {
 		return nil, err
 	}
-	found, err = v.compare(ctx)
+	found, err := v.compare(ctx)
 	if err = errors.Join(err, v.reader.Close()); err != nil {
 		return nil, fmt.Errorf("sink %s: %w", v.sink.Name, err)
 	}

@@ -19,7 +19,8 @@ func Merge(older, newer *Type) *Type {
 		return newer
 	}
 	m := merger{
-		partners: map[*Type][]*Type{}, known: map[*Type]*Type{}, made: map[*Type]*Type{}, names: Names{}, room: Room{MaxFields, MaxNames},
+		partners: map[*Type][]*Type{}, known: map[*Type]*Type{}, made: map[*Type]*Type{}, names: Names{},
+		room: Room{MaxFields, MaxNames},
 	}
 	m.pair(older, newer)
 	for t := range older.within(map[*Type]bool{}) {

@@ -315,7 +315,8 @@ func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 		for _, value := range values[:n] {
 			encoder.Add(&batch.Record{Key: s.of.Cluster, Value: value, Timestamp: s.now().UnixMilli()})
 		}
-		request := wire.ProduceRequest{Topic: s.of.Notifications, Batch: encoder.Finish(nil, batch.Producer{ID: -1, Epoch: -1, Sequence: -1})}
+		made := encoder.Finish(nil, batch.Producer{ID: -1, Epoch: -1, Sequence: -1})
+		request := wire.ProduceRequest{Topic: s.of.Notifications, Batch: made}
 		_, err := s.cluster.Produce(ctx, request)
 		if wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create {
 			if err = s.cluster.Create(ctx, s.options.spec(s.of.Notifications)); err == nil {
