@@ -74,7 +74,8 @@ func Paths() []string {
 // asked answers what changes something with what do makes of the request's body; such is what that could have been.
 func asked[Q, A any](status int, such string, do func(context.Context, Q) (A, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// No form of a web page can declare its body as JSON without being asked first (CORS preflight, Fetch standard).
+		// No form of a web page can declare its body as JSON without being asked first (CORS preflight, Fetch
+		// standard).
 		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 			fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
 			return
