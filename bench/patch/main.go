@@ -77,9 +77,7 @@ func newUpdates(ctx context.Context, patches bool, codec batch.Codec) (*updates,
 		return nil, err
 	}
 	u.encoder = encode.NewEncoder(encode.Options{Cluster: "bench", ClusterUID: uid, Transport: encode.Kafka, Destination: topic})
-	if u.batch, err = batch.NewEncoder(codec); err != nil {
-		return nil, err
-	}
+	u.batch = batch.NewEncoder(codec)
 	for i := range batchSize {
 		ready := pod(i)
 		unready := bytes.ReplaceAll(ready, []byte(`"ready":true,"restartCount":0,"image":"registry`), []byte(`"ready":false,"restartCount":0,"image":"registry`))
@@ -157,9 +155,9 @@ func (u *updates) next(ctx context.Context) (size sizes, err error) {
 		size.values += len(m.Value)
 		u.batch.Add(&batch.Record{Key: m.Key, Value: m.Value, Timestamp: m.Time.UnixMilli()})
 	}
-	u.packed, err = u.batch.Finish(u.packed, batch.Producer{})
+	u.packed = u.batch.Finish(u.packed, batch.Producer{})
 	size.wire = len(u.packed)
-	return size, err
+	return size, nil
 }
 
 // withoutBefore is a whole update as a sink is given it whose objects are not kept: a patch is measured by that.

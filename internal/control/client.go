@@ -138,7 +138,10 @@ func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
 
 // Running is what a running exporter says of itself on /statusz, as far as others need it.
 type Running struct {
-	Sinks map[string]RunningSink `json:"sinks"`
+	Sinks   map[string]RunningSink `json:"sinks"`
+	Streams map[string]struct {
+		LastSnapshot LastSnapshot `json:"lastSnapshot"`
+	} `json:"streams"`
 }
 
 // RunningSink is one of its sinks.
@@ -214,11 +217,7 @@ func (c *Client) look(ctx context.Context, snapshot *Snapshot, tell func([]Owed)
 		tell(open)
 		return nil, nil
 	}
-	status, err := ask[struct {
-		Streams map[string]struct {
-			LastSnapshot LastSnapshot `json:"lastSnapshot"`
-		} `json:"streams"`
-	}](ctx, c, "GET /statusz", nil)
+	status, err := c.Running(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -334,10 +333,7 @@ func (c *Client) Inventory(ctx context.Context, query Query) iter.Seq2[Object, e
 func ask[A any](ctx context.Context, c *Client, question string, document any) (*A, error) {
 	var body []byte
 	if document != nil {
-		var err error
-		if body, err = json.Marshal(document); err != nil {
-			return nil, err
-		}
+		body, _ = json.Marshal(document) // of texts it cannot fail
 	}
 	response, err := c.send(ctx, question, body)
 	if err != nil {

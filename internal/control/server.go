@@ -74,11 +74,22 @@ func Paths() []string {
 // asked answers what changes something with what do makes of the request's body; such is what that could have been.
 func asked[Q, A any](status int, such string, do func(context.Context, Q) (A, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		var request Q
-		if readJSON(w, r, &request, such) {
-			document, err := do(r.Context(), request)
-			reply(w, status, document, err)
+		// No form of a web page can declare its body as JSON without being asked first (CORS preflight, Fetch
+		// standard).
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
+			return
 		}
+		var request Q
+		var document A
+		controller := http.NewResponseController(w)
+		controller.SetReadDeadline(time.Now().Add(bodyTime)) // where it fails, reading fails, too
+		err := Decode(http.MaxBytesReader(w, r.Body, maxRequest), &request, such)
+		controller.SetReadDeadline(time.Time{}) // the answer may take longer
+		if err == nil {
+			document, err = do(r.Context(), request)
+		}
+		reply(w, status, document, err)
 	}
 }
 
@@ -98,29 +109,6 @@ func reply(w http.ResponseWriter, status int, document any, err error) {
 	answer(w, status, document)
 }
 
-// readJSON reads the body of a request that changes something. Where it is false the request is answered; such is what
-// the body could have been.
-func readJSON(w http.ResponseWriter, r *http.Request, into any, such string) bool {
-	// No form of a web page can declare its body as JSON without being asked first (CORS preflight, Fetch standard).
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
-		return false
-	}
-	controller := http.NewResponseController(w)
-	if !known(controller.SetReadDeadline(time.Now().Add(bodyTime))) {
-		return false
-	}
-	err := Decode(http.MaxBytesReader(w, r.Body, maxRequest), into, such)
-	if !known(controller.SetReadDeadline(time.Time{})) { // the answer may take longer
-		return false
-	}
-	if err != nil {
-		reply(w, 0, nil, err)
-		return false
-	}
-	return true
-}
-
 // Decode reads what is asked for. Its error is a *RefusedError, and shows what such a text could have been.
 func Decode(text io.Reader, into any, such string) error {
 	decoder := json.NewDecoder(text)
@@ -135,6 +123,8 @@ func Decode(text io.Reader, into any, such string) error {
 	return nil
 }
 
+// serveInventory writes a line for each object, until the reader is gone or the server stops. What cuts it short is the
+// last line: the answer has begun, and its status says nothing any more.
 func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
 	var query Query
 	known := query.fields()
@@ -152,12 +142,6 @@ func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	writeObjects(w, r, objects)
-}
-
-// writeObjects writes a line for each object, until the reader is gone or the server stops. What cuts it short is the
-// last line: the answer has begun, and its status says nothing any more.
-func writeObjects(w http.ResponseWriter, r *http.Request, objects iter.Seq2[Object, error]) {
 	control, encoder := http.NewResponseController(w), json.NewEncoder(w)
 	written := 0
 	for object, err := range objects {
@@ -168,8 +152,8 @@ func writeObjects(w http.ResponseWriter, r *http.Request, objects iter.Seq2[Obje
 			encoder.Encode(problem{err.Error()}) // a reader that went away is no error of ours
 			return
 		}
-		if written%flushEvery == 0 && !known(control.SetWriteDeadline(time.Now().Add(readerTime))) {
-			return
+		if written%flushEvery == 0 {
+			control.SetWriteDeadline(time.Now().Add(readerTime)) // where it fails, writing fails, too
 		}
 		if encoder.Encode(object) != nil {
 			return
@@ -177,9 +161,6 @@ func writeObjects(w http.ResponseWriter, r *http.Request, objects iter.Seq2[Obje
 		written++
 	}
 }
-
-// known is false where a connection is gone. What has no deadlines is none.
-func known(err error) bool { return err == nil || errors.Is(err, http.ErrNotSupported) }
 
 // StatusOf tells the asker's mistakes from failures of ours, as a status of HTTP.
 func StatusOf(err error) int {

@@ -150,29 +150,13 @@ type compared struct {
 
 // compareSink reads the sink and compares it. The error says why it could not.
 func (v *verification) compareSink(ctx context.Context, c *cluster.Cluster, streams []selection.Selected) (*verify.Report, error) {
-	if err := v.prepare(c, streams); err != nil {
-		return nil, err
-	}
-	reader, err := destination.NewReader(v.sink, c, sink.Start{})
-	if err != nil {
-		return nil, err
-	}
-	v.reader = reader
-	found, err := v.compare(ctx)
-	if err = errors.Join(err, reader.Close()); err != nil {
-		return nil, fmt.Errorf("sink %s: %w", v.sink.Name, err)
-	}
-	return found, nil
-}
-
-// prepare finds the streams that the sink takes.
-func (v *verification) prepare(c *cluster.Cluster, streams []selection.Selected) (err error) {
+	var err error
 	if v.server, err = source.NewClient(c.Rest, 1); err != nil {
-		return err
+		return nil, err
 	}
 	d, err := destination.Of(v.sink, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v.log = verify.NewLog("")
 	if d.Shared {
@@ -185,18 +169,25 @@ func (v *verification) prepare(c *cluster.Cluster, streams []selection.Selected)
 		}
 		filter, err := selection.FilterOf(&stream)
 		if err != nil {
-			return usage.Wrap(err)
+			return nil, usage.Wrap(err)
 		}
 		own, err := shape.New(shape.Options{Ops: v.sink.Ops, Failed: func(*change.Record, error) {}})
 		if err != nil {
-			return usage.Wrap(err)
+			return nil, usage.Wrap(err)
 		}
 		v.streams = append(v.streams, &compared{Selected: stream, shape: filter, own: own, open: v.sink.Filter != "" || stream.AsksBefore() || stream.AsksNamespace()})
 	}
 	if len(v.streams) == 0 {
-		return usage.Errorf("sink %s takes none of these resources", v.sink.Name)
+		return nil, usage.Errorf("sink %s takes none of these resources", v.sink.Name)
 	}
-	return nil
+	if v.reader, err = destination.NewReader(v.sink, c, sink.Start{}); err != nil {
+		return nil, err
+	}
+	found, err := v.compare(ctx)
+	if err = errors.Join(err, v.reader.Close()); err != nil {
+		return nil, fmt.Errorf("sink %s: %w", v.sink.Name, err)
+	}
+	return found, nil
 }
 
 // compare lists first and reads then, so that the sink is the newer of both: what it does not have yet may be on its

@@ -304,10 +304,7 @@ func (f *framer) one(ctx context.Context, take func([]byte) error) error {
 			}
 			f.event = append(f.event, part[:n]...)
 		}
-		if _, err := f.from.Discard(n); err != nil {
-			return cut(err)
-		}
-		if ends {
+		if f.from.Discard(n); ends { // of what is buffered it cannot fail
 			break
 		}
 	}

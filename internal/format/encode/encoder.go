@@ -171,7 +171,11 @@ func newPlain(o *Options) format {
 	case FormatObject:
 		return object{transport: o.Transport}
 	}
-	return newStructured(o.Cluster, o.Transport)
+	s := structured{cluster: o.Cluster}
+	if o.Transport == Kafka { // on NATS the mode is told by the absence of attributes' headers
+		s.headers = []sink.Header{{Name: headerMedia, Value: "application/cloudevents+json; charset=UTF-8"}}
+	}
+	return s
 }
 
 // Text is a parsed template of a key or a header such as "{namespace}/{name}", in which the resource is in kubectl's
@@ -214,20 +218,11 @@ type Header struct {
 	Text *Text
 }
 
-// structured is CloudEvents 1.0 in structured JSON mode, one object without a newline.
+// structured is CloudEvents 1.0 in structured JSON mode, one object without a newline. On Kafka the media type is a
+// header (CloudEvents 1.0.2, Kafka protocol binding 3.3.1).
 type structured struct {
 	cluster string        // the name in attribute cluster and, after /clusters/, in source
 	headers []sink.Header // of every message
-}
-
-// newStructured follows the Kafka protocol binding (CloudEvents 1.0.2, 3.3.1): the media type is a header. On NATS the
-// mode is told by the absence of attributes' headers.
-func newStructured(cluster string, transport Transport) structured {
-	s := structured{cluster: cluster}
-	if transport == Kafka {
-		s.headers = []sink.Header{{Name: headerMedia, Value: "application/cloudevents+json; charset=UTF-8"}}
-	}
-	return s
 }
 
 func (s structured) fill(_ context.Context, m *memory, msg *sink.Message, rec *change.Record) error {

@@ -23,7 +23,7 @@ func (d *Document) Type(group, version, kindName string, o Options) *typed.Type 
 	r := d.read()
 	b := builder{
 		reading: r, options: o, circles: r.circles(name), made: map[string]*typed.Type{}, names: typed.Names{},
-		fields: typed.MaxFields, bytes: typed.MaxNames,
+		room: typed.Room{Fields: typed.MaxFields, Bytes: typed.MaxNames},
 	}
 	if t := b.component(name, 0); t.Kind == typed.Record {
 		return t
@@ -34,11 +34,11 @@ func (d *Document) Type(group, version, kindName string, o Options) *typed.Type 
 // builder makes the types of one kind.
 type builder struct {
 	*reading
-	options       Options
-	circles       map[string]int // of schemas that refer to each other
-	made          map[string]*typed.Type
-	names         typed.Names
-	fields, bytes int // that may come yet
+	options Options
+	circles map[string]int // of schemas that refer to each other
+	made    map[string]*typed.Type
+	names   typed.Names
+	room    typed.Room
 }
 
 // place is where a type is needed.
@@ -126,7 +126,8 @@ func (b *builder) record(s *schema, at place) *typed.Type {
 	name := b.names.Take(at.record)
 	var fields []typed.Field
 	for _, property := range sortedNames(s.Properties) {
-		if !b.takes(property) {
+		cut := property == "managedFields" && !b.options.ManagedFields
+		if cut || strings.ContainsRune(property, '\ufffd') || !b.room.Takes(property) { // or a name that no object can have
 			continue
 		}
 		within := place{at.component, typed.WithinName(name, property), at.depth + 1}
@@ -136,19 +137,6 @@ func (b *builder) record(s *schema, at place) *typed.Type {
 		return typed.Of(typed.Text) // few readers know records of nothing
 	}
 	return typed.NewRecord(name, fields)
-}
-
-// takes says whether one more field has room, and a name that any object can have.
-func (b *builder) takes(property string) bool {
-	if property == "managedFields" && !b.options.ManagedFields {
-		return false
-	}
-	if b.fields == 0 || len(property) > min(typed.MaxName, b.bytes) || strings.ContainsRune(property, '\ufffd') {
-		return false
-	}
-	b.fields--
-	b.bytes -= len(property)
-	return true
 }
 
 // sortedNames begins with what every object has.

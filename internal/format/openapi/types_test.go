@@ -84,7 +84,8 @@ func TestCirclesAreCutWhereverTheyAreEntered(t *testing.T) {
 	}
 	for _, name := range []string{"meta.Node", "meta.Leaf"} {
 		r := d.read()
-		b := builder{reading: r, circles: r.circles(name), made: map[string]*typed.Type{}, names: typed.Names{}, fields: 100, bytes: 1000}
+		b := builder{reading: r, circles: r.circles(name), made: map[string]*typed.Type{}, names: typed.Names{}}
+		b.room = typed.Room{Fields: 100, Bytes: 1000}
 		avro := string(b.component(name, 0).Avro())
 		if strings.Count(avro, `"kubecdc.type":"json"`) != 1 {
 			t.Errorf("%s is %s", name, avro)

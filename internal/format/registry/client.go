@@ -58,9 +58,7 @@ func (r *Reader) plain(ctx context.Context, m *sink.Stored) error {
 		if rest, err := r.keys.Decode(body, &key); err != nil || len(rest) > 0 {
 			return errors.New("its key is no namespace with a name")
 		}
-		if m.Key, err = json.Marshal(key); err != nil {
-			return err
-		}
+		m.Key, _ = json.Marshal(key) // of texts it cannot fail
 	}
 	id, body, err := encode.SchemaID(m.Value)
 	if err != nil {
@@ -148,18 +146,11 @@ func NewClient(l Login) (*Client, error) {
 	return &Client{client}, nil
 }
 
-// Version is one version of a subject.
-type Version struct {
-	Number int
-	ID     uint32
-	Schema []byte
-}
-
 // sent is the text as it is sent. References are not used.
 func sent(schema []byte) sr.Schema { return sr.Schema{Schema: string(schema), Type: sr.TypeAvro} }
 
 // Latest is the newest version of the subject, nil where there is none.
-func (c *Client) Latest(ctx context.Context, subject string) (*Version, error) {
+func (c *Client) Latest(ctx context.Context, subject string) (*sr.SubjectSchema, error) {
 	found, err := c.sr.SchemaByVersion(ctx, subject, -1)
 	if isUnknown(err) {
 		return nil, nil
@@ -167,7 +158,7 @@ func (c *Client) Latest(ctx context.Context, subject string) (*Version, error) {
 	if err != nil {
 		return nil, explain("read subject "+subject, err)
 	}
-	return &Version{Number: found.Version, ID: uint32(found.ID), Schema: []byte(found.Schema.Schema)}, nil
+	return &found, nil
 }
 
 // Register makes the schema a version of the subject, unless it is one, and returns its id.

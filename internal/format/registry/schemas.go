@@ -180,8 +180,8 @@ func (s *Schemas) want(ctx context.Context, resource *change.Resource, of *typed
 	}
 	latest, err := s.Client.Latest(ctx, subject)
 	if err == nil && latest != nil {
-		w.version, w.value = latest.Number, registration{subject, latest.ID, latest.Schema}
-		w.older, err = s.parse(subject, latest.Schema)
+		w.version, w.value = latest.Version, registration{subject, uint32(latest.ID), []byte(latest.Schema.Schema)}
+		w.older, err = s.parse(subject, w.value.schema)
 	}
 	switch {
 	case err != nil:

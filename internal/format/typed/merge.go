@@ -19,15 +19,15 @@ func Merge(older, newer *Type) *Type {
 		return newer
 	}
 	m := merger{
-		partners: map[*Type][]*Type{}, known: map[*Type]*Type{}, made: map[*Type]*Type{}, names: Names{}, fields: MaxFields,
-		bytes: MaxNames,
+		partners: map[*Type][]*Type{}, known: map[*Type]*Type{}, made: map[*Type]*Type{}, names: Names{},
+		room: Room{MaxFields, MaxNames},
 	}
 	m.pair(older, newer)
 	for t := range older.within(map[*Type]bool{}) {
 		m.names[t.Name] = true
 		for i := range t.Fields { // of what there may be
-			m.fields--
-			m.bytes -= len(t.Fields[i].JSON)
+			m.room.Fields--
+			m.room.Bytes -= len(t.Fields[i].JSON)
 		}
 	}
 	merged := m.older(older)
@@ -37,12 +37,12 @@ func Merge(older, newer *Type) *Type {
 
 // merger pairs the records that are at the same places.
 type merger struct {
-	partners      map[*Type][]*Type // of an older record, the newer ones
-	known         map[*Type]*Type   // of a newer record, the first older one
-	pairs         int
-	made          map[*Type]*Type // of records; nil while one is being made
-	names         Names
-	fields, bytes int // that may come yet
+	partners map[*Type][]*Type // of an older record, the newer ones
+	known    map[*Type]*Type   // of a newer record, the first older one
+	pairs    int
+	made     map[*Type]*Type // of records; nil while one is being made
+	names    Names
+	room     Room
 }
 
 // pair notes that a value of the older type may be one of the newer type.
@@ -101,7 +101,7 @@ func (m *merger) added(t *Type) (added []Field) {
 	has := map[string]bool{}
 	for _, newer := range m.partners[t] {
 		for _, f := range newer.Fields {
-			if _, older := t.index[f.JSON]; older || has[f.JSON] || !m.takes(f.JSON) {
+			if _, older := t.index[f.JSON]; older || has[f.JSON] || !m.room.Takes(f.JSON) {
 				continue
 			}
 			has[f.JSON] = true
@@ -109,15 +109,6 @@ func (m *merger) added(t *Type) (added []Field) {
 		}
 	}
 	return added
-}
-
-func (m *merger) takes(name string) bool {
-	if m.fields <= 0 || len(name) > m.bytes {
-		return false
-	}
-	m.fields--
-	m.bytes -= len(name)
-	return true
 }
 
 // newer is what becomes of a type that only newer columns have. What would be within itself is JSON text.
@@ -140,7 +131,7 @@ func (m *merger) newer(t *Type) *Type {
 	m.made[t] = nil
 	var fields []Field
 	for _, f := range t.Fields {
-		if m.takes(f.JSON) {
+		if m.room.Takes(f.JSON) {
 			fields = append(fields, Field{JSON: f.JSON, Type: m.newer(f.Type)})
 		}
 	}

@@ -241,7 +241,7 @@ func scalarKinds() map[Kind]scalarKind {
 
 // JSONSchema describes objects of the type, a record, as JSON. Further fields are allowed, and null is wherever a
 // server may write it.
-func (t *Type) JSONSchema(title string) ([]byte, error) {
+func (t *Type) JSONSchema(title string) []byte {
 	w := schemaWriter{}
 	root := w.record(t)
 	root["type"] = "object"
@@ -249,11 +249,8 @@ func (t *Type) JSONSchema(title string) ([]byte, error) {
 	if len(w) > 0 {
 		root["$defs"] = w
 	}
-	text, err := json.Marshal(root)
-	if err != nil {
-		return nil, fmt.Errorf("write a JSON Schema: %w", err)
-	}
-	return ascii(text), nil
+	text, _ := json.Marshal(root) // of maps and texts it cannot fail
+	return ascii(text)
 }
 
 // schemaWriter has the records within the outermost one, by their names.

@@ -185,6 +185,19 @@ const (
 	MaxDepth  = 40 // records, lists and maps within each other
 )
 
+// Room is for how many fields there is room yet, and for how many bytes of their names.
+type Room struct{ Fields, Bytes int }
+
+// Takes says whether there is room for one more, which it has then.
+func (r *Room) Takes(name string) bool {
+	if r.Fields <= 0 || len(name) > min(MaxName, r.Bytes) {
+		return false
+	}
+	r.Fields--
+	r.Bytes -= len(name)
+	return true
+}
+
 // Type is the type of a value. It does not change once it is used.
 type Type struct {
 	Kind     Kind

@@ -147,10 +147,7 @@ func rawText(value any) json.RawMessage {
 	if value == nil {
 		return nil
 	}
-	text, err := json.Marshal(value)
-	if err != nil { // it was decoded from JSON
-		return nil
-	}
+	text, _ := json.Marshal(value) // it was decoded from JSON
 	return text
 }
 
@@ -208,11 +205,7 @@ func PrintLetter(letter *deadletter.Letter, out io.Writer) error {
 			}
 		}
 		if letter.Value != nil {
-			hidden, err := json.Marshal(hideMessage(parseObject(letter.Value)))
-			if err != nil {
-				return err
-			}
-			letter.Value = hidden
+			letter.Value, _ = json.Marshal(hideMessage(parseObject(letter.Value))) // it was decoded from JSON
 		}
 	}
 	document, err := letter.Document()

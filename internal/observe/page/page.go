@@ -120,18 +120,13 @@ func (r *reader) tell(status bool) error {
 }
 
 func (r *reader) send(event string, data any) error {
-	text, err := json.Marshal(data)
-	if err != nil {
-		return err
-	}
+	text, _ := json.Marshal(data) // of texts, numbers and times it cannot fail
 	return r.write(event, text)
 }
 
 // write sends one event; its data have no newline.
 func (r *reader) write(event string, data []byte) error {
-	if err := r.control.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
-		return err
-	}
+	r.control.SetWriteDeadline(time.Now().Add(writeTime)) // where it fails, writing fails, too
 	if _, err := fmt.Fprintf(r.w, "event: %s\ndata: %s\n\n", event, data); err != nil {
 		return err
 	}

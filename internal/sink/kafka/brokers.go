@@ -217,8 +217,11 @@ func (b *brokers) persist(ctx context.Context, verb string, attempt func(context
 		if err == nil {
 			return nil
 		}
-		if class := wire.Classify(err); decided(err) || class != wire.Retriable {
-			return classify(err)
+		switch class := wire.Classify(err); {
+		case decided(err), class != wire.Retriable && class != wire.Fatal:
+			return err
+		case class == wire.Fatal: // only a person can mend it
+			return wire.Explain(err)
 		}
 		if ctx.Err() != nil {
 			return sink.Ended(ctx, verb, err)

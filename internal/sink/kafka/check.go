@@ -62,8 +62,7 @@ func (s *Sink) patiently(ctx context.Context, ask func(context.Context) error) e
 			return err
 		}
 		s.cluster.Refresh()
-		sink.Pause(ctx, wait.NextBackOff(), nil)
-		if ctx.Err() != nil {
+		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
 			return err
 		}
 	}

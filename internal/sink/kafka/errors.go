@@ -63,14 +63,6 @@ func refused(err error) bool {
 	return class == wire.TooLarge || class == wire.Invalid
 }
 
-// classify makes a PermanentError of what only a person can mend, with what to do.
-func classify(err error) error {
-	if decided(err) || wire.Classify(err) != wire.Fatal {
-		return err
-	}
-	return wire.Explain(err)
-}
-
 // decided says whether the error is one of this package's, for which there is no further attempt.
 func decided(err error) bool {
 	return errors.As(err, new(*sink.PermanentError)) || errors.As(err, new(*reopenError))

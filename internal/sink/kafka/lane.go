@@ -79,9 +79,7 @@ type lane struct {
 func (l *lane) run(ctx context.Context) error {
 	defer func() { l.bundle.Leave() }()
 	for len(l.rest) > 0 {
-		if err := l.freeze(); err != nil {
-			return err
-		}
+		l.freeze()
 		n := l.partition.frozen.count
 		err := l.sender.transmit(ctx, l.partition, l.produce)
 		if refused(err) {
@@ -111,7 +109,7 @@ func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (int64,
 }
 
 // freeze encodes the next batch.
-func (l *lane) freeze() error {
+func (l *lane) freeze() {
 	e := <-l.sender.encoders
 	defer l.sender.encoders.done(e)
 	p := l.partition
@@ -130,14 +128,10 @@ func (l *lane) freeze() error {
 		next = new(frozen)
 	}
 	next.count, next.since, next.sent = e.Count(), l.sender.now(), false
-	var err error
-	next.bytes, err = e.Finish(next.bytes, batch.Producer{
+	next.bytes = e.Finish(next.bytes, batch.Producer{
 		ID: l.sender.right.producer.ID, Epoch: l.sender.right.producer.Epoch, Sequence: p.sequence, Transactional: l.sender.options.Delivery == Transactional,
 	})
-	if err == nil {
-		p.frozen = next
-	}
-	return err
+	p.frozen = next
 }
 
 // atom is where the messages that belong to the one at i end, and what they take.

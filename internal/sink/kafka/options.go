@@ -27,11 +27,7 @@ func newEncoders(compression string) (encoders, error) {
 	}
 	e := make(encoders, runtime.GOMAXPROCS(0))
 	for range cap(e) {
-		one, err := batch.NewEncoder(codec)
-		if err != nil {
-			return nil, err
-		}
-		e <- one
+		e <- batch.NewEncoder(codec)
 	}
 	return e, nil
 }
@@ -42,15 +38,14 @@ func (e encoders) done(taken *batch.Encoder) {
 }
 
 // measure is the size of a batch with nothing but the atom.
-func (e encoders) measure(atom []sink.Message) (int, error) {
+func (e encoders) measure(atom []sink.Message) int {
 	taken := <-e
 	defer e.done(taken)
 	var r batch.Record
 	for i := range atom {
 		taken.Add(fill(&r, &atom[i]))
 	}
-	b, err := taken.Finish(nil, batch.Producer{})
-	return len(b), err
+	return len(taken.Finish(nil, batch.Producer{}))
 }
 
 // fill makes the record the message, in the memory of the one before. It gives a message without a key an empty one: it

@@ -303,14 +303,10 @@ func (s *Signals) claim(ctx context.Context) error {
 func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyTime)
 	defer cancel()
-	encoder, err := batch.NewEncoder(batch.None)
-	if err == nil {
-		err = s.connect()
-	}
-	if err != nil {
+	if err := s.connect(); err != nil {
 		return err
 	}
-	for len(values) > 0 {
+	for encoder := batch.NewEncoder(batch.None); len(values) > 0; {
 		n, size := 0, 0
 		for n < len(values) && (n == 0 || size+len(values[n]) <= notifyBytes) {
 			size += len(values[n])
@@ -319,10 +315,9 @@ func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 		for _, value := range values[:n] {
 			encoder.Add(&batch.Record{Key: s.of.Cluster, Value: value, Timestamp: s.now().UnixMilli()})
 		}
-		request := wire.ProduceRequest{Topic: s.of.Notifications}
-		if request.Batch, err = encoder.Finish(nil, batch.Producer{ID: -1, Epoch: -1, Sequence: -1}); err == nil {
-			_, err = s.cluster.Produce(ctx, request)
-		}
+		made := encoder.Finish(nil, batch.Producer{ID: -1, Epoch: -1, Sequence: -1})
+		request := wire.ProduceRequest{Topic: s.of.Notifications, Batch: made}
+		_, err := s.cluster.Produce(ctx, request)
 		if wire.Code(err) == kerr.UnknownTopicOrPartition.Code && s.options.Create {
 			if err = s.cluster.Create(ctx, s.options.spec(s.of.Notifications)); err == nil {
 				_, err = s.cluster.Produce(ctx, request)
@@ -330,7 +325,7 @@ func (s *Signals) notify(ctx context.Context, values [][]byte) error {
 		}
 		if err != nil {
 			s.cluster.Refresh()
-			return fmt.Errorf("write notifications: %w", classify(wire.Explain(err)))
+			return fmt.Errorf("write notifications: %w", wire.Explain(err))
 		}
 		values = values[n:]
 	}

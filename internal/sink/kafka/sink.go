@@ -175,6 +175,7 @@ type planner struct {
 // not wait for each other, and nothing after a rejected message may be written.
 func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
 	p := plan{messages: messages}
+	resolves := func(m sink.Message) bool { return m.Op == isResolved }
 	if s.options.Delivery == Idempotent || slices.ContainsFunc(messages, resolves) { // a transaction is in the log as a whole
 		p.last = s.last
 	}
@@ -207,8 +208,6 @@ func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sin
 	return p, nil, nil
 }
 
-func resolves(m sink.Message) bool { return m.Op == isResolved }
-
 // start makes the partition one of the plan, which has nothing of it yet.
 func (s *planner) start(p *partition) {
 	p.turn, p.indexes, p.steps = s.turn, p.indexes[:0], p.steps[:0]
@@ -231,9 +230,9 @@ func (s *planner) place(ctx context.Context, t **topic, atom []sink.Message) (*s
 	if batch.HeaderSize+sizeBound(atom) <= limit {
 		return nil, nil
 	}
-	size, err := s.encoders.measure(atom)
-	if err != nil || size <= limit {
-		return nil, err
+	size := s.encoders.measure(atom)
+	if size <= limit {
+		return nil, nil
 	}
 	return &sink.RejectedError{Reason: "too_large", Err: fmt.Errorf("a batch of %d bytes, and topic %s takes %d: raise max.message.bytes of the topic",
 		size, (*t).name, limit)}, nil

@@ -32,8 +32,7 @@ func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
 			return end
 		}
 		s.options.Retry(reason(err), err)
-		sink.Pause(ctx, wait.NextBackOff(), nil)
-		if ctx.Err() != nil {
+		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
 			return s.final(ctx, "open", err)
 		}
 	}

@@ -37,8 +37,7 @@ func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
 			wait.Reset()
 		}
 		s.options.Retry(reason(err), err)
-		sink.Pause(ctx, wait.NextBackOff(), s.conn.Changed)
-		if ctx.Err() != nil {
+		if !sink.Pause(ctx, wait.NextBackOff(), s.conn.Changed) {
 			return s.final(ctx, "write to", err)
 		}
 	}

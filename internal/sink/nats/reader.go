@@ -79,10 +79,7 @@ func (r *Reader) follow(ctx context.Context) error {
 	if r.messages != nil {
 		return nil
 	}
-	js, err := jetstream.New(r.conn.NC)
-	if r.options.Domain != "" {
-		js, err = jetstream.NewWithDomain(r.conn.NC, r.options.Domain)
-	}
+	js, err := jetstream.NewWithAPIPrefix(r.conn.NC, r.conn.API)
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,10 @@ func (d *Decoder) decompress(codec Codec, src []byte) ([]byte, error) {
 	case LZ4:
 		d.buf, err = d.readAll(lz4.NewReader(bytes.NewReader(src)))
 	case Zstd:
-		d.buf, err = d.unzstd(src)
+		if d.zstd == nil { // it cannot fail with a limit above 0
+			d.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(d.limit)))
+		}
+		d.buf, err = d.zstd.DecodeAll(src, d.buf[:0])
 	default:
 		err = errors.New("unknown codec")
 	}
@@ -220,17 +223,6 @@ func (l *limited) Read(p []byte) (int, error) {
 		return 0, errTooLarge
 	}
 	return n, err
-}
-
-func (d *Decoder) unzstd(src []byte) ([]byte, error) {
-	if d.zstd == nil {
-		var err error
-		d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(d.limit)))
-		if err != nil {
-			return nil, err
-		}
-	}
-	return d.zstd.DecodeAll(src, d.buf[:0])
 }
 
 // unsnap reads snappy as it is, and in the framing that Java's producers and kafka-go put around its blocks. Memory

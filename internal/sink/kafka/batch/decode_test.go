@@ -64,8 +64,7 @@ func equal(t testing.TB, got, want []Record) {
 // others write.
 func TestDecodedIsWhatWasEncoded(t *testing.T) {
 	for codec := None; codec <= Zstd; codec++ {
-		e, err := NewEncoder(codec)
-		must(t, err)
+		e := NewEncoder(codec)
 		for _, n := range []int{300, 1, 40} {
 			records := oddRecords(n)
 			b := finish(t, e, records, Producer{ID: 9, Epoch: 2, Sequence: 77, Transactional: true})

@@ -44,11 +44,10 @@ type Encoder struct {
 
 // NewEncoder returns an encoder with an empty batch. All codecs are set to their cheapest levels: on objects of an API
 // server, higher ones cost several times the CPU for a tenth of the bytes.
-func NewEncoder(codec Codec) (*Encoder, error) {
+func NewEncoder(codec Codec) *Encoder {
 	e := &Encoder{codec: codec}
 	var err error
 	switch codec {
-	case None, Snappy:
 	case Gzip:
 		e.gzip, err = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	case LZ4:
@@ -58,13 +57,11 @@ func NewEncoder(codec Codec) (*Encoder, error) {
 		// One batch at a time is compressed, and it is rarely above the window.
 		e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 			zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
-	default:
-		err = errors.New("it is not known")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("prepare codec %s: %w", codec, err)
+	if err != nil { // the options are such as there are
+		panic(fmt.Sprintf("prepare codec %s: %v", codec, err))
 	}
-	return e, nil
+	return e
 }
 
 // Count is the number of records in the batch.
@@ -98,13 +95,10 @@ func (e *Encoder) Add(r *Record) {
 
 // Finish returns the batch as it goes over the wire, and begins an empty one, in the spare memory. The result belongs
 // to the caller. Records that compression does not make smaller stay uncompressed.
-func (e *Encoder) Finish(spare []byte, p Producer) ([]byte, error) {
+func (e *Encoder) Finish(spare []byte, p Producer) []byte {
 	out, codec, taken := e.buf, None, &e.buf
 	if e.codec != None {
-		var err error
-		if e.packed, err = e.compress(append(e.packed[:0], e.buf[:HeaderSize]...), e.buf[HeaderSize:]); err != nil {
-			return nil, fmt.Errorf("compress a batch of %d records with %s: %w", e.count, e.codec, err)
-		}
+		e.packed = e.compress(append(e.packed[:0], e.buf[:HeaderSize]...), e.buf[HeaderSize:])
 		if len(e.packed) < len(e.buf) {
 			out, codec, taken = e.packed, e.codec, &e.packed
 		}
@@ -121,7 +115,7 @@ func (e *Encoder) Finish(spare []byte, p Producer) ([]byte, error) {
 	binary.BigEndian.PutUint32(out[atCRC:], checksum(out[atAttributes:]))
 	*taken = spare[:0]
 	e.Reset()
-	return out, nil
+	return out
 }
 
 // HeaderSize is the size of a batch without its records, in bytes.
@@ -193,37 +187,30 @@ func (c Codec) String() string {
 }
 
 // compress appends the compressed src to dst.
-func (e *Encoder) compress(dst, src []byte) ([]byte, error) {
+func (e *Encoder) compress(dst, src []byte) []byte {
 	switch e.codec {
-	case Gzip:
-		out := bytes.NewBuffer(dst)
-		e.gzip.Reset(out)
-		return writeAll(e.gzip, out, src)
 	case Snappy:
 		// Java's reader takes a bare block as well as xerial's framing of blocks of 32 KiB, and the block is smaller.
 		dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))
 		packed := s2.EncodeSnappy(dst[len(dst):cap(dst)], src)
-		return dst[:len(dst)+len(packed)], nil
-	case LZ4:
-		out := bytes.NewBuffer(dst)
-		e.lz4.Reset(out)
-		return writeAll(e.lz4, out, src)
+		return dst[:len(dst)+len(packed)]
 	case Zstd:
-		return e.zstd.EncodeAll(src, dst), nil
+		return e.zstd.EncodeAll(src, dst)
 	}
-	return append(dst, src...), nil
-}
-
-type writeCloser interface {
-	Write(p []byte) (int, error)
-	Close() error
-}
-
-// writeAll writes all of src to a codec that writes to out.
-func writeAll(codec writeCloser, out *bytes.Buffer, src []byte) ([]byte, error) {
-	_, err := codec.Write(src)
-	err = errors.Join(err, codec.Close())
-	return out.Bytes(), err
+	out, err := bytes.NewBuffer(dst), error(nil)
+	if e.codec == Gzip {
+		e.gzip.Reset(out)
+		_, err = e.gzip.Write(src)
+		err = errors.Join(err, e.gzip.Close())
+	} else {
+		e.lz4.Reset(out)
+		_, err = e.lz4.Write(src)
+		err = errors.Join(err, e.lz4.Close())
+	}
+	if err != nil { // memory takes all
+		panic(fmt.Sprintf("compress with %s: %v", e.codec, err))
+	}
+	return out.Bytes()
 }
 
 // Partition is where Java's default partitioner puts a record with the key, of n partitions: consumers that join topics

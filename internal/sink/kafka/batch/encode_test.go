@@ -41,9 +41,7 @@ func oddRecords(n int) []Record {
 
 func encode(t testing.TB, codec Codec, records []Record, p Producer) []byte {
 	t.Helper()
-	e, err := NewEncoder(codec)
-	must(t, err)
-	return finish(t, e, records, p)
+	return finish(t, NewEncoder(codec), records, p)
 }
 
 func finish(t testing.TB, e *Encoder, records []Record, p Producer) []byte {
@@ -55,9 +53,7 @@ func finish(t testing.TB, e *Encoder, records []Record, p Producer) []byte {
 			t.Fatalf("record %d took %d bytes, and its bound is %d", i, grown, sizeBound(&records[i]))
 		}
 	}
-	b, err := e.Finish(nil, p)
-	must(t, err)
-	return b
+	return e.Finish(nil, p)
 }
 
 // sizeBound is at least what the record adds to a batch without compression, in bytes.
@@ -148,16 +144,12 @@ func TestSequencesWrap(t *testing.T) {
 
 func TestEncodingInSpareMemoryAllocatesNothing(t *testing.T) {
 	for _, codec := range []Codec{None, Snappy, Zstd} {
-		e, err := NewEncoder(codec)
-		must(t, err)
-		records, spare := oddRecords(50), []byte(nil)
+		e, records, spare := NewEncoder(codec), oddRecords(50), []byte(nil)
 		round := func() {
 			for i := range records {
 				e.Add(&records[i])
 			}
-			if spare, err = e.Finish(spare, Producer{}); err != nil {
-				t.Fatal(err)
-			}
+			spare = e.Finish(spare, Producer{})
 		}
 		round()
 		round()

@@ -55,16 +55,6 @@ func (d *dialer) open(ctx context.Context, network, address string, security *TL
 	return conn, nil
 }
 
-func (d *dialer) drop(conn *guarded) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.conns, conn)
-	if d.gone != nil && len(d.conns) == 0 {
-		close(d.gone)
-		d.gone = nil
-	}
-}
-
 // close breaks all connections, so that whatever of the transport waits for one ends, and waits until it has dropped
 // them.
 func (d *dialer) close() {
@@ -196,7 +186,14 @@ func (g *guarded) SetDeadline(t time.Time) error {
 
 // Close is called by the transport, once or more.
 func (g *guarded) Close() error {
-	g.dialer.drop(g)
+	d := g.dialer
+	d.mu.Lock()
+	delete(d.conns, g)
+	if d.gone != nil && len(d.conns) == 0 {
+		close(d.gone)
+		d.gone = nil
+	}
+	d.mu.Unlock()
 	return g.Conn.Close()
 }
 

@@ -86,16 +86,6 @@ func (l *link) refresh() bool {
 	return true
 }
 
-// newestOf is the newest version of the request that the broker has.
-func newestOf(answer *kmsg.ApiVersionsResponse, key int16) (newest int16) {
-	for _, k := range answer.ApiKeys {
-		if k.ApiKey == key {
-			newest = k.MaxVersion
-		}
-	}
-	return newest
-}
-
 // roundTrip writes a request and reads its answer.
 func (l *link) roundTrip(rw io.ReadWriter, request kmsg.Request, answer kmsg.Response) error {
 	serial := l.serial.Add(1)
@@ -274,7 +264,11 @@ func (e *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		if err := e.link.roundTrip(rw, kmsg.NewPtrApiVersionsRequest(), versions); err != nil {
 			return e, err
 		}
-		version = newestOf(versions, e.request.Key())
+		for _, k := range versions.ApiKeys {
+			if k.ApiKey == e.request.Key() {
+				version = k.MaxVersion
+			}
+		}
 	}
 	e.request.SetVersion(min(version, e.wanted))
 	e.answer.SetVersion(e.request.GetVersion())
