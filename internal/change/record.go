@@ -1,7 +1,6 @@
 package change
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -131,15 +130,21 @@ type ID struct {
 // namespace has the uid.
 func (r *Record) ID(clusterUID string) ID {
 	id := r.idInResource()
-	id.Cluster = string(appendClusterOfID(nil, cmp.Or(r.Epoch, clusterUID)))
-	id.Resource = r.Stream.Resource.String()
+	id.Cluster, id.Resource = clusterOfID(r.epochOr(clusterUID)), r.Stream.Resource.String()
 	return id
 }
 
 // AppendID appends the text of the record's ID to dst, and allocates nothing else.
 func (r *Record) AppendID(dst []byte, clusterUID string) []byte {
-	dst = append(appendClusterOfID(dst, cmp.Or(r.Epoch, clusterUID)), '/')
+	dst = append(appendClusterOfID(dst, r.epochOr(clusterUID)), '/')
 	return r.idInResource().appendInResource(r.Stream.Resource.AppendString(dst))
+}
+
+func (r *Record) epochOr(clusterUID string) string {
+	if r.Epoch != "" {
+		return r.Epoch
+	}
+	return clusterUID
 }
 
 // idInResource is the record's ID without its cluster and its resource.
@@ -398,17 +403,20 @@ type Replay struct {
 // An epoch is one history of one cluster: the uid of its namespace kube-system and, in every history but the first that
 // was read, "~" and a name. An etcd that was restored gives versions again that it gave before, to other states of the
 // same objects, so uid and version alone do not tell what a record says.
-const epochSeparator = "~"
+const epochSeparator = '~'
 
 // NewEpoch is the epoch of a history of the cluster that was found at the time, in milliseconds since 1970.
 func NewEpoch(clusterUID string, found int64) string {
-	return clusterUID + epochSeparator + strconv.FormatInt(found, 36)
+	return clusterUID + string(epochSeparator) + strconv.FormatInt(found, 36)
 }
 
 // EpochFound is when the history was found, zero for the first one of a cluster.
 func EpochFound(epoch string) time.Time {
-	_, name, _ := strings.Cut(epoch, epochSeparator)
-	found, err := strconv.ParseInt(name, 36, 64)
+	at := separatorOf(epoch)
+	if at == len(epoch) {
+		return time.Time{}
+	}
+	found, err := strconv.ParseInt(epoch[at+1:], 36, 64)
 	if err != nil {
 		return time.Time{}
 	}
@@ -416,17 +424,24 @@ func EpochFound(epoch string) time.Time {
 }
 
 // ClusterOf is the part of an epoch, or of an ID's Cluster, that names the cluster.
-func ClusterOf(epoch string) string {
-	cluster, _, _ := strings.Cut(epoch, epochSeparator)
-	return cluster
-}
+func ClusterOf(epoch string) string { return epoch[:separatorOf(epoch)] }
 
 // SameCluster says whether the cluster of an ID may be the one with the uid.
 func SameCluster(ofID, uid string) bool { return ClusterOf(ofID) == uid[:min(len(uid), 8)] }
 
-// appendClusterOfID appends what an id says of the epoch: the first eight characters of the uid, and the name of the
-// history.
+// clusterOfID is what an id says of the epoch: the first eight characters of the uid, and the name of the history.
+func clusterOfID(epoch string) string { return string(appendClusterOfID(nil, epoch)) }
+
 func appendClusterOfID(dst []byte, epoch string) []byte {
-	cluster := ClusterOf(epoch)
-	return append(append(dst, cluster[:min(len(cluster), 8)]...), epoch[len(cluster):]...)
+	at := separatorOf(epoch)
+	return append(append(dst, epoch[:min(at, 8)]...), epoch[at:]...)
+}
+
+func separatorOf(epoch string) int {
+	for i := range len(epoch) {
+		if epoch[i] == epochSeparator {
+			return i
+		}
+	}
+	return len(epoch)
 }
