@@ -70,9 +70,10 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 	}
 	p := &process{
 		cfg: o.Config, options: o, token: control.NewToken(), memory: limitMemory(),
-		claim: func(string) error { return nil }, moves: task.NewMoves(o.Config, nil, nil), follows: func(*telemetry.Telemetry) {},
+		claim: func(string) error { return nil }, follows: func(*telemetry.Telemetry) {},
 	}
 	p.logger = cluster.NewLogger(console.On(o.ErrOut), o.Config.Log)
+	p.moves = task.NewMoves(o.Config, p.logger, func(int) {}) // of one task alone, others are somebody else's
 	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	p.server = server
@@ -133,6 +134,9 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 			}
 			if err == nil {
 				said, cfg.Tasks = "", o.Config.Tasks
+				extra = slices.DeleteFunc(extra, func(of config.Task) bool {
+					return len(cfg.Clusters) > 0 && !slices.Contains(cfg.Clusters, of.Cluster)
+				})
 				f.adopt(ctx, slices.Concat(cfg.AllTasks(), extra))
 			} else if err.Error() != said {
 				said = err.Error()

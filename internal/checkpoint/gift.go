@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -45,7 +46,8 @@ func (s *Store) Give(state *SinkState, resource string, gift Gift) error {
 				return err
 			}
 		}
-		before = Gift{To: gift.To, Number: before.Number + 1, Mark: gift.Mark}
+		// A log that was lost counts anew, and whoever takes remembers what it took of the log before.
+		before = Gift{To: gift.To, Number: max(before.Number+1, uint64(time.Now().UnixMicro())), Mark: gift.Mark}
 	}
 	err = s.write(func(r *rows) error {
 		for _, prefix := range moved {

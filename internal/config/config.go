@@ -192,6 +192,7 @@ func (c *Config) Of(task Task) *Config {
 			one.HA.Lease += task.After(".")
 		}
 	}
+	one.reserve()
 	return &one
 }
 
@@ -294,7 +295,11 @@ func (c *Config) Default() {
 			s.Name = s.Kind()
 		}
 	}
-	// Each sink in Kafka is told which topics are for something else.
+	c.reserve()
+}
+
+// reserve tells each sink in Kafka which topics are for something else.
+func (c *Config) reserve() {
 	reserved := map[string]string{}
 	for _, r := range roles(c.Sinks, c.State.Log) {
 		reserved[r.name] = r.what

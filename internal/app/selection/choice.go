@@ -158,8 +158,23 @@ func Choose(served catalog, resources []config.Resource) (*Choice, []error) {
 			}
 		}
 	}
+	errs = append(errs, c.differingTasks())
 	c.part() // only now: a name, or a twin, keeps a wildcard out in each task
 	return c, errs
+}
+
+// differingTasks finds a resource that two names give to two tasks.
+func (c *Choice) differingTasks() error {
+	owners := map[string]int{}
+	for _, s := range c.Streams {
+		name := s.Stream.Resource.String()
+		owner := s.Configured.Owner(name)
+		if before, found := owners[name]; found && before != owner {
+			return usage.Errorf("resource %q: %s is of task %d by another name, and of task %d here: write the same task", s.Names[0], name, before, owner)
+		}
+		owners[name] = owner
+	}
+	return nil
 }
 
 // part leaves to others the streams that other tasks have.

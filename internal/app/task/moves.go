@@ -28,7 +28,7 @@ import (
 // A resource goes to another task when the number of tasks changes. Who had it puts aside what it has, once each sink
 // is open and nothing more comes (listener.Listener); the log of its state says so. Who is to have it looks into the
 // logs of all others before it begins, and takes that over. So there is one at a time, whatever configuration each of
-// the exporters has, and whichever of them dies.
+// the exporters has, and whichever of them dies. Only a resource that is new while they differ may begin in two tasks.
 
 // Step is what is to be done about a resource of which a task has nothing.
 type Step struct {
@@ -71,7 +71,8 @@ type Moves struct {
 	needs func(task int)
 
 	mu       sync.Mutex // guards the following
-	looked   bool       // into the logs, in this process
+	looked   time.Time  // into the logs, in this process
+	takes    bool       // the next term is to begin with a look
 	admitted map[string]bool
 	waits    map[string]int // by resource: for which task
 	asked    chan struct{}  // buffered 1
@@ -120,7 +121,9 @@ func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint
 		m.admitted[key.Resource] = !own.Half[key.Resource]
 	}
 	m.mu.Unlock()
-	lacks := false
+	m.mu.Lock()
+	lacks := m.takes || len(own.Half) > 0
+	m.mu.Unlock()
 	for _, s := range c.Streams() {
 		lacks = !m.Admits(s.Stream.Resource.String()) || lacks // each is asked for
 	}
@@ -128,6 +131,12 @@ func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint
 		if _, err := t.look(ctx, true); err != nil {
 			m.logger.Warn("the logs of other tasks cannot be read; resources that they may have had wait", "error", err)
 		}
+	}
+	if own, err = store.Holding(); err != nil {
+		return nil, err
+	}
+	if len(own.Half) > 0 { // what some sinks have must not be told as left
+		return nil, fmt.Errorf("take %s over from another task: not all sinks have it yet", strings.Join(slices.Sorted(maps.Keys(own.Half)), ", "))
 	}
 	t.narrow()
 	return t, nil
@@ -169,8 +178,9 @@ func (m *Moves) Admits(resource string) bool {
 
 // How long the moves wait between two looks into the logs of others.
 const (
-	lookAgain = 2 * time.Second
-	lookLater = 30 * time.Second // after an error
+	lookAgain  = 2 * time.Second
+	lookLater  = 30 * time.Second // after an error
+	lookAnyway = 10 * time.Minute // for what this task is only to pass on
 )
 
 // Admission is what says whether the task may follow a resource; nil is that it may follow all.
@@ -193,7 +203,7 @@ func (t *Moving) Run(ctx context.Context, nudge func()) (stop func()) {
 func (t *Moving) run(ctx context.Context, nudge func()) {
 	for {
 		t.mu.Lock()
-		isDue := !t.looked || len(t.waits) > 0
+		isDue := time.Since(t.looked) > lookAnyway || len(t.waits) > 0
 		t.mu.Unlock()
 		pause := lookAgain
 		if isDue {
@@ -205,6 +215,9 @@ func (t *Moving) run(ctx context.Context, nudge func()) {
 				pause = lookLater
 				t.logger.Warn("the logs of other tasks cannot be read; resources that they may have had wait", "error", err)
 			case takes:
+				t.mu.Lock()
+				t.takes = true
+				t.mu.Unlock()
 				t.again(errTaken)
 				return
 			}
@@ -213,6 +226,7 @@ func (t *Moving) run(ctx context.Context, nudge func()) {
 		if !isDue {
 			select {
 			case <-t.asked:
+			case <-time.After(lookAnyway):
 			case <-ctx.Done():
 				return
 			}
@@ -259,7 +273,7 @@ func (t *Moving) look(ctx context.Context, take bool) (takes bool, err error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.looked = true
+	t.looked, t.takes = time.Now(), false
 	return takes, nil
 }
 
@@ -271,7 +285,13 @@ func (t *Moving) concerned(all map[int]checkpoint.Holding) map[string]bool {
 		names[name] = true
 	}
 	t.mu.Unlock()
+	for name := range all[t.cfg.Task.Number].Half {
+		names[name] = true
+	}
 	for task, of := range all {
+		if len(of.Has) > 0 && task > t.cfg.Task.Count { // it has what nobody may be waiting for
+			t.needs(task)
+		}
 		for key, gift := range of.Gifts {
 			if gift.To == t.cfg.Task.Number && all[gift.To].Taken[key][task] < gift.Number {
 				names[key.Resource] = true
@@ -331,7 +351,7 @@ func (t *Moving) take(resource string, step *Step, states map[int]*checkpoint.St
 // markWith is the sink's saved mark with what the giver's says of the resource's place in the log.
 func (t *Moving) markWith(name, resource string, given sink.Mark) (sink.Mark, error) {
 	marks, err := t.store.Marks()
-	if err != nil || marks[name] == "" {
+	if err != nil {
 		return "", err
 	}
 	at := slices.IndexFunc(t.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })

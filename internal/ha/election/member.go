@@ -256,6 +256,9 @@ func (m *Member) heed(ctx context.Context) (pause time.Duration, goesOn bool) {
 	isNewer := by.at.After(m.wrote)
 	m.mu.Unlock()
 	if by.seen != nil && isNewer && (m.lease == nil || by.seen.ResourceVersion != m.lease.ResourceVersion) {
+		if m.lease == nil || !reflect.DeepEqual(by.seen.Spec, m.lease.Spec) {
+			m.fresh = by.at
+		}
 		m.lease = by.seen
 		_ = m.saw(by.seen) // which is noted there
 	}
@@ -285,7 +288,7 @@ func (m *Member) isFree() bool {
 	m.mu.Lock()
 	by := m.placed
 	m.mu.Unlock()
-	if by.signs {
+	if by.signs && by.seen != nil && holderOf(by.seen) == holderOf(m.lease) {
 		return by.free
 	}
 	length := m.options.Duration

@@ -187,7 +187,7 @@ func (p *Placement) look(ctx context.Context) (pause time.Duration) {
 		return pace
 	}
 	p.troubled(err)
-	return pace + time.Duration(len(found))*perLease
+	return min(pace+time.Duration(len(found))*perLease, p.options.Duration/4)
 }
 
 // unable are the tasks that this exporter cannot have now, and whether others are to be told, or that it is alive.
@@ -268,14 +268,13 @@ func (p *Placement) tell(now time.Time) {
 	mine := p.group()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	living := map[string]bool{p.options.Self: true}
 	var candidates []Candidate
 	for _, s := range p.seen {
 		holder := holderOf(s.lease)
 		if s.lease.Labels[role] != ofMember || holder == "" || now.Sub(s.since) > lengthOf(s.lease) {
 			continue
 		}
-		if living[holder] = true; s.lease.Annotations[group] != mine || s.lease.Annotations[without] == all {
+		if s.lease.Annotations[group] != mine || s.lease.Annotations[without] == all {
 			continue
 		}
 		c := Candidate{Name: holder, Without: map[string]bool{}}
@@ -286,9 +285,7 @@ func (p *Placement) tell(now time.Time) {
 	}
 	tasks := map[string]string{}
 	for _, name := range p.tasks {
-		if tasks[name] = ""; p.seen[name].lease != nil && living[holderOf(p.seen[name].lease)] {
-			tasks[name] = holderOf(p.seen[name].lease)
-		}
+		tasks[name] = p.owner(name, now)
 	}
 	owners := Assign(candidates, tasks)
 	for name, m := range p.members {
@@ -305,18 +302,32 @@ func lengthOf(lease *coordinationv1.Lease) time.Duration {
 	return time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
 }
 
+// owner is the living exporter that has the task, "" for none. One that says that it cannot have it has it no more: it
+// died, and cannot begin it again. The caller holds mu.
+func (p *Placement) owner(name string, now time.Time) string {
+	lease := p.seen[name].lease
+	if lease == nil || holderOf(lease) == "" {
+		return ""
+	}
+	holder := holderOf(lease)
+	sign := p.seen[NameOf(holder)]
+	switch {
+	case sign.lease == nil && holder == p.options.Self:
+		return holder // it has not been listed yet
+	case sign.lease == nil || now.Sub(sign.since) > lengthOf(sign.lease):
+		return ""
+	case slices.Contains(strings.Split(sign.lease.Annotations[without], ","), name):
+		return ""
+	}
+	return holder
+}
+
 // Unowned are the names of the Leases of tasks that no living exporter has, as was seen last.
 func (p *Placement) Unowned() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	living := map[string]bool{}
-	for _, s := range p.seen {
-		if s.lease.Labels[role] == ofMember && time.Since(s.since) <= lengthOf(s.lease) {
-			living[holderOf(s.lease)] = true
-		}
-	}
 	for _, name := range p.tasks {
-		if s := p.seen[name]; s.lease == nil || holderOf(s.lease) == "" || !living[holderOf(s.lease)] {
+		if p.owner(name, time.Now()) == "" {
 			names = append(names, name)
 		}
 	}

@@ -74,21 +74,27 @@ func withTopics(at sink.Mark, topics []*topic) (sink.Mark, error) {
 	return sink.Mark(text), err
 }
 
-// MarkWith is the mark with those topics of another exporter's that this one is to write to from now on. A sink that
-// never wrote has none.
+// MarkWith is the mark with those topics of another exporter's that this one is to write to from now on. That of a sink
+// that never wrote begins with them.
 func MarkWith(at, given sink.Mark, takes func(topic string) bool) (sink.Mark, error) {
 	m, err := parseMark(at)
-	if err != nil || m.isNone() {
+	if err != nil {
 		return at, err
 	}
 	theirs, err := parseMark(given)
 	if err != nil {
 		return at, err
 	}
+	if m.isNone() {
+		m.Topics, m.Form = map[string]topicMark{}, theirs.Form
+	}
 	for name, topic := range theirs.Topics {
-		if _, has := m.Topics[name]; !has && takes(name) {
+		if takes(name) {
 			m.Topics[name] = topic
 		}
+	}
+	if len(m.Topics) == 0 {
+		return at, nil
 	}
 	text, err := json.Marshal(m)
 	return sink.Mark(text), err
