@@ -21,7 +21,7 @@ run: build ## show real changes of a development API server, or of KUBECONFIG, t
 .PHONY: test
 test: ## all tests, against a real API server and a real JetStream
 	@# test/deploy runs whatever failed before it, uncached: what it tests is outside of its module.
-	@failed=0; go test -timeout 40m ./... || failed=1; (cd test/deploy && go test -count=1 -timeout 20m ./...) || failed=1; exit $$failed
+	@failed=0; go test -timeout 60m ./... || failed=1; (cd test/deploy && go test -count=1 -timeout 20m ./...) || failed=1; exit $$failed
 
 KUBERNETES ?= 1.30.14
 KAFKA ?= 3.9.2
