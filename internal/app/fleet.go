@@ -268,7 +268,7 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 		claim:   func(uid string) error { return f.claim(name, uid) },
 		follows: func(t *telemetry.Telemetry) { f.shown.Follows(name, t) },
 	}
-	if f.placement != nil && member.Number <= max(member.Count, 1) { // else there is no such task any more: who is first has it
+	if f.placement != nil {
 		p.placer = f.placement
 	}
 	said, told := "", time.Time{}

@@ -370,9 +370,12 @@ func (m *Member) ask(ctx context.Context, how func(context.Context) (*coordinati
 	return m.saw(lease)
 }
 
+// leastRelease is how long a busy API server is given to take a Lease back.
+const leastRelease = 3 * time.Second
+
 // release gives the Lease back, if it is ours. Where the API server does not answer, it runs out by itself.
 func (m *Member) release(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*m.timeout())
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(2*m.timeout(), leastRelease))
 	defer cancel()
 	for {
 		err := m.ask(bounded, m.options.leases.get)
@@ -382,7 +385,13 @@ func (m *Member) release(ctx context.Context) {
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 			return
-		case !apierrors.IsConflict(err):
+		case apierrors.IsConflict(err):
+		case bounded.Err() == nil && !apierrors.IsForbidden(err):
+			select {
+			case <-time.After(retry):
+			case <-bounded.Done():
+			}
+		default:
 			m.options.Logger.Warn("the Lease could not be released; another member takes over when it has run out", "lease", m.options.Place.String(), "error", err)
 			return
 		}

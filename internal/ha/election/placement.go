@@ -158,8 +158,8 @@ func (p *Placement) Run(ctx context.Context) {
 	again(ctx, p.due, p.look)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.timeout())
 	defer cancel()
-	if err := p.options.leases.remove(bounded, p.options.Place.Name); err != nil && !apierrors.IsNotFound(err) {
-		p.options.Logger.Warn("the Lease that says that this exporter is alive could not be removed; others have its tasks when it has run out",
+	if err := p.sign(bounded, all, time.Second); err != nil { // it stays for a while: a task's Lease may still name it
+		p.options.Logger.Warn("the Lease that says that this exporter is alive could not be ended; others have its tasks when it has run out",
 			"lease", p.options.Place.String(), "error", err)
 	}
 }
@@ -174,7 +174,7 @@ func (p *Placement) look(ctx context.Context) (pause time.Duration) {
 	unable, due := p.unable()
 	err := error(nil)
 	if due {
-		err = p.sign(bounded, unable)
+		err = p.sign(bounded, unable, p.options.Duration)
 	}
 	began := time.Now()
 	found, listErr := p.options.leases.list(bounded)
@@ -202,8 +202,8 @@ func (p *Placement) unable() (names string, due bool) {
 	return names, names != p.said || time.Since(p.wrote) >= p.options.Duration/renewals
 }
 
-// sign writes the exporter's own Lease.
-func (p *Placement) sign(ctx context.Context, unable string) error {
+// sign writes the exporter's own Lease, which lasts so long.
+func (p *Placement) sign(ctx context.Context, unable string, lasts time.Duration) error {
 	lease, err := p.options.leases.get(ctx)
 	do := p.options.leases.update
 	if apierrors.IsNotFound(err) {
@@ -213,7 +213,7 @@ func (p *Placement) sign(ctx context.Context, unable string) error {
 		return err
 	}
 	lease.TypeMeta = metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}
-	self, now, length := p.options.Self, metav1.NowMicro(), int32(p.options.Duration/time.Second)
+	self, now, length := p.options.Self, metav1.NowMicro(), int32(lasts/time.Second)
 	if holderOf(lease) != self {
 		lease.Spec.AcquireTime = &now
 	}
@@ -291,7 +291,11 @@ func (p *Placement) tell(now time.Time) {
 	for name, m := range p.members {
 		seen := p.seen[name].lease
 		_, signs := p.seen[NameOf(holderOf(cmp.Or(seen, new(coordinationv1.Lease))))]
-		m.place(placed{owner: owners[name], signs: signs, free: tasks[name] == "", seen: seen, at: now})
+		owner := owners[name]
+		if !slices.Contains(p.tasks, name) { // there is no such task any more: whoever is first has it
+			owner = p.options.Self
+		}
+		m.place(placed{owner: owner, signs: signs, free: p.owner(name, now) == "", seen: seen, at: now})
 	}
 }
 
