@@ -362,9 +362,6 @@ func (m *crew) play(t *testing.T, faults int, numbers ...int) {
 			}
 			m.spread(x, tasks)
 			x.start(t)
-			if m.random.IntN(2) == 0 {
-				m.deliver()
-			}
 		}
 		if at == 0 {
 			m.writer.start(t)
