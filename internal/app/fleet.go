@@ -48,6 +48,7 @@ type fleet struct {
 	wanted  []config.Task
 	members map[string]*follower
 	uids    map[string]string // of the clusters that are followed, by task
+	leases  map[string]string // the names of the tasks' Leases, with the tasks
 	left    error             // what those left that are followed no more
 }
 
@@ -93,20 +94,20 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 		retired: make(chan config.Task, 1),
 	}
 	f.server = &httpserver.Server{Address: o.Config.Listen, Token: f.token, Logger: f.logger}
+	stopPlacing, err := f.place(ctx) // before anybody asks what it knows
+	if err != nil {
+		return err
+	}
+	defer stopPlacing()
 	stopServing, err := f.server.Serve(ctx, f.handler())
 	if err != nil {
 		return err
 	}
-	stopPlacing, err := f.place(ctx)
 	defer func() {
 		f.adopt(ctx, nil)
-		stopPlacing()
 		stopServing()
 		err = errors.Join(err, f.left, f.server.Close())
 	}()
-	if err != nil {
-		return err
-	}
 	f.adopt(ctx, o.Config.AllTasks())
 	look := time.NewTicker(time.Duration(o.Config.Discovery.Interval))
 	defer look.Stop()
@@ -203,7 +204,11 @@ func (f *fleet) adopt(ctx context.Context, wanted []config.Task) {
 	group.Wait()
 	if f.placement != nil && len(wanted) > 0 {
 		placed := slices.DeleteFunc(slices.Clone(wanted), func(of config.Task) bool { return of.Number > max(of.Count, 1) })
-		f.placement.SetTasks(slices.Sorted(maps.Keys(f.leases(placed))))
+		leases := f.leasesOf(placed)
+		f.mu.Lock()
+		f.leases = leases
+		f.mu.Unlock()
+		f.placement.SetTasks(slices.Sorted(maps.Keys(leases)))
 	}
 	for _, of := range wanted {
 		name := of.Name()
@@ -232,8 +237,8 @@ func (f *fleet) retire(of config.ClusterOf, number int) {
 	}
 }
 
-// leases are the names of the tasks' Leases, with the tasks.
-func (f *fleet) leases(tasks []config.Task) map[string]string {
+// leasesOf are the names of the tasks' Leases, with the tasks.
+func (f *fleet) leasesOf(tasks []config.Task) map[string]string {
 	all := map[string]string{}
 	for _, of := range tasks {
 		if lease, err := f.leaseOf(of); err == nil { // else the task's own attempt says so
@@ -246,7 +251,7 @@ func (f *fleet) leases(tasks []config.Task) map[string]string {
 // unowned are the tasks that no exporter has.
 func (f *fleet) unowned() (tasks []string) {
 	f.mu.Lock()
-	of := f.leases(f.wanted)
+	of := f.leases
 	f.mu.Unlock()
 	for _, lease := range f.placement.Unowned() {
 		tasks = append(tasks, of[lease])

@@ -144,7 +144,7 @@ config:
 func valueSets() map[string]string {
 	return map[string]string{
 		"several clusters": fleetPair, "several tasks": tasksOfThree,
-		"own claim":        ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
+		"own claim": ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
 		"two replicas": twoReplicas, "audited": audited, "two replicas, audited": auditedPair,
 	}
 }
