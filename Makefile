@@ -54,7 +54,7 @@ FAULTS ?= 1000
 CHANGES ?= 100000
 .PHONY: chaos
 chaos: ## two exporters that share a task, with Kafka and JetStream, through FAULTS faults and CHANGES changes (hours)
-	KUBECDC_REQUIRE_KAFKA=1 E2E_FAULTS=$(FAULTS) E2E_CHANGES=$(CHANGES) go test -count=1 -v -timeout 600m ./test/e2e -run 'TestKafka/I10_I11|ALeaderWithoutItsBroker'
+	KUBECDC_REQUIRE_KAFKA=1 E2E_FAULTS=$(FAULTS) E2E_CHANGES=$(CHANGES) go test -count=1 -v -timeout 600m ./test/e2e -run 'TestKafka/(I10_I11|I3_I4_I10_clusters)|ALeaderWithoutItsBroker'
 
 .PHONY: race
 race: ## the tests of the packages with goroutines, under the race detector (needs a C compiler)

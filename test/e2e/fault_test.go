@@ -29,6 +29,7 @@ func TestKafka(t *testing.T) {
 		{"I10 taken over by a second exporter, idempotent", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "idempotent") }},
 		{"I10 I11 two exporters are one", kafkaTwoExportersAreOne},
 		{"I3 I4 I10 tasks go between exporters", kafkaTasksGoBetweenExporters},
+		{"I3 I4 I10 clusters and tasks go between exporters", kafkaClustersAndTasksGoBetweenExporters},
 		{"I3 nothing of a throttled exporter comes late", kafkaThrottles},
 		{"I4 acknowledged data are lost", kafkaLosesData},
 		{"I2 a compacted topic is the cluster", kafkaCompacts},

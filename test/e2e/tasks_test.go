@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,8 +25,11 @@ type crew struct {
 	worlds []*rig   // of all
 	of     []string // the names of the clusters where there are several
 	all    []*exporter
-	sinks  string // with the log of the state
+	ways   map[*exporter][]*proxy // to the API server of each of the worlds, and then to the NATS server
+	sinks  string                 // with the log of the state
 	random *rand.Rand
+	kafka  *kafka.Cluster // nil where there is none
+	met    map[string]int // how often each fault was
 }
 
 // mostTasks is as many as the streams that are followed.
@@ -52,10 +54,26 @@ func newCrew(t *testing.T, count int) *crew {
 // enlist makes so many exporters.
 func (m *crew) enlist(count int, log string) {
 	m.sinks += fmt.Sprintf("state: {log: {sink: %s}}\nha: {lease: default/kubecdc, duration: %s}\nredactKey: k\ndiscovery: {interval: 1s}\n", log, lease)
+	m.ways, m.met = map[*exporter][]*proxy{}, map[string]int{}
 	for i := range count {
-		m.all = append(m.all, m.newExporter(fmt.Sprint("member-", i)))
+		x := m.newExporter(fmt.Sprint("member-", i))
+		for _, r := range m.worlds {
+			m.ways[x] = append(m.ways[x], newProxy(m.t, strings.TrimPrefix(r.cluster.RESTConfig().Host, "https://")))
+		}
+		if m.broker != nil {
+			m.ways[x] = append(m.ways[x], newProxy(m.t, m.broker.address()))
+		}
+		x.args[slices.Index(x.args, m.cluster.Kubeconfig())] = m.kubeconfig(x, 0)
+		m.all = append(m.all, x)
 	}
 	m.exporter = m.all[0]
+}
+
+// kubeconfig is the way of the exporter to the API server of a world.
+func (m *crew) kubeconfig(x *exporter, world int) string {
+	m.t.Helper()
+	copied := strings.TrimSuffix(x.logPath, ".log") + fmt.Sprintf("-%d.kubeconfig", world)
+	return kubeconfigTo(m.t, "https://"+m.ways[x][world].address(), m.worlds[world].cluster.Kubeconfig(), copied)
 }
 
 // spread has the exporter begin with so many tasks when it starts next, of these clusters where there are several.
@@ -66,7 +84,10 @@ func (m *crew) spread(x *exporter, tasks int, clusters ...string) {
 		if i == 0 {
 			text += "clusters:\n"
 		}
-		text += fmt.Sprintf("- {name: %s, kubeconfig: %s}\n", name, m.worlds[slices.Index(m.of, name)].cluster.Kubeconfig())
+		text += fmt.Sprintf("- {name: %s, kubeconfig: %s}\n", name, m.kubeconfig(x, slices.Index(m.of, name)))
+	}
+	if m.broker != nil {
+		text = strings.ReplaceAll(text, m.broker.address(), m.ways[x][len(m.worlds)].address())
 	}
 	x.configure(m.t, text)
 }
@@ -202,37 +223,6 @@ func (m *crew) awaitBalance(tasks int) {
 	})
 }
 
-// suffer lets something happen to one of the exporters, which runs again then.
-func (m *crew) suffer() {
-	m.t.Helper()
-	x := m.all[m.random.IntN(len(m.all))]
-	if !x.runs() {
-		m.t.Fatalf("%s ended by itself:\n%s", x.logPath, x.lastLines(m.t))
-	}
-	pause := func(d time.Duration) {
-		select {
-		case <-time.After(time.Duration(m.random.Int64N(int64(d)))):
-		case <-m.t.Context().Done():
-		}
-	}
-	switch m.random.IntN(4) {
-	case 0, 1:
-		x.process.Kill()
-		pause(2 * lease)
-		x.start(m.t)
-	case 2:
-		x.signal(m.t, syscall.SIGSTOP)
-		pause(3 * lease)
-		x.signal(m.t, syscall.SIGCONT)
-	default:
-		if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 && !strings.Contains(x.lastLines(m.t), leavesRest) {
-			m.t.Fatalf("%s ended with code %d, %v:\n%s", x.logPath, code, err, x.lastLines(m.t))
-		}
-		pause(lease)
-		x.start(m.t)
-	}
-}
-
 // TestI3I4I10TasksGoBetweenExporters that die, sleep and stop, and resources go between tasks when their number
 // changes.
 func TestI3I4I10TasksGoBetweenExporters(t *testing.T) {
@@ -243,7 +233,7 @@ func TestI3I4I10TasksGoBetweenExporters(t *testing.T) {
 
 // kafkaTasksGoBetweenExporters is the same in Kafka, with both deliveries, where each resource keeps its topic.
 func kafkaTasksGoBetweenExporters(t *testing.T, c *kafka.Cluster) {
-	m := &crew{rig: newWorld(t, world{}), random: rand.New(rand.NewPCG(seed(t), 47))}
+	m := &crew{rig: newWorld(t, world{}), random: rand.New(rand.NewPCG(seed(t), 47)), kafka: c}
 	m.file, m.worlds = nil, []*rig{m.rig}
 	for _, s := range []kafkaSink{
 		{name: "idempotent", prefix: "tasks.idempotent.", delivery: "idempotent", more: threeReplicas},
@@ -270,8 +260,28 @@ func (m *crew) quit() {
 // go, while they die, sleep and stop.
 func TestI3I4I10ClustersAndTasksGoBetweenExporters(t *testing.T) {
 	t.Parallel()
-	many, faults := number(t, "E2E_CLUSTERS", 2), number(t, "E2E_FAULTS", 2)
-	m := &crew{random: rand.New(rand.NewPCG(seed(t), 48))}
+	fleetGoesBetween(t, nil, 2)
+}
+
+// kafkaClustersAndTasksGoBetweenExporters has both deliveries in Kafka, too.
+func kafkaClustersAndTasksGoBetweenExporters(t *testing.T, c *kafka.Cluster) {
+	fleetGoesBetween(t, c, 0)
+}
+
+// fleetGoesBetween three exporters. E2E_FAULTS is how many faults there are, instead of the usual number, and
+// E2E_CLUSTERS how many clusters, of two tasks each.
+func fleetGoesBetween(t *testing.T, c *kafka.Cluster, usual int) {
+	many, faults := number(t, "E2E_CLUSTERS", 2), number(t, "E2E_FAULTS", usual)
+	if faults == 0 {
+		t.Skip("E2E_FAULTS is not set: make chaos sets it, and runs this")
+	}
+	m := &crew{random: rand.New(rand.NewPCG(seed(t), 48)), kafka: c}
+	var inKafka []kafkaSink
+	if c != nil {
+		for _, delivery := range []string{"idempotent", "transactional"} {
+			inKafka = append(inKafka, kafkaSink{name: delivery, prefix: "fleet.{cluster}." + delivery + ".", delivery: delivery, more: threeReplicas})
+		}
+	}
 	for i := range many {
 		r := newWorld(t, world{})
 		if i == 0 {
@@ -280,12 +290,19 @@ func TestI3I4I10ClustersAndTasksGoBetweenExporters(t *testing.T) {
 		name := string(rune('a' + i))
 		r.file, r.broker = nil, m.broker
 		r.stream = followStreams([]*streamLog{m.broker.openStream("K8S_" + name + "_1"), m.broker.openStream("K8S_" + name + "_2")})
+		for _, s := range inKafka {
+			s.prefix = strings.ReplaceAll(s.prefix, "{cluster}", name)
+			r.topics = append(r.topics, followTopics(c, s, r.names()))
+		}
 		m.worlds, m.of = append(m.worlds, r), append(m.of, name)
 		r.summon()
 		r.writer.populate(t)
 	}
 	m.sinks = fmt.Sprintf("- {name: bus, nats: {url: %q, stream: 'K8S_{cluster}_{task}', subject: 'k8s.{cluster}.{task}.{group}.{resource}.{namespace}.{name}'}, resolved: {every: 1s}}\n",
 		"nats://"+m.broker.address())
+	for _, s := range inKafka {
+		m.sinks += s.config(c)
+	}
 	m.enlist(3, "bus")
 	m.sinks = strings.Replace(m.sinks, "lease: default/kubecdc", "lease: 'default/kubecdc-{cluster}'", 1)
 	for _, x := range m.all {
@@ -300,17 +317,14 @@ func TestI3I4I10ClustersAndTasksGoBetweenExporters(t *testing.T) {
 	m.measure(2 * many)
 	for n := range faults {
 		m.suffer()
-		if n%5 == 1 { // the last cluster goes, and comes back
-			left := m.of[:many-1]
-			for _, x := range m.all {
-				m.spread(x, 2, left...)
-			}
+		if n%10 == 1 { // the last cluster goes, and comes back
+			m.list(m.of[:many-1])
 			m.deliver(m.worlds[:many-1]...)
-			for _, x := range m.all {
-				m.spread(x, 2, m.of...)
-			}
+			m.list(m.of)
 		}
-		m.deliver()
+		if n%3 == 1 { // the others come before it is over
+			m.deliver()
+		}
 	}
 	m.awaitBalance(2 * many)
 	for _, r := range m.worlds {
@@ -319,8 +333,17 @@ func TestI3I4I10ClustersAndTasksGoBetweenExporters(t *testing.T) {
 	m.deliver()
 	m.deliver()
 	m.quit()
+	t.Log(m.report())
 	for _, r := range m.worlds {
 		r.judge(false)
+	}
+}
+
+// list has the exporters follow these clusters, without a restart.
+func (m *crew) list(clusters []string) {
+	m.t.Helper()
+	for _, x := range m.all {
+		m.spread(x, 2, clusters...)
 	}
 }
 
