@@ -1,6 +1,7 @@
 // Command idle measures what the exporter costs when nothing happens: it watches 200 resources, of which no object
 // changes, for a file and a JetStream, whose server is a process of its own. Its watches are sent a bookmark a minute.
 // With -clusters it watches as many resources in each of several clusters, and figures say what a further one costs.
+// With -tasks the resources are spread over as many tasks.
 package main
 
 import (
@@ -24,14 +25,15 @@ func main() {
 
 // measure is what the command line asks for.
 type measure struct {
-	resources, objects, clusters int
-	settle, span                 time.Duration
+	resources, objects, clusters, tasks int
+	settle, span                        time.Duration
 }
 
 func (m *measure) flags(flags *flag.FlagSet) {
 	flags.IntVar(&m.resources, "resources", 200, "how many resources are watched")
 	flags.IntVar(&m.objects, "objects", 5, "how many objects each has")
 	flags.IntVar(&m.clusters, "clusters", 1, "how many clusters there are")
+	flags.IntVar(&m.tasks, "tasks", 1, "how many tasks there are")
 	flags.DurationVar(&m.settle, "settle", 5*time.Second, "how long the exporter has been quiet when it is measured")
 	flags.DurationVar(&m.span, "span", 30*time.Second, "how long it is measured")
 }
@@ -46,36 +48,51 @@ func (m *measure) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure
 	if err := server.Reply(&url); err != nil {
 		return nil, err
 	}
-	before, figures, err := m.watch(ctx, r, url, 1)
-	if err != nil || m.clusters == 1 {
+	what, more := "cluster", m.clusters-1
+	one, all := layout{clusters: 1}, layout{clusters: m.clusters}
+	if m.tasks > 1 {
+		what, more = "task", m.tasks-1
+		one, all = layout{clusters: 1, tasks: 1}, layout{clusters: 1, tasks: m.tasks}
+	}
+	before, figures, err := m.watch(ctx, r, url, one)
+	if err != nil || more == 0 {
 		return figures, err
 	}
-	after, _, err := m.watch(ctx, r, url, m.clusters)
+	after, _, err := m.watch(ctx, r, url, all)
 	if err != nil {
 		return nil, err
 	}
-	further := float64(m.clusters - 1)
 	return append(figures,
-		harness.Figure{Name: "idle.further_cluster_mib", Value: (after.rss - before.rss) / further, Unit: "MiB"},
-		harness.Figure{Name: "idle.further_cluster_cpu_percent", Value: (after.percent - before.percent) / further, Unit: "%"},
+		harness.Figure{Name: "idle.further_" + what + "_mib", Value: (after.rss - before.rss) / float64(more), Unit: "MiB"},
+		harness.Figure{Name: "idle.further_" + what + "_cpu_percent", Value: (after.percent - before.percent) / float64(more), Unit: "%"},
 	), nil
+}
+
+// layout is what an exporter has to do.
+type layout struct {
+	clusters int
+	tasks    int // 0 is without tasks
 }
 
 // cost is what an exporter has used.
 type cost struct{ rss, percent float64 }
 
-// watch runs an exporter of so many clusters until it is quiet, and looks at it for a while.
-func (m *measure) watch(ctx context.Context, r *rig.Rig, url string, clusters int) (c cost, figures []harness.Figure, err error) {
-	run := fmt.Sprint("idle", clusters)
+// watch runs an exporter until it is quiet, and looks at it for a while.
+func (m *measure) watch(ctx context.Context, r *rig.Rig, url string, of layout) (c cost, figures []harness.Figure, err error) {
+	run := fmt.Sprintf("idle%d-%d", of.clusters, of.tasks)
 	line, err := r.NewLine(run)
 	if err != nil {
 		return c, nil, err
 	}
 	var worlds []replay.World
-	for cluster := range clusters {
+	for cluster := range of.clusters {
 		worlds = append(worlds, replay.World{Run: run, Cluster: cluster, Kinds: m.resources, Objects: m.objects, ObjectBytes: 1536})
 	}
 	line.Resources, line.Sinks = replay.Custom, []string{url}
+	if of.tasks > 0 {
+		line.Sinks, line.Config = nil, fmt.Sprintf("tasks: %d\nsinks:\n- {name: bus, nats: {url: %q, stream: '%s_{task}', subject: '%s.{task}.{resource}.{name}'}}\n"+
+			"state: {log: {sink: bus, name: %s}}\nha: {lease: default/%s}\n", of.tasks, url, run, run, run, run)
+	}
 	exporter, err := line.StartAll(worlds)
 	if err != nil {
 		return c, nil, err

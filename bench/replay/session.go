@@ -26,7 +26,8 @@ type session struct {
 	newest  map[*resource]int // the versions of the last events
 	rings   map[*resource]*ring
 	isFreed bool
-	lease   *coordinationv1.Lease // nil until a client makes it
+	leases  coordinationv1.LeaseList
+	written int // how often Leases were
 }
 
 func newSession(world World, fixture string) *session {

@@ -170,7 +170,7 @@ func (f *flags) reach(of config.ClusterOf, sharesLeases bool) {
 		f.access.Home = &home
 	}
 	if sharesLeases || f.access.Kubeconfig == "" && f.access.Context == "" {
-		f.access.Kubeconfig, f.access.Context = of.Kubeconfig, of.Context
+		f.access = f.access.Of(of)
 	}
 }
 

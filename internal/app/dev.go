@@ -55,7 +55,7 @@ func Dev(ctx context.Context, o DevOptions) (err error) {
 		return err
 	}
 	fmt.Fprintf(o.ErrOut, "NATS with JetStream at %s, stream %s; state in %s\n", server.URL(), cfg.Sinks[0].NATS.Stream, dir)
-	c, err := cluster.Find(o.Access, cfg)
+	c, err := cluster.Find(ctx, o.Access, cfg)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,7 @@ type fleet struct {
 	wanted  []config.Task
 	members map[string]*follower
 	uids    map[string]string // of the clusters that are followed, by task
+	read    map[string]string // hashes of kubeconfigs, by cluster; of runFleet's goroutine
 	leases  map[string]string // the names of the tasks' Leases, with the tasks
 	left    error             // what those left that are followed no more
 }
@@ -91,7 +93,7 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 	f := &fleet{
 		options: o, cfg: o.Config, memory: limitMemory(), token: control.NewToken(), shown: telemetry.NewFleet(),
 		logger: cluster.NewLogger(console.On(o.ErrOut), o.Config.Log), members: map[string]*follower{}, uids: map[string]string{},
-		retired: make(chan config.Task, 1),
+		read: map[string]string{}, retired: make(chan config.Task, 1),
 	}
 	f.server = &httpserver.Server{Address: o.Config.Listen, Token: f.token, Logger: f.logger}
 	stopPlacing, err := f.place(ctx) // before anybody asks what it knows
@@ -108,6 +110,7 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 		stopServing()
 		err = errors.Join(err, f.left, f.server.Close())
 	}()
+	f.reread(ctx, o.Config.Clusters)
 	f.adopt(ctx, o.Config.AllTasks())
 	look := time.NewTicker(time.Duration(o.Config.Discovery.Interval))
 	defer look.Stop()
@@ -135,6 +138,7 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 			}
 			if err == nil {
 				said, cfg.Tasks = "", o.Config.Tasks
+				f.reread(ctx, cfg.Clusters)
 				extra = slices.DeleteFunc(extra, func(of config.Task) bool {
 					return len(cfg.Clusters) > 0 && !slices.Contains(cfg.Clusters, of.Cluster)
 				})
@@ -147,6 +151,21 @@ func runFleet(ctx context.Context, o RunOptions) (err error) {
 	}
 }
 
+// reread notes what each cluster's kubeconfig is now, so that credentials that somebody has renewed are taken. One that
+// cannot be read is as it was: whoever needs it says so.
+func (f *fleet) reread(ctx context.Context, clusters []config.ClusterOf) {
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(f.cfg.Discovery.Interval))
+	defer cancel()
+	for i := range clusters {
+		of := &clusters[i]
+		to := f.options.Access.Of(*of)
+		if text, err := to.Read(bounded); err == nil {
+			f.read[of.Name] = fmt.Sprintf("%x", sha256.Sum256(text))
+		}
+		of.Read = f.read[of.Name]
+	}
+}
+
 // place begins to share the tasks with other exporters, where there may be any, until the returned stop.
 func (f *fleet) place(ctx context.Context) (stop func(), err error) {
 	stop = func() {}
@@ -154,7 +173,7 @@ func (f *fleet) place(ctx context.Context) (stop func(), err error) {
 		return stop, nil
 	}
 	home := f.options.Access
-	c, err := cluster.Find(home, f.cfg)
+	c, err := cluster.Find(ctx, home, f.cfg)
 	if err != nil {
 		return stop, err
 	}
@@ -265,7 +284,7 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 	o := f.options
 	o.Config, o.Hangups = cfg, member.hangups
 	if of := member.Cluster; of.Name != "" {
-		o.Access.Kubeconfig, o.Access.Context = of.Kubeconfig, of.Context
+		o.Access = o.Access.Of(of)
 	}
 	p := &process{
 		cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch, several: true,

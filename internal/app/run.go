@@ -40,7 +40,7 @@ func (p *process) run(ctx context.Context) error {
 
 // lead runs the whole line once, from the state to the state.
 func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
-	c, err := cluster.Find(p.options.Access, p.cfg)
+	c, err := cluster.Find(ctx, p.options.Access, p.cfg)
 	if err != nil {
 		return err
 	}

@@ -220,7 +220,9 @@ func (c *Config) checkClusters(k *checker) {
 	for i := range c.Clusters {
 		of, path := &c.Clusters[i], item("clusters", i)
 		isNamed := func(other ClusterOf) bool { return other.Name == of.Name }
-		isReached := func(other ClusterOf) bool { return other.Kubeconfig == of.Kubeconfig && other.Context == of.Context }
+		isReached := func(other ClusterOf) bool {
+			return other.Kubeconfig == of.Kubeconfig && other.Context == of.Context && other.Secret == of.Secret
+		}
 		switch {
 		case of.Name == "":
 			k.problem(path+".name", "missing; want a name such as prod-eu1, which is that of the cluster in records and topics")
@@ -229,8 +231,14 @@ func (c *Config) checkClusters(k *checker) {
 		case slices.ContainsFunc(c.Clusters[:i], isNamed):
 			k.problem(path+".name", "another cluster is called %q, too; choose another name", of.Name)
 		}
+		if of.Secret != "" && !isNamespaced(of.Secret) {
+			k.problem(path+".secret", "%q is no Secret; want namespace/name, such as kubecdc/prod-eu1", shorten(of.Secret))
+		}
+		if of.Secret != "" && of.Kubeconfig != "" {
+			k.problem(path+".secret", "kubeconfig says where the kubeconfig is, too; leave one of them out")
+		}
 		if at := slices.IndexFunc(c.Clusters[:i], isReached); at >= 0 {
-			k.problem(path, "it is reached as %s is, and so is the same cluster; give it another kubeconfig or context", item("clusters", at))
+			k.problem(path, "it is reached as %s is, and so is the same cluster; give it another kubeconfig, secret or context", item("clusters", at))
 		}
 	}
 	p := &places{k, "all clusters"}

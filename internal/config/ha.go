@@ -84,11 +84,16 @@ func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {
 	if d := time.Duration(h.Duration); d > 10*time.Minute || d%time.Second != 0 {
 		k.problem("ha.duration", "%s is not possible; want whole seconds, from 2s to 10m", h.Duration)
 	}
-	namespace, name, _ := strings.Cut(h.Lease, "/")
-	if h.Lease != "" && (CheckNamespace(namespace) != nil || len(namespace) > 63 || !isSubdomain(name)) {
+	if h.Lease != "" && !isNamespaced(h.Lease) {
 		k.problem("ha.lease", "%q is no Lease; want namespace/name, such as kubecdc/prod-eu1: a namespace of at most 63 lower case letters, digits and -, "+
 			"and a name of at most 253, also with dots", shorten(h.Lease))
 	}
+}
+
+// isNamespaced says whether the text is the namespace and the name of an object.
+func isNamespaced(text string) bool {
+	namespace, name, _ := strings.Cut(text, "/")
+	return CheckNamespace(namespace) == nil && len(namespace) <= 63 && isSubdomain(name)
 }
 
 // isSubdomain is RFC 1123's, as the API server has it.

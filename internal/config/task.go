@@ -11,6 +11,10 @@ type ClusterOf struct {
 	Name       string `key:"name"`
 	Kubeconfig string `key:"kubeconfig"` // a file
 	Context    string `key:"context"`
+	Secret     string `key:"secret"` // with the kubeconfig, as namespace/name, where the exporters run
+
+	// Read tells what the kubeconfig was when it was read last from what it was before; "" is unknown.
+	Read string
 }
 
 // Task is what one exporter at a time does: a cluster, or a share of its resources.

@@ -199,7 +199,57 @@ func loaderOf(file, contextName string) clientcmd.ClientConfig {
 // LoadKubeconfig follows kubectl's rules: the file, or KUBECONFIG's merged files, or ~/.kube/config, or the service
 // account of the pod. It returns the connection and the name of the context in use, "kubernetes" inside a cluster.
 func LoadKubeconfig(file, contextName string) (*rest.Config, string, error) {
-	loader := loaderOf(file, contextName)
+	return load(loaderOf(file, contextName), file, contextName)
+}
+
+// ReadSecret reads the kubeconfig that the Secret namespace/name has in its key kubeconfig, or value, as Cluster API
+// writes it.
+func ReadSecret(ctx context.Context, home *rest.Config, secret string) ([]byte, error) {
+	client, _, err := newRESTClient(home, askTime)
+	if err != nil {
+		return nil, err
+	}
+	namespace, name, _ := strings.Cut(secret, "/")
+	var found struct {
+		Data struct {
+			Kubeconfig []byte `json:"kubeconfig"`
+			Value      []byte `json:"value"`
+		} `json:"data"`
+	}
+	if err := decodeAnswer(client.Get().AbsPath("/api/v1/namespaces", namespace, "secrets", name).Do(ctx), &found); err != nil {
+		return nil, fmt.Errorf("read the kubeconfig in Secret %s: %w", secret, ExplainServerError(home.Host, err))
+	}
+	if len(found.Data.Kubeconfig) == 0 {
+		found.Data.Kubeconfig = found.Data.Value
+	}
+	if len(found.Data.Kubeconfig) == 0 {
+		return nil, fmt.Errorf("read the kubeconfig in Secret %s: it has neither of the keys kubeconfig and value: put it into one of them", secret)
+	}
+	return found.Data.Kubeconfig, nil
+}
+
+// LoadSecret is LoadKubeconfig of what was read in a Secret. Whoever may write that may be somebody who is to run
+// nothing here, and to read no file of this host: such a kubeconfig is refused.
+func LoadSecret(secret string, text []byte, contextName string) (*rest.Config, string, error) {
+	what := "the kubeconfig in Secret " + secret
+	raw, err := clientcmd.Load(text)
+	if err != nil {
+		return nil, "", fmt.Errorf("load %s: %w: correct it", what, err)
+	}
+	for name, user := range raw.AuthInfos {
+		if user.Exec != nil || user.AuthProvider != nil || cmp.Or(user.TokenFile, user.ClientCertificate, user.ClientKey) != "" {
+			return nil, "", fmt.Errorf("load %s: its user %q has a command or a file: put the token, or the certificate and its key, into it", what, name)
+		}
+	}
+	for name, cluster := range raw.Clusters {
+		if cluster.CertificateAuthority != "" {
+			return nil, "", fmt.Errorf("load %s: its cluster %q has a file: put it into certificate-authority-data", what, name)
+		}
+	}
+	return load(clientcmd.NewNonInteractiveClientConfig(*raw, contextName, new(clientcmd.ConfigOverrides), nil), "in Secret "+secret, contextName)
+}
+
+func load(loader clientcmd.ClientConfig, file, contextName string) (*rest.Config, string, error) {
 	raw, err := loader.RawConfig()
 	if err != nil {
 		return nil, "", kubeconfigError(file, err)

@@ -136,7 +136,7 @@ sinks:
 `)
 	d.exporter("check", "-f", "clusters.yaml").fails(t, 2, `configuration clusters.yaml: 5 problems:
   clusters[1].name (line 3): another cluster is called "a", too; choose another name
-  clusters[2] (line 4): it is reached as clusters[0] is, and so is the same cluster; give it another kubeconfig or context
+  clusters[2] (line 4): it is reached as clusters[0] is, and so is the same cluster; give it another kubeconfig, secret or context
   sinks[0].file.path (line 7): "out.ndjson" is one place for all clusters; have {cluster} in it
   sinks[1].nats.stream (line 8): "K8S" is one place for all clusters; have {cluster} in it
   sinks[2].kafka.topic (line 9): "k8s" is one place for all clusters; have {cluster} in it`)

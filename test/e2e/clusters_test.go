@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // fleet is one exporter that follows the API servers of several worlds, which write nothing but to their own logs.
@@ -30,8 +33,11 @@ func newFleet(t *testing.T, names ...string) *fleet {
 	f.broker = newBroker(t, f.dir)
 	f.exporter = &exporter{binary: built.Path(t), logPath: filepath.Join(f.dir, "fleet.log"), listen: f.port}
 	f.exporter.args = []string{"run", "--config", f.config()}
-	for _, name := range names {
+	for i, name := range names {
 		r := newWorld(t, world{})
+		if i == 0 {
+			f.exporter.env = []string{"KUBECONFIG=" + r.cluster.Kubeconfig()}
+		}
 		r.broker, r.stream, r.file = f.broker, followLog(f.broker.openStream("K8S_"+name)), followFile(filepath.Join(f.dir, name+".ndjson"))
 		r.exporter = &exporter{logPath: f.exporter.logPath, listen: f.port + "/tasks/" + name}
 		f.worlds[name] = r
@@ -58,6 +64,22 @@ func (f *fleet) follow(clusters ...string) {
 // of is the cluster's line.
 func (f *fleet) of(name string) string {
 	return fmt.Sprintf("{name: %s, kubeconfig: %s}", name, f.worlds[name].cluster.Kubeconfig())
+}
+
+// keep puts the kubeconfig into a Secret of the first cluster, which is home.
+func (f *fleet) keep(name, kubeconfig string) {
+	f.t.Helper()
+	text, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name}, "stringData": map[string]any{"value": string(text)},
+	}}
+	secrets := f.worlds[f.names[0]].client.Resource(core("secrets")).Namespace("default")
+	if _, err := secrets.Apply(f.t.Context(), name, object, metav1.ApplyOptions{FieldManager: "test"}); err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 // start starts the exporter, which all worlds have.
@@ -140,14 +162,20 @@ func TestI3I4OneExporterFollowsSeveralClusters(t *testing.T) {
 	if err := b.cluster.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.follow(f.of("a"), f.of("b"), f.of("late"))
+	way, server := newProxy(t, strings.TrimPrefix(late.cluster.RESTConfig().Host, "https://")), late.cluster.Kubeconfig()
+	f.keep("late", kubeconfigTo(t, "https://"+way.address(), server, filepath.Join(f.dir, "late")))
+	const secret = "{name: late, secret: default/late}"
+	f.follow(f.of("a"), f.of("b"), secret)
 	f.await("late", "is followed", func(s clusterStatus) bool { return s.Up })
+	late.file.awaitMore(t, f.exporter, len(late.file.all(t))+100)
+	way.close()
+	f.keep("late", server)
 	if all := f.statuses(); len(all) != 3 {
 		t.Errorf("followed are %v", all)
 	}
-	f.follow(f.of("b"), f.of("late"))
+	f.follow(f.of("b"), secret)
 	eventually(t, deliveryLimit, "a is followed no more", func() bool { return len(f.statuses()) == 2 })
-	f.follow(f.of("a"), f.of("b"), f.of("late"))
+	f.follow(f.of("a"), f.of("b"), secret)
 	f.await("a", "is followed again", func(s clusterStatus) bool { return s.Up })
 	for _, r := range []*rig{a, b, late} {
 		r.settle()

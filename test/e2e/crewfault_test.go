@@ -46,8 +46,10 @@ func (m *crew) suffer() {
 	drawn := m.random.IntN(100)
 	for _, f := range crewFaults() {
 		if drawn -= f.weight; drawn < 0 {
+			began := time.Now()
 			f.happen(m, x)
 			m.met[f.name]++
+			m.t.Logf("%s for %.1f s", f.name, time.Since(began).Seconds())
 			return
 		}
 	}

@@ -19,6 +19,7 @@ import (
 type exporter struct {
 	binary  string
 	args    []string
+	env     []string // besides that of the test
 	sinks   []string // URLs
 	logPath string
 	listen  string // address of its metrics and status
@@ -34,7 +35,7 @@ func (x *exporter) start(t *testing.T) {
 	for _, url := range x.sinks {
 		args = append(args, "--sink", url)
 	}
-	x.process = startProcess(t, x.logPath, nil, x.binary, args...)
+	x.process = startProcess(t, x.logPath, x.env, x.binary, args...)
 }
 
 // configure makes the sinks be those of a list in YAML.

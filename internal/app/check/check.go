@@ -66,7 +66,7 @@ func checkAll(ctx context.Context, to cluster.Access, cfg *config.Config, r *rep
 const wayOfListen = "--listen, or with listen in the configuration"
 
 func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) (c *cluster.Cluster, running bool) {
-	c, err := cluster.Find(to, cfg)
+	c, err := cluster.Find(ctx, to, cfg)
 	if err != nil {
 		r.problem(err)
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name

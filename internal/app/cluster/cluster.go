@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -138,13 +139,47 @@ type Cluster struct {
 // Access says how to reach the API server, and as whom.
 type Access struct {
 	Kubeconfig, Context string  // "" is as kubectl finds it
+	Secret              string  // with the kubeconfig, in Home or as kubectl finds that
 	Version             string  // of the exporter
 	Home                *Access // of the Leases: where the exporters of several clusters run; nil is the same one
 }
 
+// Of is how one of several clusters is reached.
+func (to Access) Of(of config.ClusterOf) Access {
+	to.Kubeconfig, to.Context, to.Secret = of.Kubeconfig, of.Context, of.Secret
+	return to
+}
+
+// Read reads the kubeconfig that the cluster has of its own, nil where it has none.
+func (to *Access) Read(ctx context.Context) (text []byte, err error) {
+	switch {
+	case to.Secret != "":
+		home := cmp.Or(to.Home, new(Access))
+		at, _, err := source.LoadKubeconfig(home.Kubeconfig, home.Context)
+		if err != nil {
+			return nil, err
+		}
+		return source.ReadSecret(ctx, at, to.Secret)
+	case to.Kubeconfig != "":
+		return os.ReadFile(to.Kubeconfig)
+	}
+	return nil, nil
+}
+
+func (to *Access) load(ctx context.Context) (*rest.Config, string, error) {
+	if to.Secret == "" {
+		return source.LoadKubeconfig(to.Kubeconfig, to.Context)
+	}
+	text, err := to.Read(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return source.LoadSecret(to.Secret, text, to.Context)
+}
+
 // Find loads the kubeconfig.
-func Find(to Access, cfg *config.Config) (*Cluster, error) {
-	restConfig, name, err := source.LoadKubeconfig(to.Kubeconfig, to.Context)
+func Find(ctx context.Context, to Access, cfg *config.Config) (*Cluster, error) {
+	restConfig, name, err := to.load(ctx)
 	if err != nil {
 		return nil, usage.Wrap(err)
 	}

@@ -52,7 +52,7 @@ func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.
 	}
 	needs := k.needs(s)
 	if needs == streams || needs == clusterName && c.Name == "" {
-		if c, err = cluster.Find(to, cfg); err != nil {
+		if c, err = cluster.Find(ctx, to, cfg); err != nil {
 			return nil, err
 		}
 	}

@@ -105,7 +105,7 @@ type schemaWriter struct {
 
 func (o Options) writer(ctx context.Context) (*schemaWriter, error) {
 	cluster.NewLogger(io.Discard, o.Config.Log)
-	c, err := cluster.Find(o.Access, o.Config)
+	c, err := cluster.Find(ctx, o.Access, o.Config)
 	if err != nil {
 		return nil, err
 	}

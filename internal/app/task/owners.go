@@ -21,7 +21,7 @@ type Owner struct {
 
 // Owners are those of all tasks of the configuration.
 func Owners(ctx context.Context, to cluster.Access, cfg *config.Config) (all []Owner, err error) {
-	home, err := cluster.Find(to, cfg)
+	home, err := cluster.Find(ctx, to, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func (m *Member) stopped(ctx context.Context, err error) error {
 
 // join finds the task, and how to take part in it.
 func join(ctx context.Context, o Options) (*Member, error) {
-	c, err := cluster.Find(o.Access, o.Config)
+	c, err := cluster.Find(ctx, o.Access, o.Config)
 	if err != nil {
 		return nil, err
 	}

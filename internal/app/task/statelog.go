@@ -86,7 +86,7 @@ func findLogged(ctx context.Context, to cluster.Access, cfg *config.Config) (*st
 	c := &cluster.Cluster{Name: cfg.Cluster}
 	if c.Name == "" {
 		var err error
-		if c, err = cluster.Find(to, cfg); err != nil {
+		if c, err = cluster.Find(ctx, to, cfg); err != nil {
 			return nil, err
 		}
 	}

@@ -28,7 +28,7 @@ import (
 func Run(ctx context.Context, o Options, out *console.Reports) error {
 	cfg := o.Config
 	cluster.NewLogger(io.Discard, cfg.Log)
-	c, err := cluster.Find(o.Access, cfg)
+	c, err := cluster.Find(ctx, o.Access, cfg)
 	if err != nil {
 		return err
 	}
