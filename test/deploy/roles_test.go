@@ -73,6 +73,15 @@ func TestSeveralTasksMayHoldTheLeasesOfTheirNamespace(t *testing.T) {
 	}
 }
 
+// TestKubeconfigsInSecretsMayBeReadAndNoOtherSecret.
+func TestKubeconfigsInSecretsMayBeReadAndNoOtherSecret(t *testing.T) {
+	want := []string{"default: get secrets[us2 us3]"}
+	got := slices.DeleteFunc(rulesOf(t, render(t, "x", fleetPair)), func(rule string) bool { return !strings.Contains(rule, "secrets") })
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
 // rulesOf are the rules of all roles, one resource a line.
 func rulesOf(t *testing.T, objects []*unstructured.Unstructured) []string {
 	t.Helper()

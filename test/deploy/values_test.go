@@ -125,8 +125,8 @@ config:
   clusters:
     - {name: eu1, kubeconfig: /etc/kubecdc/clusters/eu1}
     - {name: us1, kubeconfig: /etc/kubecdc/clusters/us1}
-    - {name: us2, secret: other/us2}
-    - {name: us3, secret: other/us3}
+    - {name: us2, secret: default/us2}
+    - {name: us3, secret: default/us3}
   sinks: [{name: bus, nats: {url: "nats://nats.nats:4222"}}]
   state: {log: {sink: bus}}
 files: [{path: /etc/kubecdc/clusters, secret: fleet}]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -100,6 +101,10 @@ func (m *crew) cutOff(networks ...*proxy) {
 // end asks the exporter to end. What a busy broker has not answered in time is left to the next start.
 func (m *crew) end(x *exporter) {
 	m.t.Helper()
+	eventually(m.t, deliveryLimit, "it is so far that it knows a signal"+m.said(), func() bool {
+		conn, err := net.Dial("tcp", x.listen)
+		return err == nil && conn.Close() == nil
+	})
 	if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 && !strings.Contains(x.lastLines(m.t), leavesRest) {
 		m.t.Fatalf("%s ended with code %d, %v:\n%s", x.logPath, code, err, x.lastLines(m.t))
 	}

@@ -15,6 +15,7 @@ type proxy struct {
 	listener net.Listener
 	late     atomic.Int64 // the most nanoseconds that what the server sends may come later
 	ended    chan struct{}
+	closing  sync.Once
 	wait     sync.WaitGroup
 	turn     int // of the targets; the accepting goroutine's
 
@@ -220,13 +221,16 @@ func (p *proxy) admit(wanted int) int {
 	return room
 }
 
+// close may be called again.
 func (p *proxy) close() {
-	p.listener.Close()
-	close(p.ended)
-	p.mu.Lock()
-	p.done = true
-	p.moved.Broadcast()
-	p.mu.Unlock()
-	p.reset()
-	p.wait.Wait()
+	p.closing.Do(func() {
+		p.listener.Close()
+		close(p.ended)
+		p.mu.Lock()
+		p.done = true
+		p.moved.Broadcast()
+		p.mu.Unlock()
+		p.reset()
+		p.wait.Wait()
+	})
 }
