@@ -202,7 +202,9 @@ func (f *fleet) answers() {
 			f.t.Errorf("the page of cluster %s is %.200s", name, page)
 		}
 		run := func(args ...string) string {
-			said, err := exec.Command(f.exporter.binary, args...).CombinedOutput()
+			command := exec.Command(f.exporter.binary, args...)
+			command.Env = append(os.Environ(), f.exporter.env...)
+			said, err := command.CombinedOutput()
 			if err != nil {
 				f.t.Errorf("exporter %s: %v: %s", strings.Join(args, " "), err, said)
 			}
