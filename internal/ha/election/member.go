@@ -292,8 +292,9 @@ func (m *Member) isFree() bool {
 		return by.free
 	}
 	length := m.options.Duration
-	if seconds := m.lease.Spec.LeaseDurationSeconds; seconds != nil {
-		length = time.Duration(*seconds) * time.Second
+	// One that lasts as long as a placed task's has a holder with a sign of life, or somebody has taken that away.
+	if lasts := lengthOf(m.lease); lasts > 0 && (m.options.Placer == nil || lasts != taskLength) {
+		length = lasts
 	}
 	return time.Since(m.fresh) > length
 }

@@ -241,6 +241,20 @@ func TestTasksFollowTheExportersThatLive(t *testing.T) {
 	})
 }
 
+// TestATaskDoesNotWaitForAHolderWithoutASignOfLife, as for one that somebody has removed, or that there never was.
+func TestATaskDoesNotWaitForAHolderWithoutASignOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, tasks := &many{of: map[string]*server{}}, []string{"t1", "t2"}
+		a, b := m.start(t, "a", tasks), m.start(t, "b", tasks)
+		await(t, 2*time.Second, map[*exporter]int{a: 1, b: 1})
+		b.cut.Store(true)
+		if err := m.line("", new(atomic.Bool)).remove(t.Context(), NameOf(Self("b", "1"))); err != nil {
+			t.Fatal(err)
+		}
+		await(t, duration+2*time.Second, map[*exporter]int{a: 2})
+	})
+}
+
 // TestNoTaskMovesWhileTheAPIServerIsAway: who has one goes on.
 func TestNoTaskMovesWhileTheAPIServerIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
