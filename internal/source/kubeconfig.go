@@ -216,7 +216,11 @@ func ReadSecret(ctx context.Context, home *rest.Config, secret string) ([]byte, 
 			Value      []byte `json:"value"`
 		} `json:"data"`
 	}
-	if err := decodeAnswer(client.Get().AbsPath("/api/v1/namespaces", namespace, "secrets", name).Do(ctx), &found); err != nil {
+	err = decodeAnswer(client.Get().AbsPath("/api/v1/namespaces", namespace, "secrets", name).Do(ctx), &found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("read the kubeconfig in Secret %s: %s has none of that name: make it, or correct secret in the configuration", secret, home.Host)
+	case err != nil:
 		return nil, fmt.Errorf("read the kubeconfig in Secret %s: %w", secret, ExplainServerError(home.Host, err))
 	}
 	if len(found.Data.Kubeconfig) == 0 {

@@ -1,11 +1,16 @@
 package badinput
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestKubeconfigMistakesExit2(t *testing.T) {
@@ -27,6 +32,40 @@ func TestKubeconfigMistakesExit2(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d.exporter(append(words("run --resources pods --sink - --state-dir state "), words(c.flags)...)...).fails(t, 2, c.want)
 		})
+	}
+}
+
+// TestSecretsWithoutAKubeconfigAreNamed. It exits with 1 where another try may go better.
+func TestSecretsWithoutAKubeconfigAreNamed(t *testing.T) {
+	d := newDesk(t)
+	d.mkdir(".kube")
+	text, err := os.ReadFile(d.path("kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write(".kube/config", string(text))
+	keep := func(name, text string) {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"kubeconfig": text}}
+		if _, err := admin(t).CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep("broken", "{clusters")
+	keep("empty", "")
+	keep("command", "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh}}}]")
+	for _, c := range []struct {
+		name, want string
+		code       int
+	}{
+		{"missing", "read the kubeconfig in Secret default/missing: " + d.server + " has none of that name: make it, or correct secret in the configuration", 1},
+		{"empty", "read the kubeconfig in Secret default/empty: it has neither of the keys kubeconfig and value: put it into one of them", 1},
+		{"broken", "load the kubeconfig in Secret default/broken: yaml: line 1: did not find expected ',' or '}': correct it", 2},
+		{"command", `load the kubeconfig in Secret default/command: its user "u" has a command or a file: put the token, or the certificate and its key, into it`, 2},
+	} {
+		d.write("fleet.yaml", fmt.Sprintf("clusters: [{name: a, secret: default/%s}]\nresources: [pods]\nsinks: [{file: {path: '{cluster}'}}]\n", c.name))
+		if said := d.exporter("check", "-f", "fleet.yaml", "--cluster", "a"); said.Code != c.code || !strings.Contains(said.Stdout, "problem  "+c.want+"\n") {
+			t.Errorf("%s: exit code %d, want %d and %s:\n%s", c.name, said.Code, c.code, c.want, said.Stdout)
+		}
 	}
 }
 

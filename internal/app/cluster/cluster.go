@@ -157,7 +157,7 @@ func (to *Access) Read(ctx context.Context) (text []byte, err error) {
 		home := cmp.Or(to.Home, new(Access))
 		at, _, err := source.LoadKubeconfig(home.Kubeconfig, home.Context)
 		if err != nil {
-			return nil, err
+			return nil, usage.Wrap(err)
 		}
 		return source.ReadSecret(ctx, at, to.Secret)
 	case to.Kubeconfig != "":
@@ -166,22 +166,25 @@ func (to *Access) Read(ctx context.Context) (text []byte, err error) {
 	return nil, nil
 }
 
-func (to *Access) load(ctx context.Context) (*rest.Config, string, error) {
+func (to *Access) load(ctx context.Context) (at *rest.Config, name string, err error) {
 	if to.Secret == "" {
-		return source.LoadKubeconfig(to.Kubeconfig, to.Context)
+		at, name, err = source.LoadKubeconfig(to.Kubeconfig, to.Context)
+	} else if text, readErr := to.Read(ctx); readErr != nil {
+		return nil, "", readErr // which another try may mend
+	} else {
+		at, name, err = source.LoadSecret(to.Secret, text, to.Context)
 	}
-	text, err := to.Read(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, "", usage.Wrap(err)
 	}
-	return source.LoadSecret(to.Secret, text, to.Context)
+	return at, name, nil
 }
 
 // Find loads the kubeconfig.
 func Find(ctx context.Context, to Access, cfg *config.Config) (*Cluster, error) {
 	restConfig, name, err := to.load(ctx)
 	if err != nil {
-		return nil, usage.Wrap(err)
+		return nil, err
 	}
 	restConfig.UserAgent = "kubecdc-exporter/" + to.Version
 	c := &Cluster{
