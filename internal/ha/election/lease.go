@@ -130,6 +130,14 @@ func holderOf(lease *coordinationv1.Lease) string {
 	return *lease.Spec.HolderIdentity
 }
 
+// lengthOf is how long the Lease lasts, 0 where it does not say.
+func lengthOf(lease *coordinationv1.Lease) time.Duration {
+	if lease.Spec.LeaseDurationSeconds == nil {
+		return 0
+	}
+	return time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
+}
+
 // judged is a *ForeignError if somebody may hold the Lease whose mark the judge refuses.
 func judged(lease *coordinationv1.Lease, place Place, judge func(theirs string) error) error {
 	holder := holderOf(lease)

@@ -299,13 +299,6 @@ func (p *Placement) tell(now time.Time) {
 	}
 }
 
-func lengthOf(lease *coordinationv1.Lease) time.Duration {
-	if lease.Spec.LeaseDurationSeconds == nil {
-		return 0
-	}
-	return time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
-}
-
 // owner is the living exporter that has the task, "" for none. One that says that it cannot have it has it no more: it
 // died, and cannot begin it again. The caller holds mu.
 func (p *Placement) owner(name string, now time.Time) string {
