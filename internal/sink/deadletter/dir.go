@@ -219,12 +219,13 @@ func (d *Dir) Delivered(rec *change.Record) (id string, err error) {
 	if _, there := d.known[id]; !there {
 		return "", nil
 	}
+	err = os.Remove(d.file(id))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return id, err // the next delivery of the state tries again
+	}
 	delete(d.known, id)
-	if err := os.Remove(d.file(id)); err != nil {
-		if errors.Is(err, fs.ErrNotExist) { // somebody deleted it
-			return "", nil
-		}
-		return id, err
+	if err != nil { // somebody deleted it
+		return "", nil
 	}
 	d.changed(id + suffix)
 	return id, disk.SyncDir(d.Dir)

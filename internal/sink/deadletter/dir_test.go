@@ -352,6 +352,32 @@ func TestSinksOfADirectory(t *testing.T) {
 }
 
 // settle settles the claimed letters of a sink that holds the events.
+// TestALetterThatCannotBeRemovedIsRemovedLater, when its state is delivered once more.
+func TestALetterThatCannotBeRemovedIsRemovedLater(t *testing.T) {
+	d := newDir(t)
+	id := keep(t, d, record("5"))
+	if _, err := d.Delivered(record("4")); err != nil { // it knows its letters from now on
+		t.Fatal(err)
+	}
+	away := d.file(id) + ".away"
+	for _, err := range []error{os.Rename(d.file(id), away), os.MkdirAll(filepath.Join(d.file(id), "full"), 0o700)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Delivered(record("5")); err == nil {
+		t.Error("the letter cannot be removed, and there is no error")
+	}
+	for _, err := range []error{os.RemoveAll(d.file(id)), os.Rename(away, d.file(id))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if removed, err := d.Delivered(record("5")); err != nil || removed != id || len(ids(t, d)) > 0 {
+		t.Errorf("removed is %q, want %q, there are %v, %v", removed, id, ids(t, d), err)
+	}
+}
+
 func settle(d *Dir, events ...string) error {
 	held, end, err := d.Settle()
 	if err != nil {
