@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -123,24 +122,14 @@ func (c *Config) AllTasks() (all []Task) {
 func (c *Config) Of(task Task) *Config {
 	one := *c
 	one.Clusters, one.Tasks, one.Task = nil, 0, task
-	replaced := func(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
-	numbered := func(text *string) {
+	named := func(_, text string, of placeName) string {
 		if task.Count > 0 {
-			*text = replaced(*text, taskNumber, strconv.Itoa(task.Number))
+			text = strings.ReplaceAll(text, taskNumber, strconv.Itoa(task.Number))
 		}
-	}
-	allNumbered := func(templates map[string]string) map[string]string {
-		all := maps.Clone(templates)
-		for name, text := range all {
-			numbered(&text)
-			all[name] = text
+		if task.Cluster.Name != "" && of == fixedName {
+			text = strings.ReplaceAll(text, clusterName, task.Cluster.Name)
 		}
-		return all
-	}
-	named := func(text *string) {
-		if numbered(text); task.Cluster.Name != "" {
-			*text = replaced(*text, clusterName, task.Cluster.Name)
-		}
+		return text
 	}
 	if task.Cluster.Name != "" {
 		one.Cluster = task.Cluster.Name
@@ -154,33 +143,7 @@ func (c *Config) Of(task Task) *Config {
 		one.Resources[i].of = task
 	}
 	for i := range one.Sinks {
-		s := &one.Sinks[i]
-		named(&s.DeadLetter.Dir)
-		if s.File != nil {
-			s.File = new(*s.File)
-			named(&s.File.Path)
-		}
-		if to := s.Kafka; to != nil {
-			s.Kafka = new(*to)
-			named(&s.Kafka.TransactionalID)
-			numbered(&s.Kafka.Topic)
-			s.Kafka.Topics = allNumbered(to.Topics)
-			if to.Signals != nil {
-				s.Kafka.Signals = new(*to.Signals)
-				numbered(&s.Kafka.Signals.Topic)
-			}
-		}
-		if to := s.NATS; to != nil {
-			s.NATS = new(*to)
-			named(&s.NATS.KV)
-			numbered(&s.NATS.Stream)
-			numbered(&s.NATS.Subject)
-			s.NATS.Subjects = allNumbered(to.Subjects)
-			if to.Service != nil {
-				s.NATS.Service = new(*to.Service)
-				numbered(&s.NATS.Service.Subject)
-			}
-		}
+		one.Sinks[i] = one.Sinks[i].renamed(named)
 	}
 	if c.State.Log != nil {
 		one.State.Log = new(*c.State.Log)
@@ -188,7 +151,7 @@ func (c *Config) Of(task Task) *Config {
 	}
 	if c.HA != nil {
 		one.HA = new(*c.HA)
-		if named(&one.HA.Lease); one.HA.Lease != "" {
+		if one.HA.Lease = named("", one.HA.Lease, fixedName); one.HA.Lease != "" {
 			one.HA.Lease += task.After(".")
 		}
 	}

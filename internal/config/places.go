@@ -14,51 +14,69 @@ type places struct {
 
 // ofSink checks all that the sink writes to. A topic of one resource is of one task.
 func (p *places) ofSink(s *Sink, path, placeholder string) {
-	if s.DeadLetter.Dir != "" {
-		p.apart(path+".deadLetter.dir", s.DeadLetter.Dir, placeholder)
-	}
-	switch {
-	case s.File == nil:
-	case s.File.Path == stdout:
-		p.problem(path+".file.path", "standard output is one for %s; choose a file with %s in its name", p.of, placeholder)
-	default:
-		p.apart(path+".file.path", s.File.Path, placeholder)
-	}
-	if to := s.NATS; to != nil {
+	s.renamed(func(key, name string, of placeName) string {
 		switch {
-		case to.KV != "":
-			p.apart(path+".nats.kv", to.KV, placeholder)
-		case !to.Shared:
-			p.apart(path+".nats.stream", to.Stream, placeholder)
-			fallthrough
-		default: // subjects of two streams may not overlap
-			p.apart(path+".nats.subject", to.Subject, placeholder)
-			p.allApart(path+".nats.subjects", to.Subjects, placeholder)
+		case name == "", key == ".nats.stream" && s.NATS.Shared:
+		case key == ".file.path" && name == stdout:
+			p.problem(path+key, "standard output is one for %s; choose a file with %s in its name", p.of, placeholder)
+		case of == topicName && placeholder == taskNumber:
+			p.apart(path+key, name, placeholder, "{resource}")
+		default:
+			p.apart(path+key, name, placeholder)
 		}
-		if to.Service != nil {
-			p.apart(path+".nats.service.subject", to.Service.Subject, placeholder)
-		}
-	}
-	if to := s.Kafka; to != nil {
-		topic := []string{placeholder}
-		if placeholder == taskNumber {
-			topic = append(topic, "{resource}")
-		}
-		p.apart(path+".kafka.topic", to.Topic, topic...)
-		p.allApart(path+".kafka.topics", to.Topics, topic...)
-		if to.TransactionalID != "" {
-			p.apart(path+".kafka.transactionalId", to.TransactionalID, placeholder)
-		}
-		if to.Signals != nil {
-			p.apart(path+".kafka.signals.topic", to.Signals.Topic, placeholder)
-		}
-	}
+		return name
+	})
 }
 
-func (p *places) allApart(path string, templates map[string]string, by ...string) {
-	for _, name := range slices.Sorted(maps.Keys(templates)) {
-		p.apart(under(path, name), templates[name], by...)
+// placeName says what a name is of that a sink's place has.
+type placeName byte
+
+const (
+	fixedName    placeName = iota // no record chooses it, and no sink puts the cluster's name into it
+	templateName                  // the sink puts the cluster's name into it
+	topicName                     // likewise, and it may be of one resource
+)
+
+// renamed is the sink with what change makes of each name of its places, by the key below the sink.
+func (s Sink) renamed(change func(key, name string, of placeName) string) Sink {
+	all := func(key string, names map[string]string, of placeName) map[string]string {
+		changed := maps.Clone(names)
+		for _, resource := range slices.Sorted(maps.Keys(names)) {
+			changed[resource] = change(under(key, resource), names[resource], of)
+		}
+		return changed
 	}
+	s.DeadLetter.Dir = change(".deadLetter.dir", s.DeadLetter.Dir, fixedName)
+	if s.File != nil {
+		s.File = new(*s.File)
+		s.File.Path = change(".file.path", s.File.Path, fixedName)
+	}
+	if s.NATS != nil {
+		to := new(*s.NATS)
+		s.NATS = to
+		to.KV = change(".nats.kv", to.KV, fixedName)
+		if to.KV == "" {
+			to.Stream = change(".nats.stream", to.Stream, templateName)
+			to.Subject = change(".nats.subject", to.Subject, templateName) // those of two streams may not overlap
+			to.Subjects = all(".nats.subjects", to.Subjects, templateName)
+		}
+		if to.Service != nil {
+			to.Service = new(*to.Service)
+			to.Service.Subject = change(".nats.service.subject", to.Service.Subject, templateName)
+		}
+	}
+	if s.Kafka != nil {
+		to := new(*s.Kafka)
+		s.Kafka = to
+		to.Topic = change(".kafka.topic", to.Topic, topicName)
+		to.Topics = all(".kafka.topics", to.Topics, topicName)
+		to.TransactionalID = change(".kafka.transactionalId", to.TransactionalID, fixedName)
+		if to.Signals != nil {
+			to.Signals = new(*to.Signals)
+			to.Signals.Topic = change(".kafka.signals.topic", to.Signals.Topic, templateName)
+		}
+	}
+	return s
 }
 
 // apart checks that the value has one of the placeholders in it.

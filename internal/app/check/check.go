@@ -50,7 +50,7 @@ func checkAll(ctx context.Context, to cluster.Access, cfg *config.Config, r *rep
 	for _, one := range cfg.AllTasks() {
 		of := one.Cluster
 		if r.of = "task " + one.Name() + ": "; of.Name != "" {
-			to.Kubeconfig, to.Context = of.Kubeconfig, of.Context
+			to = to.Of(of)
 		}
 		c, running := checkOne(ctx, to, cfg.Of(one), r)
 		if other, found := uids[c.UID]; c.UID != "" && found && other != of.Name {
