@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +9,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 )
 
 func newTasksCommand() *cobra.Command {
@@ -43,16 +42,15 @@ NOTE      why nobody does it, or why nobody may`,
 			if err != nil || output == "json" {
 				return cmp.Or(err, printJSON(all, stdout(cmd)))
 			}
-			table := tabwriter.NewWriter(stdout(cmd), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "TASK\tEXPORTER\tSINCE\tLEASE\tNOTE")
+			rows := [][]any{{"TASK", "EXPORTER", "SINCE", "LEASE", "NOTE"}}
 			for _, t := range all {
 				since := ""
 				if !t.Since.IsZero() {
 					since = t.Since.UTC().Format(time.RFC3339)
 				}
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", t.Task, cmp.Or(t.Exporter, "-"), cmp.Or(since, "-"), t.Lease, t.Note)
+				rows = append(rows, []any{t.Task, cmp.Or(t.Exporter, "-"), cmp.Or(since, "-"), t.Lease, t.Note})
 			}
-			return table.Flush()
+			return console.PrintTable(stdout(cmd), rows)
 		},
 	}
 	f.register(cmd)

@@ -36,7 +36,8 @@ func startProcess(t *testing.T, logPath string, env []string, name string, args 
 func (p *process) terminate(within time.Duration) (code int, took time.Duration, err error) {
 	began := time.Now()
 	if err := p.Terminate(within); err != nil {
-		return 0, 0, fmt.Errorf("stop process %d: %w", p.Cmd.Process.Pid, err)
+		<-p.Exited
+		return 0, 0, fmt.Errorf("stop process %d, which has ended with %v: %w", p.Cmd.Process.Pid, p.Cmd.ProcessState, err)
 	}
 	return p.Cmd.ProcessState.ExitCode(), time.Since(began), nil
 }

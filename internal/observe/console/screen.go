@@ -127,6 +127,15 @@ func acts(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }
 
+// PrintTable prints the rows, of which the first is the head.
+func PrintTable(out io.Writer, rows [][]any) error {
+	table := newGrid(out)
+	for _, cells := range rows {
+		table.row(cells...)
+	}
+	return table.Flush()
+}
+
 // grid is a table. A cell stays in its place, whatever is in it.
 type grid struct{ *tabwriter.Writer }
 
