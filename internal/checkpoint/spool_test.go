@@ -220,6 +220,26 @@ func TestI6SpoolOfASinkThatLeftIsGone(t *testing.T) {
 	}
 }
 
+// TestI5ASinkThatCouldNotBeForgottenKeepsItsSpool, as where the disk is full.
+func TestI5ASinkThatCouldNotBeForgottenKeepsItsSpool(t *testing.T) {
+	dir, vol := t.TempDir(), &volume{}
+	vol.free.Store(1 << 40)
+	s, err := Open(t.Context(), dir, Options{Logger: quiet(), usage: vol.usage})
+	must(t, err)
+	lake := &spooler{t: t, s: s, sink: "lake"}
+	lake.put(fifo.Main, object(change.Updated, "web", "u", "1"))
+	vol.free.Store(0)
+	if err := s.Forget("lake"); err == nil {
+		t.Error("the disk is full, and the sink is forgotten")
+	}
+	vol.free.Store(1 << 40)
+	must(t, s.Close())
+	lake.s = open(t, dir)
+	if got := versions(lake.take(1<<20, 9)); got != "1" {
+		t.Errorf("the spool holds %q", got)
+	}
+}
+
 // The bytes of what was read come back, and a state that was cut open again opens (I5).
 func TestI6SpaceOfTheSpoolComesBack(t *testing.T) {
 	dir := t.TempDir()

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -261,8 +260,12 @@ func (s *Store) Forget(sinkName string) error {
 		}
 		return nil
 	})
+	if err != nil { // it is known still, and so is what waits
+		return err
+	}
+	s.forgetReclaimed(sinkName)
 	prefix := keyOf(tableSpool, sinkName, "")
-	return errors.Join(err, s.excise(prefix, after(prefix)))
+	return s.excise(prefix, after(prefix))
 }
 
 // Marks are those of all sinks, by name.
