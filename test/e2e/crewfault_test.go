@@ -58,12 +58,7 @@ func (m *crew) suffer() {
 }
 
 // upTo waits for any time up to the limit.
-func (m *crew) upTo(limit time.Duration) {
-	select {
-	case <-time.After(time.Duration(m.random.Int64N(int64(limit)))):
-	case <-m.t.Context().Done():
-	}
-}
+func (m *crew) upTo(limit time.Duration) { upTo(m.t, m.random, limit) }
 
 // kill takes away the exporter, and with it its disk now and then.
 func (m *crew) kill(x *exporter) {
@@ -85,17 +80,7 @@ func (m *crew) pause(x *exporter) {
 
 // cutOff takes the networks away. What was sent meanwhile comes late, unless the connections were reset.
 func (m *crew) cutOff(networks ...*proxy) {
-	forgets := m.random.IntN(2) == 0
-	for _, network := range networks {
-		network.allow(0)
-	}
-	m.upTo(3 * lease)
-	for _, network := range networks {
-		if forgets {
-			network.reset()
-		}
-		network.allow(-1)
-	}
+	cutOff(networks, m.random.IntN(2) == 0, func() { m.upTo(3 * lease) })
 }
 
 // end asks the exporter to end. What a busy broker has not answered in time is left to the next start.

@@ -60,9 +60,13 @@ func (o *ordeal) next() string {
 
 // upTo waits for any time up to the limit.
 func (o *ordeal) upTo(limit time.Duration) {
+	upTo(o.t, o.random, limit)
+}
+
+func upTo(t *testing.T, random *rand.Rand, limit time.Duration) {
 	select {
-	case <-time.After(time.Duration(o.random.Int64N(int64(limit)))):
-	case <-o.t.Context().Done():
+	case <-time.After(time.Duration(random.Int64N(int64(limit)))):
+	case <-t.Context().Done():
 	}
 }
 
@@ -85,11 +89,15 @@ func (o *ordeal) pause(m *member) {
 
 // cutOff takes the member's networks away. What it sent meanwhile comes late, unless its connections were reset.
 func (o *ordeal) cutOff(m *member, networks ...*proxy) {
-	forgets := o.random.IntN(2) == 0
+	cutOff(networks, o.random.IntN(2) == 0, func() { o.upTo(2 * leaseTime) })
+}
+
+// cutOff takes the networks away while the time passes. They may have forgotten their connections then.
+func cutOff(networks []*proxy, forgets bool, pass func()) {
 	for _, network := range networks {
 		network.allow(0)
 	}
-	o.upTo(2 * leaseTime)
+	pass()
 	for _, network := range networks {
 		if forgets {
 			network.reset()
