@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -19,33 +18,44 @@ import (
 // crewFault is what happens to one of several exporters. It returns when that is over, and the exporter runs again.
 type crewFault struct {
 	name   string
-	weight int // of a hundred
+	weight int
 	happen func(m *crew, x *exporter)
 }
 
-func crewFaults() []crewFault {
-	return []crewFault{
+// faults are those that there can be.
+func (m *crew) faults() []crewFault {
+	all := []crewFault{
 		{"killed", 24, (*crew).kill},
 		{"paused", 20, (*crew).pause},
-		{"cut off from an API server", 10, func(m *crew, x *exporter) { m.cutOff(m.ways[x][m.random.IntN(len(m.worlds))]) }},
-		{"cut off from NATS", 10, func(m *crew, x *exporter) { m.cutOff(m.ways[x][len(m.worlds):]...) }},
-		{"cut off from all of these", 8, func(m *crew, x *exporter) { m.cutOff(m.ways[x]...) }},
+		{"cut off from an API server", 10, func(m *crew, x *exporter) { m.cutOff(m.ways[x].api[m.random.IntN(len(m.worlds))]) }},
+		{"cut off from the brokers", 10, func(m *crew, x *exporter) { m.cutOff(m.ways[x].toBrokers()...) }},
+		{"cut off from all of these", 8, func(m *crew, x *exporter) { m.cutOff(append(m.ways[x].toBrokers(), m.ways[x].api...)...) }},
 		{"stopped", 10, (*crew).end},
 		{"all killed", 5, func(m *crew, _ *exporter) { m.killAll() }},
-		{"without a broker", 8, func(m *crew, _ *exporter) { m.loseBroker() }},
-		{"placed at random", 5, func(m *crew, _ *exporter) { m.placeAtRandom(8 * time.Second) }},
 	}
+	if m.broker != nil || m.kafka != nil && m.ways[m.all[0]].kafka == nil {
+		all = append(all, crewFault{"without a broker", 8, func(m *crew, _ *exporter) { m.loseBroker() }})
+	}
+	if m.hasTasks {
+		all = append(all, crewFault{"placed at random", 5, func(m *crew, _ *exporter) { m.placeAtRandom(8 * time.Second) }})
+	}
+	return all
 }
 
-// suffer lets something happen to one of the exporters.
+// suffer lets something happen to one of the exporters, mostly to the one that leads where they share one task.
 func (m *crew) suffer() {
 	m.t.Helper()
+	m.checkRunning()
 	x := m.all[m.random.IntN(len(m.all))]
-	if !x.runs() {
-		m.t.Fatalf("%s ended by itself:\n%s", x.logPath, x.lastLines(m.t))
+	if leader := m.leader(); !m.hasTasks && leader != nil && m.random.IntN(4) > 0 {
+		x = leader
 	}
-	drawn := m.random.IntN(100)
-	for _, f := range crewFaults() {
+	total := 0
+	for _, f := range m.faults() {
+		total += f.weight
+	}
+	drawn := m.random.IntN(total)
+	for _, f := range m.faults() {
 		if drawn -= f.weight; drawn < 0 {
 			began := time.Now()
 			f.happen(m, x)
@@ -54,52 +64,68 @@ func (m *crew) suffer() {
 			return
 		}
 	}
-	m.t.Fatal("the weights are not a hundred")
 }
 
 // upTo waits for any time up to the limit.
-func (m *crew) upTo(limit time.Duration) { upTo(m.t, m.random, limit) }
+func (m *crew) upTo(limit time.Duration) {
+	select {
+	case <-time.After(time.Duration(m.random.Int64N(int64(limit)))):
+	case <-m.t.Context().Done():
+	}
+}
 
 // kill takes away the exporter, and with it its disk now and then.
 func (m *crew) kill(x *exporter) {
-	x.process.Kill()
-	if m.random.IntN(4) == 0 {
-		if err := os.RemoveAll(strings.TrimSuffix(x.logPath, ".log")); err != nil {
-			m.t.Fatal(err)
-		}
-	}
+	m.die(x, m.random.IntN(4) == 0)
 	m.upTo(2 * lease)
 	x.start(m.t)
 }
 
+// die kills the exporter, with its state if that is to be lost, too.
+func (m *crew) die(x *exporter, lost bool) {
+	m.t.Helper()
+	x.process.Kill()
+	if x.process = nil; lost {
+		if err := os.RemoveAll(strings.TrimSuffix(x.logPath, ".log")); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// pause lets the exporter sleep, mostly until another one can have taken over.
 func (m *crew) pause(x *exporter) {
 	x.signal(m.t, syscall.SIGSTOP)
 	m.upTo(3 * lease)
 	x.signal(m.t, syscall.SIGCONT)
 }
 
-// cutOff takes the networks away. What was sent meanwhile comes late, unless the connections were reset.
+// cutOff takes the networks away. They may have forgotten their connections then; else what was sent comes late.
 func (m *crew) cutOff(networks ...*proxy) {
-	cutOff(networks, m.random.IntN(2) == 0, func() { m.upTo(3 * lease) })
+	for _, network := range networks {
+		network.allow(0)
+	}
+	m.upTo(3 * lease)
+	forgets := m.random.IntN(2) == 0
+	for _, network := range networks {
+		if forgets {
+			network.reset()
+		}
+		network.allow(-1)
+	}
 }
 
-// end asks the exporter to end. What a busy broker has not answered in time is left to the next start.
+// end stops the exporter as a rolling update does.
 func (m *crew) end(x *exporter) {
-	m.t.Helper()
-	eventually(m.t, deliveryLimit, "it is so far that it knows a signal"+m.said(), func() bool {
-		conn, err := net.Dial("tcp", x.listen)
-		return err == nil && conn.Close() == nil
-	})
-	if code, _, err := x.process.terminate(stopLimit); err != nil || code != 0 && !strings.Contains(x.lastLines(m.t), leavesRest) {
-		m.t.Fatalf("%s ended with code %d, %v:\n%s", x.logPath, code, err, x.lastLines(m.t))
-	}
+	m.stop(x)
 	m.upTo(lease)
 	x.start(m.t)
 }
 
+// killAll may leave nothing but the log of the state.
 func (m *crew) killAll() {
+	lost := m.random.IntN(2) == 0
 	for _, x := range m.all {
-		x.process.Kill()
+		m.die(x, lost)
 	}
 	for _, x := range m.all {
 		x.start(m.t)
@@ -172,15 +198,20 @@ func (m *crew) placeAtRandom(span time.Duration) {
 	}
 }
 
-// report is how often each fault was.
+// report is how often each fault was, and how often an exporter took over.
 func (m *crew) report() string {
 	var texts []string
+	faults, changes, takeovers := 0, 0, 0
 	for _, name := range slices.Sorted(maps.Keys(m.met)) {
 		texts = append(texts, fmt.Sprintf("%d %s", m.met[name], name))
+		faults += m.met[name]
 	}
-	takeovers := 0
+	for _, r := range m.worlds {
+		versions, deletes := r.ledger.count()
+		changes += versions + deletes
+	}
 	for _, x := range m.all {
 		takeovers += strings.Count(x.log(m.t), "this exporter leads")
 	}
-	return fmt.Sprintf("%d takeovers: %s", takeovers, strings.Join(texts, ", "))
+	return fmt.Sprintf("%d faults, %d changes, %d takeovers: %s", faults, changes, takeovers, strings.Join(texts, ", "))
 }

@@ -42,13 +42,10 @@ func (r *rig) sinkConfig(c *kafka.Cluster, sinks []kafkaSink) string {
 }
 
 // config is the sink's entry in the configuration.
-func (s *kafkaSink) config(c *kafka.Cluster) string { return s.configAt(c.Brokers()) }
-
-// configAt is config with the brokers at these addresses.
-func (s *kafkaSink) configAt(brokers []string) string {
+func (s *kafkaSink) config(c *kafka.Cluster) string {
 	topic, isLog := topicOf(s.prefix, "{resource}"), !strings.Contains(s.more, "compact")
 	return fmt.Sprintf("- {name: %s, kafka: {brokers: [%s], topic: %q, delivery: %s%s}, resolved: {every: 1s, digest: %t}}\n",
-		s.name, strings.Join(brokers, ", "), topic, s.delivery, s.more, isLog)
+		s.name, strings.Join(c.Brokers(), ", "), topic, s.delivery, s.more, isLog)
 }
 
 // topics are those of the sink for the resources.

@@ -54,35 +54,33 @@ func kafkaHearsSignals(t *testing.T, c *kafka.Cluster) {
 func kafkaLeadersHearSignals(t *testing.T, c *kafka.Cluster) {
 	lake := kafkaSink{name: "lake", prefix: "hasig.dev.", delivery: "transactional",
 		more: threeReplicas + ", signals: {topic: hasig.signals, notifications: hasig.notes}"}
-	r := newWorld(t, world{})
-	r.topics = append(r.topics, followTopics(c, lake, r.names()))
-	m := newMembersOf(r, 2, lake.config(c)+"state: {log: {sink: lake, name: hasig-state}}\n")
+	m := newCrew(t, 1)
+	m.topics = append(m.topics, followTopics(c, lake, m.names()))
+	m.config = lake.config(c)
+	m.enlist(2, "lake, name: hasig-state")
 	for _, x := range m.all {
 		x.args = append(x.args, "--cluster", "e2e")
 	}
-	r.writer.populate(t)
-	m.start()
-	r.streaming()
-	s := r.newSignaller(c, "hasig")
+	m.begin(0)
+	leader := m.awaitLeader(nil)
+	s := m.newSignaller(c, "hasig")
 	s.awaitUp()
 	random := rand.New(rand.NewPCG(seed(t), 29))
-	faults := []func(*exporter){m.kill, m.stop}
 	for i := range kills(t, 6, 2) {
 		s.send(snapshotSignal(i))
 		time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond)))) // any instant until it is read
-		before := m.lead
-		faults[i%len(faults)](before)
-		m.awaitLeader(before)
-		m.revive()
+		before := leader
+		if i%2 == 0 {
+			m.die(before, false)
+		} else {
+			m.stop(before)
+		}
+		leader = m.awaitLeader(before)
+		before.start(t)
 		s.sendAgain(i)
 	}
-	r.settle()
-	r.idle()
-	for _, x := range m.all {
-		m.stop(x)
-	}
-	r.awaitTransactions(c, lake)
-	r.judge(false)
+	m.conclude()
+	m.awaitTransactions(c, lake)
 }
 
 // snapshotSignal asks for a snapshot of the config maps that are labelled with its number.
