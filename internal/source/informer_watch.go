@@ -176,7 +176,6 @@ func (w *watching) believeOrAsk(ctx context.Context) error {
 func (w *watching) open(run context.Context, from string, seconds *int64) (watch.Interface, error) {
 	ctx, stop := context.WithCancel(run)
 	w.turns.take()
-	w.seen.settle()
 	resolved := time.Duration(0)
 	for _, seat := range w.seats {
 		if every := seat.Resolved; every != 0 && (resolved == 0 || every < resolved) {
@@ -397,10 +396,7 @@ func (d *feed) push(f *frame.Frame) error {
 	}
 	if d.Shape != nil {
 		d.loan = loan{rec.Object, d.frames}
-		defer func() {
-			d.loan = loan{}
-			d.seen.settle()
-		}()
+		defer func() { d.loan = loan{} }()
 	}
 	if !again {
 		d.Observer.tellUnreadable(&rec, f.Object.Err)

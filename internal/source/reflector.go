@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"hash/crc32"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -55,21 +56,7 @@ func opOf(t frame.Type) change.Op {
 const maxSeen = 1 << 16
 
 // sightings are the records of one resourceVersion that went into the line in this process, maxSeen at most.
-//
-// Nearly always it is one, and nobody asks for it: so its content is held, and is summed up only when another record
-// comes at its version, or another watch begins. To hold it costs nothing, since its key is a part of it.
-type sightings struct {
-	settled map[seenRecord]sighting
-	lone    lone // the only one, while settled is empty
-}
-
-// lone is a record whose content is not summed up yet.
-type lone struct {
-	is     bool
-	key    seenRecord
-	object []byte
-	watch  int
-}
+type sightings map[seenRecord]sighting
 
 // sighting is the content of a record, and the watch that brought it last.
 type sighting struct {
@@ -91,69 +78,41 @@ type seenRecord struct {
 
 func newSeenRecord(rec *change.Record) seenRecord { return seenRecord{rec.Key, rec.UID, rec.Op} }
 
+// forget is for another version. A version of many records leaves no large map, which takes long to clear.
+func (s *sightings) forget() {
+	const few = 1 << 6
+	if len(*s) > few {
+		*s = sightings{}
+	}
+	clear(*s)
+}
+
 // errSameVersion says that the server changes objects and leaves their resourceVersion as it was.
 var errSameVersion = errors.New("the watch sent two states of the object at one resourceVersion")
 
-// forget is for another version.
-func (s *sightings) forget() {
-	s.lone = lone{}
-	if len(s.settled) > 0 {
-		clear(s.settled)
-	}
-}
-
-// settle sums the lone one up.
-func (s *sightings) settle() {
-	if !s.lone.is {
-		return
-	}
-	if s.settled == nil {
-		s.settled = map[seenRecord]sighting{}
-	}
-	s.settled[s.lone.key] = newSighting(s.lone.object, s.lone.watch)
-	s.lone = lone{}
-}
-
 // has says whether the record is in line already. One with other content is not, unless it was written by an API server
 // of another version, which nobody can tell: so it is told rather than lost.
-func (s *sightings) has(rec *change.Record) bool {
-	s.settle()
-	seen, found := s.settled[newSeenRecord(rec)]
+func (s sightings) has(rec *change.Record) bool {
+	seen, found := s[newSeenRecord(rec)]
 	return found && seen == newSighting(rec.Object, seen.watch)
 }
 
 // add remembers the record, which the watch of that number brought.
-func (s *sightings) add(rec *change.Record, watch int) error {
-	key := newSeenRecord(rec)
-	if !s.lone.is && len(s.settled) == 0 {
-		s.lone = lone{true, key, rec.Object, watch}
-		return nil
-	}
-	s.settle()
-	now := newSighting(rec.Object, watch)
-	before, found := s.settled[key]
+func (s sightings) add(rec *change.Record, watch int) error {
+	key, now := newSeenRecord(rec), newSighting(rec.Object, watch)
+	before, found := s[key]
 	switch {
 	case found && before.watch == now.watch && before != now:
 		return errSameVersion
-	case found || len(s.settled) < maxSeen:
-		s.settled[key] = now
+	case found || len(s) < maxSeen:
+		s[key] = now
 	}
 	return nil
 }
 
 // isLike says whether both are of the same records.
-func (s *sightings) isLike(other *sightings) bool {
-	s.settle()
-	other.settle()
-	if len(s.settled) != len(other.settled) {
-		return false
-	}
-	for key := range s.settled {
-		if _, found := other.settled[key]; !found {
-			return false
-		}
-	}
-	return true
+func (s sightings) isLike(other sightings) bool {
+	return maps.EqualFunc(s, other, func(sighting, sighting) bool { return true })
 }
 
 // maxEmpty is how many watches may end at once with nothing before the position is held to be stale: a server without

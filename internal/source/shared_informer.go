@@ -127,7 +127,7 @@ func (s *SharedInformer) run(ctx context.Context, i *Informer) {
 func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake, apart bool) *Informer {
 	i := &Informer{
 		Config: &s.config, shared: &s.common, stream: stream, turns: newTurns(), silence: silence{least: minSilence},
-		retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{},
+		retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{}, seen: sightings{},
 		way: listener.Way{
 			Resource: stream.Resource.String(), Scope: checkpoint.ScopeOf(stream), Selection: s.config.Selection.String(),
 		},
@@ -188,7 +188,7 @@ func (s *SharedInformer) tryJoin(i *Informer) {
 	brought := checkpoint.Point{History: checkpoint.HistoryOf(common.epoch), Version: common.brought}
 	for _, seat := range slices.Clone(i.seats) {
 		at := seat.Known(&i.way).From
-		same := listener.MayJoin(at, brought) || i.brought == common.brought && i.seen.isLike(&common.seen)
+		same := listener.MayJoin(at, brought) || i.brought == common.brought && i.seen.isLike(common.seen)
 		if same && len(seat.Comparisons(&i.way)) == 0 {
 			i.seats = slices.DeleteFunc(slices.Clone(i.seats), func(other *listener.Seat) bool { return other == seat })
 			common.seats = append(common.seats, seat)
