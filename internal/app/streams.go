@@ -43,7 +43,7 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 	f := selection.NewFollower(selection.Setting{
 		Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger, Admits: a.moving.Admission(),
 	})
-	gate, rate := source.NewGate(listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
+	gate, rate := make(source.Gate, listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
 	if a.cfg.AsksNamespaces() {
 		a.namespaces, err = source.NewNamespaces(ctx, source.NamespacesConfig{Rest: a.cluster.Rest, Store: a.store, Failed: func(err error) {
 			a.logger.Warn("labels of namespaces cannot be followed; streams that need one wait", "error", err)

@@ -34,7 +34,7 @@ type Config struct {
 	Keep     Keep
 	Observer Observer
 	// Gate bounds how many streams begin at once; streams that share a server share it. nil is no bound.
-	Gate *Gate
+	Gate Gate
 	// generation is that of the definition of a custom resource, as it was known last; nil or 0 is not known.
 	generation *atomic.Int64
 	// Rate bounds how fast full snapshots are read; streams share it. nil is no bound.

@@ -110,8 +110,8 @@
 //   - Rights are found out by trying. An access review answers for one verb of one resource and must be repeated
 //     anyway.
 //   - A Gate lets 32 streams begin at once, each until its watch is open, for five seconds at most: a list that waits
-//     for a stuck sink must not hold up the streams of other sinks. Built-in resources go first, then streams with a
-//     position. A limit of requests a second alone made every stream wait for the last one.
+//     for a stuck sink must not hold up the streams of other sinks. A limit of requests a second alone made every
+//     stream wait for the last one.
 //   - Streams share the answer to the question for the uid (client.go). An answer serves whose request began after the
 //     stream's last watch and last failure, and a second ago at most: so it proves as much as one of its own. Where the
 //     server stands each stream asks itself, once: resources may be in other etcds, whose versions cannot be compared.

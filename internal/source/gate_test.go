@@ -10,9 +10,9 @@ import (
 // TestI6SoManyBeginAtOnce, and one that takes long holds up others for the lease only.
 func TestI6SoManyBeginAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, start := NewGate(2), time.Now()
+		g, start := make(Gate, 2), time.Now()
 		enter := func() (leave func(), after time.Duration) {
-			leave, err := g.enter(t.Context(), othersLast)
+			leave, err := g.enter(t.Context())
 			must(t, err)
 			return leave, time.Since(start)
 		}
@@ -32,44 +32,10 @@ func TestI6SoManyBeginAtOnce(t *testing.T) {
 		fifth, _ := enter()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := g.enter(ctx, othersLast); err == nil {
+		if _, err := g.enter(ctx); err == nil {
 			t.Error("three are inside")
 		}
 		fourth()
 		fifth()
-	})
-}
-
-// TestWhatIsBuiltInComesInFirst, then what is known, each in its order; who gives up holds nobody up.
-func TestWhatIsBuiltInComesInFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, order := NewGate(1), ""
-		inside, err := g.enter(t.Context(), othersLast)
-		must(t, err)
-		wait := func(ctx context.Context, name string, p precedence) {
-			go func() {
-				leave, err := g.enter(ctx, p)
-				if err != nil {
-					return
-				}
-				order += name
-				leave()
-			}()
-			synctest.Wait()
-		}
-		gone, giveUp := context.WithCancel(t.Context())
-		wait(t.Context(), "c", othersLast)
-		wait(gone, "x", knownNext)
-		wait(t.Context(), "b", knownNext)
-		wait(t.Context(), "C", othersLast)
-		wait(t.Context(), "a", builtInFirst)
-		wait(t.Context(), "A", builtInFirst)
-		giveUp()
-		synctest.Wait()
-		inside()
-		synctest.Wait()
-		if order != "aAbcC" {
-			t.Errorf("they came in as %s, want aAbcC", order)
-		}
 	})
 }

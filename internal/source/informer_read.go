@@ -25,7 +25,7 @@ func (i *Informer) readAll(ctx context.Context) {
 		if r == nil || err != nil {
 			return
 		}
-		leave, err := i.Gate.enter(ctx, othersLast)
+		leave, err := i.Gate.enter(ctx)
 		if err != nil {
 			return
 		}

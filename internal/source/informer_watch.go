@@ -97,7 +97,7 @@ func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch
 		return nil, err
 	}
 	if w.exit == nil {
-		exit, err := w.Gate.enter(ctx, w.precedence())
+		exit, err := w.Gate.enter(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -126,22 +126,6 @@ func (w *watching) giveBack() {
 		w.exit()
 		w.exit = nil
 	}
-}
-
-// precedence is the stream's.
-func (w *watching) precedence() precedence {
-	group := w.stream.Resource.Group // by its look: only the order of a start follows from it
-	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
-		return builtInFirst
-	}
-	w.turns.take()
-	defer w.turns.give()
-	for _, seat := range w.seats {
-		if at := seat.Known(&w.way).From; at.Version != "" {
-			return knownNext
-		}
-	}
-	return othersLast
 }
 
 // believeOrAsk judges that the position is gone, where a server said so: the sinks that stand there are told of a gap,

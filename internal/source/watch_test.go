@@ -375,28 +375,3 @@ func TestAStartAsksLittle(t *testing.T) {
 		})
 	}
 }
-
-// TestPrecedence: what is built in begins first, then what has a position.
-func TestPrecedence(t *testing.T) {
-	for _, c := range []struct {
-		group string
-		known bool
-		want  precedence
-	}{
-		{"", false, builtInFirst}, {"apps", true, builtInFirst}, {"rbac.authorization.k8s.io", false, builtInFirst},
-		{"example.com", true, knownNext}, {"example.com", false, othersLast},
-	} {
-		play(t, 100, func(r *rig) {
-			if c.known {
-				r.has("lake", 100)
-			}
-			r.config = func(config *Config) { config.Stream.Resource.Group = c.group }
-			r.start("lake")
-			i := r.informer.informers[0]
-			i.way.Resource = "pods" // as what the sink has
-			if got := (&watching{Informer: i}).precedence(); got != c.want {
-				t.Errorf("%+v: it is %d", c, got)
-			}
-		})
-	}
-}

@@ -113,7 +113,7 @@ func (l *life) sources(store *checkpoint.Store, uid string, rules rules, images 
 		return nil, err
 	}
 	var all []pipeline.Source
-	gate := source.NewGate(2)
+	gate := make(source.Gate, 2)
 	for _, stream := range streams {
 		config := source.Config{
 			Client: client, Stream: stream, Histories: store, ClusterUID: uid, Gate: gate, Shape: rules.shape,
