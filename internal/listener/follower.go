@@ -31,19 +31,9 @@ func NewFollower(saved *checkpoint.Saved, ids IDs) *Follower {
 type Standing struct {
 	Now    checkpoint.Point
 	Forgot string // it has forgotten what is before this version; "" is not known to have forgotten anything
-	// Oldest, where not "", is what a sink goes on from whose position the server has forgotten; else that is Now.
-	Oldest string
-	Stale  bool // no watch can go on from any position
+	Stale  bool   // no watch can go on from any position
 	// Why, where not "", is why it has forgotten positions, in place of change.Gone.
 	Why change.Reason
-}
-
-// resume is where a sink goes on whose position is forgotten.
-func (s *Standing) resume() checkpoint.Point {
-	if s.Oldest != "" {
-		return checkpoint.Point{History: s.Now.History, Version: s.Oldest}
-	}
-	return s.Now
 }
 
 // remembers says whether a watch can go on from the point.
@@ -68,11 +58,11 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	case s.forgotten(server):
 		places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
 			if place.At.After(server.Now) { // the server stands before the position
-				place.At = server.resume()
+				place.At = server.Now
 				places[namespace] = place
 			}
 		})
-		frames = f.frame(way, checkpoint.Gap, server.resume(), compared{s.full, s.reason(server)})
+		frames = f.frame(way, checkpoint.Gap, server.Now, compared{s.full, s.reason(server)})
 		if frames[0].From = s.lowest; s.lost {
 			frames[0].From = checkpoint.Point{}
 		}

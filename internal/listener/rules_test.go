@@ -13,7 +13,7 @@ import (
 var rules = map[string]struct{ file, with, without string }{
 	"known":    {"follower.go", "case !i.At.After(last.At):", "case false:"},
 	"below":    {"follower.go", "below := i.At.Below()", "below := i.At"},
-	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.resume()", "f.frame(way, checkpoint.Begin, server.resume()"},
+	"gap":      {"follower.go", "f.frame(way, checkpoint.Gap, server.Now", "f.frame(way, checkpoint.Begin, server.Now"},
 	"scope":    {"follower.go", "s.lowest.After(place.At)", "place.At.After(s.lowest)"},
 	"parts":    {"follower.go", "place, _ := places.Of(i.Key.Namespace)\n\tif", "place := checkpoint.Place{At: survey(places, way).lowest}\n\tif"},
 	"torn":     {"follower.go", "s.missing || s.torn", "s.missing"},

@@ -8,7 +8,7 @@
 //
 // What the informers of a stream have in common is in common.go: who is given it, what is asked for, and which history
 // is read. The origin is what is known of the server: the collection asks it, and trust says which of its answers
-// count. Most that judges the server is pure: proof, versions, endings, silence, sightings and remnant.
+// count. Most that judges the server is pure: proof, versions, endings, silence and sightings.
 //
 // # One watch, many sinks
 //

@@ -36,7 +36,6 @@ type Informer struct {
 
 	origin  origin
 	silence silence
-	remnant remnant
 
 	turns    turns // guards the following
 	seats    []*listener.Seat

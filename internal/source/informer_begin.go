@@ -250,15 +250,9 @@ func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
 	if epoch != i.epoch {
 		i.epoch, i.proof, i.brought = epoch, proof{}, ""
 	}
-	standing := &listener.Standing{
+	return &listener.Standing{
 		Now: checkpoint.Point{History: checkpoint.HistoryOf(epoch), Version: now}, Stale: i.stale, Forgot: i.forgot, Why: why,
-	}
-	if i.forgot != "" {
-		if oldest := i.remnant.begin(change.VersionBelow(i.forgot), now); oldest != now {
-			standing.Oldest, standing.Forgot = oldest, oldest
-		}
-	}
-	return standing, nil
+	}, nil
 }
 
 // redefined is the reason of a gap of a custom resource whose definition was changed since the last watch that worked,

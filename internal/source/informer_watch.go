@@ -194,7 +194,6 @@ func (w *watching) noteGone(err error) bool {
 		return false
 	}
 	w.origin.trust.doubt()
-	w.remnant.gone(err)
 	w.refusals.note(err, time.Now())
 	return true
 }
@@ -202,7 +201,7 @@ func (w *watching) noteGone(err error) bool {
 // watchEnded takes a watch that ended, which began when the server stood at the version.
 func (w *watching) watchEnded(frames int, orderly bool, took time.Duration, version string) {
 	w.origin.trust.forgetAnswers()
-	if w.remnant.ended(took); took >= time.Second {
+	if took >= time.Second {
 		w.refusals.newest.Store(nil)
 		w.origin.watched = version
 	}

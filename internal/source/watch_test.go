@@ -109,45 +109,6 @@ func TestI4APositionThatAnotherServerRemembersIsNoGap(t *testing.T) {
 	}
 }
 
-// TestI4BehindAStartOfTheServerNothingIsMissingThatItHas: the gap ends where what the server has begins, and what it
-// has comes change by change. A server that has forgotten that, too, is gone on with where it stands.
-func TestI4BehindAStartOfTheServerNothingIsMissingThatItHas(t *testing.T) {
-	for _, again := range []bool{false, true} {
-		play(t, 100, func(r *rig) {
-			r.exist("lake", 100, "a 10", "b 20")
-			r.start("lake")
-			r.pass(2 * time.Second)
-			r.server.down = true
-			r.server.cut()
-			r.pass(time.Second)
-			r.server.do("b 140", "a 155", "a 160", "-b 170", "300")
-			r.server.forget(150)
-			late := make(chan struct{})
-			r.server.set(func(server *server) {
-				server.down = false
-				server.answer = func(kind string, q url.Values) *http.Response {
-					switch {
-					case kind == "list":
-						<-late
-					case again && kind == "watch" && q.Get("resourceVersion") == "150":
-						return reply(200, goneFrame(150)+"\n")
-					}
-					return nil
-				}
-			})
-			r.pass(30 * time.Second)
-			close(late)
-			r.pass(time.Second)
-			if again {
-				r.want("lake", "gap 150 gone", "snapshot.begin 150 gone", "gap 300 gone", "snapshot.begin 300 gone",
-					"replaced a 160", "deleted b 20 unseen last", "snapshot.end 300 gone")
-				return
-			}
-			r.want("lake", "gap 150 gone", "snapshot.begin 150 gone", "updated a 155", "updated a 160", "deleted b 170", "snapshot.end 150 gone")
-		})
-	}
-}
-
 // TestI4WatchesThatEndAtOnceAreStale: a server without a watch cache may answer a version that it does not have so.
 // Those that are cut say nothing of the position.
 func TestI4WatchesThatEndAtOnceAreStale(t *testing.T) {
