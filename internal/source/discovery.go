@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/third_party/forked/httpcache"
 )
 
 // Discovery asks an API server what it serves, again and again. Two requests do, where the server knows aggregated
@@ -23,45 +21,46 @@ import (
 type Discovery struct {
 	client *rest.RESTClient
 	host   string
-	last   *Catalog             // what was told last, where two documents told all of it
-	sums   [2][sha256.Size]byte // of these documents
+	tags   map[string]string // by path
+	asked  [2]document       // as they came last
+	last   *Catalog          // what they told, where they told all of it
 }
 
 // NewDiscovery returns a Discovery that has asked nothing yet.
 func NewDiscovery(config *rest.Config) (*Discovery, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // one caller, in sequence
+	tags := map[string]string{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return revalidator{&httpcache.Transport{Transport: tagged{next}, Cache: httpcache.NewMemoryCache()}, next}
+		return &revalidator{next, tags}
 	})
 	client, _, err := newRESTClient(config, askTime)
 	if err != nil {
 		return nil, err
 	}
-	return &Discovery{client: client, host: config.Host}, nil
+	return &Discovery{client: client, host: config.Host, tags: tags}, nil
 }
 
 // Read asks for everything. Where a part cannot be told, such as the group of an aggregated API server that is down,
 // the catalog says so; an error is that nothing was told. While nothing changes the catalog is the same one.
 func (d *Discovery) Read(ctx context.Context) (*Catalog, error) {
-	found, err := d.ask(ctx)
-	if err != nil {
-		return nil, ExplainServerError(d.host, err)
-	}
-	sums := [2][sha256.Size]byte{sha256.Sum256(found[0].body), sha256.Sum256(found[1].body)}
-	if d.last != nil && d.sums == sums {
+	isSame, err := d.ask(ctx)
+	if err == nil && isSame && d.last != nil {
 		return d.last, nil
 	}
-	told, err := d.readAll(ctx, found)
+	var told *answers
+	if d.last = nil; err == nil {
+		told, err = d.readAll(ctx)
+	}
 	if err != nil {
+		clear(d.tags) // of what did not come whole
 		return nil, ExplainServerError(d.host, err)
 	}
 	if len(told.groups) == 0 {
 		return nil, fmt.Errorf("ask the API server %s what it serves: it lists no group: check any proxy in front of it", d.host)
 	}
 	catalog := NewCatalog(told.groups, told.lists, told.failed)
-	d.last, d.sums = nil, sums
-	if found[0].aggregated && found[1].aggregated {
+	if d.asked[0].aggregated && d.asked[1].aggregated {
 		d.last = catalog
 	}
 	return catalog, nil
@@ -83,20 +82,26 @@ func isAggregated(contentType string) bool {
 		parameters["as"] == "APIGroupDiscoveryList" && parameters["v"] == "v2"
 }
 
-// ask asks for the documents. A server that has no core group, such as an aggregated one that is asked by itself, has
-// an empty one of it.
-func (d *Discovery) ask(ctx context.Context) (documents [2]document, err error) {
+// ask asks for the documents, and says whether both are as they were. A server that has no core group, such as an
+// aggregated one that is asked by itself, has an empty one of it.
+func (d *Discovery) ask(ctx context.Context) (isSame bool, err error) {
+	isSame = true
 	for i, path := range []string{"/api", "/apis"} {
 		var contentType string
-		body, err := d.client.Get().AbsPath(path).SetHeader("Accept", accepted).Do(ctx).ContentType(&contentType).Raw()
-		if err != nil && (path != "/api" || !apierrors.IsNotFound(err)) {
-			return documents, err
-		}
-		if err == nil {
-			documents[i] = document{body, isAggregated(contentType)}
+		var status int
+		answer := d.client.Get().AbsPath(path).SetHeader("Accept", accepted).Do(ctx).ContentType(&contentType).StatusCode(&status)
+		body, err := answer.Raw()
+		switch {
+		case status == http.StatusNotModified:
+		case err == nil:
+			d.asked[i], isSame = document{body, isAggregated(contentType)}, false
+		case path == "/api" && apierrors.IsNotFound(err):
+			d.asked[i], isSame = document{}, false
+		default:
+			return false, err
 		}
 	}
-	return documents, nil
+	return isSame, nil
 }
 
 // answers are what a server says that it serves, in its order.
@@ -107,9 +112,9 @@ type answers struct {
 }
 
 // readAll reads the documents, and asks for those that they name.
-func (d *Discovery) readAll(ctx context.Context, documents [2]document) (*answers, error) {
+func (d *Discovery) readAll(ctx context.Context) (*answers, error) {
 	a := &answers{failed: map[schema.GroupVersion]error{}}
-	for _, document := range documents {
+	for _, document := range d.asked {
 		var err error
 		switch {
 		case document.aggregated:
@@ -203,24 +208,29 @@ func (d *Discovery) Definitions(ctx context.Context) (*Definitions, error) {
 	return found, nil
 }
 
-// revalidator keeps the last answers, and asks whether they still hold instead of asking for them again (RFC 9110,
-// If-None-Match), as client-go does for kubectl in files.
+// revalidator asks whether the last document of a path still holds, instead of asking for it again (RFC 9110,
+// If-None-Match): status 304 is that it does.
 type revalidator struct {
-	*httpcache.Transport
 	next http.RoundTripper
+	tags map[string]string
 }
 
-// WrappedRoundTripper is as of client-go's own, which looks through it for the connections.
-func (r revalidator) WrappedRoundTripper() http.RoundTripper { return r.next }
-
-// tagged lets only answers be kept that have a tag: the pages of a list have none, and each has a URL of its own (I6).
-type tagged struct{ next http.RoundTripper }
-
 // RoundTrip is http.RoundTripper's.
-func (t tagged) RoundTrip(request *http.Request) (*http.Response, error) {
-	answer, err := t.next.RoundTrip(request)
-	if err == nil && answer.StatusCode != http.StatusNotModified && answer.Header.Get("ETag") == "" {
-		answer.Header.Set("Cache-Control", "no-store")
+func (r *revalidator) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Header.Get("Accept") != accepted {
+		return r.next.RoundTrip(request)
+	}
+	path := request.URL.Path
+	if tag := r.tags[path]; tag != "" {
+		request = request.Clone(request.Context())
+		request.Header.Set("If-None-Match", tag)
+	}
+	answer, err := r.next.RoundTrip(request)
+	if err == nil && answer.StatusCode == http.StatusOK {
+		r.tags[path] = answer.Header.Get("ETag")
 	}
 	return answer, err
 }
+
+// WrappedRoundTripper is as of client-go's own, which looks through it for the connections.
+func (r *revalidator) WrappedRoundTripper() http.RoundTripper { return r.next }

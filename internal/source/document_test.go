@@ -173,44 +173,30 @@ func TestI4DiscoveryIsReadAsClientGoReadsIt(t *testing.T) {
 	}
 }
 
-// TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged, and always where two documents do not tell all.
-func TestTheCatalogIsMadeAnewOnlyWhereSomethingChanged(t *testing.T) {
-	server := &servedDocuments{version: "v2", documents: usualDocuments()}
-	d := server.discovery(t)
-	read := func() *Catalog { return readCatalog(t, d) }
-	first := read()
-	if read() != first {
-		t.Error("the same documents gave two catalogs")
-	}
-	server.documents["/apis aggregated"] = `{"kind":"APIGroupDiscoveryList","items":[]}`
-	if second := read(); second == first || second.Serves(gears()) {
-		t.Errorf("gears are still served: %s", text(t, second))
-	}
-	server.version = ""
-	if third := read(); !third.Serves(gears()) {
-		t.Error("gears are not served again")
-	}
-	server.documents["/apis/example.com/v1"] = `{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`
-	if fourth := read(); fourth.Serves(gears()) {
-		t.Error("gears are still served, although their version's document lacks them")
-	}
-}
-
-// TestDiscoveryThatHasNotChangedIsNotSentAgain, and one that has is.
+// TestDiscoveryThatHasNotChangedIsNotSentAgain, and gives the same catalog. One that has is read anew, as is one that
+// two documents do not tell all of, and one that came in part.
 func TestDiscoveryThatHasNotChangedIsNotSentAgain(t *testing.T) {
-	s := &servedDocuments{version: "v2", documents: usualDocuments(), etag: `"1"`}
+	s := &servedDocuments{version: "v2", documents: usualDocuments(), etag: `"1"`, down: map[string]int{}}
 	d := s.discovery(t)
-	for range 3 {
-		if c := readCatalog(t, d); !c.Serves(gears()) {
-			t.Fatalf("%+v", c)
-		}
+	first := readCatalog(t, d)
+	if readCatalog(t, d) != first || s.sent != 2 || s.confirmed != 2 || !first.Serves(gears()) {
+		t.Errorf("sent %d documents and confirmed %d, want 2 and 2, and the same catalog twice", s.sent, s.confirmed)
 	}
-	if s.sent != 2 || s.confirmed != 4 {
-		t.Errorf("sent %d documents and confirmed %d, want 2 and 4", s.sent, s.confirmed)
+	s.etag, s.documents, s.down["/apis"] = `"2"`, staleDocuments(), 503
+	if c, err := d.Read(t.Context()); err == nil {
+		t.Errorf("half of discovery is taken for all: %s", text(t, c))
 	}
-	s.etag, s.documents = `"2"`, staleDocuments()
+	delete(s.down, "/apis")
 	if c := readCatalog(t, d); c.Serves(gears()) || c.Tells("example.com") || !c.Tells("") {
 		t.Errorf("a group that is down: serves %t, tells %t", c.Serves(gears()), c.Tells("example.com"))
+	}
+	s.etag, s.version = `"3"`, ""
+	if c := readCatalog(t, d); !c.Serves(gears()) {
+		t.Error("gears are not served again")
+	}
+	s.documents["/apis/example.com/v1"] = `{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`
+	if c := readCatalog(t, d); c.Serves(gears()) {
+		t.Error("gears are still served, although their version's document lacks them")
 	}
 }
 
