@@ -147,7 +147,7 @@ func newDatabase(ctx context.Context, dir string, opts Options) (*database, erro
 		return nil, err
 	}
 	space := &space{dir: dir, floor: opts.Floor, usage: opts.usage, logger: opts.Logger, stop: make(chan struct{})}
-	return &database{dir: dir, opts: opts, lock: lock, space: space, gate: &gate{}, background: context.WithoutCancel(ctx)}, nil
+	return &database{dir: dir, opts: opts, lock: lock, space: space, gate: newGate(), background: context.WithoutCancel(ctx)}, nil
 }
 
 // open opens it in a goroutine, since Pebble cannot be interrupted, and has load read what is remembered of it. Exactly

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -241,84 +241,32 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// gate runs Pebble's compactions one at a time, and none before the database is open: pebble.Open otherwise waits for
-// the compactions that its own recovery starts, for most of a second after some crashes.
-//
-// Pebble may hold its own lock when it calls TrySchedule, so the gate never holds mu while it calls Pebble.
+// gate lets no compaction run before the database is open: pebble.Open otherwise waits for the compactions that its own
+// recovery starts, for most of a second after some crashes. The scheduler has no ticker, which would serve a number of
+// compactions that changes.
 type gate struct {
-	db pebble.DBForCompaction // set by Register, before all other calls
-
-	opening  sync.Once
-	mu       sync.Mutex
-	free     bool // the database is open, and no compaction runs or is being granted
-	closed   bool
-	granting sync.WaitGroup // calls of db in progress
+	*pebble.ConcurrencyLimitScheduler
+	isOpen atomic.Bool
 }
 
-// Register is called once by pebble.Open.
-func (g *gate) Register(_ int, db pebble.DBForCompaction) { g.db = db }
-
-// Unregister is called once by Close; Pebble is not called any more when it returns.
-func (g *gate) Unregister() {
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
-	g.granting.Wait()
+func newGate() *gate {
+	return &gate{ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()}
 }
 
-// TrySchedule grants a compaction where none runs. A refused one waits for grant.
+// TrySchedule grants a compaction where none runs. A refused one waits.
 func (g *gate) TrySchedule() (bool, pebble.CompactionGrantHandle) {
-	if !g.reserve() {
+	if !g.isOpen.Load() {
 		return false, nil
 	}
-	g.granting.Done()
-	return true, g
+	return g.ConcurrencyLimitScheduler.TrySchedule()
 }
 
-// UpdateGetAllowedWithoutPermission has nothing to update: one compaction is always allowed.
-func (g *gate) UpdateGetAllowedWithoutPermission() {}
-
-// Started, MeasureCPU and CumulativeStats are told how a compaction fares.
-func (g *gate) Started()                                          {}
-func (g *gate) MeasureCPU(pebble.CompactionGoroutineKind)         {}
-func (g *gate) CumulativeStats(pebble.CompactionGrantHandleStats) {}
-
-// Done ends a compaction, or the opening of the database, and starts the next compaction that waits. It asks again
-// after a grant that was not taken, because one that began to wait in the meantime was refused.
-func (g *gate) Done() {
-	g.release()
-	for g.reserve() {
-		waiting, _ := g.db.GetWaitingCompaction()
-		taken := waiting && g.db.Schedule(g)
-		if !taken {
-			g.release()
-			waiting, _ = g.db.GetWaitingCompaction()
-		}
-		g.granting.Done()
-		if taken || !waiting {
-			return
-		}
+// open lets compactions run: one that waits begins where another one ends.
+func (g *gate) open() {
+	g.isOpen.Store(true)
+	if granted, handle := g.TrySchedule(); granted {
+		handle.Done()
 	}
-}
-
-// open lets compactions run, from the first call on.
-func (g *gate) open() { g.opening.Do(g.Done) }
-
-func (g *gate) reserve() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.free || g.closed {
-		return false
-	}
-	g.free = false
-	g.granting.Add(1)
-	return true
-}
-
-func (g *gate) release() {
-	g.mu.Lock()
-	g.free = true
-	g.mu.Unlock()
 }
 
 // space watches the free space of the volume. Pebble returns no error on a full disk: it waits, or ends the process.
