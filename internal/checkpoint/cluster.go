@@ -47,16 +47,13 @@ func (s *Store) Met(uid string) (History, error) {
 
 // met are the clusters that were ever behind the name, and when that was noted first.
 func (s *Store) met() (map[string]History, error) {
-	clusters := map[string]History{}
-	err := s.each([]byte{tableUID}, func(key, value []byte) error {
+	return byName(s.database, tableUID, func(_ string, value []byte) (History, error) {
 		since, width := binary.Uvarint(value)
 		if width < 0 {
-			return s.badValue("the clusters that were met", errValue)
+			return 0, s.badValue("the clusters that were met", errValue)
 		}
-		clusters[string(key[1:])] = max(History(since), 1)
-		return nil
+		return max(History(since), 1), nil
 	})
-	return clusters, err
 }
 
 // Cluster is whose changes a state is about.
@@ -119,18 +116,14 @@ func (s *Store) SetCluster(c Cluster) error {
 
 // Clusters are the uids of all clusters that were ever behind the name: what is told under another one is not ours.
 func (s *Store) Clusters() ([]string, error) {
-	var uids []string
 	saved, found, err := s.Cluster()
 	if err != nil {
 		return nil, err
 	}
+	uids, err := s.names(tableUID)
 	if found {
 		uids = append(uids, saved.UID)
 	}
-	err = s.each([]byte{tableUID}, func(key, _ []byte) error {
-		uids = append(uids, string(key[1:]))
-		return nil
-	})
 	slices.Sort(uids)
 	return slices.Compact(uids), err
 }
@@ -155,12 +148,7 @@ func (s *Store) RedactionKey() ([]byte, error) {
 
 // Configurations are those with which the sinks were opened last, by their names, as SetConfiguration was given them.
 func (s *Store) Configurations() (map[string][]byte, error) {
-	all := map[string][]byte{}
-	err := s.each([]byte{tableConfig}, func(key, text []byte) error {
-		all[string(key[1:])] = bytes.Clone(text)
-		return nil
-	})
-	return all, err
+	return byName(s.database, tableConfig, func(_ string, text []byte) ([]byte, error) { return bytes.Clone(text), nil })
 }
 
 // SetConfiguration saves the configuration with which the sink was opened, durably.
@@ -183,16 +171,12 @@ func parseCluster(value []byte) (Cluster, error) {
 
 // Namespaces are the labels of namespaces that SetNamespace has noted.
 func (s *Store) Namespaces() (map[string]map[string]string, error) {
-	all := map[string]map[string]string{}
-	err := s.each([]byte{tableNamespace}, func(key, value []byte) error {
-		var labels map[string]string
+	return byName(s.database, tableNamespace, func(_ string, value []byte) (labels map[string]string, err error) {
 		if err := json.Unmarshal(value, &labels); err != nil {
-			return s.badValue("the labels of a namespace", err)
+			return nil, s.badValue("the labels of a namespace", err)
 		}
-		all[string(key[1:])] = labels
-		return nil
+		return labels, nil
 	})
-	return all, err
 }
 
 // SetNamespace notes the labels of the namespace; nil forgets it.

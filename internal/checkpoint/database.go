@@ -88,33 +88,30 @@ func (d *database) Page(from []byte, size int, begin func() bool) (page Changes,
 		from = []byte{tableRestoring + 1}
 	}
 	end := []byte{tableFile}
-	var iterator *pebble.Iterator
+	var view *pebble.Snapshot
 	d.mu.Lock()
 	if isOpen := !d.closed && begin(); isOpen {
-		iterator, err = d.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: end})
+		view = d.db.NewSnapshot()
 	}
 	d.mu.Unlock()
-	if err != nil {
-		return nil, nil, d.failed("read", err)
-	}
-	if iterator == nil {
+	if view == nil {
 		return nil, from, nil
 	}
+	defer func() { _ = view.Close() }() // it never fails
 	var rows Changes
-	for valid := iterator.First(); valid; {
-		if !isLogged(iterator.Key()) {
-			valid = iterator.SeekGE([]byte{iterator.Key()[0] + 1})
-			continue
+	err = d.iterate(view, from, end, func(at *pebble.Iterator) bool {
+		switch {
+		case !isLogged(at.Key()):
+			return at.SeekGE([]byte{at.Key()[0] + 1})
+		case len(rows) >= size:
+			next = bytes.Clone(at.Key())
+			return false
 		}
-		if len(rows) >= size {
-			next = bytes.Clone(iterator.Key())
-			break
-		}
-		rows = rows.Set(iterator.Key(), iterator.Value())
-		valid = iterator.Next()
-	}
-	if err := iterator.Close(); err != nil {
-		return nil, nil, d.failed("read", err)
+		rows = rows.Set(at.Key(), at.Value())
+		return at.Next()
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	if next != nil {
 		end = next
@@ -251,20 +248,21 @@ func (d *database) get(key []byte) (value []byte, found bool, err error) {
 }
 
 // each visits the keys with the prefix, in order. Key and value are valid during the call only.
-func (d *database) each(prefix []byte, visit func(key, value []byte) error) error {
-	return d.within(prefix, after(prefix), visit)
+func (d *database) each(prefix []byte, visit func(key, value []byte) error) (err error) {
+	return errors.Join(d.iterate(d.db, prefix, after(prefix), func(at *pebble.Iterator) bool {
+		err = visit(at.Key(), at.Value())
+		return err == nil && at.Next()
+	}), err)
 }
 
-// within visits the keys from one on that are below the other, as each does.
-func (d *database) within(from, to []byte, visit func(key, value []byte) error) error {
-	iterator, err := d.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+// iterate visits the keys from one on that are below the other, each time where the visit has moved the iterator to,
+// while that returns true.
+func (d *database) iterate(view pebble.Reader, from, to []byte, visit func(at *pebble.Iterator) bool) error {
+	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return d.failed("read", err)
 	}
-	for iterator.First(); iterator.Valid(); iterator.Next() {
-		if err := visit(iterator.Key(), iterator.Value()); err != nil {
-			return errors.Join(err, iterator.Close())
-		}
+	for valid := iterator.First(); valid; valid = visit(iterator) {
 	}
 	if err := iterator.Close(); err != nil { // it repeats the error that ended the loop
 		return d.failed("read", err)
@@ -273,16 +271,27 @@ func (d *database) within(from, to []byte, visit func(key, value []byte) error) 
 }
 
 // holds says whether there is a key with the prefix.
-func (d *database) holds(prefix []byte) (bool, error) {
-	err := d.each(prefix, func(_, _ []byte) error { return errEnough })
-	if errors.Is(err, errEnough) {
-		return true, nil
-	}
-	return false, err
+func (d *database) holds(prefix []byte) (found bool, err error) {
+	err = d.iterate(d.db, prefix, after(prefix), func(*pebble.Iterator) bool { found = true; return false })
+	return found, err
 }
 
-// errEnough ends a visit early.
-var errEnough = errors.New("enough")
+// byName are the values of the table by the names which are its keys.
+func byName[T any](d *database, table byte, parse func(name string, value []byte) (T, error)) (map[string]T, error) {
+	all := map[string]T{}
+	err := d.each([]byte{table}, func(key, value []byte) (err error) {
+		name := string(key[1:])
+		all[name], err = parse(name, value)
+		return err
+	})
+	return all, err
+}
+
+// names are the keys of the table, sorted.
+func (d *database) names(table byte) (all []string, err error) {
+	err = d.each([]byte{table}, func(key, _ []byte) error { all = append(all, string(key[1:])); return nil })
+	return all, err
+}
 
 // write makes what fill writes durable as one batch. A batch with nothing in it costs nothing.
 func (d *database) write(fill func(*rows) error) error {

@@ -91,24 +91,17 @@ func (s *Store) copy(from *database, prefix []byte, to func(key []byte) []byte) 
 	defer func() { _ = view.Close() }() // it never fails
 	for at := prefix; at != nil; {
 		err := s.write(func(r *rows) error {
-			iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: at, UpperBound: after(prefix)})
-			if err != nil {
-				return from.failed("read", err)
-			}
-			size := 0
+			begin, size := at, 0
 			at = nil
-			for valid := iterator.First(); valid; valid = iterator.Next() {
+			return from.iterate(view, begin, after(prefix), func(here *pebble.Iterator) bool {
 				if size > copiedAtOnce {
-					at = bytes.Clone(iterator.Key())
-					break
+					at = bytes.Clone(here.Key())
+					return false
 				}
-				r.set(to(iterator.Key()), iterator.Value())
-				size += len(iterator.Key()) + len(iterator.Value())
-			}
-			if err := iterator.Close(); err != nil {
-				return from.failed("read", err)
-			}
-			return nil
+				r.set(to(here.Key()), here.Value())
+				size += len(here.Key()) + len(here.Value())
+				return here.Next()
+			})
 		})
 		if err != nil {
 			return err
@@ -148,7 +141,7 @@ type Holding struct {
 
 // Holding is the state's.
 func (s *Store) Holding() (Holding, error) {
-	h := Holding{map[Key]bool{}, map[Key]Gift{}, map[Key]map[int]uint64{}, map[string]bool{}}
+	h := Holding{Has: map[Key]bool{}, Gifts: map[Key]Gift{}, Taken: map[Key]map[int]uint64{}}
 	places, err := s.Places()
 	for name, resources := range places {
 		for resource, of := range resources {
@@ -173,10 +166,8 @@ func (s *Store) Holding() (Holding, error) {
 	if err != nil {
 		return h, err
 	}
-	err = s.each([]byte{tableTasks}, func(key, _ []byte) error {
-		h.Half[string(key[1:])] = true
-		return nil
-	})
+	h.Half, err = byName(s.database, tableTasks, func(string, []byte) (bool, error) { return true, nil })
+	delete(h.Half, "") // which is OfTasks'
 	if err != nil {
 		return h, err
 	}

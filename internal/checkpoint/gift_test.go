@@ -48,9 +48,10 @@ func TestWhatIsGivenIsTakenWhole(t *testing.T) {
 			break
 		}
 		must(t, other.AdoptHistories(s))
+		must(t, other.OfTasks())
 		must(t, other.BeginTaking("pods"))
 		must(t, other.Take(s, Taking{Giver: 1, Of: of, Gift: gift, Mark: "3"}))
-		if half, err := other.Holding(); err != nil || !half.Half["pods"] {
+		if half, err := other.Holding(); err != nil || !maps.Equal(half.Half, map[string]bool{"pods": true}) {
 			t.Errorf("it is not known that pods are being taken: %+v, %v", half, err)
 		}
 		must(t, other.EndTaking("pods"))

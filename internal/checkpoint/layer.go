@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"iter"
 	"maps"
 	"math"
@@ -301,31 +302,25 @@ func (l *layer) rows(table byte, resource, namespace, behind string) iter.Seq2[S
 // end. Between two calls no iterator is open, which would keep files and memtables alive for as long as the reader
 // takes (I6).
 func (l *layer) read(view pebble.Reader, from, to []byte, most int) (rows []SinkObject, next []byte, err error) {
-	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
-	if err != nil {
-		return nil, nil, l.db.failed("read", err)
-	}
 	resource, bad := "", error(nil)
-	for valid := iterator.First(); valid && bad == nil; valid = iterator.Next() {
+	err = l.db.iterate(view, from, to, func(at *pebble.Iterator) bool {
 		if len(rows) == most {
-			next = bytes.Clone(iterator.Key())
-			break
+			next = bytes.Clone(at.Key())
+			return false
 		}
-		of, joined, _ := bytes.Cut(iterator.Key()[len(l.sink)+2:], []byte{terminator})
+		of, joined, _ := bytes.Cut(at.Key()[len(l.sink)+2:], []byte{terminator})
 		if string(of) != resource {
 			resource = string(of)
 		}
 		row := SinkObject{Of: Object{resource, change.ParseKey(string(joined))}}
-		row.Row, bad = parseRow(from[0], iterator.Value())
+		row.Row, bad = parseRow(from[0], at.Value())
 		rows = append(rows, row)
-	}
-	if err := iterator.Close(); err != nil {
-		return nil, nil, l.db.failed("read", err)
-	}
+		return bad == nil && at.Next()
+	})
 	if bad != nil {
-		return nil, nil, l.db.badValue("an object of sink "+l.sink, bad)
+		err = errors.Join(err, l.db.badValue("an object of sink "+l.sink, bad))
 	}
-	return rows, next, nil
+	return rows, next, err
 }
 
 // appendRow appends the value of a row: history, uid, version. Only on disk it says whether it is a tombstone; else its

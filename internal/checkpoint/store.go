@@ -83,13 +83,7 @@ func (s *Store) Heard(sinkName string) ([]byte, error) {
 }
 
 // Hearing are the sinks through whose brokers something was heard, sorted.
-func (s *Store) Hearing() (sinks []string, err error) {
-	err = s.each([]byte{tableHeard}, func(key, _ []byte) error {
-		sinks = append(sinks, string(key[1:]))
-		return nil
-	})
-	return sinks, err
-}
+func (s *Store) Hearing() ([]string, error) { return s.names(tableHeard) }
 
 // Store is the saved state of one exporter: one directory, owned by one process at a time (I10). All methods but
 // Close may be called from several goroutines; none may be called after Close, and scans must have ended before it.

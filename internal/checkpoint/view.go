@@ -217,19 +217,12 @@ func (s *Store) ResourcesOf(sinkName string) ([]string, error) {
 		found[resource] = true
 	}
 	prefix := keyOf(tableRow, sinkName, "")
-	iterator, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return nil, s.failed("read", err)
-	}
-	for valid := iterator.First(); valid; {
-		resource, _, _ := bytes.Cut(iterator.Key()[len(prefix):], []byte{terminator})
+	err = s.iterate(s.db, prefix, after(prefix), func(at *pebble.Iterator) bool {
+		resource, _, _ := bytes.Cut(at.Key()[len(prefix):], []byte{terminator})
 		found[string(resource)] = true
-		valid = iterator.SeekGE(after(keyOf(tableRow, sinkName, string(resource), "")))
-	}
-	if err := iterator.Close(); err != nil {
-		return nil, s.failed("read", err)
-	}
-	return slices.Sorted(maps.Keys(found)), nil
+		return at.SeekGE(after(keyOf(tableRow, sinkName, string(resource), "")))
+	})
+	return slices.Sorted(maps.Keys(found)), err
 }
 
 // KnownSinks are the names of the sinks that the state knows anything of, sorted.
@@ -270,10 +263,5 @@ func (s *Store) Forget(sinkName string) error {
 
 // Marks are those of all sinks, by name.
 func (s *Store) Marks() (map[string]sink.Mark, error) {
-	marks := map[string]sink.Mark{}
-	err := s.each([]byte{tableMark}, func(key, value []byte) error {
-		marks[string(key[1:])] = sink.Mark(value)
-		return nil
-	})
-	return marks, err
+	return byName(s.database, tableMark, func(_ string, value []byte) (sink.Mark, error) { return sink.Mark(value), nil })
 }
