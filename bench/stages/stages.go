@@ -153,15 +153,13 @@ func (s *setup) listDecode(b testing.TB, n int) {
 // queue puts records in a queue and takes them out in batches.
 func (s *setup) queue(b testing.TB, n int) {
 	queue := fifo.NewQueue(fifo.Limit{Bytes: 64 << 20, Records: 1 << 16})
-	var number fifo.Numberer
 	var batch []*change.Record
 	for i := range n {
 		rec := &s.records[i%window]
 		if !queue.Reserve(rec.Size()) {
 			b.Fatal("the queue is full")
 		}
-		number.Number(rec)
-		queue.Push(rec, false)
+		queue.Push(rec)
 		if queue.Len() == batchSize {
 			batch = queue.Pop(batch[:0], fifo.Limit{Bytes: 64 << 20, Records: batchSize})
 		}

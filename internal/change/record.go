@@ -254,7 +254,7 @@ func ParseAnyID(text string) (ID, error) {
 //
 // Key, UID, ResourceVersion and Object share memory that the decoder copied from the wire once.
 type Record struct {
-	// Seq orders the records of all streams of this process, from 1. It is given by fifo.Numberer.
+	// Seq orders the records of all streams of this process, from 1. It is given by fifo.Queue.
 	Seq    uint64
 	Stream *Stream
 	Op     Op

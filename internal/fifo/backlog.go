@@ -102,12 +102,11 @@ func (b *Backlog) Cancel(size int) {
 	b.signals.Freed = true
 }
 
-// Push queues a record whose room is reserved, and that an earlier process may have delivered. It returns those that it
-// has made superfluous.
-func (b *Backlog) Push(rec *change.Record, again bool) (merged []*change.Record) {
-	b.trigger.newest = rec.Seq
+// Push queues a record whose room is reserved, and that an earlier process may have delivered. It gives it its Seq, and
+// returns those that it has made superfluous.
+func (b *Backlog) Push(rec *change.Record) (merged []*change.Record) {
 	b.signals.Changed, b.signals.Ready = true, true
-	return b.queue.Push(rec, again)
+	return b.queue.Push(rec)
 }
 
 // Turn is where the records are that come next.
@@ -191,14 +190,17 @@ func (b *Backlog) IsBelow(bytes int) bool {
 }
 
 // IsHalfFree says whether half of the queue in memory is free.
-func (b *Backlog) IsHalfFree() bool { return b.queue.isHalfFree() }
+func (b *Backlog) IsHalfFree() bool {
+	used, limit := b.queue.used, b.queue.limit
+	return 2*used.Bytes < limit.Bytes && 2*used.Records < limit.Records
+}
 
 // CanSpill says whether there is a disk.
 func (b *Backlog) CanSpill() bool { return b.trigger.limit > 0 }
 
 // StartSpill begins to take what is queued to disk. It says whether there is a disk.
 func (b *Backlog) StartSpill() bool {
-	b.trigger.active, b.trigger.until = b.CanSpill(), b.trigger.newest
+	b.trigger.active, b.trigger.until = b.CanSpill(), b.queue.newest
 	return b.trigger.active
 }
 
@@ -409,7 +411,6 @@ type trigger struct {
 	limit  int64  // bytes on disk; 0 is a backlog that never goes there
 	merges bool   // the queue coalesces
 	active bool   // what is queued goes to disk
-	newest uint64 // the Seq pushed last
 	until  uint64 // of a queue that coalesces: what was pushed up to it goes to disk
 }
 

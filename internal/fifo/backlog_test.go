@@ -16,7 +16,6 @@ type world struct {
 	t       *testing.T
 	options Options
 	b       *Backlog
-	number  Numberer
 	now     time.Time
 
 	line   []*change.Record   // that are not part of the saved state, in their order
@@ -74,21 +73,20 @@ func (w *world) recordOf(e entry) *change.Record {
 // tell makes the source tell of something new.
 func (w *world) tell(name string) {
 	e := entry{name, len(w.history) + 1}
-	if w.push(e, false) {
+	if w.push(e) {
 		w.history = append(w.history, e)
 	}
 }
 
 // push puts the record in line, unless there is no room: then the backlog is to spill.
-func (w *world) push(e entry, again bool) bool {
+func (w *world) push(e entry) bool {
 	rec := w.recordOf(e)
 	if !w.b.Reserve(rec) {
 		w.b.StartSpill()
 		return false
 	}
-	w.number.Number(rec)
 	w.line = append(w.line, rec)
-	for _, old := range w.b.Push(rec, again) {
+	for _, old := range w.b.Push(rec) {
 		w.acked[old.Seq] = true
 		w.merged++
 	}
@@ -258,12 +256,12 @@ func (w *world) durable() {
 func (w *world) crash() {
 	w.crashes++
 	again := w.history[w.at:]
-	w.b, w.number, w.line, w.flight, w.staged = NewBacklog(w.options), Numberer{}, nil, nil, nil
+	w.b, w.line, w.flight, w.staged = NewBacklog(w.options), nil, nil, nil
 	clear(w.acked)
 	clear(w.given)
 	w.b.Resume(w.extent, w.now)
 	for _, e := range again {
-		for !w.push(e, true) {
+		for !w.push(e) {
 			w.work()
 		}
 	}
@@ -392,8 +390,7 @@ func put(t *testing.T, b *Backlog, records ...*change.Record) []*change.Record {
 		if !b.Reserve(rec) {
 			t.Fatal("there is no room")
 		}
-		rec.Seq = b.trigger.newest + 1
-		b.Push(rec, false)
+		b.Push(rec)
 	}
 	return records
 }

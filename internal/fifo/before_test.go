@@ -18,7 +18,7 @@ func TestACoalescedRecordSaysHowTheObjectWasBeforeItself(t *testing.T) {
 		if !q.ReserveFor(rec) {
 			t.Fatal("no room")
 		}
-		q.Push(rec, false)
+		q.Push(rec)
 	}
 	rec := q.Oldest()
 	if q.Len() != 1 || string(rec.Object) != "3" || string(rec.Before) != "2" {

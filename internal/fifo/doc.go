@@ -19,7 +19,7 @@
 //
 // A coalescing queue merges in memory until its spill is triggered: it is full, its oldest record is half a minute old,
 // or others have waited for it. A record on disk counts as one that the sink may have: nothing merges with it, and its
-// delete is reported. The queue keeps every delete while the sink's log may hold an older record of the object.
+// delete is reported. The queue keeps a delete of each object, since the sink's log may hold an older record of it.
 //
 // # Decisions
 //

@@ -72,7 +72,6 @@ func (c *consumer) same(other *consumer) bool {
 type course struct {
 	t       *testing.T
 	queue   *Queue
-	number  Numberer
 	full    *consumer // is given everything
 	merging *consumer // is given what is popped
 	live    map[object]string
@@ -124,7 +123,7 @@ func (c *course) step(b, arg byte) {
 func (c *course) spill(n int) {
 	var chunk []*change.Record
 	order := map[*change.Record]uint64{}
-	for seq := uint64(1); seq <= c.number.last && n > 0; seq++ {
+	for seq := uint64(1); seq <= c.queue.newest && n > 0; seq++ {
 		if c.state[seq] != "queued" {
 			continue
 		}
@@ -156,7 +155,7 @@ func (c *course) write(id object, back bool) {
 		}
 	}
 	c.live[id], c.last[id] = uid, uid
-	c.push(&change.Record{Op: op, UID: uid, Object: []byte(strconv.Itoa(int(c.number.last)))}, id)
+	c.push(&change.Record{Op: op, UID: uid, Object: []byte(strconv.Itoa(int(c.queue.newest)))}, id)
 }
 
 func (c *course) delete(id object, seen bool) {
@@ -196,11 +195,11 @@ func (c *course) push(rec *change.Record, id object) {
 		}
 		c.pop(1)
 	}
-	c.number.Number(rec)
-	rec.ResourceVersion = strconv.FormatUint(rec.Seq, 10)
+	rec.ResourceVersion = strconv.FormatUint(c.queue.newest+1, 10)
+	merged := c.queue.Push(rec)
 	c.full.fold(rec)
 	c.state[rec.Seq] = "queued"
-	for _, old := range c.queue.Push(rec, false) {
+	for _, old := range merged {
 		c.settle(old, "merged")
 	}
 	if used := c.queue.Used(); used.Records != c.queue.Len() || used.Records > c.limit.Records || used.Bytes > c.limit.Bytes {
@@ -289,23 +288,19 @@ func TestI3CoalescedRecordsFoldToTheSameState(t *testing.T) {
 	}
 }
 
-// pushed pushes records of the ops into a coalescing queue, each with the name and the uid of its object and an
-// exclamation mark if it is for one sink alone, and returns what the queue holds.
+// pushed pushes records of the ops into a coalescing queue, each with the name and the uid of its object, and returns
+// what the queue holds.
 func pushed(t *testing.T, ops ...string) string {
 	t.Helper()
 	c := newCourse(t, Limit{Bytes: 1 << 20, Records: 100})
-	for i, text := range ops {
+	for _, text := range ops {
 		op, rest, _ := strings.Cut(text, " ")
 		name, uid, _ := strings.Cut(rest, "/")
-		uid, only := strings.CutSuffix(uid, "!")
-		rec := &change.Record{Op: change.ParseOp(op), UID: uid, Stream: &streams[0], Key: change.Key{Name: name}, Seq: uint64(i + 1)}
-		if only {
-			rec.Sink = "s"
-		}
+		rec := &change.Record{Op: change.ParseOp(op), UID: uid, Stream: &streams[0], Key: change.Key{Name: name}}
 		if !c.queue.ReserveFor(rec) {
 			t.Fatal("no room")
 		}
-		c.queue.Push(rec, false)
+		c.queue.Push(rec)
 	}
 	var held []string
 	for _, rec := range c.queue.Pop(nil, Limit{Bytes: 1 << 20, Records: 100}) {
@@ -323,8 +318,8 @@ func TestRulesOfCoalescing(t *testing.T) {
 		"a delete is kept":                            {[]string{"added a/1", "deleted a/1"}, "2:deleted"},
 		"a delete stays before another uid":           {[]string{"updated a/1", "deleted a/1", "added a/2", "updated a/2"}, "2:deleted 4:updated"},
 		"an object that is back was never away":       {[]string{"deleted a/1", "added a/1"}, "2:added"},
-		"two deletes are one":                         {[]string{"deleted a/1", "added a/2", "deleted a/2"}, "1:deleted"},
-		"only this sink was given what is gone":       {[]string{"deleted a/2", "deleted a/1!"}, "1:deleted 2:deleted"},
+		"two deletes of an object are one":            {[]string{"deleted a/1", "added a/1", "deleted a/1"}, "3:deleted"},
+		"each object's delete is kept":                {[]string{"deleted a/1", "added a/2", "deleted a/2"}, "1:deleted 3:deleted"},
 		"nothing moves before a snapshot":             {[]string{"added a/1", "snapshot.begin /", "sync b/2", "sync a/1", "snapshot.end /"}, "2:snapshot.begin 3:sync 4:sync 5:snapshot.end"},
 		"nothing moves before a gap":                  {[]string{"added a/1", "gap /", "updated a/1"}, "2:gap 3:updated"},
 		"what a snapshot told of stays in its frames": {[]string{"snapshot.begin /", "sync a/1", "snapshot.end /", "updated a/1"}, "1:snapshot.begin 4:updated 3:snapshot.end"},
@@ -337,7 +332,7 @@ func TestRulesOfCoalescing(t *testing.T) {
 
 // A queue that is full of other objects blocks; one that holds the object takes its next version.
 func TestI6CoalescingQueueIsBoundedByDistinctObjects(t *testing.T) {
-	q, n := newCoalescing(Limit{Bytes: 1 << 20, Records: 2}), new(Numberer)
+	q := newCoalescing(Limit{Bytes: 1 << 20, Records: 2})
 	of := func(name string) *change.Record {
 		return &change.Record{Op: change.Updated, Stream: &streams[0], Key: change.Key{Name: name}}
 	}
@@ -345,8 +340,7 @@ func TestI6CoalescingQueueIsBoundedByDistinctObjects(t *testing.T) {
 		if !q.ReserveFor(rec) {
 			return false
 		}
-		n.Number(rec)
-		q.Push(rec, false)
+		q.Push(rec)
 		return true
 	}
 	if !take(of("a")) || !take(of("b")) || take(of("c")) {
@@ -364,11 +358,11 @@ func TestI6CoalescingQueueIsBoundedByDistinctObjects(t *testing.T) {
 
 // What is taken out of the middle again and again must not let the ring grow behind an oldest record that stays.
 func TestI6PlacesThatAreFreeAreUsedAgain(t *testing.T) {
-	q, n := NewQueue(Limit{Bytes: 1 << 20, Records: 10}), new(Numberer)
-	reserveAndPush(q, n, record(1))
+	q := NewQueue(Limit{Bytes: 1 << 20, Records: 10})
+	reserveAndPush(q, record(1))
 	for range 10_000 {
 		rec := record(1)
-		if !reserveAndPush(q, n, rec) {
+		if !reserveAndPush(q, rec) {
 			t.Fatal("no room")
 		}
 		if _, found := q.Remove(rec); !found {

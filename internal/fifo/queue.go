@@ -8,19 +8,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Numberer gives records their Seq. The zero value starts at 1.
-type Numberer struct{ last uint64 }
-
-// Number sets the record's Seq to the next number.
-func (n *Numberer) Number(rec *change.Record) {
-	n.last++
-	rec.Seq = n.last
-}
-
-// Queue is what one listener still has to write, in order, bounded by a Limit (I6). Records are pushed in the order of
-// their Seq.
+// Queue is what one listener still has to write, in order, bounded by a Limit (I6). It gives records their Seq.
 type Queue struct {
 	ring
+	newest  uint64   // the Seq that was given last; the first is 1
 	pending *pending // of a queue that coalesces, nil in others
 }
 
@@ -58,12 +49,12 @@ func (q *Queue) ReserveFor(rec *change.Record) bool {
 }
 
 // Push appends a record whose room is reserved. It returns the records that a queue which coalesces does not hold any
-// more, and whose room is free: they will never be popped. The record itself may be one of them. Of a record that the
-// sink may have been given before, by an earlier process, all deletes are kept: any of the objects may be known to the
-// sink.
-func (q *Queue) Push(rec *change.Record, again bool) (merged []*change.Record) {
+// more, and whose room is free: they will never be popped. The record itself may be one of them.
+func (q *Queue) Push(rec *change.Record) (merged []*change.Record) {
+	q.newest++
+	rec.Seq = q.newest
 	if q.pending != nil {
-		return q.pending.push(&q.ring, rec, again)
+		return q.pending.push(&q.ring, rec)
 	}
 	q.append(rec)
 	return nil
@@ -148,7 +139,7 @@ func merges(rec *change.Record) bool { return rec.Op.OfObject() && rec.Replay ==
 type waiting struct{ deleted, current uint64 }
 
 // push queues the record in the place of what it supersedes.
-func (p *pending) push(r *ring, rec *change.Record, again bool) (merged []*change.Record) {
+func (p *pending) push(r *ring, rec *change.Record) (merged []*change.Record) {
 	p.noteSeq(r, rec.Seq)
 	if !merges(rec) {
 		if rec.Op == change.SnapshotBegin || rec.Op == change.Gap {
@@ -160,7 +151,7 @@ func (p *pending) push(r *ring, rec *change.Record, again bool) (merged []*chang
 	id := objectOf(rec)
 	at := p.objects[id]
 	if rec.Op == change.Deleted {
-		at, merged = p.pushDelete(r, rec, at, again)
+		at, merged = p.pushDelete(r, rec, at)
 	} else {
 		at, merged = p.pushCurrent(r, rec, at)
 	}
@@ -183,10 +174,9 @@ func (p *pending) pushCurrent(r *ring, rec *change.Record, at waiting) (waiting,
 	return waiting{at.deleted, rec.Seq}, nil
 }
 
-// pushDelete queues a delete. After another one it is left out, with what lies between: nobody was given the object
-// that it is about, but for a record that is for this sink alone: such an object only this sink was given. Of two of
-// the same object the one that knows the final state is kept.
-func (p *pending) pushDelete(r *ring, rec *change.Record, at waiting, again bool) (waiting, []*change.Record) {
+// pushDelete queues a delete. What lies between it and another one is left out. Each object's is kept: an earlier process
+// may have given the sink any of them. Of two of the same object the one that knows the final state is kept.
+func (p *pending) pushDelete(r *ring, rec *change.Record, at waiting) (waiting, []*change.Record) {
 	if at.deleted == 0 && at.current == 0 {
 		r.append(rec)
 		return waiting{deleted: rec.Seq}, nil
@@ -199,13 +189,13 @@ func (p *pending) pushDelete(r *ring, rec *change.Record, at waiting, again bool
 	if at.current != 0 {
 		merged = append(merged, p.drop(r, at.current))
 	}
-	if first := r.find(at.deleted).rec; first.UID == rec.UID && first.Object == nil && rec.Object != nil {
-		place, old := p.supersede(r, at.deleted, rec)
-		return waiting{deleted: place}, append(merged, old)
-	}
-	if (again || rec.Sink != "") && r.find(at.deleted).rec.UID != rec.UID {
+	switch first := r.find(at.deleted).rec; {
+	case first.UID != rec.UID:
 		r.append(rec) // and the first is no longer looked at
 		return waiting{deleted: rec.Seq}, merged
+	case first.Object == nil && rec.Object != nil:
+		place, old := p.supersede(r, at.deleted, rec)
+		return waiting{deleted: place}, append(merged, old)
 	}
 	r.Cancel(rec.Size())
 	return waiting{deleted: at.deleted}, append(merged, rec)
@@ -416,11 +406,6 @@ func (r *ring) Overdraw(size int) {
 func (r *ring) Cancel(size int) {
 	r.used.Bytes -= size
 	r.used.Records--
-}
-
-// isHalfFree says whether less than half is taken.
-func (r *ring) isHalfFree() bool {
-	return 2*r.used.Bytes < r.limit.Bytes && 2*r.used.Records < r.limit.Records
 }
 
 // Used is what is taken.

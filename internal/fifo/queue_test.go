@@ -10,12 +10,11 @@ import (
 
 func record(size int) *change.Record { return &change.Record{Object: make([]byte, size)} }
 
-func reserveAndPush(q *Queue, n *Numberer, rec *change.Record) bool {
+func reserveAndPush(q *Queue, rec *change.Record) bool {
 	if !q.Reserve(rec.Size()) {
 		return false
 	}
-	n.Number(rec)
-	q.Push(rec, false)
+	q.Push(rec)
 	return true
 }
 
@@ -44,7 +43,7 @@ func sizesOf(records []*change.Record, n int) (used Limit) {
 func TestI3I6AQueueIsABoundedSlice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	limit := Limit{Bytes: 50_000, Records: 40}
-	q, n := NewQueue(limit), new(Numberer)
+	q := NewQueue(limit)
 	var want []*change.Record
 	for range 20_000 {
 		if rng.IntN(2) == 0 {
@@ -52,7 +51,7 @@ func TestI3I6AQueueIsABoundedSlice(t *testing.T) {
 			next := append(want, rec)
 			now := sizesOf(next, len(next))
 			fits := len(want) == 0 || now.Bytes <= limit.Bytes && now.Records <= limit.Records
-			if taken := reserveAndPush(q, n, rec); taken != fits {
+			if taken := reserveAndPush(q, rec); taken != fits {
 				t.Fatalf("with %+v used, the record is taken %t", now, taken)
 			}
 			if fits {
@@ -78,11 +77,11 @@ func TestI3I6AQueueIsABoundedSlice(t *testing.T) {
 
 // TestAllocations is a bound of what a record costs: a queue that has grown to its work needs no more.
 func TestAllocations(t *testing.T) {
-	q, n, rec := NewQueue(Limit{Bytes: 1 << 20, Records: 1000}), new(Numberer), record(100)
+	q, rec := NewQueue(Limit{Bytes: 1 << 20, Records: 1000}), record(100)
 	var batch []*change.Record
 	got := testing.AllocsPerRun(1000, func() {
 		for range 20 {
-			if !reserveAndPush(q, n, rec) {
+			if !reserveAndPush(q, rec) {
 				t.Fatal("a record was refused")
 			}
 		}

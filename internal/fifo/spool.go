@@ -16,7 +16,7 @@ import (
 type spool struct {
 	saved  Spool     // as the state has it
 	next   [2]uint64 // the number of the next chunk, by part
-	coming chunking  // records that have left the queue for a chunk that has no number yet
+	coming []chunked // records that have left the queue for a chunk that has no number yet
 	cursor [2]uint64 // all chunks before are delivered
 	gone   amount    // of what is delivered of Main and still saved
 	oldest time.Time // when the oldest record on disk was received, about
@@ -74,12 +74,22 @@ func (s *spool) add(one chunked) {
 	s.coming = append(s.coming, one)
 }
 
-// chunks gives the chunks of what was added their numbers.
+// chunks are what was added, each of which is one batch at most, with their numbers.
 func (s *spool) chunks(most Limit) (chunks []Chunk) {
 	for part := range s.next {
-		added := s.coming.chunks(Part(part), s.next[part], most)
-		s.next[part] += uint64(len(added))
-		chunks = append(chunks, added...)
+		var last *Chunk
+		for _, one := range s.coming {
+			if int(one.part) != part {
+				continue
+			}
+			if last == nil || last.bytes >= most.Bytes || len(last.Records) >= most.Records {
+				chunks = append(chunks, Chunk{Part: one.part, Number: s.next[part]})
+				last = &chunks[len(chunks)-1]
+				s.next[part]++
+			}
+			last.Records = append(last.Records, one.rec)
+			last.bytes += one.rec.Size()
+		}
 	}
 	clear(s.coming)
 	s.coming = s.coming[:0]
@@ -179,30 +189,11 @@ type Chunk struct {
 	bytes   int    // of the records
 }
 
-// chunking are records that are to be in chunks.
-type chunking []chunked
-
+// chunked is a record that is to be in a chunk.
 type chunked struct {
 	rec   *change.Record
 	part  Part
 	order uint64 // of its place among those of the part
-}
-
-// chunks puts the records in chunks of the part, each of which is one batch at most, with numbers from the next one on.
-func (c chunking) chunks(part Part, next uint64, most Limit) (chunks []Chunk) {
-	for _, one := range c {
-		if one.part != part {
-			continue
-		}
-		n := len(chunks)
-		if n == 0 || chunks[n-1].bytes >= most.Bytes || len(chunks[n-1].Records) >= most.Records {
-			chunks = append(chunks, Chunk{Part: part, Number: next + uint64(n)})
-		}
-		last := &chunks[len(chunks)-1]
-		last.Records = append(last.Records, one.rec)
-		last.bytes += one.rec.Size()
-	}
-	return chunks
 }
 
 // Part is one of the two queues that a spool is made of.

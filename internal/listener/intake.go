@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,9 +31,8 @@ type Intake struct {
 	follower *Follower // nil while nothing is offered
 	served   uint64    // so often was the sink made one that is offered everything
 	backlog  *fifo.Backlog
-	number   fifo.Numberer
 	told     map[checkpoint.Object]onWay
-	beside   beside
+	beside   map[uint64]struct{}    // Seqs of what belongs to no stream that is read, and is neither delivered nor on disk
 	own      map[uint64]entry       // by Seq: what the saved state is to know where the record does not say it
 	resolved map[part]time.Time     // when each was resolved last
 	proofs   map[part]*change.Proof // of what was resolved last, and is saved
@@ -90,7 +90,7 @@ func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 		numbers: numbers, clusterUID: config.ClusterUID,
 		Sink: *s, observer: config.Observer, work: config.Work, onEnd: config.Ended,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
-		told:    map[checkpoint.Object]onWay{}, beside: beside{}, own: map[uint64]entry{}, resolved: map[part]time.Time{}, proofs: map[part]*change.Proof{},
+		told:    map[checkpoint.Object]onWay{}, beside: map[uint64]struct{}{}, own: map[uint64]entry{}, resolved: map[part]time.Time{}, proofs: map[part]*change.Proof{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),
 	}
 }
@@ -191,9 +191,8 @@ func (i *Intake) reserve(rec *change.Record) (full bool) {
 // never be given: then it is not the last, and the position does not move with it, but when all before it is written.
 // The caller holds mu.
 func (i *Intake) put(rec *change.Record, item checkpoint.Item) {
-	i.number.Number(rec)
+	merged := i.backlog.Push(rec)
 	i.tell(rec, &item, i.keptOf(rec))
-	merged := i.backlog.Push(rec, true)
 	if len(merged) == 0 {
 		return
 	}
@@ -240,13 +239,12 @@ func (i *Intake) keptOf(rec *change.Record) *checkpoint.KeptObject {
 // putOwn queues a record that says less than the item, and than what is kept of its object, whether there is room or
 // not. What is kept by the records that it takes the place of is kept with it. The caller holds mu.
 func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item, kept *checkpoint.KeptObject) {
-	i.backlog.Overdraw(rec.Size())
-	i.number.Number(rec)
+	merged := i.overdraw(rec)
 	i.own[rec.Seq] = entry{Item: item, kept: kept}
 	if item.Kind == checkpoint.Told || kept != nil {
 		i.tell(rec, &item, kept)
 	}
-	for _, old := range i.backlog.Push(rec, true) {
+	for _, old := range merged {
 		was, is := i.own[old.Seq]
 		if !is {
 			was.kept = i.keptOf(old)
@@ -258,6 +256,12 @@ func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item, kept *checkpoi
 	}
 }
 
+// overdraw queues a record whether there is room or not, and returns what it has made superfluous. The caller holds mu.
+func (i *Intake) overdraw(rec *change.Record) (merged []*change.Record) {
+	i.backlog.Overdraw(rec.Size())
+	return i.backlog.Push(rec)
+}
+
 // move queues that the stream of the record was given up to the point. The caller holds mu.
 func (i *Intake) move(rec *change.Record, to checkpoint.Point) {
 	last := i.backlog.Last()
@@ -267,10 +271,7 @@ func (i *Intake) move(rec *change.Record, to checkpoint.Point) {
 			return
 		}
 	}
-	bookmark := bookmarkOf(rec, to.Version)
-	i.backlog.Overdraw(bookmark.Size())
-	i.number.Number(bookmark)
-	i.backlog.Push(bookmark, true)
+	i.overdraw(bookmarkOf(rec, to.Version))
 }
 
 // bookmarkOf moves the stream of the record.
@@ -279,39 +280,25 @@ func bookmarkOf(rec *change.Record, given string) *change.Record {
 }
 
 // Numbers are those of comparisons, which rise over all sinks: each has its own.
-type Numbers struct {
-	mu   sync.Mutex // guards the following
-	last int64
-}
+type Numbers struct{ last atomic.Int64 }
 
 // next is the next number: of now, in milliseconds since 1970, as a rule.
 func (n *Numbers) next() int64 {
 	n.raise(time.Now().UnixMilli() - 1)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.last++
-	return n.last
-}
-
-// newest is the number that was given last.
-func (n *Numbers) newest() int64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.last
+	return n.last.Add(1)
 }
 
 // raise makes the next number higher than the given one.
 func (n *Numbers) raise(to int64) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.last = max(n.last, to)
+	for last := n.last.Load(); last < to && !n.last.CompareAndSwap(last, to); last = n.last.Load() {
+	}
 }
 
 // PartID names a snapshot of chosen objects.
 func (i *Intake) PartID(version string) string { return i.ids(version) + checkpoint.PartSuffix }
 
 // NewestComparison is the number of the comparison of any sink that was begun last.
-func (i *Intake) NewestComparison() int64 { return i.numbers.newest() }
+func (i *Intake) NewestComparison() int64 { return i.numbers.last.Load() }
 
 // ids names comparisons.
 func (i *Intake) ids(version string) string {
@@ -359,8 +346,8 @@ func (i *Intake) NewestOf(all []checkpoint.Object) (map[checkpoint.Object]checkp
 // Below returns when the queue has less than so many bytes, and nothing is on disk, or with ctx's error; where it has
 // to wait, half of them are enough, and waited is true. It does not wait for a sink that is offered nothing.
 func (i *Intake) Below(ctx context.Context, bytes int) (waited bool, err error) {
-	err = i.await(ctx, func(b *fifo.Backlog) bool {
-		if b.IsBelow(bytes) {
+	err = i.await(ctx, func() bool {
+		if i.follower == nil || i.backlog.IsBelow(bytes) {
 			return true
 		}
 		if !waited {
@@ -373,13 +360,15 @@ func (i *Intake) Below(ctx context.Context, bytes int) (waited bool, err error) 
 
 // HalfFree returns when half of the queue is free, whatever is on disk, or the sink is offered nothing, or with ctx's
 // error.
-func (i *Intake) HalfFree(ctx context.Context) error { return i.await(ctx, (*fifo.Backlog).IsHalfFree) }
+func (i *Intake) HalfFree(ctx context.Context) error {
+	return i.await(ctx, func() bool { return i.follower == nil || i.backlog.IsHalfFree() })
+}
 
-// await returns when the backlog is so, or the sink is offered nothing, or with ctx's error.
-func (i *Intake) await(ctx context.Context, is func(b *fifo.Backlog) bool) error {
+// await returns when it is so, which is asked under mu whenever there may be room, or with ctx's error.
+func (i *Intake) await(ctx context.Context, is func() bool) error {
 	for {
 		i.mu.Lock()
-		reached, freed := i.follower == nil || is(i.backlog), i.freed
+		reached, freed := is(), i.freed
 		i.mu.Unlock()
 		if reached {
 			return nil
@@ -402,29 +391,21 @@ func (i *Intake) Room() <-chan struct{} {
 // Push queues a record that belongs to no stream that is read. It blocks while the queue is full, and leaves the record
 // out where the sink is offered nothing.
 func (i *Intake) Push(ctx context.Context, rec *change.Record) error {
-	for {
-		i.mu.Lock()
-		freed := i.freed
-		if i.follower == nil {
-			i.mu.Unlock()
-			return nil
+	return i.await(ctx, func() bool {
+		switch {
+		case i.follower == nil:
+			return true
+		case i.reserve(rec):
+			return false
 		}
-		if !i.reserve(rec) {
-			one := *rec
-			i.number.Number(&one)
-			i.beside.note(&one)
-			i.backlog.Push(&one, true)
-			i.signal()
-			i.mu.Unlock()
-			return nil
+		one := *rec
+		i.backlog.Push(&one)
+		if one.Op == change.Actor {
+			i.beside[one.Seq] = struct{}{}
 		}
-		i.mu.Unlock()
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+		i.signal()
+		return true
+	})
 }
 
 // Finish says that nothing more will be pushed: Run returns when the queue is empty.
@@ -510,26 +491,17 @@ func (i *Intake) leave() (replays []*change.Record) {
 // more, or with ctx's error.
 func (i *Intake) Drain(ctx context.Context) error {
 	i.mu.Lock()
-	last := uint64(0)
-	for seq := range i.beside {
-		last = max(last, seq)
-	}
+	before := slices.Collect(maps.Keys(i.beside))
 	i.mu.Unlock()
-	for {
-		i.mu.Lock()
-		drained, freed := true, i.freed
-		for seq := range i.beside {
-			drained = drained && seq > last
-		}
-		i.mu.Unlock()
-		if drained {
-			return nil
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	return i.await(ctx, func() bool {
+		return !slices.ContainsFunc(before, func(seq uint64) bool { _, left := i.beside[seq]; return left })
+	})
+}
+
+// settleBeside notes that the records are delivered, or on disk. The caller holds mu.
+func (i *Intake) settleBeside(records []*change.Record) {
+	for _, rec := range records {
+		delete(i.beside, rec.Seq)
 	}
 }
 
@@ -547,24 +519,4 @@ type Config struct {
 	Work  func(now bool)  // has the committer look, at once or soon
 	Serve func(l *Intake) // the sink is offered everything from now on
 	Ended EndFunc
-}
-
-// beside are the Seqs of records that belong to no stream that is read, and that are neither delivered nor on disk.
-type beside map[uint64]struct{}
-
-// note notes that the record is queued.
-func (b beside) note(rec *change.Record) {
-	if rec.Op == change.Actor {
-		b[rec.Seq] = struct{}{}
-	}
-}
-
-// settle notes that the records are delivered, or on disk.
-func (b beside) settle(records []*change.Record) {
-	if len(b) == 0 {
-		return
-	}
-	for _, rec := range records {
-		delete(b, rec.Seq)
-	}
 }

@@ -104,9 +104,8 @@ func TestI5AMarkHasNoRecordBehindItThatNothingIsSavedOf(t *testing.T) {
 			for at, name := range []string{"a", "b", "c"} {
 				rec := podRecord(change.Updated)
 				rec.Key.Name = name
-				l.number.Number(rec)
 				b.Overdraw(rec.Size())
-				b.Push(rec, true)
+				b.Push(rec)
 				todo = append(todo, due{rec, at})
 			}
 			_, l.taken = b.Take(nil)

@@ -16,7 +16,7 @@ import (
 func (i *Intake) acked(records []*change.Record, mark string) {
 	tracked, whole := i.backlog.Ack(records)
 	if len(i.beside) > 0 {
-		i.beside.settle(records)
+		i.settleBeside(records)
 		i.wakeWaiting()
 	}
 	for _, rec := range tracked {
@@ -72,10 +72,7 @@ func (i *Intake) itemOf(rec *change.Record) (item checkpoint.Item, says bool) {
 	case !rec.Op.OfObject() && rec.Op != change.Bookmark && !(rec.Op == change.Resolved && i.Digest):
 		return item, false
 	}
-	item = checkpoint.Item{
-		Kind: checkpoint.Told, Resource: i.resource.get(rec.Stream), Scope: checkpoint.ScopeOf(rec.Stream), At: pointOf(rec, rec.ResourceVersion),
-		Key: rec.Key, UID: rec.UID, Gone: rec.Op == change.Deleted,
-	}
+	item = toldItem(rec, i.resource.get(rec.Stream), checkpoint.ScopeOf(rec.Stream))
 	switch rec.Op {
 	case change.Sync:
 		item.Kind = checkpoint.Sync
@@ -183,7 +180,7 @@ func (i *Intake) Saved(s *Saving) {
 			i.proofs[part{e.Resource, e.Scope}] = e.proof
 		}
 	}
-	i.beside.settle(s.taken)
+	i.settleBeside(s.taken)
 	if s.spools {
 		i.backlog.Saved(s.extent, s.chunks)
 	}

@@ -103,7 +103,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 	if s.Gate != nil && !s.Gate.Admits(rec.Stream) {
 		return NotOffered, nil
 	}
-	item, known := toldItem(rec, way), last.Of(s.Name)
+	item, known := toldItem(rec, way.Resource, way.Scope), last.Of(s.Name)
 	own := *rec
 	if own.Before != nil && known.Version != base { // it was told something else last, or nothing
 		if own.Before = nil; known.UID == rec.UID {
@@ -183,9 +183,7 @@ func (s *Seat) resolves(brought *change.Record, way *Way) func(to checkpoint.Poi
 		if proof := s.proofs[of]; proof != nil {
 			rec.Remarks = &change.Remarks{Proof: proof}
 		}
-		s.backlog.Overdraw(rec.Size())
-		s.number.Number(rec)
-		s.backlog.Push(rec, true)
+		s.overdraw(rec)
 	}
 }
 
@@ -212,9 +210,9 @@ func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
 }
 
 // toldItem is what the record tells.
-func toldItem(rec *change.Record, way *Way) checkpoint.Item {
+func toldItem(rec *change.Record, resource string, scope checkpoint.Scope) checkpoint.Item {
 	return checkpoint.Item{
-		Kind: checkpoint.Told, Resource: way.Resource, Scope: way.Scope, At: pointOf(rec, rec.ResourceVersion), Key: rec.Key, UID: rec.UID,
+		Kind: checkpoint.Told, Resource: resource, Scope: scope, At: pointOf(rec, rec.ResourceVersion), Key: rec.Key, UID: rec.UID,
 		Gone: rec.Op == change.Deleted,
 	}
 }
