@@ -2,7 +2,6 @@ package httpserver
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -48,7 +47,7 @@ func openHall(t *testing.T) (*hall, *places, func()) {
 	t.Helper()
 	h := &hall{doors: make(chan net.Conn)}
 	p := Bounded(h).(*places)
-	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }), t.Context())
+	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
 	done := make(chan error)
 	go func() { done <- server.Serve(p) }()
 	return h, p, func() {
@@ -137,9 +136,7 @@ func TestI6RealConnectionsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Bounded(listener).(*places)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }), ctx)
+	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
 	done := make(chan error)
 	go func() { done <- server.Serve(p) }()
 	for range 2*placesHere + 10 {

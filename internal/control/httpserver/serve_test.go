@@ -3,43 +3,49 @@ package httpserver
 import (
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
-// TestNobodyReadsTheStateAfterTheGateIsShut: the store is closed then.
-func TestNobodyReadsTheStateAfterTheGateIsShut(t *testing.T) {
-	entered, leave, shut := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	g := &gate{handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+// TestNobodyReadsTheStateAfterARun: the store is closed then.
+func TestNobodyReadsTheStateAfterARun(t *testing.T) {
+	entered, leave, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	b := (&Server{}).Branch("/task", "")
+	stop, err := b.Serve(t.Context(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(entered)
 		<-leave
-	})}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	request := func() int {
 		recorder := httptest.NewRecorder()
-		g.ServeHTTP(recorder, httptest.NewRequest("GET", "/inventory", nil))
+		b.ServeHTTP(recorder, httptest.NewRequest("GET", "/task/inventory", nil))
 		return recorder.Code
 	}
 	go request()
 	<-entered
 	go func() {
-		defer close(shut)
-		g.shut()
+		defer close(over)
+		stop()
 	}()
-	for g.inside.TryRLock() { // until shut waits for those inside
-		g.inside.RUnlock()
+	for b.inside.TryRLock() { // until stop waits for those inside
+		b.inside.RUnlock()
 		select {
-		case <-shut:
-			t.Fatal("the gate is shut while somebody is inside")
+		case <-over:
+			t.Fatal("the run is over while somebody is inside")
 		default:
 			runtime.Gosched()
 		}
 	}
 	close(leave)
-	<-shut
+	<-over
 	if code := request(); code != http.StatusServiceUnavailable {
 		t.Errorf("a late request is answered with %d", code)
 	}
@@ -56,7 +62,7 @@ func TestABranchAnswersOnlyWhileItIsServed(t *testing.T) {
 	defer server.Close()
 	defer stop()
 	ask := func() (int, string) {
-		answer, err := http.Get("http://" + server.listener.Addr().String() + "/clusters/a/page")
+		answer, err := http.Get("http://" + server.opened + "/clusters/a/page")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,5 +94,53 @@ func TestABranchAnswersOnlyWhileItIsServed(t *testing.T) {
 	}
 	if code, text := ask(); code != http.StatusServiceUnavailable {
 		t.Errorf("nobody answers %d, %s any more", code, text)
+	}
+}
+
+// TestWhoComesBetweenTwoRunsWaits, and who does not read holds up no end of a run.
+func TestWhoComesBetweenTwoRunsWaits(t *testing.T) {
+	server := &Server{Address: "127.0.0.1:0", Token: control.NewToken(), Logger: slog.New(slog.DiscardHandler)}
+	defer server.Close()
+	full := make(chan struct{})
+	stop, err := server.Serve(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(full)
+		for {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	still, err := net.Dial("tcp", server.opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer still.Close()
+	io.WriteString(still, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	<-full
+	stop()
+	code := make(chan int)
+	go func() {
+		answer, err := http.Get("http://" + server.opened)
+		if err != nil {
+			code <- 0
+			return
+		}
+		answer.Body.Close()
+		code <- answer.StatusCode
+	}()
+	select {
+	case early := <-code:
+		t.Errorf("who came between two runs got %d", early)
+	case <-time.After(4 * waiting):
+	}
+	if stop, err = server.Serve(t.Context(), http.NotFoundHandler()); err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if got := <-code; got != http.StatusNotFound {
+		t.Errorf("the next run answers %d", got)
 	}
 }

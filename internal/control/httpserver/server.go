@@ -11,147 +11,10 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/control"
 )
-
-// Serve answers at the address until the returned function is called, which waits for the server's goroutine and for
-// all answers. The state directory says where, for the commands.
-func (s *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
-	first := s.listener == nil
-	listener, err := s.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx)) // also while the queues are emptied
-	open := &gate{handler: handler}
-	server := newServer(open, answering)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(Bounded(listener)); !errors.Is(err, http.ErrServerClosed) {
-			s.Logger.Error("status server ended", "address", s.Address, "error", err)
-		}
-	}()
-	if first {
-		s.Logger.Info("serving metrics and status", "address", listener.Addr().String())
-	}
-	withdraw := func() {}
-	if s.StateDir != "" {
-		withdraw = s.announce(s.StateDir, "")
-	}
-	return func() {
-		withdraw()
-		stopAnswering()
-		server.Close() // nobody is owed the end of an answer
-		open.shut()
-		<-done
-	}, nil
-}
-
-// newServer bounds what a connection may take: the port is open to whoever may reach the exporter.
-func newServer(handler http.Handler, answering context.Context) *http.Server {
-	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return answering },
-	}
-}
-
-const (
-	headerTime = 10 * time.Second
-	idleTime   = 2 * time.Minute // metrics are asked for every minute or more often
-	maxHeader  = 16 << 10        // bytes
-)
-
-// announce writes the address, with the path, into the state directory, with what its questions have to show, and
-// returns what removes it. Without it the exporter works, and the commands cannot ask it.
-func (s *Server) announce(dir, path string) (withdraw func()) {
-	warn := func(err error) {
-		if err != nil {
-			s.Logger.Warn("commands cannot reach this exporter", "error", err)
-		}
-	}
-	remove, err := control.Announce(dir, s.listener.Addr().String()+path, s.Token)
-	if err != nil {
-		warn(err)
-		return func() {}
-	}
-	return func() { warn(remove()) }
-}
-
-// gate lets requests in until it is shut. http.Server.Close does not wait for handlers, and the state that they read is
-// closed after it.
-type gate struct {
-	handler http.Handler
-	inside  sync.RWMutex // read-locked by each request
-	closed  bool         // guarded by inside
-}
-
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.inside.RLock()
-	defer g.inside.RUnlock()
-	if g.closed {
-		http.Error(w, "the exporter is stopping", http.StatusServiceUnavailable)
-		return
-	}
-	g.handler.ServeHTTP(w, r)
-}
-
-// shut returns when nobody is inside, and lets nobody in any more.
-func (g *gate) shut() {
-	g.inside.Lock()
-	defer g.inside.Unlock()
-	g.closed = true
-}
-
-// Branch is what is served below a path of a Server that serves already: one run after the other, and in between that
-// there is none. It is the Server's own handler that asks it.
-type Branch struct {
-	server         *Server
-	path, stateDir string
-	open           atomic.Pointer[gate] // nil is none
-}
-
-// Branch is one of the path, such as /clusters/prod-eu1, whose address is told in the state directory.
-func (s *Server) Branch(path, stateDir string) *Branch {
-	return &Branch{server: s, path: path, stateDir: stateDir}
-}
-
-// Serve is as Server.Serve.
-func (b *Branch) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
-	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
-	open := &gate{handler: http.StripPrefix(b.path, until(answering, handler))}
-	b.open.Store(open)
-	withdraw := b.server.announce(b.stateDir, b.path)
-	return func() {
-		withdraw()
-		b.open.Store(nil)
-		stopAnswering()
-		open.shut()
-	}, nil
-}
-
-// ServeHTTP is http.Handler's.
-func (b *Branch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	open := b.open.Load()
-	if open == nil {
-		http.Error(w, "this cluster is not followed now: see /statusz", http.StatusServiceUnavailable)
-		return
-	}
-	open.ServeHTTP(w, r)
-}
-
-// until ends each request with ctx.
-func until(ctx context.Context, handler http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answering, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer context.AfterFunc(ctx, cancel)()
-		handler.ServeHTTP(w, r.WithContext(answering))
-	})
-}
 
 // Server is the address that the process answers at. One run after the other serves it; who comes in between waits. All
 // of its fields but StateDir are needed.
@@ -161,51 +24,158 @@ type Server struct {
 	Token    control.Token // that an operator's questions have to show
 	Logger   *slog.Logger
 
-	listener *net.TCPListener // nil before it is opened
+	root   Branch // of the whole address
+	opened string // the address that it has
+	http   *http.Server
+	done   chan struct{} // closed when http has ended; nil before it is opened
 }
 
-// open returns the listener for the next server. The one before has ended.
-func (s *Server) open(ctx context.Context) (net.Listener, error) {
-	if s.listener == nil {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Address)
-		if err != nil {
-			return nil, fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", s.Address, Cause(err))
+// Serve answers at the address until the returned function is called, which waits for all answers. The state directory
+// says where, for the commands.
+func (s *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
+	if s.done == nil {
+		if err := s.open(ctx); err != nil {
+			return nil, err
 		}
-		s.listener = listener.(*net.TCPListener) // of the network "tcp"
 	}
-	if err := s.listener.SetDeadline(time.Time{}); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", s.Address, err)
-	}
-	return &listening{TCPListener: s.listener}, nil
+	return s.root.Serve(ctx, handler)
 }
 
-// Close lets nobody in any more.
+// open begins to listen, until Close.
+func (s *Server) open(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Address)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", s.Address, Cause(err))
+	}
+	s.root.server, s.root.stateDir, s.opened = s, s.StateDir, listener.Addr().String()
+	s.http, s.done = newServer(&s.root), make(chan struct{})
+	go func() {
+		defer close(s.done)
+		if err := s.http.Serve(Bounded(listener)); !errors.Is(err, http.ErrServerClosed) {
+			s.Logger.Error("status server ended", "address", s.Address, "error", err)
+		}
+	}()
+	s.Logger.Info("serving metrics and status", "address", s.opened)
+	return nil
+}
+
+// newServer bounds what a connection may take: the port is open to whoever may reach the exporter.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader}
+}
+
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute // metrics are asked for every minute or more often
+	maxHeader  = 16 << 10        // bytes
+)
+
+// Close lets nobody in any more, and waits for the server's goroutine. Nobody is owed the end of an answer.
 func (s *Server) Close() error {
-	if s.listener == nil {
+	if s.done == nil {
 		return nil
 	}
-	return s.listener.Close()
+	err := s.http.Close()
+	<-s.done
+	return err
 }
 
-// listening is the address while one server has it.
-type listening struct {
-	*net.TCPListener
-	over atomic.Bool
+// Branch is what is served below a path of a Server that serves already: one run after the other, and in between that
+// there is none. It is the Server's own handler that asks it.
+type Branch struct {
+	server         *Server
+	path, stateDir string
+
+	inside  sync.RWMutex // read-locked by each request
+	handler http.Handler // guarded by inside; nil is none
 }
 
-// Accept is net.Listener's.
-func (s *listening) Accept() (net.Conn, error) {
-	conn, err := s.TCPListener.Accept()
-	if err != nil && s.over.Load() {
-		return nil, net.ErrClosed
+// Branch is one of the path, such as /clusters/prod-eu1, whose address is told in the state directory.
+func (s *Server) Branch(path, stateDir string) *Branch {
+	return &Branch{server: s, path: path, stateDir: stateDir}
+}
+
+// Serve is as Server.Serve.
+func (b *Branch) Serve(ctx context.Context, handler http.Handler) (stop func(), err error) {
+	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx)) // also while the queues are emptied
+	b.set(http.StripPrefix(b.path, until(answering, handler)))
+	withdraw := b.announce()
+	return func() {
+		withdraw()
+		stopAnswering()
+		b.set(nil)
+	}, nil
+}
+
+// announce writes the address, with the path, into the state directory, with what its questions have to show, and
+// returns what removes it. Without it the exporter works, and the commands cannot ask it.
+func (b *Branch) announce() (withdraw func()) {
+	if b.stateDir == "" {
+		return func() {}
 	}
-	return conn, err
+	warn := func(err error) {
+		if err != nil {
+			b.server.Logger.Warn("commands cannot reach this exporter", "error", err)
+		}
+	}
+	remove, err := control.Announce(b.stateDir, b.server.opened+b.path, b.server.Token)
+	if err != nil {
+		warn(err)
+		return func() {}
+	}
+	return func() { warn(remove()) }
 }
 
-// Close is net.Listener's. The address stays open for the next server.
-func (s *listening) Close() error {
-	s.over.Store(true)
-	return s.SetDeadline(time.Unix(1, 0)) // Accept returns
+// set returns when nobody is inside any more: the state that requests read is closed after them.
+func (b *Branch) set(handler http.Handler) {
+	b.inside.Lock()
+	defer b.inside.Unlock()
+	b.handler = handler
+}
+
+// ServeHTTP is http.Handler's.
+func (b *Branch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for !b.answers(w, r) {
+		if b.path != "" {
+			http.Error(w, "this cluster is not followed now: see /statusz", http.StatusServiceUnavailable)
+			return
+		}
+		select {
+		case <-time.After(waiting):
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+const (
+	waiting = 50 * time.Millisecond // how often who comes between two runs looks for the next one
+	grace   = time.Second           // how long the end of an answer may take when a run ends
+)
+
+// answers is false where nothing is served.
+func (b *Branch) answers(w http.ResponseWriter, r *http.Request) bool {
+	b.inside.RLock()
+	defer b.inside.RUnlock()
+	if b.handler == nil {
+		return false
+	}
+	b.handler.ServeHTTP(w, r)
+	return true
+}
+
+// until ends each request with ctx, and soon after it one whose other end stands still.
+func until(ctx context.Context, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answering, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(ctx, func() {
+			cancel()
+			connection, soon := http.NewResponseController(w), time.Now().Add(grace)
+			_ = errors.Join(connection.SetReadDeadline(soon), connection.SetWriteDeadline(soon)) // where it fails, reading and writing fail, too
+		})()
+		handler.ServeHTTP(w, r.WithContext(answering))
+	})
 }
 
 // Cause is an error of the operating system without the path and the address, which the message has already.
