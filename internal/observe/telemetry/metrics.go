@@ -9,28 +9,12 @@ import (
 
 // metrics are the counters and histograms; what has a present value is read from the state when it is collected.
 type metrics struct {
-	sourceRecords   *prometheus.CounterVec
-	sourceBytes     *prometheus.CounterVec
-	sourceIgnored   *prometheus.CounterVec
-	sourceGaps      *prometheus.CounterVec
-	sinkRecords     *prometheus.CounterVec
-	sinkWrite       *prometheus.HistogramVec
-	sinkRetries     *prometheus.CounterVec
-	sinkRejected    *prometheus.CounterVec
-	lettersDropped  *prometheus.CounterVec
-	coalesced       *prometheus.CounterVec
-	sinkTrimmed     *prometheus.CounterVec
-	replayed        *prometheus.CounterVec
-	delivery        *prometheus.HistogramVec
-	commit          prometheus.Histogram
-	snapshots       *prometheus.CounterVec
-	corrections     *prometheus.CounterVec
-	shapeFailures   *prometheus.CounterVec
-	labelTopics     *prometheus.GaugeVec
-	signals         *prometheus.CounterVec
-	auditEvents     *prometheus.CounterVec
-	auditRefused    *prometheus.CounterVec
-	schemasReplaced *prometheus.CounterVec
+	sourceRecords, sourceBytes, sourceIgnored, sourceGaps, snapshots, corrections, shapeFailures *prometheus.CounterVec
+	sinkRecords, sinkRetries, sinkRejected, sinkTrimmed, coalesced, lettersDropped, replayed     *prometheus.CounterVec
+	signals, auditEvents, auditRefused, schemasReplaced                                          *prometheus.CounterVec
+	sinkWrite, delivery                                                                          *prometheus.HistogramVec
+	commit                                                                                       prometheus.Histogram
+	labelTopics                                                                                  *prometheus.GaugeVec
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {

@@ -63,8 +63,11 @@ func (t *Telemetry) Written(name string, batch []*change.Record, took time.Durat
 			if of = t.states.stream(*rec.Stream); !of.over { // else its series are removed
 				written = t.metrics.sinkRecords.WithLabelValues(name, of.resource)
 			}
+			count := of.counts[name]
+			count.written = now
+			of.counts[name] = count
 		}
-		if of.count(name, rec); !of.over {
+		if !of.over {
 			written.Inc()
 		}
 	}

@@ -47,7 +47,7 @@ func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
 	} {
 		tel := newTelemetry(new(bytes.Buffer))
 		if c.counted > 0 {
-			tel.states.streams["pods"].counts["bus"] = &objectCount{n: c.counted, counted: time.Now()}
+			tel.states.streams["pods"].counts["bus"] = objectCount{n: c.counted, counted: time.Now()}
 		}
 		tel.Listed(pods(), 1, 1) // of none
 		before := percentOf(tel, pods())
@@ -197,12 +197,12 @@ func TestObjectsAreCountedAgainWhereTheirSaveWasUnderWay(t *testing.T) {
 			t.Errorf("before the save %d objects are counted", n)
 		}
 		inStore = 1
-		time.Sleep(recount)
+		time.Sleep(saved)
 		if n := count(); n != 1 {
 			t.Errorf("behind the save %d objects are counted", n)
 		}
 		inStore = 7 // nobody has written: it is not read again
-		time.Sleep(recount)
+		time.Sleep(saved)
 		if n := count(); n != 1 {
 			t.Errorf("of what nobody has written since, %d objects are counted", n)
 		}

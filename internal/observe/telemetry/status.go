@@ -17,94 +17,89 @@ import (
 // takeover need not wait for.
 func (t *Telemetry) Describe(chan<- *prometheus.Desc) {}
 
-// Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed in bulk.
+// gauge has a value collected. Its labels are names with their values.
+type gauge func(name, help string, value float64, labels ...string)
+
+// Collect is prometheus.Collector's. It reads the inventory's size from the store where that changed.
 func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
-	gauge := func(name, help string, labels ...string) func(value float64, of ...string) {
-		desc := prometheus.NewDesc("kubecdc_"+name, help, labels, nil)
-		return func(value float64, of ...string) {
-			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, of...)
+	send := func(kind prometheus.ValueType, name, help string, value float64, labels ...string) {
+		of := prometheus.Labels{}
+		for pair := range slices.Chunk(labels, 2) {
+			of[pair[0]] = pair[1]
 		}
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("kubecdc_"+name, help, nil, of), kind, value)
 	}
-	deadLetters := gauge("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", "sink")
+	gauge := func(name, help string, value float64, labels ...string) {
+		send(prometheus.GaugeValue, name, help, value, labels...)
+	}
 	for _, name := range t.Options.Sinks {
 		if t.CountLetters == nil {
 			break
 		}
 		if n, err := t.CountLetters(name); err == nil {
-			deadLetters(float64(n), name)
+			gauge("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", float64(n), "sink", name)
 		}
 	}
 	status := t.Status()
 	if log := status.State.Log; log != nil {
-		help := "Time since the oldest saved change was saved that the log of the state lacks, 0 if it lacks none."
-		gauge("state_log_lag_seconds", help)(log.LagSeconds)
+		gauge("state_log_lag_seconds", "Time since the oldest saved change was saved that the log of the state lacks, 0 if it lacks none.", log.LagSeconds)
 	}
 	if leads := status.HA; leads != nil {
-		gauge("leader", "1 while this exporter leads, 0 while it stands by.")(oneIf(leads.Leads))
+		gauge("leader", "1 while this exporter leads, 0 while it stands by.", oneIf(leads.Leads))
 		if leads.Standby != nil {
-			gauge("standby_lag_seconds", "Time since this standby had all that the log of the state had then.")(leads.Standby.LagSeconds)
+			gauge("standby_lag_seconds", "Time since this standby had all that the log of the state had then.", leads.Standby.LagSeconds)
 		}
-		takeovers := prometheus.NewDesc("kubecdc_takeovers_total", "How often this exporter has begun to lead.", nil, nil)
-		out <- prometheus.MustNewConstMetric(takeovers, prometheus.CounterValue, float64(leads.Takeovers))
+		send(prometheus.CounterValue, "takeovers_total", "How often this exporter has begun to lead.", float64(leads.Takeovers))
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	history := gauge("history_seconds", "Estimate of how far back the API server can tell what changed of the resource.", "resource")
-	historyLeft := gauge("history_left_seconds", "Estimate of how long the API server still has the history after the "+
-		"saved position; all of it if nothing waits and a watch is open.", "resource")
-	streamIn := gauge("stream_state", "1 for the state that the stream of the resource is in, 0 for the others.", "resource", "state")
-	positionAge := gauge("position_age_seconds", "Time since the sink's saved position of the resource last moved or was confirmed.", "resource", "sink")
-	inventory := gauge("inventory_objects", "Objects that the sinks have, according to the saved state.", "resource", "sink")
 	for name, s := range status.Streams {
-		history(s.HistorySeconds, name)
-		historyLeft(s.HistoryLeftSeconds, name)
-		for _, state := range []string{starting, snapshotting, watching, waiting, failing} {
-			streamIn(oneIf(s.State == state), name, state)
-		}
-		for sinkName, taker := range s.Sinks {
-			if taker.ResourceVersion != "" {
-				positionAge(taker.AgeSeconds, name, sinkName)
-			}
-			if n, err := t.countObjects(&s, sinkName); err == nil {
-				inventory(float64(n), name, sinkName)
-			}
-		}
+		t.collectStream(name, &s, gauge)
 	}
-	collectSinks(status.Sinks, gauge)
+	for name, s := range status.Sinks {
+		s.collect(name, gauge)
+	}
 }
 
-// collectSinks sets the gauges of sinks.
-func collectSinks(sinks map[string]sinkState, gauge func(name, help string, labels ...string) func(float64, ...string)) {
-	sinkIn := gauge("sink_state", "1 for the state that the sink is in, 0 for the others.", "sink", "state")
-	queueBytes := gauge("queue_bytes", "Bytes waiting for the sink.", "sink")
-	queueRecords := gauge("queue_records", "Records waiting for the sink or being written.", "sink")
-	spoolBytes := gauge("spool_bytes", "Bytes spooled to disk for the sink.", "sink")
-	oldestUnacked := gauge("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", "sink")
-	sinkStopped := gauge("sink_stopped", "1 while the sink is stopped by an error that only a person can fix, else 0.", "sink")
-	signalsUp := gauge("signals_up", "1 while others can ask through the sink's broker, else 0.", "sink")
-	schemas := gauge("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", "sink", "state")
-	for name, s := range sinks {
-		for _, state := range []string{starting, open, failing, stopped} {
-			sinkIn(oneIf(s.State == state), name, state)
+// collectStream has the gauges of a stream collected.
+func (t *Telemetry) collectStream(name string, s *streamState, gauge gauge) {
+	gauge("history_seconds", "Estimate of how far back the API server can tell what changed of the resource.", s.HistorySeconds, "resource", name)
+	gauge("history_left_seconds", "Estimate of how long the API server still has the history after the "+
+		"saved position; all of it if nothing waits and a watch is open.", s.HistoryLeftSeconds, "resource", name)
+	for _, state := range []string{starting, snapshotting, watching, waiting, failing} {
+		gauge("stream_state", "1 for the state that the stream of the resource is in, 0 for the others.", oneIf(s.State == state), "resource", name, "state", state)
+	}
+	for sinkName, taker := range s.Sinks {
+		of := []string{"resource", name, "sink", sinkName}
+		if taker.ResourceVersion != "" {
+			gauge("position_age_seconds", "Time since the sink's saved position of the resource last moved or was confirmed.", taker.AgeSeconds, of...)
 		}
-		queueBytes(float64(s.QueueBytes), name)
-		queueRecords(float64(s.QueueRecords), name)
-		spoolBytes(float64(s.SpoolBytes), name)
-		oldestUnacked(s.OldestUnackedSeconds, name)
-		sinkStopped(oneIf(s.State == stopped), name)
-		if s.Asking != nil {
-			signalsUp(oneIf(s.Asking.LastError == ""), name)
+		if n, err := t.countObjects(s, sinkName); err == nil {
+			gauge("inventory_objects", "Objects that the sinks have, according to the saved state.", float64(n), of...)
 		}
-		if s.Schemas == nil {
-			continue
-		}
-		counts := map[string]int{}
-		for _, schema := range s.Schemas {
-			counts[schema.State]++
-		}
-		for _, state := range []string{schemaRegistered, schemaBehind, schemaWaiting, schemaStopped} {
-			schemas(float64(counts[state]), name, state)
-		}
+	}
+}
+
+// collect has the gauges of a sink collected.
+func (s *sinkState) collect(name string, gauge gauge) {
+	for _, state := range []string{starting, open, failing, stopped} {
+		gauge("sink_state", "1 for the state that the sink is in, 0 for the others.", oneIf(s.State == state), "sink", name, "state", state)
+	}
+	gauge("queue_bytes", "Bytes waiting for the sink.", float64(s.QueueBytes), "sink", name)
+	gauge("queue_records", "Records waiting for the sink or being written.", float64(s.QueueRecords), "sink", name)
+	gauge("spool_bytes", "Bytes spooled to disk for the sink.", float64(s.SpoolBytes), "sink", name)
+	gauge("oldest_unacked_seconds", "Age of the oldest record that the sink has not acknowledged.", s.OldestUnackedSeconds, "sink", name)
+	gauge("sink_stopped", "1 while the sink is stopped by an error that only a person can fix, else 0.", oneIf(s.State == stopped), "sink", name)
+	if s.Asking != nil {
+		gauge("signals_up", "1 while others can ask through the sink's broker, else 0.", oneIf(s.Asking.LastError == ""), "sink", name)
+	}
+	if s.Schemas == nil {
+		return
+	}
+	counts := map[string]int{}
+	for _, schema := range s.Schemas {
+		counts[schema.State]++
+	}
+	for _, state := range []string{schemaRegistered, schemaBehind, schemaWaiting, schemaStopped} {
+		gauge("sink_schemas", "Resources whose records are written with a schema of a registry, by how that stands.", float64(counts[state]), "sink", name, "state", state)
 	}
 }
 
@@ -195,22 +190,19 @@ type Status struct {
 	Discovery     discoveryState         `json:"discovery"`
 }
 
-// countObjects returns how many objects of a stream a sink has; the caller holds mu.
+// countObjects returns how many objects of a stream a sink has.
 func (t *Telemetry) countObjects(s *streamState, sinkName string) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	c, now := s.counts[sinkName], time.Now()
-	if c != nil && (!c.vague || now.Sub(c.counted) < min(recount, recountPause*c.took)) {
+	if !c.counted.IsZero() && (now.Sub(c.counted) < recountPause*c.took || c.counted.Sub(c.written) >= saved) {
 		return c.n, nil
 	}
 	n, err := t.CountObjects(sinkName, s.stream)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		s.counts[sinkName] = objectCount{n: n, counted: now, took: time.Since(now), written: c.written}
 	}
-	one := objectCount{n: n, counted: now, took: time.Since(now)}
-	if c != nil {
-		one.written, one.vague = c.written, now.Sub(c.written) < saved
-	}
-	s.counts[sinkName] = &one
-	return n, nil
+	return n, err
 }
 
 // Status is how things stand now.

@@ -29,12 +29,12 @@ type streamState struct {
 	Snapshot     *snapshotState        `json:"snapshot,omitempty"`
 	trouble
 
-	late      bool                    // it came when the process ran already
-	over      bool                    // it has left: nobody sees this
-	resource  string                  // as metrics have it
-	sign      time.Time               // of life
-	confirmed time.Time               // when the saved position that moved first did so last
-	counts    map[string]*objectCount // by sink
+	late      bool                   // it came when the process ran already
+	over      bool                   // it has left: nobody sees this
+	resource  string                 // as metrics have it
+	sign      time.Time              // of life
+	confirmed time.Time              // when the saved position that moved first did so last
+	counts    map[string]objectCount // by sink
 	stream    change.Stream
 	given     *snapshotState // read to its end, and after it no other has begun
 	pace      pace
@@ -80,7 +80,7 @@ func newStreamState(stream change.Stream, late bool) *streamState {
 	group := stream.Resource.Group
 	isEvents := stream.Resource.Name == "events" && (group == "" || group == "events.k8s.io") // whose watches are read from etcd
 	return &streamState{
-		State: starting, stream: stream, counts: map[string]*objectCount{}, sign: time.Now(), late: late, resource: stream.Resource.String(),
+		State: starting, stream: stream, counts: map[string]objectCount{}, sign: time.Now(), late: late, resource: stream.Resource.String(),
 		partial: stream.Namespace != "", uncached: isEvents, received: map[change.Op]prometheus.Counter{},
 	}
 }
@@ -246,35 +246,11 @@ func (s *streamState) oldest() (oldest time.Time) {
 	return oldest
 }
 
-// How often objects are counted, which reads all of them: so that it takes a thousandth of the time at most, but for
-// the many of which that would be too seldom.
-const (
-	recountPause = 1000
-	recount      = time.Minute
-)
+// recountPause is how often objects are counted, which reads all of them: so that it takes a thousandth of the time.
+const recountPause = 1000
 
 // saved is when certainly all is saved that was written before.
 const saved = 2 * time.Second
-
-// count keeps count of what a sink was given.
-func (s *streamState) count(sinkName string, rec *change.Record) {
-	if !rec.Op.OfObject() {
-		return
-	}
-	c := s.counts[sinkName]
-	if c == nil {
-		c = &objectCount{vague: true}
-		s.counts[sinkName] = c
-	}
-	switch c.written = time.Now(); {
-	case rec.Snapshot != nil:
-		c.vague = true
-	case rec.Op == change.Added:
-		c.n++
-	case rec.Op == change.Deleted:
-		c.n--
-	}
-}
 
 // snapshotState is how far a snapshot is that is being read. It is replaced, never changed.
 type snapshotState struct {
@@ -298,13 +274,12 @@ type takerState struct {
 	Since           time.Time      `json:"since,omitzero"`      // its position stands still
 }
 
-// objectCount is how many objects of a stream a sink has: as they were counted, and what was written since.
+// objectCount is how many objects of a stream a sink has.
 type objectCount struct {
 	n       int
 	counted time.Time
 	took    time.Duration // to count them
-	written time.Time     // something was written last, which may not have been saved when they were counted
-	vague   bool          // something was written that may not be in n, or that does not say whether it was new
+	written time.Time     // something was written last
 }
 
 // The API server answers a watch out of a ring of each resource's newest events, which begins with smallestRing of them
