@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -37,10 +38,11 @@ type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
 
-// until repeats attempt until it has no error, and returns its last error when ctx ends.
+// until repeats attempt until it has no error, and returns its last error when ctx ends. What is asked of the admin
+// client comes from a broker: with authorized operations it takes no metadata from its cache.
 func until(ctx context.Context, attempt func(context.Context) error) error {
 	for {
-		once, cancel := context.WithTimeout(ctx, attemptLimit)
+		once, cancel := context.WithTimeout(kadm.WithAuthorizedOps(ctx), attemptLimit)
 		err := attempt(once)
 		cancel()
 		if err == nil || errors.As(err, new(permanent)) {

@@ -1,11 +1,13 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -16,10 +18,7 @@ func (c *Cluster) ConsumeFast(tb testing.TB, topic string, options JudgeOptions)
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), judgeLimit)
 	defer cancel()
-	r := reader{client: c.client, topic: topic, isolation: kgo.ReadUncommitted()}
-	if options.ReadCommitted {
-		r.level, r.isolation = 1, kgo.ReadCommitted()
-	}
+	r := c.reader(topic, options)
 	if err := r.readAll(ctx); err != nil {
 		tb.Fatalf("consume %s: %v", topic, err)
 	}
@@ -33,11 +32,11 @@ func (c *Cluster) ConsumeFast(tb testing.TB, topic string, options JudgeOptions)
 func (c *Cluster) AwaitTransactions(tb testing.TB, topic string) {
 	tb.Helper()
 	c.await(tb, "wait for transactions in "+topic, func(ctx context.Context) error {
-		stable, err := c.listOffsets(ctx, topic, latest, 1)
+		stable, err := offsets(c.admin.ListCommittedOffsets(ctx, topic))
 		if err != nil {
 			return err
 		}
-		high, err := c.listOffsets(ctx, topic, latest, 0)
+		high, err := offsets(c.admin.ListEndOffsets(ctx, topic))
 		if err != nil {
 			return err
 		}
@@ -50,31 +49,34 @@ func (c *Cluster) AwaitTransactions(tb testing.TB, topic string) {
 	})
 }
 
-// The special timestamps of ListOffsets.
-const (
-	latest   = -1
-	earliest = -2
-)
-
-// listOffsets returns the first or next offset of each partition.
-func (c *Cluster) listOffsets(ctx context.Context, topic string, timestamp int64, level int8) (map[int32]int64, error) {
-	return (&reader{client: c.client, topic: topic, level: level}).offsets(ctx, timestamp)
+// offsets are those of the one topic that was asked for, by partition.
+func offsets(listed kadm.ListedOffsets, err error) (map[int32]int64, error) {
+	all := map[int32]int64{}
+	listed.Each(func(o kadm.ListedOffset) { all[o.Partition] = o.Offset })
+	return all, cmp.Or(err, listed.Error())
 }
 
 // reader reads one topic from its start to the end it has when it begins.
 type reader struct {
-	client    *kgo.Client
+	*Cluster
 	topic     string
 	level     int8 // of isolation, as in requests
 	isolation kgo.IsolationLevel
 	records   []Record
 }
 
+func (c *Cluster) reader(topic string, options JudgeOptions) *reader {
+	if options.ReadCommitted {
+		return &reader{Cluster: c, topic: topic, level: 1, isolation: kgo.ReadCommitted()}
+	}
+	return &reader{Cluster: c, topic: topic, isolation: kgo.ReadUncommitted()}
+}
+
 func (r *reader) readAll(ctx context.Context) error {
 	var from, to map[int32]int64
 	err := until(ctx, func(ctx context.Context) (err error) {
-		if from, err = r.offsets(ctx, earliest); err == nil {
-			to, err = r.offsets(ctx, latest)
+		if from, err = offsets(r.admin.ListStartOffsets(ctx, r.topic)); err == nil {
+			to, err = r.end(ctx)
 		}
 		return err
 	})
@@ -87,6 +89,14 @@ func (r *reader) readAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// end is where what the isolation shows of each partition ends.
+func (r *reader) end(ctx context.Context) (map[int32]int64, error) {
+	if r.level == 1 {
+		return offsets(r.admin.ListCommittedOffsets(ctx, r.topic))
+	}
+	return offsets(r.admin.ListEndOffsets(ctx, r.topic))
 }
 
 func (r *reader) readPartition(ctx context.Context, partition int32, next, to int64) error {
@@ -152,40 +162,6 @@ func onlyPartition(response *kmsg.FetchResponse) (*kmsg.FetchResponseTopicPartit
 	}
 	p := &response.Topics[0].Partitions[0]
 	return p, kerr.ErrorForCode(p.ErrorCode)
-}
-
-func (r *reader) offsets(ctx context.Context, timestamp int64) (map[int32]int64, error) {
-	about, err := describe(ctx, r.client, r.topic)
-	if err != nil {
-		return nil, err
-	}
-	request := kmsg.NewPtrListOffsetsRequest()
-	request.IsolationLevel = r.level
-	topic := kmsg.NewListOffsetsRequestTopic()
-	topic.Topic = r.topic
-	for _, known := range about.Partitions {
-		p := kmsg.NewListOffsetsRequestTopicPartition()
-		p.Partition, p.Timestamp = known.Partition, timestamp
-		topic.Partitions = append(topic.Partitions, p)
-	}
-	request.Topics = append(request.Topics, topic)
-	response, err := request.RequestWith(ctx, r.client)
-	if err != nil {
-		return nil, err
-	}
-	offsets := map[int32]int64{}
-	for _, t := range response.Topics {
-		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return nil, fmt.Errorf("offsets of partition %d: %w", p.Partition, err)
-			}
-			offsets[p.Partition] = p.Offset
-		}
-	}
-	if len(offsets) != len(about.Partitions) {
-		return nil, fmt.Errorf("offsets of %d partitions, want %d", len(offsets), len(about.Partitions))
-	}
-	return offsets, nil
 }
 
 func fromFranz(r *kgo.Record) Record {

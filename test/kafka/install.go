@@ -54,7 +54,7 @@ func (i install) train(ctx context.Context) (err error) {
 		return fmt.Errorf("try Kafka: %w", err)
 	}
 	c := &Cluster{install: i, dir: dir, options: Options{Nodes: 1}}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() { err = errors.Join(err, c.Close()) }()
 	if err := c.createNodes(); err != nil {
 		return fmt.Errorf("try Kafka: %w", err)
 	}

@@ -23,7 +23,7 @@
 //   - leaders: LeaderOf, MoveLeader, AwaitISR
 //   - topics: CreateTopic, DeleteTopic, AddPartitions, AlterTopicConfig, TopicConfig, DeleteRecords, CompactedQuickly,
 //     AwaitCompaction
-//   - security: Options.Listeners, Users, ACLs; AddACL, RemoveACL, SetSCRAMPassword, UnsecuredToken, TokenServer
+//   - security: Options.Listeners, Users, ACLs; AddACL, RemoveACL
 //   - judges: Consume, ConsumeFast, Tail, AwaitTransactions, Partition
 //
 // PLAINTEXT is always there and may do everything, for judges and set-up.
@@ -40,6 +40,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -60,7 +61,7 @@ type Options struct {
 	// Listeners are those beside PLAINTEXT.
 	Listeners []Listener
 
-	// Users are names and passwords for PLAIN and SCRAM. OAUTHBEARER takes any name; see UnsecuredToken.
+	// Users are names and passwords for PLAIN and SCRAM. OAUTHBEARER takes any name in a token without a signature.
 	Users map[string]string
 
 	// ACLs refuses what no AddACL allows, other than on PLAINTEXT and to SuperUsers.
@@ -80,6 +81,7 @@ type Cluster struct {
 	release func() error // gives the ports back
 	certs   Certificates
 	client  *kgo.Client    // for set-up and for ConsumeFast
+	admin   *kadm.Client   // the same
 	fake    *kfake.Cluster // nil where Kafka is real
 }
 
@@ -103,13 +105,13 @@ func RequireReal(tb testing.TB) {
 // every broker takes requests.
 func Start(tb testing.TB, options Options) *Cluster {
 	tb.Helper()
-	c, err := start(tb.Context(), options)
+	c, err := New(tb.Context(), options)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
 		c.showLogs(tb)
-		if err := c.close(); err != nil {
+		if err := c.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
@@ -118,9 +120,7 @@ func Start(tb testing.TB, options Options) *Cluster {
 }
 
 // New is Start without a test. ctx limits the start, not the cluster's life, which Close ends.
-func New(ctx context.Context, options Options) (*Cluster, error) { return start(ctx, options) }
-
-func start(ctx context.Context, options Options) (*Cluster, error) {
+func New(ctx context.Context, options Options) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	options.Nodes = max(options.Nodes, 1)
@@ -137,7 +137,7 @@ func start(ctx context.Context, options Options) (*Cluster, error) {
 		begin = c.startFake
 	}
 	if err := begin(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start Kafka: %w", err), c.close())
+		return nil, errors.Join(fmt.Errorf("start Kafka: %w", err), c.Close())
 	}
 	return c, nil
 }
@@ -155,7 +155,7 @@ func (c *Cluster) startReal(ctx context.Context) (err error) {
 	if err := c.createNodes(); err != nil {
 		return err
 	}
-	if c.client, err = newClient(c.Brokers()...); err != nil {
+	if err := c.connect(); err != nil {
 		return err
 	}
 	return c.StartNodes(ctx)
@@ -168,7 +168,14 @@ func (c *Cluster) startFake(context.Context) (err error) {
 	if c.fake, err = kfake.NewCluster(kfake.NumBrokers(c.options.Nodes)); err != nil {
 		return err
 	}
-	c.client, err = newClient(c.Brokers()...)
+	return c.connect()
+}
+
+func (c *Cluster) connect() (err error) {
+	if c.client, err = newClient(c.Brokers()...); err == nil {
+		c.admin = kadm.NewClient(c.client)
+		c.admin.SetTimeoutMillis(int32(attemptLimit.Milliseconds()))
+	}
 	return err
 }
 
@@ -241,11 +248,8 @@ func (c *Cluster) showLogs(tb testing.TB) {
 	}
 }
 
-// Close ends a cluster of New.
-func (c *Cluster) Close() error { return c.close() }
-
-// close ends all brokers as a crash would: nobody needs their data any more.
-func (c *Cluster) close() error {
+// Close ends all brokers as a crash would: nobody needs their data any more.
+func (c *Cluster) Close() error {
 	if c.client != nil {
 		c.client.Close()
 	}

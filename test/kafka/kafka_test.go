@@ -22,13 +22,13 @@ func TestMain(m *testing.M) {
 
 func TestStopLeavesNothing(t *testing.T) {
 	RequireReal(t)
-	c, err := start(t.Context(), Options{})
+	c, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.CreateTopic(t, "topic", Topic{})
 	p := c.nodes[0].running()
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -1,10 +1,12 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -69,51 +71,21 @@ func (c *Cluster) prefer(ctx context.Context, topic string, p kmsg.MetadataRespo
 	if p.Replicas[0] == first {
 		return nil
 	}
-	partition := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
-	partition.Partition = p.Partition
-	partition.Replicas = append([]int32{first}, slices.DeleteFunc(slices.Clone(p.Replicas), func(id int32) bool { return id == first })...)
-	t := kmsg.NewAlterPartitionAssignmentsRequestTopic()
-	t.Topic, t.Partitions = topic, append(t.Partitions, partition)
-	request := kmsg.NewPtrAlterPartitionAssignmentsRequest()
-	request.Topics = append(request.Topics, t)
-	response, err := request.RequestWith(ctx, c.client)
-	if err != nil {
-		return err
-	}
-	if err := kerr.ErrorForCode(response.ErrorCode); err != nil {
-		return err
-	}
-	for _, t := range response.Topics {
-		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	var request kadm.AlterPartitionAssignmentsReq
+	others := slices.DeleteFunc(slices.Clone(p.Replicas), func(id int32) bool { return id == first })
+	request.Assign(topic, p.Partition, append([]int32{first}, others...))
+	assigned, err := c.admin.AlterPartitionAssignments(ctx, request)
+	return cmp.Or(err, assigned.Error())
 }
 
 func (c *Cluster) elect(ctx context.Context, topic string, partition int) error {
-	t := kmsg.NewElectLeadersRequestTopic()
-	t.Topic, t.Partitions = topic, []int32{int32(partition)}
-	request := kmsg.NewPtrElectLeadersRequest()
-	request.Topics = append(request.Topics, t)
-	request.TimeoutMillis = int32(attemptLimit.Milliseconds())
-	response, err := request.RequestWith(ctx, c.client)
-	if err != nil {
-		return err
+	var of kadm.TopicsSet
+	of.Add(topic, int32(partition))
+	elected, err := c.admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, of)
+	if refused := elected[topic][int32(partition)].Err; refused != kerr.ElectionNotNeeded {
+		err = cmp.Or(err, refused)
 	}
-	if err := kerr.ErrorForCode(response.ErrorCode); err != nil {
-		return err
-	}
-	for _, t := range response.Topics {
-		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil && err != kerr.ElectionNotNeeded {
-				return err
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 // AwaitISR waits until every broker says that every replica of every partition of a topic is in sync: one that was
@@ -158,7 +130,11 @@ func (c *Cluster) ElectUnclean(ctx context.Context, topic string, partition int,
 		return fmt.Errorf("unclean election of %s/%d: it has %d replicas of %d brokers, want 2 of 3", topic, partition, len(p.Replicas), len(c.nodes))
 	}
 	follower := int(p.Replicas[0] + p.Replicas[1] - int32(leader))
-	if err := c.loseFollower(ctx, topic, partition, follower); err != nil {
+	if err := c.Kill(follower); err != nil {
+		return err
+	}
+	alone := func(p kmsg.MetadataResponseTopicPartition) bool { return len(p.ISR) == 1 }
+	if err := c.awaitPartition(ctx, topic, partition, alone); err != nil {
 		return err
 	}
 	if err := write(); err != nil {
@@ -173,7 +149,8 @@ func (c *Cluster) ElectUnclean(ctx context.Context, topic string, partition int,
 	if err := c.StartNodes(ctx, follower); err != nil {
 		return err
 	}
-	if err := c.awaitLeader(ctx, topic, partition, follower); err != nil {
+	leads := func(p kmsg.MetadataResponseTopicPartition) bool { return int(p.Leader) == follower }
+	if err := c.awaitPartition(ctx, topic, partition, leads); err != nil {
 		return err
 	}
 	if err := c.alterTopicConfig(ctx, topic, map[string]string{uncleanElection: "false"}); err != nil {
@@ -183,18 +160,6 @@ func (c *Cluster) ElectUnclean(ctx context.Context, topic string, partition int,
 }
 
 const uncleanElection = "unclean.leader.election.enable"
-
-// loseFollower kills a replica and waits until only one other is in sync.
-func (c *Cluster) loseFollower(ctx context.Context, topic string, partition, follower int) error {
-	if err := c.Kill(follower); err != nil {
-		return err
-	}
-	return c.awaitPartition(ctx, topic, partition, func(p kmsg.MetadataResponseTopicPartition) bool { return len(p.ISR) == 1 })
-}
-
-func (c *Cluster) awaitLeader(ctx context.Context, topic string, partition, want int) error {
-	return c.awaitPartition(ctx, topic, partition, func(p kmsg.MetadataResponseTopicPartition) bool { return int(p.Leader) == want })
-}
 
 func (c *Cluster) awaitPartition(ctx context.Context, topic string, partition int, holds func(kmsg.MetadataResponseTopicPartition) bool) error {
 	err := until(ctx, func(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -132,24 +133,21 @@ func (c *Cluster) StopNode(id int) error {
 }
 
 // Pause stops a broker's clock, as SIGSTOP does: its connections stay open and are silent.
-func (c *Cluster) Pause(id int) error { return c.signal(id, "pause", pause) }
+func (c *Cluster) Pause(id int) error { return c.signal(id, syscall.SIGSTOP) }
 
 // Resume ends Pause.
-func (c *Cluster) Resume(id int) error { return c.signal(id, "resume", resume) }
+func (c *Cluster) Resume(id int) error { return c.signal(id, syscall.SIGCONT) }
 
-func (c *Cluster) signal(id int, verb string, send func(*os.Process) error) error {
+func (c *Cluster) signal(id int, signal syscall.Signal) error {
 	n, err := c.node(id)
 	if err != nil {
 		return err
 	}
 	p := n.running()
 	if p == nil {
-		return fmt.Errorf("%s broker %d: it does not run", verb, id)
+		return fmt.Errorf("signal broker %d: it does not run", id)
 	}
-	if err := send(p.Cmd.Process); err != nil {
-		return fmt.Errorf("%s broker %d: %w", verb, id, err)
-	}
-	return nil
+	return p.Cmd.Process.Signal(signal)
 }
 
 // StartNodes starts brokers that were killed or stopped, all of those if no ids are
@@ -193,10 +191,7 @@ func (n *node) awaitReady(ctx context.Context) error {
 			return permanent{p.Ended()}
 		default:
 		}
-		if err := n.answers(ctx, client); err != nil {
-			return err
-		}
-		return nil
+		return n.answers(ctx, client)
 	})
 	if err != nil {
 		return fmt.Errorf("start broker %d: %w; its log:\n%s", n.id, err, summary(n.log))

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // SetProducerQuota makes the brokers throttle what the clients of an id write to so many bytes a second each; 0 takes
@@ -21,19 +21,16 @@ import (
 // they have told it.
 func (c *Cluster) SetProducerQuota(tb testing.TB, clientID string, bytes int) {
 	tb.Helper()
-	request := kmsg.NewPtrAlterClientQuotasRequest()
-	entry, of := kmsg.NewAlterClientQuotasRequestEntry(), kmsg.NewAlterClientQuotasRequestEntryEntity()
-	of.Type, of.Name = "client-id", &clientID
-	op := kmsg.NewAlterClientQuotasRequestEntryOp()
-	op.Key, op.Value, op.Remove = "producer_byte_rate", float64(bytes), bytes == 0
-	entry.Entity, entry.Ops = append(entry.Entity, of), append(entry.Ops, op)
-	request.Entries = append(request.Entries, entry)
+	quota := kadm.AlterClientQuotaEntry{
+		Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: &clientID}},
+		Ops:    []kadm.AlterClientQuotaOp{{Key: "producer_byte_rate", Value: float64(bytes), Remove: bytes == 0}},
+	}
 	c.await(tb, "set the quota of client "+clientID, func(ctx context.Context) error {
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			return err
+		altered, err := c.admin.AlterClientQuotas(ctx, []kadm.AlterClientQuotaEntry{quota})
+		for _, q := range altered {
+			err = cmp.Or(err, permanentUnlessRetriable(q.Err, q.ErrMessage))
 		}
-		return permanentUnlessRetriable(kerr.ErrorForCode(response.Entries[0].ErrorCode), response.Entries[0].ErrorMessage)
+		return err
 	})
 }
 

@@ -30,7 +30,7 @@ type Shared struct {
 // Get returns the cluster, starting it if this is the first call.
 func (s *Shared) Get(tb testing.TB) *Cluster {
 	tb.Helper()
-	s.once.Do(func() { s.cluster, s.err = start(context.Background(), s.Options) })
+	s.once.Do(func() { s.cluster, s.err = New(context.Background(), s.Options) })
 	if s.err != nil {
 		tb.Fatal(s.err)
 	}
@@ -55,5 +55,5 @@ func (s *Shared) Stop() error {
 	if s.cluster == nil {
 		return nil
 	}
-	return s.cluster.close()
+	return s.cluster.Close()
 }

@@ -8,22 +8,17 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Tail reads a topic from its start on as it grows, with franz-go's decoder. It is for one goroutine.
 type Tail struct {
-	reader reader
+	reader *reader
 	next   map[int32]int64 // offset to go on from
 }
 
 // Tail returns a reader of a topic, which need not exist yet.
 func (c *Cluster) Tail(topic string, options JudgeOptions) *Tail {
-	t := &Tail{reader: reader{client: c.client, topic: topic, isolation: kgo.ReadUncommitted()}, next: map[int32]int64{}}
-	if options.ReadCommitted {
-		t.reader.level, t.reader.isolation = 1, kgo.ReadCommitted()
-	}
-	return t
+	return &Tail{reader: c.reader(topic, options), next: map[int32]int64{}}
 }
 
 // Partitions is how many partitions the topic has, as far as Read has seen.
@@ -34,7 +29,7 @@ func (t *Tail) Partitions() int { return len(t.next) }
 func (t *Tail) Read(ctx context.Context) ([]Record, error) {
 	var ends map[int32]int64
 	err := until(ctx, func(ctx context.Context) (err error) {
-		if ends, err = t.reader.offsets(ctx, latest); errors.Is(err, kerr.UnknownTopicOrPartition) {
+		if ends, err = t.reader.end(ctx); errors.Is(err, kerr.UnknownTopicOrPartition) {
 			return permanent{err}
 		}
 		return err

@@ -1,12 +1,13 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -29,6 +30,14 @@ func (c *Cluster) await(tb testing.TB, what string, attempt func(context.Context
 	}
 }
 
+// awaitEverywhere asks every broker until none has an error.
+func (c *Cluster) awaitEverywhere(tb testing.TB, what string, ask func(context.Context, kmsg.Requestor) error) {
+	tb.Helper()
+	c.await(tb, what, func(ctx context.Context) error {
+		return c.everyBroker(ctx, func(broker kmsg.Requestor) error { return ask(ctx, broker) })
+	})
+}
+
 // CreateTopic creates a topic and returns when every broker knows it and its leaders. The test fails where there is
 // such a topic already, so nobody else may make it meanwhile.
 func (c *Cluster) CreateTopic(tb testing.TB, name string, topic Topic) {
@@ -43,62 +52,43 @@ func (c *Cluster) CreateTopic(tb testing.TB, name string, topic Topic) {
 			return err
 		}
 	})
-	request := creation(name, topic)
-	c.await(tb, "create topic "+name, func(ctx context.Context) error {
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			return err
-		}
-		return unlessDone(kerr.TopicAlreadyExists, response.Topics[0].ErrorCode, response.Topics[0].ErrorMessage)
-	})
-	c.await(tb, "wait for topic "+name, func(ctx context.Context) error {
-		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
-			_, err := describe(ctx, broker, name)
-			return err
-		})
-	})
-}
-
-func creation(name string, topic Topic) *kmsg.CreateTopicsRequest {
-	t := kmsg.NewCreateTopicsRequestTopic()
-	t.Topic, t.NumPartitions, t.ReplicationFactor = name, int32(max(topic.Partitions, 1)), -1
-	if topic.Replication > 0 {
-		t.ReplicationFactor = int16(topic.Replication)
-	}
+	config, replication := map[string]*string{}, int16(cmp.Or(topic.Replication, -1))
 	for key, value := range topic.Config {
-		config := kmsg.NewCreateTopicsRequestTopicConfig()
-		config.Name, config.Value = key, kmsg.StringPtr(value)
-		t.Configs = append(t.Configs, config)
+		config[key] = &value
 	}
-	request := kmsg.NewPtrCreateTopicsRequest()
-	request.Topics, request.TimeoutMillis = append(request.Topics, t), int32(attemptLimit.Milliseconds())
-	return request
+	c.await(tb, "create topic "+name, func(ctx context.Context) error {
+		made, err := c.admin.CreateTopic(ctx, int32(max(topic.Partitions, 1)), replication, config, name)
+		return unlessDone(kerr.TopicAlreadyExists, err, made.ErrMessage)
+	})
+	c.awaitEverywhere(tb, "wait for topic "+name, func(ctx context.Context, broker kmsg.Requestor) error {
+		_, err := describe(ctx, broker, name)
+		return err
+	})
 }
 
 // unlessDone is the error of an answer, nil if it says that the change was made before. Even the first answer may say
 // so: a broker that waits for a slow controller asks it again by itself. And answers such as REQUEST_TIMED_OUT leave
 // open whether the change was made.
-func unlessDone(done *kerr.Error, code int16, message *string) error {
-	err := kerr.ErrorForCode(code)
-	if err == done {
+func unlessDone(done, err error, message string) error {
+	if errors.Is(err, done) {
 		return nil
 	}
 	return permanentUnlessRetriable(err, message)
 }
 
 // permanentUnlessRetriable adds what the broker said of its error, and tells until not to repeat what cannot help.
-func permanentUnlessRetriable(err error, message *string) error {
-	if err == nil {
-		return nil
+func permanentUnlessRetriable(err error, message string) error {
+	var answer *kerr.Error
+	if !errors.As(err, &answer) {
+		return err // of the connection
 	}
-	said := err
-	if message != nil {
-		said = fmt.Errorf("%w: %s", err, *message)
+	if message != "" {
+		err = fmt.Errorf("%w: %s", err, message)
 	}
-	if !kerr.IsRetriable(err) {
-		return permanent{said}
+	if !answer.Retriable {
+		return permanent{err}
 	}
-	return said
+	return err
 }
 
 // describe returns a topic's metadata, once each partition has a leader.
@@ -155,29 +145,19 @@ func (c *Cluster) DeleteTopic(tb testing.TB, name string) {
 		_, err := lookUp(ctx, c.client, name)
 		return err
 	})
-	request := kmsg.NewPtrDeleteTopicsRequest()
-	request.TimeoutMillis, request.TopicNames = int32(attemptLimit.Milliseconds()), []string{name}
-	t := kmsg.NewDeleteTopicsRequestTopic()
-	t.Topic = &name
-	request.Topics = append(request.Topics, t)
 	c.await(tb, "delete topic "+name, func(ctx context.Context) error {
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
+		gone, err := c.admin.DeleteTopic(ctx, name)
+		return unlessDone(kerr.UnknownTopicOrPartition, err, gone.ErrMessage)
+	})
+	c.awaitEverywhere(tb, "wait for the end of topic "+name, func(ctx context.Context, broker kmsg.Requestor) error {
+		switch _, err := lookUp(ctx, broker, name); err {
+		case kerr.UnknownTopicOrPartition:
+			return nil
+		case nil:
+			return errors.New("it has the topic still")
+		default:
 			return err
 		}
-		return unlessDone(kerr.UnknownTopicOrPartition, response.Topics[0].ErrorCode, response.Topics[0].ErrorMessage)
-	})
-	c.await(tb, "wait for the end of topic "+name, func(ctx context.Context) error {
-		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
-			_, err := lookUp(ctx, broker, name)
-			switch err {
-			case kerr.UnknownTopicOrPartition:
-				return nil
-			case nil:
-				return errors.New("it has the topic still")
-			}
-			return err
-		})
 	})
 }
 
@@ -195,29 +175,20 @@ func (c *Cluster) AlterTopicConfig(tb testing.TB, topic string, config map[strin
 }
 
 func (c *Cluster) alterTopicConfig(ctx context.Context, topic string, config map[string]string) error {
-	request := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	resource := kmsg.NewIncrementalAlterConfigsRequestResource()
-	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeTopic, topic
+	var changes []kadm.AlterConfig
 	for key, value := range config {
-		change := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-		change.Name, change.Op, change.Value = key, kmsg.IncrementalAlterConfigOpSet, kmsg.StringPtr(value)
+		change := kadm.AlterConfig{Name: key, Value: &value}
 		if value == "" {
-			change.Op, change.Value = kmsg.IncrementalAlterConfigOpDelete, nil
+			change.Op, change.Value = kadm.DeleteConfig, nil
 		}
-		resource.Configs = append(resource.Configs, change)
+		changes = append(changes, change)
 	}
-	request.Resources = append(request.Resources, resource)
 	err := until(ctx, func(ctx context.Context) error {
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			return err
+		altered, err := c.admin.AlterTopicConfigs(ctx, changes, topic)
+		for _, r := range altered {
+			err = cmp.Or(err, permanentUnlessRetriable(r.Err, r.ErrMessage))
 		}
-		for _, r := range response.Resources {
-			if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), r.ErrorMessage); err != nil {
-				return err
-			}
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("alter configuration of %s: %w", topic, err)
@@ -248,18 +219,11 @@ func (c *Cluster) awaitTopicConfig(ctx context.Context, topic string, config map
 // -1 deletes all.
 func (c *Cluster) DeleteRecords(tb testing.TB, topic string, partition int, before int64) {
 	tb.Helper()
-	p := kmsg.NewDeleteRecordsRequestTopicPartition()
-	p.Partition, p.Offset = int32(partition), before
-	t := kmsg.NewDeleteRecordsRequestTopic()
-	t.Topic, t.Partitions = topic, append(t.Partitions, p)
-	request := kmsg.NewPtrDeleteRecordsRequest()
-	request.Topics, request.TimeoutMillis = append(request.Topics, t), int32(attemptLimit.Milliseconds())
+	offsets := kadm.Offsets{}
+	offsets.AddOffset(topic, int32(partition), before, -1)
 	c.await(tb, "delete records of "+topic, func(ctx context.Context) error {
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			return err
-		}
-		return permanentUnlessRetriable(kerr.ErrorForCode(response.Topics[0].Partitions[0].ErrorCode), nil)
+		deleted, err := c.admin.DeleteRecords(ctx, offsets)
+		return permanentUnlessRetriable(cmp.Or(err, deleted.Error()), "")
 	})
 }
 
@@ -278,26 +242,17 @@ func (c *Cluster) Settings(tb testing.TB) map[string]bool {
 	tb.Helper()
 	const topic = "settings"
 	c.CreateTopic(tb, topic, Topic{})
-	request, names := kmsg.NewPtrDescribeConfigsRequest(), map[string]bool{}
-	for kind, name := range map[kmsg.ConfigResourceType]string{kmsg.ConfigResourceTypeTopic: topic, kmsg.ConfigResourceTypeBroker: "1"} {
-		resource := kmsg.NewDescribeConfigsRequestResource()
-		resource.ResourceType, resource.ResourceName = kind, name
-		request.Resources = append(request.Resources, resource)
-	}
+	names := map[string]bool{}
 	c.await(tb, "read the settings", func(ctx context.Context) error {
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			return err
-		}
-		for _, r := range response.Resources {
-			if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), r.ErrorMessage); err != nil {
-				return err
-			}
+		ofTopic, err := c.admin.DescribeTopicConfigs(ctx, topic)
+		ofBroker, err2 := c.admin.DescribeBrokerConfigs(ctx, 1)
+		for _, r := range append(ofTopic, ofBroker...) {
+			err = cmp.Or(err, permanentUnlessRetriable(r.Err, r.ErrMessage))
 			for _, entry := range r.Configs {
-				names[entry.Name] = true
+				names[entry.Key] = true
 			}
 		}
-		return nil
+		return cmp.Or(err, err2)
 	})
 	return names
 }
@@ -313,7 +268,7 @@ func topicConfig(ctx context.Context, from kmsg.Requestor, topic string) (map[st
 	}
 	config := map[string]string{}
 	for _, r := range response.Resources {
-		if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), r.ErrorMessage); err != nil {
+		if err := permanentUnlessRetriable(kerr.ErrorForCode(r.ErrorCode), ""); err != nil {
 			return nil, err
 		}
 		for _, entry := range r.Configs {
@@ -328,52 +283,32 @@ func topicConfig(ctx context.Context, from kmsg.Requestor, topic string) (map[st
 // AddPartitions raises the number of a topic's partitions, and returns when every broker knows them and their leaders.
 func (c *Cluster) AddPartitions(tb testing.TB, name string, count int) {
 	tb.Helper()
-	request := kmsg.NewPtrCreatePartitionsRequest()
-	t := kmsg.NewCreatePartitionsRequestTopic()
-	t.Topic, t.Count = name, int32(count)
-	request.Topics, request.TimeoutMillis = append(request.Topics, t), int32(attemptLimit.Milliseconds())
 	c.await(tb, "add partitions to topic "+name, func(ctx context.Context) error {
 		if known, err := describe(ctx, c.client, name); err != nil || len(known.Partitions) >= count {
 			return err
 		}
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			return err
-		}
+		added, err := c.admin.UpdatePartitions(ctx, count, name)
 		// The refusal of a number that the topic has; the wait below finds any other.
-		return unlessDone(kerr.InvalidPartitions, response.Topics[0].ErrorCode, response.Topics[0].ErrorMessage)
+		return unlessDone(kerr.InvalidPartitions, cmp.Or(err, added.Error()), added[name].ErrMessage)
 	})
-	c.await(tb, "wait for the partitions of topic "+name, func(ctx context.Context) error {
-		return c.everyBroker(ctx, func(broker kmsg.Requestor) error {
-			known, err := describe(ctx, broker, name)
-			if err == nil && len(known.Partitions) != count {
-				err = fmt.Errorf("it knows %d", len(known.Partitions))
-			}
-			return err
-		})
+	c.awaitEverywhere(tb, "wait for the partitions of topic "+name, func(ctx context.Context, broker kmsg.Requestor) error {
+		known, err := describe(ctx, broker, name)
+		if err == nil && len(known.Partitions) != count {
+			err = fmt.Errorf("it knows %d", len(known.Partitions))
+		}
+		return err
 	})
 }
 
 // Topics returns the names of all topics but Kafka's own, sorted.
 func (c *Cluster) Topics(ctx context.Context) (names []string, err error) {
 	err = until(ctx, func(ctx context.Context) error {
-		request := kmsg.NewPtrMetadataRequest()
-		request.Topics = nil
-		response, err := request.RequestWith(ctx, c.client)
-		if err != nil {
-			return err
-		}
-		names = names[:0]
-		for _, topic := range response.Topics {
-			if !topic.IsInternal && topic.Topic != nil {
-				names = append(names, *topic.Topic)
-			}
-		}
-		return nil
+		topics, err := c.admin.ListTopics(ctx)
+		names = topics.Names()
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the topics: %w", err)
 	}
-	slices.Sort(names)
 	return names, nil
 }

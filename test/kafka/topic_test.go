@@ -71,11 +71,11 @@ func TestWithoutJava(t *testing.T) {
 	}
 	compare(t, "kfake", c.Consume(t, "fake", JudgeOptions{ReadCommitted: true}), []Record{{Topic: "fake", Partition: 1, Timestamp: now, Value: []byte("v")}})
 
-	if _, err := start(t.Context(), Options{ACLs: true}); err == nil {
+	if _, err := New(t.Context(), Options{ACLs: true}); err == nil {
 		t.Error("ACLs without java: got a cluster, want an error")
 	}
 	t.Setenv("KUBECDC_REQUIRE_KAFKA", "1")
-	if _, err := start(t.Context(), Options{}); err == nil {
+	if _, err := New(t.Context(), Options{}); err == nil {
 		t.Error("required, without java: got a cluster, want an error")
 	}
 }
