@@ -1,9 +1,6 @@
 package config
 
 import (
-	"errors"
-	"slices"
-	"strings"
 	"testing"
 )
 
@@ -98,30 +95,6 @@ func TestEachTaskHasItsOwnPlacesAndResources(t *testing.T) {
 	for _, resource := range []string{"pods", "events", "nodes", "deployments.apps"} {
 		if owned[resource] != 1 {
 			t.Errorf("%s is of %d tasks", resource, owned[resource])
-		}
-	}
-}
-
-// TestWhatTasksCannotShareIsRefused by the key that is wrong.
-func TestWhatTasksCannotShareIsRefused(t *testing.T) {
-	for _, c := range []struct{ from, to, path string }{
-		{"tasks: 3", "tasks: 5", "tasks"}, {"'*.apps'", "jobs", ""}, {"tasks: 3", "tasks: 0", "tasks"}, {"ha: {lease: kubecdc/prod}", "", "tasks"},
-		{"task: 3", "task: 4", "resources[1].task"}, {"K8S_{cluster}_{task}", "K8S", "sinks[1].nats.stream"},
-		{"k8s.{cluster}.{task}", "k8s.{cluster}", "sinks[1].nats.subject"}, {"ask-{task}", "ask", "sinks[0].kafka.signals.topic"},
-		{"nodes", "{resource: events, namespaces: [a], involved: [labels]}", "resources[2].task"},
-	} {
-		text := strings.Replace(tasksOf, c.from, c.to, 1)
-		if c.path == "tasks" && c.to == "tasks: 5" {
-			text = strings.Replace(text, "'*.apps'", "jobs", 1)
-		}
-		cfg, err := Parse("c.yaml", []byte(text), func(string) (string, bool) { return "", false })
-		if err == nil {
-			err = cfg.Validate()
-		}
-		found := (*Problems)(nil)
-		is := errors.As(err, &found) && slices.ContainsFunc(found.List, func(p Problem) bool { return p.Path == c.path })
-		if is != (c.path != "") {
-			t.Errorf("%s for %s: %v, want a problem at %q", c.to, c.from, err, c.path)
 		}
 	}
 }
