@@ -187,8 +187,7 @@ func (c *Config) checkClusters(k *checker) {
 			return other.Kubeconfig == of.Kubeconfig && other.Context == of.Context && other.Secret == of.Secret
 		}
 		switch {
-		case of.Name == "":
-			k.problem(path+".name", "missing; want a name such as prod-eu1, which is that of the cluster in records and topics")
+		case of.Name == "": // which is missing
 		case !isSubdomain(of.Name) || strings.Contains(of.Name, "."):
 			k.problem(path+".name", "%q cannot be the name of one of several clusters; want lower case letters, digits and -", shorten(of.Name))
 		case slices.ContainsFunc(c.Clusters[:i], isNamed):
@@ -325,8 +324,10 @@ func (c *checker) values(path string, v reflect.Value) {
 		for p, inner := range f.inside(at, value) {
 			c.values(p, inner)
 		}
-		s := f.scalar()
+		s, need := f.scalar(), f.Tag.Get("need")
 		switch {
+		case need != "" && (value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0):
+			c.problem(at, "missing; want %s", need)
 		case value.IsZero():
 		case len(f.allowed) > 0 && s != nil:
 			c.oneOf(at, value.String(), f.allowed)

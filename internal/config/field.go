@@ -13,7 +13,7 @@ import (
 )
 
 // field is a key of a mapping: a field of a struct with the tag key. Its other tags are default, as a user would write
-// it, of, which values are allowed, and min and max. Everything that is known of the key comes from them.
+// it, of, which values are allowed, min and max, and need, what is wanted where it is missing. Everything that is known of the key comes from them.
 type field struct {
 	reflect.StructField
 	name    string

@@ -106,7 +106,7 @@ func isSubdomain(name string) bool {
 
 // StateLog is where the saved state also goes.
 type StateLog struct {
-	Sink string `key:"sink"`
+	Sink string `key:"sink" need:"the name of a sink in kafka or nats"`
 	Name string `key:"name" default:"kubecdc-state-{cluster}"`
 }
 
@@ -114,8 +114,7 @@ type StateLog struct {
 func (l *StateLog) check(k *checker, sinks []Sink) {
 	at := slices.IndexFunc(sinks, func(s Sink) bool { return s.Name != "" && s.Name == l.Sink })
 	switch {
-	case l.Sink == "":
-		k.problem("state.log.sink", "missing; want the name of a sink in kafka or nats")
+	case l.Sink == "": // which is missing
 	case at < 0:
 		k.problem("state.log.sink", "there is no sink %q; name one of the sinks in kafka or nats", shorten(l.Sink))
 	case sinks[at].File != nil:

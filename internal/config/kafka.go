@@ -11,7 +11,7 @@ import (
 
 // Kafka is a destination in Apache Kafka.
 type Kafka struct {
-	Brokers []string `key:"brokers" effect:"broker"`
+	Brokers []string `key:"brokers" need:"brokers such as [kafka-0:9092, kafka-1:9092]" effect:"broker"`
 	Topic   string   `key:"topic" default:"k8s.{cluster}.{resource}"`
 	// Topics are templates of their own for some of the configuration's resources, by their spelling.
 	Topics      map[string]string `key:"topics"`
@@ -47,9 +47,6 @@ type Kafka struct {
 }
 
 func (to *Kafka) check(k *checker, path string) {
-	if len(to.Brokers) == 0 {
-		k.problem(path+".brokers", "missing; want brokers such as [kafka-0:9092, kafka-1:9092]")
-	}
 	for i, broker := range to.Brokers {
 		if !isBroker(broker) {
 			k.problem(item(path+".brokers", i), "want host:port, have %q", shorten(withoutLogin(broker)))
@@ -137,7 +134,7 @@ func isBroker(text string) bool {
 
 // Registry is a registry of schemas with the API of Confluent's, which the sink's values have then.
 type Registry struct {
-	URL           string `key:"url" effect:"new"`
+	URL           string `key:"url" need:"an address such as http://registry:8081" effect:"new"`
 	User          string `key:"user"`
 	Password      Secret `key:"password"`
 	Token         Secret `key:"token"`
@@ -159,9 +156,6 @@ func (r *Registry) URLs() []string {
 
 // check checks how the registry is asked.
 func (r *Registry) check(k *checker, path string) {
-	if r.URL == "" {
-		k.problem(under(path, "url"), "missing; want an address such as http://registry:8081")
-	}
 	for _, address := range r.URLs() {
 		at, err := url.Parse(address)
 		switch {
@@ -183,7 +177,7 @@ func (r *Registry) check(k *checker, path string) {
 
 // SASL is a login to Kafka.
 type SASL struct {
-	Mechanism    string `key:"mechanism" of:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM"`
+	Mechanism    string `key:"mechanism" need:"a way to log in, such as SCRAM-SHA-512" of:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM"`
 	User         string `key:"user"`
 	Password     Secret `key:"password"`
 	PasswordFile string `key:"passwordFile"`
@@ -193,8 +187,8 @@ type SASL struct {
 
 // OAuth is where tokens come from, by the client credentials grant (RFC 6749, 4.4).
 type OAuth struct {
-	TokenURL         string            `key:"tokenUrl"`
-	ClientID         string            `key:"clientId"`
+	TokenURL         string            `key:"tokenUrl" need:"the address that tokens are requested at"`
+	ClientID         string            `key:"clientId" need:"whose tokens are requested"`
 	ClientSecret     Secret            `key:"clientSecret"`
 	ClientSecretFile string            `key:"clientSecretFile"`
 	Scopes           []string          `key:"scopes"`
@@ -205,11 +199,7 @@ type OAuth struct {
 
 // check checks that the login has what its mechanism needs, and nothing that another one needs.
 func (s *SASL) check(k *checker, path string) {
-	mechanisms := allowedBy[SASL]("mechanism")
-	if s.Mechanism == "" {
-		k.oneOf(path+".mechanism", "", mechanisms)
-	}
-	if oneOf(s.Mechanism, mechanisms) != nil {
+	if oneOf(s.Mechanism, allowedBy[SASL]("mechanism")) != nil {
 		return
 	}
 	token, region := s.Mechanism == oauthBearer, s.Mechanism == mskIAM
@@ -238,15 +228,8 @@ func (s *SASL) check(k *checker, path string) {
 }
 
 func (o *OAuth) check(k *checker, path string) {
-	for _, f := range []struct {
-		key   string
-		given bool
-	}{
-		{"tokenUrl", o.TokenURL != ""}, {"clientId", o.ClientID != ""}, {"clientSecret", o.ClientSecret != "" || o.ClientSecretFile != ""},
-	} {
-		if !f.given {
-			k.problem(path+"."+f.key, "missing; a token cannot be requested without it")
-		}
+	if o.ClientSecret == "" && o.ClientSecretFile == "" {
+		k.problem(path+".clientSecret", "missing; a token cannot be requested without it")
 	}
 	if o.ClientSecret != "" && o.ClientSecretFile != "" {
 		k.problem(path+".clientSecretFile", "a secret here and in clientSecret; leave one out")

@@ -9,7 +9,7 @@ import (
 
 // NATS is a JetStream destination.
 type NATS struct {
-	URL     string `key:"url" effect:"broker"`
+	URL     string `key:"url" need:"servers such as nats://host:4222" effect:"broker"`
 	Stream  string `key:"stream" default:"K8S_{cluster}" effect:"place"`
 	Subject string `key:"subject" default:"k8s.{cluster}.{group}.{resource}.{namespace}.{name}" effect:"new"`
 	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
@@ -85,9 +85,7 @@ func (n *NATS) check(k *checker, path string) {
 			k.problem(under(path+".headers", name), "clients of NATS take such a header for the server's own; choose another name")
 		}
 	}
-	if n.URL == "" {
-		k.problem(path+".url", "missing; want servers such as nats://host:4222")
-	} else if _, err := parseServers(n.URL); err != nil {
+	if _, err := parseServers(n.URL); err != nil && n.URL != "" {
 		k.problem(path+".url", "%v; have %q", err, withoutLogin(n.URL))
 	}
 	if n.KV == "" {

@@ -20,8 +20,6 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	if s.File != nil {
 		kinds = append(kinds, KindFile)
 		switch at := path + ".file.path"; {
-		case s.File.Path == "":
-			k.problem(at, "missing; want a file such as /var/log/changes.ndjson, or %q for standard output", stdout)
 		case strings.HasSuffix(s.File.Path, "/"):
 			k.problem(at, "%q is a directory; name a file in it", shorten(s.File.Path))
 		case strings.ContainsRune(s.File.Path, 0):

@@ -8,7 +8,7 @@ import (
 // ClusterOf is one of several clusters that one exporter follows, and how to reach its API server. Where nothing says
 // that, it is found as for a single cluster.
 type ClusterOf struct {
-	Name       string `key:"name"`
+	Name       string `key:"name" need:"a name such as prod-eu1, which is that of the cluster in records and topics"`
 	Kubeconfig string `key:"kubeconfig"` // a file
 	Context    string `key:"context"`
 	Secret     string `key:"secret"` // with the kubeconfig, as namespace/name, where the exporters run
