@@ -23,9 +23,8 @@ func checkActors(k *checker, audit *Audit, sinks []Sink) {
 			k.problem(path, "a bucket holds the present state of each object, and no users; use a stream, or leave actors out")
 		}
 	}
-	if audit != nil && !told && len(sinks) > 0 {
-		k.problem("audit", "no sink takes what it receives; set actors: true on one, or leave audit out")
-	}
+	k.problemIf(audit != nil && !told && len(sinks) > 0, "audit",
+		"no sink takes what it receives; set actors: true on one, or leave audit out")
 }
 
 // Audit is where the API server's audit webhook is received.
@@ -50,9 +49,8 @@ func (a *Audit) check(k *checker, listen string) {
 	case a.Listen == listen && listen != "127.0.0.1:0":
 		k.problem("audit.listen", "%q is the address of listen already; give it one of its own", shorten(a.Listen))
 	}
-	if a.TLS.Cert == "" || a.TLS.Key == "" {
-		k.problem("audit.tls", "want cert and key, files in PEM with the certificate that the API server is shown, and with its private key")
-	}
+	k.problemIf(a.TLS.Cert == "" || a.TLS.Key == "", "audit.tls",
+		"want cert and key, files in PEM with the certificate that the API server is shown, and with its private key")
 }
 
 // isListenAddress says whether a server can listen there: HOST:PORT, or :PORT for every host.
@@ -116,14 +114,11 @@ func checkInvolved(k *checker, resources []Resource, sinks []Sink) {
 func (s *Sink) checkInvolved(k *checker, path string, kept []*Resource) {
 	const orLeave = ", or leave involved out of the events"
 	for _, r := range kept {
-		if !s.takes(r.Name) {
-			k.problem(path+".resources", "its events would tell it of %s, which it does not take; add %s%s", shorten(r.Name), shorten(r.Name), orLeave)
-		}
+		k.problemIf(!s.takes(r.Name), path+".resources",
+			"its events would tell it of %s, which it does not take; add %s%s", shorten(r.Name), shorten(r.Name), orLeave)
 	}
-	if s.Filter != "" {
-		k.problem(path+".filter", "its events would tell it of objects that the filter leaves out; put the filter at the resources%s", orLeave)
-	}
-	if len(s.Ops) > 0 && !(slices.Contains(s.Ops, "added") && slices.Contains(s.Ops, "updated")) {
-		k.problem(path+".ops", "its events would tell it of objects that it is not told of; add added and updated%s", orLeave)
-	}
+	k.problemIf(s.Filter != "", path+".filter",
+		"its events would tell it of objects that the filter leaves out; put the filter at the resources%s", orLeave)
+	k.problemIf(len(s.Ops) > 0 && !(slices.Contains(s.Ops, "added") && slices.Contains(s.Ops, "updated")), path+".ops",
+		"its events would tell it of objects that it is not told of; add added and updated%s", orLeave)
 }

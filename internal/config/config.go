@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -22,7 +23,7 @@ type Config struct {
 	State     State      `key:"state"`
 	HA        *HA        `key:"ha"`
 	// Only this host is served unless somebody says otherwise: the port also takes what changes state.
-	Listen    string    `key:"listen" default:"127.0.0.1:8080"`
+	Listen    string    `key:"listen" like:"address" default:"127.0.0.1:8080"`
 	Log       Log       `key:"log"`
 	RedactKey Secret    `key:"redactKey" effect:"hashes"`
 	Hash      string    `key:"hash" of:"field comparable" default:"field" effect:"hashes"`
@@ -66,16 +67,11 @@ func LogFormats() []string { return allowedBy[Log]("format") }
 // check finds what is wrong with values that are there.
 func (c *Config) check() []Problem {
 	k := &checker{origin: c.origin}
-	k.values("", reflect.ValueOf(c).Elem())
 	if c.IsSplit() {
 		c = c.checkSplit(k)
 	}
-	if strings.TrimFunc(c.Cluster, isBlank) != c.Cluster {
-		k.problem("cluster", "%q begins or ends with white space; leave it out", c.Cluster)
-	}
-	if !isListenAddress(c.Listen) {
-		k.problem("listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(c.Listen))
-	}
+	k.values("", reflect.ValueOf(c).Elem())
+	k.problemIf(strings.TrimFunc(c.Cluster, isBlank) != c.Cluster, "cluster", "%q begins or ends with white space; leave it out", c.Cluster)
 	for i := range c.Resources {
 		c.Resources[i].check(k, item("resources", i))
 	}
@@ -170,16 +166,15 @@ func (c *Config) checkSplit(k *checker) *Config {
 	if c.Tasks > 0 {
 		c.checkTasks(k)
 	}
-	return c.Of(task)
+	one := c.Of(task)
+	one.Clusters, one.Tasks = c.Clusters, c.Tasks
+	return one
 }
 
 func (c *Config) checkClusters(k *checker) {
-	if c.Cluster != "" {
-		k.problem("cluster", "clusters have names of their own; leave it out")
-	}
-	if c.Audit != nil {
-		k.problem("audit", "its events do not say of which of several clusters they are; leave it out, or run an exporter for each cluster")
-	}
+	k.problemIf(c.Cluster != "", "cluster", "clusters have names of their own; leave it out")
+	k.problemIf(c.Audit != nil, "audit",
+		"its events do not say of which of several clusters they are; leave it out, or run an exporter for each cluster")
 	for i := range c.Clusters {
 		of, path := &c.Clusters[i], item("clusters", i)
 		isNamed := func(other ClusterOf) bool { return other.Name == of.Name }
@@ -193,12 +188,8 @@ func (c *Config) checkClusters(k *checker) {
 		case slices.ContainsFunc(c.Clusters[:i], isNamed):
 			k.problem(path+".name", "another cluster is called %q, too; choose another name", of.Name)
 		}
-		if of.Secret != "" && !isNamespaced(of.Secret) {
-			k.problem(path+".secret", "%q is no Secret; want namespace/name, such as kubecdc/prod-eu1", shorten(of.Secret))
-		}
-		if of.Secret != "" && of.Kubeconfig != "" {
-			k.problem(path+".secret", "kubeconfig says where the kubeconfig is, too; leave one of them out")
-		}
+		k.problemIf(of.Secret != "" && of.Kubeconfig != "", path+".secret",
+			"kubeconfig says where the kubeconfig is, too; leave one of them out")
 		if at := slices.IndexFunc(c.Clusters[:i], isReached); at >= 0 {
 			k.problem(path, "it is reached as %s is, and so is the same cluster; give it another kubeconfig, secret or context", item("clusters", at))
 		}
@@ -216,12 +207,8 @@ func (c *Config) checkClusters(k *checker) {
 }
 
 func (c *Config) checkTasks(k *checker) {
-	if c.HA == nil {
-		k.problem("tasks", "several tasks are for several exporters, which share them; add ha, or leave it out")
-	}
-	if c.Audit != nil {
-		k.problem("audit", "its events are of the resources of all tasks; leave out one of audit and tasks")
-	}
+	k.problemIf(c.HA == nil, "tasks", "several tasks are for several exporters, which share them; add ha, or leave it out")
+	k.problemIf(c.Audit != nil, "audit", "its events are of the resources of all tasks; leave out one of audit and tasks")
 	names, open := map[string]bool{}, false
 	for i := range c.Resources {
 		r, path := &c.Resources[i], item("resources", i)
@@ -229,12 +216,9 @@ func (c *Config) checkTasks(k *checker) {
 		if first := EntriesOf(c.Resources, r.Name)[0]; first.Task != r.Task {
 			k.problem(path+".task", "%s has another one in an entry before; all entries of a resource have the same; write it alike", r.Name)
 		}
-		if r.Task > c.Tasks {
-			k.problem(path+".task", "want a number from 1 to %d, as many as there are tasks, have %d", c.Tasks, r.Task)
-		}
-		if len(r.Involved) > 0 {
-			k.problem(path+".involved", "the objects that events are about may be of another task; leave out one of involved and tasks")
-		}
+		k.problemIf(r.Task > c.Tasks, path+".task", "want a number from 1 to %d, as many as there are tasks, have %d", c.Tasks, r.Task)
+		k.problemIf(len(r.Involved) > 0, path+".involved",
+			"the objects that events are about may be of another task; leave out one of involved and tasks")
 	}
 	if !open && len(names) > 0 && len(names) < c.Tasks { // none are on the command line
 		k.problem("tasks", "%d is more than there are resources, which are %d; take at most as many", c.Tasks, len(names))
@@ -324,16 +308,18 @@ func (c *checker) values(path string, v reflect.Value) {
 		for p, inner := range f.inside(at, value) {
 			c.values(p, inner)
 		}
-		s, need := f.scalar(), f.Tag.Get("need")
+		s, need, check := f.scalar(), f.Tag.Get("need"), syntaxes()[f.Tag.Get("like")]
+		if len(f.allowed) > 0 {
+			check = func(text string) error { return oneOf(text, f.allowed) }
+		}
 		switch {
 		case need != "" && (value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0):
 			c.problem(at, "missing; want %s", need)
 		case value.IsZero():
-		case len(f.allowed) > 0 && s != nil:
-			c.oneOf(at, value.String(), f.allowed)
-		case len(f.allowed) > 0:
-			for i := range value.Len() {
-				c.oneOf(item(at, i), value.Index(i).String(), f.allowed)
+		case check != nil:
+			found := texts(at, value)
+			for _, path := range slices.Sorted(maps.Keys(found)) {
+				c.wrong(path, check(found[path]))
 			}
 		case s != nil && s.within != nil && !s.within(value.Interface()):
 			c.problem(at, "want %s, have %v", s.bound, value.Interface())

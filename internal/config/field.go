@@ -13,7 +13,8 @@ import (
 )
 
 // field is a key of a mapping: a field of a struct with the tag key. Its other tags are default, as a user would write
-// it, of, which values are allowed, min and max, and need, what is wanted where it is missing. Everything that is known of the key comes from them.
+// it, of, which values are allowed, min and max, need, what is wanted where it is missing, like, the syntax, and place,
+// that a sink writes there. Everything that is known of the key comes from them.
 type field struct {
 	reflect.StructField
 	name    string
@@ -66,6 +67,24 @@ func (f *field) inside(path string, v reflect.Value) iter.Seq2[string, reflect.V
 			yield(path, v.Elem())
 		}
 	}
+}
+
+// texts are the words of a value, with their paths: of one, a list of them, or one for each name.
+func texts(path string, v reflect.Value) map[string]string {
+	all := map[string]string{}
+	switch value := v.Interface().(type) {
+	case string:
+		all[path] = value
+	case []string:
+		for i := range value {
+			all[item(path, i)] = value[i]
+		}
+	case map[string]string:
+		for name := range value {
+			all[under(path, name)] = value[name]
+		}
+	}
+	return all
 }
 
 // scalar is how one word is read.

@@ -2,7 +2,7 @@ package config
 
 // File is a destination on disk, or the process's standard output.
 type File struct {
-	Path   string `key:"path" need:"a file such as /var/log/changes.ndjson, or \"-\" for standard output" effect:"place"`
+	Path   string `key:"path" like:"path" place:"fixed" need:"a file such as /var/log/changes.ndjson, or \"-\" for standard output" effect:"place"`
 	Rotate Size   `key:"rotate"`
 	Keep   int    `key:"keep"`
 }

@@ -61,15 +61,14 @@ func checkApart(k *checker, sinks []Sink, log *StateLog, cluster string) {
 
 // HA is how several exporters share one task: one leads, and the others stand by.
 type HA struct {
-	Lease    string   `key:"lease"`
+	Lease    string   `key:"lease" like:"lease"`
 	Duration Duration `key:"duration" default:"10s" min:"2s"`
 }
 
 // check checks what several exporters need that share a task.
 func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {
-	if stateLog == nil {
-		k.problem("ha", "needs state.log: a standby goes on from there; name the sink whose broker is to have the log, such as state: {log: {sink: bus}}")
-	}
+	k.problemIf(stateLog == nil, "ha",
+		"needs state.log: a standby goes on from there; name the sink whose broker is to have the log, such as state: {log: {sink: bus}}")
 	for i, s := range sinks {
 		switch {
 		case s.File != nil:
@@ -83,10 +82,6 @@ func (h *HA) check(k *checker, stateLog *StateLog, sinks []Sink) {
 	// A shorter one, which the tag refuses, would end with each slow answer of the API server.
 	if d := time.Duration(h.Duration); d > 10*time.Minute || d%time.Second != 0 {
 		k.problem("ha.duration", "%s is not possible; want whole seconds, from 2s to 10m", h.Duration)
-	}
-	if h.Lease != "" && !isNamespaced(h.Lease) {
-		k.problem("ha.lease", "%q is no Lease; want namespace/name, such as kubecdc/prod-eu1: a namespace of at most 63 lower case letters, digits and -, "+
-			"and a name of at most 253, also with dots", shorten(h.Lease))
 	}
 }
 
@@ -107,7 +102,7 @@ func isSubdomain(name string) bool {
 // StateLog is where the saved state also goes.
 type StateLog struct {
 	Sink string `key:"sink" need:"the name of a sink in kafka or nats"`
-	Name string `key:"name" default:"kubecdc-state-{cluster}"`
+	Name string `key:"name" like:"log" default:"kubecdc-state-{cluster}"`
 }
 
 // check checks where the saved state is to go.
@@ -119,8 +114,5 @@ func (l *StateLog) check(k *checker, sinks []Sink) {
 		k.problem("state.log.sink", "there is no sink %q; name one of the sinks in kafka or nats", shorten(l.Sink))
 	case sinks[at].File != nil:
 		k.problem("state.log.sink", "sink %q writes to a file, which is lost with the directory, and which keeps no second exporter out; name a sink in kafka or nats", l.Sink)
-	}
-	if name := strings.ReplaceAll(l.Name, "{cluster}", "x"); !consistsOf(name, lower+upper+digits+"-_") {
-		k.problem("state.log.name", "%q cannot be a name; want letters, digits, {cluster} and any of -_", shorten(l.Name))
 	}
 }

@@ -11,16 +11,16 @@ import (
 
 // Kafka is a destination in Apache Kafka.
 type Kafka struct {
-	Brokers []string `key:"brokers" need:"brokers such as [kafka-0:9092, kafka-1:9092]" effect:"broker"`
-	Topic   string   `key:"topic" default:"k8s.{cluster}.{resource}"`
+	Brokers []string `key:"brokers" like:"broker" need:"brokers such as [kafka-0:9092, kafka-1:9092]" effect:"broker"`
+	Topic   string   `key:"topic" like:"topic" place:"topic" default:"k8s.{cluster}.{resource}"`
 	// Topics are templates of their own for some of the configuration's resources, by their spelling.
-	Topics      map[string]string `key:"topics"`
+	Topics      map[string]string `key:"topics" like:"topic" place:"topic"`
 	Key         string            `key:"key"`
 	Headers     map[string]string `key:"headers" effect:"new"`
 	Delivery    string            `key:"delivery" of:"idempotent transactional" default:"idempotent" effect:"new"`
 	Compression string            `key:"compression" of:"zstd snappy lz4 gzip none" default:"zstd"`
 	// TransactionalID has the right to write, which the newest exporter with it has; "" is made of cluster and sink.
-	TransactionalID string `key:"transactionalId" effect:"fence"`
+	TransactionalID string `key:"transactionalId" place:"fixed" effect:"fence"`
 	Tombstones      *bool  `key:"tombstones" default:"true" effect:"new"`
 	// Frames are what speaks of a resource and not of an object: gaps, and where snapshots begin and end. "" is as the
 	// format's readers need it.
@@ -47,11 +47,6 @@ type Kafka struct {
 }
 
 func (to *Kafka) check(k *checker, path string) {
-	for i, broker := range to.Brokers {
-		if !isBroker(broker) {
-			k.problem(item(path+".brokers", i), "want host:port, have %q", shorten(withoutLogin(broker)))
-		}
-	}
 	to.checkTemplate(k, path+".topic", to.Topic)
 	for _, name := range slices.Sorted(maps.Keys(to.Topics)) {
 		to.checkTemplate(k, under(path+".topics", name), to.Topics[name])
@@ -59,31 +54,21 @@ func (to *Kafka) check(k *checker, path string) {
 	to.checkKey(k, path+".key")
 	checkHeaders(k, path+".headers", to.Headers)
 	to.TLS.check(k, path+".tls")
-	if to.Replication > 0 && to.MinInsyncReplicas > to.Replication {
-		k.problem(path+".minInsyncReplicas", "%d of %d replicas can never be in sync; lower it, or raise replication", to.MinInsyncReplicas, to.Replication)
-	}
+	k.problemIf(to.Replication > 0 && to.MinInsyncReplicas > to.Replication, path+".minInsyncReplicas",
+		"%d of %d replicas can never be in sync; lower it, or raise replication", to.MinInsyncReplicas, to.Replication)
 	if to.SASL != nil {
 		to.SASL.check(k, path+".sasl")
 	}
 	if to.Registry != nil {
 		to.Registry.check(k, path+".registry")
 	}
-	if to.Signals != nil {
-		checkFixed(k, path+".signals.topic", to.Signals.Topic, checkTopic)
-	}
-	if to.Signals != nil && to.Signals.Notifications != "" {
-		checkFixed(k, path+".signals.notifications", to.Signals.Notifications, checkTopic)
-	}
 }
 
 // checkTemplate checks a template of topics. In a compacted topic an object whose label changes would stay for ever as
 // it was.
 func (to *Kafka) checkTemplate(k *checker, path, template string) {
-	if err := checkTopic(template); err != nil {
-		k.problem(path, "%v", err)
-		return
-	}
 	switch {
+	case checkTopic(template) != nil: // which is a problem already
 	case to.Compacts() && hasLabel(template, nil):
 		k.problem(path, "a label can change, and a compacted topic would keep the object as it was before; leave out the label, or use cleanup: delete")
 	case to.Compacts() && strings.Contains(template, "{version}"):
@@ -175,6 +160,12 @@ func (r *Registry) check(k *checker, path string) {
 	r.TLS.check(k, under(path, "tls"))
 }
 
+// Signals are the topics by which others ask, and are told what becomes of it. Both names may have {cluster} in them.
+type Signals struct {
+	Topic         string `key:"topic" like:"fixed topic" place:"template" default:"kubecdc-signals"`
+	Notifications string `key:"notifications" like:"fixed topic"`
+}
+
 // SASL is a login to Kafka.
 type SASL struct {
 	Mechanism    string `key:"mechanism" need:"a way to log in, such as SCRAM-SHA-512" of:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER AWS_MSK_IAM"`
@@ -219,19 +210,14 @@ func (s *SASL) check(k *checker, path string) {
 			k.problem(path+"."+f.key, "missing; mechanism %s needs it", s.Mechanism)
 		}
 	}
-	if s.Password != "" && s.PasswordFile != "" {
-		k.problem(path+".passwordFile", "a password here and in password; leave one out")
-	}
+	k.problemIf(s.Password != "" && s.PasswordFile != "", path+".passwordFile", "a password here and in password; leave one out")
 	if s.OAuth != nil && token {
 		s.OAuth.check(k, path+".oauth")
 	}
 }
 
 func (o *OAuth) check(k *checker, path string) {
-	if o.ClientSecret == "" && o.ClientSecretFile == "" {
-		k.problem(path+".clientSecret", "missing; a token cannot be requested without it")
-	}
-	if o.ClientSecret != "" && o.ClientSecretFile != "" {
-		k.problem(path+".clientSecretFile", "a secret here and in clientSecret; leave one out")
-	}
+	k.problemIf(o.ClientSecret == "" && o.ClientSecretFile == "", path+".clientSecret", "missing; a token cannot be requested without it")
+	k.problemIf(o.ClientSecret != "" && o.ClientSecretFile != "", path+".clientSecretFile",
+		"a secret here and in clientSecret; leave one out")
 }

@@ -68,16 +68,14 @@ func (f Flags) check() []Problem {
 		allowed     []string
 	}{{"--format", f.Format, Formats()}, {"--log-level", f.LogLevel, LogLevels()}, {"--log-format", f.LogFormat, LogFormats()}} {
 		if one.value != "" {
-			k.oneOf(one.flag, one.value, one.allowed)
+			k.wrong(one.flag, oneOf(one.value, one.allowed))
 		}
 	}
-	if f.Listen != "" && !isListenAddress(f.Listen) {
-		k.problem("--listen", "want an address such as :8080 or 127.0.0.1:8080, have %q", shorten(f.Listen))
+	if f.Listen != "" {
+		k.wrong("--listen", syntaxes()["address"](f.Listen))
 	}
 	for _, name := range splitNames(f.Resources) {
-		if err := CheckResource(name); err != nil {
-			k.problem("--resources", "%v", err)
-		}
+		k.wrong("--resources", CheckResource(name))
 	}
 	return k.found
 }
@@ -197,8 +195,8 @@ func parseNATSSink(servers string, values url.Values) (Sink, error) {
 		return Sink{}, err
 	}
 	stream := values.Get("stream")
-	if stream != "" && !isStream(stream) {
-		return Sink{}, fmt.Errorf("%q cannot be a stream; leave out white space and any of .*>/\\", shorten(stream))
+	if err := syntaxes()["stream"](stream); err != nil && stream != "" {
+		return Sink{}, err
 	}
 	n := &NATS{URL: servers, Stream: stream}
 	return Sink{NATS: n}, n.takeLogin()

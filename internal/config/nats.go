@@ -2,20 +2,19 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
 
 // NATS is a JetStream destination.
 type NATS struct {
-	URL     string `key:"url" need:"servers such as nats://host:4222" effect:"broker"`
-	Stream  string `key:"stream" default:"K8S_{cluster}" effect:"place"`
-	Subject string `key:"subject" default:"k8s.{cluster}.{group}.{resource}.{namespace}.{name}" effect:"new"`
+	URL     string `key:"url" like:"servers" need:"servers such as nats://host:4222" effect:"broker"`
+	Stream  string `key:"stream" like:"stream" place:"template" default:"K8S_{cluster}" effect:"place"`
+	Subject string `key:"subject" like:"subject" place:"template" default:"k8s.{cluster}.{group}.{resource}.{namespace}.{name}" effect:"new"`
 	// Subjects are templates of their own for some of the configuration's resources, by their spelling.
-	Subjects map[string]string `key:"subjects" effect:"new"`
+	Subjects map[string]string `key:"subjects" like:"subject" place:"template" effect:"new"`
 	Headers  map[string]string `key:"headers" effect:"new"`
-	KV       string            `key:"kv" effect:"place"`
+	KV       string            `key:"kv" like:"bucket" place:"fixed" effect:"place"`
 	Shared   bool              `key:"shared" effect:"fence"`
 	Domain   string            `key:"domain" effect:"broker"`
 	TLS      NATSTLS           `key:"tls"`
@@ -52,8 +51,8 @@ func (n *NATS) afterRead(d *decoder, path string) {
 
 // NATSService is how others ask over NATS.
 type NATSService struct {
-	Subject string   `key:"subject" default:"kubecdc.{cluster}"`
-	Inboxes []string `key:"inboxes"`
+	Subject string   `key:"subject" like:"fixed subject" place:"template" default:"kubecdc.{cluster}"`
+	Inboxes []string `key:"inboxes" like:"fixed subject"`
 	NATSLogin
 }
 
@@ -73,79 +72,30 @@ type NATSTLS struct {
 
 // check finds a certificate without a key, or a key without one. nil is none of both.
 func (t *TLS) check(k *checker, path string) {
-	if t != nil && (t.Cert == "") != (t.Key == "") {
-		k.problem(path, "cert and key go together; give both or neither")
-	}
+	k.problemIf(t != nil && (t.Cert == "") != (t.Key == ""), path, "cert and key go together; give both or neither")
 }
 
 func (n *NATS) check(k *checker, path string) {
 	checkHeaders(k, path+".headers", n.Headers)
 	for name := range n.Headers {
-		if strings.EqualFold(name, "Status") || strings.EqualFold(name, "Description") {
-			k.problem(under(path+".headers", name), "clients of NATS take such a header for the server's own; choose another name")
-		}
+		k.problemIf(strings.EqualFold(name, "Status") || strings.EqualFold(name, "Description"), under(path+".headers", name),
+			"clients of NATS take such a header for the server's own; choose another name")
 	}
-	if _, err := parseServers(n.URL); err != nil && n.URL != "" {
-		k.problem(path+".url", "%v; have %q", err, withoutLogin(n.URL))
-	}
-	if n.KV == "" {
-		if !isStream(n.Stream) {
-			k.problem(path+".stream", "%q cannot be a stream; leave out white space and any of .*>/\\", shorten(n.Stream))
-		}
-		if err := checkSubject(n.Subject); err != nil {
-			k.problem(path+".subject", "%v", err)
-		}
-		for _, name := range slices.Sorted(maps.Keys(n.Subjects)) {
-			if err := checkSubject(n.Subjects[name]); err != nil {
-				k.problem(under(path+".subjects", name), "%v", err)
-			}
-		}
-		if n.History != 0 {
-			k.problem(path+".history", "needs a bucket; add kv, or leave it out")
-		}
-	} else {
-		if !consistsOf(n.KV, lower+upper+digits+"-_") {
-			k.problem(path+".kv", "%q cannot be a bucket; want letters, digits and any of -_", shorten(n.KV))
-		}
-		for _, f := range []struct {
-			key, what string
-			given     bool
-		}{{"stream", "a stream", n.Stream != ""}, {"subject", "subjects", n.Subject != ""}, {"subjects", "subjects", len(n.Subjects) > 0}} {
-			if f.given {
-				k.problem(under(path, f.key), "a bucket has %s of its own; leave out one of kv and %s", f.what, f.key)
-			}
-		}
-		if n.MaxAge != 0 {
-			k.problem(path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")
-		}
-	}
-	if n.Discard == "new" && n.MaxBytes == 0 {
-		k.problem(path+".discard", "a stream without a limit is never full; give maxBytes, or leave it out")
-	}
-	if n.Shared && n.KV != "" {
-		k.problem(path+".shared", "goes with a stream only")
-	}
+	isBucket := n.KV != ""
+	k.problemIf(!isBucket && n.History != 0, path+".history", "needs a bucket; add kv, or leave it out")
+	const own = "a bucket has %s of its own; leave out one of kv and %s"
+	k.problemIf(isBucket && n.Stream != "", path+".stream", own, "a stream", "stream")
+	k.problemIf(isBucket && n.Subject != "", path+".subject", own, "subjects", "subject")
+	k.problemIf(isBucket && len(n.Subjects) > 0, path+".subjects", own, "subjects", "subjects")
+	k.problemIf(isBucket && n.MaxAge != 0, path+".maxAge", "a bucket keeps the present state, whatever its age; leave it out")
+	k.problemIf(n.Discard == "new" && n.MaxBytes == 0, path+".discard",
+		"a stream without a limit is never full; give maxBytes, or leave it out")
+	k.problemIf(n.Shared && isBucket, path+".shared", "goes with a stream only")
 	if n.Service != nil {
-		n.Service.check(k, path+".service")
+		n.Service.checkLogin(k, path+".service")
 	}
 	n.TLS.check(k, path+".tls")
 	n.checkLogin(k, path)
-}
-
-// check checks the subjects that questions and answers are below.
-func (s *NATSService) check(k *checker, path string) {
-	checkPrefix(k, path+".subject", s.Subject)
-	for i, inbox := range s.Inboxes {
-		checkPrefix(k, item(path+".inboxes", i), inbox)
-	}
-	s.checkLogin(k, path)
-}
-
-// checkPrefix checks a subject that others are below.
-func checkPrefix(k *checker, path, prefix string) {
-	if checkFixed(k, path, prefix, checkSubject) && strings.HasPrefix(prefix, "$") {
-		k.problem(path, "%q begins with $, which is the server's own; choose another subject", shorten(prefix))
-	}
 }
 
 func (n *NATSLogin) checkLogin(k *checker, path string) {
@@ -153,13 +103,10 @@ func (n *NATSLogin) checkLogin(k *checker, path string) {
 	if keys := n.loginKeys(); len(keys) > 1 && !slices.Equal(keys, []string{"credentials", "nkey"}) {
 		k.problem(path, "%d ways to log in, %s; leave all but one out", len(keys), strings.Join(keys, ", "))
 	}
-	if n.Password != "" && n.User == "" {
-		k.problem(path+".password", "a password without a user; add user")
-	}
+	k.problemIf(n.Password != "" && n.User == "", path+".password", "a password without a user; add user")
 	// A key that was put where its file's path belongs is found before anything prints it.
-	if len(n.Nkey) == 58 && n.Nkey[0] == 'S' && consistsOf(n.Nkey, upper+digits) {
-		k.problem(path+".nkey", "want the path of a file that holds the seed, have a seed")
-	}
+	k.problemIf(len(n.Nkey) == 58 && n.Nkey[0] == 'S' && consistsOf(n.Nkey, upper+digits), path+".nkey",
+		"want the path of a file that holds the seed, have a seed")
 }
 
 // isStream says whether JetStream takes the name: it becomes part of subjects and of file names.

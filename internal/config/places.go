@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -28,60 +29,51 @@ func (p *places) ofSink(s *Sink, path, placeholder string) {
 	})
 }
 
-// placeName says what a name is of that a sink's place has.
-type placeName byte
+// placeName says what a name is of that a sink's place has, as the tag place of its key does.
+type placeName string
 
 const (
-	fixedName    placeName = iota // no record chooses it, and no sink puts the cluster's name into it
-	templateName                  // the sink puts the cluster's name into it
-	topicName                     // likewise, and it may be of one resource
+	fixedName    placeName = "fixed"    // no record chooses it, and no sink puts the cluster's name into it
+	templateName placeName = "template" // the sink puts the cluster's name into it
+	topicName    placeName = "topic"    // likewise, and it may be of one resource
 )
 
 // renamed is the sink with what change makes of each name of its places, by the key below the sink.
 func (s Sink) renamed(change func(key, name string, of placeName) string) Sink {
-	all := func(key string, names map[string]string, of placeName) map[string]string {
-		changed := maps.Clone(names)
-		for _, resource := range slices.Sorted(maps.Keys(names)) {
-			changed[resource] = change(under(key, resource), names[resource], of)
-		}
-		return changed
-	}
-	s.DeadLetter.Dir = change(".deadLetter.dir", s.DeadLetter.Dir, fixedName)
-	if s.File != nil {
-		s.File = new(*s.File)
-		s.File.Path = change(".file.path", s.File.Path, fixedName)
-	}
-	if s.NATS != nil {
-		to := new(*s.NATS)
-		s.NATS = to
-		to.KV = change(".nats.kv", to.KV, fixedName)
-		if to.KV == "" {
-			to.Stream = change(".nats.stream", to.Stream, templateName)
-			to.Subject = change(".nats.subject", to.Subject, templateName) // those of two streams may not overlap
-			to.Subjects = all(".nats.subjects", to.Subjects, templateName)
-		}
-		if to.Service != nil {
-			to.Service = new(*to.Service)
-			to.Service.Subject = change(".nats.service.subject", to.Service.Subject, templateName)
-		}
-	}
-	if s.Kafka != nil {
-		to := new(*s.Kafka)
-		s.Kafka = to
-		to.Topic = change(".kafka.topic", to.Topic, topicName)
-		to.Topics = all(".kafka.topics", to.Topics, topicName)
-		to.TransactionalID = change(".kafka.transactionalId", to.TransactionalID, fixedName)
-		if to.Signals != nil {
-			to.Signals = new(*to.Signals)
-			to.Signals.Topic = change(".kafka.signals.topic", to.Signals.Topic, templateName)
-		}
-	}
+	rename("", reflect.ValueOf(&s).Elem(), change)
 	return s
+}
+
+func rename(path string, v reflect.Value, change func(key, name string, of placeName) string) {
+	for _, f := range fieldsOf(v.Type()) {
+		at, value, of := path+"."+f.name, v.FieldByIndex(f.Index), placeName(f.Tag.Get("place"))
+		if value.Kind() == reflect.Pointer && !value.IsNil() { // which others have, too
+			own := reflect.New(f.Type.Elem())
+			own.Elem().Set(value.Elem())
+			value.Set(own)
+		}
+		for at, inner := range f.inside(at, value) {
+			rename(at, inner, change)
+		}
+		switch names := value.Interface().(type) {
+		case string:
+			if of != "" {
+				value.SetString(change(at, names, of))
+			}
+		case map[string]string:
+			changed := maps.Clone(names)
+			for _, resource := range slices.Sorted(maps.Keys(names)) {
+				if of != "" {
+					changed[resource] = change(under(at, resource), names[resource], of)
+				}
+			}
+			value.Set(reflect.ValueOf(changed))
+		}
+	}
 }
 
 // apart checks that the value has one of the placeholders in it.
 func (p *places) apart(path, value string, by ...string) {
-	if !slices.ContainsFunc(by, func(placeholder string) bool { return strings.Contains(value, placeholder) }) {
-		p.problem(path, "%q is one place for %s; have %s in it", shorten(value), p.of, strings.Join(by, " or "))
-	}
+	p.problemIf(!slices.ContainsFunc(by, func(placeholder string) bool { return strings.Contains(value, placeholder) }), path,
+		"%q is one place for %s; have %s in it", shorten(value), p.of, strings.Join(by, " or "))
 }

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 )
 
 // readTree reads the one YAML document that data has to be, or says what keeps it from being one.
@@ -102,12 +104,7 @@ func (p *Problems) Error() string {
 	if len(p.List) == 1 {
 		return p.Source + ": " + p.List[0].String()
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d problems:", p.Source, len(p.List))
-	for _, problem := range p.List {
-		b.WriteString("\n  " + problem.String())
-	}
-	return b.String()
+	return usage.Listed(p.Source, p.List)
 }
 
 func (p *Problems) add(problem Problem) { p.List = append(p.List, problem) }

@@ -163,11 +163,11 @@ func (e *entriesChecker) beside(r, last *Resource) {
 // Resource chooses objects. In a file it is a string, the name alone, or a mapping.
 type Resource struct {
 	Name       string   `key:"resource"`
-	Namespaces []string `key:"namespaces"`
+	Namespaces []string `key:"namespaces" like:"namespace"`
 	Required   bool     `key:"required"`
 	Task       int      `key:"task" min:"1"` // that has it, of several; 0 is that hashing says which
 	// What is left out: of all namespaces these, and of a wildcard's resources those of these names.
-	ExcludeNamespaces []string `key:"excludeNamespaces"`
+	ExcludeNamespaces []string `key:"excludeNamespaces" like:"namespace"`
 	Exclude           []string `key:"exclude"`
 
 	LabelSelector string `key:"labelSelector"`
@@ -259,16 +259,12 @@ func (r *Redaction) read(d *decoder, path string, n *yaml.Node) {
 }
 
 func (r *Resource) check(k *checker, path string) {
-	if err := CheckResource(r.Name); err != nil {
-		k.problem(path, "%v", err)
-	}
-	if r.FilterFailure != "" && r.Filter == "" {
-		k.problem(path+".filterFailure", "there is no filter that could fail; add filter, or leave it out")
-	}
+	k.wrong(path, CheckResource(r.Name))
+	k.problemIf(r.FilterFailure != "" && r.Filter == "", path+".filterFailure",
+		"there is no filter that could fail; add filter, or leave it out")
 	checkNamespaces(k, path+".namespaces", r.Namespaces)
-	if r.Changes && !r.Before {
-		k.problem(path+".changes", "what was before is not kept, so nobody knows what changed; add before: true, or leave it out")
-	}
+	k.problemIf(r.Changes && !r.Before, path+".changes",
+		"what was before is not kept, so nobody knows what changed; add before: true, or leave it out")
 	for j, text := range r.Ignore { // paths, which are for others to parse, and names of lists
 		if text != IgnoreHeartbeats && !strings.ContainsAny(text[:min(len(text), 1)], ".{$") {
 			k.problem(item(path+".ignore", j), "want a path such as .status.conditions[*].lastHeartbeatTime, or the name of a list, which is %s, have %q",
@@ -277,15 +273,11 @@ func (r *Resource) check(k *checker, path string) {
 	}
 	// What leaves nothing out, or cannot be known to.
 	checkNamespaces(k, path+".excludeNamespaces", r.ExcludeNamespaces)
-	if len(r.Namespaces) > 0 && len(r.ExcludeNamespaces) > 0 {
-		k.problem(path+".excludeNamespaces", "namespaces are chosen already; leave one of the two out")
-	}
-	if r.Required && isWildcard(r.Name) {
-		k.problem(path+".required", "%s may stand for nothing; leave it out", shorten(r.Name))
-	}
-	if len(r.Exclude) > 0 && !isWildcard(r.Name) {
-		k.problem(path+".exclude", "%s is one resource; only of * and *.GROUP something can be left out", shorten(r.Name))
-	}
+	k.problemIf(len(r.Namespaces) > 0 && len(r.ExcludeNamespaces) > 0, path+".excludeNamespaces",
+		"namespaces are chosen already; leave one of the two out")
+	k.problemIf(r.Required && isWildcard(r.Name), path+".required", "%s may stand for nothing; leave it out", shorten(r.Name))
+	k.problemIf(len(r.Exclude) > 0 && !isWildcard(r.Name), path+".exclude",
+		"%s is one resource; only of * and *.GROUP something can be left out", shorten(r.Name))
 	for j, name := range r.Exclude {
 		if err := CheckResource(name); err != nil {
 			k.problem(item(path+".exclude", j), "%v", err)
@@ -298,11 +290,6 @@ func (r *Resource) check(k *checker, path string) {
 func checkNamespaces(k *checker, path string, namespaces []string) {
 	if namespaces != nil && len(namespaces) == 0 { // a template may have lost its values
 		k.problem(path, "the list is empty; name some, or leave it out")
-	}
-	for j, namespace := range namespaces {
-		if err := CheckNamespace(namespace); err != nil {
-			k.problem(item(path, j), "%v", err)
-		}
 	}
 }
 

@@ -10,30 +10,17 @@ import (
 
 // check checks a sink by itself and beside the resources, of which flags may still bring some.
 func (s *Sink) check(k *checker, path string, resources []Resource) {
-	if s.Name != "" && !consistsOf(s.Name, lower+upper+digits+"-_.") {
-		k.problem(path+".name", "%q cannot be a name; want letters, digits and any of -_.", shorten(s.Name))
-	}
-	if s.Name != "" && strings.Trim(s.Name, ".") == "" {
-		k.problem(path+".name", "%q cannot be a name, because the sink's directory has the same name; want a letter or a digit in it", shorten(s.Name))
-	}
 	var kinds []string
 	if s.File != nil {
 		kinds = append(kinds, KindFile)
 		switch at := path + ".file.path"; {
 		case strings.HasSuffix(s.File.Path, "/"):
 			k.problem(at, "%q is a directory; name a file in it", shorten(s.File.Path))
-		case strings.ContainsRune(s.File.Path, 0):
-			k.problem(at, "a path cannot hold a zero byte")
 		}
-		if s.File.Rotate != 0 && s.File.Path == stdout {
-			k.problem(path+".file.rotate", "standard output cannot be rotated; leave it out")
-		}
-		if s.File.Keep > 0 && s.File.Rotate == 0 {
-			k.problem(path+".file.keep", "counts rotated files; give rotate a size, or leave it out")
-		}
-		if slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format) {
-			k.problem(path+".format", "%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
-		}
+		k.problemIf(s.File.Rotate != 0 && s.File.Path == stdout, path+".file.rotate", "standard output cannot be rotated; leave it out")
+		k.problemIf(s.File.Keep > 0 && s.File.Rotate == 0, path+".file.keep", "counts rotated files; give rotate a size, or leave it out")
+		k.problemIf(slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format), path+".format",
+			"%s needs headers, which a file does not have; allowed here: %s", s.Format, strings.Join(LineFormats(), ", "))
 	}
 	if s.Kafka != nil {
 		kinds = append(kinds, KindKafka)
@@ -51,22 +38,14 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	default:
 		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
 	}
-	if s.Queue.Spool != 0 && !s.Queue.spools() {
-		k.problem(path+".queue.spool", "a size on disk needs full: %s or full: %s; add one, or leave spool out", fullSpool, fullCoalesce)
-	}
-	if len(s.Ops) > 0 && s.Queue.Coalesces() {
-		k.problem(path+".ops", "a queue with full: %s merges operations; choose %s or %s, or leave ops out", fullCoalesce, fullBlock, fullSpool)
-	}
-	if s.Resolved.Every != 0 && s.Queue.Coalesces() {
-		k.problem(path+".resolved", "a queue with full: %s leaves states out; choose %s or %s, or leave resolved out", fullCoalesce, fullBlock, fullSpool)
-	}
+	k.problemIf(s.Queue.Spool != 0 && !s.Queue.spools(), path+".queue.spool",
+		"a size on disk needs full: %s or full: %s; add one, or leave spool out", fullSpool, fullCoalesce)
+	k.problemIf(len(s.Ops) > 0 && s.Queue.Coalesces(), path+".ops",
+		"a queue with full: %s merges operations; choose %s or %s, or leave ops out", fullCoalesce, fullBlock, fullSpool)
+	k.problemIf(s.Resolved.Every != 0 && s.Queue.Coalesces(), path+".resolved",
+		"a queue with full: %s leaves states out; choose %s or %s, or leave resolved out", fullCoalesce, fullBlock, fullSpool)
 	s.checkDigest(k, path+".resolved.digest", resources)
-	if len(s.Trim) > 0 && !s.Trims() {
-		k.problem(path+".trim", "needs oversize: trim; set that, or leave it out")
-	}
-	if strings.ContainsRune(s.DeadLetter.Dir, 0) {
-		k.problem(path+".deadLetter.dir", "a path cannot hold a zero byte")
-	}
+	k.problemIf(len(s.Trim) > 0 && !s.Trims(), path+".trim", "needs oversize: trim; set that, or leave it out")
 	s.checkWanted(k, path+".resources", resources)
 	s.checkUpdates(k, path+".updates", resources)
 }
@@ -92,9 +71,8 @@ func (s *Sink) checkDigest(k *checker, path string, resources []Resource) {
 		if !s.takes(r.Name) {
 			continue
 		}
-		if len(r.Ops) > 0 || r.Filter != "" || len(r.Ignore) > 0 {
-			k.problem(path, "%s has ops, filter or ignore, so the sink is not told of everything; leave those out, or digest, or the resource out of the sink", r.Name)
-		}
+		k.problemIf(len(r.Ops) > 0 || r.Filter != "" || len(r.Ignore) > 0, path,
+			"%s has ops, filter or ignore, so the sink is not told of everything; leave those out, or digest, or the resource out of the sink", r.Name)
 		if s.Kafka == nil {
 			continue
 		}
@@ -170,9 +148,7 @@ func laterTopics(template string) *regexp.Regexp {
 // checkWanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what
 // is.
 func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
-	if s.Resources != nil && len(s.Resources) == 0 {
-		k.problem(path, "the list is empty; name some, or leave it out for all")
-	}
+	k.problemIf(s.Resources != nil && len(s.Resources) == 0, path, "the list is empty; name some, or leave it out for all")
 	if len(resources) == 0 {
 		return
 	}
@@ -181,24 +157,22 @@ func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
 		watched[r.Name] = true
 	}
 	for i, name := range s.Resources {
-		if !watched[name] {
-			k.problem(item(path, i), "%q is not watched; write it as in resources: %s", shorten(name), join(slices.Collect(maps.Keys(watched))))
-		}
+		k.problemIf(!watched[name], item(path, i),
+			"%q is not watched; write it as in resources: %s", shorten(name), join(slices.Collect(maps.Keys(watched))))
 	}
 }
 
 // checkWatched checks that templates of topics or subjects are for what is watched.
 func checkWatched(k *checker, path string, templates map[string]string, resources []Resource) {
 	for _, name := range slices.Sorted(maps.Keys(templates)) {
-		if len(resources) > 0 && len(EntriesOf(resources, name)) == 0 {
-			k.problem(under(path, name), "%q is not watched; write it as in resources", shorten(name))
-		}
+		k.problemIf(len(resources) > 0 && len(EntriesOf(resources, name)) == 0, under(path, name),
+			"%q is not watched; write it as in resources", shorten(name))
 	}
 }
 
 // Sink is one destination. Exactly one of Kafka, NATS and File is set in a valid one.
 type Sink struct {
-	Name      string   `key:"name"`
+	Name      string   `key:"name" like:"sink"`
 	Kafka     *Kafka   `key:"kafka"`
 	NATS      *NATS    `key:"nats"`
 	File      *File    `key:"file"`
@@ -235,7 +209,7 @@ func Formats() []string { return allowedBy[Sink]("format") }
 // DeadLetter is where records go that a sink will never take. Whoever may write objects decides how many these are, and
 // must not fill the volume of the saved state.
 type DeadLetter struct {
-	Dir   string `key:"dir"`
+	Dir   string `key:"dir" like:"path" place:"fixed"`
 	Bytes Size   `key:"bytes" default:"256Mi" min:"1Mi"`
 }
 
@@ -300,9 +274,8 @@ func (s *Sink) checkSchemas(k *checker, path string) {
 	if r == nil {
 		return
 	}
-	if s.Format == Formats()[0] {
-		k.problem(path, "the format cloudevents is JSON as a whole, so that nothing can come before it; choose one of %s", join(Formats()[1:]))
-	}
+	k.problemIf(s.Format == Formats()[0], path,
+		"the format cloudevents is JSON as a whole, so that nothing can come before it; choose one of %s", join(Formats()[1:]))
 	if oneOf(r.Subject, allowedBy[Registry]("subject")) != nil || r.Subject == subjectRecord {
 		return
 	}

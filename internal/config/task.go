@@ -11,7 +11,7 @@ type ClusterOf struct {
 	Name       string `key:"name" need:"a name such as prod-eu1, which is that of the cluster in records and topics"`
 	Kubeconfig string `key:"kubeconfig"` // a file
 	Context    string `key:"context"`
-	Secret     string `key:"secret"` // with the kubeconfig, as namespace/name, where the exporters run
+	Secret     string `key:"secret" like:"secret"` // with the kubeconfig, as namespace/name, where the exporters run
 
 	// Read tells what the kubeconfig was when it was read last from what it was before; "" is unknown.
 	Read string

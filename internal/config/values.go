@@ -93,12 +93,10 @@ func ourHeaders() []string { return []string{"kubecdc-", "ce_", "ce-", "nats-", 
 func checkHeaders(k *checker, path string, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		at := under(path, name)
-		if !consistsOf(name, lower+upper+digits+"-_.") {
-			k.problem(at, "%q cannot be a header; want letters, digits and any of -_.", shorten(name))
-		}
-		if slices.ContainsFunc(ourHeaders(), func(ours string) bool { return strings.HasPrefix(strings.ToLower(name), ours) }) {
-			k.problem(at, "the exporter or the server has headers of such names; do not begin with any of %s", strings.Join(ourHeaders(), ", "))
-		}
+		k.problemIf(!consistsOf(name, lower+upper+digits+"-_."), at,
+			"%q cannot be a header; want letters, digits and any of -_.", shorten(name))
+		k.problemIf(slices.ContainsFunc(ourHeaders(), func(ours string) bool { return strings.HasPrefix(strings.ToLower(name), ours) }), at,
+			"the exporter or the server has headers of such names; do not begin with any of %s", strings.Join(ourHeaders(), ", "))
 		literal, err := withoutPlaceholders(headers[name])
 		if err != nil {
 			k.problem(at, "%v", err)
@@ -106,23 +104,6 @@ func checkHeaders(k *checker, path string, headers map[string]string) {
 			k.problem(at, "control characters cannot be part of a header; leave them out")
 		}
 	}
-}
-
-// Signals are the topics by which others ask, and are told what becomes of it. Both names may have {cluster} in them.
-type Signals struct {
-	Topic         string `key:"topic" default:"kubecdc-signals"`
-	Notifications string `key:"notifications"`
-}
-
-// checkFixed checks a topic or a subject that no record chooses, with {cluster} in it or without.
-func checkFixed(k *checker, path, name string, check func(literal string) error) (ok bool) {
-	before, literal := len(k.found), strings.ReplaceAll(name, "{cluster}", "x")
-	if strings.ContainsAny(literal, "{}") {
-		k.problem(path, "%q: the only placeholder here is {cluster}", shorten(name))
-	} else if err := check(literal); err != nil {
-		k.problem(path, "%v", err)
-	}
-	return len(k.found) == before
 }
 
 // parseServers reads a comma separated list of NATS servers. A server without a scheme has the first one's. Errors do
@@ -197,10 +178,16 @@ func (c *checker) problem(path, format string, args ...any) {
 	c.found = append(c.found, Problem{path, c.origin.line(path), fmt.Sprintf(format, args...)})
 }
 
-func (c *checker) oneOf(path, value string, allowed []string) {
-	if err := oneOf(value, allowed); err != nil {
-		c.problem(path, "%v", err)
+// problemIf says what is wrong where it is.
+func (c *checker) problemIf(is bool, path, format string, args ...any) {
+	if is {
+		c.problem(path, format, args...)
 	}
+}
+
+// wrong says what is wrong with a value, if anything is.
+func (c *checker) wrong(path string, err error) {
+	c.problemIf(err != nil, path, "%v", err)
 }
 
 func oneOf(value string, allowed []string) error {

@@ -50,13 +50,15 @@ func Each(err error) []error {
 }
 
 // Error has the form of config.Problems.
-func (e *severalError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d problems:", e.what, len(e.errs))
-	for _, err := range e.errs {
-		b.WriteString("\n  " + err.Error())
+func (e *severalError) Error() string { return Listed(e.what, e.errs) }
+
+// Listed is a heading, and a line for each problem.
+func Listed[T any](what string, problems []T) string {
+	text := fmt.Sprintf("%s: %d problems:", what, len(problems))
+	for _, one := range problems {
+		text += fmt.Sprintf("\n  %v", one)
 	}
-	return b.String()
+	return text
 }
 
 func (e *severalError) Unwrap() []error { return e.errs }
