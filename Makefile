@@ -87,38 +87,26 @@ fuzz: ## every fuzz test for FUZZTIME (default 30s) each
 		done; \
 	done
 
-BENCHES := source stages encode patch file scale snapshot restart idle kafka nats latency
+BENCHES := patch file snapshot restart idle kafka nats latency
 
 .PHONY: bench
-bench: ## all benchmarks, each beside its limit; their figures are written into bench/RESULTS.md
-	@set -e -o pipefail; for one in $(BENCHES); do began=$$SECONDS; $(MAKE) --no-print-directory bench-$$one; echo "bench $${one/stages/stage}.took_seconds $$((SECONDS - began)) s"; done | tee /dev/stderr | go run ./bench/report
-
-.PHONY: bench-source
-bench-source: ## watch -> records, beside reading and discarding the same bytes
-	go run ./bench/source
+bench: ## the benchmarks that docs/performance.md quotes; their figures are written into bench/RESULTS.md
+	@set -e -o pipefail; for one in $(BENCHES); do $(MAKE) --no-print-directory bench-$$one; done | tee /dev/stderr | go run ./bench/report
 
 .PHONY: bench-stages
-bench-stages: ## the CPU time and the allocations of an event on each stage of the line
-	go run ./bench/stages
-
-.PHONY: bench-encode
-bench-encode: ## CPU time and allocations of an event in each format, with and without rules, beside encoding/json
-	go run ./bench/encode
+bench-stages: ## the time and the allocations of an event on each stage of the line
+	go test ./bench/stages -run '^$$' -bench .
 
 .PHONY: bench-patch
 bench-patch: ## status updates of Pods as patches, beside whole objects: bytes, and events per second of CPU time
 	go run ./bench/patch
 
 .PHONY: bench-file
-bench-file: ## watch -> file, beside reading and discarding the same bytes
+bench-file: ## watch -> file, with rules and without
 	go run ./bench/file
 
-.PHONY: bench-scale
-bench-scale: ## the cost of an event with many streams, and of a byte with large objects
-	go run ./bench/scale
-
 .PHONY: bench-snapshot
-bench-snapshot: ## the first snapshot of up to 1,000,000 objects, beside reading and discarding the same lists
+bench-snapshot: ## the first snapshot of up to 1,000,000 objects
 	go run ./bench/snapshot
 
 .PHONY: bench-restart
@@ -130,11 +118,11 @@ bench-idle: ## memory and CPU time of 200 quiet resources with two sinks
 	go run ./bench/idle
 
 .PHONY: bench-kafka
-bench-kafka: ## watch -> a real Apache Kafka, beside its limit and kafka-go's Writer (needs a JDK and Maven)
+bench-kafka: ## watch -> a real Apache Kafka, beside an informer and kafka-go's Writer (needs a JDK and Maven)
 	go run ./bench/kafka
 
 .PHONY: bench-nats
-bench-nats: ## watch -> a real nats-server with streams on disk, beside reading and discarding the same bytes
+bench-nats: ## watch -> a real nats-server with streams on disk
 	go run ./bench/nats
 
 .PHONY: bench-sizing

@@ -8,18 +8,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/kubecdc/kubecdc/test/child"
 )
 
-// childCommand is the first argument of a child process; its role is the second.
+// childCommand is the first argument of a child process; its role is the second, and that role's argument the third.
 const childCommand = "child"
 
-// Role is what a child process does: the work that its spec asks for, until that is done or ctx ends. Each reply is a
-// JSON value for the parent.
-type Role func(ctx context.Context, spec json.RawMessage, reply func(any) error) error
+// Role is what a child process does. It replies once, with a JSON value for the parent, which kills it later.
+type Role func(ctx context.Context, argument string, reply func(any) error) error
 
 // Benchmark is what a command measures.
 type Benchmark struct {
@@ -41,8 +41,11 @@ func Main(b Benchmark) {
 }
 
 func (b *Benchmark) main(ctx context.Context, args []string) error {
-	if len(args) == 2 && args[0] == childCommand {
-		return beChild(ctx, b.Roles[args[1]])
+	if len(args) == 3 && args[0] == childCommand {
+		if err := b.Roles[args[1]](ctx, args[2], json.NewEncoder(os.Stdout).Encode); err != nil {
+			return err
+		}
+		select {} // its end would close the pipe of its reply
 	}
 	flags := flag.NewFlagSet(b.Name, flag.ExitOnError)
 	if b.Flags != nil {
@@ -55,78 +58,25 @@ func (b *Benchmark) main(ctx context.Context, args []string) error {
 	return errors.Join(Print(os.Stdout, figures), err)
 }
 
-// beChild reads the spec from stdin. The end of stdin is the end of the parent's interest, also where that was killed.
-func beChild(ctx context.Context, role Role) error {
-	if role == nil {
-		return errors.New("run a child: it has no such role")
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	in := json.NewDecoder(os.Stdin)
-	var spec json.RawMessage
-	if err := in.Decode(&spec); err != nil {
-		return fmt.Errorf("read the spec: %w", err)
-	}
-	go func() {
-		defer cancel()
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	}()
-	return role(ctx, spec, json.NewEncoder(os.Stdout).Encode)
-}
-
-// Child is a child process of this one, with the same binary.
-type Child struct {
-	role    string
-	cmd     *exec.Cmd
-	stdin   io.Closer
-	replies *json.Decoder
-}
-
-// Start starts a child in the role. The end of ctx kills it; Stop ends it in order.
-func Start(ctx context.Context, role string, spec any) (*Child, error) {
+// Start starts this program as a child in the role, and waits for its reply. The end of ctx kills it.
+func Start(ctx context.Context, role, argument string, reply any) (*child.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the own binary: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, self, childCommand, role)
+	cmd := exec.CommandContext(ctx, self, childCommand, role, argument)
 	cmd.Stderr = os.Stderr
-	stdin, inErr := cmd.StdinPipe()
-	stdout, outErr := cmd.StdoutPipe()
-	if err := errors.Join(inErr, outErr); err != nil {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
 		return nil, fmt.Errorf("connect %s: %w", role, err)
 	}
-	if err := cmd.Start(); err != nil {
+	process, err := child.Start(cmd)
+	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", role, err)
 	}
-	child := &Child{role: role, cmd: cmd, stdin: stdin, replies: json.NewDecoder(stdout)}
-	if err := json.NewEncoder(stdin).Encode(spec); err != nil {
-		return nil, errors.Join(fmt.Errorf("send %s its spec: %w", role, err), child.Stop())
+	if err := json.NewDecoder(out).Decode(reply); err != nil {
+		process.Kill()
+		return nil, fmt.Errorf("read the reply of %s: %w", role, err)
 	}
-	return child, nil
-}
-
-// Reply waits for the child's next reply.
-func (c *Child) Reply(into any) error {
-	if err := c.replies.Decode(into); err != nil {
-		return fmt.Errorf("read the reply of %s: %w", c.role, err)
-	}
-	return nil
-}
-
-// Stop tells the child to end, and waits for that.
-func (c *Child) Stop() error {
-	c.stdin.Close()
-	if err := c.cmd.Wait(); err != nil {
-		return fmt.Errorf("stop %s: %w", c.role, err)
-	}
-	return nil
-}
-
-// Call runs a child for its one reply.
-func Call(ctx context.Context, role string, spec, reply any) error {
-	child, err := Start(ctx, role, spec)
-	if err != nil {
-		return err
-	}
-	return errors.Join(child.Reply(reply), child.Stop())
+	return process, nil
 }

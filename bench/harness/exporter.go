@@ -3,74 +3,66 @@ package harness
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+	"strings"
 	"time"
+
+	"github.com/kubecdc/kubecdc/test/child"
 )
 
 // Build builds the product as it is in the image, and returns the binary's path. It stays there for the next benchmark,
 // for which it is not linked again unless the code has changed.
 func Build(ctx context.Context) (string, error) {
-	binary, err := filepath.Abs("bin/bench/exporter")
+	return buildInto(ctx, ".", "exporter", "-tags", "noembedded", "./cmd/exporter")
+}
+
+// BuildIn builds the program of a directory, also of another module, and returns the binary's path.
+func BuildIn(ctx context.Context, dir, name string) (string, error) {
+	return buildInto(ctx, dir, name, ".")
+}
+
+func buildInto(ctx context.Context, dir, name string, args ...string) (string, error) {
+	binary, err := filepath.Abs(filepath.Join("bin/bench", name))
 	if err != nil {
-		return "", fmt.Errorf("find the directory of the exporter's binary: %w", err)
+		return "", fmt.Errorf("find the directory of binaries: %w", err)
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-tags", "noembedded", "-ldflags", "-s -w", "-o", binary, "./cmd/exporter")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build := exec.CommandContext(ctx, "go", append([]string{"build", "-ldflags", "-s -w", "-o", binary}, args...)...)
+	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the exporter: %w: %s", err, out)
+		return "", fmt.Errorf("build %s: %w: %s", name, err, out)
 	}
 	return binary, nil
 }
 
-// Kubeconfig writes a kubeconfig whose only context, "bench", is the server, and returns its path.
-func Kubeconfig(dir, server string, ca []byte) (string, error) {
-	file := filepath.Join(dir, "kubeconfig")
-	text := fmt.Sprintf(`apiVersion: v1
-kind: Config
-current-context: bench
-contexts: [{name: bench, context: {cluster: bench, user: bench}}]
-clusters: [{name: bench, cluster: {server: %q, certificate-authority-data: %s}}]
-users: [{name: bench, user: {}}]
-`, server, base64.StdEncoding.EncodeToString(ca))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return "", fmt.Errorf("write the kubeconfig: %w", err)
-	}
-	return file, nil
-}
-
 // Exporter is a running exporter.
 type Exporter struct {
-	Began time.Time // just before the exec
-	cmd   *exec.Cmd
-	log   bytes.Buffer
-	ended chan struct{} // closed when it has ended
-	err   error         // of the end
+	Began   time.Time // just before the exec
+	state   string
+	process *child.Process
+	log     bytes.Buffer
 }
 
-// StartExporter runs "exporter run" with the arguments. Wait or Stop must be called.
-func StartExporter(binary string, args ...string) (*Exporter, error) {
-	e := &Exporter{cmd: exec.Command(binary, append([]string{"run"}, args...)...), ended: make(chan struct{})}
-	e.cmd.Stderr = &e.log
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+// StartExporter runs "exporter run" with the state and the arguments. Kill or Stop must be called.
+func StartExporter(binary, state string, args ...string) (*Exporter, error) {
+	args = append([]string{"run", "--state-dir", state, "--listen", "127.0.0.1:0"}, args...)
+	e, cmd := &Exporter{state: state}, exec.Command(binary, args...)
+	cmd.Stderr = &e.log
 	e.Began = time.Now()
-	if err := e.cmd.Start(); err != nil {
+	var err error
+	if e.process, err = child.Start(cmd); err != nil {
 		return nil, fmt.Errorf("start the exporter: %w", err)
 	}
-	go func() {
-		defer close(e.ended)
-		e.err = e.cmd.Wait()
-	}()
 	return e, nil
 }
 
 // Usage is what the exporter has used until now. It works until Stop.
-func (e *Exporter) Usage() (Usage, error) { return UsageOf(e.cmd.Process.Pid) }
+func (e *Exporter) Usage() (Usage, error) { return UsageOf(e.process.Cmd.Process.Pid) }
 
 // Await returns when reached says so, which is asked as often as every says, or with an error when the exporter ends or
 // ctx does.
@@ -83,39 +75,70 @@ func (e *Exporter) Await(ctx context.Context, every time.Duration, reached func(
 		}
 		select {
 		case <-tick.C:
-		case <-e.ended:
-			return fmt.Errorf("the exporter ended: %w: %s", e.err, e.log.String())
+		case <-e.process.Exited:
+			return fmt.Errorf("the exporter ended: %w: %s", e.process.Ended(), e.log.String())
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the exporter: %w: %s", context.Cause(ctx), e.tail())
+			e.Kill()
+			return fmt.Errorf("wait for the exporter: %w: %s", context.Cause(ctx), e.log.String())
 		}
 	}
 }
 
-// tail kills the exporter, and returns its log.
-func (e *Exporter) tail() string {
-	e.Kill()
-	return e.Log()
+// Pass lets the time pass.
+func (e *Exporter) Pass(ctx context.Context, span time.Duration) error {
+	until := time.Now().Add(span)
+	return e.Await(ctx, 100*time.Millisecond, func() (bool, error) { return time.Now().After(until), nil })
 }
 
-// Log is what an exporter has logged that has ended.
-func (e *Exporter) Log() string { return e.log.String() }
+// Status reads what matters of /statusz. It fails where the exporter does not answer yet.
+func (e *Exporter) Status(ctx context.Context, into any) error {
+	text, err := os.ReadFile(filepath.Join(e.state, "address")) // and the process id
+	if err != nil {
+		return fmt.Errorf("read where the exporter listens: %w", err)
+	}
+	address, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/statusz", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewDecoder(answer.Body).Decode(into), answer.Body.Close())
+}
+
+// Records is how many records each sink holds at least, as the exporter says; 0 where it does not answer yet.
+func (e *Exporter) Records(ctx context.Context) int {
+	var status struct {
+		Sinks map[string]struct{ Records int }
+	}
+	least := -1
+	if err := e.Status(ctx, &status); err == nil {
+		for _, sink := range status.Sinks {
+			if least < 0 || sink.Records < least {
+				least = sink.Records
+			}
+		}
+	}
+	return max(least, 0)
+}
+
+// AwaitRecords returns when every sink holds so many.
+func (e *Exporter) AwaitRecords(ctx context.Context, records int) error {
+	return e.Await(ctx, 100*time.Millisecond, func() (bool, error) { return e.Records(ctx) >= records, nil })
+}
 
 // Stop ends the exporter as Kubernetes does, and returns what it used until its end.
 func (e *Exporter) Stop() (Usage, error) {
 	usage, err := e.Usage()
-	if err := errors.Join(err, e.cmd.Process.Signal(syscall.SIGTERM)); err != nil {
-		return usage, fmt.Errorf("stop the exporter: %w", err)
+	if err = errors.Join(err, e.process.Terminate(time.Minute), e.process.Err); err != nil {
+		return usage, fmt.Errorf("stop the exporter: %w: %s", err, e.log.String())
 	}
-	<-e.ended
-	if e.err != nil {
-		return usage, fmt.Errorf("stop the exporter: %w: %s", e.err, e.log.String())
-	}
-	usage.CPU = e.cmd.ProcessState.UserTime() + e.cmd.ProcessState.SystemTime()
+	state := e.process.Cmd.ProcessState
+	usage.CPU = state.UserTime() + state.SystemTime()
 	return usage, nil
 }
 
 // Kill ends the exporter as a crash does. It does nothing to one that has ended.
-func (e *Exporter) Kill() {
-	_ = e.cmd.Process.Kill() // it has ended
-	<-e.ended
-}
+func (e *Exporter) Kill() { e.process.Kill() }

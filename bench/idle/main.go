@@ -6,21 +6,19 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
 	"github.com/kubecdc/kubecdc/bench/rig"
-	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
 func main() {
 	var m measure
-	rig.Main(harness.Benchmark{Name: "idle", Limit: 3 * time.Minute, Flags: m.flags, Roles: map[string]harness.Role{"nats": serveNATS}}, m.run)
+	rig.Main(harness.Benchmark{Name: "idle", Limit: 3 * time.Minute, Flags: m.flags}, m.run)
 }
 
 // measure is what the command line asks for.
@@ -39,33 +37,34 @@ func (m *measure) flags(flags *flag.FlagSet) {
 }
 
 func (m *measure) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
-	server, err := harness.Start(ctx, "nats", r.Dir)
+	server, err := harness.StartNATS(ctx, r.Dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	var url string
-	if err := server.Reply(&url); err != nil {
-		return nil, err
-	}
+	defer server.Kill()
 	what, more := "cluster", m.clusters-1
 	one, all := layout{clusters: 1}, layout{clusters: m.clusters}
 	if m.tasks > 1 {
 		what, more = "task", m.tasks-1
 		one, all = layout{clusters: 1, tasks: 1}, layout{clusters: 1, tasks: m.tasks}
 	}
-	before, figures, err := m.watch(ctx, r, url, one)
-	if err != nil || more == 0 {
-		return figures, err
-	}
-	after, _, err := m.watch(ctx, r, url, all)
+	before, peak, err := m.watch(ctx, r, server.URL, one)
 	if err != nil {
 		return nil, err
 	}
+	figures = []harness.Figure{
+		{Name: "idle.rss_mib", Value: before.rss, Unit: "MiB"},
+		{Name: "idle.peak_rss_mib", Value: peak, Unit: "MiB"},
+		{Name: "idle.cpu_percent", Value: before.percent, Unit: "%"},
+	}
+	if more == 0 {
+		return figures, nil
+	}
+	after, _, err := m.watch(ctx, r, server.URL, all)
 	return append(figures,
 		harness.Figure{Name: "idle.further_" + what + "_mib", Value: (after.rss - before.rss) / float64(more), Unit: "MiB"},
 		harness.Figure{Name: "idle.further_" + what + "_cpu_percent", Value: (after.percent - before.percent) / float64(more), Unit: "%"},
-	), nil
+	), err
 }
 
 // layout is what an exporter has to do.
@@ -74,80 +73,62 @@ type layout struct {
 	tasks    int // 0 is without tasks
 }
 
-// cost is what an exporter has used.
+func (m *measure) config(run, dir, url string, of layout) string {
+	resources := fmt.Sprintf("resources: [%q]\n", replay.Custom)
+	if of.tasks > 0 {
+		const text = "tasks: %d\nsinks:\n- {name: bus, nats: {url: %q, stream: '%s_{task}', subject: '%[3]s.{task}.{resource}.{name}'}}\n" +
+			"state: {log: {sink: bus, name: %[3]s}}\nha: {lease: default/%[3]s}\n"
+		return resources + fmt.Sprintf(text, of.tasks, url, run)
+	}
+	file := "changes.ndjson"
+	if of.clusters > 1 {
+		file = "{cluster}.ndjson"
+	}
+	return resources + fmt.Sprintf("sinks:\n- file: {path: %q}\n- nats: {url: %q}\n", filepath.Join(dir, file), url)
+}
+
+// cost is what an exporter uses.
 type cost struct{ rss, percent float64 }
 
 // watch runs an exporter until it is quiet, and looks at it for a while.
-func (m *measure) watch(ctx context.Context, r *rig.Rig, url string, of layout) (c cost, figures []harness.Figure, err error) {
+func (m *measure) watch(ctx context.Context, r *rig.Rig, url string, of layout) (c cost, peak float64, err error) {
 	run := fmt.Sprintf("idle%d-%d", of.clusters, of.tasks)
-	line, err := r.NewLine(run)
+	line, err := r.NewLine(run, m.config(run, filepath.Join(r.Dir, run), url, of))
 	if err != nil {
-		return c, nil, err
+		return c, 0, err
 	}
 	var worlds []replay.World
 	for cluster := range of.clusters {
 		worlds = append(worlds, replay.World{Run: run, Cluster: cluster, Kinds: m.resources, Objects: m.objects, ObjectBytes: 1536})
 	}
-	line.Resources, line.Sinks = replay.Custom, []string{url}
-	if of.tasks > 0 {
-		line.Sinks, line.Config = nil, fmt.Sprintf("tasks: %d\nsinks:\n- {name: bus, nats: {url: %q, stream: '%s_{task}', subject: '%s.{task}.{resource}.{name}'}}\n"+
-			"state: {log: {sink: bus, name: %s}}\nha: {lease: default/%s}\n", of.tasks, url, run, run, run, run)
-	}
-	exporter, err := line.StartAll(worlds)
+	exporter, err := line.Start(worlds...)
 	if err != nil {
-		return c, nil, err
+		return c, 0, err
 	}
 	defer exporter.Kill()
 	for _, w := range worlds {
 		if err := r.AwaitWatches(ctx, exporter, w, m.resources); err != nil {
-			return c, nil, err
+			return c, 0, err
 		}
 	}
-	if err := pass(ctx, exporter, m.settle); err != nil {
-		return c, nil, err
+	if err := exporter.Pass(ctx, m.settle); err != nil {
+		return c, 0, err
 	}
 	before, err := exporter.Usage()
 	if err != nil {
-		return c, nil, err
+		return c, 0, err
 	}
-	if err := pass(ctx, exporter, m.span); err != nil {
-		return c, nil, err
+	if err := exporter.Pass(ctx, m.span); err != nil {
+		return c, 0, err
 	}
 	after, err := exporter.Usage()
 	if err != nil {
-		return c, nil, err
+		return c, 0, err
 	}
 	if _, err := exporter.Stop(); err != nil {
-		return c, nil, err
+		return c, 0, err
 	}
-	c = cost{float64(after.RSS) / (1 << 20), 100 * (after.CPU - before.CPU).Seconds() / m.span.Seconds()}
-	return c, []harness.Figure{
-		{Name: "idle.rss_mib", Value: c.rss, Unit: "MiB"},
-		{Name: "idle.peak_rss_mib", Value: float64(after.PeakRSS) / (1 << 20), Unit: "MiB"},
-		{Name: "idle.cpu_percent", Value: c.percent, Unit: "%"},
-	}, nil
-}
-
-// pass lets the time pass.
-func pass(ctx context.Context, e *harness.Exporter, span time.Duration) error {
-	until := time.Now().Add(span)
-	return e.Await(ctx, 100*time.Millisecond, func() (bool, error) { return time.Now().After(until), nil })
-}
-
-// serveNATS is a NATS server that keeps its streams in the directory; it replies with its URL.
-func serveNATS(ctx context.Context, text json.RawMessage, reply func(any) error) error {
-	var dir string
-	if err := json.Unmarshal(text, &dir); err != nil {
-		return fmt.Errorf("read the directory: %w", err)
-	}
-	server, err := natsserver.Run(dir + "/nats")
-	if err != nil {
-		return err
-	}
-	defer server.Stop()
-	if err := reply(server.URL()); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return nil
+	const mib = 1 << 20
+	c = cost{float64(after.RSS) / mib, 100 * (after.CPU - before.CPU).Seconds() / m.span.Seconds()}
+	return c, float64(after.PeakRSS) / mib, nil
 }

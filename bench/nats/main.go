@@ -1,23 +1,39 @@
 // Command nats measures the whole line into a real nats-server with its stream on disk: the exporter's binary brings
-// the changes of 8 KiB Pods from a watch into JetStream, its state saved. Beside it, on the same bytes, runs what can
-// not be beaten, a client that reads and discards them. The sink alone runs with its own outbox, and with the
-// client library in its place. The CPU time is that of the client's process; that of the server stands beside it.
+// the changes of 8 KiB Pods from a watch into JetStream, its state saved.
 package main
 
 import (
+	"context"
+	"fmt"
 	"time"
 
-	"github.com/kubecdc/kubecdc/bench/client"
 	"github.com/kubecdc/kubecdc/bench/harness"
+	"github.com/kubecdc/kubecdc/bench/replay"
 	"github.com/kubecdc/kubecdc/bench/rig"
 )
 
-func main() {
-	var m match
-	rig.Main(harness.Benchmark{
-		Name: "nats", Limit: 15 * time.Minute, Flags: m.flags,
-		Roles: map[string]harness.Role{
-			reader: client.Measure(client.Copy), outbox: client.Measure(writer()), library: client.Measure(writer(viaLibrary())),
-		},
-	}, m.run)
+func main() { rig.Main(harness.Benchmark{Name: "nats", Limit: 15 * time.Minute}, run) }
+
+const rounds, events, size = 5, 60_000, 8 << 10
+
+func run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
+	server, err := harness.StartNATS(ctx, r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Kill()
+	results := harness.Results{}
+	for round := range rounds {
+		w := replay.World{Run: fmt.Sprint("nats", round), Events: events, ObjectBytes: size}
+		const config = "cluster: %s\nresources: [pods]\nsinks: [{name: nats, nats: {url: %q, stream: %[1]s, subject: '%[1]s.{name}'}}]\n"
+		measured, err := r.Flow(ctx, w, fmt.Sprintf(config, w.Run, server.URL))
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", w.Run, err)
+		}
+		results.Note("exporter", measured)
+	}
+	return []harness.Figure{
+		{Name: "nats.events_per_cpu_second", Value: results.Median("exporter", harness.Measured.PerCPUSecond), Unit: "events/s"},
+		{Name: "nats.rss_mib", Value: results.Median("exporter", harness.Measured.PeakMiB), Unit: "MiB"},
+	}, nil
 }

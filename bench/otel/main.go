@@ -54,7 +54,7 @@ func (c *course) run(ctx context.Context, in *cluster.Cluster) (figures []harnes
 	if c.binary, err = harness.Build(ctx); err != nil {
 		return nil, err
 	}
-	if c.other, err = buildCollector(ctx); err != nil {
+	if c.other, err = harness.BuildIn(ctx, "bench/otel/collector", "collector"); err != nil {
 		return nil, err
 	}
 	if c.client, err = in.Client(); err != nil {
@@ -64,7 +64,7 @@ func (c *course) run(ctx context.Context, in *cluster.Cluster) (figures []harnes
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.broker.Close()) }()
-	if err := each(0, busy, func(i int) error { return c.add(ctx, i) }); err != nil {
+	if err := harness.Each(ctx, 0, busy, hands, func(i int) error { return c.add(ctx, i) }); err != nil {
 		return nil, err
 	}
 	for part := range strings.SplitSeq(c.parts, ",") {
@@ -88,7 +88,7 @@ func (c *course) measure(ctx context.Context, part string) error {
 	pods := busy
 	if part == "quiet" {
 		pods = c.quiet
-		if err := each(busy, pods, func(i int) error { return c.add(ctx, i) }); err != nil {
+		if err := harness.Each(ctx, busy, pods, hands, func(i int) error { return c.add(ctx, i) }); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (c *course) cost(ctx context.Context, both *pair) error {
 	if err != nil {
 		return err
 	}
-	err = each(0, c.changes, func(i int) error {
+	err = harness.Each(ctx, 0, c.changes, hands, func(i int) error {
 		_, err := c.touch(ctx, i%busy, i)
 		return err
 	})

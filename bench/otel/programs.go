@@ -14,20 +14,6 @@ import (
 	"github.com/kubecdc/kubecdc/test/child"
 )
 
-// buildCollector builds the Collector, and returns the binary's path.
-func buildCollector(ctx context.Context) (string, error) {
-	binary, err := filepath.Abs("bin/bench/collector")
-	if err != nil {
-		return "", fmt.Errorf("find the directory of the Collector's binary: %w", err)
-	}
-	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", binary, ".")
-	build.Dir, build.Env = "bench/otel/collector", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the Collector: %w: %s", err, out)
-	}
-	return binary, nil
-}
-
 // program is one of the two, with its state and its topic.
 type program struct {
 	name, part string

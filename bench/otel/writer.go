@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,27 +69,6 @@ const deletePrefix = "delete of "
 func deleteOf(uid string) string { return deletePrefix + uid }
 
 func isDelete(key string) bool { return strings.HasPrefix(key, deletePrefix) }
-
-// each does the work for every number, with many hands.
-func each(from, to int, work func(int) error) error {
-	var done sync.WaitGroup
-	var next atomic.Int64
-	next.Store(int64(from))
-	failed := make(chan error, hands)
-	for range hands {
-		done.Go(func() {
-			for i := int(next.Add(1)) - 1; i < to; i = int(next.Add(1)) - 1 {
-				if err := work(i); err != nil {
-					failed <- err
-					return
-				}
-			}
-		})
-	}
-	done.Wait()
-	close(failed)
-	return <-failed
-}
 
 // change updates Pods at the rate until ctx ends; every tenth change is a delete, after which the Pod is made again.
 // Each hand has Pods of its own. It returns the keys of the changes.

@@ -11,12 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// The paths that only a benchmark asks.
-const (
-	countsPath  = "/replay/counts"
-	releasePath = "/replay/release"
-)
-
 // clusterUID is the uid of namespace kube-system.
 func (w World) clusterUID() types.UID {
 	return types.UID(fmt.Sprintf("%08x-2e4f-4a6b-8c7d-9e0f1a2b3c4d", 0x8a5b1c3d+w.Cluster))
@@ -25,10 +19,11 @@ func (w World) clusterUID() types.UID {
 // about answers what clients ask before they list or watch: who the server is and what it serves.
 func (s *session) about(w http.ResponseWriter, request *http.Request, path string) {
 	switch path {
-	case countsPath:
-		writeJSON(w, http.StatusOK, s.countsNow())
+	case watchesPath:
+		writeJSON(w, http.StatusOK, s.count(0))
 	case releasePath:
 		s.release()
+		writeJSON(w, http.StatusOK, true)
 	case "/readyz":
 		_, _ = w.Write([]byte("ok")) // the client may be gone
 	case "/version":

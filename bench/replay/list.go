@@ -75,7 +75,6 @@ func (s *session) list(w http.ResponseWriter, r *http.Request, res *resource) {
 		writeStatus(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.countList(r.URL.Query().Get("limit"))
 	text := make([]byte, 0, listChunk+16<<10)
 	tail := "]}\n"
 	if res.group == "" {

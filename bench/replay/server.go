@@ -6,51 +6,34 @@ package replay
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 )
 
-// Spec is what a server serves.
-type Spec struct {
-	// Template is a Pod on one line, with __NAME__, __UID__ and __RV__ to fill in: the object of a World that says
-	// nothing of its objects' size.
-	Template string
-}
-
 // Serve serves until ctx ends. It tells started where.
-func Serve(ctx context.Context, spec Spec, started func(Address) error) error {
-	certificate, ca, err := newCertificate()
-	if err != nil {
+func Serve(ctx context.Context, started func(Address) error) error {
+	server := httptest.NewUnstartedServer(&handler{sessions: map[string]*session{}})
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of clients that hang up, which all of them do
+	server.StartTLS()
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := started(Address{URL: server.URL, CA: ca}); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	server := &http.Server{
-		Handler:   &handler{spec: spec, sessions: map[string]*session{}},
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}},
-		ErrorLog:  log.New(io.Discard, "", 0), // it tells of clients that hang up, which all of them do
-	}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	if err := started(Address{URL: "https://" + listener.Addr().String(), CA: ca}); err != nil {
-		return err
-	}
-	if err := server.ServeTLS(listener, "", ""); err != http.ErrServerClosed {
-		return fmt.Errorf("serve: %w", err)
-	}
+	<-ctx.Done()
 	return nil
 }
 
 // handler answers GET /WORLD/PATH.
 type handler struct {
-	spec Spec
-
 	mu       sync.Mutex // guards the following
 	sessions map[string]*session
 }
@@ -70,7 +53,53 @@ func (h *handler) session(world World) *session {
 	defer h.mu.Unlock()
 	name := world.String()
 	if h.sessions[name] == nil {
-		h.sessions[name] = newSession(world, h.spec.Template)
+		h.sessions[name] = newSession(world)
 	}
 	return h.sessions[name]
+}
+
+// Desk is where a benchmark asks a server about its worlds.
+type Desk struct {
+	address Address
+	client  *http.Client
+}
+
+// NewDesk returns a Desk of the server.
+func NewDesk(address Address) *Desk {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(address.CA)
+	return &Desk{address, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}}
+}
+
+// The paths that only a benchmark asks.
+const (
+	watchesPath = "/replay/watches"
+	releasePath = "/replay/release"
+)
+
+// Watches is how many watches the world was asked for until now.
+func (d *Desk) Watches(ctx context.Context, w World) (count int, err error) {
+	return count, d.ask(ctx, w, watchesPath, &count)
+}
+
+// Release lets the events of a held world go, to the watches that there are and to later ones.
+func (d *Desk) Release(ctx context.Context, w World) error {
+	var done bool
+	return d.ask(ctx, w, releasePath, &done)
+}
+
+func (d *Desk) ask(ctx context.Context, w World, path string, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.address.Host(w)+path, nil)
+	if err != nil {
+		return fmt.Errorf("build a request: %w", err)
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask the server for %s: %w", path, err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", path, err)
+	}
+	return nil
 }

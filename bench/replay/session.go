@@ -6,36 +6,31 @@ import (
 	"sync"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-)
 
-// Counts is what a world was asked for.
-type Counts struct {
-	Lists   int // requests for pages of lists
-	Probes  int // lists of one object, which ask where the server stands
-	Watches int
-}
+	"github.com/kubecdc/kubecdc/bench"
+)
 
 // session is what has happened in one world.
 type session struct {
 	world     World
 	resources map[string]*resource // by the path of their collection
 	released  chan struct{}
+	release   func()
 
 	mu      sync.Mutex // guards the following
-	counts  Counts
+	watches int
 	newest  map[*resource]int // the versions of the last events
-	rings   map[*resource]*ring
-	isFreed bool
 	leases  coordinationv1.LeaseList
 	written int // how often Leases were
 }
 
-func newSession(world World, fixture string) *session {
+func newSession(world World) *session {
+	released := make(chan struct{})
 	s := &session{
-		world: world, resources: map[string]*resource{}, released: make(chan struct{}),
-		newest: map[*resource]int{}, rings: map[*resource]*ring{},
+		world: world, resources: map[string]*resource{}, newest: map[*resource]int{},
+		released: released, release: sync.OnceFunc(func() { close(released) }),
 	}
-	s.resources["/api/v1/pods"] = world.newPods(fixture)
+	s.resources["/api/v1/pods"] = world.newPods(bench.PodTemplate())
 	for i := range world.Kinds {
 		res := world.newCustom(i)
 		s.resources["/apis/"+group+"/v1/"+res.name] = res
@@ -44,25 +39,6 @@ func newSession(world World, fixture string) *session {
 		s.release()
 	}
 	return s
-}
-
-func (s *session) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.isFreed {
-		s.isFreed = true
-		close(s.released)
-	}
-}
-
-// awaitRelease returns false when done comes first.
-func (s *session) awaitRelease(done <-chan struct{}) bool {
-	select {
-	case <-s.released:
-		return true
-	case <-done:
-		return false
-	}
 }
 
 // version is where the server stands with the resource.
@@ -78,38 +54,12 @@ func (s *session) advance(res *resource, version int) {
 	s.newest[res] = max(s.newest[res], version)
 }
 
-// ring is the resource's, rendered when it is watched first.
-func (s *session) ring(res *resource) *ring {
+// count adds so many watches, and returns how many there were.
+func (s *session) count(more int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rings[res] == nil {
-		s.rings[res] = newRing(s.world, res.object)
-	}
-	return s.rings[res]
-}
-
-func (s *session) countList(limit string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if limit == "1" {
-		s.counts.Probes++
-	} else {
-		s.counts.Lists++
-	}
-}
-
-// countWatch returns the number of the watch.
-func (s *session) countWatch() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts.Watches++
-	return s.counts.Watches
-}
-
-func (s *session) countsNow() Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.counts
+	s.watches += more
+	return s.watches
 }
 
 // serve answers a request whose path is within the world.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -10,35 +11,61 @@ import (
 // pace is how often a watch with a rate is sent what is due.
 const pace = 10 * time.Millisecond
 
+// burst is how many frames are written at once: a server that is ahead of its client writes more than one, too.
+const burst = 16
+
 // watch sends the events after the version that the client asks for, and keeps the stream open until the client closes
 // it. A client without a version is sent all.
 func (s *session) watch(w http.ResponseWriter, r *http.Request, res *resource) {
 	query := r.URL.Query()
 	from, _ := strconv.Atoi(query.Get("resourceVersion")) // none is the oldest
 	out := &watcher{
-		session: s, resource: res, frames: s.ring(res).clone(), done: r.Context().Done(), w: w,
+		session: s, resource: res, done: r.Context().Done(), w: w, number: s.count(1),
 		flush: http.NewResponseController(w).Flush, at: max(from, s.world.firstVersion()),
 	}
-	out.number = s.countWatch()
+	out.render()
 	if query.Has("sendInitialEvents") { // there are none
 		out.bookmark(`"annotations":{"k8s.io/initial-events-end":"true"},`)
 	}
-	if out.flush() != nil || !s.awaitRelease(out.done) || out.events() != nil {
+	if out.flush() != nil {
 		return // the client is gone
 	}
-	out.bookmarks()
+	select {
+	case <-s.released:
+	case <-out.done:
+		return
+	}
+	if out.events() == nil {
+		out.bookmarks()
+	}
 }
 
 // watcher is one watch on its way.
 type watcher struct {
 	*session
 	*resource
-	frames *ring
 	number int // of the watch in its world
 	at     int // the version that was sent last
 	w      http.ResponseWriter
 	flush  func() error
 	done   <-chan struct{}
+
+	// frames is a turn of all objects that change, rendered, one frame a line and all of one length. To send it is to
+	// write versions into it and hand it out, so that the server is never the slower party.
+	frames []byte
+	length int // of one frame
+	place  int // of the version in a frame
+}
+
+// render makes the frames.
+func (o *watcher) render() {
+	first, names := o.world.firstVersion(), o.world.names()
+	for i := range names {
+		o.frames = append(o.frames, `{"type":"MODIFIED","object":`...)
+		o.frames = append(o.object.append(o.frames, i, first), '}', '\n')
+	}
+	o.length = len(o.frames) / names
+	o.place = bytes.Index(o.frames, []byte(strconv.Itoa(first)))
 }
 
 // events sends what the world has, at its rate.
@@ -68,10 +95,19 @@ func (o *watcher) send(to int) error {
 		return nil
 	}
 	o.advance(o.resource, to)
-	if err := o.frames.send(o.w, o.at, to); err != nil {
-		return err
+	for names := o.world.names(); o.at < to; {
+		frame := (o.at - o.world.firstVersion()) % names
+		n := min(burst, names-frame, to-o.at)
+		text := o.frames[frame*o.length : (frame+n)*o.length]
+		for i := range n {
+			place := i*o.length + o.place
+			appendNumber(text[place:place], o.at+1+i, versionDigits)
+		}
+		if _, err := o.w.Write(text); err != nil {
+			return err
+		}
+		o.at += n
 	}
-	o.at = to
 	return o.flush()
 }
 

@@ -1,84 +1,76 @@
 // Command report writes bench/RESULTS.md: it reads what the benchmarks print, and says beside the figures what they
-// were measured on. Of two figures of one name the later counts.
+// were measured on.
 package main
 
 import (
 	"bufio"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 )
 
 func main() {
-	began := time.Now()
-	out := flag.String("out", "bench/RESULTS.md", "the file to write")
-	flag.Parse()
-	if err := run(os.Stdin, *out, began); err != nil {
+	if err := run(os.Stdin, "bench/RESULTS.md"); err != nil {
 		fmt.Fprintf(os.Stderr, "report: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(in io.Reader, path string, began time.Time) error {
-	figures, err := read(in)
-	if err != nil {
-		return err
+func run(in io.Reader, path string) error {
+	var figures strings.Builder
+	last := ""
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		words := strings.Fields(lines.Text()) // bench NAME VALUE UNIT
+		if len(words) < 4 || words[0] != "bench" {
+			continue
+		}
+		if group, _, _ := strings.Cut(words[1], "."); group != last {
+			fmt.Fprintf(&figures, "\n## %s\n\n| figure | value | unit |\n|---|---:|---|\n", group)
+			last = group
+		}
+		fmt.Fprintf(&figures, "| `%s` | %s | %s |\n", words[1], words[2], strings.Join(words[3:], " "))
 	}
-	if len(figures) == 0 {
+	if last == "" {
 		return errors.New("read the figures: there is none; pipe the benchmarks' output into this command")
 	}
-	text := document(figures, append(conditions(), fact{"took", time.Since(began).Round(time.Second).String()}))
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	const head = "# Results of the benchmarks\n\nWritten by `make bench`. Of figures a CPU-second only the ratios mean something on another machine.\n\n| | |\n|---|---|\n"
+	if err := os.WriteFile(path, []byte(head+conditions()+figures.String()), 0o644); err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
 }
 
-// figure is a line "bench NAME VALUE UNIT"; the name's part before the dot is the benchmark's.
-type figure struct{ name, value, unit string }
-
-// read returns the figures in the order in which they come first.
-func read(in io.Reader) ([]figure, error) {
-	var all []figure
-	place := map[string]int{}
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
-		if len(words) < 4 || words[0] != "bench" {
-			continue
-		}
-		f := figure{words[1], words[2], strings.Join(words[3:], " ")}
-		if i, known := place[f.name]; known {
-			all[i] = f
-			continue
-		}
-		place[f.name] = len(all)
-		all = append(all, f)
+// conditions are what the figures depend on, as far as it can be found out.
+func conditions() string {
+	var text strings.Builder
+	for _, fact := range [][2]string{
+		{"date", time.Now().UTC().Format(time.DateOnly)},
+		{"commit", output("git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")},
+		{"processor", fmt.Sprintf("%s, %d CPUs", output("sed", "-n", "s/^model name.*: //p;T;q", "/proc/cpuinfo"), runtime.NumCPU())},
+		{"memory", output("sed", "-n", "s/^MemTotal: *//p", "/proc/meminfo")},
+		{"system", runtime.GOOS + "/" + runtime.GOARCH + " " + output("uname", "-r")},
+		{"load average at the end", output("cut", "-d", " ", "-f", "1", "/proc/loadavg")},
+		{"Go", runtime.Version()},
+		{"client-go", moduleVersion("k8s.io/client-go")},
+		{"nats-server", moduleVersion("github.com/nats-io/nats-server/v2")},
+		{"kafka-go", moduleVersion("github.com/segmentio/kafka-go")},
+	} {
+		fmt.Fprintf(&text, "| %s | %s |\n", fact[0], fact[1])
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read the figures: %w", err)
-	}
-	return all, nil
+	return text.String()
 }
 
-// document is the whole text.
-func document(figures []figure, facts []fact) string {
-	var b strings.Builder
-	b.WriteString("# Results of the benchmarks\n\nWritten by `make bench`. Of figures a CPU-second only the ratios mean something on another machine.\n\n| | |\n|---|---|\n")
-	for _, f := range facts {
-		fmt.Fprintf(&b, "| %s | %s |\n", f.name, f.value)
+func moduleVersion(path string) string { return output("go", "list", "-m", "-f", "{{.Version}}", path) }
+
+func output(command string, args ...string) string {
+	text, err := exec.Command(command, args...).Output()
+	if err != nil {
+		return "unknown"
 	}
-	last := ""
-	for _, f := range figures {
-		if group, _, _ := strings.Cut(f.name, "."); group != last {
-			fmt.Fprintf(&b, "\n## %s\n\n| figure | value | unit |\n|---|---:|---|\n", group)
-			last = group
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.name, f.value, f.unit)
-	}
-	return b.String()
+	return strings.TrimSpace(string(text))
 }

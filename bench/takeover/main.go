@@ -1,8 +1,7 @@
 // Command takeover measures what it takes that another exporter leads, with many objects in the state and changes
 // all the time. Two exporters share a task: a replay server has the objects and the Lease, and JetStream has the sink
 // and the log of the state. It measures from the stop or the kill of the leader until the first change of its successor
-// is in the stream; how far the log of the state is behind; what the log costs; and how long an exporter with an empty
-// directory takes until its first change.
+// is in the stream.
 package main
 
 import (
@@ -10,7 +9,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
 	"github.com/kubecdc/kubecdc/bench/replay"
@@ -18,76 +20,181 @@ import (
 )
 
 func main() {
-	var b battery
-	rig.Main(harness.Benchmark{Name: "takeover", Limit: time.Hour, Flags: b.flags}, b.run)
+	var p pair
+	rig.Main(harness.Benchmark{Name: "takeover", Limit: time.Hour, Flags: p.flags}, p.run)
 }
 
-// sinks is the only one: its URL, its stream, and what its subjects begin with.
-const sinks = "sinks: [{name: bus, nats: {url: %q, stream: %s, subject: \"%s.{resource}.{namespace}.{name}\"}}]\n"
+// stream is the sink's.
+const stream = "TAKEOVER"
 
-// battery is how much is measured.
-type battery struct {
-	objects, bytes, rate   int
-	planned, killed, pairs int
-	events                 int
-	lease, quiet           time.Duration
+const config = "cluster: takeover\nresources: [pods]\n" +
+	"sinks: [{name: bus, nats: {url: %q, stream: " + stream + ", subject: \"t.{resource}.{namespace}.{name}\"}}]\n" +
+	"state: {log: {sink: bus}}\nha: {lease: bench/takeover, duration: %s}\n"
+
+// pair is what the command line asks for, and two exporters that share a task.
+type pair struct {
+	objects, bytes, rate int
+	planned, killed      int
+	lease                time.Duration
+
+	world     replay.World
+	lines     [2]*rig.Line
+	exporters [2]*harness.Exporter
+	leads     int // which one
+
+	mu    sync.Mutex // guards the following
+	since time.Time
+	first time.Time // when the first message came after since; zero is none yet
 }
 
-func (b *battery) flags(flags *flag.FlagSet) {
-	flags.IntVar(&b.objects, "objects", 1_000_000, "how many objects there are")
-	flags.IntVar(&b.bytes, "bytes", 1024, "about how large each is")
-	flags.IntVar(&b.rate, "rate", 500, "how many changes a second")
-	flags.IntVar(&b.planned, "planned", 10, "how often the leader is stopped")
-	flags.IntVar(&b.killed, "killed", 5, "how often it is killed")
-	flags.IntVar(&b.pairs, "pairs", 3, "how often the cost with the log and without it is measured, one behind the other")
-	flags.IntVar(&b.events, "events", 200_000, "how many changes that is measured with")
-	flags.DurationVar(&b.lease, "lease", 10*time.Second, "the duration of the Lease")
-	flags.DurationVar(&b.quiet, "quiet", 30*time.Second, "for how long the lag of the log is measured")
+func (p *pair) flags(flags *flag.FlagSet) {
+	flags.IntVar(&p.objects, "objects", 1_000_000, "how many objects there are")
+	flags.IntVar(&p.bytes, "bytes", 1024, "about how large each is")
+	flags.IntVar(&p.rate, "rate", 500, "how many changes a second")
+	flags.IntVar(&p.planned, "planned", 10, "how often the leader is stopped")
+	flags.IntVar(&p.killed, "killed", 5, "how often it is killed")
+	flags.DurationVar(&p.lease, "lease", 10*time.Second, "the duration of the Lease")
 }
 
-func (b *battery) run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
+func (p *pair) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
 	server, err := harness.StartNATS(ctx, r.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Kill()
-	ratio, err := b.cost(ctx, r, server.URL)
-	if err != nil {
-		return nil, fmt.Errorf("measure what the log costs: %w", err)
+	p.world = replay.World{Run: "takeover", Objects: p.objects, ObjectBytes: p.bytes, Rate: p.rate, Events: 100_000_000, Held: true}
+	for i := range p.lines {
+		if p.lines[i], err = r.NewLine(fmt.Sprint("member-", i), fmt.Sprintf(config, server.URL, p.lease)); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if p.exporters[i] != nil {
+				p.exporters[i].Kill()
+			}
+		}()
 	}
-	p := &pair{battery: b, rig: r, url: server.URL, world: replay.World{
-		Run: "takeover", Objects: b.objects, ObjectBytes: b.bytes, Rate: b.rate, Events: 100_000_000, Held: true,
-	}}
-	defer p.end()
-	took, err := p.run(ctx)
-	return append([]harness.Figure{{Name: "takeover.log_ratio", Value: ratio, Unit: "ratio"}}, took...), err
+	if err := p.begin(ctx, server); err != nil {
+		return nil, fmt.Errorf("deliver the first snapshot: %w", err)
+	}
+	planned, err := p.takeovers(ctx, p.planned, func(leader *harness.Exporter) error {
+		_, err := leader.Stop()
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stop the leader: %w", err)
+	}
+	killed, err := p.takeovers(ctx, p.killed, func(leader *harness.Exporter) error {
+		leader.Kill()
+		return nil
+	})
+	return []harness.Figure{
+		{Name: "takeover.planned_p99_seconds", Value: harness.Percentile(planned, 99), Unit: "s"},
+		{Name: "takeover.killed_p99_seconds", Value: harness.Percentile(killed, 99), Unit: "s"},
+		{Name: "takeover.lease_seconds", Value: p.lease.Seconds(), Unit: "s"},
+	}, err
 }
 
-// cost is how many events a CPU-second delivers with the log, against without it.
-func (b *battery) cost(ctx context.Context, r *rig.Rig, url string) (float64, error) {
-	var ratios []float64
-	for i := range b.pairs {
-		var rates [2]float64
-		for j, log := range []string{"", "state: {log: {sink: bus}}\n"} {
-			name := fmt.Sprintf("cost-%d-%d", i, j)
-			stream, err := harness.OpenStream(url, name)
-			if err != nil {
-				return 0, err
-			}
-			defer stream.Close()
-			config := fmt.Sprintf("cluster: %s\n"+sinks+"%s", name, url, name, name, log)
-			to := rig.Sink{Config: config, Count: stream.Count}
-			measured, err := r.FlowTo(ctx, replay.World{Run: name, ObjectBytes: b.bytes, Events: b.events}, to)
-			if err == nil {
-				err = stream.Remove(ctx)
-			}
-			if err != nil {
-				return 0, err
-			}
-			rates[j] = float64(measured.Events) / measured.CPU.Seconds()
-			fmt.Fprintf(os.Stderr, "%s: %.0f events per CPU-second\n", name, rates[j])
-		}
-		ratios = append(ratios, rates[1]/rates[0])
+// begin lets the first one deliver all objects, and then the second one stand by.
+func (p *pair) begin(ctx context.Context, server *harness.NATS) error {
+	if err := p.start(0); err != nil {
+		return err
 	}
-	return harness.Median(ratios), nil
+	if err := p.exporters[0].AwaitRecords(ctx, p.objects); err != nil {
+		return err
+	}
+	if err := p.lines[0].Desk.Release(ctx, p.world); err != nil {
+		return err
+	}
+	settings := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy, HeadersOnly: true}
+	if err := server.Consume(ctx, p.exporters[0], stream, settings, p.note); err != nil {
+		return err
+	}
+	if err := p.start(1); err != nil {
+		return err
+	}
+	return p.settle(ctx)
+}
+
+// start starts a member, with the directory that it has.
+func (p *pair) start(i int) (err error) {
+	p.exporters[i], err = p.lines[i].Start(p.world)
+	return err
+}
+
+// settle waits until the log has everything, and the standby has the log.
+func (p *pair) settle(ctx context.Context) error {
+	leader, standby := p.exporters[p.leads], p.exporters[1-p.leads]
+	return standby.Await(ctx, 200*time.Millisecond, func() (bool, error) {
+		var one struct {
+			HA    struct{ Leads bool }
+			State struct{ Log *struct{ LagSeconds float64 } }
+		}
+		var other struct {
+			HA struct {
+				Standby *struct {
+					Whole      bool
+					LagSeconds float64
+				}
+			}
+		}
+		if leader.Status(ctx, &one) != nil || standby.Status(ctx, &other) != nil {
+			return false, nil
+		}
+		log, ready := one.State.Log, other.HA.Standby
+		return one.HA.Leads && log != nil && log.LagSeconds < 1 && ready != nil && ready.Whole && ready.LagSeconds < 1, nil
+	})
+}
+
+// takeovers are how many seconds each takes: from how the leader ends until its successor's first change.
+func (p *pair) takeovers(ctx context.Context, count int, how func(leader *harness.Exporter) error) (all []float64, err error) {
+	for range count {
+		began := time.Now()
+		if err := how(p.exporters[p.leads]); err != nil {
+			return nil, err
+		}
+		p.await(time.Now())
+		p.leads = 1 - p.leads
+		var took time.Duration
+		err := p.exporters[p.leads].Await(ctx, 20*time.Millisecond, func() (bool, error) {
+			at := p.came()
+			took = at.Sub(began)
+			return !at.IsZero(), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(os.Stderr, "took over in %v\n", took)
+		all = append(all, took.Seconds())
+		if err := p.start(1 - p.leads); err != nil {
+			return nil, err
+		}
+		if err := p.settle(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// note notes when a message came.
+func (p *pair) note(m jetstream.Msg) {
+	about, err := m.Metadata()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && p.first.IsZero() && about.Timestamp.After(p.since) {
+		p.first = about.Timestamp
+	}
+}
+
+// await begins to wait for the first message after a time.
+func (p *pair) await(since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since, p.first = since, time.Time{}
+}
+
+// came is when it came, zero where it has not yet.
+func (p *pair) came() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.first
 }

@@ -53,12 +53,12 @@
 //
 // # Decisions
 //
-//   - Objects stay raw bytes. Decoding and marshalling costs many times more CPU (make bench-source) and changes
+//   - Objects stay raw bytes. Decoding and marshalling costs many times more CPU (make bench-kafka) and changes
 //     numbers, key order and unknown fields.
 //   - The Reflector instead of a watch loop of our own: API servers are tested against its rules for 410, 429, time
 //     limits, short watches and backoff. Its list is not used, because it holds all objects in memory.
 //   - HTTP/1.1 for up to 16 streams: one connection per watch costs less CPU, and a stalled watch's bytes stay in the
-//     kernel. Above that, one shared HTTP/2 connection costs less (make bench-source, make bench-scale).
+//     kernel. Above that, one shared HTTP/2 connection costs less.
 //   - No request waits for a server that stands still for longer than 50 s, and a watch not for much longer than it was
 //     to take (guard.go). A connection that a balancer has forgotten looks like a quiet one. HTTP/2 is asked for a sign
 //     of life by client-go. Over HTTP/1.1 watches end after 45 s: no other sign of life is certain, since a resource
