@@ -1,9 +1,6 @@
 package scan
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "encoding/binary"
 
 const (
 	openers   = ones * '{' // and '[' with lowerCase set
@@ -27,59 +24,7 @@ func (b *Balance) Enter() { *b = Balance{depth: 1} }
 
 // Skip goes on with p and returns the length of what of it belongs to the value, or -1 if the end is not in p.
 func (b *Balance) Skip(p []byte) int {
-	i, end := b.skipBlocks(p)
-	if end {
-		return i
-	}
-	return b.skipRest(p, i)
-}
-
-// skipBlocks is Skip for as much of p as can be looked at in blocks, where the processor can: the loop of skipWords,
-// with eight times as many bytes in each turn. It returns how far it came, and whether that is the end.
-func (b *Balance) skipBlocks(p []byte) (n int, end bool) {
-	if !canLook() {
-		return 0, false
-	}
-	var marked [blocks]block
-	for ; len(p)-n >= blocks*blockBytes; n += blocks * blockBytes {
-		look(&marked, &p[n])
-		for i := range marked {
-			if at := b.skipBlock(&marked[i]); at > 0 {
-				return n + i*blockBytes + at, true
-			}
-		}
-	}
-	return n, false
-}
-
-// skipBlock steps over one block. If the value ends in it, it returns how many bytes belong to the value, else 0.
-func (b *Balance) skipBlock(m *block) int {
-	quotes := m.quotes
-	if m.backslashes|b.escape != 0 {
-		var marked uint64
-		marked, b.escape = escapedBytes(m.backslashes, b.escape)
-		quotes &^= marked
-	}
-	inside := parity(quotes) ^ b.quoted
-	openers, closers := m.openers&^inside, m.closers&^inside
-	b.quoted = -(inside >> 63)
-	if closed := uint64(bits.OnesCount64(closers)); closed < b.depth {
-		b.depth += uint64(bits.OnesCount64(openers)) - closed
-		return 0
-	}
-	for rest := openers | closers; rest != 0; rest &= rest - 1 {
-		if openers&rest&-rest != 0 {
-			b.depth++
-		} else if b.depth--; b.depth == 0 {
-			return bits.TrailingZeros64(rest) + 1
-		}
-	}
-	return 0
-}
-
-// skipRest is Skip from i on, by words.
-func (b *Balance) skipRest(p []byte, i int) int {
-	for i < len(p) {
+	for i := 0; i < len(p); {
 		i += b.skipWords(p[i:])
 		for stop := min(i+wordBytes, len(p)); i < stop; i++ {
 			if b.Step(p[i]) {
