@@ -219,22 +219,9 @@ func (c *Catalog) refusal(wildcard string, of *offered) string {
 }
 
 // Twin is the resource that serves the same objects, with the same uids and versions, in another group, and that "*"
-// stands for: events.k8s.io serves the core group's Events again, and servers before 1.22 had in extensions what apps
-// and networking.k8s.io have.
+// stands for: events.k8s.io serves the core group's Events again.
 func Twin(resource change.Resource) (twin change.Resource, found bool) {
-	twin = change.Resource{Name: resource.Name}
-	switch resource.String() {
-	case "events.events.k8s.io":
-	case "daemonsets.extensions", "deployments.extensions", "replicasets.extensions":
-		twin.Group = "apps"
-	case "ingresses.extensions", "networkpolicies.extensions":
-		twin.Group = "networking.k8s.io"
-	case "podsecuritypolicies.extensions":
-		twin.Group = "policy"
-	default:
-		return change.Resource{}, false
-	}
-	return twin, true
+	return change.Resource{Name: resource.Name}, resource.String() == "events.events.k8s.io"
 }
 
 // UnknownResourceError is a name that the server does not serve.

@@ -52,8 +52,7 @@ func usualCatalog(t *testing.T, down ...string) *Catalog {
 		"v1 pods,po Pod get,list,watch", "v1 nodes,no Node list,watch", "v1 secrets Secret list,watch", "v1 events,ev Event list,watch",
 		"v1 componentstatuses,cs ComponentStatus get,list", "v1 bindings Binding create",
 		"apps/v1 deployments,deploy Deployment list,watch", "apps/v1beta1 deployments,deploy Deployment list,watch", "apps/v1beta1 oddities Oddity list,watch",
-		"events.k8s.io/v1 events,ev Event list,watch", "extensions/v1beta1 deployments,deploy Deployment list,watch",
-		"extensions/v1beta1 ingresses Ingress list,watch", "extensions/v1beta1 things Thing list,watch",
+		"events.k8s.io/v1 events,ev Event list,watch",
 	)
 }
 
@@ -71,10 +70,10 @@ func TestNamesAreResolvedAsKubectlDoes(t *testing.T) {
 	for name, want := range map[string]string{
 		"pods": "v1/pods", "pod": "v1/pods", "po": "v1/pods", "Pod": "v1/pods", "events": "v1/events", "ev": "v1/events",
 		"deploy": "apps/v1/deployments", "deployments.apps": "apps/v1/deployments", "deployments.v1beta1.apps": "apps/v1beta1/deployments",
-		"deploy.extensions": "extensions/v1beta1/deployments", "oddities": "apps/v1beta1/oddities", "events.events.k8s.io": "events.k8s.io/v1/events",
+		"oddities": "apps/v1beta1/oddities", "events.events.k8s.io": "events.k8s.io/v1/events",
 		"*.apps": "apps/v1/deployments apps/v1beta1/oddities", "*.events.k8s.io": "events.k8s.io/v1/events", "*.none": "",
 		// Each resource in its preferred version, and each object once.
-		"*": "apps/v1/deployments v1/events extensions/v1beta1/ingresses v1/nodes apps/v1beta1/oddities v1/pods extensions/v1beta1/things",
+		"*": "apps/v1/deployments v1/events v1/nodes apps/v1beta1/oddities v1/pods",
 	} {
 		got, err := c.Resolve(name)
 		if err != nil || spelled(got) != want {
@@ -101,7 +100,6 @@ func TestI4I9WhatEverythingLeavesOutIsNamed(t *testing.T) {
 	}
 	want := "bindings: it cannot be watched, its verbs are create\n" +
 		"componentstatuses: it cannot be watched, its verbs are get, list\n" +
-		"deployments.extensions: its objects are those of deployments.apps\n" +
 		"events.events.k8s.io: its objects are those of events\n" +
 		"secrets: secrets are streamed only where they are named"
 	if text := strings.Join(got, "\n"); text != want {

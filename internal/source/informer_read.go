@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -29,7 +28,7 @@ func (i *Informer) readAll(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		_ = r.try(ctx) // it has told, and what is left is found again
+		r.try(ctx)
 		leave()
 		r.close()
 	}
@@ -118,41 +117,37 @@ func (i *Informer) chosenReading() *reading {
 }
 
 // try reads until the end, in spite of failures, until ctx ends or nobody is compared any more.
-func (r *reading) try(ctx context.Context) error {
-	failed := false
-	err := backoff.RetryNotify(func() error {
+func (r *reading) try(ctx context.Context) {
+	failed, pause := false, reflectorBackoff().DelayFunc() // as between watches
+	for {
 		err := r.read(ctx)
-		var unordered *UnorderedError
+		_, unordered := errors.AsType[*UnorderedError](err)
 		switch {
+		case err == nil && failed:
+			r.Observer.Watching(*r.stream, r.at.exactly) // it works again
+			return
 		case err == nil, errors.Is(err, errNobody), ctx.Err() != nil:
-		case errors.As(err, &unordered):
+			return
+		case unordered:
 			r.turns.take()
 			err = r.refuse(ctx, err)
 			r.turns.give()
 			r.Observer.Failed(*r.stream, err)
 			r.end()
+			return
 		case errors.Is(err, errUnsorted):
 			r.origin.unsorted.Store(true) // for good: this server does not sort
 			r.begin(r.at.exactly)
-			return err
-		default:
-			return err
-		}
-		if err != nil {
-			return backoff.Permanent(err)
-		}
-		return nil
-	}, backoff.WithContext(backoff.NewExponentialBackOff( // as between watches
-		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0),
-	), ctx), func(err error, _ time.Duration) {
-		if failed = !errors.Is(err, errWatchEnded) && !errors.Is(err, errUnsorted); failed {
+		case !errors.Is(err, errWatchEnded):
+			failed = true
 			r.Observer.Failed(*r.stream, fmt.Errorf("read a snapshot of %s: %w", r.stream, err))
 		}
-	})
-	if failed && err == nil {
-		r.Observer.Watching(*r.stream, r.at.exactly) // it works again
+		select {
+		case <-time.After(pause()):
+		case <-ctx.Done():
+			return
+		}
 	}
-	return err
 }
 
 // begin begins the list at exactly the version.
