@@ -115,11 +115,58 @@ const (
 // marked is the annotation that says what the members of a Lease share.
 const marked = "kubecdc/sinks"
 
-// leases reads and writes the Lease.
+// leases reads and writes the Lease, and sees all of its namespace.
 type leases interface {
 	get(ctx context.Context) (*coordinationv1.Lease, error)
 	create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
 	update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
+	list(ctx context.Context) ([]coordinationv1.Lease, error)
+	remove(ctx context.Context, name string) error
+}
+
+// trouble is that the API server does not answer for a Lease.
+type trouble struct {
+	since time.Time // zero is that it answers
+	last  error
+	told  bool
+}
+
+// lasts notes an error, and says whether to tell the log: once, when nothing else has come for so long.
+func (t *trouble) lasts(err error, patience time.Duration) (tell bool) {
+	if t.last = err; t.since.IsZero() {
+		t.since = time.Now()
+	}
+	tell = !t.told && time.Since(t.since) >= patience
+	t.told = t.told || tell
+	return tell
+}
+
+// bell, buffered 1, says that the next turn is now.
+type bell chan struct{}
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
+}
+
+// again takes turns until ctx ends: the next one when the last one says, or now.
+func (b bell) again(ctx context.Context, turn func(context.Context) (pause time.Duration)) {
+	for ctx.Err() == nil {
+		pause := time.NewTimer(turn(ctx))
+		select {
+		case <-pause.C:
+		case <-b:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+// lacks are the names of tasks' Leases that an exporter cannot have, as its own Lease says.
+func lacks(lease *coordinationv1.Lease) []string {
+	return strings.Split(lease.Annotations[without], ",")
 }
 
 // holderOf is who holds the Lease, "" for nobody.

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -20,27 +21,36 @@ import (
 // Ask asks the other members, by the Lease that this one holds, which of them reaches the brokers. It returns the first
 // that says so, or ctx's error where nobody does.
 func (m *Member) Ask(ctx context.Context) (by string, err error) {
+	m.ask(rand.Text())
+	defer m.ask("")
+	err = m.await(ctx, func() bool {
+		by = m.talk.by
+		return by != ""
+	})
+	return by, err
+}
+
+// ask makes it the question of this member; "" is none.
+func (m *Member) ask(question string) {
 	m.mu.Lock()
-	m.talk.ours, m.talk.by = rand.Text(), ""
-	m.hurry()
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.talk.ours = ""
-		m.hurry()
-	}()
+	defer m.mu.Unlock()
+	m.talk.ours, m.talk.by = question, ""
+	m.due.ring()
+}
+
+// await waits until that is so, which is looked at under mu.
+func (m *Member) await(ctx context.Context, isSo func() bool) error {
 	for {
 		m.mu.Lock()
-		changed, by := m.changed, m.talk.by
+		changed, is := m.changed, isSo()
 		m.mu.Unlock()
-		if by != "" {
-			return by, nil
+		if is {
+			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -85,7 +95,7 @@ type Options struct {
 	Judge  func(theirs string) error
 	Logger *slog.Logger
 	// Placer says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
-	Placer Placer
+	Placer *Placement
 
 	leases leases // for tests; nil is the API server's
 }
@@ -93,7 +103,7 @@ type Options struct {
 // Member is one of those who would lead. Its methods may be called from any goroutine.
 type Member struct {
 	options Options
-	due     chan struct{} // buffered 1: the next turn is now
+	due     bell // the next turn is now, and the API server answers it
 
 	// Of Run's goroutine.
 	lease *coordinationv1.Lease // as the API server had it last; nil is not known
@@ -115,11 +125,6 @@ type Member struct {
 	wrote   time.Time // when it wrote the Lease last
 }
 
-// Placer is a Placement.
-type Placer interface {
-	join(m *Member) (leave func())
-}
-
 // placed is what a Placement says.
 type placed struct {
 	owner string                // who is to lead; "" is nobody, or not known yet
@@ -127,13 +132,6 @@ type placed struct {
 	free  bool                  // no living exporter holds it
 	seen  *coordinationv1.Lease // nil is that there is none
 	at    time.Time             // when that was asked for
-}
-
-// trouble is that the API server does not answer for the Lease.
-type trouble struct {
-	since time.Time // zero is that it answers
-	last  error
-	told  bool
 }
 
 // taskLength is how long a placed task's Lease counts for an exporter that does not look at Placement's.
@@ -160,7 +158,7 @@ func New(o Options) (*Member, error) {
 		}
 		o.leases = c
 	}
-	return &Member{options: o, due: make(chan struct{}, 1), changed: make(chan struct{})}, nil
+	return &Member{options: o, due: make(bell, 1), changed: make(chan struct{})}, nil
 }
 
 // Run takes part in the election until ctx ends. Then it gives the Lease back.
@@ -168,29 +166,8 @@ func (m *Member) Run(ctx context.Context) {
 	if m.options.Placer != nil {
 		defer m.options.Placer.join(m)()
 	}
-	again(ctx, m.due, m.turn)
+	m.due.again(ctx, m.turn)
 	m.release(ctx)
-}
-
-// again takes turns until ctx ends: the next one when the last one says, or now.
-func again(ctx context.Context, now <-chan struct{}, turn func(context.Context) (pause time.Duration)) {
-	for ctx.Err() == nil {
-		pause := time.NewTimer(turn(ctx))
-		select {
-		case <-pause.C:
-		case <-now:
-		case <-ctx.Done():
-		}
-		pause.Stop()
-	}
-}
-
-// hurry makes the next turn one that the API server answers, now. The caller holds mu.
-func (m *Member) hurry() {
-	select {
-	case m.due <- struct{}{}:
-	default:
-	}
 }
 
 // turn takes the Lease where it is free, and renews it where it is ours. It returns when the next one is due.
@@ -210,7 +187,7 @@ func (m *Member) turn(ctx context.Context) (pause time.Duration) {
 	if m.isOurs() && m.write(ctx, m.options.Self) == nil {
 		return m.length() / renewals
 	}
-	err := m.ask(ctx, m.options.leases.get)
+	err := m.request(ctx, m.options.leases.get)
 	if apierrors.IsNotFound(err) {
 		m.lease, err = nil, nil
 	}
@@ -233,7 +210,7 @@ func (m *Member) place(by placed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.placed = by
-	m.hurry()
+	m.due.ring()
 }
 
 // rests says whether the member does not want to lead for now.
@@ -340,7 +317,7 @@ func (m *Member) write(ctx context.Context, holder string) error {
 	if delete(lease.Annotations, asks); question != "" {
 		lease.Annotations[asks] = question
 	}
-	err := m.ask(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return do(ctx, lease) })
+	err := m.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) { return do(ctx, lease) })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.wrote = time.Now()
@@ -350,8 +327,8 @@ func (m *Member) write(ctx context.Context, holder string) error {
 // timeout is of one request.
 func (m *Member) timeout() time.Duration { return m.options.Duration / tries }
 
-// ask does one request, and notes what came of it: the error is also one of what Judge says.
-func (m *Member) ask(ctx context.Context, how func(context.Context) (*coordinationv1.Lease, error)) error {
+// request does one request, and notes what came of it: the error is also one of what Judge says.
+func (m *Member) request(ctx context.Context, how func(context.Context) (*coordinationv1.Lease, error)) error {
 	bounded, cancel := context.WithTimeout(ctx, m.timeout())
 	defer cancel()
 	m.mu.Lock()
@@ -379,7 +356,7 @@ func (m *Member) release(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(2*m.timeout(), leastRelease))
 	defer cancel()
 	for {
-		err := m.ask(bounded, m.options.leases.get)
+		err := m.request(bounded, m.options.leases.get)
 		if err == nil && m.isOurs() {
 			err = m.write(bounded, "")
 		}
@@ -404,7 +381,7 @@ func (m *Member) Resign(wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rest = time.Now().Add(wait)
-	m.hurry()
+	m.due.ring()
 }
 
 // Lead waits until the API server says that this member holds the Lease, and returns a context that ends when it names
@@ -414,28 +391,23 @@ func (m *Member) Resign(wait time.Duration) {
 func (m *Member) Lead(ctx context.Context) (term context.Context, end context.CancelFunc, err error) {
 	m.mu.Lock()
 	before := m.asked
-	m.hurry()
+	m.due.ring()
 	m.mu.Unlock()
-	for {
-		m.mu.Lock()
-		changed := m.changed
-		if m.holder == m.options.Self && m.ours > before && !time.Now().Before(m.rest) && !m.isElsewhere() {
-			term, cancel := context.WithCancelCause(ctx)
-			m.term = cancel
-			m.mu.Unlock()
-			return term, func() { m.over(cancel) }, nil
+	var cancel context.CancelCauseFunc
+	var refused error
+	err = m.await(ctx, func() bool {
+		if m.holder != m.options.Self || m.ours <= before || time.Now().Before(m.rest) || m.isElsewhere() {
+			refused = m.refused
+			return refused != nil
 		}
-		err := m.refused
-		m.mu.Unlock()
-		if err != nil {
-			return nil, nil, err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		}
+		term, cancel = context.WithCancelCause(ctx)
+		m.term = cancel
+		return true
+	})
+	if err = cmp.Or(err, refused); err != nil {
+		return nil, nil, err
 	}
+	return term, func() { m.over(cancel) }, nil
 }
 
 // over notes that the term has ended by itself.
@@ -444,7 +416,7 @@ func (m *Member) over(cancel context.CancelCauseFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.term = nil
-	m.hurry()
+	m.due.ring()
 }
 
 // Standing is how things stand for a member.
@@ -521,12 +493,7 @@ func (m *Member) failed(err error) {
 	if apierrors.IsNotFound(err) {
 		return
 	}
-	now := time.Now()
-	if m.trouble.last = err; m.trouble.since.IsZero() {
-		m.trouble.since = now
-	}
-	if !m.trouble.told && now.Sub(m.trouble.since) >= m.options.Duration {
-		m.trouble.told = true
+	if m.trouble.lasts(err, m.options.Duration) {
 		m.options.Logger.Warn("the API server does not answer for the Lease; who leads goes on, and nobody takes over meanwhile",
 			"lease", m.options.Place.String(), "error", err)
 	}

@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,62 +21,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is an API server with one Lease.
+// server is an API server with Leases.
 type server struct {
 	mu      sync.Mutex
-	lease   *coordinationv1.Lease
+	of      map[string]*coordinationv1.Lease
 	version int
-	writes  int
+	writes  map[string]int
 	err     error // that it answers with
 }
 
-func (s *server) do(of *coordinationv1.Lease, how func(*coordinationv1.Lease) error) (*coordinationv1.Lease, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return nil, s.err
-	}
-	if err := how(of); err != nil {
-		return nil, err
-	}
-	if of != nil {
-		s.version++
-		s.writes++
-		s.lease = of.DeepCopy()
-		s.lease.ResourceVersion = fmt.Sprint(s.version)
-	}
-	return s.lease.DeepCopy(), nil
-}
-
-func leasesOf() schema.GroupResource {
-	return schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
-}
-
-func (s *server) get(context.Context) (*coordinationv1.Lease, error) {
-	return s.do(nil, func(*coordinationv1.Lease) error {
-		if s.lease == nil {
-			return apierrors.NewNotFound(leasesOf(), "a")
-		}
-		return nil
-	})
-}
-
-func (s *server) create(_ context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	return s.do(lease, func(*coordinationv1.Lease) error {
-		if s.lease != nil {
-			return apierrors.NewAlreadyExists(leasesOf(), "a")
-		}
-		return nil
-	})
-}
-
-func (s *server) update(_ context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	return s.do(lease, func(new *coordinationv1.Lease) error {
-		if s.lease == nil || new.ResourceVersion != s.lease.ResourceVersion {
-			return apierrors.NewConflict(leasesOf(), "a", errors.New("it has changed"))
-		}
-		return nil
-	})
+func newServer() *server {
+	return &server{of: map[string]*coordinationv1.Lease{}, writes: map[string]int{}}
 }
 
 func (s *server) answer(with error) {
@@ -84,32 +40,92 @@ func (s *server) answer(with error) {
 	s.err = with
 }
 
-func (s *server) written() int {
+func (s *server) written(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.writes
+	return s.writes[name]
 }
 
-// cable is how one member reaches the server.
+// cable is how one member reaches a Lease of the server.
 type cable struct {
 	*server
-	cut atomic.Bool
+	name string
+	cut  *atomic.Bool
+}
+
+func leasesOf() schema.GroupResource {
+	return schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 }
 
 var errCut = errors.New("no route to host")
 
-func (c *cable) get(ctx context.Context) (*coordinationv1.Lease, error) {
+func (c cable) do(how func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.cut.Load() {
-		return nil, errCut
+		return errCut
 	}
-	return c.server.get(ctx)
+	return cmp.Or(c.err, how())
 }
 
-func (c *cable) update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	if c.cut.Load() {
-		return nil, errCut
-	}
-	return c.server.update(ctx, lease)
+func (c cable) get(context.Context) (lease *coordinationv1.Lease, err error) {
+	err = c.do(func() error {
+		if lease = c.of[c.name].DeepCopy(); lease == nil {
+			return apierrors.NewNotFound(leasesOf(), c.name)
+		}
+		return nil
+	})
+	return lease, err
+}
+
+func (c cable) write(to *coordinationv1.Lease, refusal func(had *coordinationv1.Lease) error) (lease *coordinationv1.Lease, err error) {
+	err = c.do(func() error {
+		if err := refusal(c.of[c.name]); err != nil {
+			return err
+		}
+		c.version++
+		c.writes[c.name]++
+		lease = to.DeepCopy()
+		lease.ResourceVersion = fmt.Sprint(c.version)
+		c.of[c.name] = lease.DeepCopy()
+		return nil
+	})
+	return lease, err
+}
+
+func (c cable) create(_ context.Context, to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	return c.write(to, func(had *coordinationv1.Lease) error {
+		if had != nil {
+			return apierrors.NewAlreadyExists(leasesOf(), c.name)
+		}
+		return nil
+	})
+}
+
+func (c cable) update(_ context.Context, to *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	return c.write(to, func(had *coordinationv1.Lease) error {
+		if had == nil || had.ResourceVersion != to.ResourceVersion {
+			return apierrors.NewConflict(leasesOf(), c.name, errors.New("it has changed"))
+		}
+		return nil
+	})
+}
+
+func (c cable) list(context.Context) (all []coordinationv1.Lease, err error) {
+	err = c.do(func() error {
+		for _, lease := range c.of {
+			all = append(all, *lease.DeepCopy())
+		}
+		return nil
+	})
+	return all, err
+}
+
+func (c cable) remove(_ context.Context, name string) error {
+	return c.do(func() error {
+		delete(c.of, name)
+		return nil
+	})
 }
 
 const duration = 10 * time.Second
@@ -120,16 +136,16 @@ const slowest = retry * 22 / 10
 // candidate is a member that runs.
 type candidate struct {
 	*Member
-	cable *cable
+	cut   atomic.Bool
 	leave func()
 }
 
 func (s *server) join(t *testing.T, name, sinks string) *candidate {
 	t.Helper()
-	c := &candidate{cable: &cable{server: s}}
+	c := &candidate{}
 	var err error
 	c.Member, err = New(Options{
-		Place: Place{"ns", "a"}, Self: Self(name, "1"), Duration: duration, Shared: sinks, Logger: slog.New(slog.DiscardHandler), leases: c.cable,
+		Place: Place{"ns", "a"}, Self: Self(name, "1"), Duration: duration, Shared: sinks, Logger: slog.New(slog.DiscardHandler), leases: cable{s, "a", &c.cut},
 		Judge: func(theirs string) error {
 			if theirs != sinks {
 				return fmt.Errorf("they write to %s", theirs)
@@ -167,7 +183,7 @@ func (c *candidate) leads(t *testing.T) (context.Context, time.Duration) {
 // inTime plays with a server and a member that leads.
 func inTime(t *testing.T, play func(t *testing.T, s *server, first *candidate, term context.Context)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
+		s := newServer()
 		first := s.join(t, "first", "bus")
 		defer first.leave()
 		term, _ := first.leads(t)
@@ -199,7 +215,7 @@ func TestAStandbyTakesOverWhenADeadLeadersLeaseIsOver(t *testing.T) {
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		time.Sleep(duration)
-		first.cable.cut.Store(true) // as one that is killed, or paused: it writes no more
+		first.cut.Store(true) // as one that is killed, or paused: it writes no more
 		// the Lease may have been written just now, or be due; the standby sees the one and the other a question later
 		most, least := duration+2*slowest, duration-duration/renewals-slowest
 		if _, took := second.leads(t); took > most || took < least {
@@ -220,7 +236,7 @@ func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing
 		if term.Err() != nil || first.Standing().Trouble != nil {
 			t.Fatalf("the end of the outage ended its term: %v, %+v", term.Err(), first.Standing())
 		}
-		first.cable.cut.Store(true)
+		first.cut.Store(true)
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		second.leads(t)
@@ -228,7 +244,7 @@ func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing
 		if term.Err() != nil {
 			t.Fatal("it ended before it could know")
 		}
-		first.cable.cut.Store(false)
+		first.cut.Store(false)
 		<-term.Done()
 		var other *OtherLeadsError
 		if cause := context.Cause(term); !errors.As(cause, &other) || other.Error() != "second leads now, as the Lease ns/a says" {
@@ -240,13 +256,13 @@ func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing
 // TestI10WhoIsCutOffDoesNotBeginATerm: one that was fenced has to hear that the Lease is its own.
 func TestI10WhoIsCutOffDoesNotBeginATerm(t *testing.T) {
 	inTime(t, func(t *testing.T, _ *server, first *candidate, _ context.Context) {
-		first.cable.cut.Store(true)
+		first.cut.Store(true)
 		bounded, cancel := context.WithTimeout(t.Context(), 3*duration)
 		defer cancel()
 		if _, _, err := first.Lead(bounded); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it leads: %v", err)
 		}
-		first.cable.cut.Store(false)
+		first.cut.Store(false)
 		if _, took := first.leads(t); took > time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -272,9 +288,9 @@ func TestWhoResignsLetsOthersTry(t *testing.T) {
 func TestAHolderIsNoBurdenToTheAPIServer(t *testing.T) {
 	inTime(t, func(t *testing.T, s *server, first *candidate, _ context.Context) {
 		time.Sleep(time.Second) // with what Lead has asked for
-		before := s.written()
+		before := s.written("a")
 		time.Sleep(10 * duration)
-		if writes := s.written() - before; writes > 10*renewals || writes < 5*renewals {
+		if writes := s.written("a") - before; writes > 10*renewals || writes < 5*renewals {
 			t.Errorf("it wrote %d times in ten lengths of the Lease", writes)
 		}
 	})
@@ -287,7 +303,8 @@ func TestWhoMayNotUseTheLeaseIsTold(t *testing.T) {
 		"ha.lease: make the Lease ns/a: namespaces \"ns\" not found: create the namespace, or name another one": apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &server{err: answer}
+			s := newServer()
+			s.answer(answer)
 			first := s.join(t, "first", "bus")
 			defer first.leave()
 			if _, _, err := first.Lead(t.Context()); err == nil || err.Error() != want {
@@ -299,7 +316,7 @@ func TestWhoMayNotUseTheLeaseIsTold(t *testing.T) {
 
 func TestAnotherReleaseWithTheLeaseIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := new(server)
+		s := newServer()
 		first := s.join(t, "first", "bus: stream A")
 		first.leads(t)
 		second := s.join(t, "second", "lake: topic B")

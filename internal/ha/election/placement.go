@@ -23,7 +23,7 @@ import (
 // Candidate is an exporter that is alive.
 type Candidate struct {
 	Name    string
-	Without map[string]bool // the tasks that it cannot have now
+	Without []string // the tasks that it cannot have now
 }
 
 // Assign says which of the candidates is to have each of the tasks, which are given with the candidate that has each
@@ -44,7 +44,7 @@ func Assign(candidates []Candidate, tasks map[string]string) map[string]string {
 		if i < len(tasks)%len(order) {
 			quota++
 		}
-		has := slices.DeleteFunc(held[c.Name], func(task string) bool { return c.Without[task] })
+		has := slices.DeleteFunc(held[c.Name], func(task string) bool { return slices.Contains(c.Without, task) })
 		slices.SortFunc(has, func(a, b string) int { return cmp.Compare(score(c.Name, b), score(c.Name, a)) })
 		for _, task := range has[:min(quota, len(has))] {
 			owners[task] = c.Name
@@ -52,7 +52,7 @@ func Assign(candidates []Candidate, tasks map[string]string) map[string]string {
 		}
 	}
 	for _, task := range slices.Sorted(maps.Keys(tasks)) {
-		able := slices.DeleteFunc(slices.Clone(order), func(c Candidate) bool { return c.Without[task] })
+		able := slices.DeleteFunc(slices.Clone(order), func(c Candidate) bool { return slices.Contains(c.Without, task) })
 		if owners[task] != "" || len(able) == 0 {
 			continue
 		}
@@ -79,7 +79,7 @@ type PlacementOptions struct {
 	Leaving  func() bool // it is to stop: others may have what it has
 	Logger   *slog.Logger
 
-	leases lister // for tests; nil is the API server's
+	leases leases // for tests; nil is the API server's
 }
 
 // Placement spreads tasks over the exporters that are alive. Each of them has a Lease of its own as a sign of life, so
@@ -87,7 +87,7 @@ type PlacementOptions struct {
 // called from any goroutine.
 type Placement struct {
 	options PlacementOptions
-	due     chan struct{} // buffered 1: look now
+	due     bell // look now
 
 	mu      sync.Mutex // guards the following
 	members map[string]*Member
@@ -97,13 +97,6 @@ type Placement struct {
 	wrote   time.Time
 	said    string // the tasks that it is without, as its Lease says
 	trouble trouble
-}
-
-// lister is leases, of which it sees all.
-type lister interface {
-	leases
-	list(ctx context.Context) ([]coordinationv1.Lease, error)
-	remove(ctx context.Context, name string) error
 }
 
 // sighting is a Lease, and since when it was seen as it is.
@@ -121,7 +114,7 @@ func NewPlacement(o PlacementOptions) (*Placement, error) {
 		}
 		o.leases = c
 	}
-	return &Placement{options: o, due: make(chan struct{}, 1), members: map[string]*Member{}, seen: map[string]sighting{}}, nil
+	return &Placement{options: o, due: make(bell, 1), members: map[string]*Member{}, seen: map[string]sighting{}}, nil
 }
 
 // SetTasks says which tasks there are, by the names of their Leases.
@@ -129,7 +122,7 @@ func (p *Placement) SetTasks(names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tasks = slices.Sorted(slices.Values(names))
-	p.hurry()
+	p.due.ring()
 }
 
 // join has the Member placed, until leave.
@@ -137,25 +130,18 @@ func (p *Placement) join(m *Member) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.members[m.options.Place.Name] = m
-	p.hurry()
+	p.due.ring()
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.members, m.options.Place.Name)
-		p.hurry()
-	}
-}
-
-func (p *Placement) hurry() {
-	select {
-	case p.due <- struct{}{}:
-	default:
+		p.due.ring()
 	}
 }
 
 // Run looks again and again until ctx ends. Then the exporter says that it is gone.
 func (p *Placement) Run(ctx context.Context) {
-	again(ctx, p.due, p.look)
+	p.due.again(ctx, p.look)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.timeout())
 	defer cancel()
 	if err := p.sign(bounded, all, time.Second); err != nil { // it stays for a while: a task's Lease may still name it
@@ -277,11 +263,7 @@ func (p *Placement) tell(now time.Time) {
 		if s.lease.Annotations[group] != mine || s.lease.Annotations[without] == all {
 			continue
 		}
-		c := Candidate{Name: holder, Without: map[string]bool{}}
-		for name := range strings.SplitSeq(s.lease.Annotations[without], ",") {
-			c.Without[name] = true
-		}
-		candidates = append(candidates, c)
+		candidates = append(candidates, Candidate{holder, lacks(s.lease)})
 	}
 	tasks := map[string]string{}
 	for _, name := range p.tasks {
@@ -313,7 +295,7 @@ func (p *Placement) owner(name string, now time.Time) string {
 		return holder // it has not been listed yet
 	case sign.lease == nil || now.Sub(sign.since) > lengthOf(sign.lease):
 		return ""
-	case slices.Contains(strings.Split(sign.lease.Annotations[without], ","), name):
+	case slices.Contains(lacks(sign.lease), name):
 		return ""
 	}
 	return holder
@@ -367,8 +349,7 @@ func Look(ctx context.Context, config *rest.Config, place Place) (Seen, error) {
 		}
 		if isFresh(one, time.Now()) {
 			living++
-			names := strings.Split(one.Annotations[without], ",")
-			if slices.Contains(names, place.Name) || slices.Contains(names, all) {
+			if names := lacks(one); slices.Contains(names, place.Name) || slices.Contains(names, all) {
 				unable++
 			}
 		}
@@ -388,23 +369,18 @@ func Look(ctx context.Context, config *rest.Config, place Place) (Seen, error) {
 func (p *Placement) troubled(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	was := p.trouble
-	if p.trouble = (trouble{}); err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		if was.told {
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		if p.trouble.told {
 			p.options.Logger.Info("the API server answers for the Leases again", "namespace", p.options.Place.Namespace)
 		}
+		p.trouble = trouble{}
 		return
 	}
-	p.trouble = trouble{since: was.since, last: err, told: was.told}
-	if was.since.IsZero() {
-		p.trouble.since = time.Now()
-	}
+	patience := p.options.Duration
 	if rights := missingRights(p.options.Place, err); rights != nil {
-		err = fmt.Errorf("%w; several tasks need the verbs list and delete, too", rights)
-	} else if time.Since(p.trouble.since) < p.options.Duration {
-		return
+		patience, err = 0, fmt.Errorf("%w; several tasks need the verbs list and delete, too", rights)
 	}
-	if p.trouble.told = true; !was.told {
+	if p.trouble.lasts(err, patience) {
 		p.options.Logger.Warn("the API server does not answer for the Leases; every task stays where it is meanwhile", "error", err)
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
 // TestAssignIsBalancedAndMovesNoMoreThanItMust through random members that come, go, and cannot have some tasks.
@@ -62,61 +60,11 @@ func TestAssignIsBalancedAndMovesNoMoreThanItMust(t *testing.T) {
 
 // TestWhoCannotHaveATaskIsNotGivenIt while another one can, and nobody has what nobody can have.
 func TestWhoCannotHaveATaskIsNotGivenIt(t *testing.T) {
-	candidates := []Candidate{{"a", map[string]bool{"1": true, "2": true, "3": true}}, {"b", map[string]bool{"3": true}}}
+	candidates := []Candidate{{"a", []string{"1", "2", "3"}}, {"b", []string{"3"}}}
 	owners := Assign(candidates, map[string]string{"1": "a", "2": "", "3": "b"})
 	if want := map[string]string{"1": "b", "2": "b"}; !maps.Equal(owners, want) {
 		t.Errorf("%v, want %v", owners, want)
 	}
-}
-
-// many is an API server with several Leases.
-type many struct {
-	mu sync.Mutex
-	of map[string]*server
-}
-
-// line is how one exporter reaches one of them.
-type line struct {
-	leases
-	many *many
-	cut  *atomic.Bool
-}
-
-func (m *many) line(name string, cut *atomic.Bool) line {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.of[name] == nil {
-		m.of[name] = new(server)
-	}
-	return line{m.of[name], m, cut}
-}
-
-func (l line) update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	if l.cut.Load() {
-		return nil, errCut
-	}
-	return l.leases.update(ctx, lease)
-}
-
-func (l line) list(ctx context.Context) (all []coordinationv1.Lease, err error) {
-	if l.cut.Load() {
-		return nil, errCut
-	}
-	l.many.mu.Lock()
-	defer l.many.mu.Unlock()
-	for _, one := range l.many.of {
-		if lease, err := one.get(ctx); err == nil {
-			all = append(all, *lease)
-		}
-	}
-	return all, nil
-}
-
-func (l line) remove(ctx context.Context, name string) error {
-	l.many.mu.Lock()
-	defer l.many.mu.Unlock()
-	delete(l.many.of, name)
-	return nil
 }
 
 // exporter is one with several tasks, of which it leads those that it holds.
@@ -129,13 +77,13 @@ type exporter struct {
 	leads map[string]context.Context
 }
 
-func (m *many) start(t *testing.T, name string, tasks []string) *exporter {
+func (s *server) start(t *testing.T, name string, tasks []string) *exporter {
 	e := &exporter{name: name, leads: map[string]context.Context{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	alive, die := context.WithCancel(t.Context())
 	p, err := NewPlacement(PlacementOptions{
 		Place: Place{"ns", NameOf(Self(name, "1"))}, Self: Self(name, "1"), Duration: duration, Leaving: func() bool { return ctx.Err() != nil },
-		Logger: slog.New(slog.DiscardHandler), leases: m.line(NameOf(Self(name, "1")), &e.cut),
+		Logger: slog.New(slog.DiscardHandler), leases: cable{s, NameOf(Self(name, "1")), &e.cut},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +93,7 @@ func (m *many) start(t *testing.T, name string, tasks []string) *exporter {
 	last.Go(func() { p.Run(alive) })
 	for _, task := range tasks {
 		member, err := New(Options{
-			Place: Place{"ns", task}, Self: Self(name, "1"), Duration: duration, Logger: slog.New(slog.DiscardHandler), leases: m.line(task, &e.cut),
+			Place: Place{"ns", task}, Self: Self(name, "1"), Duration: duration, Logger: slog.New(slog.DiscardHandler), leases: cable{s, task, &e.cut},
 			Judge: func(string) error { return nil }, Placer: p,
 		})
 		if err != nil {
@@ -215,13 +163,13 @@ func await(t *testing.T, most time.Duration, want map[*exporter]int) time.Durati
 // stops leaves its own as soon, and those of one that dies go when its Lease is over.
 func TestTasksFollowTheExportersThatLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, tasks := &many{of: map[string]*server{}}, []string{"t1", "t2", "t3", "t4", "t5", "t6"}
-		a := m.start(t, "a", tasks)
+		s, tasks := newServer(), []string{"t1", "t2", "t3", "t4", "t5", "t6"}
+		a := s.start(t, "a", tasks)
 		await(t, 2*time.Second, map[*exporter]int{a: 6})
-		b := m.start(t, "b", tasks)
+		b := s.start(t, "b", tasks)
 		await(t, 2*time.Second, map[*exporter]int{a: 3, b: 3})
 		before := a.has()
-		c := m.start(t, "c", tasks)
+		c := s.start(t, "c", tasks)
 		await(t, 2*time.Second, map[*exporter]int{a: 2, b: 2, c: 2})
 		for _, task := range a.has() {
 			if !slices.Contains(before, task) {
@@ -244,13 +192,13 @@ func TestTasksFollowTheExportersThatLive(t *testing.T) {
 // TestATaskDoesNotWaitForAHolderWithoutASignOfLife, as for one that somebody has removed, or that there never was.
 func TestATaskDoesNotWaitForAHolderWithoutASignOfLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, tasks := &many{of: map[string]*server{}}, []string{"t1", "t2"}
-		a, b := m.start(t, "a", tasks), m.start(t, "b", tasks)
+		s, tasks := newServer(), []string{"t1", "t2"}
+		a, b := s.start(t, "a", tasks), s.start(t, "b", tasks)
 		await(t, 2*time.Second, map[*exporter]int{a: 1, b: 1})
 		b.cut.Store(true)
-		if err := m.line("", new(atomic.Bool)).remove(t.Context(), NameOf(Self("b", "1"))); err != nil {
-			t.Fatal(err)
-		}
+		s.mu.Lock()
+		delete(s.of, NameOf(Self("b", "1")))
+		s.mu.Unlock()
 		await(t, duration+2*time.Second, map[*exporter]int{a: 2})
 	})
 }
@@ -258,8 +206,8 @@ func TestATaskDoesNotWaitForAHolderWithoutASignOfLife(t *testing.T) {
 // TestNoTaskMovesWhileTheAPIServerIsAway: who has one goes on.
 func TestNoTaskMovesWhileTheAPIServerIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, tasks := &many{of: map[string]*server{}}, []string{"t1", "t2"}
-		a, b := m.start(t, "a", tasks), m.start(t, "b", tasks)
+		s, tasks := newServer(), []string{"t1", "t2"}
+		a, b := s.start(t, "a", tasks), s.start(t, "b", tasks)
 		await(t, 2*time.Second, map[*exporter]int{a: 1, b: 1})
 		a.cut.Store(true)
 		b.cut.Store(true)
@@ -277,22 +225,18 @@ func TestNoTaskMovesWhileTheAPIServerIsAway(t *testing.T) {
 // TestLeasesAreWrittenByExportersNotByTasks: what a task costs is a write a minute.
 func TestLeasesAreWrittenByExportersNotByTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &many{of: map[string]*server{}}
+		s := newServer()
 		var tasks []string
 		for i := range 50 {
 			tasks = append(tasks, fmt.Sprint("t", i))
 		}
-		a := m.start(t, "a", tasks)
+		a := s.start(t, "a", tasks)
 		await(t, 2*time.Second, map[*exporter]int{a: 50})
 		count := func() (member, task int) {
-			for name, s := range m.of {
-				if name == NameOf(Self("a", "1")) {
-					member += s.written()
-				} else {
-					task += s.written()
-				}
+			for _, name := range tasks {
+				task += s.written(name)
 			}
-			return member, task
+			return s.written(NameOf(Self("a", "1"))), task
 		}
 		member, task := count()
 		time.Sleep(10 * time.Minute)

@@ -72,7 +72,7 @@ func TestAQuestionIsForgottenWithItsHolder(t *testing.T) {
 			first.Ask(asking)
 		}()
 		time.Sleep(2 * time.Second)
-		first.cable.cut.Store(true)
+		first.cut.Store(true)
 		stop()
 		<-done
 		second.leads(t)
@@ -85,5 +85,5 @@ func TestAQuestionIsForgottenWithItsHolder(t *testing.T) {
 func (s *server) annotations() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease.Annotations
+	return s.of["a"].Annotations
 }
