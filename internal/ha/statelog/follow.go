@@ -89,7 +89,7 @@ func (f *Follower) catchUp(ctx context.Context) error {
 	if err := f.seen.belongs(f.Of); err != nil {
 		return err
 	}
-	at, whole := f.seen.Range()
+	at, whole := f.seen.holds(f.Place)
 	if !whole || f.Keep(f.seen.claim.Claimant) || bytes.Equal(f.Copy.Place(), at.End()) {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (f *Follower) catchUp(ctx context.Context) error {
 		return err
 	}
 	f.into = &fold{of: at.chain, next: at.from, apply: f.apply}
-	_, err := (&Found{at, f.Place}).fill(ctx, f.into)
+	_, err := at.fill(ctx, f.into)
 	return err
 }
 
@@ -146,11 +146,25 @@ var ErrNothing = errors.New("it holds no whole state: nothing has written one ye
 // errMoved says that the writer has taken away what was to be read.
 var errMoved = errors.New("it was written to faster than it could be read: try again, or stop the exporter that writes it")
 
-// Found is what the log of a state holds.
+// Found is what the log of a state holds: the units that make the newest one.
 type Found struct {
-	Range
-	place Place
+	Saved    time.Time // when the newest of what they say was saved
+	Bytes    int
+	Messages int
+
+	chain    chain
+	from, to uint64
+	place    Place
 }
+
+// holds is what the log at the place holds, false where that is no state.
+func (s *Survey) holds(place Place) (*Found, bool) {
+	r := s.found()
+	return &Found{Saved: r.saved, Bytes: r.bytes(), Messages: len(r.live), chain: r.chain, from: r.from, to: r.next - 1, place: place}, r.whole
+}
+
+// End is the place of one who has all of it.
+func (f *Found) End() []byte { return placeOf(f.chain, f.to+1) }
 
 // Place is where the log is, for people.
 func (f *Found) Place() string { return f.place.Name }
@@ -169,14 +183,14 @@ func Look(ctx context.Context, place Place, bid Bid) (*Found, error) {
 }
 
 func found(seen *Survey, place Place, err error) (*Found, error) {
-	at, whole := seen.Range()
+	at, whole := seen.holds(place)
 	if err == nil && !whole {
 		err = ErrNothing
 	}
 	if err != nil {
 		return nil, reading(&place, err)
 	}
-	return &Found{Range: at, place: place}, nil
+	return at, nil
 }
 
 // Into gives the state to what fills a copy, as of Copy.Apply, and returns the place in the log that it is of.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -372,22 +373,23 @@ func TestALogOfANewerVersionIsRefused(t *testing.T) {
 
 // TestTheLagIsThatOfTheOldestChange that no reader of the log has.
 func TestTheLagIsThatOfTheOldestChange(t *testing.T) {
-	now := time.Unix(1000, 0)
-	q := newQueue(func() time.Time { return now })
-	q.logged()
-	q.Record(checkpoint.Changes{}.Remove([]byte("A")))
-	now = now.Add(time.Second)
-	q.Record(checkpoint.Changes{}.Remove([]byte("B")))
-	now = now.Add(time.Second)
-	if lag := q.Lag(); lag != 2*time.Second {
-		t.Errorf("the lag is %s, want 2s", lag)
-	}
-	if q.take(false); q.Lag() != 2*time.Second {
-		t.Errorf("what was taken counts for written: %s", q.Lag())
-	}
-	if q.logged(); q.Lag() != 0 {
-		t.Errorf("the lag is %s, want none", q.Lag())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue()
+		q.logged()
+		for _, row := range []string{"A", "B"} {
+			q.Record(checkpoint.Changes{}.Remove([]byte(row)))
+			time.Sleep(time.Second)
+		}
+		if lag := q.Lag(); lag != 2*time.Second {
+			t.Errorf("the lag is %s, want 2s", lag)
+		}
+		if q.take(false); q.Lag() != 2*time.Second {
+			t.Errorf("what was taken counts for written: %s", q.Lag())
+		}
+		if q.logged(); q.Lag() != 0 {
+			t.Errorf("the lag is %s, want none", q.Lag())
+		}
+	})
 }
 
 // TestI11AClaimThatCameToNothingIsNoLead: a directory is the newest as long as no other member has claimed the log
@@ -420,21 +422,21 @@ func TestI11AClaimThatCameToNothingIsNoLead(t *testing.T) {
 // TestI11ALogThatLacksTheNewestIsNotWhole: a state whose log lacks a change does not note that the log has everything,
 // even in the moment of the change.
 func TestI11ALogThatLacksTheNewestIsNotWhole(t *testing.T) {
-	w := oneWorld(t)
-	must(t, w.begin())
-	for !w.session.whole {
+	synctest.Test(t, func(t *testing.T) { // whose clock stands still
+		w := oneWorld(t)
+		must(t, w.begin())
+		for !w.session.whole {
+			must(t, w.step())
+		}
+		w.queue.Record(checkpoint.Changes{}.Set([]byte("A"), []byte("1")))
+		if err := w.session.close(); err != nil || w.logged != nil {
+			t.Errorf("the log is whole without what waits: %q, %v", w.logged, err)
+		}
 		must(t, w.step())
-	}
-	now := time.Unix(1000, 0)
-	w.queue.now = func() time.Time { return now }
-	w.queue.Record(checkpoint.Changes{}.Set([]byte("A"), []byte("1")))
-	if err := w.session.close(); err != nil || w.logged != nil {
-		t.Errorf("the log is whole without what waits: %q, %v", w.logged, err)
-	}
-	must(t, w.step())
-	if err := w.session.close(); err != nil || w.logged == nil {
-		t.Errorf("the log is not whole: %v", err)
-	}
+		if err := w.session.close(); err != nil || w.logged == nil {
+			t.Errorf("the log is not whole: %v", err)
+		}
+	})
 }
 
 func FuzzPart(f *testing.F) {

@@ -164,11 +164,12 @@ type run struct {
 	open   bool
 	live   []placed // parts from the first unit on that may count
 	saved  time.Time
-	sizes
+	// what the newest complete segment takes, and what came since
+	segment, since int
 }
 
-// sizes are the bytes of the newest complete segment, and of what came since.
-type sizes struct{ segment, since int }
+// messageCost is what a message counts beside its bytes, since it has a slot.
+const messageCost = 1 << 10
 
 // placed is where a part of a unit is.
 type placed struct {
@@ -176,18 +177,6 @@ type placed struct {
 	slot  uint32
 	bytes int32
 }
-
-// Range is the units that make the newest state.
-type Range struct {
-	chain    chain
-	from, to uint64
-	Saved    time.Time // when the newest of what they say was saved
-	Bytes    int
-	Messages int
-}
-
-// End is the place of one who has all of it.
-func (r *Range) End() []byte { return placeOf(r.chain, r.to+1) }
 
 // add takes the next message of the log.
 func (s *Survey) add(p *part) {
@@ -232,7 +221,7 @@ func (r *run) add(p *part) {
 		r.live = r.live[:len(r.live)-1]
 	}
 	r.live = append(r.live, placed{p.unit, p.slot, int32(len(p.contents))})
-	r.since += len(p.contents)
+	r.since += len(p.contents) + messageCost
 	if r.parts = p.number + 1; r.parts < p.parts {
 		return
 	}
@@ -246,7 +235,7 @@ func (r *run) add(p *part) {
 	if p.flags&closes != 0 && r.open {
 		r.whole, r.from, r.open = true, r.opened, false
 		r.forget(func(l placed) bool { return l.unit < r.from })
-		r.segment, r.since = r.bytes(), 0
+		r.segment, r.since = r.bytes()+len(r.live)*messageCost, 0
 	}
 	if !r.whole && !r.open {
 		r.live = nil
@@ -268,12 +257,6 @@ func (s *Survey) found() *run {
 		return &s.now
 	}
 	return &s.best
-}
-
-// Range is the units that make the newest state, false where the log has no state.
-func (s *Survey) Range() (Range, bool) {
-	r := s.found()
-	return Range{chain: r.chain, from: r.from, to: r.next - 1, Saved: r.saved, Bytes: r.bytes(), Messages: len(r.live)}, r.whole
 }
 
 // end is where a writer goes on that has the newest state, false where nobody can: another chain was begun after it.

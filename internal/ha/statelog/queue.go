@@ -14,7 +14,6 @@ const maxWaiting = 8 << 20
 // Queue is the changes that wait for the log. It is a checkpoint.Journal.
 type Queue struct {
 	wake chan struct{}
-	now  func() time.Time
 	most int // bytes of changes
 
 	mu       sync.Mutex // guards the following
@@ -26,10 +25,8 @@ type Queue struct {
 }
 
 // NewQueue is one of a state of which the log has nothing, so far as is known.
-func NewQueue() *Queue { return newQueue(time.Now) }
-
-func newQueue(now func() time.Time) *Queue {
-	return &Queue{wake: make(chan struct{}, 1), now: now, most: maxWaiting, unlogged: now()}
+func NewQueue() *Queue {
+	return &Queue{wake: make(chan struct{}, 1), most: maxWaiting, unlogged: time.Now()}
 }
 
 // Record is checkpoint.Journal's. It is also told what has changed beside the database.
@@ -39,7 +36,7 @@ func (q *Queue) Record(changes checkpoint.Changes) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.newest = q.now()
+	q.newest = time.Now()
 	if q.waiting.IsZero() {
 		q.waiting = q.newest
 	}
@@ -56,19 +53,14 @@ func (q *Queue) Record(changes checkpoint.Changes) {
 
 // take takes all changes, as a unit. It says whether some were dropped since: then the log is behind for good, unless
 // anew is set, with which that is forgotten, since all of the state follows.
-func (q *Queue) take(anew bool) (u unit, lost bool) {
+func (q *Queue) take(anew bool) (u *unit, lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.lost && !anew {
-		return u, true
+		return &unit{}, true
 	}
-	u = unit{changes: q.changes, saved: q.newest}
-	if u.saved.IsZero() {
-		u.saved = q.now()
-	}
-	if q.unlogged.IsZero() {
-		q.unlogged = q.waiting
-	}
+	u = &unit{changes: q.changes, saved: cmp.Or(q.newest, time.Now())}
+	q.unlogged = cmp.Or(q.unlogged, q.waiting)
 	q.changes, q.waiting, q.lost = nil, time.Time{}, false
 	return u, false
 }
@@ -102,5 +94,5 @@ func (q *Queue) Lag() time.Duration {
 	if oldest.IsZero() {
 		return 0
 	}
-	return max(0, q.now().Sub(oldest))
+	return max(0, time.Since(oldest))
 }

@@ -18,6 +18,9 @@ const (
 	permanent = time.Minute
 )
 
+// pace is the least time between two units, in which commits gather.
+const pace = 100 * time.Millisecond
+
 // Run writes until ctx ends, or until Finish has been called and everything is written. A log that cannot be written
 // is opened again, unless another exporter writes it now.
 func (l *Log) Run(ctx context.Context) {
@@ -96,7 +99,7 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 	s := &session{Log: l, writer: newWriter(l.Of, newChain(), seen), claim: claimed.claim}
 	s.grain = l.Grain
 	if end, ok := seen.end(); ok && l.logged != nil && bytes.Equal(l.logged, end) {
-		s.chain, s.unit, s.sizes, s.whole = seen.now.chain, seen.now.next, seen.now.sizes, true
+		s.chain, s.unit, s.whole = seen.now.chain, seen.now.next, true
 		l.Queue.logged()
 	}
 	return s, nil
@@ -154,7 +157,7 @@ func (s *session) await(ctx context.Context, finish <-chan struct{}, wrote bool)
 	case wrote && (s.segment != nil || s.last):
 		due = time.After(0)
 	case wrote:
-		due, wake = time.After(s.Pace), nil
+		due, wake = time.After(pace), nil
 	}
 	select {
 	case <-finish: // before any page
@@ -187,8 +190,8 @@ func (s *session) close() error {
 
 // step writes one unit, where there is something to write.
 func (s *session) step(ctx context.Context) (wrote bool, err error) {
-	u, ok, err := s.next()
-	if err != nil || !ok {
+	u, err := s.next()
+	if err != nil || u == nil {
 		return false, err
 	}
 	parts := s.cut(u)
@@ -200,7 +203,6 @@ func (s *session) step(ctx context.Context) (wrote bool, err error) {
 		return false, fmt.Errorf("write the log of the state, %s: %w", s.Place.Name, err)
 	}
 	if u.flags&closes != 0 {
-		s.closed()
 		s.whole, s.segment = true, nil
 	}
 	if s.whole {
@@ -210,58 +212,49 @@ func (s *session) step(ctx context.Context) (wrote bool, err error) {
 	return true, nil
 }
 
-// next is the next unit, false where there is none now.
-func (s *session) next() (*unit, bool, error) {
+// next is the next unit, nil where there is none now. Where some changes are not in this chain, another one begins.
+func (s *session) next() (u *unit, err error) {
 	if s.segment == nil && (!s.whole || s.isDue() && !s.last) {
 		s.segment = &segment{}
 	}
-	if s.segment == nil {
-		u, lost := s.Queue.take(false)
-		if lost {
-			s.restart()
-			return s.next()
+	var lost bool
+	switch {
+	case s.segment == nil:
+		if u, lost = s.Queue.take(false); len(u.changes) == 0 {
+			u = nil
 		}
-		return &u, len(u.changes) > 0, nil
+	case s.segment.rows:
+		u, lost, err = s.nextFiles()
+	default:
+		u, lost, err = s.nextRows()
 	}
-	if s.segment.rows {
-		return s.nextFiles()
+	if !lost {
+		return u, err
 	}
-	return s.nextRows()
-}
-
-// restart begins another chain, since some changes are not in this one.
-func (s *session) restart() {
-	s.chain, s.unit, s.pages = newChain(), 0, 0
+	s.chain, s.unit = newChain(), 0
 	s.whole, s.segment = false, &segment{}
+	return s.next()
 }
 
 // nextRows is a unit with a page of rows. The page is as of after the changes.
-func (s *session) nextRows() (*unit, bool, error) {
-	var u unit
-	lost := false
+func (s *session) nextRows() (u *unit, lost bool, err error) {
 	page, next, err := s.Store.Page(s.segment.from, s.grain.Page, func() bool {
 		u, lost = s.Queue.take(!s.segment.began && !s.whole)
 		return !lost
 	})
-	switch {
-	case err != nil:
-		return nil, false, err
-	case lost:
-		s.restart()
-		return s.next()
-	case page == nil: // it is closed
-		return nil, false, nil
+	if err != nil || lost || page == nil { // it is closed
+		return nil, lost, err
 	}
 	u.changes = append(u.changes, page...)
 	if !s.segment.began {
 		u.flags, s.segment.began = opens, true
 	}
 	s.segment.from, s.segment.rows = next, next == nil
-	return &u, true, nil
+	return u, false, nil
 }
 
 // nextFiles is a unit with some files. Changes follow them, since a file may have been read before it changed.
-func (s *session) nextFiles() (*unit, bool, error) {
+func (s *session) nextFiles() (u *unit, lost bool, err error) {
 	g := s.segment
 	var files checkpoint.Changes
 	if !g.listed {
@@ -284,16 +277,14 @@ func (s *session) nextFiles() (*unit, bool, error) {
 		}
 		g.names = g.names[1:]
 	}
-	u, lost := s.Queue.take(false)
-	if lost {
-		s.restart()
-		return s.next()
+	if u, lost = s.Queue.take(false); lost {
+		return nil, true, nil
 	}
 	u.changes = append(files, u.changes...)
 	if len(g.names) == 0 {
 		u.flags = closes
 	}
-	return &u, true, nil
+	return u, false, nil
 }
 
 // prove writes the claim once more. It has an id of its own, so that the sink takes no earlier one for it.
@@ -358,8 +349,6 @@ type Options struct {
 	// Failed is told why the log cannot be written, each time; Written, that it is.
 	Failed  func(error)
 	Written func()
-	// Pace is the least time between two units, in which commits gather; 0 is a tenth of a second.
-	Pace time.Duration
 	// Grain is how finely the log is cut; the zero value is the usual.
 	Grain Grain
 }
@@ -384,9 +373,6 @@ type Log struct {
 
 // New returns a Log that writes nothing yet. It is called before anything changes in the state.
 func New(o Options) (*Log, error) {
-	if o.Pace == 0 {
-		o.Pace = 100 * time.Millisecond
-	}
 	if o.Grain == (Grain{}) {
 		o.Grain = Grain{Part: 256 << 10, Page: 512 << 10, Since: 4 << 20}
 	}

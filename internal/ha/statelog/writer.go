@@ -4,16 +4,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/klauspost/compress/s2"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
-
-// messageCost is what a message counts beside its bytes, since it has a slot.
-const messageCost = 1 << 10
 
 // Grain is how finely the log is cut, in bytes.
 type Grain struct {
@@ -27,33 +23,20 @@ type writer struct {
 	of    Identity
 	grain Grain
 	chain chain
-	unit  uint64 // the next one
-	slots uint32 // how many there are
-	free  []uint32
-	live  []placed // parts that a reader may need, oldest first, with their units by count
-	count uint64   // of units that this writer has written
-	sizes
-	opened uint64 // the first unit of the segment under way, by count
-	pages  int    // bytes of the segment under way
+	unit  uint64   // the next one
+	seen  *Survey  // of the log, with what this writer has made
+	free  []uint32 // slots that nobody needs, oldest first
 }
 
 // newWriter writes after what the survey has seen, in a chain of its own.
 func newWriter(of Identity, c chain, seen *Survey) *writer {
-	w := &writer{of: of, chain: c, slots: seen.slots}
-	used := map[uint32]bool{}
-	for _, l := range seen.found().live {
-		w.live, used[l.slot] = append(w.live, placed{slot: l.slot}), true
-	}
-	for slot := range seen.slots {
-		if !used[slot] {
-			w.free = append(w.free, slot)
-		}
-	}
+	w := &writer{of: of, chain: c, seen: seen}
+	w.release()
 	return w
 }
 
 // isDue says whether another segment is to begin: what came since the last one is as large as its pages.
-func (w *writer) isDue() bool { return w.since > max(w.segment, w.grain.Since) }
+func (w *writer) isDue() bool { return w.seen.now.since > max(w.seen.now.segment, w.grain.Since) }
 
 // unit is what is written at once.
 type unit struct {
@@ -62,13 +45,10 @@ type unit struct {
 	saved   time.Time
 }
 
-// cut makes the parts of the unit.
+// cut makes the parts of the unit. Where it completes a segment, what is before that is not needed any more once they
+// are in the log: nothing is cut before.
 func (w *writer) cut(u *unit) []part {
-	w.count++
 	contents := s2.Encode(nil, u.changes)
-	if u.flags&opens != 0 {
-		w.opened, w.pages = w.count, 0
-	}
 	parts := make([]part, (len(contents)+w.grain.Part-1)/w.grain.Part)
 	for i := range parts {
 		size := min(w.grain.Part, len(contents))
@@ -77,33 +57,38 @@ func (w *writer) cut(u *unit) []part {
 			contents: contents[:size],
 		}
 		contents = contents[size:]
-		w.since, w.pages = w.since+size+messageCost, w.pages+size+messageCost
+		w.seen.add(&parts[i])
 	}
 	w.unit++
+	if u.flags&closes != 0 {
+		w.release()
+	}
 	return parts
 }
 
 // take is a slot that nobody needs.
 func (w *writer) take() (slot uint32) {
-	if len(w.free) > 0 {
-		slot, w.free = w.free[0], w.free[1:]
-	} else {
-		slot = w.slots
-		w.slots++
+	if len(w.free) == 0 {
+		return w.seen.slots
 	}
-	w.live = append(w.live, placed{unit: w.count, slot: slot})
+	slot, w.free = w.free[0], w.free[1:]
 	return slot
 }
 
-// closed notes that the segment under way is complete in the log: what is before it is not needed.
-func (w *writer) closed() {
-	n := 0
-	for n < len(w.live) && w.live[n].unit < w.opened {
-		w.free = append(w.free, w.live[n].slot)
-		n++
+// release frees the slots of parts that no reader needs.
+func (w *writer) release() {
+	used := map[uint32]bool{}
+	for _, slot := range w.free {
+		used[slot] = true
 	}
-	w.live = slices.Clone(w.live[n:])
-	w.segment, w.since = w.pages, 0
+	for _, l := range w.seen.found().live {
+		used[l.slot] = true
+	}
+	for slot := range w.seen.slots {
+		if !used[slot] {
+			w.free = append(w.free, slot)
+		}
+	}
 }
 
 // maxUnit is more bytes than the changes of a unit have: what waits, a page, and the largest row or file.
