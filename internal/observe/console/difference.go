@@ -3,8 +3,6 @@ package console
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -153,29 +151,10 @@ func rawText(value any) json.RawMessage {
 
 // PrintLetters prints a line for the head of each letter that can be read, and returns an error for what cannot.
 func PrintLetters(heads iter.Seq2[*deadletter.Letter, error], asJSON bool, out io.Writer) (n int, err error) {
-	table := newGrid(out)
-	encoder := json.NewEncoder(out)
-	var damaged []error
-	for letter, err := range heads {
-		switch {
-		case err != nil:
-			damaged = append(damaged, err)
-			continue
-		case asJSON:
-			err = encoder.Encode(letter)
-		default:
-			if n == 0 {
-				table.row("ID", "SINK", "TIME", "REASON", "STREAM", "OBJECT", "RESOURCEVERSION", "OP", "BYTES")
-			}
-			table.row(letter.ID, letter.Sink, letter.Time.Format(time.RFC3339), letter.Reason, letter.Stream, letter.ObjectKey(),
-				letter.ResourceVersion, letter.Op, max(0, letter.Body.Value))
-		}
-		if err != nil {
-			return n, fmt.Errorf("write the list: %w", err)
-		}
-		n++
-	}
-	return n, errors.Join(append(damaged, table.Flush())...)
+	head := []any{"ID", "SINK", "TIME", "REASON", "STREAM", "OBJECT", "RESOURCEVERSION", "OP", "BYTES"}
+	return printAll(heads, asJSON, out, head, func(l *deadletter.Letter) []any {
+		return []any{l.ID, l.Sink, l.Time.Format(time.RFC3339), l.Reason, l.Stream, l.ObjectKey(), l.ResourceVersion, l.Op, max(0, l.Body.Value)}
+	})
 }
 
 // PrintReplayed prints what became of letters that were sent again, and says how many were kept.

@@ -211,30 +211,40 @@ func (f *Findings) End() error {
 // alignEvery is how many lines of a table are held to find how wide its columns are (I6).
 const alignEvery = 1000
 
-// PrintObjects writes a table, or one JSON object per line.
-func PrintObjects(objects iter.Seq2[control.Object, error], asJSON bool, out io.Writer) (n int, err error) {
+// printAll writes a table, or one JSON document per line, and says of how many. Its error is also of what could not be
+// read.
+func printAll[T any](all iter.Seq2[T, error], asJSON bool, out io.Writer, head []any, cells func(T) []any) (n int, err error) {
 	table, encoder := newGrid(out), json.NewEncoder(out)
-	for object, err := range objects {
-		if err != nil {
-			return n, errors.Join(err, table.Flush())
-		}
-		n++
-		if asJSON {
-			err = encoder.Encode(object)
-		} else {
-			if n == 1 {
-				table.row("STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION", "SINKS")
+	var unread []error
+	for one, err := range all {
+		switch {
+		case err != nil:
+			unread = append(unread, err)
+			continue
+		case asJSON:
+			err = encoder.Encode(one)
+		default:
+			if n == 0 {
+				table.row(head...)
 			}
-			table.row(object.Stream, object.Namespace, object.Name, object.UID, object.ResourceVersion, strings.Join(object.Sinks, ","))
-			if n%alignEvery == 0 {
+			if table.row(cells(one)...); (n+1)%alignEvery == 0 {
 				err = table.Flush()
 			}
 		}
 		if err != nil {
-			return n, fmt.Errorf("write the inventory: %w", err)
+			return n, fmt.Errorf("write the list: %w", err)
 		}
+		n++
 	}
-	return n, table.Flush()
+	return n, errors.Join(append(unread, table.Flush())...)
+}
+
+// PrintObjects writes a table, or one JSON object per line.
+func PrintObjects(objects iter.Seq2[control.Object, error], asJSON bool, out io.Writer) (n int, err error) {
+	head := []any{"STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION", "SINKS"}
+	return printAll(objects, asJSON, out, head, func(o control.Object) []any {
+		return []any{o.Stream, o.Namespace, o.Name, o.UID, o.ResourceVersion, strings.Join(o.Sinks, ",")}
+	})
 }
 
 // parseObject keeps numbers as they are written.
@@ -397,19 +407,14 @@ func PrintSnapshots(found map[string]control.LastSnapshot, out io.Writer) error 
 
 // PrintOwed writes a table of the snapshots that are owed, or one JSON object per line.
 func PrintOwed(owed []control.Owed, asJSON bool, out io.Writer) error {
-	table, encoder := newGrid(out), json.NewEncoder(out)
-	if !asJSON {
-		table.row("ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS")
-	}
-	for i := range owed {
-		o := &owed[i]
-		if !asJSON {
-			table.row(o.ID, whatOf(o), o.Sink, o.Reason, o.State, progressOf(o))
-		} else if err := encoder.Encode(o); err != nil {
-			return err
+	all := func(yield func(*control.Owed, error) bool) {
+		for i := 0; i < len(owed) && yield(&owed[i], nil); i++ {
 		}
 	}
-	return table.Flush()
+	_, err := printAll(all, asJSON, out, []any{"ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS"}, func(o *control.Owed) []any {
+		return []any{o.ID, whatOf(o), o.Sink, o.Reason, o.State, progressOf(o)}
+	})
+	return err
 }
 
 // whatOf is the resource, and which objects of it, where that is not all.
