@@ -70,6 +70,7 @@ func benchSink(b *testing.B, cluster *kafkatest.Cluster, options Options) (*Sink
 	b.Helper()
 	options.Wire = wire.Options{Brokers: cluster.Brokers()}
 	options.Topics, options.Create, options.Partitions = newTopics(1), true, 12
+	options.TransactionalID = options.Topics[0]
 	s, err := New(options)
 	must(b, err)
 	if _, err := sinktest.Open(b.Context(), s, ""); err != nil {
