@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // Actor is what is told of who asked for a change: the data of the event.
@@ -198,7 +199,7 @@ func Judge(e *Event) ([]Answer, Outcome) {
 	if e.Stage != "ResponseComplete" || !e.writes() || e.isDry() {
 		return nil, Ignored
 	}
-	body, _ := fields(e.Response)
+	body, _ := scan.Fields(e.Response)
 	switch {
 	case e.Status.Code >= 300 && e.Status.Code < 500:
 		return nil, Ignored
@@ -208,7 +209,7 @@ func Judge(e *Event) ([]Answer, Outcome) {
 		return nil, Unknown
 	case e.Verb == verbDeleteCollection:
 		return e.deleted(body)
-	case textOf(body["kind"]) == "Status" && textOf(body["apiVersion"]) == "v1": // of no custom resource
+	case scan.TextOf(body["kind"]) == "Status" && scan.TextOf(body["apiVersion"]) == "v1": // of no custom resource
 		return e.removed(body)
 	}
 	return e.wrote(body)
@@ -228,9 +229,9 @@ func (e *Event) IsBrief() bool {
 
 // removed is the delete that was answered by a Status with the uid: the object is gone when that is said.
 func (e *Event) removed(body map[string]json.RawMessage) ([]Answer, Outcome) {
-	details, _ := fields(body["details"])
-	uid, name := textOf(details["uid"]), textOf(details["name"])
-	if e.Verb != verbDelete || e.Object.Subresource != "" || textOf(body["status"]) != "Success" || uid == "" || name != e.Object.Name {
+	details, _ := scan.Fields(body["details"])
+	uid, name := scan.TextOf(details["uid"]), scan.TextOf(details["name"])
+	if e.Verb != verbDelete || e.Object.Subresource != "" || scan.TextOf(body["status"]) != "Success" || uid == "" || name != e.Object.Name {
 		return nil, Unknown
 	}
 	return []Answer{{e.key(name), uid, "", change.Deleted, Proven}}, Told
@@ -252,7 +253,7 @@ func (e *Event) deleted(body map[string]json.RawMessage) ([]Answer, Outcome) {
 	}
 	var answers []Answer
 	for _, item := range items {
-		body, _ := fields(item)
+		body, _ := scan.Fields(item)
 		if m, found := metadataIn(body); found {
 			answers = append(answers, Answer{m.key, m.uid, "", change.Deleted, Possible})
 		}
@@ -310,15 +311,15 @@ type metadata struct {
 }
 
 func metadataIn(body map[string]json.RawMessage) (metadata, bool) {
-	all, _ := fields(body["metadata"])
+	all, _ := scan.Fields(body["metadata"])
 	m := metadata{
-		key: change.Key{Namespace: textOf(all["namespace"]), Name: textOf(all["name"])},
-		uid: textOf(all["uid"]), version: textOf(all["resourceVersion"]),
+		key: change.Key{Namespace: scan.TextOf(all["namespace"]), Name: scan.TextOf(all["name"])},
+		uid: scan.TextOf(all["uid"]), version: scan.TextOf(all["resourceVersion"]),
 		managed: all["managedFields"],
 	}
 	var finalizers []string
 	var grace int64
-	m.deleting = textOf(all["deletionTimestamp"]) != ""
+	m.deleting = scan.TextOf(all["deletionTimestamp"]) != ""
 	m.ends = m.deleting && listed(all["finalizers"], &finalizers) && len(finalizers) == 0 &&
 		listed(all["deletionGracePeriodSeconds"], &grace) && grace == 0
 	return m, m.key.Name != "" && m.uid != "" && m.version != ""
@@ -365,8 +366,8 @@ func (e *Event) precondition() uint64 {
 	if e.Verb == verbPatch && bytes.HasPrefix(e.Request, []byte("[")) {
 		return tested(e.Request)
 	}
-	body, unique := fields(e.Request)
-	metadata, both := fields(body["metadata"])
+	body, unique := scan.Fields(e.Request)
+	metadata, both := scan.Fields(body["metadata"])
 	for _, some := range []map[string]json.RawMessage{body, metadata} {
 		for name := range some { // a strategic merge patch may tell what to do with the fields, as $patch and $retainKeys do
 			both = both && !strings.HasPrefix(name, "$")
@@ -385,13 +386,13 @@ func tested(patch []byte) (version uint64) {
 		return 0
 	}
 	for _, one := range operations {
-		operation, unique := fields(one)
-		switch path, from := textOf(operation["path"]), textOf(operation["from"]); {
+		operation, unique := scan.Fields(one)
+		switch path, from := scan.TextOf(operation["path"]), scan.TextOf(operation["from"]); {
 		case !unique || operation["path"] == nil:
 			return 0
 		case !touchesVersion(path) && (operation["from"] == nil || !touchesVersion(from)):
 			continue
-		case version != 0 || path != versionPath || !slices.Contains([]string{"test", "add", "replace"}, textOf(operation["op"])):
+		case version != 0 || path != versionPath || !slices.Contains([]string{"test", "add", "replace"}, scan.TextOf(operation["op"])):
 			return 0
 		}
 		if version = versionOf(operation["value"]); version == 0 {
@@ -410,7 +411,7 @@ func touchesVersion(pointer string) bool {
 }
 
 func versionOf(value json.RawMessage) uint64 {
-	version, err := strconv.ParseUint(textOf(value), 10, 64)
+	version, err := strconv.ParseUint(scan.TextOf(value), 10, 64)
 	if err != nil {
 		return 0 // and not the largest one, where it is out of range
 	}

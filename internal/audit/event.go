@@ -13,22 +13,22 @@ import (
 // Event is one audit event as the API server sends it (audit.k8s.io/v1, Event), less what nobody asks for. Its bodies
 // are read by Judge alone, and nothing that is made of an Event has them.
 type Event struct {
-	Level        string            `json:"level"`
-	ID           string            `json:"auditID"`
-	Stage        string            `json:"stage"`
-	RequestURI   string            `json:"requestURI"`
-	Verb         string            `json:"verb"`
-	User         User              `json:"user"`
-	Impersonated *User             `json:"impersonatedUser"`
-	SourceIPs    []string          `json:"sourceIPs"`
-	UserAgent    string            `json:"userAgent"`
-	Object       reference         `json:"objectRef"`
-	Status       answered          `json:"responseStatus"`
-	Request      json.RawMessage   `json:"requestObject"`
-	Response     json.RawMessage   `json:"responseObject"`
-	Received     time.Time         `json:"requestReceivedTimestamp"`
-	Completed    time.Time         `json:"stageTimestamp"`
-	Annotations  map[string]string `json:"annotations"`
+	Level        string             `json:"level"`
+	ID           string             `json:"auditID"`
+	Stage        string             `json:"stage"`
+	RequestURI   string             `json:"requestURI"`
+	Verb         string             `json:"verb"`
+	User         User               `json:"user"`
+	Impersonated *User              `json:"impersonatedUser"`
+	SourceIPs    []string           `json:"sourceIPs"`
+	UserAgent    string             `json:"userAgent"`
+	Object       reference          `json:"objectRef"`
+	Status       struct{ Code int } `json:"responseStatus"`
+	Request      json.RawMessage    `json:"requestObject"`
+	Response     json.RawMessage    `json:"responseObject"`
+	Received     time.Time          `json:"requestReceivedTimestamp"`
+	Completed    time.Time          `json:"stageTimestamp"`
+	Annotations  map[string]string  `json:"annotations"`
 }
 
 // The verbs that write.
@@ -55,10 +55,6 @@ type reference struct {
 	Group       string `json:"apiGroup"`
 	Version     string `json:"apiVersion"`
 	Subresource string `json:"subresource"`
-}
-
-type answered struct {
-	Code int `json:"code"`
 }
 
 // Parse reads one event.
@@ -92,32 +88,7 @@ func (e *Event) isDry() bool {
 	if e.Verb != verbDelete && e.Verb != verbDeleteCollection || len(e.Request) == 0 {
 		return false
 	}
-	options, unique := fields(e.Request)
+	options, unique := scan.Fields(e.Request)
 	var dry []string
 	return !unique || options["dryRun"] != nil && (json.Unmarshal(options["dryRun"], &dry) != nil || len(dry) > 0)
-}
-
-// fields are the fields of an object of JSON, by their exact names. It is not unique where a name comes twice, where it
-// is no object, or where more follows: two readers may then see two objects.
-//
-// Tenants write these bodies. encoding/json would take "ResourceVersion" for resourceVersion, and of two the last one;
-// the API server reads neither like that.
-func fields(text []byte) (all map[string]json.RawMessage, unique bool) {
-	all, unique = map[string]json.RawMessage{}, true
-	is := scan.Members(text, func(name string, value []byte) {
-		_, twice := all[name]
-		all[name], unique = value, unique && !twice
-	})
-	if !is {
-		return nil, false
-	}
-	return all, unique
-}
-
-// textOf is the text of a field, "" where it is none.
-func textOf(value json.RawMessage) (text string) {
-	if json.Unmarshal(value, &text) != nil {
-		return ""
-	}
-	return text
 }

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strconv"
 )
@@ -193,6 +194,31 @@ func Members(text []byte, each func(name string, value []byte)) bool {
 		each(string(Text(c.Key())), c.Skip())
 	}
 	return true
+}
+
+// Fields are the members of an object, by their exact names; nil is that the text is none. It is not unique where a name
+// comes twice, or where the text is no object or more follows: two readers may then see two objects.
+//
+// Tenants write these texts. encoding/json would take "ResourceVersion" for resourceVersion, and of two the last one; the
+// API server reads neither like that.
+func Fields(text []byte) (all map[string]json.RawMessage, unique bool) {
+	all, unique = map[string]json.RawMessage{}, true
+	is := Members(text, func(name string, value []byte) {
+		_, twice := all[name]
+		all[name], unique = value, unique && !twice
+	})
+	if !is {
+		return nil, false
+	}
+	return all, unique
+}
+
+// TextOf is the text of a field, "" where it is none.
+func TextOf(value json.RawMessage) (text string) {
+	if json.Unmarshal(value, &text) != nil {
+		return ""
+	}
+	return text
 }
 
 // Cursor steps through a text that is proven to be JSON, from its front to its end.

@@ -230,7 +230,7 @@ func natsLogin(n *config.NATS, login *config.NATSLogin) nats.Login {
 		TLSFirst: n.TLS.First,
 	}
 	if tls := n.TLS; tls != (config.NATSTLS{}) {
-		made.TLS = &nats.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName}
+		made.TLS = &sink.TLS{CAFile: tls.CA, CertFile: tls.Cert, KeyFile: tls.Key, ServerName: tls.ServerName}
 	}
 	return made
 }

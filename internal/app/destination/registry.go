@@ -7,13 +7,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/format/registry"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
 func registryClient(r *config.Registry, version string) (*registry.Client, error) {
 	return registry.NewClient(registry.Login{
 		URLs: r.URLs(), User: r.User, Password: r.Password.Reveal(), Token: r.Token.Reveal(), Agent: "kubecdc-exporter/" + version,
-		TLS: registry.TLS{CA: r.TLS.CA, Cert: r.TLS.Cert, Key: r.TLS.Key, ServerName: r.TLS.ServerName},
+		TLS: sink.TLS{CAFile: r.TLS.CA, CertFile: r.TLS.Cert, KeyFile: r.TLS.Key, ServerName: r.TLS.ServerName},
 	})
 }
 

@@ -44,14 +44,15 @@ func clusterName(m *sink.Stored) string {
 	if says := attributesOf(m); says != nil {
 		return says("cluster")
 	}
-	members := membersOf(m.Value)
+	members, _ := scan.Fields(m.Value)
 	if _, bare := members["kind"]; bare { // an object may have fields of any name
 		return ""
 	}
-	if text(members["specversion"]) != "" {
-		return text(members["cluster"])
+	if scan.TextOf(members["specversion"]) != "" {
+		return scan.TextOf(members["cluster"])
 	}
-	return text(membersOf(members["source"])["name"]) // of the envelope
+	source, _ := scan.Fields(members["source"]) // of the envelope
+	return scan.TextOf(source["name"])
 }
 
 // Change is what one message tells.
@@ -98,25 +99,8 @@ func idText(m *sink.Stored) string {
 	if text := m.Header(sink.HeaderID); text != "" {
 		return text
 	}
-	return text(membersOf(m.Value)["id"])
-}
-
-// membersOf are those of an object, which may be as deep as an API server takes within an envelope; nil is that the
-// value is none.
-func membersOf(value []byte) map[string]json.RawMessage {
-	members := map[string]json.RawMessage{}
-	if !scan.Members(value, func(name string, value []byte) { members[name] = value }) {
-		return nil
-	}
-	return members
-}
-
-// text is a JSON string's, "" where the value is none.
-func text(value json.RawMessage) (s string) {
-	if json.Unmarshal(value, &s) != nil {
-		return ""
-	}
-	return s
+	members, _ := scan.Fields(m.Value)
+	return scan.TextOf(members["id"])
 }
 
 // Read reads all that the message tells, whatever its format. It returns change.ErrForeignID as ID does, and another
@@ -211,7 +195,7 @@ func (c *Change) payload(payload []byte) {
 
 // fromValue reads the CloudEvent, the envelope, or the bare object, which alone has a kind.
 func (c *Change) fromValue(value []byte) error {
-	members := membersOf(value)
+	members, _ := scan.Fields(value)
 	if members == nil {
 		if err := json.Unmarshal(value, &members); err != nil {
 			return fmt.Errorf("its value is not a JSON object: %w", err)
@@ -229,12 +213,13 @@ func (c *Change) fromValue(value []byte) error {
 		c.marks(saying(members))
 		c.payload(members["data"])
 		if c.ID.Op == change.Actor {
-			of := change.Resource{Group: text(members["group"]), Name: text(members["resource"])}
-			c.Of.Resource, c.Of.UID = of.String(), text(members["uid"])
+			of := change.Resource{Group: scan.TextOf(members["group"]), Name: scan.TextOf(members["resource"])}
+			c.Of.Resource, c.Of.UID = of.String(), scan.TextOf(members["uid"])
 		}
 		return nil
 	}
-	c.marks(saying(membersOf(members["source"])))
+	source, _ := scan.Fields(members["source"])
+	c.marks(saying(source))
 	if millis, err := strconv.ParseInt(string(members["ts_ms"]), 10, 64); err == nil {
 		c.Time = time.UnixMilli(millis)
 	}

@@ -98,14 +98,10 @@ type Login struct {
 	URLs     []string // the first that answers counts
 	User     string
 	Password string
-	Token    string // of a bearer
-	TLS      TLS
-	Agent    string // the exporter's name, in requests
+	Token    string   // of a bearer
+	TLS      sink.TLS // the client's files are read for each connection
+	Agent    string   // the exporter's name, in requests
 }
-
-// TLS is how the registry is known and how the client shows itself. The paths are of PEM files; the client's are read
-// for each connection.
-type TLS struct{ CA, Cert, Key, ServerName string }
 
 // answerTime bounds one request.
 const answerTime = 5 * time.Second
@@ -116,13 +112,13 @@ type Client struct{ sr *sr.Client }
 // NewClient connects to nothing yet.
 func NewClient(l Login) (*Client, error) {
 	t := &l.TLS
-	config, err := (&sink.TLS{CAFile: t.CA, ServerName: t.ServerName}).Config("kafka.registry.tls")
+	config, err := (&sink.TLS{CAFile: t.CAFile, ServerName: t.ServerName}).Config("kafka.registry.tls")
 	if err != nil {
 		return nil, err
 	}
-	if t.Cert != "" {
+	if t.CertFile != "" {
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+			pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
 			return &pair, err
 		}
 	}

@@ -113,15 +113,21 @@ func (s *Schemas) see(ctx context.Context, name string, e *entry) error {
 	if err == nil && stamp == e.stamp && schema != nil {
 		return nil
 	}
-	made, madeErr := s.compose(ctx, e, &resource, of, err)
-	if madeErr != nil {
-		return madeErr
+	w, wantErr := s.want(ctx, &resource, of, err) // where the server does not tell, what is registered has to do
+	if wantErr == nil && w.key.isNew() {
+		wantErr = s.add(ctx, &w.key, true)
+	}
+	if wantErr == nil && w.value.isNew() {
+		wantErr = s.add(ctx, &w.value, w.older == nil)
+	}
+	if wantErr != nil {
+		return wantErr
 	}
 	if err == nil {
 		e.stamp = stamp
 	}
-	e.confirmed = time.Now()
-	s.put(e, made)
+	e.key, e.value, e.confirmed = w.key, w.value, time.Now()
+	s.put(e, &encode.Schema{Key: w.key.id, Value: w.value.id, Type: w.merged, Columns: s.Columns})
 	return nil
 }
 
@@ -137,25 +143,6 @@ func (s *Schemas) confirm(ctx context.Context, e *entry) (same bool, err error) 
 	}
 	e.confirmed = time.Now()
 	return true, nil
-}
-
-// compose finds or registers the schemas of the resource. The server's type is of, unless typeErr says why it is not
-// told: then what is registered has to do.
-func (s *Schemas) compose(
-	ctx context.Context, e *entry, resource *change.Resource, of *typed.Type, typeErr error,
-) (*encode.Schema, error) {
-	w, err := s.want(ctx, resource, of, typeErr)
-	if err == nil && w.key.isNew() {
-		err = s.add(ctx, &w.key, true)
-	}
-	if err == nil && w.value.isNew() {
-		err = s.add(ctx, &w.value, w.older == nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	e.key, e.value = w.key, w.value
-	return &encode.Schema{Key: w.key.id, Value: w.value.id, Type: w.merged, Columns: s.Columns}, nil
 }
 
 // wanted is what a resource's schemas are to be.

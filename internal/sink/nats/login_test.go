@@ -18,6 +18,8 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 func writes(t *testing.T, options Options) {
@@ -161,7 +163,7 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 		ca := newAuthority(t)
 		s := startServer(t, ca.server(first))
 		options := s.options()
-		good := TLS{CAFile: ca.file, ServerName: "nats.test"}
+		good := sink.TLS{CAFile: ca.file, ServerName: "nats.test"}
 		good.CertFile, good.KeyFile = ca.sign()
 		options.TLSFirst = first
 
@@ -201,7 +203,7 @@ func TestWebsocket(t *testing.T) {
 		options := s.options()
 		options.URL = s.WebsocketURL()
 		if secure {
-			options.TLS = &TLS{CAFile: ca.file, ServerName: "nats.test"}
+			options.TLS = &sink.TLS{CAFile: ca.file, ServerName: "nats.test"}
 		}
 		refused(t, options)
 		options.User, options.Password = "u", "p"
@@ -212,7 +214,7 @@ func TestWebsocket(t *testing.T) {
 func TestTLSIsNotLeftOutWhereItIsAskedFor(t *testing.T) {
 	s := startServer(t)
 	options := s.options()
-	options.TLS = &TLS{}
+	options.TLS = &sink.TLS{}
 	wantError(t, openError(t, options, ""), "connect to "+options.URL+
 		": secure connection not available: switch TLS on in the server, or off in the sink")
 }

@@ -54,11 +54,8 @@ type Options struct {
 	Extra  []natsgo.Option // for what has no field here
 }
 
-// Login and TLS are those of the connection.
-type (
-	Login = conn.Login
-	TLS   = sink.TLS
-)
+// Login is that of the connection.
+type Login = conn.Login
 
 // The values of Options.Storage.
 const (

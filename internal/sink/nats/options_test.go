@@ -3,6 +3,8 @@ package nats
 import (
 	"testing"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 func TestNewNamesTheField(t *testing.T) {
@@ -17,9 +19,9 @@ func TestNewNamesTheField(t *testing.T) {
 		{`nats.credentials: /dev/null holds no user's JWT: make it with nsc generate creds`,
 			func(o *Options) { o.CredentialsFile = "/dev/null" }},
 		{`nats.nkey: /dev/null: nkeys: no nkey seed found`, func(o *Options) { o.NkeySeedFile = "/dev/null" }},
-		{`nats.tls.ca: /dev/null holds no certificate in PEM form`, func(o *Options) { o.TLS = &TLS{CAFile: "/dev/null"} }},
-		{`nats.tls.cert and nats.tls.key belong together: set both or none`, func(o *Options) { o.TLS = &TLS{CertFile: "c"} }},
-		{`nats.tls.cert and nats.tls.key: open c: no such file or directory`, func(o *Options) { o.TLS = &TLS{CertFile: "c", KeyFile: "k"} }},
+		{`nats.tls.ca: /dev/null holds no certificate in PEM form`, func(o *Options) { o.TLS = &sink.TLS{CAFile: "/dev/null"} }},
+		{`nats.tls.cert and nats.tls.key belong together: set both or none`, func(o *Options) { o.TLS = &sink.TLS{CertFile: "c"} }},
+		{`nats.tls.cert and nats.tls.key: open c: no such file or directory`, func(o *Options) { o.TLS = &sink.TLS{CertFile: "c", KeyFile: "k"} }},
 	} {
 		options := Options{URL: "nats://h:4222", Stream: testStream, Subjects: []string{"k8s.>"}}
 		test.change(&options)

@@ -124,11 +124,11 @@ func TestI3LibraryWritesMeanwhile(t *testing.T) {
 // TestI3LibrarySendsUnderTLS and through a websocket: there the socket carries something else than the protocol.
 func TestI3LibrarySendsUnderTLS(t *testing.T) {
 	ca := newAuthority(t)
-	certificate := TLS{CAFile: ca.file, ServerName: "nats.test"}
+	certificate := sink.TLS{CAFile: ca.file, ServerName: "nats.test"}
 	certificate.CertFile, certificate.KeyFile = ca.sign()
 	for name, test := range map[string]struct {
 		server func(*server.Options)
-		tls    *TLS
+		tls    *sink.TLS
 	}{
 		"tls":       {ca.server(false), &certificate},
 		"tls first": {ca.server(true), &certificate},

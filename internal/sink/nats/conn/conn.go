@@ -28,9 +28,9 @@ type Options struct {
 	Extra   []natsgo.Option
 	Timing  Timing
 	Replies int // that may wait to be read
-	// Denied is told of a message that the user may not publish, and says whether the connection goes on without it, as
-	// where others choose the subject. nil is that it never does.
-	Denied func(error) (goesOn bool)
+	// Denied is told of a message that the user may not publish, where others choose the subject: the connection goes on
+	// without it. nil is that it does not.
+	Denied func(error)
 }
 
 // Timing is how long the connection has patience.
@@ -165,9 +165,11 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 				return
 			}
 			published := strings.Contains(err.Error(), "for Publish to")
-			if err = Forbidden(err); !published || o.Denied == nil || !o.Denied(err) {
-				c.fail(err)
+			if err = Forbidden(err); published && o.Denied != nil {
+				o.Denied(err)
+				return
 			}
+			c.fail(err)
 		}),
 	}
 	return slices.Concat(options, o.Login.Options(), o.Extra)

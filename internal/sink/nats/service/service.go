@@ -99,10 +99,7 @@ func (s *Service) Run(ctx context.Context) {
 // serve answers over one connection, for as long as something comes of it. The library reconnects by itself.
 func (s *Service) serve(ctx context.Context) (served bool, err error) {
 	to := *s.options.Connection
-	to.Denied = func(err error) bool {
-		s.options.Refused("an answer", err)
-		return true
-	}
+	to.Denied = func(err error) { s.options.Refused("an answer", err) }
 	c, err := conn.Dial(ctx, &to)
 	if err != nil {
 		return false, err
