@@ -3,6 +3,7 @@ package selection
 import (
 	"errors"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/test/script"
 )
 
 var (
@@ -53,85 +55,24 @@ func described(c *Choice) []string {
 	return all
 }
 
+// TestOneObjectIsInOneStream, of the names that stand for it, or what contradicts that is the user's mistake.
 func TestOneObjectIsInOneStream(t *testing.T) {
-	type resources = []config.Resource
-	for _, c := range []struct {
-		name       string
-		configured resources
-		want       []string
-	}{
-		{"two names of one resource", resources{{Name: "pods"}, {Name: "po"}}, []string{"pods  pods+po"}},
-		{"a namespace given twice", resources{{Name: "pods", Namespaces: []string{"a", "b", "a"}}}, []string{"a/pods  pods", "b/pods  pods"}},
-		{"namespaces that differ", resources{{Name: "pods", Namespaces: []string{"a"}}, {Name: "po", Namespaces: []string{"b"}, LabelSelector: "x"}},
-			[]string{"a/pods  pods", "b/pods x po"}},
-		{"wildcard before a name", resources{{Name: "*"}, {Name: "pods", LabelSelector: "x"}},
-			[]string{"pods x pods+*", "deployments.apps  *", "nodes  *"}},
-		{"wildcard after a name of some namespaces", resources{{Name: "pods", Namespaces: []string{"a", "b"}}, {Name: "*"}},
-			[]string{"a/pods  pods+*", "b/pods  pods+*", "deployments.apps  *", "nodes  *"}},
-		{"wildcard and another version", resources{{Name: "*"}, {Name: "deployments.v1beta1.apps"}},
-			[]string{"deployments.apps  deployments.v1beta1.apps+*", "nodes  *", "pods  *"}},
-		{"two wildcards", resources{{Name: "*"}, {Name: "*.apps"}}, []string{"deployments.apps  *+*.apps", "nodes  *", "pods  *"}},
-		{"wildcards that differ of what only one has", resources{{Name: "*", Exclude: []string{"*.gadgets"}}, {Name: "*.gadgets", LabelSelector: "x"}},
-			[]string{"deployments.apps  *", "nodes  *", "pods  *"}},
-		{"wildcards that differ of namespaces", resources{{Name: "*", Namespaces: []string{"a"}}, {Name: "*.apps", Namespaces: []string{"b"}, LabelSelector: "x"}},
-			[]string{"a/deployments.apps  *", "a/pods  *", "b/deployments.apps x *.apps"}},
-		{"wildcard of a namespace leaves out what has none", resources{{Name: "*", Namespaces: []string{"a"}}},
-			[]string{"a/deployments.apps  *", "a/pods  *"}},
-		{"a wildcard that leaves out", resources{{Name: "*", Exclude: []string{"pods"}}}, []string{"deployments.apps  *", "nodes  *"}},
-		{"a wildcard that leaves out what is named", resources{{Name: "*", Exclude: []string{"pods"}}, {Name: "po"}},
-			[]string{"pods  po", "deployments.apps  *", "nodes  *"}},
-		{"a wildcard that leaves out a group", resources{{Name: "*", Exclude: []string{"*.apps"}}}, []string{"nodes  *", "pods  *"}},
-		{"a wildcard that stands for nothing", resources{{Name: "pods"}, {Name: "*.example.com"}}, []string{"pods  pods"}},
-		{"one object under two names of a wildcard", resources{{Name: "*.k8s"}, {Name: "*.events.k8s.io"}}, []string{"events  *.k8s"}},
-		{"one object under two names, the other way round", resources{{Name: "*.events.k8s.io"}, {Name: "*.k8s"}}, []string{"events.events.k8s.io  *.events.k8s.io"}},
-		{"one object under two names, one of them given", resources{{Name: "*.k8s"}, {Name: "events.events.k8s.io"}},
-			[]string{"events.events.k8s.io  events.events.k8s.io"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			found, errs := Choose(everything(), c.configured)
-			must(t, usage.Several("resources", errs...))
-			if got := described(found); !slices.Equal(got, c.want) {
-				t.Errorf("got  %q\nwant %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestContradictingResourcesAreRefused(t *testing.T) {
-	type resources = []config.Resource
-	const apart = `resource "*.apps": "*" stands for the same, with other selectors, namespaces or rules: leave it out there with exclude: ["*.apps"]`
-	const remedy = "with other selectors, namespaces, rules or version: configure it in one place"
-	for _, c := range []struct {
-		name       string
-		configured resources
-		want       string
-	}{
-		{"selectors", resources{{Name: "pods"}, {Name: "po", LabelSelector: "x"}}, `resource "po": pods is configured already as "pods", ` + remedy},
-		{"all namespaces and one", resources{{Name: "pods"}, {Name: "po", Namespaces: []string{"a"}}}, `resource "po": pods is configured already as "pods", ` + remedy},
-		{"versions", resources{{Name: "deployments.apps"}, {Name: "deployments.v1beta1.apps"}},
-			`resource "deployments.v1beta1.apps": deployments.apps is configured already as "deployments.apps", ` + remedy},
-		{"wildcards", resources{{Name: "*"}, {Name: "*.apps", LabelSelector: "x"}}, apart},
-		{"wildcards, before there is anything", resources{{Name: "*.gadgets", Ops: []string{"added"}}, {Name: "*"}}, strings.ReplaceAll(apart, "apps", "gadgets")},
-		{"wildcards of namespaces", resources{{Name: "*", Namespaces: []string{"a"}}, {Name: "*.apps"}}, apart},
-		{"cluster-scoped", resources{{Name: "nodes", Namespaces: []string{"a", "b"}}}, `resource "nodes": it is cluster-scoped and has no namespaces: leave out namespaces a, b`},
-		{"several", resources{{Name: "x"}, {Name: "pods"}, {Name: "y"}}, "resources: 2 problems:\n" +
-			"  resource \"x\": the API server serves no such resource: see kubectl api-resources\n" +
-			"  resource \"y\": the API server serves no such resource: see kubectl api-resources"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, errs := Choose(everything(), c.configured)
-			for i := range errs {
-				errs[i] = explain("", errs[i])
-			}
-			err := usage.Several("resources", errs...)
-			if err == nil || err.Error() != c.want {
-				t.Fatalf("got  %v\nwant %s", err, c.want)
-			}
-			if !usage.Is(err) {
-				t.Errorf("%v is no mistake of the user's", err)
-			}
-		})
-	}
+	script.Run(t, "testdata/choices.txt", func(text string) string {
+		cfg, err := config.Parse("c.yaml", []byte(text), os.LookupEnv)
+		must(t, err)
+		found, errs := Choose(everything(), cfg.Resources)
+		for i := range errs {
+			errs[i] = explain("", errs[i])
+		}
+		err = usage.Several("resources", errs...)
+		if err == nil {
+			return strings.Join(described(found), "\n   ")
+		}
+		if !usage.Is(err) {
+			t.Errorf("%v is no mistake of the user's", err)
+		}
+		return err.Error()
+	})
 }
 
 // TestNamespacesAreLeftOutByTheServer: a field selector does it, of what has namespaces.
