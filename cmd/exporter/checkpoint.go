@@ -159,7 +159,7 @@ func (l *logged) configured(cmd *cobra.Command) (*config.Config, error) {
 // read reads the state in the directory, or that of the log.
 func (l *logged) read(cmd *cobra.Command, dir string) (*control.State, *task.LogSummary, error) {
 	if !l.log && l.file == "" {
-		state, err := saved.Read(cmd.Context(), func() (*control.Client, error) { return control.Locate(dir) }, dir)
+		state, _, err := saved.Read(cmd.Context(), func() (*control.Client, error) { return control.Locate(dir) }, dir)
 		return state, nil, saved.Explain(err)
 	}
 	if !l.log {

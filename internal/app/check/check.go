@@ -67,8 +67,7 @@ const wayOfListen = "--listen, or with listen in the configuration"
 
 func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) (c *cluster.Cluster, running bool) {
 	c, err := cluster.Find(ctx, to, cfg)
-	if err != nil {
-		r.problem(err)
+	if r.problem(err) {
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
 	}
 	of := &checkedTask{to, cfg, c}
@@ -91,9 +90,7 @@ func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *rep
 	}
 	checkPlaces(cfg, c, r)
 	for i := range cfg.Sinks {
-		if err := selection.CheckSinkRules(cfg, &cfg.Sinks[i]); err != nil {
-			r.problem(err)
-		}
+		r.problem(selection.CheckSinkRules(cfg, &cfg.Sinks[i]))
 		checkSink(ctx, &cfg.Sinks[i], saved, c, r)
 	}
 	if c.UID != "" { // else nobody knows what is served
@@ -106,21 +103,17 @@ func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *rep
 
 func checkCluster(ctx context.Context, of *checkedTask, r *report) {
 	c, cfg := of.cluster, of.cfg
-	if err := c.Identify(ctx); err != nil {
-		r.problem(err)
+	if r.problem(c.Identify(ctx)) {
 		return
 	}
 	r.ok("cluster " + c.Name + " at " + c.Rest.Host + ", uid " + c.UID)
 	catalog, err := c.Resolve(ctx, c.Rest, cfg.Resources)
-	if err != nil {
-		r.problem(err)
-	}
+	r.problem(err)
 	if catalog != nil && catalog.Incomplete() != nil {
 		r.note(fmt.Sprintf("API discovery is incomplete, so a wildcard may miss resources: %v", catalog.Incomplete()))
 	}
 	access, err := source.NewAccess(c.Rest)
-	if err != nil {
-		r.problem(err)
+	if r.problem(err) {
 		return
 	}
 	for _, s := range c.Streams() {
@@ -135,9 +128,7 @@ func checkCluster(ctx context.Context, of *checkedTask, r *report) {
 			err = fmt.Errorf("labels of namespaces are asked for, and the API server forbids to %s namespaces: "+
 				"bind a role with these verbs to the exporter's user, or streams that need them wait", strings.Join(missing, ", "))
 		}
-		if err != nil {
-			r.problem(err)
-		} else {
+		if !r.problem(err) {
 			r.ok("labels of namespaces")
 		}
 	}
@@ -165,12 +156,11 @@ func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *report) {
 
 func checkStream(ctx context.Context, access *source.Access, s *selection.Selected, r *report) {
 	err := access.Check(ctx, s.Stream, s.Selection)
-	switch {
-	case errors.As(err, new(*source.ForbiddenError)) && source.IsWildcard(s.Names[0]):
+	if errors.As(err, new(*source.ForbiddenError)) && source.IsWildcard(s.Names[0]) {
 		r.note("resource " + s.Stream.String() + " waits: " + err.Error())
 		return
-	case err != nil:
-		r.problem(err)
+	}
+	if r.problem(err) {
 		return
 	}
 	origin := ""
@@ -310,15 +300,11 @@ func checkStateLog(ctx context.Context, of *checkedTask, r *report) *statelog.Fo
 		return nil
 	}
 	place, err := task.LogPlace(cfg, c, func(string, error) {})
-	if err != nil {
-		r.problem(err)
+	if r.problem(err) {
 		return nil
 	}
 	if target, ok := place.Sink.(sink.Checker); ok {
-		if _, err := target.Check(ctx); err != nil {
-			for _, one := range joined(err) {
-				r.problem(fmt.Errorf("log of the state, %s: %w", place.Name, one))
-			}
+		if _, err := target.Check(ctx); r.problemOf("log of the state, "+place.Name, err) {
 			return nil
 		}
 	}
@@ -328,9 +314,7 @@ func checkStateLog(ctx context.Context, of *checkedTask, r *report) *statelog.Fo
 		r.ok("log of the state, " + place.Name + ", which the first start fills")
 	case err != nil && !task.IsForGood(err):
 		r.note(err.Error())
-	case err != nil:
-		r.problem(err)
-	default:
+	case !r.problem(err):
 		r.ok(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.UTC().Format(time.RFC3339)))
 		return found
 	}

@@ -22,8 +22,7 @@ type resumer interface {
 func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluster, r *report) {
 	built, err := destination.Build(s, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
 	d, ofErr := destination.Of(s, c)
-	if err = cmp.Or(err, ofErr); err != nil {
-		r.problem(err)
+	if r.problem(cmp.Or(err, ofErr)) {
 		return
 	}
 	note, resumed, mark := "", "", sink.Mark("")
@@ -39,10 +38,7 @@ func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluste
 	if d.InUse != nil && d.InUse(err) && had.holds(s.Name, d.Address) {
 		note, err = "the running exporter has it open", nil
 	}
-	if err != nil {
-		for _, one := range joined(err) {
-			r.problem(fmt.Errorf("sink %s: %w", s.Name, one))
-		}
+	if r.problemOf("sink "+s.Name, err) {
 		return
 	}
 	r.ok("sink " + s.Name)
@@ -51,9 +47,7 @@ func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluste
 		if err == nil {
 			err = h.Check(ctx)
 		}
-		if err != nil {
-			r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
-		}
+		r.problemOf("sink "+s.Name, err)
 	}
 	checkSchemas(ctx, s, mark, c, r)
 	for _, text := range []string{note, resumed} {
@@ -61,14 +55,6 @@ func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluste
 			r.note("sink " + s.Name + ": " + text)
 		}
 	}
-}
-
-// joined is what errors.Join has made one of.
-func joined(err error) []error {
-	if all, several := err.(interface{ Unwrap() []error }); several {
-		return all.Unwrap()
-	}
-	return []error{err}
 }
 
 // mostFailures bounds how often one registry is asked in vain.
@@ -81,11 +67,7 @@ func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.
 		return // that there is no cluster is told
 	}
 	planned, err := destination.NewPlan(s, c)
-	if err != nil {
-		r.problem(fmt.Errorf("sink %s: %w", s.Name, err))
-		return
-	}
-	if planned == nil {
+	if r.problemOf("sink "+s.Name, err) || planned == nil {
 		return
 	}
 	asked, adds, failures := map[string]bool{}, 0, 0
@@ -96,9 +78,8 @@ func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.
 		}
 		asked[resource.String()] = true
 		plan, err := planned(ctx, &one.Stream, at)
-		if err != nil {
+		if r.problemOf("sink "+s.Name+": resource "+resource.String(), err) {
 			failures++
-			r.problem(fmt.Errorf("sink %s: resource %s: %w", s.Name, resource.String(), err))
 		} else if plan.Adds {
 			adds++
 		}

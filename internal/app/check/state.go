@@ -70,8 +70,7 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 	}
 	saved, found, err := store.Cluster()
 	read, readErr := control.ReadState(store)
-	if err := errors.Join(err, readErr, c.Recall(store), c.AdoptIdentity(store), store.Close()); err != nil {
-		r.problem(err)
+	if r.problem(errors.Join(err, readErr, c.Recall(store), c.AdoptIdentity(store), store.Close())) {
 		return nil
 	}
 	if found {
@@ -135,8 +134,7 @@ func checkLease(ctx context.Context, of *checkedTask, r *report) {
 		return
 	}
 	place, err := task.Lease(of.to, of.cfg, of.cluster.Name)
-	if err != nil {
-		r.problem(err)
+	if r.problem(err) {
 		return
 	}
 	verbs := []string{"get", "create", "update"}
@@ -155,11 +153,9 @@ func checkLease(ctx context.Context, of *checkedTask, r *report) {
 	if err == nil {
 		err = task.CheckHolder(ctx, of.cfg, of.cluster, place)
 	}
-	if err != nil {
-		r.problem(err)
-		return
+	if !r.problem(err) {
+		r.ok("lease " + place.String())
 	}
-	r.ok("lease " + place.String())
 }
 
 // report shows what was found and remembers what is wrong.
@@ -173,12 +169,22 @@ func (r *report) ok(what string) { r.out.Show(console.OK, r.of+what) }
 
 func (r *report) note(text string) { r.out.Show(console.Note, r.of+text) }
 
-// problem shows each of several problems by itself.
-func (r *report) problem(err error) {
+// problem shows each of several problems by itself, and says whether there is one.
+func (r *report) problem(err error) bool {
 	for _, one := range usage.Each(err) {
 		r.out.Show(console.Problem, r.of+one.Error())
 		r.problems = append(r.problems, one)
 	}
+	return err != nil
+}
+
+// problemOf is problem, with what each is of.
+func (r *report) problemOf(what string, err error) bool {
+	var all []error
+	for _, one := range usage.Each(err) {
+		all = append(all, fmt.Errorf("%s: %w", what, one))
+	}
+	return r.problem(errors.Join(all...))
 }
 
 // err is nil where nothing is wrong. What is wrong has been shown.

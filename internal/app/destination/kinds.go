@@ -46,12 +46,9 @@ func NewPlan(s *config.Sink, c *cluster.Cluster) (Plan, error) {
 func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.Sink, start sink.Start) (sink.Reader, error) {
 	cluster.NewLogger(io.Discard, cfg.Log)
 	c := &cluster.Cluster{Name: cfg.Cluster}
-	k, err := kinds().kindOf(s)
-	if err != nil {
-		return nil, err
-	}
-	needs := k.needs(s)
+	needs := kinds()[s.Kind()].needs(s)
 	if needs == streams || needs == clusterName && c.Name == "" {
+		var err error
 		if c, err = cluster.Find(ctx, to, cfg); err != nil {
 			return nil, err
 		}
@@ -61,7 +58,7 @@ func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.
 			return nil, err
 		}
 	}
-	return kinds().reader(s, c, func(d *Destination) (sink.Reader, error) {
+	return readerOf(s, c, func(d *Destination) (sink.Reader, error) {
 		if d.tail == nil || needs == streams {
 			return d.read(start)
 		}
@@ -72,12 +69,9 @@ func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.
 // NeedsStreams says whether only the streams tell which places the sink writes to.
 func NeedsStreams(s *config.Sink) bool { return kinds()[s.Kind()].needs(s) == streams }
 
-// registered are kinds of sinks, by config.Sink.Kind.
-type registered map[string]kind
-
-// kinds are all kinds of sinks: the place outside package config that knows which there are.
-func kinds() registered {
-	return registered{
+// kinds are all kinds of sinks, by config.Sink.Kind: the place outside package config that knows which there are.
+func kinds() map[string]kind {
+	return map[string]kind{
 		config.KindKafka:  {kafkaDestination, kafkaNeeds},
 		config.KindNATS:   {natsDestination, always(clusterName)},
 		config.KindFile:   {fileDestination, always(nothing)},
@@ -86,34 +80,8 @@ func kinds() registered {
 }
 
 // Of is the destination of a configured sink.
-func Of(s *config.Sink, c *cluster.Cluster) (*Destination, error) { return kinds().of(s, c) }
-
-// Build makes the configured sink.
-func Build(s *config.Sink, c *cluster.Cluster, to Outlet) (listener.Sink, error) {
-	return kinds().build(s, c, to)
-}
-
-// NewReader makes what reads a sink's log back.
-func NewReader(s *config.Sink, c *cluster.Cluster, start sink.Start) (sink.Reader, error) {
-	return kinds().reader(s, c, func(d *Destination) (sink.Reader, error) { return d.read(start) })
-}
-
-// kindOf is the kind of a configured sink.
-func (r registered) kindOf(s *config.Sink) (kind, error) {
-	k, known := r[s.Kind()]
-	if !known {
-		return kind{}, usage.Errorf("sink %s: this build has no sink of kind %q", s.Name, s.Kind())
-	}
-	return k, nil
-}
-
-// of is the destination of a configured sink.
-func (r registered) of(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
-	k, err := r.kindOf(s)
-	if err != nil {
-		return nil, err
-	}
-	d, err := k.destination(s, c)
+func Of(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
+	d, err := kinds()[s.Kind()].destination(s, c)
 	if err != nil {
 		return nil, usage.Errorf("sink %s: %w", s.Name, err)
 	}
@@ -131,8 +99,9 @@ func BuildAll(cfg *config.Config, c *cluster.Cluster, to Outlet) ([]listener.Sin
 	return sinks, usage.Several("sinks", errs...)
 }
 
-func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listener.Sink, error) {
-	d, err := r.of(s, c)
+// Build makes the configured sink.
+func Build(s *config.Sink, c *cluster.Cluster, to Outlet) (listener.Sink, error) {
+	d, err := Of(s, c)
 	if err != nil {
 		return listener.Sink{}, err
 	}
@@ -177,9 +146,13 @@ func (r registered) build(s *config.Sink, c *cluster.Cluster, to Outlet) (listen
 	}, nil
 }
 
-// reader makes what reads a sink's log back.
-func (r registered) reader(s *config.Sink, c *cluster.Cluster, read func(*Destination) (sink.Reader, error)) (sink.Reader, error) {
-	d, err := r.of(s, c)
+// NewReader makes what reads a sink's log back.
+func NewReader(s *config.Sink, c *cluster.Cluster, start sink.Start) (sink.Reader, error) {
+	return readerOf(s, c, func(d *Destination) (sink.Reader, error) { return d.read(start) })
+}
+
+func readerOf(s *config.Sink, c *cluster.Cluster, read func(*Destination) (sink.Reader, error)) (sink.Reader, error) {
+	d, err := Of(s, c)
 	if err != nil {
 		return nil, err
 	}

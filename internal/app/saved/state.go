@@ -14,41 +14,45 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 )
 
-// Read comes from the running exporter, or from the directory of a stopped one.
-func Read(ctx context.Context, find func() (*control.Client, error), dir string) (*control.State, error) {
+// open finds the running exporter, or opens what a stopped one left: one of both is nil.
+func open(ctx context.Context, find func() (*control.Client, error), dir string) (*control.Client, *checkpoint.Store, error) {
 	client, err := find()
-	switch {
-	case err == nil:
-		return client.Checkpoint(ctx)
-	case errors.As(err, new(*control.NotRunningError)):
-		return ReadDir(ctx, dir)
+	if !errors.As(err, new(*control.NotRunningError)) {
+		return client, nil, err
 	}
-	return nil, err
+	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
+	return nil, store, err
+}
+
+// Read comes from the running exporter, or from the directory of a stopped one.
+func Read(ctx context.Context, find func() (*control.Client, error), dir string) (state *control.State, running bool, err error) {
+	client, store, err := open(ctx, find, dir)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case client != nil:
+		state, err = client.Checkpoint(ctx)
+		return state, true, err
+	}
+	state, err = control.ReadState(store)
+	return state, false, errors.Join(err, store.Close())
 }
 
 // ReadDir reads the directory of a stopped exporter.
-func ReadDir(ctx context.Context, dir string) (state *control.State, err error) {
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	return control.ReadState(store)
+func ReadDir(ctx context.Context, dir string) (*control.State, error) {
+	state, _, err := Read(ctx, func() (*control.Client, error) { return nil, new(control.NotRunningError) }, dir)
+	return state, err
 }
 
 // Inventory is what the running exporter, or the state of a stopped one, knows of objects. The returned function closes
 // the latter.
 func Inventory(ctx context.Context, find func() (*control.Client, error), dir string, query control.Query) (iter.Seq2[control.Object, error], func() error, error) {
-	client, err := find()
-	if err == nil {
+	client, store, err := open(ctx, find, dir)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case client != nil:
 		return client.Inventory(ctx, query), func() error { return nil }, nil
-	}
-	if !errors.As(err, new(*control.NotRunningError)) {
-		return nil, nil, err
-	}
-	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
-	if err != nil {
-		return nil, nil, err
 	}
 	objects, err := Find(store, nil, query)
 	if err != nil {

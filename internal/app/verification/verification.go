@@ -359,12 +359,7 @@ func (s *exporterProgress) of(sink, stream string) verify.Progress {
 // exporterProgressOf asks the running exporter, or reads what a stopped one left. It is not known where there is no
 // state, or one of another cluster.
 func exporterProgressOf(ctx context.Context, find func() (*control.Client, error), stateDir, uid string) (*exporterProgress, error) {
-	running := false
-	state, err := saved.Read(ctx, func() (*control.Client, error) {
-		client, err := find()
-		running = err == nil
-		return client, err
-	}, stateDir)
+	state, running, err := saved.Read(ctx, find, stateDir)
 	if errors.Is(err, checkpoint.ErrNoState) || err == nil && state.ClusterUID != uid {
 		return new(exporterProgress), nil
 	}

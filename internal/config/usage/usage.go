@@ -41,10 +41,17 @@ func Several(what string, errs ...error) error {
 	return &severalError{what, errs}
 }
 
-// Each is each error that Several has made one of.
+// Each is each error that Several, or errors.Join, has made one of; nil is none.
 func Each(err error) []error {
-	if all, is := errors.AsType[*severalError](err); is {
+	if err == nil {
+		return nil
+	}
+	if all, is := err.(*severalError); is {
 		return all.errs
+	}
+	all, is := err.(interface{ Unwrap() []error })
+	if is && err.Error() == errors.Join(all.Unwrap()...).Error() { // else its own words say more
+		return all.Unwrap()
 	}
 	return []error{err}
 }
