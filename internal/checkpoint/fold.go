@@ -339,9 +339,14 @@ func (s *Saved) forgetAsked(changed func(resource string)) {
 }
 
 // LeftOut says whether something of the scope was left out.
-func (p Places) LeftOut(scope Scope) (is bool) {
-	p.Each(scope, func(_ string, place Place) { is = is || place.Omitted })
-	return is
+func (p Places) LeftOut(scope Scope) bool {
+	return p.Any(scope, func(place Place) bool { return place.Omitted })
+}
+
+// Any says whether one of the places of the scope is so.
+func (p Places) Any(scope Scope, is func(Place) bool) (any bool) {
+	p.Each(scope, func(_ string, place Place) { any = any || is(place) })
+	return any
 }
 
 // Merge makes the places those of the disk, which has nothing any more: all of it reached the sink, except for what was

@@ -89,7 +89,7 @@ func (s *Store) KnownStreams() (streams []change.Stream, err error) {
 // isGiven says whether a sink was given something of the stream.
 func isGiven(places map[string]map[string]Places, stream *change.Stream) (is bool) {
 	for _, resources := range places {
-		resources[stream.Resource.String()].Each(ScopeOf(stream), func(string, Place) { is = true })
+		is = is || resources[stream.Resource.String()].Any(ScopeOf(stream), func(Place) bool { return true })
 	}
 	return is
 }

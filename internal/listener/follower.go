@@ -132,7 +132,7 @@ func (f *Follower) Return(way Way, logged checkpoint.Places, ways []Way) {
 // Due begins the comparisons of the stream that are asked for, where none is under way.
 func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	places, lowest := f.of(way.Resource), f.From(way)
-	if lowest.History == 0 || f.compares(places, way.Scope) {
+	if lowest.History == 0 || places.Any(way.Scope, func(p checkpoint.Place) bool { return p.Comparison.UnderWay() }) {
 		return nil
 	}
 	asked := map[checkpoint.Scope]change.Reason{}
@@ -147,11 +147,6 @@ func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 		frames = append(frames, f.frame(one, checkpoint.Begin, lowest, compared{asked[scope].Full(), asked[scope]})...)
 	}
 	return frames
-}
-
-func (f *Follower) compares(places checkpoint.Places, scope checkpoint.Scope) (does bool) {
-	places.Each(scope, func(_ string, place checkpoint.Place) { does = does || place.Comparison.UnderWay() })
-	return does
 }
 
 // surveyed is what the places of a stream have in common.
@@ -322,7 +317,7 @@ func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered
 		i.Given = below
 		return Moved, last, nil
 	}
-	compared := f.compares(places, way.Scope)
+	compared := places.Any(way.Scope, func(p checkpoint.Place) bool { return p.Comparison.UnderWay() })
 	places.Give(way.Scope, below)
 	i.Given, as = below, Taken
 	if !i.At.After(place.High) || compared {
@@ -374,12 +369,7 @@ func (f *Follower) Comparisons(way Way) (all []checkpoint.Comparison) {
 func (f *Follower) Known(way Way) Known {
 	places := f.of(way.Resource)
 	s := survey(places, way)
-	known := Known{From: s.lowest, Highest: s.highest}
-	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
-		if place.High.After(known.Highest) {
-			known.Highest = place.High
-		}
-	})
+	known := Known{From: s.lowest, Highest: s.newest}
 	for _, place := range places {
 		known.History = max(known.History, place.At.History)
 	}

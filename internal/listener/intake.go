@@ -3,6 +3,7 @@ package listener
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -464,27 +465,26 @@ func (i *Intake) resume() {
 }
 
 // leave makes the sink one that is offered nothing: its positions stay, and what is queued is read again when it is
-// open. It returns the letters that waited in the queue.
-func (i *Intake) leave() (replays []*change.Record) {
+// open. The letters that waited in the queue stay letters.
+func (i *Intake) leave() {
 	i.mu.Lock()
-	defer i.mu.Unlock()
 	i.follower = nil
 	if i.life == Serving {
 		i.life = Opening
 	}
-	for _, rec := range i.backlog.Dismiss() {
-		delete(i.own, rec.Seq)
-		if rec.Replay != nil {
-			replays = append(replays, rec)
-		}
-	}
+	dismissed := i.backlog.Dismiss()
 	clear(i.told)
 	clear(i.own)
 	clear(i.beside)
-	i.ledger.drop() // the sink's log has it
+	i.ledger = ledger{} // the sink's log has it
 	i.wakeWaiting()
 	i.signal()
-	return replays
+	i.mu.Unlock()
+	for _, rec := range dismissed {
+		if rec.Replay != nil {
+			rec.Replay.Done("", fmt.Errorf("sink %s is stopped: try again when it is open", i.Name))
+		}
+	}
 }
 
 // Drain returns when everything that was pushed before is delivered or on disk, or the sink is offered nothing any

@@ -113,19 +113,14 @@ type ledger struct {
 	size    int // bytes of the records, about
 }
 
-// drop forgets what was acknowledged.
-func (l *ledger) drop() { *l = ledger{} }
-
 // Saving is what one save has of a sink: what it has acknowledged, and what goes to disk for it.
 type Saving struct {
-	entries []entry
-	mark    string
-	marked  bool
-	chunks  []fifo.Chunk
-	extent  fifo.Spool
-	spools  bool // the spool is another one than the state has
-	back    []*change.Record
-	taken   []*change.Record // what goes to disk
+	ledger
+	chunks []fifo.Chunk
+	extent fifo.Spool
+	spools bool // the spool is another one than the state has
+	back   []*change.Record
+	taken  []*change.Record // what goes to disk
 }
 
 // entry is an item in the ledger.

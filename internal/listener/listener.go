@@ -22,19 +22,18 @@ import (
 type Listener struct {
 	Intake
 	Config
-	index       int
-	books       *Books
-	seldom      *backoff.ExponentialBackOff // how long a sink waits that is stopped
-	patience    patience                    // with a sink that failed
-	out         *outgoing                   // the batch that is written
-	trimming    trimming                    // of what is too large
-	deadLetters deadLetters                 // of what it will never take
+	index    int
+	books    *Books
+	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
+	patience patience                    // with a sink that failed
+	out      *outgoing                   // the batch that is written
+	trimming trimming                    // of what is too large
 
-	taken   []*change.Record    // the batch under way
-	done    int                 // so many of it are acknowledged
-	heldTo  int                 // before here in it are records that the log was found to hold, after an attempt that failed
-	mark    sink.Mark           // after the last write
-	retried map[string]struct{} // ids of the batch that failed, and that the log holds all the same
+	taken   []*change.Record // the batch under way
+	done    int              // so many of it are acknowledged
+	heldTo  int              // before here in it are records that the log was found to hold, after an attempt that failed
+	mark    sink.Mark        // after the last write
+	retried map[string]bool  // ids of the batch that failed, and that the log holds all the same
 	tail    tail
 	known   *sink.Mark    // the mark that the sink was told is saved
 	opened  chan struct{} // closed when the first attempt to open the sink is over
@@ -46,8 +45,7 @@ func New(index int, s *Sink, config *Config, books *Books) (*Listener, error) {
 	out := newOutgoing(s, config.ClusterUID)
 	l := &Listener{
 		Intake: newIntake(s, config, &books.numbers), Config: *config, index: index, books: books, seldom: retrySeldom(), out: out,
-		trimming: trimming{out: out, trims: s.Oversize.Trims}, deadLetters: deadLetters{s.Name, s.DeadLetters, out, config.Observer},
-		opened: make(chan struct{}),
+		trimming: trimming{out: out, trims: s.Oversize.Trims}, opened: make(chan struct{}),
 	}
 	return l, books.add(&l.Intake)
 }
@@ -83,9 +81,7 @@ func (l *Listener) stop(ctx context.Context, cause error) error {
 	l.Observer.Stopped(l.Name, cause)
 	anew := l.halt()
 	if anew {
-		for _, rec := range l.leave() {
-			rec.Replay.Done("", fmt.Errorf("sink %s is stopped: try again when it is open", l.Name))
-		}
+		l.leave()
 	}
 	if query(&l.Intake, (*fifo.Backlog).IsFinished) && !query(&l.Intake, (*fifo.Backlog).CanSpill) {
 		return cause
@@ -268,22 +264,21 @@ func (b *Books) apply(l *Intake, s *Saving) error {
 	return b.states[l.Name].Settle()
 }
 
-// change changes the state of one sink, of which nothing is on its way, and saves that with what is kept of objects.
-func (b *Books) change(name string, kept []checkpoint.KeptObject, do func(state *checkpoint.SinkState) error) error {
+// with uses the state of one sink.
+func (b *Books) with(name string, do func(state *checkpoint.SinkState) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	state := b.states[name]
-	if err := do(state); err != nil {
-		return err
-	}
-	return b.write([]*checkpoint.SinkState{state}, checkpoint.Spools{}, kept)
+	return do(b.states[name])
 }
 
-// mark is where the sink goes on from.
-func (b *Books) mark(name string) sink.Mark {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return sink.Mark(b.states[name].Mark)
+// change changes the state of one sink, of which nothing is on its way, and saves that with what is kept of objects.
+func (b *Books) change(name string, kept []checkpoint.KeptObject, do func(state *checkpoint.SinkState) error) error {
+	return b.with(name, func(state *checkpoint.SinkState) error {
+		if err := do(state); err != nil {
+			return err
+		}
+		return b.write([]*checkpoint.SinkState{state}, checkpoint.Spools{}, kept)
+	})
 }
 
 // given are the places up to which the sink was given everything, by resource, and those that its log has.
@@ -291,20 +286,6 @@ func (b *Books) given(name string) (given, logged map[string]checkpoint.Places) 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.states[name].Given().Places, b.states[name].Places
-}
-
-// give puts aside what is saved of the resource for the sink.
-func (b *Books) give(name, resource string, gift checkpoint.Gift) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.store.Give(b.states[name], resource, gift)
-}
-
-// giveUpDisk removes what is on disk for the sink.
-func (b *Books) giveUpDisk(name string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.store.GiveUpDisk(b.states[name])
 }
 
 // foldedAtOnce is how many ids of a log are folded before that is saved (I6).
@@ -318,13 +299,11 @@ type folding struct {
 	items []checkpoint.Item
 	// unknown is what nothing is known of any more with them.
 	unknown []checkpoint.KeptObject
-	count   int
 	err     error
 }
 
 // take takes the next id, and says whether it says anything of what its sink has.
 func (f *folding) take(text string) (says bool) {
-	f.count++
 	id, err := change.ParseID(text)
 	if f.err != nil || err != nil {
 		return false
@@ -342,17 +321,17 @@ func (f *folding) take(text string) (says bool) {
 		f.unknown = append(f.unknown, unknown...)
 	}
 	if f.items = append(f.items, item); len(f.items) >= foldedAtOnce {
-		f.flush()
+		f.err = f.flush()
 	}
 	return true
 }
 
-// flush saves what was folded.
-func (f *folding) flush() {
+// flush saves what was folded, and returns what kept ids from being folded.
+func (f *folding) flush() error {
 	if f.err != nil || len(f.items) == 0 {
-		return
+		return f.err
 	}
-	f.err = f.books.change(f.name, f.unknown, func(state *checkpoint.SinkState) error {
+	err := f.books.change(f.name, f.unknown, func(state *checkpoint.SinkState) error {
 		for i := range f.items {
 			if err := state.Found(&f.items[i]); err != nil {
 				return err
@@ -361,20 +340,7 @@ func (f *folding) flush() {
 		return nil
 	})
 	f.items, f.unknown = f.items[:0], nil
-}
-
-// end returns what kept ids from being folded.
-func (f *folding) end() error {
-	f.flush()
-	return f.err
-}
-
-// recall notes that the log of the sink has lost records. Where it can be read whole, what is saved of the sink is only
-// what the log will say, and nothing is on disk for it.
-func (b *Books) recall(name string, whole bool) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.store.Recall(b.states[name], whole)
+	return err
 }
 
 // Images knows each object as the sinks were told of it last: what is saved, and what is on its way to them.

@@ -60,7 +60,8 @@ func (l *Listener) openOnce(ctx context.Context) error {
 	if err := l.loadSpool(); err != nil {
 		return err
 	}
-	mark := l.books.mark(l.Name)
+	var mark sink.Mark
+	_ = l.books.with(l.Name, func(state *checkpoint.SinkState) error { mark = sink.Mark(state.Mark); return nil })
 	after, err := l.open(ctx, sink.Opening{Mark: mark}, l.beginFold)
 	var lost *sink.LostError
 	switch {
@@ -150,7 +151,9 @@ func (l *Listener) give(ctx context.Context, resources map[string]int) error {
 		return fmt.Errorf("read the mark: %w", err)
 	}
 	for resource, task := range resources {
-		if err := l.books.give(l.Name, resource, checkpoint.Gift{To: task, Mark: string(mark)}); err != nil {
+		gift := checkpoint.Gift{To: task, Mark: string(mark)}
+		err := l.books.with(l.Name, func(state *checkpoint.SinkState) error { return l.Store.Give(state, resource, gift) })
+		if err != nil {
 			return fmt.Errorf("put %s aside for task %d: %w", resource, task, err)
 		}
 	}
@@ -163,7 +166,7 @@ func (l *Listener) give(ctx context.Context, resources map[string]int) error {
 func (l *Listener) giveUpDisk() error {
 	l.tail = tail{}
 	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
-	if err := l.books.giveUpDisk(l.Name); err != nil {
+	if err := l.books.with(l.Name, l.Store.GiveUpDisk); err != nil {
 		return fmt.Errorf("give up what is on disk for sink %s: %w", l.Name, err)
 	}
 	return nil
@@ -206,41 +209,32 @@ type afterMark struct {
 
 // beginFold begins to read what an earlier life of the sink has left.
 func (l *Listener) beginFold() (*afterMark, error) {
-	fold := &folding{books: l.books, name: l.Name, ours: l.isOurs}
+	fold := l.folding()
 	l.tail.other = false
 	for _, found := range l.tail.first {
 		*found = false
 	}
-	letters, settled, err := l.claimed()
-	after := &afterMark{settle: func() error { return errors.Join(fold.end(), settled()) }}
-	after.take = func(id string) {
-		after.count++
-		letters(id)
-		l.tail.take(id, fold.take(id))
-	}
-	return after, err
+	return l.afterMark(func(id string) { l.tail.take(id, fold.take(id)) }, fold.flush)
 }
 
 // beginRetry begins to read what the batch that failed has left.
 func (l *Listener) beginRetry() (*afterMark, error) {
-	l.retried = map[string]struct{}{}
+	l.retried = map[string]bool{}
+	return l.afterMark(func(id string) { l.retried[id] = true }, func() error { return nil })
+}
+
+func (l *Listener) afterMark(take func(id string), settle func() error) (*afterMark, error) {
 	letters, settled, err := l.claimed()
-	after := &afterMark{settle: settled}
+	after := &afterMark{settle: func() error { return errors.Join(settle(), settled()) }}
 	after.take = func(id string) {
 		after.count++
 		letters(id)
-		l.retried[id] = struct{}{}
+		take(id)
 	}
 	return after, err
 }
 
-// claimed finds out what became of the letters that were on their way.
-func (l *Listener) claimed() (held func(id string), end func() error, err error) {
-	if l.DeadLetters == nil {
-		return func(string) {}, func() error { return nil }, nil
-	}
-	return l.DeadLetters.Settle()
-}
+func (l *Listener) folding() *folding { return &folding{books: l.books, name: l.Name, ours: l.isOurs} }
 
 // isOurs says whether the id is of this cluster. One that was behind the name before is an earlier history of ours.
 func (l *Listener) isOurs(id *change.ID) (bool, error) {
@@ -298,33 +292,27 @@ func (l *Listener) openTarget(ctx context.Context, at sink.Opening) error {
 	}
 }
 
-// reopen opens the sink again at the last mark, after an error that the sink could not mend, for as long as ctx lives.
+// reopen makes one attempt to open the sink again at the last mark, after an error that the sink could not mend.
 func (l *Listener) reopen(ctx context.Context) error {
-	for {
-		if err := l.patience.wait(ctx); err != nil {
-			return err
-		}
-		err := l.Target.Close(ctx)
-		if err == nil {
-			var after *afterMark
-			if after, err = l.open(ctx, sink.Opening{Mark: l.mark, Again: true}, l.beginRetry); err == nil {
-				l.Observer.Opened(l.Name, after.count)
-				return nil
-			}
-		}
-		var lost *sink.LostError
-		if ctx.Err() != nil || IsPermanent(err) || IsLate(err) || errors.As(err, &lost) {
-			return err
-		}
-		l.Observer.Failed(l.Name, err)
+	if err := l.patience.wait(ctx); err != nil {
+		return err
 	}
+	if err := l.Target.Close(ctx); err != nil {
+		return err
+	}
+	after, err := l.open(ctx, sink.Opening{Mark: l.mark, Again: true}, l.beginRetry)
+	if err == nil {
+		l.Observer.Opened(l.Name, after.count)
+	}
+	return err
 }
 
 // recall makes what is saved what the log still holds, where it can be read whole; everything is compared with the
 // cluster then. Elsewhere everything is sent again.
 func (l *Listener) recall(ctx context.Context) error {
 	log, whole := l.Target.(sink.Recaller)
-	if err := l.books.recall(l.Name, whole); err != nil {
+	err := l.books.with(l.Name, func(state *checkpoint.SinkState) error { return l.Store.Recall(state, whole) })
+	if err != nil {
 		return fmt.Errorf("note that the log of sink %s has lost records: %w", l.Name, err)
 	}
 	if !whole {
@@ -332,12 +320,12 @@ func (l *Listener) recall(ctx context.Context) error {
 	}
 	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
 	l.tail = tail{}
-	fold := &folding{books: l.books, name: l.Name, ours: l.isOurs}
-	err := log.Recall(ctx, func(id string) error {
+	fold := l.folding()
+	err = log.Recall(ctx, func(id string) error {
 		fold.take(id)
 		return fold.err
 	})
-	if err = errors.Join(err, fold.end()); err != nil {
+	if err = errors.Join(err, fold.flush()); err != nil {
 		return fmt.Errorf("read what the log of sink %s still holds: %w", l.Name, err)
 	}
 	return nil
@@ -473,27 +461,25 @@ func (l *Listener) held(records []*change.Record, isFound func(id string) bool) 
 // mend opens the sink again after the error, however long that takes: at once what may be well by itself, and seldom
 // what only a person can mend. A sink that was opened too early ends the run, which begins anew.
 func (l *Listener) mend(ctx context.Context, err error) error {
-	for {
-		if IsLate(err) {
+	for isLost := false; ; _, isLost = errors.AsType[*sink.LostError](err) {
+		switch {
+		case IsLate(err):
 			return &endError{fmt.Errorf("deliver to sink %s: %w", l.Name, err)}
-		}
-		if IsPermanent(err) {
+		case IsPermanent(err):
 			if err := l.stop(ctx, fmt.Errorf("deliver to sink %s: %w", l.Name, err)); err != nil {
 				return err
 			}
-		} else {
-			l.Observer.Failed(l.Name, err)
+		default:
+			if l.Observer.Failed(l.Name, err); isLost {
+				return errAnew
+			}
 		}
 		if err = l.reopen(ctx); err == nil {
 			l.resume()
 			l.Stops.Resume(l.index)
 			return nil
 		}
-		if _, is := errors.AsType[*sink.LostError](err); is {
-			l.Observer.Failed(l.Name, err)
-			return errAnew
-		}
-		if !IsPermanent(err) && !IsLate(err) {
+		if ctx.Err() != nil && !IsPermanent(err) && !IsLate(err) {
 			return err
 		}
 	}

@@ -80,15 +80,15 @@ func (o *obsolete) Delivered(rec *change.Record) (string, error) {
 // again after a crash before its note. What went out without a part of it, and a note, leave the letter.
 func TestI4TheLetterOfWhatIsDeliveredGoes(t *testing.T) {
 	letters, told := &obsolete{}, 0
-	d := deadLetters{sink: "bus", to: letters, observer: NopObserver()}
-	d.observer.Replayed = func(_ string, rec *change.Record, err error) {
+	l := &Listener{Intake: Intake{Sink: Sink{Name: "bus", DeadLetters: letters}}, Config: Config{Observer: NopObserver()}}
+	l.Observer.Replayed = func(_ string, rec *change.Record, err error) {
 		if told++; rec.Replay.Letter != "letter" || err != nil {
 			t.Errorf("told of letter %q, %v", rec.Replay.Letter, err)
 		}
 	}
 	cut := podRecord(change.Updated)
 	cut.Remarks = &change.Remarks{Trimmed: ".data"}
-	d.delivered([]*change.Record{podRecord(change.Sync), cut, podRecord(change.Gap)})
+	l.giveUpLetters([]*change.Record{podRecord(change.Sync), cut, podRecord(change.Gap)})
 	if len(letters.given) != 1 || letters.given[0] != "sync 7" || told != 1 {
 		t.Errorf("given up are the letters of %q, and %d were told of", letters.given, told)
 	}
@@ -111,7 +111,7 @@ func TestI5AMarkHasNoRecordBehindItThatNothingIsSavedOf(t *testing.T) {
 			_, l.taken = b.Take(nil)
 		})
 		if isHeld {
-			l.retried = map[string]struct{}{todo[2].ID(l.ClusterUID).String(): {}}
+			l.retried = map[string]bool{todo[2].ID(l.ClusterUID).String(): true}
 		}
 		todo = l.skipRetried(todo)
 		l.wrote(todo, 1, "mark", time.Now())

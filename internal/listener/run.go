@@ -31,10 +31,7 @@ func (l *Listener) Run(opening, ctx context.Context) error {
 		default:
 			return l.ended(err)
 		}
-		for _, rec := range l.leave() {
-			rec.Replay.Done("", fmt.Errorf("sink %s is stopped: try again when it is open", l.Name))
-		}
-		if opening.Err() != nil {
+		if l.leave(); opening.Err() != nil {
 			return nil
 		}
 	}

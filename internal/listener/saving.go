@@ -105,9 +105,7 @@ func (i *Intake) Take() *Saving {
 		}
 		s.chunks = i.backlog.Chunks()
 	}
-	l := &i.ledger
-	s.entries, s.mark, s.marked = l.entries, l.mark, l.marked
-	l.drop()
+	s.ledger, i.ledger = i.ledger, ledger{}
 	return s
 }
 

@@ -32,6 +32,14 @@ type outgoing struct {
 	ends       []int // by record of the batch: how many messages it ends after
 }
 
+func recordsOf(todo []due) []*change.Record {
+	records := make([]*change.Record, len(todo))
+	for at := range todo {
+		records[at] = todo[at].Record
+	}
+	return records
+}
+
 func newOutgoing(s *Sink, clusterUID string) *outgoing {
 	o := &outgoing{clusterUID: clusterUID, encoder: s.Encoder}
 	if s.Patches {
@@ -43,15 +51,11 @@ func newOutgoing(s *Sink, clusterUID string) *outgoing {
 // encode makes the messages of the batch, up to the record whose format fails; a record may have several. The chain
 // says which of them are patches.
 func (o *outgoing) encode(ctx context.Context, todo []due) (messages []sink.Message, err error) {
-	batch := make([]*change.Record, len(todo))
-	for i := range batch {
-		batch[i] = todo[i].Record
-	}
 	if o.chain == nil {
-		return o.encodeAs(ctx, batch, asItIs)
+		return o.encodeAs(ctx, recordsOf(todo), asItIs)
 	}
 	o.chain.Begin()
-	return o.encodeAs(ctx, batch, o.chain.Next)
+	return o.encodeAs(ctx, recordsOf(todo), o.chain.Next)
 }
 
 func asItIs(rec *change.Record) *change.Record { return rec }
@@ -202,43 +206,40 @@ func (t *trimming) isOf(rec *change.Record) bool {
 	return original != nil && original.Seq == rec.Seq && original.ID(t.out.clusterUID) == rec.ID(t.out.clusterUID)
 }
 
-// deadLetters are those of one sink, as its listener keeps them and gives them up. One goroutine uses them.
-type deadLetters struct {
-	sink     string
-	to       DeadLetters // nil keeps none
-	out      *outgoing
-	observer Observer
-}
-
-// keep makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
+// keepLetter makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
 // itself when there is space.
-func (d *deadLetters) keep(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
-	if d.to == nil {
+func (l *Listener) keepLetter(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
+	if l.DeadLetters == nil {
 		return "", nil
 	}
 	attempt := func() error {
-		message, err := d.out.messageOf(ctx, rec) // whole, whatever was cut from it
+		message, err := l.out.messageOf(ctx, rec) // whole, whatever was cut from it
 		if err == nil {
-			id, err = d.to.Keep(rec, message, rejected)
+			id, err = l.DeadLetters.Keep(rec, message, rejected)
 		}
 		if err != nil {
-			d.observer.NotKept(d.sink, err)
+			l.Observer.NotKept(l.Name, err)
 		}
 		return err
 	}
 	err = backoff.Retry(attempt, backoff.WithContext(RetryForever(), ctx))
 	if err == nil && id == "" {
-		d.observer.Dropped(d.sink)
+		l.Observer.Dropped(l.Name)
 	}
 	return id, err
 }
 
-// settle finds out what became of letters that were on their way; the sink holds the events.
-func (d *deadLetters) settle(events ...string) error {
-	if d.to == nil {
-		return nil
+// claimed finds out what became of the letters that were on their way.
+func (l *Listener) claimed() (held func(id string), end func() error, err error) {
+	if l.DeadLetters == nil {
+		return func(string) {}, func() error { return nil }, nil
 	}
-	held, end, err := d.to.Settle()
+	return l.DeadLetters.Settle()
+}
+
+// settleLetters finds out what became of letters that were on their way; the sink holds the events.
+func (l *Listener) settleLetters(events ...string) error {
+	held, end, err := l.claimed()
 	if err != nil {
 		return err
 	}
@@ -248,26 +249,26 @@ func (d *deadLetters) settle(events ...string) error {
 	return end()
 }
 
-// delivered gives up the letters of states that the sink has got whole.
-func (d *deadLetters) delivered(batch []*change.Record) {
-	letters, gives := d.to.(Obsolete)
-	if !gives {
-		return
-	}
+// giveUpLetters gives up the letters of states that the sink has got whole.
+func (l *Listener) giveUpLetters(batch []*change.Record) {
 	for _, rec := range batch {
-		if !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
+		if l.DeadLetters == nil || !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
 			continue
 		}
-		id, err := letters.Delivered(rec)
+		id, err := l.DeadLetters.Delivered(rec)
 		if err != nil {
-			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
+			err = errLetterStays(err)
 		}
 		if id != "" || err != nil {
 			replayed := *rec
 			replayed.Replay = &change.Replay{Letter: id}
-			d.observer.Replayed(d.sink, &replayed, err)
+			l.Observer.Replayed(l.Name, &replayed, err)
 		}
 	}
+}
+
+func errLetterStays(err error) error {
+	return fmt.Errorf("delivered, but its letter is still there: %w", err)
 }
 
 // Observer is told what becomes of the records for a sink. Every field must be set; NopObserver has them all. The
@@ -376,12 +377,8 @@ type DeadLetters interface {
 	// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and
 	// end removes the letters whose events are among them, and gives the others back.
 	Settle() (held func(id string), end func() error, err error)
-}
-
-// Obsolete is DeadLetters that give up the letter of a state when the sink has got that all the same.
-type Obsolete interface {
-	// Delivered returns the id of the letter that it has removed, or could not remove; "" is that there is none. It
-	// is called for every record.
+	// Delivered gives up the letter of a state, which the sink has got all the same. It returns the id of the letter
+	// that it has removed, or could not remove; "" is that there is none. It is called for every record.
 	Delivered(rec *change.Record) (id string, err error)
 }
 

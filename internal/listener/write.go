@@ -230,10 +230,7 @@ func (l *Listener) wrote(todo []due, n int, mark sink.Mark, began time.Time) {
 	l.mark = mark
 	l.seldom.Reset()
 	l.patience.reset()
-	batch := make([]*change.Record, n)
-	for i := range batch {
-		batch[i] = todo[i].Record
-	}
+	batch := recordsOf(todo[:n])
 	l.marked(batch)
 	l.Observer.Written(l.Name, batch, time.Since(began))
 	done := upTo(todo, n)
@@ -261,11 +258,7 @@ func (l *Listener) skipRetried(todo []due) []due {
 	if len(l.retried) == 0 {
 		return todo
 	}
-	records := make([]*change.Record, len(todo))
-	for at := range todo {
-		records[at] = todo[at].Record
-	}
-	has := l.held(records, func(id string) bool { _, found := l.retried[id]; return found })
+	has := l.held(recordsOf(todo), func(id string) bool { return l.retried[id] })
 	l.retried = nil
 	return slices.DeleteFunc(todo, func(d due) bool {
 		if has[d.Record] {
@@ -305,7 +298,7 @@ func (l *Listener) rejected(ctx context.Context, todo []due, rejected *sink.Reje
 		todo[0].Record = rec
 		return todo, &sinkError{refusal(l.Name, rec, rejected)}
 	}
-	letter, err := l.deadLetters.keep(ctx, rec, rejected)
+	letter, err := l.keepLetter(ctx, rec, rejected)
 	if err != nil {
 		return nil, err
 	}
@@ -348,7 +341,7 @@ func dated(rec *change.Record, at time.Time) *change.Record {
 // letter, the log and the metric tell of what it stands for. A gap of the stream has none yet.
 func (l *Listener) withoutNote(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) error {
 	if rec.Remarks == nil || rec.Remarks.Rejected == "" {
-		if _, err := l.deadLetters.keep(ctx, rec, rejected); err != nil {
+		if _, err := l.keepLetter(ctx, rec, rejected); err != nil {
 			return err
 		}
 		l.Observer.Rejected(l.Name, rec, rejected.Reason, rejected.Err)
@@ -363,7 +356,7 @@ func (l *Listener) withheld(ctx context.Context, rec *change.Record) (*change.Re
 		whole := *rec
 		whole.Withheld, why.Err = "", errWithheld
 		var err error
-		if letter, err = l.deadLetters.keep(ctx, &whole, why); err != nil {
+		if letter, err = l.keepLetter(ctx, &whole, why); err != nil {
 			return nil, err
 		}
 	}
@@ -399,7 +392,7 @@ func refusal(sinkName string, rec *change.Record, rejected *sink.RejectedError) 
 // marked sees to what the durable records of the batch are beside ordinary ones. It is called before their mark counts:
 // so a crash before it leaves a replayed event after the saved mark, where open finds it.
 func (l *Listener) marked(batch []*change.Record) {
-	l.deadLetters.delivered(batch)
+	l.giveUpLetters(batch)
 	for _, rec := range batch {
 		if rec.Remarks.LeftOut() != "" {
 			l.trimming.whole(rec)
@@ -408,9 +401,9 @@ func (l *Listener) marked(batch []*change.Record) {
 		if rec.Replay == nil {
 			continue
 		}
-		err := l.deadLetters.settle(rec.ID(l.ClusterUID).String())
+		err := l.settleLetters(rec.ID(l.ClusterUID).String())
 		if err != nil {
-			err = fmt.Errorf("delivered, but its letter is still there: %w", err)
+			err = errLetterStays(err)
 		}
 		l.Observer.Replayed(l.Name, rec, err)
 		rec.Replay.Done(rec.Remarks.LeftOut(), err)
@@ -419,7 +412,7 @@ func (l *Listener) marked(batch []*change.Record) {
 
 // returned ends a replay that did not come to its end: the letter stays.
 func (l *Listener) returned(rec *change.Record, why error) {
-	why = errors.Join(why, l.deadLetters.settle())
+	why = errors.Join(why, l.settleLetters())
 	l.Observer.Replayed(l.Name, rec, why)
 	rec.Replay.Done("", why)
 }
