@@ -13,24 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestKubeconfigMistakesExit2(t *testing.T) {
+// TestMistakesThatTheClusterShowsExit2: of the kubeconfig, and of the resources, all at once.
+func TestMistakesThatTheClusterShowsExit2(t *testing.T) {
 	d := newDesk(t)
 	d.write("broken", "{clusters")
 	d.write("empty", "")
 	d.kubeconfig("dangling", "current-context", "gone")
-	const advice = "correct it, or choose another with --kubeconfig, KUBECONFIG or --context"
-	for _, c := range []struct{ name, flags, want string }{
-		{"missing", "--kubeconfig nope", "load the kubeconfig nope: no such file or directory: set --kubeconfig or KUBECONFIG to a file that can be read"},
-		{"directory", "--kubeconfig .", "load the kubeconfig .: read .: is a directory: " + advice},
-		{"no YAML", "--kubeconfig broken", "load the kubeconfig broken: yaml: line 1: did not find expected ',' or '}': " + advice},
-		{"empty", "--kubeconfig empty", "load the kubeconfig empty: it is empty, or there is none: set --kubeconfig or KUBECONFIG, or run in a pod with a service account"},
-		{"none", "", "load the kubeconfig: it is empty, or there is none: set --kubeconfig or KUBECONFIG, or run in a pod with a service account"},
-		{"unknown context", "--kubeconfig kubeconfig --context prod", `load the kubeconfig: it has no context "prod": set --context to one of dev, limited`},
-		{"context of an empty one", "--kubeconfig empty --context prod", `load the kubeconfig: it has no context "prod", nor any other: set --kubeconfig or KUBECONFIG`},
-		{"current context that is not there", "--kubeconfig dangling", `load the kubeconfig: it has no context "gone": set --context to one of dev, limited`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d.exporter(append(words("run --resources pods --sink - --state-dir state "), words(c.flags)...)...).fails(t, 2, c.want)
+	for _, p := range plays(t, "cluster.txtar") {
+		t.Run(p.name, func(t *testing.T) {
+			d.configure(p)
+			d.exporter(p.args...).fails(t, 2, p.want)
 		})
 	}
 }
@@ -113,32 +105,4 @@ func TestStopWhileTheAPIServerIsSilent(t *testing.T) {
 	if code := r.stop(); code != 0 || r.out.String() != "" {
 		t.Errorf("exit code %d, want 0: %s", code, r.out)
 	}
-}
-
-func TestResourceMistakesAreNamedAtOnce(t *testing.T) {
-	d := newDesk(t)
-	d.write("config.yaml", `resources:
-  - pods
-  - foos
-  - deplyments
-  - {resource: bars.example.com, required: true}
-  - waits.example.com
-  - "*.nothing.example.com"
-  - componentstatuses
-  - {resource: nodes, namespaces: [shop, blog]}
-  - {resource: "*.rbac.authorization.k8s.io", namespaces: [shop]}
-  - {resource: secrets, labelSelector: "app=("}
-  - {resource: services, fieldSelector: "metadata.name"}
-  - {resource: po, labelSelector: app=web}
-sinks: [{name: out, file: {path: "-"}}]
-`)
-	d.exporter(usual("-f", "config.yaml")...).fails(t, 2, `resources: 8 problems:
-  resource "foos": the API server serves no such resource: see kubectl api-resources
-  resource "deplyments": the API server serves no such resource: did you mean deployments? see kubectl api-resources
-  resource "bars.example.com": the API server serves no such resource: see kubectl api-resources
-  resource "componentstatuses": it cannot be watched, its verbs are get, list: leave it out
-  resource "nodes": it is cluster-scoped and has no namespaces: leave out namespaces shop, blog
-  resource "secrets": labelSelector "app=(": unable to parse requirement: found '(', expected: identifier: write it as kubectl does, such as app=web
-  resource "services": fieldSelector "metadata.name": invalid selector: 'metadata.name'; can't understand 'metadata.name': write it as kubectl does, such as metadata.name=web
-  resource "po": pods is configured already as "pods", with other selectors, namespaces, rules or version: configure it in one place`)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/kubecdc/kubecdc/test/program"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
@@ -110,6 +112,38 @@ func usual(args ...string) []string {
 
 // words splits a command line that has no spaces within its arguments.
 func words(line string) []string { return strings.Fields(line) }
+
+// play is a part of a file in testdata: what somebody has configured, if anything, the command after a $, and what it is
+// to say. A word in braces stands for what only the test knows.
+type play struct {
+	name, config string
+	args         []string
+	want         string
+}
+
+// plays are those of the file, with what the names stand for.
+func plays(t *testing.T, file string, names ...string) (all []play) {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.NewReplacer(append(names, "{password}", password)...)
+	for _, part := range archive.Files {
+		config, rest, _ := strings.Cut("\n"+known.Replace(string(part.Data)), "\n$ ")
+		line, want, _ := strings.Cut(rest, "\n")
+		all = append(all, play{part.Name, strings.TrimPrefix(config+"\n", "\n"), words(line), strings.TrimSuffix(want, "\n")})
+	}
+	return all
+}
+
+// configure writes what is configured, if anything is.
+func (d *desk) configure(p play) {
+	d.t.Helper()
+	if p.config != "" {
+		d.write("config.yaml", p.config)
+	}
+}
 
 func (d *desk) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, exporter.Path(d.t), args...)

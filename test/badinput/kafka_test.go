@@ -170,18 +170,6 @@ func (d *desk) largeRecord(t *testing.T, c *kafka.Cluster) {
 	}
 }
 
-func TestKafkaTopicTemplates(t *testing.T) {
-	d := newDesk(t)
-	for template, want := range map[string]string{
-		"k8s.{cluster}.{kindd}": "unknown placeholder {kindd}; allowed: {cluster}, {group}, {resource}, {namespace}, {name}, {version}, {kind}, {label:KEY}, {namespaceLabel:KEY}",
-		"k8s {resource}":        "a topic has letters, digits and any of -_. only",
-		"k8s.{resource":         "a { without its }",
-	} {
-		d.kafkaConfig([]string{"127.0.0.1:1"}, fmt.Sprintf(", topic: %q", template))
-		d.exporter(usual("-f", "config.yaml")...).fails(t, 2, "configuration config.yaml: sinks[0].kafka.topic (line 3): "+want)
-	}
-}
-
 // TestKafkaUnreachableAtTheStart keeps trying, says so once, and leaves when it is told to.
 func TestKafkaUnreachableAtTheStart(t *testing.T) {
 	d := newDesk(t)

@@ -70,18 +70,6 @@ func TestWrongNATSLogin(t *testing.T) {
 	}
 }
 
-func TestCredentialsFileMissing(t *testing.T) {
-	d := newDesk(t)
-	d.write("config.yaml", `resources: [configmaps]
-sinks:
-  - {name: bus, nats: {url: "nats://127.0.0.1:1", credentials: user.creds}}
-  - {name: tls, nats: {url: "tls://127.0.0.1:1", tls: {ca: ca.pem}}}
-`)
-	d.exporter(usual("-f", "config.yaml")...).fails(t, 2, `sinks: 2 problems:
-  sink bus: configure nats sink: nats.credentials: open user.creds: no such file or directory
-  sink tls: configure nats sink: nats.tls.ca: open ca.pem: no such file or directory`)
-}
-
 func TestNATSWithoutJetStream(t *testing.T) {
 	d := newDesk(t)
 	b := startBroker(t, func(o *natsserver.Options) { o.JetStream = false })
