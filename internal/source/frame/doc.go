@@ -12,6 +12,6 @@
 // it, the answer is an error or an object that is no JSON either, and never a panic. The slow path refuses what
 // encoding/json refuses, with it any nesting deeper than 10,000.
 //
-// An object that is refused, or too large to be held, is handed on without its JSON: nobody who writes objects can stop
-// a list or a watch with one.
+// An object that is refused is handed on without its JSON: nobody who writes objects can stop a list or a watch with
+// one. What is longer than 64 MiB ends them; no API server takes an object of more than a few MiB.
 package frame

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-
-	"github.com/kubecdc/kubecdc/internal/scan"
 )
 
 // ListMeta is what a page of a list says of the list.
@@ -74,7 +72,7 @@ func (l *list) member() error {
 		return l.take(func(value []byte) error {
 			l.metaErr = nil // the last metadata counts
 			if err := l.metadata(value); err != nil {
-				l.metaErr = located(value, l.offset, err)
+				l.metaErr = &SyntaxError{err}
 			}
 			return nil
 		})
@@ -102,7 +100,7 @@ func (l *list) take(fn func(value []byte) error) error {
 		return err
 	}
 	if err := fn(value); err != nil {
-		return located(value, l.offset, err)
+		return &SyntaxError{err}
 	}
 	l.discard(len(value))
 	return nil
@@ -131,30 +129,15 @@ func (l *list) allItems() error {
 
 func (l *list) item() error {
 	item, marked, err := l.nextItem()
-	switch {
-	case err == ErrTooLarge && l.held()[0] == '{':
-		return l.largeItem()
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	o, err := l.object(item, marked)
 	if err != nil {
-		o = l.scanner.unreadable(cursor{data: item}, located(item, l.offset, err))
+		o = l.scanner.unreadable(cursor{data: item}, &SyntaxError{err})
 	}
 	l.length = len(item)
 	l.discard(len(item))
-	return l.fn(o)
-}
-
-// largeItem tells what it can of an item of which only the front is held, and steps over it.
-func (l *list) largeItem() error {
-	o := l.scanner.unreadable(cursor{data: l.held()}, ErrTooLarge)
-	var b scan.Balance
-	b.Enter()
-	l.discard(1)
-	if err := l.passOver(b.Skip); err != nil {
-		return err
-	}
 	return l.fn(o)
 }
 

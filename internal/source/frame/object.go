@@ -49,8 +49,8 @@ type Object struct {
 	JSON []byte
 	// Actor, where it is asked for, are the newest entries of managedFields, a list of JSON; nil where nobody is named.
 	Actor []byte
-	// Err, where not nil, is why the object cannot be read: a *SyntaxError or ErrTooLarge. JSON is nil then, and of the
-	// names those are set that could be found.
+	// Err, where not nil, is why the object cannot be read: a *SyntaxError. JSON is nil then, and of the names those are
+	// set that could be found.
 	Err error
 }
 
@@ -68,8 +68,7 @@ type Options struct {
 	// Lend leaves the JSON of a watch's objects in memory that the next frame is read into. It is for who makes other
 	// objects of them; what is to last goes through Reader.Keep. Names last in any case.
 	Lend bool
-	// maxBytes is the longest frame, or item of a list, that is read; 0 is defaultMaxBytes. Of what is longer, the
-	// names are looked for in so much of it.
+	// maxBytes is the longest frame, or item of a list, that is read; 0 is defaultMaxBytes.
 	maxBytes int
 }
 
@@ -198,7 +197,7 @@ func (s *scanner) cut(c *cursor, keep bool) {
 }
 
 // unreadable is what can be told of the object at the cursor, which is refused as a whole although only a part is no
-// JSON, is nested too deeply, or is too large to be held: of the names, those that are there.
+// JSON, or is nested too deeply: of the names, those that are there.
 func (s *scanner) unreadable(c cursor, why error) Object {
 	c.any = true
 	s.mark(c, 0)
@@ -236,10 +235,10 @@ func (s *scanner) object(data, front []byte) (Object, error) {
 // check refuses what is no object where one belongs.
 func (m *metadata) check(data []byte) error {
 	if isOther(data, m.self) {
-		return faultf(m.self.start, "metadata is no object")
+		return errors.New("metadata is no object")
 	}
 	if isOther(data, m.annotations) {
-		return faultf(m.annotations.start, "metadata.annotations is no object")
+		return errors.New("metadata.annotations is no object")
 	}
 	return nil
 }
@@ -293,12 +292,12 @@ func (s *scanner) text(data []byte, place span) string {
 	case len(value) == 0 || isNull(value) || string(value) == `""`:
 		return ""
 	case value[0] != '"':
-		s.err = errors.Join(s.err, faultf(place.start, "a name, namespace, uid or resourceVersion is no string"))
+		s.err = errors.Join(s.err, errors.New("a name, namespace, uid or resourceVersion is no string"))
 		return ""
 	case bytes.IndexByte(value, '\\') >= 0 || !utf8.Valid(value):
 		var unquoted string
 		if err := json.Unmarshal(value, &unquoted); err != nil {
-			s.err = errors.Join(s.err, &fault{at: place.start, err: err})
+			s.err = errors.Join(s.err, err)
 		}
 		return unquoted
 	}

@@ -105,7 +105,7 @@ func oracleObject(data []byte) (o Object, err error) {
 // compareObject says how got differs from want, which is uncut.
 func compareObject(got, want Object, opts Options) error {
 	if want.Err != nil {
-		got.Err, want.JSON = cmp.Or(checkExcerpt(got.Err), want.Err), nil
+		got.Err, want.JSON = cmp.Or(checkError(got.Err), want.Err), nil
 		if !reflect.DeepEqual(got, want) {
 			return fmt.Errorf("got %+v, want %+v", got, want)
 		}
@@ -178,11 +178,11 @@ func checkFrame(line []byte, opts Options) error {
 	want, wrong := oracleFrame(line, opts)
 	switch {
 	case wrong == errNotValid || !isWritten(line):
-		return checkExcerpt(err)
+		return checkError(err)
 	case (err != nil) != (wrong != nil):
 		return fmt.Errorf("got error %v, want %v", err, wrong)
 	case err != nil:
-		return checkExcerpt(err)
+		return checkError(err)
 	case got.Type != want.Type || !bytes.Equal(got.Status, want.Status):
 		return fmt.Errorf("got %v %q, want %v %q", got.Type, got.Status, want.Type, want.Status)
 	case got.Type == Error:
@@ -223,17 +223,10 @@ func checkSlow(line []byte, want Frame, opts Options) error {
 	return nil
 }
 
-// checkExcerpt checks what an error shows of the bytes.
-func checkExcerpt(err error) error {
-	if err == nil || err == io.ErrUnexpectedEOF {
-		return nil
-	}
-	s, ok := errors.AsType[*SyntaxError](err)
-	if !ok || s.Offset < 0 || len(s.Excerpt) > 40 {
+// checkError checks that an error is of what was read, and shows none of the values that shapes have.
+func checkError(err error) error {
+	if err != nil && err != io.ErrUnexpectedEOF && (!IsUnreadable(err) || strings.Contains(err.Error(), "one word of it")) {
 		return fmt.Errorf("the error is %#v", err)
-	}
-	if strings.ContainsAny(s.Excerpt, "abcdefABCDEF123456789") {
-		return fmt.Errorf("the excerpt is not masked: %q", s.Excerpt)
 	}
 	return nil
 }
@@ -332,11 +325,11 @@ func checkList(page []byte, opts Options, wrap func(io.Reader) io.Reader) error 
 	wantMeta, want, wrong := oracleList(page, opts)
 	switch {
 	case wrong == errNotValid:
-		return checkExcerpt(err)
+		return checkError(err)
 	case (err != nil) != (wrong != nil):
 		return fmt.Errorf("got error %v, want %v", err, wrong)
 	case err != nil:
-		return checkExcerpt(err)
+		return checkError(err)
 	case !reflect.DeepEqual(meta, wantMeta):
 		return fmt.Errorf("got %+v, want %+v", meta, wantMeta)
 	case len(items) != len(want):

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/kubecdc/kubecdc/internal/scan/slab"
@@ -22,15 +24,15 @@ func NewReader(r io.Reader, opts Options) *Reader {
 }
 
 // Next blocks until there is another frame. At the end of the watch it returns io.EOF; when the watch ends inside a
-// line, io.ErrUnexpectedEOF, and the line is dropped. These stay. A frame that cannot be read has Object.Err set; where
-// not even its type and its object's name can be told, the error is a *SyntaxError or ErrTooLarge, and the next call
-// goes on after it.
+// line, io.ErrUnexpectedEOF, and the line is dropped. These stay, as does ErrTooLarge. A frame that cannot be read has
+// Object.Err set; where not even its type and its object's name can be told, the error is a *SyntaxError, and the next
+// call goes on after it.
 func (r *Reader) Next() (Frame, error) {
 	if r.err != nil {
 		return Frame{}, r.err
 	}
 	f, err := r.next()
-	if err != nil && !IsUnreadable(err) {
+	if err == ErrTooLarge || err != nil && !IsUnreadable(err) {
 		r.err = err
 	}
 	return f, err
@@ -44,9 +46,6 @@ func (r *Reader) Keep(object []byte) []byte {
 func (r *Reader) next() (Frame, error) {
 	for {
 		n, err := r.line()
-		if err == ErrTooLarge {
-			return r.tooLarge()
-		}
 		if err != nil {
 			return Frame{}, err
 		}
@@ -57,27 +56,11 @@ func (r *Reader) next() (Frame, error) {
 		}
 		f, err := r.scanner.frame(line)
 		if err != nil {
-			f, err = r.unreadable(line, located(line, r.window.offset, err))
+			f, err = r.unreadable(line, &SyntaxError{err})
 		}
 		r.window.discard(n)
 		return f, err
 	}
-}
-
-// tooLarge tells what it can of a line of which only the front is held, and steps over it. A line without an end ends
-// the watch.
-func (r *Reader) tooLarge() (Frame, error) {
-	f, unreadable := r.unreadable(r.window.held(), ErrTooLarge)
-	err := r.window.passOver(func(piece []byte) int {
-		if n := bytes.IndexByte(piece, '\n'); n >= 0 {
-			return n + 1
-		}
-		return -1
-	})
-	if err != nil {
-		return Frame{}, err
-	}
-	return f, unreadable
 }
 
 // line waits until a whole line is held, and returns its length.
@@ -157,20 +140,20 @@ func (s *scanner) slowFrame(line []byte) (Type, error) {
 	kind, object := parts(line)
 	var name string
 	if err := json.Unmarshal(kind.in(line), &name); err != nil {
-		return "", faultf(kind.start, "the frame has no type: %w", err)
+		return "", fmt.Errorf("the frame has no type: %w", err)
 	}
 	t := parseType(name)
 	if t == "" {
-		return "", faultf(kind.start, "the frame has an unknown type %.32q", name)
+		return "", fmt.Errorf("the frame has an unknown type %.32q", name)
 	}
 	if !object.found() || line[object.start] != '{' {
-		return "", faultf(object.start, "the frame has no object")
+		return "", errors.New("the frame has no object")
 	}
 	s.mark(cursor{data: line, pos: object.start, any: true}, 0)
 	return t, nil
 }
 
-// parts are where the type and the object of any frame are. The line may be its front alone.
+// parts are where the type and the object of any frame are.
 func parts(line []byte) (kind, object span) {
 	c := cursor{data: line, any: true}
 	c.enter()
@@ -187,8 +170,8 @@ func parts(line []byte) (kind, object span) {
 	return kind, object
 }
 
-// unreadable is what can be told of a line, which may be its front alone. It returns the reason as an error where the
-// type, or the object's name or resourceVersion, cannot be told.
+// unreadable is what can be told of a line. It returns the reason as an error where the type, or the object's name or
+// resourceVersion, cannot be told.
 func (r *Reader) unreadable(line []byte, why error) (Frame, error) {
 	kind, object := parts(line)
 	f := Frame{Type: parseType(text(kind.in(line))), Object: r.scanner.unreadable(cursor{data: line, pos: object.start}, why)}

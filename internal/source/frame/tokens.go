@@ -1,9 +1,7 @@
 package frame
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
@@ -14,7 +12,7 @@ type tokens struct{ window }
 
 // wrong is the error for what comes next.
 func (t *tokens) wrong(what string) error {
-	return syntaxError(t.held(), t.offset, 0, errors.New(what))
+	return &SyntaxError{errors.New(what)}
 }
 
 // end returns nil if there is nothing but space up to the end of the stream.
@@ -143,10 +141,6 @@ const (
 	recordWindow = 16 << 10
 	// keepWindow is the most that a stream holds on to once a large frame is through.
 	keepWindow = 64 << 10
-	// passedOver is how many times what may be held is stepped over where it is too large, in search of its end.
-	passedOver = 64
-	// maxEmptyReads is how often in a row a reader may return nothing at all.
-	maxEmptyReads = 100
 )
 
 // window is the part of a stream that is in memory, between what was discarded and what is not yet read.
@@ -155,7 +149,6 @@ type window struct {
 	max        int // bytes, of a frame or an item
 	buf        []byte
 	start, end int   // buf[start:end] is held
-	offset     int64 // of buf[start] in the stream
 	full       bool  // the last Read filled buf
 	err        error // of the last Read, due when its bytes are used up
 }
@@ -164,10 +157,7 @@ type window struct {
 func (w *window) held() []byte { return w.buf[w.start:w.end] }
 
 // discard forgets the first n bytes held.
-func (w *window) discard(n int) {
-	w.start += n
-	w.offset += int64(n)
-}
+func (w *window) discard(n int) { w.start += n }
 
 // check refuses a frame or an item of n bytes.
 func (w *window) check(n int) error {
@@ -186,23 +176,6 @@ func (w *window) more() error {
 	return err
 }
 
-// passOver steps over what is too large, and holds a piece of it at a time. end is how much of a piece belongs to it,
-// -1 where it goes on.
-func (w *window) passOver(end func(piece []byte) int) error {
-	for limit := w.offset + passedOver*int64(min(w.max, 1<<40)); w.offset < limit; {
-		held := w.held()
-		if n := end(held); n >= 0 {
-			w.discard(n)
-			return nil
-		}
-		w.discard(len(held))
-		if err := w.more(); err != nil {
-			return err
-		}
-	}
-	return io.ErrNoProgress
-}
-
 // fill reads more. It blocks until there is at least one byte more, and returns the reader's error when there is none.
 func (w *window) fill() error {
 	if w.err != nil {
@@ -212,7 +185,7 @@ func (w *window) fill() error {
 		return err
 	}
 	w.makeRoom()
-	for range maxEmptyReads {
+	for {
 		n, err := w.src.Read(w.buf[w.end:])
 		w.end += n
 		w.err = err
@@ -224,8 +197,6 @@ func (w *window) fill() error {
 			return err
 		}
 	}
-	w.err = io.ErrNoProgress
-	return w.err
 }
 
 // makeRoom makes buf longer than end. It is called before the stream may block for hours: here a window that became
@@ -252,70 +223,18 @@ func (w *window) makeRoom() {
 }
 
 // ErrTooLarge is the error of a frame, or an item of a list, that is longer than is read of one.
-var ErrTooLarge = errors.New("scan JSON: longer than the limit")
+var ErrTooLarge error = &SyntaxError{errors.New("longer than the limit")}
 
-// SyntaxError says that what was read is no JSON, or not what a watch or a list consists of.
-type SyntaxError struct {
-	// Offset is where, in bytes from the start of the stream.
-	Offset int64
-	// Excerpt is what stands there, with letters and digits masked: it may be the value of a Secret.
-	Excerpt string
-	// Err says what is wrong.
-	Err error
-}
+// SyntaxError says that what was read is no JSON, or not what a watch or a list consists of. It shows nothing of that,
+// which may be the value of a Secret.
+type SyntaxError struct{ Err error }
 
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("scan JSON at byte %d, near %q: %v", e.Offset, e.Excerpt, e.Err)
-}
+func (e *SyntaxError) Error() string { return "scan JSON: " + e.Err.Error() }
 
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // IsUnreadable says whether the error is of what was read, and not of reading it.
 func IsUnreadable(err error) bool {
-	_, syntax := errors.AsType[*SyntaxError](err)
-	return syntax || errors.Is(err, ErrTooLarge)
-}
-
-// syntaxError makes the error for data[at:]. base is where data starts in the stream.
-func syntaxError(data []byte, base int64, at int, err error) error {
-	at = min(max(at, 0), len(data))
-	return &SyntaxError{Offset: base + int64(at), Excerpt: excerpt(data, at), Err: err}
-}
-
-// fault is an error at a place in the bytes at hand, on its way to whoever knows where in the stream these stand.
-type fault struct {
-	at  int
-	err error
-}
-
-func (f *fault) Error() string { return f.err.Error() }
-
-func faultf(at int, format string, args ...any) error {
-	return &fault{at: at, err: fmt.Errorf(format, args...)}
-}
-
-// located turns an error about data into a *SyntaxError.
-func located(data []byte, base int64, err error) error {
-	if f, ok := errors.AsType[*fault](err); ok {
-		return syntaxError(data, base, f.at, f.err)
-	}
-	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return syntaxError(data, base, int(s.Offset)-1, err)
-	}
-	return syntaxError(data, base, 0, err)
-}
-
-// excerpt shows the shape of the text around a place: enough to see what is wrong with quotes, brackets and commas.
-func excerpt(data []byte, at int) string {
-	const before, after = 24, 16
-	text := append([]byte(nil), data[max(0, at-before):min(len(data), at+after)]...)
-	for i, c := range text {
-		switch {
-		case c >= '0' && c <= '9':
-			text[i] = '0'
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= 0x80:
-			text[i] = 'x'
-		}
-	}
-	return string(text)
+	_, is := errors.AsType[*SyntaxError](err)
+	return is
 }
