@@ -111,9 +111,8 @@ type StateLog struct {
 	letters *letterFiles
 
 	mu      sync.Mutex // guards the following
-	failure string
+	trouble telemetry.Trouble
 	failed  time.Time // when it began to fail; zero while it does not
-	at      time.Time // of the failure; zero is none
 	told    bool      // that it fails
 	fenced  bool
 }
@@ -240,11 +239,11 @@ const patientRetries = 10 * time.Second
 func (l *StateLog) fail(err error) {
 	fenced := sink.IsFenced(err)
 	l.mu.Lock()
-	l.failure, l.at, l.fenced = err.Error(), time.Now(), l.fenced || fenced
+	l.trouble, l.fenced = telemetry.TroubleOf(err), l.fenced || fenced
 	if l.failed.IsZero() {
-		l.failed = l.at
+		l.failed = time.Now()
 	}
-	tell := !l.told && (IsForGood(err) || l.at.Sub(l.failed) >= patientRetries)
+	tell := !l.told && (IsForGood(err) || time.Since(l.failed) >= patientRetries)
 	l.told = l.told || tell
 	l.mu.Unlock()
 	if tell {
@@ -271,7 +270,7 @@ func (l *StateLog) failing() time.Time {
 func (l *StateLog) recovered() {
 	l.mu.Lock()
 	told := l.told
-	l.failure, l.failed, l.at, l.told = "", time.Time{}, time.Time{}, false
+	l.trouble, l.failed, l.told = telemetry.Trouble{}, time.Time{}, false
 	l.mu.Unlock()
 	if told {
 		l.logger.Info("the log of the state is available again", "log", l.place.Name)
@@ -287,7 +286,7 @@ func (l *StateLog) Status() func() telemetry.StateLog {
 		lag := l.queue.Lag().Seconds()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return telemetry.StateLog{LagSeconds: lag, Fenced: l.fenced, LastError: l.failure, LastErrorTime: l.at}
+		return telemetry.StateLog{LagSeconds: lag, Fenced: l.fenced, Trouble: l.trouble}
 	}
 }
 

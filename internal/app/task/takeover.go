@@ -231,9 +231,8 @@ type standby struct {
 	mu      sync.Mutex // guards the following
 	current time.Time  // when the copy had all that the log had then; before that, when this member began to wait
 	whole   bool       // it has had all, once
-	failure string
-	at      time.Time // of the failure; zero is none
-	told    bool      // that it is behind
+	trouble telemetry.Trouble
+	told    bool // that it is behind
 }
 
 // How long a standby waits between two looks at the log, after an error, and after one that only a person can mend.
@@ -322,7 +321,7 @@ func (s *standby) note(ctx context.Context, began time.Time, err error) (wait ti
 	case err == nil:
 		s.mu.Lock()
 		told := s.told
-		s.current, s.whole, s.failure, s.at, s.told = began, true, "", time.Time{}, false
+		s.current, s.whole, s.trouble, s.told = began, true, telemetry.Trouble{}, false
 		s.mu.Unlock()
 		if told {
 			s.logger.Info("this standby follows the log of the state again", "log", s.log.place.Name)
@@ -350,8 +349,8 @@ const standbyPatience = time.Minute
 
 func (s *standby) fail(err error) {
 	s.mu.Lock()
-	s.failure, s.at = err.Error(), time.Now()
-	tell := !s.told && s.at.Sub(s.current) > standbyPatience
+	s.trouble = telemetry.TroubleOf(err)
+	tell := !s.told && time.Since(s.current) > standbyPatience
 	s.told = s.told || tell
 	s.mu.Unlock()
 	if tell {
@@ -363,5 +362,5 @@ func (s *standby) fail(err error) {
 func (s *standby) status() *telemetry.Standby {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &telemetry.Standby{Whole: s.whole, LagSeconds: time.Since(s.current).Seconds(), LastError: s.failure, LastErrorTime: s.at}
+	return &telemetry.Standby{Whole: s.whole, LagSeconds: time.Since(s.current).Seconds(), Trouble: s.trouble}
 }

@@ -21,19 +21,19 @@ func full() Status {
 	gap := &gapState{Reason: change.Policy, Stream: "pods", Sinks: []string{"bus"}, Object: "shop/web", From: "1", To: "2", Since: now, Time: now, Rejected: "too_large", Resolved: now}
 	return Status{
 		Version: "v1", Cluster: "dev", ClusterUID: "u", UptimeSeconds: 1.5, Healthy: true, Ready: true, Problems: []string{"none"},
-		HA: &Leadership{Leads: true, Leader: "kubecdc-0", Since: now, Lease: "kubecdc/prod-eu1", Takeovers: 1, LastError: "down", Standby: &Standby{Whole: true, LagSeconds: 1, LastError: "down", LastErrorTime: now}},
+		HA: &Leadership{Leads: true, Leader: "kubecdc-0", Since: now, Lease: "kubecdc/prod-eu1", Takeovers: 1, LastError: "down", Standby: &Standby{Whole: true, LagSeconds: 1, Trouble: Trouble{"down", now}}},
 		Streams: map[string]streamState{"pods": {
 			State: watching, ResourceVersion: "7", PositionAgeSeconds: 0.1, HistoryLeftSeconds: 300, Records: 1, Gaps: 1, LastGap: gap,
 			LastSnapshot: &completeSnapshot{Reason: change.Initial, Sinks: []string{"bus"}, ResourceVersion: "7", Counts: change.Counts{Replaced: 1}, Limits: change.Limits{Namespace: "shop"}, Time: now},
 			Snapshot:     &snapshotState{Reason: change.Requested, Sinks: []string{"bus"}, Limits: change.Limits{Namespace: "shop", Name: "web", Selector: "a=b"}, Since: now, Objects: 7, Percent: new(33)},
-			trouble:      trouble{"forbidden", now}, HeldBy: []string{"bus"}, HeldSince: now,
+			Trouble:      Trouble{"forbidden", now}, HeldBy: []string{"bus"}, HeldSince: now,
 		}},
 		Sinks: map[string]sinkState{"bus": {
 			Place: Place{"nats", "nats:4222 stream K8S", "cloudevents"}, State: open, Records: 1, QueueRecords: 1, QueueBytes: 1, SpoolRecords: 1, SpoolBytes: 1, OldestUnackedSeconds: 1, Mark: "1", Note: "fast",
-			Gaps: 1, LastGap: gap, trouble: trouble{"refused", now}, RecentGaps: []*gapState{gap}, FailingSince: now,
+			Gaps: 1, LastGap: gap, Trouble: Trouble{"refused", now}, RecentGaps: []*gapState{gap}, FailingSince: now,
 		}},
-		State:     commitState{trouble: trouble{"full", now}, FailingSince: now, SavedAgain: now, Log: &StateLog{LagSeconds: 1, Fenced: true, LastError: "full", LastErrorTime: now}},
-		Discovery: discoveryState{LastRead: now, trouble: trouble{"down", now}, LeftOut: map[string]string{"secrets": "not by a wildcard"}},
+		State:     commitState{Trouble: Trouble{"full", now}, FailingSince: now, SavedAgain: now, Log: &StateLog{LagSeconds: 1, Fenced: true, Trouble: Trouble{"full", now}}},
+		Discovery: discoveryState{LastRead: now, Trouble: Trouble{"down", now}, LeftOut: map[string]string{"secrets": "not by a wildcard"}},
 	}
 }
 

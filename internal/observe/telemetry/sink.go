@@ -79,7 +79,7 @@ func (t *Telemetry) SinkFailed(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.states.sinks[name]
-	s.State, s.trouble = failing, troubleOf(err)
+	s.State, s.Trouble = failing, TroubleOf(err)
 	t.troubled(name, "sink failed; reopening it", true, "error", err)
 }
 
@@ -100,7 +100,7 @@ func (t *Telemetry) Stopped(name string, err error) {
 		}
 		t.Logger.Error("sink stopped, the others continue; "+remedy, "sink", name, "error", err)
 	}
-	s.State, s.trouble = stopped, troubleOf(err)
+	s.State, s.Trouble = stopped, TroubleOf(err)
 }
 
 // Retried is told of an attempt that a sink repeats by itself. It is logged where that lasts. A routine answer of a
@@ -112,7 +112,7 @@ func (t *Telemetry) Retried(name, reason string, err error) {
 	s := t.states.sinks[name]
 	t.troubled(name, "sink retries", !s.opened && !isRoutine(err), "reason", reason, "error", err)
 	if s.LastError != shownError(err) && !(isRoutine(err) && s.outage.told.IsZero()) {
-		s.State, s.trouble = failing, troubleOf(err)
+		s.State, s.Trouble = failing, TroubleOf(err)
 	}
 }
 
@@ -239,7 +239,7 @@ func (t *Telemetry) Hears(name string, err error) {
 	defer t.mu.Unlock()
 	next := t.asking(name)
 	was := next.LastError
-	next.trouble = troubleOf(err)
+	next.Trouble = TroubleOf(err)
 	switch {
 	case next.LastError == was:
 	case err != nil:
@@ -262,7 +262,7 @@ func (t *Telemetry) Asked(name, what string, err error) {
 	} else {
 		next.Followed++
 	}
-	t.rarely(name, rareLine{level, result + " what was asked through a broker", "questions", false}, line...)
+	t.rarely(name, rareLine{level, result + " what was asked through a broker", "questions"}, line...)
 	t.metrics.signals.WithLabelValues(name, result).Inc()
 	t.states.sinks[name].Asking = next
 }
@@ -298,7 +298,7 @@ func (t *Telemetry) CommitFailed(err error) {
 		t.Logger.Error("state not saved; retrying", "error", err)
 		*c = commitState{FailingSince: time.Now()}
 	}
-	c.trouble = troubleOf(err)
+	c.Trouble = TroubleOf(err)
 	c.attempts++
 }
 
@@ -323,7 +323,7 @@ func (t *Telemetry) AuditMissing(id string) {
 	defer t.mu.Unlock()
 	t.rarely("", rareLine{
 		slog.LevelWarn, "API server has told the begin of writes half an hour ago and not their end: it dropped the events, or ended itself; " +
-			"docs/audit.md says why; the next such line follows in a minute at the earliest", "requests", true,
+			"docs/audit.md says why; the next such line follows in a minute at the earliest", "requests",
 	}, "auditID", id)
 }
 
@@ -333,7 +333,7 @@ func (t *Telemetry) AuditRefused(reason string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rarely("", rareLine{
-		slog.LevelWarn, "audit webhook refused; the next such line follows in a minute at the earliest", "requests", true,
+		slog.LevelWarn, "audit webhook refused; the next such line follows in a minute at the earliest", "requests",
 	}, "reason", reason, "error", err)
 }
 

@@ -31,7 +31,7 @@ type sinkState struct {
 	Gaps                 int         `json:"gaps"`           // of this sink alone
 	LastGap              *gapState   `json:"lastGap,omitempty"`
 	RecentGaps           []*gapState `json:"recentGaps,omitempty"` // the newest first; replaced, never changed
-	trouble
+	Trouble
 	FailingSince time.Time    `json:"failingSince,omitzero"`
 	Asking       *askingState `json:"asking,omitempty"` // nil where nobody can ask through its broker
 	// Schemas are those of a sink with a registry, by resource; replaced, never changed.
@@ -55,18 +55,18 @@ func (s *sinkState) waits() []any {
 	return []any{"waiting", int64(s.QueueRecords) + s.SpoolRecords, "waitingBytes", s.QueueBytes, "spoolBytes", s.SpoolBytes}
 }
 
-// trouble is the newest error of something; no text is none, or that it is over.
-type trouble struct {
+// Trouble is the newest error of something; no text is none, or that it is over.
+type Trouble struct {
 	LastError     string    `json:"lastError,omitempty"`
 	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
 }
 
-// troubleOf takes nil for none.
-func troubleOf(err error) trouble {
+// TroubleOf takes nil for none.
+func TroubleOf(err error) Trouble {
 	if err == nil {
-		return trouble{}
+		return Trouble{}
 	}
-	return trouble{shownError(err), time.Now()}
+	return Trouble{shownError(err), time.Now()}
 }
 
 // shownError is the error's text, which may name an object.
@@ -76,7 +76,7 @@ func shownError(err error) string { return change.Shown(err.Error(), change.MaxS
 type askingState struct {
 	Followed int `json:"followed"` // since the start
 	Refused  int `json:"refused"`
-	trouble      // why nothing can be asked
+	Trouble      // why nothing can be asked
 }
 
 // schemaState is the schema of one resource in a sink with a registry.

@@ -2,10 +2,8 @@ package telemetry
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,67 +63,6 @@ func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
 		if got := tel.Status().Streams["pods"].LastSnapshot.Limits; got != c.of.Limits {
 			t.Errorf("the last comparison is shown as of %s", got)
 		}
-	}
-}
-
-// TestALongSnapshotIsALineNowAndThen: with what remains where that is known.
-func TestALongSnapshotIsALineNowAndThen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		tel := newTelemetry(&log)
-		tel.Comparing(pods(), snapshot(change.Initial))
-		log.Reset()
-		for range 25 {
-			time.Sleep(time.Second)
-			tel.Listed(pods(), 500, 100)
-		}
-		tel.Comparing(pods(), snapshot(change.Initial))
-		time.Sleep(9 * time.Second)
-		tel.Listed(pods(), 1, 1)
-		time.Sleep(time.Second)
-		tel.Listed(pods(), 6, -1)
-		var lines []string
-		for line := range strings.Lines(log.String()) {
-			if _, said, is := strings.Cut(line, `msg="snapshot goes on" `); is {
-				lines = append(lines, strings.TrimSpace(said))
-			}
-		}
-		want := []string{
-			"resource=pods reason=initial objects=5000 remaining=100 perSecond=500",
-			"resource=pods reason=initial objects=10000 remaining=100 perSecond=500",
-			"resource=pods reason=initial objects=7 perSecond=0",
-		}
-		if !slices.Equal(lines, want) {
-			t.Errorf("the log has\n%q\nwant\n%q", lines, want)
-		}
-	})
-}
-
-// TestAStreamIsWatchedBehindTheSnapshotForAllSinks: a watch is open beside it, and what failed recovers.
-func TestAStreamIsWatchedBehindTheSnapshotForAllSinks(t *testing.T) {
-	var log bytes.Buffer
-	tel := newTelemetry(&log)
-	for _, step := range []struct {
-		do   func()
-		want string
-	}{
-		{func() { tel.Comparing(pods(), snapshot(change.Initial)) }, snapshotting},
-		{func() { tel.Watching(pods(), "7") }, snapshotting},
-		{func() { tel.StreamFailed(pods(), Failed, errors.New("boom")) }, failing},
-		{func() { tel.Watching(pods(), "8") }, snapshotting},
-		{func() { tel.Compared(pods(), snapshot(change.Initial)) }, watching},
-		{func() { tel.Comparing(pods(), snapshot(change.Requested, "lake")) }, watching},
-		{func() { tel.Comparing(pods(), snapshot(change.Epoch)) }, snapshotting},
-		{func() { tel.Compared(pods(), snapshot(change.Epoch)) }, snapshotting},
-		{func() { tel.Watching(pods(), "9") }, watching},
-	} {
-		step.do()
-		if got := tel.Status().Streams[pods().String()].State; got != step.want {
-			t.Errorf("the stream is %s, want %s, behind\n%s", got, step.want, &log)
-		}
-	}
-	if got := log.String(); strings.Count(got, "stream recovered") != 1 || strings.Count(got, "msg=watching") != 1 {
-		t.Errorf("logged is\n%s", got)
 	}
 }
 

@@ -152,7 +152,7 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	if leftOut != nil {
 		d.LastRead, d.LeftOut = time.Now(), leftOut
 	}
-	now := troubleOf(err)
+	now := TroubleOf(err)
 	switch {
 	case now.LastError == d.LastError:
 		return
@@ -161,7 +161,7 @@ func (t *Telemetry) Discovered(leftOut map[string]string, err error) {
 	default:
 		t.Logger.Warn("API discovery is incomplete; retrying; streams of resources that are missing from it continue", "error", err)
 	}
-	d.trouble = now
+	d.Trouble = now
 }
 
 // maxCorrections is how many corrections of one comparison are logged, each with its object.

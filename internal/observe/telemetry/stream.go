@@ -147,7 +147,7 @@ func (t *Telemetry) ShapeFailed(rec *change.Record, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rarely(rec.Stream.String(), rareLine{
-		slog.LevelWarn, "objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest", "objects", true,
+		slog.LevelWarn, "objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest", "objects",
 	}, "resource", rec.Stream.String(), "object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
 }
 
@@ -172,7 +172,7 @@ func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err
 	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := rareLine{slog.LevelError, "record rejected; a gap record stands in its place", ofRecords, false}
+	line := rareLine{slog.LevelError, "record rejected; a gap record stands in its place", "records"}
 	t.rarely(name, line, append(ofObject(name, rec), "reason", reason, "error", err)...)
 	t.noteGap(*rec.Stream, &gapState{
 		Reason: change.Policy, Stream: rec.Stream.String(), Sinks: []string{name}, Object: rec.Key.Shown(), Rejected: reason,
@@ -190,7 +190,7 @@ func (t *Telemetry) NotKept(name string, err error) {
 	if s.LastError != shownError(err) {
 		t.Logger.Error("dead letter cannot be kept; the sink waits and retries", "sink", name, "error", err)
 	}
-	s.State, s.trouble = failing, troubleOf(err)
+	s.State, s.Trouble = failing, TroubleOf(err)
 }
 
 // Dropped is told that a rejected record was not kept. It is logged once.
@@ -210,7 +210,7 @@ func (t *Telemetry) Trimmed(name string, rec *change.Record) {
 	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := rareLine{slog.LevelWarn, "record trimmed to fit into the sink", ofRecords, false}
+	line := rareLine{slog.LevelWarn, "record trimmed to fit into the sink", "records"}
 	t.rarely(name, line, append(ofObject(name, rec), "trimmed", rec.Remarks.LeftOut())...)
 }
 

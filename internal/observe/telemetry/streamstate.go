@@ -27,7 +27,7 @@ type streamState struct {
 	LastGap      *gapState             `json:"lastGap,omitempty"`
 	LastSnapshot *completeSnapshot     `json:"lastSnapshot,omitempty"`
 	Snapshot     *snapshotState        `json:"snapshot,omitempty"`
-	trouble
+	Trouble
 
 	late      bool                   // it came when the process ran already
 	over      bool                   // it has left: nobody sees this
@@ -194,7 +194,7 @@ func (s *streamState) fails(err error) bool {
 	if s.LastError == shownError(err) {
 		return false
 	}
-	s.State, s.trouble, s.outage = failing, troubleOf(err), Failed
+	s.State, s.Trouble, s.outage = failing, TroubleOf(err), Failed
 	return true
 }
 

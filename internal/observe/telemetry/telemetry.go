@@ -1,8 +1,10 @@
 package telemetry
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -123,7 +125,7 @@ func (t *Telemetry) look() {
 
 // commitState is the store on /statusz.
 type commitState struct {
-	trouble
+	Trouble
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	SavedAgain   time.Time `json:"savedAgain,omitzero"` // when it was, after it could not be; zero where that never was so
 	Log          *StateLog `json:"log,omitempty"`
@@ -133,10 +135,9 @@ type commitState struct {
 
 // StateLog is the log of the state on /statusz.
 type StateLog struct {
-	LagSeconds    float64   `json:"lagSeconds"`       // since the oldest saved change that it lacks
-	Fenced        bool      `json:"fenced,omitempty"` // another exporter writes it
-	LastError     string    `json:"lastError,omitempty"`
-	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
+	LagSeconds float64 `json:"lagSeconds"`       // since the oldest saved change that it lacks
+	Fenced     bool    `json:"fenced,omitempty"` // another exporter writes it
+	Trouble
 }
 
 // Leadership is who leads, on /statusz, where several exporters share a task.
@@ -154,16 +155,15 @@ type Leadership struct {
 
 // Standby is how an exporter follows the log of the state while it stands by.
 type Standby struct {
-	Whole         bool      `json:"whole"`      // it has had all that the log had, once since it began to wait
-	LagSeconds    float64   `json:"lagSeconds"` // since it had all that the log had then, or since it began to wait
-	LastError     string    `json:"lastError,omitempty"`
-	LastErrorTime time.Time `json:"lastErrorTime,omitzero"`
+	Whole      bool    `json:"whole"`      // it has had all that the log had, once since it began to wait
+	LagSeconds float64 `json:"lagSeconds"` // since it had all that the log had then, or since it began to wait
+	Trouble
 }
 
 // discoveryState is what is known of the API server's discovery on /statusz.
 type discoveryState struct {
 	LastRead time.Time `json:"lastRead,omitzero"`
-	trouble            // of the newest attempt, or what the server could not tell; when it was heard first
+	Trouble            // of the newest attempt, or what the server could not tell; when it was heard first
 	// resources and names that are not streamed, and why
 	LeftOut map[string]string `json:"leftOut,omitempty"`
 }
@@ -202,8 +202,8 @@ func (all *states) unhealthy(now time.Time) []string {
 		}
 	}
 	var problems []string
-	for name, s := range all.streams {
-		if s.State != waiting && now.Sub(s.sign) > silence {
+	for _, name := range slices.Sorted(maps.Keys(all.streams)) {
+		if s := all.streams[name]; s.State != waiting && now.Sub(s.sign) > silence {
 			problems = append(problems, fmt.Sprintf("stream %s gave no sign of life for %s", name, now.Sub(s.sign).Round(time.Second)))
 		}
 	}
@@ -242,7 +242,6 @@ type rareLine struct {
 	level   slog.Level
 	text    string
 	counted string // the name of the count
-	leads   bool   // the count stands before the example
 }
 
 // rareKey is a line, and the sink or the stream that it is about.
@@ -271,7 +270,6 @@ func (t *Telemetry) rarely(of string, line rareLine, example ...any) {
 
 // tellRare tells the log of what it is time for, or of all that is left; the caller holds mu.
 func (t *Telemetry) tellRare(now time.Time, last bool) {
-	tell := map[slog.Level]func(string, ...any){slog.LevelInfo: t.Logger.Info, slog.LevelWarn: t.Logger.Warn, slog.LevelError: t.Logger.Error}
 	for line, a := range t.states.rare {
 		if !last && now.Sub(a.told) < word {
 			continue
@@ -280,19 +278,10 @@ func (t *Telemetry) tellRare(now time.Time, last bool) {
 			delete(t.states.rare, line)
 			continue
 		}
-		attributes := a.example
-		if line.leads {
-			attributes = slices.Concat([]any{line.counted, a.since}, a.example)
-		} else if a.since > 1 || line.counted != ofRecords {
-			attributes = append(attributes, line.counted, a.since)
-		}
-		tell[line.level](line.text, attributes...)
+		t.Logger.Log(context.Background(), line.level, line.text, append(a.example, line.counted, a.since)...)
 		*a = tally{told: now}
 	}
 }
-
-// ofRecords is a count that a line about a single one does without.
-const ofRecords = "records"
 
 // silence is how long a stream may give no sign of life. A watch is opened again after ten minutes at most.
 const silence = 15 * time.Minute
