@@ -1,25 +1,18 @@
 package nats
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/test/authority"
 )
 
 func writes(t *testing.T, options Options) {
@@ -114,42 +107,11 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// authority is a private CA with the certificates that it signed, as files.
-type authority struct {
-	t    *testing.T
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
-	file string
-}
-
-func newAuthority(t *testing.T) *authority {
-	a := &authority{t: t, key: must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))}
-	a.cert = &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
-	}
-	der := must(x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key))
-	a.file = file(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	return a
-}
-
-func (a *authority) sign() (certFile, keyFile string) {
-	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"nats.test"},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der := must(x509.CreateCertificate(rand.Reader, leaf, a.cert, key.Public(), a.key))
-	return file(a.t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		file(a.t, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(key))}))
-}
-
-// server makes the server ask clients for a certificate of the authority.
-func (a *authority) server(first bool) func(*server.Options) {
-	cert := must(tls.LoadX509KeyPair(a.sign()))
+// trusting makes the server ask clients for a certificate of the authority.
+func trusting(ca *authority.Authority, first bool) func(*server.Options) {
+	cert := must(tls.LoadX509KeyPair(ca.Pair("server")))
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(must(os.ReadFile(a.file)))
+	pool.AppendCertsFromPEM(must(os.ReadFile(ca.File)))
 	return func(o *server.Options) {
 		o.TLSConfig = &tls.Config{
 			Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
@@ -160,16 +122,16 @@ func (a *authority) server(first bool) func(*server.Options) {
 
 func TestTLSVerifiesBothSides(t *testing.T) {
 	for _, first := range []bool{false, true} {
-		ca := newAuthority(t)
-		s := startServer(t, ca.server(first))
+		ca := authority.New(t, t.TempDir(), "test CA")
+		s := startServer(t, trusting(ca, first))
 		options := s.options()
-		good := sink.TLS{CAFile: ca.file, ServerName: "nats.test"}
-		good.CertFile, good.KeyFile = ca.sign()
+		good := sink.TLS{CAFile: ca.File}
+		good.CertFile, good.KeyFile = ca.Pair("client")
 		options.TLSFirst = first
 
 		const remedy = ": check CA file, server name and client certificate of the sink"
 		bad := good
-		bad.CAFile = newAuthority(t).file
+		bad.CAFile = authority.New(t, t.TempDir(), "test CA").File
 		options.TLS = &bad
 		err := openError(t, options, "")
 		wantError(t, err, "connect to "+options.URL+": tls error: tls: failed to verify certificate: x509: certificate signed by unknown authority "+
@@ -178,7 +140,7 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 		bad = good
 		bad.ServerName = "nats.prod"
 		wantError(t, openError(t, options, ""), "connect to "+options.URL+
-			": tls error: tls: failed to verify certificate: x509: certificate is valid for nats.test, not nats.prod"+remedy)
+			": tls error: tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match nats.prod"+remedy)
 
 		bad = good
 		bad.CertFile, bad.KeyFile = "", ""
@@ -191,19 +153,19 @@ func TestTLSVerifiesBothSides(t *testing.T) {
 
 // TestWebsocket goes through what lets only HTTP pass, with and without TLS.
 func TestWebsocket(t *testing.T) {
-	ca := newAuthority(t)
+	ca := authority.New(t, t.TempDir(), "test CA")
 	for _, secure := range []bool{false, true} {
 		s := startServer(t, func(o *server.Options) {
 			o.Websocket = server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: !secure}
 			o.Username, o.Password = "u", "p"
 			if secure {
-				o.Websocket.TLSConfig = &tls.Config{Certificates: []tls.Certificate{must(tls.LoadX509KeyPair(ca.sign()))}}
+				o.Websocket.TLSConfig = &tls.Config{Certificates: []tls.Certificate{must(tls.LoadX509KeyPair(ca.Pair("server")))}}
 			}
 		})
 		options := s.options()
 		options.URL = s.WebsocketURL()
 		if secure {
-			options.TLS = &sink.TLS{CAFile: ca.file, ServerName: "nats.test"}
+			options.TLS = &sink.TLS{CAFile: ca.File}
 		}
 		refused(t, options)
 		options.User, options.Password = "u", "p"

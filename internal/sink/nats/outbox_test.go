@@ -14,6 +14,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/test/authority"
 )
 
 // FuzzOutbox: what the outbox writes itself and what the client library writes of the same message arrive as the same.
@@ -123,15 +124,15 @@ func TestI3LibraryWritesMeanwhile(t *testing.T) {
 
 // TestI3LibrarySendsUnderTLS and through a websocket: there the socket carries something else than the protocol.
 func TestI3LibrarySendsUnderTLS(t *testing.T) {
-	ca := newAuthority(t)
-	certificate := sink.TLS{CAFile: ca.file, ServerName: "nats.test"}
-	certificate.CertFile, certificate.KeyFile = ca.sign()
+	ca := authority.New(t, t.TempDir(), "test CA")
+	certificate := sink.TLS{CAFile: ca.File}
+	certificate.CertFile, certificate.KeyFile = ca.Pair("client")
 	for name, test := range map[string]struct {
 		server func(*server.Options)
 		tls    *sink.TLS
 	}{
-		"tls":       {ca.server(false), &certificate},
-		"tls first": {ca.server(true), &certificate},
+		"tls":       {trusting(ca, false), &certificate},
+		"tls first": {trusting(ca, true), &certificate},
 		"websocket": {func(o *server.Options) {
 			o.Websocket = server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true}
 		}, nil},
