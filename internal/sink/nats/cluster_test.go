@@ -3,7 +3,6 @@ package nats
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -169,30 +168,11 @@ func TestI3ClusterChangesItsLeader(t *testing.T) {
 		write(t, publisher, batch)
 	}
 	t.Logf("retries: %v", retries)
-	wantIDs(t, readAll(t, admin, len(want)), want)
-}
-
-// readAll reads the ids of a stream that has n messages, from replicas that may be behind.
-func readAll(t *testing.T, admin jetstream.JetStream, n int) []string {
-	t.Helper()
-	ids := make([]string, 0, n)
-	insist(t, func(ctx context.Context) error {
-		stream, err := admin.Stream(ctx, testStream)
-		for err == nil && len(ids) < n {
-			var m *jetstream.RawStreamMsg
-			if m, err = stream.GetMsg(ctx, uint64(len(ids)+1)); err == nil {
-				ids = append(ids, m.Header.Get(sink.HeaderID))
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("after %d messages: %w", len(ids), err)
-		}
-		if last := stream.CachedInfo().State.LastSeq; last != uint64(n) {
-			t.Fatalf("%d messages, want %d", last, n)
-		}
-		return nil
-	})
-	return ids
+	var got []string
+	for _, stored := range storedIn(t, admin) {
+		got = append(got, stored.ID)
+	}
+	wantIDs(t, got, want)
 }
 
 // leader is a server that is not the first one, to which the admin is connected.
