@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -10,8 +9,7 @@ import (
 	"strings"
 )
 
-// Config is a whole configuration. The zero value is an empty one. Its JSON form has the file's keys, so that it can
-// be shown to a user, and never holds a secret.
+// Config is a whole configuration. The zero value is an empty one.
 type Config struct {
 	Cluster string `key:"cluster"`
 	// Clusters, where there are any, are followed by one exporter, each as if it were alone: see Of.
@@ -194,15 +192,13 @@ func (c *Config) checkClusters(k *checker) {
 			k.problem(path, "it is reached as %s is, and so is the same cluster; give it another kubeconfig, secret or context", item("clusters", at))
 		}
 	}
-	p := &places{k, "all clusters"}
-	for i := range c.Sinks {
-		p.ofSink(&c.Sinks[i], item("sinks", i), clusterName)
-	}
+	const all = "all clusters"
+	c.checkPlaces(k, all, clusterName)
 	if c.State.Log != nil {
-		p.apart("state.log.name", c.State.Log.Name, clusterName)
+		k.checkApart("state.log.name", c.State.Log.Name, all, clusterName)
 	}
 	if c.HA != nil && c.HA.Lease != "" {
-		p.apart("ha.lease", c.HA.Lease, clusterName)
+		k.checkApart("ha.lease", c.HA.Lease, all, clusterName)
 	}
 }
 
@@ -223,10 +219,7 @@ func (c *Config) checkTasks(k *checker) {
 	if !open && len(names) > 0 && len(names) < c.Tasks { // none are on the command line
 		k.problem("tasks", "%d is more than there are resources, which are %d; take at most as many", c.Tasks, len(names))
 	}
-	p := &places{k, "all tasks"}
-	for i := range c.Sinks {
-		p.ofSink(&c.Sinks[i], item("sinks", i), taskNumber)
-	}
+	c.checkPlaces(k, "all tasks", taskNumber)
 }
 
 // SinkNames are the names of the sinks, in their order.
@@ -264,9 +257,6 @@ func (c *Config) reserve() {
 		}
 	}
 }
-
-// MarshalJSON shows the configuration with the file's keys, and none of its secrets.
-func (c *Config) MarshalJSON() ([]byte, error) { return json.Marshal(show(reflect.ValueOf(c).Elem())) }
 
 // Validate says everything that is wrong with the whole configuration, as *Problems. It is meant to be called when
 // file and flags are in. It asks no file system, broker or API server.
@@ -325,28 +315,6 @@ func (c *checker) values(path string, v reflect.Value) {
 			c.problem(at, "want %s, have %v", s.bound, value.Interface())
 		}
 	}
-}
-
-// show is what is set, by its keys.
-func show(v reflect.Value) map[string]any {
-	shown := map[string]any{}
-	for _, f := range fieldsOf(v.Type()) {
-		value := v.FieldByIndex(f.Index)
-		var inner []map[string]any
-		for _, one := range f.inside("", value) {
-			inner = append(inner, show(one))
-		}
-		switch kind := value.Kind(); {
-		case value.IsZero(), (kind == reflect.Slice || kind == reflect.Map) && value.Len() == 0:
-		case inner == nil:
-			shown[f.name] = value.Interface()
-		case kind == reflect.Slice:
-			shown[f.name] = inner
-		case kind == reflect.Pointer || len(inner[0]) > 0:
-			shown[f.name] = inner[0]
-		}
-	}
-	return shown
 }
 
 // AsksNamespaces says whether anything of the configuration depends on labels of namespaces.

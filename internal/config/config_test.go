@@ -26,7 +26,7 @@ func TestGoldenOfFiles(t *testing.T) {
 func TestEffectiveConfigurationParses(t *testing.T) {
 	c, err := Load("../../deploy/config.example.yaml", testEnv)
 	must(t, err)
-	shown, err := yaml.Marshal(c)
+	shown, err := yaml.Marshal(show(reflect.ValueOf(c).Elem()))
 	must(t, err)
 	again := parse(t, string(shown))
 	c.Sinks[0].NATS.Password = masked

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"reflect"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -30,10 +31,10 @@ func parse(t *testing.T, text string) *Config {
 	return c
 }
 
-// same compares a value as YAML with the content of a file, and writes the file instead where UPDATE_GOLDEN is set.
-func same(t *testing.T, value any, path string) {
+// same compares what a configuration sets with the content of a file, and writes the file where UPDATE_GOLDEN is set.
+func same(t *testing.T, c *Config, path string) {
 	t.Helper()
-	have, err := yaml.Marshal(value)
+	have, err := yaml.Marshal(show(reflect.ValueOf(c).Elem()))
 	must(t, err)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		must(t, os.WriteFile(path, have, 0o644))
@@ -43,6 +44,28 @@ func same(t *testing.T, value any, path string) {
 	if !bytes.Equal(have, want) {
 		t.Errorf("%s: have\n%s\nwant\n%s", path, have, want)
 	}
+}
+
+// show is what is set, by its keys.
+func show(v reflect.Value) map[string]any {
+	shown := map[string]any{}
+	for _, f := range fieldsOf(v.Type()) {
+		value := v.FieldByIndex(f.Index)
+		var inner []map[string]any
+		for _, one := range f.inside("", value) {
+			inner = append(inner, show(one))
+		}
+		switch kind := value.Kind(); {
+		case value.IsZero(), (kind == reflect.Slice || kind == reflect.Map) && value.Len() == 0:
+		case inner == nil:
+			shown[f.name] = value.Interface()
+		case kind == reflect.Slice:
+			shown[f.name] = inner
+		case kind == reflect.Pointer || len(inner[0]) > 0:
+			shown[f.name] = inner[0]
+		}
+	}
+	return shown
 }
 
 // wantError checks the message, and that the program can tell a wrong configuration from other failures.

@@ -7,26 +7,29 @@ import (
 	"strings"
 )
 
-// places checks that places are not one for several tasks.
-type places struct {
-	*checker
-	of string
+// checkPlaces checks that no place that is written to is one for several tasks. A topic of one resource is of one task.
+func (c *Config) checkPlaces(k *checker, whose, placeholder string) {
+	for i := range c.Sinks {
+		s, path := &c.Sinks[i], item("sinks", i)
+		s.renamed(func(key, name string, of placeName) string {
+			switch {
+			case name == "", key == ".nats.stream" && s.NATS.Shared:
+			case key == ".file.path" && name == stdout:
+				k.problem(path+key, "standard output is one for %s; choose a file with %s in its name", whose, placeholder)
+			case of == topicName && placeholder == taskNumber:
+				k.checkApart(path+key, name, whose, placeholder, "{resource}")
+			default:
+				k.checkApart(path+key, name, whose, placeholder)
+			}
+			return name
+		})
+	}
 }
 
-// ofSink checks all that the sink writes to. A topic of one resource is of one task.
-func (p *places) ofSink(s *Sink, path, placeholder string) {
-	s.renamed(func(key, name string, of placeName) string {
-		switch {
-		case name == "", key == ".nats.stream" && s.NATS.Shared:
-		case key == ".file.path" && name == stdout:
-			p.problem(path+key, "standard output is one for %s; choose a file with %s in its name", p.of, placeholder)
-		case of == topicName && placeholder == taskNumber:
-			p.apart(path+key, name, placeholder, "{resource}")
-		default:
-			p.apart(path+key, name, placeholder)
-		}
-		return name
-	})
+// checkApart checks that the value has one of the placeholders in it.
+func (c *checker) checkApart(path, value, whose string, by ...string) {
+	has := func(placeholder string) bool { return strings.Contains(value, placeholder) }
+	c.problemIf(!slices.ContainsFunc(by, has), path, "%q is one place for %s; have %s in it", shorten(value), whose, strings.Join(by, " or "))
 }
 
 // placeName says what a name is of that a sink's place has, as the tag place of its key does.
@@ -70,10 +73,4 @@ func rename(path string, v reflect.Value, change func(key, name string, of place
 			value.Set(reflect.ValueOf(changed))
 		}
 	}
-}
-
-// apart checks that the value has one of the placeholders in it.
-func (p *places) apart(path, value string, by ...string) {
-	p.problemIf(!slices.ContainsFunc(by, func(placeholder string) bool { return strings.Contains(value, placeholder) }), path,
-		"%q is one place for %s; have %s in it", shorten(value), p.of, strings.Join(by, " or "))
 }

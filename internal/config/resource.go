@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -145,17 +146,10 @@ func (e *entriesChecker) beside(r, last *Resource) {
 			e.problem(last, ".excludeNamespaces", "of namespace %s is in %s; %sleave it out here", namespace, e.path(r), all)
 		}
 	}
-	sorted := func(names []string) []string { return slices.Sorted(slices.Values(names)) }
-	for _, f := range []struct {
-		key  string
-		same bool
-	}{
-		{".fieldSelector", r.FieldSelector == last.FieldSelector}, {".before", r.Before == last.Before}, {".changes", r.Changes == last.Changes},
-		{".actor", r.Actor == last.Actor}, {".involved", slices.Equal(sorted(r.Involved), sorted(last.Involved))},
-		{".ignore", slices.Equal(sorted(r.Ignore), sorted(last.Ignore))}, {".keep", slices.Equal(sorted(r.Keep), sorted(last.Keep))},
-	} {
-		if !f.same {
-			e.problem(last, f.key, "has another one in %s; all entries of a resource have the same; write it alike", e.path(r))
+	one, other := reflect.ValueOf(r).Elem(), reflect.ValueOf(last).Elem()
+	for _, f := range fieldsOf(one.Type()) {
+		if f.Tag.Get("entries") == "alike" && !bytes.Equal(f.written(one.FieldByIndex(f.Index)), f.written(other.FieldByIndex(f.Index))) {
+			e.problem(last, "."+f.name, "has another one in %s; all entries of a resource have the same; write it alike", e.path(r))
 		}
 	}
 }
@@ -171,19 +165,19 @@ type Resource struct {
 	Exclude           []string `key:"exclude"`
 
 	LabelSelector string `key:"labelSelector"`
-	FieldSelector string `key:"fieldSelector"`
+	FieldSelector string `key:"fieldSelector" entries:"alike"`
 
 	// What of the selected goes on. Paths are a subset of kubectl's JSONPath, and the filter is an expression in CEL;
 	// both are for others to parse.
 	Ops           []string  `key:"ops" of:"added updated deleted" effect:"new"`
 	Filter        string    `key:"filter" effect:"next"`
 	FilterFailure string    `key:"filterFailure" of:"pass deadletter" effect:"new"`
-	Before        bool      `key:"before" effect:"second"`
-	Changes       bool      `key:"changes" effect:"second"`
-	Actor         bool      `key:"actor" effect:"new"`
-	Involved      []string  `key:"involved" of:"labels ownerReferences" effect:"new"`
-	Ignore        []string  `key:"ignore" effect:"next"`
-	Keep          []string  `key:"keep" of:"managedFields lastApplied" effect:"next"`
+	Before        bool      `key:"before" entries:"alike" effect:"second"`
+	Changes       bool      `key:"changes" entries:"alike" effect:"second"`
+	Actor         bool      `key:"actor" entries:"alike" effect:"new"`
+	Involved      []string  `key:"involved" entries:"alike" of:"labels ownerReferences" effect:"new"`
+	Ignore        []string  `key:"ignore" entries:"alike" effect:"next"`
+	Keep          []string  `key:"keep" entries:"alike" of:"managedFields lastApplied" effect:"next"`
 	Only          []string  `key:"only" effect:"shape"`
 	Drop          []string  `key:"drop" effect:"shape"`
 	Redact        Redaction `key:"redact" effect:"shape"`

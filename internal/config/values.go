@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -42,29 +44,25 @@ func checkTopic(template string) error {
 
 // withoutPlaceholders puts a letter in the place of each {placeholder}.
 func withoutPlaceholders(template string) (string, error) {
-	var b strings.Builder
-	for template != "" {
-		text, rest, found := strings.Cut(template, "{")
-		if strings.Contains(text, "}") {
-			return "", errors.New("a } without its {")
-		}
-		b.WriteString(text)
-		if !found {
-			break
-		}
-		name, rest, closed := strings.Cut(rest, "}")
-		if !closed {
-			return "", errors.New("a { without its }")
-		}
-		of, label, isLabel := strings.Cut(name, ":")
+	var unknown error
+	literal := regexp.MustCompile(`\{[^{}]*\}`).ReplaceAllStringFunc(template, func(found string) string {
+		of, label, isLabel := strings.Cut(strings.Trim(found, "{}"), ":")
 		isLabel = isLabel && (of+":" == labelPrefix || of+":" == namespaceLabelPrefix) && consistsOf(label, lower+upper+digits+"-_./")
-		if !isLabel && !slices.Contains(placeholders(), name) {
-			return "", fmt.Errorf("unknown placeholder {%s}; allowed: {%s}, {label:KEY}, {namespaceLabel:KEY}", shorten(name), strings.Join(placeholders(), "}, {"))
+		if !isLabel && found != "{"+of+"}" || !isLabel && !slices.Contains(placeholders(), of) {
+			unknown = cmp.Or(unknown, fmt.Errorf("unknown placeholder %s; allowed: {%s}, {label:KEY}, {namespaceLabel:KEY}",
+				shorten(found), strings.Join(placeholders(), "}, {")))
 		}
-		b.WriteString("x")
-		template = rest
+		return "x"
+	})
+	switch {
+	case unknown != nil:
+		return "", unknown
+	case strings.Contains(literal, "{"):
+		return "", errors.New("a { without its }")
+	case strings.Contains(literal, "}"):
+		return "", errors.New("a } without its {")
 	}
-	return b.String(), nil
+	return literal, nil
 }
 
 // labelPrefix begins a placeholder that is a label of the object, such as {label:app.kubernetes.io/name},
