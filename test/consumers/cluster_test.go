@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -138,11 +139,14 @@ func (w *writer) forget(cluster *testcluster.Cluster) {
 	w.t.Helper()
 	w.remove(configMaps, "default", "map-4")
 	w.patch(configMaps, "default", "map-0", `{"data":{"a":"unseen"}}`)
-	if err := cluster.StopAPIServer(); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := cluster.StartAPIServer(w.t.Context()); err != nil {
-		w.t.Fatal(err)
+	restartAPIServer(w.t, cluster)
+}
+
+// restartAPIServer lets the server forget its history.
+func restartAPIServer(t *testing.T, cluster *testcluster.Cluster) {
+	t.Helper()
+	if err := errors.Join(cluster.StopAPIServer(), cluster.StartAPIServer(t.Context())); err != nil {
+		t.Fatal(err)
 	}
 }
 

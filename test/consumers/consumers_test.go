@@ -2,21 +2,16 @@ package consumers
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/maven"
 	"github.com/kubecdc/kubecdc/test/natsserver"
-	"github.com/kubecdc/kubecdc/test/testcluster"
 	"github.com/kubecdc/kubecdc/test/validate"
 )
 
@@ -37,51 +32,20 @@ sinks:
 - {name: n4, nats: {url: %[3]q, stream: object, subject: "object.{resource}.{namespace}.{name}"}, format: object, resolved: {every: 1s}}
 `
 
-// stage is the cluster, the brokers and the programs.
-type stage struct {
-	programs programs
-	cluster  *testcluster.Cluster
-	kafka    *kafka.Cluster
-	nats     *natsserver.Server
+// formats is a stage with a JetStream, and with programs that read every format.
+type formats struct {
+	*stage
+	nats  *natsserver.Server
+	sdk   string
+	flink maven.Dir
 }
-
-// newStage starts everything at once: the first time, most of it is downloads and builds.
-func newStage(t *testing.T) *stage {
-	t.Helper()
-	s := &stage{nats: natsserver.Start(t)}
-	t.Cleanup(func() { s.close(t) })
-	var all errgroup.Group
-	all.Go(func() (err error) { s.programs, err = build(t.Context(), t.TempDir()); return err })
-	all.Go(func() (err error) {
-		s.cluster, err = testcluster.Start(t.Context(), testcluster.Options{})
-		return err
-	})
-	all.Go(func() (err error) { s.kafka, err = kafka.New(t.Context(), kafka.Options{}); return err })
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func (s *stage) close(t *testing.T) {
-	var err1, err2 error
-	if s.cluster != nil {
-		err1 = s.cluster.Stop()
-	}
-	if s.kafka != nil {
-		err2 = s.kafka.Close()
-	}
-	if err := errors.Join(err1, err2); err != nil {
-		t.Error(err)
-	}
-}
-
-func (s *stage) brokers() string { return strings.Join(s.kafka.Brokers(), ",") }
 
 // TestConsumersThatWeDidNotWriteSeeTheCluster writes every kind of record to every broker in every format.
 func TestConsumersThatWeDidNotWriteSeeTheCluster(t *testing.T) {
 	requireJava(t)
-	s := newStage(t)
+	s := &formats{nats: natsserver.Start(t), sdk: filepath.Join(t.TempDir(), "sdk")}
+	s.stage = newStage(t, func() error { return buildSDK(t.Context(), s.sdk) },
+		func() (err error) { s.flink, err = flink().Install(t.Context()); return err })
 	want := s.play(t)
 	t.Run("cloudevents", func(t *testing.T) {
 		logs := map[string][]event{}
@@ -91,7 +55,7 @@ func TestConsumersThatWeDidNotWriteSeeTheCluster(t *testing.T) {
 				if broker == "kafka" {
 					count = strconv.Itoa(len(s.kafka.ConsumeFast(t, mode, kafka.JudgeOptions{})))
 				}
-				events := sdkEvents(t, mode, s.programs.sdk, broker, address, mode, count)
+				events := sdkEvents(t, mode, s.sdk, broker, address, mode, count)
 				checkEvents(t, events, want)
 				logs[broker+" "+mode] = events
 			}
@@ -101,7 +65,7 @@ func TestConsumersThatWeDidNotWriteSeeTheCluster(t *testing.T) {
 		}
 	})
 	t.Run("debezium", func(t *testing.T) {
-		got, kinds := flinkTable(t, s.programs, s.brokers(), "debezium.")
+		got, kinds := flinkTable(t, s.flink, s.brokers(), "debezium.")
 		same(t, got, columnsOf(want))
 		for _, kind := range []string{"+I", "-U", "+U", "-D"} {
 			if kinds[kind] == 0 {
@@ -114,35 +78,26 @@ func TestConsumersThatWeDidNotWriteSeeTheCluster(t *testing.T) {
 }
 
 // play lets everything happen, and returns what the cluster has in the end.
-func (s *stage) play(t *testing.T) table {
+func (s *formats) play(t *testing.T) table {
 	t.Helper()
-	dir := t.ArtifactDir()
-	x := &exporter{binary: s.programs.exporter, dir: dir, config: []string{"--kubeconfig", s.cluster.Kubeconfig(), "-f", filepath.Join(dir, "config.yaml")}}
-	if err := os.WriteFile(x.config[3], fmt.Appendf(nil, configuration, dir, s.kafka.Brokers()[0], s.nats.URL()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(s.cluster.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &writer{t: t, client: client}
-	w.populate()
-	x.start(t)
-	x.settle(t)
-	w.change()
-	x.settle(t)
-	x.stop(t)
-	w.forget(s.cluster)
-	x.start(t)
-	x.reconciles(t, "gone", len(resources()))
-	x.settle(t)
-	x.stop(t)
-	return w.list(resources())
+	s.configure(t, configuration, s.nats.URL())
+	s.w.populate()
+	s.x.start(t)
+	s.x.settle(t)
+	s.w.change()
+	s.x.settle(t)
+	s.x.stop(t)
+	s.w.forget(s.cluster)
+	s.x.start(t)
+	s.x.reconciles(t, "gone", len(resources()))
+	s.x.settle(t)
+	s.x.stop(t)
+	return s.w.list(resources())
 }
 
 // objects are what is left of the topics of bare objects when the last record of each key counts, as in a compacted
 // topic. Java's own consumer reads them.
-func (s *stage) objects(t *testing.T) table {
+func (s *formats) objects(t *testing.T) table {
 	t.Helper()
 	all := table{}
 	for resource := range resources() {
@@ -164,12 +119,12 @@ func (s *stage) objects(t *testing.T) table {
 }
 
 // validate holds every message of every log against the schemas.
-func (s *stage) validate(t *testing.T) {
+func (s *formats) validate(t *testing.T) {
 	v, err := validate.NewClosed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	formats := map[string]string{"structured": "cloudevents", "binary": "cloudevents-binary", "debezium": "debezium", "object": "object"}
+	names := map[string]string{"structured": "cloudevents", "binary": "cloudevents-binary", "debezium": "debezium", "object": "object"}
 	topics := []string{"structured", "binary"}
 	for resource := range resources() {
 		topics = append(topics, "debezium."+resource, "object."+resource)
@@ -178,7 +133,7 @@ func (s *stage) validate(t *testing.T) {
 	for _, topic := range topics {
 		kind, _, _ := strings.Cut(topic, ".")
 		for _, r := range s.kafka.ConsumeFast(t, topic, kafka.JudgeOptions{}) {
-			m := validate.Message{Format: formats[kind], Headers: map[string]string{}, Key: r.Key, Value: r.Value}
+			m := validate.Message{Format: names[kind], Headers: map[string]string{}, Key: r.Key, Value: r.Value}
 			for _, h := range r.Headers {
 				m.Headers[h.Key] = string(h.Value)
 			}
@@ -191,8 +146,8 @@ func (s *stage) validate(t *testing.T) {
 	if tombstones["debezium"] == 0 || tombstones["object"] == 0 {
 		t.Errorf("there are no tombstones, or not in every format: %v", tombstones)
 	}
-	for stream, format := range formats {
-		for _, message := range s.messages(t, stream) {
+	for stream, format := range names {
+		for _, message := range messagesOf(t, s.nats.URL(), stream) {
 			m := validate.Message{Format: format, NATS: true, Headers: map[string]string{}, Value: message.Data}
 			for name, values := range message.Header {
 				m.Headers[name] = values[0]
@@ -211,11 +166,6 @@ func check(t *testing.T, v *validate.Validator, m validate.Message) {
 	if err := v.Message(m); err != nil {
 		t.Errorf("%s: %v", m.Format, err)
 	}
-}
-
-func (s *stage) messages(t *testing.T, stream string) []*nats.RawStreamMsg {
-	t.Helper()
-	return messagesOf(t, s.nats.URL(), stream)
 }
 
 // messagesOf are all of a stream, and must be some.

@@ -3,18 +3,81 @@ package consumers
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
+
 	"github.com/kubecdc/kubecdc/test/child"
+	"github.com/kubecdc/kubecdc/test/kafka"
+	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
 // limit bounds each step of the test on a slow machine.
 const limit = 3 * time.Minute
+
+// stage is the cluster, the broker, and an exporter between them.
+type stage struct {
+	cluster *testcluster.Cluster
+	kafka   *kafka.Cluster
+	x       *exporter
+	w       *writer
+}
+
+// newStage starts everything but the exporter at once, and what else there is: the first time, most of it is downloads
+// and builds. Tests run in parallel, since each mostly waits.
+func newStage(t *testing.T, also ...func() error) *stage {
+	t.Helper()
+	t.Parallel()
+	s := &stage{x: &exporter{binary: built.Path(t), dir: t.ArtifactDir()}}
+	t.Cleanup(func() {
+		var err error
+		if s.cluster != nil {
+			err = s.cluster.Stop()
+		}
+		if s.kafka != nil {
+			err = errors.Join(err, s.kafka.Close())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	var all errgroup.Group
+	all.Go(func() (err error) { s.cluster, err = testcluster.Start(t.Context(), testcluster.Options{}); return err })
+	all.Go(func() (err error) { s.kafka, err = kafka.New(t.Context(), kafka.Options{}); return err })
+	for _, start := range also {
+		all.Go(start)
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(s.cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.w = &writer{t: t, client: client}
+	return s
+}
+
+// configure gives the exporter the text, in which its directory and then the broker stand first.
+func (s *stage) configure(t *testing.T, text string, more ...any) {
+	t.Helper()
+	s.x.config = []string{"--kubeconfig", s.cluster.Kubeconfig(), "-f", filepath.Join(s.x.dir, "config.yaml")}
+	of := append([]any{s.x.dir, s.kafka.Brokers()[0]}, more...)
+	if err := os.WriteFile(s.x.config[3], fmt.Appendf(nil, text, of...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stage) brokers() string { return strings.Join(s.kafka.Brokers(), ",") }
 
 // exporter is the product's binary, between the cluster and the brokers.
 type exporter struct {

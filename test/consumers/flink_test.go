@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/test/maven"
 )
 
 // column is one of the job's result.
@@ -21,13 +23,13 @@ func columns() []column {
 }
 
 // flinkTable folds the changelogs that a job of Flink SQL makes of the topics, and counts its rows by their kind.
-func flinkTable(t *testing.T, p programs, brokers, prefix string) (table, map[string]int) {
+func flinkTable(t *testing.T, install maven.Dir, brokers, prefix string) (table, map[string]int) {
 	t.Helper()
 	args := []string{"Flink", brokers}
 	for resource := range resources() {
 		args = append(args, prefix+resource)
 	}
-	lines := output(t, java(p.flink, args...)...)
+	lines := output(t, java(install, args...)...)
 	if lines[len(lines)-1] != "end" {
 		t.Fatalf("the job stopped in the middle, after %d rows", len(lines))
 	}

@@ -30,7 +30,6 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
 	"github.com/kubecdc/kubecdc/test/python"
-	"github.com/kubecdc/kubecdc/test/testcluster"
 	"github.com/kubecdc/kubecdc/test/validate"
 )
 
@@ -49,21 +48,19 @@ sinks:
 - {name: whole, file: {path: %[1]s/whole.ndjson}}
 - {name: file, file: {path: %[1]s/file.ndjson}, updates: patch}
 - {name: narrow, file: {path: %[1]s/narrow.ndjson}, updates: patch, filter: 'int(object.data.n) %% 3 != 0', drop: [.data.pad]}
-- {name: spooled, nats: {url: %[2]q, stream: spooled, subject: "spooled.{name}"}, format: cloudevents-binary, updates: patch, queue: {records: 64, full: spool}}
-- {name: merged, nats: {url: %[2]q, stream: merged, subject: "merged.{name}"}, updates: patch, queue: {full: coalesce}, oversize: trim, trim: [.data.pad]}
-- {name: lake, kafka: {brokers: [%[3]s], topic: lake, partitions: 1, delivery: transactional}, updates: patch}
+- {name: spooled, nats: {url: %[3]q, stream: spooled, subject: "spooled.{name}"}, format: cloudevents-binary, updates: patch, queue: {records: 64, full: spool}}
+- {name: merged, nats: {url: %[3]q, stream: merged, subject: "merged.{name}"}, updates: patch, queue: {full: coalesce}, oversize: trim, trim: [.data.pad]}
+- {name: lake, kafka: {brokers: [%[2]q], topic: lake, partitions: 1, delivery: transactional}, updates: patch}
 `
 
 // folding is the cluster, the broker that goes and comes back, and who writes.
 type folding struct {
-	t       *testing.T
-	cluster *testcluster.Cluster
-	broker  *natsserver.Server
-	kafka   *kafka.Cluster
-	away    bool // the broker
-	maps    dynamic.ResourceInterface
-	x       *exporter
-	random  *rand.Rand
+	*stage
+	t      *testing.T
+	broker *natsserver.Server
+	away   bool // the broker
+	maps   dynamic.ResourceInterface
+	random *rand.Rand
 }
 
 // TestPythonFoldsPatchedStreams: after kills, with a broker that comes and goes, dead letters, cuts and a gap, what
@@ -95,44 +92,16 @@ func TestPythonFoldsPatchedStreams(t *testing.T) {
 
 func newFolding(t *testing.T) *folding {
 	t.Helper()
-	dir := t.ArtifactDir()
-	binary := filepath.Join(t.TempDir(), "exporter")
-	if err := goBuild(t.Context(), filepath.Join("..", ".."), "./cmd/exporter", binary); err != nil {
-		t.Fatal(err)
-	}
-	cluster, err := testcluster.Start(t.Context(), testcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &folding{t: t, cluster: cluster, random: rand.New(rand.NewPCG(1, 7))}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	f := &folding{t: t, stage: newStage(t), random: rand.New(rand.NewPCG(1, 7))}
 	f.broker = natsserver.Start(t, func(o *natsserver.Options) { o.MaxPayload = 32 << 10 })
-	f.kafka = kafka.Start(t, kafka.Options{})
-	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, patching, dir, f.broker.URL(), strings.Join(f.kafka.Brokers(), ", ")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f.x = &exporter{binary: binary, dir: dir, config: []string{"--kubeconfig", cluster.Kubeconfig(), "-f", config}}
-	f.connect()
-	return f
-}
-
-// connect makes the namespace and the client.
-func (f *folding) connect() {
-	client, err := dynamic.NewForConfig(f.cluster.RESTConfig())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	f.configure(t, patching, f.broker.URL())
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "fold"}}}
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	if _, err := client.Resource(namespaces).Create(f.t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		f.t.Fatal(err)
+	if _, err := f.w.client.Resource(namespaces).Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
-	f.maps = client.Resource(resources()[configMaps]).Namespace("fold")
+	f.maps = f.w.on(configMaps, "fold")
+	return f
 }
 
 // toggle stops the broker, or starts it.
@@ -149,12 +118,7 @@ func (f *folding) toggle() {
 func (f *folding) forget() {
 	f.t.Helper()
 	f.write(100)
-	if err := f.cluster.StopAPIServer(); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := f.cluster.StartAPIServer(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	restartAPIServer(f.t, f.cluster)
 }
 
 // write changes so many objects of a few, in every way. An object that is not there is made.

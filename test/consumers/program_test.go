@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/maven"
+	"github.com/kubecdc/kubecdc/test/program"
 )
 
 //go:embed java
@@ -38,47 +36,21 @@ func requireJava(t *testing.T) {
 	}
 }
 
-// programs are the paths of what the test runs.
-type programs struct {
-	exporter, sdk string
-	flink         maven.Dir
+// built is the program under test.
+var built = program.Build{Also: []string{"test/consumers/sdk"}}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	built.Remove()
+	os.Exit(code)
 }
 
-// build makes the programs from the sources beside the tests.
-func build(ctx context.Context, dir string) (programs, error) {
-	p := programs{exporter: filepath.Join(dir, "exporter"), sdk: filepath.Join(dir, "sdk")}
-	root := filepath.Join("..", "..")
-	err1 := lookAtSources(filepath.Join(root, "cmd"), filepath.Join(root, "internal"), "sdk")
-	err2 := goBuild(ctx, root, "./cmd/exporter", p.exporter)
-	err3 := goBuild(ctx, "sdk", ".", p.sdk)
-	var err4 error
-	p.flink, err4 = flink().Install(ctx)
-	return p, errors.Join(err1, err2, err3, err4)
-}
-
-func goBuild(ctx context.Context, dir, pkg, path string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-o", path, pkg)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+// buildSDK makes the consumer of CloudEvents' SDK.
+func buildSDK(ctx context.Context, path string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-o", path, ".")
+	cmd.Dir, cmd.Env = "sdk", append(os.Environ(), "GOWORK=off")
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s in %s: %w\n%s", pkg, dir, err, output)
-	}
-	return nil
-}
-
-// lookAtSources looks at the sources of what is built: the tests import none of them, and go test would call a result
-// cached although they have changed.
-func lookAtSources(dirs ...string) error {
-	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if err == nil && (strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".mod")) {
-				_, err = os.Stat(path)
-			}
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("look at the sources: %w", err)
-		}
+		return fmt.Errorf("build the consumer of the SDK: %w\n%s", err, output)
 	}
 	return nil
 }

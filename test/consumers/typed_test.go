@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,17 +15,14 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kubecdc/kubecdc/test/child"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/python"
 	"github.com/kubecdc/kubecdc/test/registry"
-	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
 // typedConfiguration is of one exporter with every format that a registry can have, and every way to name subjects.
@@ -42,13 +38,11 @@ sinks:
 - {name: t3, kafka: {brokers: [%[2]q], topic: events, partitions: 3, registry: {url: %[3]q, subject: topic-record}}, format: cloudevents-binary, drop: [metadata.annotations], redact: [spec.size]}
 `
 
-// typedStage is a cluster, a broker and a registry.
+// typedStage is a stage with a registry.
 type typedStage struct {
-	stage
+	*stage
 	registry *registry.Registry
 	schemas  *sr.Client
-	x        *exporter
-	w        *writer
 }
 
 func newTypedStage(t *testing.T, configuration string) *typedStage {
@@ -58,28 +52,11 @@ func newTypedStage(t *testing.T, configuration string) *typedStage {
 		t.Skip(err)
 	}
 	s := &typedStage{}
-	t.Cleanup(func() { s.close(t); s.registry.Stop() })
-	dir := t.ArtifactDir()
-	var all errgroup.Group
-	all.Go(func() error {
-		s.programs.exporter = filepath.Join(t.TempDir(), "exporter")
-		return errors.Join(lookAtSources("../../cmd", "../../internal"), goBuild(t.Context(), filepath.Join("..", ".."), "./cmd/exporter", s.programs.exporter))
-	})
-	all.Go(func() (err error) { s.cluster, err = testcluster.Start(t.Context(), testcluster.Options{}); return err })
-	all.Go(func() (err error) { s.kafka, err = kafka.New(t.Context(), kafka.Options{}); return err })
-	all.Go(func() (err error) { s.registry, err = registry.Start(t.Context(), dir); return err })
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	s.x = &exporter{binary: s.programs.exporter, dir: dir, config: []string{"--kubeconfig", s.cluster.Kubeconfig(), "-f", filepath.Join(dir, "config.yaml")}}
-	if err := os.WriteFile(s.x.config[3], fmt.Appendf(nil, configuration, dir, s.kafka.Brokers()[0], s.registry.URL()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(s.cluster.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.w = &writer{t: t, client: client}
+	dir := t.TempDir()
+	t.Cleanup(func() { s.registry.Stop() })
+	s.stage = newStage(t, func() (err error) { s.registry, err = registry.Start(t.Context(), dir); return err })
+	s.configure(t, configuration, s.registry.URL())
+	var err error
 	if s.schemas, err = sr.NewClient(sr.URLs(s.registry.URL())); err != nil {
 		t.Fatal(err)
 	}
