@@ -43,7 +43,7 @@ matrix-kafka: ## some tests with a Kafka of version KAFKA
 
 matrix-nats: ## some tests with a NATS server of version NATS
 	KUBECDC_NATS=$(NATS) go test -count=1 -timeout 30m ./test/e2e \
-		-run 'VersionsOfTheTable/NATS|WhileTheBrokerIsKilled|OverABrokenNetwork'
+		-run 'VersionsOfTheTable/NATS|BothEndsAndTheNetworkFail'
 
 SEEDS ?= 100000
 .PHONY: sim

@@ -162,8 +162,6 @@ func TestI4NoWrongUserIsProven(t *testing.T) {
 	t.Parallel()
 	w := newAuditWorld(t)
 	w.exporter.start(t)
-	w.applies()
-	w.deletesMany()
 	writes := number(t, "E2E_AUDIT_WRITES", 600)
 	w.run(writes / 3)
 	w.exporter.process.Kill()

@@ -60,13 +60,7 @@ func (r *rig) keepBefore() {
 	}
 	fmt.Fprintf(&text, "sinks:\n- {name: nats, nats: {url: %q, stream: %s}}\n", "nats://"+r.broker.address(), streamName)
 	fmt.Fprintf(&text, "- {name: file, file: {path: %q}}\n- {name: envelopes, file: {path: %q}, format: debezium}\n", r.path(), r.envelopes())
-	path := filepath.Join(r.dir, "config.yaml")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-	named := slices.Index(r.exporter.args, "--resources")
-	r.exporter.args = append(slices.Delete(r.exporter.args, named, named+2), "--config", path)
-	r.exporter.sinks = nil
+	r.configured(text.String())
 }
 
 func (r *rig) envelopes() string { return filepath.Join(r.dir, "envelopes.ndjson") }

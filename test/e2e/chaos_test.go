@@ -8,7 +8,7 @@ import (
 // TestI3I5ExactlyOnceInOrderWhileBothEndsAndTheNetworkFail resets the connection to the NATS server again and
 // again, and kills server and exporter in turn. E2E_CHANGES is how many events there are at least.
 func TestI3I5ExactlyOnceInOrderWhileBothEndsAndTheNetworkFail(t *testing.T) {
-	r, network := newProxiedRig(t)
+	r, network := newProxiedRig(t, world{})
 	r.summon()
 	r.writer.populate(t)
 	r.writer.start(t)

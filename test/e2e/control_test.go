@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -27,9 +26,22 @@ func (r *rig) command(args ...string) string {
 	return stdout.String()
 }
 
+// decoded are the documents that stand one after the other.
+func decoded[T any](t *testing.T, text string) (all []T) {
+	t.Helper()
+	for decoder := json.NewDecoder(strings.NewReader(text)); decoder.More(); {
+		var one T
+		if err := decoder.Decode(&one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled: from the moment that the command says so, it is owed.
 func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)
@@ -58,7 +70,11 @@ func TestI4ARequestedSnapshotIsWholeThoughTheExporterIsKilled(t *testing.T) {
 			})
 		}
 	}
+	eventually(t, deliveryLimit, "the inventory is the cluster", func() bool { return r.inventory() == r.listed() })
 	r.exporter.stop(t)
+	if got, want := r.inventory(), r.listed(); got != want {
+		t.Errorf("the inventory has\n%s\nthe cluster has\n%s", got, want)
+	}
 	r.judge(false)
 }
 
@@ -73,36 +89,14 @@ func requested(events []event) map[string]int {
 	return complete
 }
 
-// TestInventoryIsTheCluster, asked of the running exporter and of its state afterwards.
-func TestInventoryIsTheCluster(t *testing.T) {
-	r := newRig(t, nil)
-	r.writer.populate(t)
-	r.exporter.start(t)
-	r.writer.disturb(t)
-	r.await(r.writer.finish(t)...)
-	eventually(t, deliveryLimit, "what is delivered is saved", func() bool { return r.inventory() == r.listed() })
-	r.exporter.stop(t)
-	if got, want := r.inventory(), r.listed(); got != want {
-		t.Errorf("the inventory has\n%s\nthe cluster has\n%s", got, want)
-	}
-}
-
 // inventory is a line for each object, sorted by resource and key.
-func (r *rig) inventory() string {
+func (r *rig) inventory() (lines string) {
 	r.t.Helper()
-	var lines strings.Builder
-	decoder := json.NewDecoder(strings.NewReader(r.command("inventory", "list", "-o", "json")))
-	for {
-		var object struct{ Stream, Namespace, Name, UID, ResourceVersion string }
-		err := decoder.Decode(&object)
-		if err == io.EOF {
-			return lines.String()
-		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		lines.WriteString(strings.Join([]string{object.Stream, joined(object.Namespace, object.Name), object.UID, object.ResourceVersion}, " ") + "\n")
+	type object struct{ Stream, Namespace, Name, UID, ResourceVersion string }
+	for _, o := range decoded[object](r.t, r.command("inventory", "list", "-o", "json")) {
+		lines += strings.Join([]string{o.Stream, joined(o.Namespace, o.Name), o.UID, o.ResourceVersion}, " ") + "\n"
 	}
+	return lines
 }
 
 // listed is the same of the API server.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func TestI4RevokedCredentialsAreOneStory(t *testing.T) {
 	eventually(t, deliveryLimit, "the token is refused", func() bool { return !r.accountIsTaken() })
 	r.gateway.endWatches()
 	r.eventuallyPage("no stream is read", func(p page) bool { return states(p)["failing"] == len(p.Streams) })
-	if status, text := r.readyz(); status != http.StatusServiceUnavailable || !strings.Contains(text, "the API server refuses the credentials: ") || !strings.Contains(text, "Unauthorized: renew") {
+	if status, text, _ := r.exporter.ask("/readyz", patience); status != http.StatusServiceUnavailable || !strings.Contains(text, "the API server refuses the credentials: ") || !strings.Contains(text, "Unauthorized: renew") {
 		t.Errorf("/readyz answers %d %q", status, text)
 	}
 	meanwhile := r.touched("meanwhile")
@@ -100,21 +99,6 @@ func states(p page) map[string]int {
 	return n
 }
 
-// readyz is what the exporter's probe is answered.
-func (r *rig) readyz() (status int, text string) {
-	r.t.Helper()
-	answer, err := http.Get("http://" + r.exporter.listen + "/readyz")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return answer.StatusCode, string(body)
-}
-
 // account is the service account that the exporter is.
 const account = "exporter"
 
@@ -142,10 +126,7 @@ func (r *rig) isAccount() (give func()) {
 	accounts, meta := r.client.Resource(core("serviceaccounts")).Namespace("default"), map[string]any{"name": account}
 	return func() {
 		r.t.Helper()
-		made := map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
-		if _, err := accounts.Create(r.t.Context(), &unstructured.Unstructured{Object: made}, metav1.CreateOptions{}); err != nil {
-			r.t.Fatal(err)
-		}
+		r.create(core("serviceaccounts"), "default", coreObject("ServiceAccount", account, nil))
 		request := map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": meta, "spec": map[string]any{"audiences": []any{}}}
 		answer, err := accounts.Create(r.t.Context(), &unstructured.Unstructured{Object: request}, metav1.CreateOptions{}, "token")
 		if err != nil {

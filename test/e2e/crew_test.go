@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -296,40 +293,26 @@ func (m *crew) awaitLeader(but *exporter) *exporter {
 func (m *crew) leader() *exporter {
 	m.t.Helper()
 	for _, x := range m.all {
-		if x.runs() && strings.Contains(clusterLabel.ReplaceAllString(string(m.ask(x, "/metrics")), "$1"), "kubecdc_leader{} 1") {
+		if !x.runs() {
+			continue
+		}
+		if _, said, err := x.ask("/metrics", time.Second); err == nil && strings.Contains(withoutCluster(said), "kubecdc_leader{} 1") {
 			return x
 		}
 	}
 	return nil
 }
 
-// ask is what the exporter answers. One that is paused, or that begins or ends a term just now, may say nothing.
-func (m *crew) ask(x *exporter, path string) []byte {
-	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+x.listen+path, nil)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil
-	}
-	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body) // cut short, it is no answer
-	return body
-}
-
 // has are the tasks that the exporter leads.
 func (m *crew) has(x *exporter) (tasks []string) {
 	m.t.Helper()
+	_, said, err := x.ask("/statusz", time.Second)
 	var status struct {
 		Tasks map[string]struct {
 			Status *struct{ HA struct{ Leads bool } }
 		}
 	}
-	if json.Unmarshal(m.ask(x, "/statusz"), &status) != nil {
+	if err != nil || json.Unmarshal([]byte(said), &status) != nil {
 		return nil
 	}
 	for name, task := range status.Tasks {

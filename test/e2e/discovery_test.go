@@ -9,78 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kubecdc/kubecdc/test/testcluster"
 )
-
-// TestI4I6HundredsOfDefinitionsAtOnce are all streamed, and what is in some of them arrives.
-func TestI4I6HundredsOfDefinitionsAtOnce(t *testing.T) {
-	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
-	r.starts()
-	n := amount(300, 40)
-	for i := range n {
-		r.define(fmt.Sprintf("part%d", i))
-	}
-	var uids []string
-	for i := 0; i < n; i += n / 10 {
-		uids = append(uids, r.made(fmt.Sprintf("part%d", i), "a"))
-	}
-	for _, uid := range uids {
-		r.arrives(uid, "added", "replaced")
-	}
-	r.eventuallyPage("all are watched", func(p page) bool {
-		watched := 0
-		for _, s := range p.Streams {
-			if s.State == "watching" {
-				watched++
-			}
-		}
-		return watched == n && p.Ready
-	})
-	r.exporter.stop(t)
-	for _, uid := range uids {
-		seen := 0
-		for _, e := range r.file.all(t) {
-			if e.UID == uid {
-				seen++
-			}
-		}
-		if seen != 1 {
-			t.Errorf("object %s is told %d times, want once", uid, seen)
-		}
-	}
-}
-
-// TestI4PermissionThatIsGivenLater: what is forbidden is on /statusz with its verb, holds nothing up, and starts when
-// it is allowed.
-func TestI4PermissionThatIsGivenLater(t *testing.T) {
-	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", testcluster.Limited)
-	r.define("gear")
-	r.define("cog")
-	gear, cog := r.made("gear", "a"), r.made("cog", "a")
-	for _, resource := range []schema.GroupVersionResource{gadgets("gear"), core("namespaces")} {
-		r.make(rbac("clusterroles"), readerOf(resource))
-		r.allow(resource)
-	}
-	r.starts()
-	r.arrives(gear, "replaced")
-	r.eventuallyPage("cogs are forbidden", func(p page) bool {
-		s := p.Streams["cogs.gadgets.example.com"]
-		return s.State == "failing" && strings.Contains(s.LastError, `cannot list resource "cogs"`) && p.Ready
-	})
-	r.make(rbac("clusterroles"), readerOf(gadgets("cog")))
-	r.allow(gadgets("cog"))
-	r.arrives(cog, "replaced")
-	r.exporter.stop(t)
-}
-
-// readerOf lets its subjects read the resource.
-func readerOf(resource schema.GroupVersionResource) map[string]any {
-	return map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": grant(resource)},
-		"rules": []any{map[string]any{"apiGroups": []any{resource.Group}, "resources": []any{resource.Resource}, "verbs": []any{"get", "list", "watch"}}},
-	}
-}
 
 func apiServices() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
@@ -139,13 +68,9 @@ func (r *rig) takeDown() {
 // widget makes a widget and returns its uid.
 func (r *rig) widget(name string) string {
 	r.t.Helper()
-	object := &unstructured.Unstructured{Object: widget()}
-	object.SetName(name)
-	made, err := r.client.Resource(widgets()).Namespace("default").Create(r.t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return string(made.GetUID())
+	manifest := widget()
+	manifest["metadata"] = map[string]any{"name": name}
+	return string(r.create(widgets(), "default", manifest).GetUID())
 }
 
 // TestI3AStreamGoesOnInAnotherVersion when the server prefers another one: nothing is told twice, and nothing is

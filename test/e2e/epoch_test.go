@@ -15,7 +15,7 @@ import (
 
 // TestI4AnEtcdThatWasRestoredIsAnEpoch, while it is behind what was delivered, and when it has overtaken that.
 func TestI4AnEtcdThatWasRestoredIsAnEpoch(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.writer.populate(t)
 	for _, overtaken := range []bool{false, true} {
 		past := r.backUp()
@@ -44,7 +44,7 @@ func TestI4AnEtcdThatWasRestoredIsAnEpoch(t *testing.T) {
 // TestI4AnotherClusterIsAnEpoch: a cluster that was made anew behind the same address, while the exporter runs and
 // while it does not.
 func TestI4AnotherClusterIsAnEpoch(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	for _, runs := range []bool{true, false} {
 		r.writer.populate(t)
 		if !r.exporter.runs() {

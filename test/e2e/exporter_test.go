@@ -105,28 +105,37 @@ func (x *exporter) signal(t *testing.T, signal os.Signal) {
 	}
 }
 
+// ask reads a path of the exporter's port. One that is paused, or that begins or ends just now, may say nothing.
+func (x *exporter) ask(path string, within time.Duration) (status int, said string, err error) {
+	client := http.Client{Timeout: within}
+	answer, err := client.Get("http://" + x.listen + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text), err
+}
+
+// answers says whether the path is served well.
+func (x *exporter) answers(path string) bool {
+	status, _, err := x.ask(path, patience)
+	return err == nil && status == http.StatusOK
+}
+
 // get reads a path of the running exporter's port.
 func (x *exporter) get(t *testing.T, path string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+x.listen+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatalf("%v; the exporter says:\n%s", err, x.lastLines(t))
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("get %s: %s, %v: %s", path, answer.Status, err, body)
+	status, said, err := x.ask(path, patience)
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("get %s: %d, %v: %s; the exporter says:\n%s", path, status, err, said, x.lastLines(t))
 	}
 	if path == "/statusz" {
-		if err := validate.Status(body); err != nil {
+		if err := validate.Status([]byte(said)); err != nil {
 			t.Error(err)
 		}
 	}
-	return string(body)
+	return said
 }
 
 // withoutCluster takes the label that all series have out of them.

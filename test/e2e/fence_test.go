@@ -14,7 +14,7 @@ import (
 // TestI10AnOlderExporterIsFenced: two exporters on copies of one state write to one stream. The one that was held up
 // while the other took over stops that sink, and nothing is lost or doubled.
 func TestI10AnOlderExporterIsFenced(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)

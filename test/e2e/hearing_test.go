@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// judge reads all sinks from their begin and judges them. gaps says whether the API server was restarted.
+// judge reads all sinks from their begin and judges them. gaps says whether the API server was restarted. What is
+// written after it has no witness.
 func (r *rig) judge(gaps bool) []*judge {
 	r.t.Helper()
 	if r.witness != nil {
@@ -16,6 +17,7 @@ func (r *rig) judge(gaps bool) []*judge {
 		if err := r.ledger.complete(r.witness); err != nil {
 			r.t.Fatal(err)
 		}
+		r.witness = nil
 	}
 	var judges []*judge
 	for _, sink := range r.sinks() {

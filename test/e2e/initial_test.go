@@ -15,7 +15,7 @@ import (
 // gap. E2E_KILLS is how many interruptions there are, E2E_OBJECTS how many ConfigMaps, E2E_COMPACT how many
 // milliseconds a list lives, and E2E_SLOW how many bytes a second the NATS server takes, where it is slow.
 func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
-	r, network := newProxiedRig(t)
+	r, network := newProxiedRig(t, world{})
 	queue, hurry := 8, func() {} // the exporter is not fast: its queues are short
 	if slow := number(t, "E2E_SLOW", 0); slow > 0 {
 		queue, hurry = 1000, network.trickle(slow)

@@ -2,9 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,27 +17,17 @@ type about struct {
 
 func newAbout(t *testing.T) *about {
 	t.Helper()
-	a := &about{rig: newRig(t, nil)}
+	a := &about{rig: newRig(t)}
 	a.file = nil
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	text := fmt.Sprintf("resources:\n- {resource: configmaps, before: true, drop: [.metadata.labels.hidden]}\n- {resource: nodes, before: true}\n- secrets\n"+
-		"- {resource: events, involved: [labels, ownerReferences]}\nsinks:\n- {nats: {url: %q, stream: %s}}\n", "nats://"+a.broker.address(), streamName)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	named := slices.Index(a.exporter.args, "--resources")
-	a.exporter.args, a.exporter.sinks = append(slices.Delete(a.exporter.args, named, named+2), "-f", path), nil
+	a.configured(fmt.Sprintf("resources:\n- {resource: configmaps, before: true, drop: [.metadata.labels.hidden]}\n- {resource: nodes, before: true}\n- secrets\n"+
+		"- {resource: events, involved: [labels, ownerReferences]}\nsinks:\n- {nats: {url: %q, stream: %s}}\n", "nats://"+a.broker.address(), streamName))
 	return a
 }
 
 // make creates an object with labels, and waits until it is told.
 func (a *about) make(resource, kind, namespace, name string, labels map[string]any) *unstructured.Unstructured {
 	a.t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "labels": labels}}}
-	made, err := a.client.Resource(core(resource)).Namespace(namespace).Create(a.t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	made := a.create(core(resource), namespace, coreObject(kind, name, labels))
 	a.stream.awaitObjects(a.t, a.exporter, string(made.GetUID()))
 	return made
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestI3I5ExactlyOnceInOrderUnderKill9(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.resolves()
 	r.summon()
 	r.writer.populate(t)
@@ -20,80 +20,6 @@ func TestI3I5ExactlyOnceInOrderUnderKill9(t *testing.T) {
 		if j.resolved == 0 {
 			t.Errorf("sink %s never said that it is complete", j.sink)
 		}
-	}
-}
-
-func TestI3ExactlyOnceInOrderOverABrokenNetwork(t *testing.T) {
-	for _, killed := range []bool{false, true} {
-		name := "exporter runs"
-		if killed {
-			name = "exporter is killed, too"
-		}
-		t.Run(name, func(t *testing.T) { brokenNetwork(t, killed) })
-	}
-}
-
-// brokenNetwork resets the connection to the NATS server some ten times a second.
-func brokenNetwork(t *testing.T, killed bool) {
-	r, network := newProxiedRig(t)
-	r.summon()
-	r.writer.populate(t)
-	r.writer.start(t)
-	mend := network.resetEvery(100 * time.Millisecond)
-	if killed {
-		r.killAtRandom(kills(t, 16, 6))
-	} else {
-		r.exporter.start(t)
-		r.file.awaitMore(t, r.exporter, amount(1500, 400))
-	}
-	r.writer.stop(t)
-	r.await(r.writer.finish(t)...) // while connections are still reset
-	mend()
-	r.exporter.stop(t)
-	r.judge(false)
-	t.Logf("%d connections were reset", network.resetCount())
-}
-
-func TestI3ExactlyOnceInOrderWhileTheBrokerIsKilled(t *testing.T) {
-	r := newRig(t, nil)
-	r.summon()
-	r.writer.populate(t)
-	r.exporter.start(t)
-	r.writer.start(t)
-	random := rand.New(rand.NewPCG(seed(t), 3000))
-	times := kills(t, 8, 2)
-	for range times {
-		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+1+random.IntN(150))
-		r.broker.kill()
-		r.broker.start()
-		r.awaitWhatTheFileHas()
-	}
-	r.settle()
-	r.exporter.stop(t)
-	r.judge(false)
-	t.Logf("%d kills of the NATS server", times)
-}
-
-func TestI5ASnapshotThatIsKilledIsTakenUpAgain(t *testing.T) {
-	r := newRig(t, nil)
-	r.summon()
-	r.writer.populate(t)
-	r.writer.bulk(t, amount(1500, 600)) // several pages of a list
-	r.writer.start(t)
-	random := rand.New(rand.NewPCG(seed(t), 4000))
-	times := kills(t, 12, 4)
-	for range times {
-		before := len(r.file.all(t))
-		r.exporter.start(t)
-		r.file.awaitMore(t, r.exporter, before+1+random.IntN(200))
-		r.exporter.process.Kill()
-	}
-	r.exporter.start(t)
-	r.settle()
-	r.exporter.stop(t)
-	for _, j := range r.judge(false) {
-		c := j.course("configmaps")
-		t.Logf("sink %s: %d kills broke %d snapshots of configmaps and left %d whole", j.sink, times, c.broken, len(c.spans))
 	}
 }
 

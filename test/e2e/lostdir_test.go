@@ -16,7 +16,7 @@ import (
 // TestI4I5ALostDirectoryIsNoGap kills the exporter again and again and removes its state directory, which is restored
 // from the log of the state in JetStream. What it had written since is recognised.
 func TestI4I5ALostDirectoryIsNoGap(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.exporter.configure(t, fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s}}\n- {name: file, file: {path: %q}}\nstate: {log: {sink: bus}}\n",
 		"nats://"+r.broker.address(), streamName, r.path()))
 	r.summon()

@@ -2,14 +2,10 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -25,7 +21,7 @@ type matters struct {
 
 func newMatters(t *testing.T) *matters {
 	t.Helper()
-	m := &matters{rig: newRig(t, nil)}
+	m := &matters{rig: newRig(t)}
 	m.file = nil
 	m.sinks = []*follower{m.stream}
 	sinks := fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s, headers: {own: \"{label:team}\"}}}\n", "nats://"+m.broker.address(), streamName)
@@ -35,13 +31,7 @@ func newMatters(t *testing.T) *matters {
 		sinks += strings.Replace(of.config(m.lake), ", digest: true", "", 1) // of what is ignored the log has not all
 		m.sinks = append(m.sinks, followTopics(m.lake, of, []string{"nodes"}))
 	}
-	text := "resources:\n- {resource: nodes, ignore: [heartbeats], before: true, changes: true, actor: true}\nsinks:\n" + sinks
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	named := slices.Index(m.exporter.args, "--resources")
-	m.exporter.args, m.exporter.sinks = append(slices.Delete(m.exporter.args, named, named+2), "-f", path), nil
+	m.configured("resources:\n- {resource: nodes, ignore: [heartbeats], before: true, changes: true, actor: true}\nsinks:\n" + sinks)
 	return m
 }
 
@@ -81,18 +71,15 @@ func (m *matters) says(sink *follower, e *event) {
 	}
 }
 
-// TestI2I4OnlyWhatMattersArrives on JetStream and on Kafka, though the exporter is killed between heartbeats, and under
-// the load of many kubelets: every change that matters, once, with all that was ignored before it.
+// TestI2I4OnlyWhatMattersArrives on JetStream and on Kafka, though the exporter is killed between heartbeats: every change
+// that matters, once, with all that was ignored before it.
 func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
 	m := newMatters(t)
 	m.exporter.start(t)
 	for _, sink := range m.sinks {
 		sink.awaitEnd(t, m.exporter, "nodes", "initial")
 	}
-	node := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "beats", "labels": map[string]any{"team": "a"}}}}
-	if _, err := m.client.Resource(core("nodes")).Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	m.create(core("nodes"), "", coreObject("Node", "beats", map[string]any{"team": "a"}))
 	want := []string{"added"}
 	for round, ready := range []string{"True", "False", "True"} {
 		matters := m.beat(10*round, ready)
@@ -115,7 +102,7 @@ func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.everywhere("deleted", "")
-	m.underLoad()
+	m.exporter.stop(t)
 	for _, sink := range m.sinks {
 		var told []string
 		for _, e := range sink.all(t) {

@@ -20,7 +20,7 @@ const bucketName = "CLUSTER"
 // TestI3ABucketIsTheCluster after kills of the exporter over a broken network, as a client sees it that has watched
 // all the time: what exists with its version, of what is gone a delete marker, and nothing else.
 func TestI3ABucketIsTheCluster(t *testing.T) {
-	r, network := newProxiedRig(t)
+	r, network := newProxiedRig(t, world{})
 	r.mirror(network.address())
 	r.writer.populate(t)
 	r.exporter.start(t)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -59,17 +58,7 @@ func (p *plant) config(name string) {
 
 func (p *plant) create(resource schema.GroupVersionResource, manifest map[string]any) {
 	p.t.Helper()
-	p.createIn("default", resource, manifest)
-}
-
-// createIn returns the object's uid.
-func (p *plant) createIn(namespace string, resource schema.GroupVersionResource, manifest map[string]any) string {
-	p.t.Helper()
-	made, err := p.r.client.Resource(resource).Namespace(namespace).Create(p.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return string(made.GetUID())
+	p.r.create(resource, "default", manifest)
 }
 
 // metadata has a copy of the values in the annotation of kubectl apply.

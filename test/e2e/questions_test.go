@@ -15,7 +15,7 @@ import (
 // answer. Each snapshot is given to its end, and asking for it again gives nothing more. A kill between an end and its
 // saving may repeat that end, as that of any snapshot.
 func TestI5QuestionsOverNATSAreFollowedOnce(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.exporter.args = append(r.exporter.args, "--cluster", "e2e")
 	r.exporter.configure(t, fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s, service: {}}}\n- {name: file, file: {path: %q}}\n",
 		"nats://"+r.broker.address(), streamName, r.path()))

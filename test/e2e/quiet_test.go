@@ -2,9 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -12,17 +9,11 @@ import (
 // TestAQuietStreamIsResolvedAsOftenAsASinkAsks, and not once a minute, which is how often an API server sends a
 // bookmark to a watch that lasts.
 func TestAQuietStreamIsResolvedAsOftenAsASinkAsks(t *testing.T) {
-	r := newRig(t, nil)
-	config := fmt.Sprintf(`
+	r := newRig(t)
+	r.configured(fmt.Sprintf(`
 resources: [limitranges]
 sinks: [{name: bus, nats: {url: "nats://%s", stream: %s}, resolved: {every: 3s}}]
-`, r.broker.address(), streamName)
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	named := slices.Index(r.exporter.args, "--resources")
-	r.exporter.args, r.exporter.sinks = append(slices.Delete(r.exporter.args, named, named+2), "-f", path), nil
+`, r.broker.address(), streamName))
 	r.exporter.start(t)
 	var last time.Time
 	inTime := 0

@@ -75,7 +75,7 @@ func newConfigured(t *testing.T, seed uint64) *configured {
 	t.Helper()
 	r := newRigOf(t, world{kinds: reconfiguredKinds()})
 	for _, namespace := range places() {
-		r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}})
+		r.make(core("namespaces"), coreObject("Namespace", namespace, nil))
 	}
 	r.writer = newWriter(r.world.kinds, r.client, r.ledger, seed)
 	r.writer.populate(t)
@@ -259,10 +259,6 @@ func (c *configured) conclude(s *settings) {
 		j.hear(sink.all(c.t))
 		if s.sink(name) != nil {
 			j.compare(s, cluster)
-			if !c.plan.merges() {
-				j.judgeMissing(s)
-				c.t.Logf("sink %s: %d records, %d versions that no gap covers", name, len(sink.events), j.expected)
-			}
 		}
 		j.verdict(c.t)
 	}

@@ -15,18 +15,13 @@ import (
 // It folds by key, as the documents say, and compares with the API server what the last settings select. What they do
 // not select is as it was told last. Of every object it wants versions that never go back, the delete before its name
 // is another object's, and no id twice, unless the object left the sink and came back in between. Each record has the
-// form that the rules of its life demand. Where nothing is merged, it wants every version that was selected, or a gap
-// that covers it.
+// form that the rules of its life demand. That no version is missing, the simulation judges.
 type restartJudge struct {
 	sink      string
 	histories map[string]*history
 	lives     []life
 
-	stretches []stretch
-	frames    []frameOf
-	told      map[said]bool
-	expected  int // versions that no gap covers
-
+	frames []frameOf
 	fold   map[string]*event // by kind and key: the newest, unless it is a delete
 	newest map[string]*event // by uid
 	turns  map[string]int    // by uid: how often it came and went
@@ -36,7 +31,7 @@ type restartJudge struct {
 
 func newRestartJudge(sink string, histories map[string]*history, lives []life) *restartJudge {
 	return &restartJudge{
-		sink: sink, histories: histories, lives: lives, told: map[said]bool{},
+		sink: sink, histories: histories, lives: lives,
 		fold: map[string]*event{}, newest: map[string]*event{}, turns: map[string]int{}, ids: map[string]int{},
 	}
 }
@@ -50,12 +45,9 @@ func (j *restartJudge) hear(events []event) {
 	j.findFrames(events)
 	for i := range events {
 		e := &events[i]
-		switch {
-		case e.UID != "":
+		if e.UID != "" {
 			j.follow(e)
 			j.judgeForm(e)
-		case e.Name == "":
-			j.hearOfStream(e)
 		}
 		if turn, twice := j.ids[e.ID]; twice && turn == j.turns[e.UID] {
 			j.fault("the id is there already:\n%s", e)
@@ -106,7 +98,6 @@ func (j *restartJudge) note(e *event) {
 	if e.UID == "" {
 		return
 	}
-	j.told[said{e.UID, e.version(), e.op() == "deleted"}] = true
 	key := foldedKey(e)
 	if j.newest[e.UID], j.fold[key] = e, e; e.op() == "deleted" {
 		delete(j.fold, key)

@@ -54,10 +54,10 @@ type world struct {
 	begunAnew bool
 }
 
-// newRig starts everything but the exporter. proxied tells how the exporter reaches the NATS server; nil is directly.
-func newRig(t *testing.T, proxied func(address string) string) *rig {
+// newRig is newRigOf of the world of most tests.
+func newRig(t *testing.T) *rig {
 	t.Helper()
-	return newRigOf(t, world{toBroker: proxied})
+	return newRigOf(t, world{})
 }
 
 // newRigOf starts everything but the exporter, which writes to JetStream and a file. The worlds know nothing of each
@@ -143,7 +143,7 @@ func (r *rig) prepare(ledger *ledger, note func(resource string, object *unstruc
 	}
 	ledger.cluster = string(system.GetUID())
 	for _, name := range namespaces {
-		r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
+		r.make(core("namespaces"), coreObject("Namespace", name, nil))
 	}
 	r.defineWidgets()
 	if r.world.context == testcluster.Limited {
@@ -170,6 +170,21 @@ func (r *rig) make(resource schema.GroupVersionResource, manifest map[string]any
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		r.t.Fatal(err)
 	}
+}
+
+// create makes an object, which it returns.
+func (r *rig) create(resource schema.GroupVersionResource, namespace string, manifest map[string]any) *unstructured.Unstructured {
+	r.t.Helper()
+	made, err := r.client.Resource(resource).Namespace(namespace).Create(r.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return made
+}
+
+// coreObject is one of the core group.
+func coreObject(kind, name string, labels map[string]any) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "labels": labels}}
 }
 
 // eachListed calls do for all objects of the resource, and returns the list's version.

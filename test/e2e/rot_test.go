@@ -80,16 +80,11 @@ func TestI3I4TablesInKafkaDoNotRot(t *testing.T) {
 func (r *rig) writeRotting(team string, size int) (version string) {
 	r.t.Helper()
 	configMaps := r.client.Resource(core("configmaps")).Namespace("shop")
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "rots", "labels": map[string]any{"team": team}},
-		"data": map[string]any{"text": strings.Repeat("x", size)},
-	}}
-	made, err := configMaps.Update(r.t.Context(), object, metav1.UpdateOptions{})
+	manifest := coreObject("ConfigMap", "rots", map[string]any{"team": team})
+	manifest["data"] = map[string]any{"text": strings.Repeat("x", size)}
+	made, err := configMaps.Update(r.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.UpdateOptions{})
 	if err != nil {
-		made, err = configMaps.Create(r.t.Context(), object, metav1.CreateOptions{})
-	}
-	if err != nil {
-		r.t.Fatal(err)
+		made = r.create(core("configmaps"), "shop", manifest)
 	}
 	return made.GetResourceVersion()
 }

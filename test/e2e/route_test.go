@@ -2,16 +2,12 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
@@ -19,17 +15,11 @@ import (
 // TestLabelsRouteAndAChangedLabelSplitsTheHistory: the subject has the label that the object has in the record, and a
 // missed delete goes where the last record of the object went.
 func TestLabelsRouteAndAChangedLabelSplitsTheHistory(t *testing.T) {
-	r := newRig(t, nil)
-	config := fmt.Sprintf(`
+	r := newRig(t)
+	r.configured(fmt.Sprintf(`
 resources: [{resource: configmaps, before: true, filter: 'object.metadata.namespace == "default" && object.data.n >= "0"', filterFailure: deadletter}, namespaces]
 sinks: [{name: bus, nats: {url: "nats://%s", stream: %s, subject: "k8s.{resource}.{label:a.b/team}.{name}", subjects: {namespaces: "ns.{name}"}}}]
-`, r.broker.address(), streamName)
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	named := slices.Index(r.exporter.args, "--resources")
-	r.exporter.args, r.exporter.sinks = append(slices.Delete(r.exporter.args, named, named+2), "-f", path), nil
+`, r.broker.address(), streamName))
 	r.exporter.start(t)
 	for _, resource := range []string{"configmaps", "namespaces"} {
 		r.stream.awaitEnd(t, r.exporter, resource, "initial")
@@ -77,7 +67,7 @@ sinks: [{name: bus, nats: {url: "nats://%s", stream: %s, subject: "k8s.{resource
 // TestI4LabelsOfNamespacesRouteAndAChangeMovesTheirObjects, also one that happens while nobody looks, and an object's
 // end goes where the object was, although its namespace is gone by then.
 func TestI4LabelsOfNamespacesRouteAndAChangeMovesTheirObjects(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	inKafka, lake := map[string]*follower{}, ""
 	if kafka.Available(t.Context()) == nil || kafka.Required() {
 		c := kafka.Start(t, kafka.Options{})
@@ -86,38 +76,22 @@ func TestI4LabelsOfNamespacesRouteAndAChangeMovesTheirObjects(t *testing.T) {
 			inKafka[team] = followPrefix(c, lakeName, lakePrefix+team)
 		}
 	}
-	config := fmt.Sprintf(`
+	r.configured(fmt.Sprintf(`
 resources: [{resource: configmaps, filter: 'namespaceObject.metadata.labels[?"audited"].orValue("yes") == "yes"'}]
 sinks:
   - {name: bus, nats: {url: "nats://%s", stream: %s, subject: "k8s.{namespaceLabel:a.b/team}.{namespace}.{name}"}}
 %s
-`, r.broker.address(), streamName, lake)
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	named := slices.Index(r.exporter.args, "--resources")
-	r.exporter.args, r.exporter.sinks = append(slices.Delete(r.exporter.args, named, named+2), "-f", path), nil
+`, r.broker.address(), streamName, lake))
 	r.exporter.start(t)
 	r.stream.awaitEnd(t, r.exporter, "configmaps", "initial")
 
 	ctx := t.Context()
 	namespaces, configMaps := r.client.Resource(core("namespaces")), r.client.Resource(core("configmaps")).Namespace("studio")
-	create := func(of dynamic.ResourceInterface, object map[string]any) {
-		t.Helper()
-		object["apiVersion"] = "v1"
-		if _, err := of.Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	label := func(text string) {
 		t.Helper()
 		if _, err := namespaces.Patch(ctx, "studio", types.MergePatchType, []byte(`{"metadata":{"labels":`+text+`}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	configMap := func(name string) map[string]any {
-		return map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": name}}
 	}
 	awaits := func(op, team, name string) {
 		t.Helper()
@@ -136,15 +110,15 @@ sinks:
 			return n == 0
 		})
 	}
-	create(namespaces, map[string]any{"kind": "Namespace", "metadata": map[string]any{"name": "studio", "labels": map[string]any{"a.b/team": "x"}}})
-	create(configMaps, configMap("moves"))
+	r.create(core("namespaces"), "", coreObject("Namespace", "studio", map[string]any{"a.b/team": "x"}))
+	r.create(core("configmaps"), "studio", coreObject("ConfigMap", "moves", nil))
 	awaits("added", "x", "moves")
 	label(`{"a.b/team":"y","other":"1"}`)
 	awaits("sync", "y", "moves")
 	ends(2) // the first one's, and that of what the label chooses
 	label(`{"audited":"no"}`)
 	ends(3) // so the label is known: an object of the same moment may go by the one before
-	create(configMaps, configMap("hidden"))
+	r.create(core("configmaps"), "studio", coreObject("ConfigMap", "hidden", nil))
 	label(`{"audited":null}`)
 	awaits("sync", "y", "hidden")
 	r.exporter.process.Kill()

@@ -55,7 +55,7 @@ func files() []string { return []string{"events", "envelopes"} }
 
 // TestI9NoValueOfASecretLeaves to files and JetStream.
 func TestI9NoValueOfASecretLeaves(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	p := &plant{t: t, r: r}
 	p.outlet = outlet{
 		config: fmt.Sprintf(secretStreams, r.broker.address()),
@@ -206,7 +206,7 @@ func (p *plant) restart() {
 	p.t.Helper()
 	p.r.exporter.stop(p.t)
 	p.r.exporter.start(p.t)
-	eventually(p.t, deliveryLimit, "the exporter is ready", func() bool { return p.r.exporter.answers(p.t.Context(), "/readyz") })
+	eventually(p.t, deliveryLimit, "the exporter is ready", func() bool { return p.r.exporter.answers("/readyz") })
 }
 
 func (p *plant) narrowStreams(limit int) {

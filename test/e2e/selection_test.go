@@ -19,7 +19,7 @@ func TestI4WhatIsSelectedAndWhatIsNot(t *testing.T) {
   - {resource: configmaps, namespaces: [chosen, other], labelSelector: "app=web"}
 `, "dev")
 	for _, name := range []string{"hidden", "chosen", "other"} {
-		r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
+		r.make(core("namespaces"), coreObject("Namespace", name, nil))
 	}
 	r.starts()
 	r.eventuallyPage("events are watched once", func(p page) bool {
@@ -29,21 +29,21 @@ func TestI4WhatIsSelectedAndWhatIsNot(t *testing.T) {
 			strings.Contains(left["componentstatuses"], "cannot be watched, its verbs are get, list") && left["leases.coordination.k8s.io"] == "excluded by the configuration"
 	})
 
-	web := r.object("chosen", configMapOf("web", map[string]any{"app": "web"}))
+	web := r.object("chosen", coreObject("ConfigMap", "web", map[string]any{"app": "web"}))
 	r.arrives(web.UID(), "added")
 	r.relabel(web, "db")
 	r.arrives(web.UID(), "deleted")
 	back := r.relabel(web, "web")
 	r.file.await(t, r.exporter, "the object that is selected again", func(e *event) bool { return e.UID == web.UID() && e.ResourceVersion == back && e.op() == "added" })
 	unselected := []string{
-		r.object("chosen", configMapOf("db", map[string]any{"app": "db"})).UID(),
-		r.object("hidden", configMapOf("web", map[string]any{"app": "web"})).UID(),
-		r.object("hidden", serviceAccount("quiet")).UID(),
+		r.object("chosen", coreObject("ConfigMap", "db", map[string]any{"app": "db"})).UID(),
+		r.object("hidden", coreObject("ConfigMap", "web", map[string]any{"app": "web"})).UID(),
+		r.object("hidden", coreObject("ServiceAccount", "quiet", nil)).UID(),
 	}
 
 	counted := r.object("chosen", occurrence())
 	r.change(counted, func(o map[string]any) { o["count"] = int64(2) })
-	series := r.newEvent(recurrence())
+	series := r.object("chosen", recurrence())
 	r.change(series, func(o map[string]any) {
 		o["series"] = map[string]any{"count": int64(2), "lastObservedTime": "2026-11-21T10:01:00.000000Z"}
 	})
@@ -88,61 +88,30 @@ func (m made) UID() string { return string(m.GetUID()) }
 func (r *rig) object(namespace string, manifest map[string]any) made {
 	r.t.Helper()
 	resource := core(strings.ToLower(manifest["kind"].(string)) + "s")
-	object, err := r.client.Resource(resource).Namespace(namespace).Create(r.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
-	if err != nil {
-		r.t.Fatal(err)
+	if group, version, grouped := strings.Cut(manifest["apiVersion"].(string), "/"); grouped {
+		resource.Group, resource.Version = group, version
 	}
-	return made{resource, object}
-}
-
-func (r *rig) get(m made) *unstructured.Unstructured {
-	r.t.Helper()
-	object, err := r.client.Resource(m.resource).Namespace(m.GetNamespace()).Get(r.t.Context(), m.GetName(), metav1.GetOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return object
-}
-
-func (r *rig) put(resource schema.GroupVersionResource, object *unstructured.Unstructured) (version string) {
-	r.t.Helper()
-	updated, err := r.client.Resource(resource).Namespace(object.GetNamespace()).Update(r.t.Context(), object, metav1.UpdateOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return updated.GetResourceVersion()
+	return made{resource, r.create(resource, namespace, manifest)}
 }
 
 // change changes the object and returns its new version.
 func (r *rig) change(m made, change func(map[string]any)) (version string) {
 	r.t.Helper()
-	object := r.get(m)
+	client := r.client.Resource(m.resource).Namespace(m.GetNamespace())
+	object, err := client.Get(r.t.Context(), m.GetName(), metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	change(object.Object)
-	return r.put(m.resource, object)
+	if object, err = client.Update(r.t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	return object.GetResourceVersion()
 }
 
 func (r *rig) relabel(m made, app string) (version string) {
 	r.t.Helper()
 	return r.change(m, func(o map[string]any) { o["metadata"].(map[string]any)["labels"] = map[string]any{"app": app} })
-}
-
-func configMapOf(name string, labels map[string]any) map[string]any {
-	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "labels": labels}}
-}
-
-func serviceAccount(name string) map[string]any {
-	return map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": name}}
-}
-
-// newEvent makes an object of the new group of Events.
-func (r *rig) newEvent(manifest map[string]any) made {
-	r.t.Helper()
-	resource := schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
-	object, err := r.client.Resource(resource).Namespace("chosen").Create(r.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return made{resource, object}
 }
 
 // occurrence is an Event as clients of the core group write it: it is counted.

@@ -66,9 +66,6 @@ func newPlan(seed uint64, sinks ...string) *plan {
 
 const coalescing = "{records: 8, full: coalesce}"
 
-// merges says whether records may be merged.
-func (p *plan) merges() bool { return slices.Contains(p.queues, coalescing) }
-
 func (p *plan) pick(of ...string) string { return of[p.random.IntN(len(of))] }
 
 // change makes the next settings of the present ones: each part changes now and then.

@@ -100,17 +100,3 @@ func (p *plant) spooled(name string) {
 		return p.r.exporter.metric(p.t, `kubecdc_spool_bytes{sink="`+name+`"}`) > 0
 	})
 }
-
-// answers says whether the path of the exporter's port is served well.
-func (x *exporter) answers(ctx context.Context, path string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+x.listen+path, nil)
-	if err != nil {
-		return false
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	answer.Body.Close()
-	return answer.StatusCode == http.StatusOK
-}

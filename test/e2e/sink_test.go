@@ -5,8 +5,9 @@ import "testing"
 // someBytes is enough to open a stream, and not enough for a snapshot.
 const someBytes = 24 << 10
 
-func TestI4ANewSinkGetsItsSnapshotThoughTheExporterIsKilled(t *testing.T) {
-	r, network := newProxiedRig(t)
+// TestI4ANewSinkAndALostLogAreMadeWholeThoughTheExporterIsKilled in the middle of the snapshots for that.
+func TestI4ANewSinkAndALostLogAreMadeWholeThoughTheExporterIsKilled(t *testing.T) {
+	r, network := newProxiedRig(t, world{})
 	both := r.exporter.sinks
 	r.summon()
 	r.writer.populate(t)
@@ -17,14 +18,7 @@ func TestI4ANewSinkGetsItsSnapshotThoughTheExporterIsKilled(t *testing.T) {
 	r.exporter.sinks = both
 	r.killWithin(network, "initial")
 	r.judge(false)
-}
 
-func TestI4ALostLogIsAGapThoughTheExporterIsKilled(t *testing.T) {
-	r, network := newProxiedRig(t)
-	r.writer.populate(t)
-	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
-	r.exporter.stop(t)
 	if err := r.broker.open().js.DeleteStream(t.Context(), streamName); err != nil {
 		t.Fatal(err)
 	}
@@ -52,38 +46,34 @@ func (r *rig) killWithin(network *proxy, reason string) {
 	r.exporter.stop(r.t)
 }
 
-func TestI4WhatOnlyOneSinkSawIsDeletedInBoth(t *testing.T) {
-	r, network := newProxiedRig(t)
-	r.writer.populate(t)
-	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
-	network.allow(0)
-	r.writer.disturb(t)
-	r.writer.disturb(t)
-	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
-	r.exporter.process.Kill()
-	network.reset()
-	r.restartAPIServer()
-	network.allow(-1)
-	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
-	r.exporter.stop(t)
-	r.judge(true)
-}
-
-// TestI3AReconcileWaitsForWhatIsInLine: what one sink has and the other has not yet is not told again.
-func TestI3AReconcileWaitsForWhatIsInLine(t *testing.T) {
-	var network *proxy
-	r := newRigOf(t, world{gateway: true, toBroker: func(address string) string {
-		network = newProxy(t, address)
-		return network.address()
-	}})
+// TestI3I4WhatOneSinkHasAndAnotherNot is told to both, once: beside a sink that is new, where a reconcile waits for what
+// is in line, and where the API server has forgotten it.
+func TestI3I4WhatOneSinkHasAndAnotherNot(t *testing.T) {
+	r, network := newProxiedRig(t, world{gateway: true})
+	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.streaming()
-	network.allow(0)
-	r.writer.disturb(t)
-	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
+	cutOffStream := func() {
+		t.Helper()
+		network.allow(0)
+		r.writer.disturb(t)
+		r.writer.disturb(t)
+		r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
+	}
+	cutOffStream()
+	r.exporter.process.Kill()
+	network.reset()
+	network.allow(-1)
+	r.exporter.sinks = append(r.exporter.sinks, "file://"+r.path()+".new?name=new")
+	r.exporter.start(t)
+	r.streaming()
+	r.exporter.stop(t)
+	r.judge(false)
+
+	r.exporter.start(t)
+	r.streaming()
+	cutOffStream()
 	before := map[string]int{}
 	for _, resource := range r.resources() {
 		before[resource.Resource] = r.gateway.questions(resource.Resource)
@@ -97,36 +87,25 @@ func TestI3AReconcileWaitsForWhatIsInLine(t *testing.T) {
 	}
 	network.allow(-1)
 	r.await(r.writer.finish(t)...)
+
+	cutOffStream()
+	r.exporter.process.Kill()
+	network.reset()
+	r.restartAPIServer()
+	network.allow(-1)
+	r.exporter.start(t)
+	r.await(r.writer.finish(t)...)
 	r.exporter.stop(t)
 	r.judge(true)
 }
 
-func TestI4ANewSinkUndoesNothingInTheOthers(t *testing.T) {
-	r, network := newProxiedRig(t)
-	r.summon()
-	r.writer.populate(t)
-	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
-	network.allow(0)
-	r.writer.disturb(t)
-	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
-	r.exporter.process.Kill()
-	network.reset()
-	network.allow(-1)
-	r.exporter.sinks = append(r.exporter.sinks, "file://"+r.path()+".new?name=new")
-	r.exporter.start(t)
-	r.await(r.writer.finish(t)...)
-	r.exporter.stop(t)
-	r.judge(false)
-}
-
-// newProxiedRig is a rig whose exporter reaches the NATS server through the proxy.
-func newProxiedRig(t *testing.T) (*rig, *proxy) {
+// newProxiedRig is a rig of the world whose exporter reaches the NATS server through the proxy.
+func newProxiedRig(t *testing.T, w world) (*rig, *proxy) {
 	t.Helper()
 	var network *proxy
-	r := newRig(t, func(address string) string {
+	w.toBroker = func(address string) string {
 		network = newProxy(t, address)
 		return network.address()
-	})
-	return r, network
+	}
+	return newRigOf(t, w), network
 }

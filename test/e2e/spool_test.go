@@ -25,7 +25,7 @@ func (r *rig) configure(policy string) {
 // The broker is away while the exporter is killed again and again, which fills the spool, and comes back under more
 // kills.
 func TestI1I3SpoolIsCompleteInOrderAndOnceUnderKill9(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.configure("spool")
 	r.summon()
 	r.writer.populate(t)

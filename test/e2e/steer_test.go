@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
-	"io"
 	"maps"
 	"strings"
 	"testing"
@@ -21,20 +19,12 @@ type owedSnapshot struct {
 func (r *rig) owed() map[string]owedSnapshot {
 	r.t.Helper()
 	bySink := map[string]owedSnapshot{}
-	decoder := json.NewDecoder(strings.NewReader(r.command("snapshot", "--list", "-o", "json")))
-	for {
-		var o owedSnapshot
-		err := decoder.Decode(&o)
-		if err == io.EOF {
-			return bySink
-		}
-		if err != nil {
-			r.t.Fatal(err)
-		}
+	for _, o := range decoded[owedSnapshot](r.t, r.command("snapshot", "--list", "-o", "json")) {
 		if o.Reason == "requested" {
 			bySink[o.Sink] = o
 		}
 	}
+	return bySink
 }
 
 // request asks for a snapshot of config maps for all sinks, and returns what is owed when it is read for both, and some
@@ -116,7 +106,7 @@ func (r *rig) parts(t *testing.T) {
 // TestI5SnapshotsArePausedResumedAndStoppedThoughTheExporterIsKilled: what is paused waits, and goes on where it was;
 // what is stopped is over, and looks complete to nobody. The snapshot for the other sink is whole.
 func TestI5SnapshotsArePausedResumedAndStoppedThoughTheExporterIsKilled(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.exporter.configure(t, "- {name: bus, nats: {url: \"nats://"+r.broker.address()+"\", stream: "+streamName+"}}\n"+
 		"- {name: archive, file: {path: \""+r.path()+"\"}}\nsnapshot: {objectsPerSecond: 60}\n")
 	r.summon()

@@ -16,7 +16,7 @@ func TestI9WhatLiesOnDiskIsRedactedByTodaysRules(t *testing.T) {
 
 // becomeStricter has the resource and the sink begin without rules, and go on with these.
 func becomeStricter(t *testing.T, ofResource, ofSink string) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	config := `
 resources: [{resource: configmaps, namespaces: [default]%s}]
 sinks:

@@ -38,9 +38,9 @@ func tenantTime(t *testing.T) time.Duration {
 // with what the API server has, but for what a gap of its key announces; the same process runs all the time, in bounded
 // memory, and says that it is well.
 func TestI4ATenantStopsNothing(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	lake := r.addLake(t)
-	r.make(core("namespaces"), map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": tenantNamespace}})
+	r.make(core("namespaces"), coreObject("Namespace", tenantNamespace, nil))
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.writer.start(t)
@@ -207,11 +207,7 @@ func (a *tenant) settle() {
 	for _, resource := range tenantResources() {
 		manifest := map[string]func() map[string]any{"pods": pod, "configmaps": configMap, "roles": role, "widgets": widget}[resource.Resource]()
 		manifest["metadata"] = map[string]any{"name": "the-last", "namespace": tenantNamespace}
-		made, err := a.r.client.Resource(resource).Namespace(tenantNamespace).Create(a.t.Context(), &unstructured.Unstructured{Object: manifest}, metav1.CreateOptions{})
-		if err != nil {
-			a.t.Fatal(err)
-		}
-		a.r.await(string(made.GetUID()))
+		a.r.await(string(a.r.create(resource, tenantNamespace, manifest).GetUID()))
 	}
 }
 

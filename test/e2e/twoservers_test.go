@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubecdc/kubecdc/test/testcluster"
@@ -46,7 +45,7 @@ func newTwoServers(r *rig, flags ...string) *twoServers {
 	r.exporter.args[slices.Index(r.exporter.args, "--kubeconfig")+1] = through
 	// On one machine both servers have one identity.
 	leases := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
-	lease := &unstructured.Unstructured{Object: map[string]any{
+	r.create(leases, metav1.NamespaceSystem, map[string]any{
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
 		"metadata": map[string]any{
 			"name": "apiserver-second", "labels": map[string]any{"apiserver.kubernetes.io/identity": "kube-apiserver"},
@@ -54,10 +53,7 @@ func newTwoServers(r *rig, flags ...string) *twoServers {
 		"spec": map[string]any{
 			"holderIdentity": "second", "leaseDurationSeconds": int64(3600), "renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"),
 		},
-	}}
-	if _, err := r.client.Resource(leases).Namespace(metav1.NamespaceSystem).Create(r.t.Context(), lease, metav1.CreateOptions{}); err != nil {
-		r.t.Fatal(err)
-	}
+	})
 	return two
 }
 
@@ -78,7 +74,7 @@ func (two *twoServers) restart() {
 // behind etcd, and that the balancer cuts connections, changes nothing: each change arrives once. The first restart is
 // while nothing happens: of every resource the restarted server has forgotten the position then.
 func TestI4OneOfTwoServersIsRestarted(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	two := newTwoServers(r)
 	r.summon()
 	r.writer.populate(t)
@@ -109,16 +105,12 @@ func TestI4TwoServersOfOtherResources(t *testing.T) {
 	jobs := schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 	var uids []string
 	for i := range 3 {
-		made, err := r.client.Resource(jobs).Namespace("default").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		uids = append(uids, string(r.create(jobs, "default", map[string]any{
 			"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": fmt.Sprint("job-", i)},
 			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 				"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "i"}},
 			}}},
-		}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		uids = append(uids, string(made.GetUID()))
+		}).GetUID()))
 	}
 	two.balancer.lead(two.addresses[0]) // the first start finds everything
 	r.starts()
@@ -154,9 +146,5 @@ func TestI4TwoServersOfOtherResources(t *testing.T) {
 func (r *rig) touched(prefix string) string {
 	r.t.Helper()
 	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": prefix + "-"}}
-	made, err := r.client.Resource(core("configmaps")).Namespace("default").Create(r.t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return string(made.GetUID())
+	return string(r.create(core("configmaps"), "default", object).GetUID())
 }

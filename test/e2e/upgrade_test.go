@@ -29,7 +29,7 @@ func previousExporter(t *testing.T) string {
 // older exporter that cannot read the newer state says so, and changes nothing.
 func TestI4AnUpgradeAndARollbackContinueWithTheState(t *testing.T) {
 	previous := previousExporter(t)
-	r := newRig(t, nil)
+	r := newRig(t)
 	r.summon()
 	r.writer.populate(t)
 	now := r.exporter.binary

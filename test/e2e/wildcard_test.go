@@ -232,26 +232,44 @@ func (r *rig) framed(resource string) {
 	}
 }
 
-// TestI4AFirstStartIsNoGap: definitions that nobody has asked for yet, in a cluster in which much else changes. The API
-// server serves no watch of theirs from before it was first asked.
-func TestI4AFirstStartIsNoGap(t *testing.T) {
+// TestI4I6HundredsOfDefinitions: of those that nobody has asked for yet, in a cluster in which much else changes, a first
+// start tells no gap, though the API server serves no watch of theirs from before it was first asked. Those that come at
+// once while the exporter runs are all streamed.
+func TestI4I6HundredsOfDefinitions(t *testing.T) {
 	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
-	var kinds []string
-	for i := range amount(16, 8) {
-		kinds = append(kinds, fmt.Sprintf("gear%d", i))
-		r.define(kinds[i])
+	early, late := numbered("gear", amount(16, 8)), numbered("part", amount(200, 30))
+	defineAll := func(kinds []string) {
+		for _, kind := range kinds {
+			r.define(strings.ReplaceAll(kind, "-", ""))
+		}
 	}
+	defineAll(early)
 	stop := r.bustle()
 	r.starts()
-	r.eventuallyPage("all are streams", func(p page) bool { return p.Ready && len(p.Streams) == len(kinds) })
-	for _, kind := range kinds {
-		r.arrives(r.made(kind, "a"), "added", "replaced")
+	r.eventuallyPage("all are streams", func(p page) bool { return p.Ready && len(p.Streams) == len(early) })
+	var uids []string
+	fill := func(kinds []string, each int) {
+		for i := 0; i < len(kinds); i += each {
+			uids = append(uids, r.made(strings.ReplaceAll(kinds[i], "-", ""), "a"))
+		}
+		for _, uid := range uids {
+			r.arrives(uid, "added", "replaced")
+		}
 	}
+	fill(early, 1)
 	stop()
+	defineAll(late)
+	fill(late, 10)
+	r.eventuallyPage("all are watched", func(p page) bool { return p.Ready && states(p)["watching"] == len(early)+len(late) })
 	r.exporter.stop(t)
 	for _, e := range r.file.all(t) {
 		if e.op() == "gap" {
 			t.Errorf("a first start tells of a gap:\n%s", &e)
+		}
+	}
+	for _, uid := range uids {
+		if told := r.toldTo(r.file, uid); told != "added" && told != "replaced" {
+			t.Errorf("object %s is told as %q, want once", uid, told)
 		}
 	}
 }

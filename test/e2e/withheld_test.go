@@ -25,7 +25,7 @@ func (r *rig) configured(text string) {
 // TestI4I9ARecordWhoseFilterFailsIsKeptRedactedAndSentAgain: the object is whole in its letter, but what may not leave
 // is hashed there, too. When the filter is right it is sent again.
 func TestI4I9ARecordWhoseFilterFailsIsKeptRedactedAndSentAgain(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t)
 	config := `
 resources: [{resource: secrets, namespaces: [shop], before: true, filter: %q, filterFailure: deadletter, drop: [.metadata.annotations.cut]}]
 sinks:
@@ -37,10 +37,10 @@ sinks:
 	p := plant{t: t, r: r}
 	secret := func(name string, labels map[string]any) string {
 		t.Helper()
-		return p.createIn("shop", secrets(), map[string]any{
+		return string(r.create(secrets(), "shop", map[string]any{
 			"apiVersion": "v1", "kind": "Secret", "stringData": map[string]any{"password": p.value()},
 			"metadata": map[string]any{"name": name, "labels": labels, "annotations": map[string]any{"cut": p.value(), "stays": "here"}},
-		})
+		}).GetUID())
 	}
 	r.await(secret("first", map[string]any{"team": "a"})) // what comes now is after the snapshot
 	failing := secret("failing", map[string]any{"other": "x"})

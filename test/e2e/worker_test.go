@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -189,14 +188,6 @@ func (w *worker) dress(object *unstructured.Unstructured) {
 		mark += " " + app
 	}
 	object.SetAnnotations(map[string]string{markAnnotation: mark})
-}
-
-// labels are those that the version has.
-func (v version) labels() labels.Set {
-	if _, app, labelled := strings.Cut(v.mark, " "); labelled {
-		return labels.Set{appLabel: app}
-	}
-	return nil
 }
 
 // put writes a new version of the object.
