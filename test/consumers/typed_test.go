@@ -141,9 +141,6 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 		t.Run("flink debezium-avro-confluent", func(t *testing.T) { s.flinkReads(t, "debezium-avro-confluent", "debezium."+configMaps, want) })
 		t.Run("flink avro-confluent", func(t *testing.T) { s.flinkReads(t, "avro-confluent", "object."+configMaps, want) })
 	}
-	if os.Getenv("E2E_APICURIO") != "" {
-		t.Run("apicurio", func(t *testing.T) { log.apicurioReads(t, want) })
-	}
 	s.registry.Stop()
 	if err := s.registry.Restart(t.Context()); err != nil {
 		t.Fatal(err)
@@ -249,37 +246,14 @@ func newTypedLog(t *testing.T, s *typedStage) *typedLog {
 	return &typedLog{s, python.Command(t, restoring(), "python/restore.py"), t.TempDir(), map[uint32]string{}}
 }
 
-// typedValue is a value without its id, and the file of its schema, "" where it is none.
-type typedValue struct {
-	schema string
-	body   []byte
-}
-
-// values are those of the records.
-func (l *typedLog) values(t *testing.T, records []kafka.Record) (all []typedValue) {
-	t.Helper()
-	for _, r := range records {
-		var value typedValue
-		if r.Value != nil {
-			value.schema, value.body = l.schema(t, r.Value)
-		}
-		all = append(all, value)
-	}
-	return all
-}
-
 // restore makes JSON of the records' values again, nil of none.
 func (l *typedLog) restore(t *testing.T, records []kafka.Record) (all [][]byte) {
 	t.Helper()
-	return l.restoreValues(t, l.values(t, records))
-}
-
-func (l *typedLog) restoreValues(t *testing.T, values []typedValue) (all [][]byte) {
-	t.Helper()
 	var in, out, stderr bytes.Buffer
-	for _, v := range values {
-		if v.schema != "" {
-			fmt.Fprintf(&in, "{\"schema\":%q,\"value\":%q}\n", v.schema, base64.StdEncoding.EncodeToString(v.body))
+	for _, r := range records {
+		if r.Value != nil {
+			schema, body := l.schema(t, r.Value)
+			fmt.Fprintf(&in, "{\"schema\":%q,\"value\":%q}\n", schema, base64.StdEncoding.EncodeToString(body))
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), l.python.Path, l.python.Args[1:]...)
@@ -288,8 +262,8 @@ func (l *typedLog) restoreValues(t *testing.T, values []typedValue) (all [][]byt
 		t.Fatalf("%v: %s", err, tail(stderr.String()))
 	}
 	lines := bytes.Split(out.Bytes(), []byte("\n"))
-	for _, v := range values {
-		if v.schema == "" {
+	for _, r := range records {
+		if r.Value == nil {
 			all = append(all, nil)
 			continue
 		}
@@ -321,20 +295,11 @@ func (l *typedLog) schema(t *testing.T, value []byte) (path string, body []byte)
 // fold is what the topics leave in the end.
 func (l *typedLog) fold(t *testing.T, prefix string) table {
 	t.Helper()
-	return l.foldOf(t, prefix, func(topic string) ([]kafka.Record, []typedValue) {
-		records := l.kafka.ConsumeFast(t, topic, kafka.JudgeOptions{})
-		return records, l.values(t, records)
-	})
-}
-
-// foldOf is fold of what read makes of each topic.
-func (l *typedLog) foldOf(t *testing.T, prefix string, read func(topic string) ([]kafka.Record, []typedValue)) table {
-	t.Helper()
 	all := table{}
 	for resource := range resources() {
-		records, values := read(prefix + resource)
+		records := l.kafka.ConsumeFast(t, prefix+resource, kafka.JudgeOptions{})
 		last := map[string][]byte{}
-		for i, text := range l.restoreValues(t, values) {
+		for i, text := range l.restore(t, records) {
 			var envelope struct{ After json.RawMessage }
 			if strings.HasSuffix(prefix, "debezium.") && text != nil {
 				if err := json.Unmarshal(text, &envelope); err != nil {

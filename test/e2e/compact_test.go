@@ -16,14 +16,8 @@ import (
 // kafkaCompacts: what compaction leaves of the topics is what a list of the cluster has, and an exporter goes on after
 // it.
 func kafkaCompacts(t *testing.T, c *kafka.Cluster) {
-	settings := kafka.CompactedQuickly()
-	delete(settings, "cleanup.policy") // has a key of its own
-	var text []string
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		text = append(text, fmt.Sprintf("%s: %q", name, settings[name]))
-	}
 	table := kafkaSink{name: "table", prefix: "table.dev.", delivery: "idempotent",
-		more: ", partitions: 2, cleanup: compact, topicConfig: {" + strings.Join(text, ", ") + "}"}
+		more: ", partitions: 2, cleanup: compact, topicConfig: " + compactedQuickly(nil)}
 	r := newKafkaRig(t, c, table)
 	r.writer.populate(t)
 	r.exporter.start(t)
@@ -42,6 +36,18 @@ func kafkaCompacts(t *testing.T, c *kafka.Cluster) {
 		topic := topicOf(table.prefix, kubectlName(resource))
 		r.compareTable(resource, c.ConsumeFast(t, topic, kafka.JudgeOptions{ReadCommitted: true}))
 	}
+}
+
+// compactedQuickly are settings of topics, these among them, in YAML.
+func compactedQuickly(more map[string]string) string {
+	settings := kafka.CompactedQuickly()
+	delete(settings, "cleanup.policy") // has a key of its own
+	maps.Copy(settings, more)
+	var text []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		text = append(text, fmt.Sprintf("%s: %q", name, settings[name]))
+	}
+	return "{" + strings.Join(text, ", ") + "}"
 }
 
 // compareTable compares the last record of each key with the list of the resource. Frames of snapshots have keys that

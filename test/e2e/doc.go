@@ -12,7 +12,7 @@
 //
 // E2E_SEED changes what the tests do at random, E2E_KILLS and E2E_RESTARTS how often they kill the exporter and restart
 // the API server, E2E_CUTS how many milliseconds a connection lives on average; E2E_TENANT is
-// how long a tenant does what it may, 30s without it; -short does less. E2E_STARTS is how often an exporter starts that
+// for how many seconds a tenant does what it may; -short does less. E2E_STARTS is how often an exporter starts that
 // is configured anew at random between its starts, and E2E_SEEDS how many seeds are tried, from E2E_SEED on. With
 // -artifacts, the logs and what the sinks got are kept.
 package e2e

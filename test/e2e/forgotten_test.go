@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"net/http"
-	"slices"
 	"syscall"
 	"testing"
 
@@ -16,6 +15,7 @@ func TestI4WhatHistoryForgotIsAnnouncedAndEmittedOnce(t *testing.T) {
 	r := newRigOf(t, world{gateway: true})
 	r.writer.populate(t)
 	r.writer.bulk(t, amount(500, 120))
+	r.writer.stir()
 	r.exporter.start(t)
 	r.streaming()
 
@@ -49,7 +49,8 @@ func TestI4WhatHistoryForgotIsAnnouncedAndEmittedOnce(t *testing.T) {
 func (r *rig) changeAndForget() []string {
 	r.t.Helper()
 	before := r.version()
-	deleted := slices.Concat(r.writer.revolve(r.t), r.writer.disturb(r.t))
+	r.writer.change(r.t, 20)
+	deleted := r.writer.disturb(r.t)
 	r.writer.bulk(r.t, amount(80, 16))
 	r.writer.finish(r.t) // so that every resource has something newer than what is compacted next
 	if _, err := r.cluster.Compact(r.t.Context()); err != nil {

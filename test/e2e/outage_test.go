@@ -182,7 +182,7 @@ func TestI4AnOutageLongerThanHistoryIsAGapForASinkThatBlocks(t *testing.T) {
 	world := shortMemory(2 * time.Second)
 	world.gateway = true
 	r := newRigOf(t, world)
-	r.configure("block")
+	r.queue("block")
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.streaming()

@@ -11,7 +11,6 @@ import (
 
 // proxy stands between the exporter and a server, and does what networks do.
 type proxy struct {
-	t        *testing.T
 	listener net.Listener
 	late     atomic.Int64 // the most nanoseconds that what the server sends may come later
 	ended    chan struct{}
@@ -41,7 +40,7 @@ func newProxyAt(t *testing.T, address string, targets ...string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{t: t, targets: targets, listener: listener, ended: make(chan struct{}), open: map[net.Conn]bool{}, allowed: -1}
+	p := &proxy{targets: targets, listener: listener, ended: make(chan struct{}), open: map[net.Conn]bool{}, allowed: -1}
 	p.moved = sync.NewCond(&p.mu)
 	p.wait.Go(p.accept)
 	t.Cleanup(p.close)
@@ -94,28 +93,6 @@ func (p *proxy) allow(bytes int) {
 	defer p.mu.Unlock()
 	p.allowed = bytes
 	p.moved.Broadcast()
-}
-
-// trickle lets so many bytes a second go to the server, until the returned function is called.
-func (p *proxy) trickle(bytes int) (stop func()) {
-	const tick = 20 * time.Millisecond
-	stopped := make(chan struct{})
-	p.wait.Go(func() {
-		defer p.allow(-1)
-		ticker := time.NewTicker(tick)
-		defer ticker.Stop()
-		for {
-			p.allow(bytes / int(time.Second/tick))
-			select {
-			case <-ticker.C:
-			case <-stopped:
-				return
-			case <-p.ended:
-				return
-			}
-		}
-	})
-	return sync.OnceFunc(func() { close(stopped) })
 }
 
 // exhausted says whether nothing may pass any more.

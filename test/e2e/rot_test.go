@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,15 +16,8 @@ import (
 func TestI3I4TablesInKafkaDoNotRot(t *testing.T) {
 	t.Parallel()
 	c := kafka.Start(t, kafka.Options{})
-	settings := kafka.CompactedQuickly()
-	delete(settings, "cleanup.policy") // has a key of its own
-	settings["max.message.bytes"] = "20000"
-	var text []string
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		text = append(text, fmt.Sprintf("%s: %q", name, settings[name]))
-	}
 	table := kafkaSink{name: "table", prefix: "table.dev.", delivery: "idempotent",
-		more: ", compression: none, partitions: 2, cleanup: compact, topicConfig: {" + strings.Join(text, ", ") + "}"}
+		more: ", compression: none, partitions: 2, cleanup: compact, topicConfig: " + compactedQuickly(map[string]string{"max.message.bytes": "20000"})}
 	r := newKafkaRig(t, c, table)
 	lake := followPrefix(c, lakeName, lakePrefix)
 	r.exporter.configure(t, r.sinkConfig(c, []kafkaSink{table})+

@@ -3,30 +3,21 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 )
 
-// configure gives the exporter its sinks by a file: the stream's queue is small, and does what the policy says when it
-// is full.
-func (r *rig) configure(policy string) {
+// queue makes the stream's queue small, and has it do what the policy says when it is full.
+func (r *rig) queue(policy string) {
 	r.t.Helper()
-	path := filepath.Join(r.dir, "exporter.yaml")
-	text := fmt.Sprintf("sinks:\n- {name: nats, nats: {url: 'nats://%s', stream: %s}, queue: {records: 40, full: %s}}\n- {name: file, file: {path: %q}}\n",
-		r.broker.address(), streamName, policy, r.path())
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		r.t.Fatal(err)
-	}
-	r.exporter.sinks = nil
-	r.exporter.args = append(r.exporter.args, "-f", path)
+	r.exporter.configure(r.t, fmt.Sprintf("- {name: nats, nats: {url: 'nats://%s', stream: %s}, queue: {records: 40, full: %s}}\n- {name: file, file: {path: %q}}\n",
+		r.broker.address(), streamName, policy, r.path()))
 }
 
 // The broker is away while the exporter is killed again and again, which fills the spool, and comes back under more
 // kills.
 func TestI1I3SpoolIsCompleteInOrderAndOnceUnderKill9(t *testing.T) {
 	r := newRig(t)
-	r.configure("spool")
+	r.queue("spool")
 	r.summon()
 	r.writer.populate(t)
 	r.exporter.start(t)

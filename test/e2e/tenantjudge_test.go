@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,14 +17,7 @@ type lastTold struct {
 	gap, gone    bool
 }
 
-// olderThan says whether another event of the object tells of a later state, where the order of both is not known.
-func (l *lastTold) olderThan(other *lastTold) bool {
-	mine, _ := strconv.ParseUint(l.version, 10, 64)
-	others, _ := strconv.ParseUint(other.version, 10, 64)
-	return mine < others || mine == others && !l.gone
-}
-
-// fold is what a consumer that keeps states has. Between topics is no order, so it goes by versions there.
+// fold is what a consumer that keeps states has.
 func (a *tenant) fold(sink *follower) map[string]lastTold {
 	a.t.Helper()
 	fold := map[string]lastTold{}
@@ -44,9 +36,7 @@ func (a *tenant) fold(sink *follower) map[string]lastTold {
 			continue
 		}
 		key := foldKey(e.kind(), e.Namespace, e.Name)
-		if had, known := fold[key]; !known || sink.name != lakeName || had.olderThan(&told) {
-			fold[key] = told
-		}
+		fold[key] = told
 	}
 	maps.DeleteFunc(fold, func(_ string, last lastTold) bool { return last.gone })
 	return fold

@@ -122,34 +122,6 @@ func (w *worker) disturb(ctx context.Context) (deleted []string, err error) {
 	return deleted, nil
 }
 
-// revolve is writer.revolve for the objects of one worker.
-func (w *worker) revolve(ctx context.Context) (deleted []string, err error) {
-	for i, s := range w.slots {
-		var steps []func(context.Context, *slot) error
-		switch {
-		case s.object == nil:
-			steps = append(steps, w.create)
-		case i%5 == 1:
-			steps = append(steps, w.update)
-		case i%5 == 2:
-			steps = append(steps, w.delete)
-		case i%5 == 3:
-			steps = append(steps, w.delete, w.create)
-		case i%5 == 4:
-			steps = append(steps, w.update, w.delete, w.create, w.update)
-		}
-		if s.object != nil && i%5 > 1 {
-			deleted = append(deleted, string(s.object.GetUID()))
-		}
-		for _, step := range steps {
-			if err := step(ctx, s); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return deleted, nil
-}
-
 func (w *worker) create(ctx context.Context, s *slot) error {
 	object := &unstructured.Unstructured{Object: w.kind.manifest()}
 	if w.kind.resource.Resource == "clusterroles" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -90,7 +89,7 @@ func (w *writer) populate(t *testing.T) {
 // hands is how many workers share the objects of a bulk.
 const hands = 8
 
-// bulk makes n more objects of one kind, which only revolve changes.
+// bulk makes n more objects of one kind, which nobody changes before stir.
 func (w *writer) bulk(t *testing.T, n int) {
 	t.Helper()
 	first := len(w.bulks)
@@ -112,20 +111,6 @@ func (w *writer) stir() {
 	}
 	w.workers = append(w.workers, w.bulks...)
 	w.bulks = nil
-}
-
-// revolve changes the objects of all bulks. Of each five one stays as it is, one is updated, one deleted, and two are
-// made again under their names, one of them with changes before and after; what was deleted before is made again. It
-// returns the uids of the deleted.
-func (w *writer) revolve(t *testing.T) []string {
-	t.Helper()
-	deleted := make([][]string, len(w.bulks))
-	w.together(t, w.bulks, func(ctx context.Context, helper *worker) error {
-		uids, err := helper.revolve(ctx)
-		deleted[slices.Index(w.bulks, helper)] = uids
-		return err
-	})
-	return slices.Concat(deleted...)
 }
 
 // change lets every worker make n changes.
