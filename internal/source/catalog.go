@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -43,11 +44,13 @@ type LeftOut struct {
 // whatever else the answers say. The core group is the first: so kubectl reads a name.
 func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed map[schema.GroupVersion]error) *Catalog {
 	c := &Catalog{untold: map[string]error{}, serves: map[schema.GroupResource]bool{}}
-	if len(failed) > 0 {
-		c.incomplete = &IncompleteError{Versions: failed}
-	}
+	var untold []string
 	for version, err := range failed {
 		c.untold[version.Group] = err
+		untold = append(untold, fmt.Sprintf("%s: %v", version, err))
+	}
+	if slices.Sort(untold); len(untold) > 0 {
+		c.incomplete = errors.New("unable to retrieve the complete list of server APIs: " + strings.Join(untold, ", "))
 	}
 	versions := map[string][]metav1.APIResource{}
 	for _, list := range lists {
@@ -266,17 +269,3 @@ func (e *UnknownResourceError) Waits() string {
 }
 
 func (e *UnknownResourceError) Unwrap() error { return e.Cause }
-
-// IncompleteError says what of its groups an API server could not tell, and why.
-type IncompleteError struct {
-	Versions map[schema.GroupVersion]error
-}
-
-func (e *IncompleteError) Error() string {
-	var all []string
-	for version, err := range e.Versions {
-		all = append(all, fmt.Sprintf("%s: %v", version, err))
-	}
-	slices.Sort(all)
-	return "unable to retrieve the complete list of server APIs: " + strings.Join(all, ", ")
-}

@@ -3,6 +3,8 @@ package source
 import (
 	"sync/atomic"
 
+	"golang.org/x/time/rate"
+
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
@@ -37,8 +39,8 @@ type Config struct {
 	Gate Gate
 	// generation is that of the definition of a custom resource, as it was known last; nil or 0 is not known.
 	generation *atomic.Int64
-	// Rate bounds how fast full snapshots are read; streams share it. nil is no bound.
-	Rate *Rate
+	// Rate bounds how fast full snapshots are read, as of NewRate; streams share it. nil is no bound.
+	Rate *rate.Limiter
 }
 
 // Keep names what is cut out of objects by default.

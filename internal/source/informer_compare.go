@@ -68,8 +68,8 @@ func (r *reading) take(ctx context.Context, object *frame.Object) error {
 
 // compare compares the objects that wait, in one turn.
 func (r *reading) compare(ctx context.Context) error {
-	if err := r.Rate.wait(ctx, len(r.waiting)); err != nil {
-		return err
+	if err := r.Rate.WaitN(ctx, len(r.waiting)); err != nil {
+		return fmt.Errorf("wait for the rate of snapshots: %w", err)
 	}
 	if err := r.awaitSinks(ctx); err != nil {
 		return err

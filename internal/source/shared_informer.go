@@ -31,6 +31,9 @@ type SharedInformer struct {
 // NewSharedInformer is one that is not running, and waits until it is told what is served.
 func NewSharedInformer(config Config) *SharedInformer {
 	config.generation = new(atomic.Int64)
+	if config.Rate == nil {
+		config.Rate = NewRate(0)
+	}
 	s := &SharedInformer{config: config, stop: func() {}}
 	s.histories, s.woken, s.given = config.Histories, make(chan struct{}, 1), map[*listener.Intake]*listener.Seat{}
 	return s

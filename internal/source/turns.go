@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -33,26 +32,12 @@ func (p *pace) waited(d time.Duration) {
 	}
 }
 
-// Rate bounds how many objects full snapshots read in a second, whatever their streams. A nil Rate is no bound.
-type Rate struct{ limiter *rate.Limiter }
-
-// NewRate returns a bound of so many objects a second; 0 is none.
-func NewRate(objectsPerSecond int) *Rate {
+// NewRate bounds how many objects full snapshots read in a second, whatever their streams; 0 is no bound.
+func NewRate(objectsPerSecond int) *rate.Limiter {
 	if objectsPerSecond <= 0 {
-		return nil
+		return rate.NewLimiter(rate.Inf, 0)
 	}
-	return &Rate{rate.NewLimiter(rate.Limit(objectsPerSecond), turnObjects)}
-}
-
-// wait returns when so many objects more may be read, at most as many as one turn compares, or with ctx's error.
-func (r *Rate) wait(ctx context.Context, objects int) error {
-	if r == nil {
-		return nil
-	}
-	if err := r.limiter.WaitN(ctx, objects); err != nil {
-		return fmt.Errorf("wait for the rate of snapshots: %w", err)
-	}
-	return nil
+	return rate.NewLimiter(rate.Limit(objectsPerSecond), turnObjects)
 }
 
 // A turn compares a part of a page: small enough that no live change waits for it.

@@ -1,7 +1,6 @@
 package frame
 
 import (
-	"bytes"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
@@ -140,7 +139,7 @@ func hostileText(choices []byte) string {
 	return text.String()
 }
 
-// TestHostileTexts is what FuzzLists does, for a fixed time.
+// TestHostileTexts has texts of what a hostile key is made of.
 func TestHostileTexts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 2_000 {
@@ -156,14 +155,4 @@ func TestHostileTexts(t *testing.T) {
 			return
 		}
 	}
-}
-
-// FuzzLists lets the fuzzer choose what a tenant may choose, in lists and frames that an API server would write of it.
-func FuzzLists(f *testing.F) {
-	f.Add([]byte(`a}]}},`), []byte{0, 1, 2}, uint8(0), uint8(0))
-	f.Add([]byte(`"}],"name":"b"`), []byte{9, 7, 3, 10}, uint8(3), uint8(9))
-	f.Fuzz(func(t *testing.T, text, choices []byte, n, options uint8) {
-		text = bytes.ToValidUTF8(text, []byte("?"))
-		hostileOf(n, string(text), hostileText(choices)).check(t, options)
-	})
 }
