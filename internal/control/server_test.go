@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ import (
 
 // fake is an exporter that remembers what it was asked.
 type fake struct {
-	asked   []SnapshotRequest
+	asked   []any
 	err     error
 	owed    []Owed
 	objects iter.Seq2[Object, error]
@@ -34,6 +33,14 @@ func (f *fake) functions() Functions {
 			f.asked = append(f.asked, r)
 			return &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}}, f.err
 		},
+		Steer: func(_ context.Context, r SteerRequest) error {
+			f.asked = append(f.asked, r)
+			return f.err
+		},
+		Replay: func(_ context.Context, r ReplayRequest) (*Replayed, error) {
+			f.asked = append(f.asked, r)
+			return &Replayed{Letters: []ReplayedLetter{{Sink: "bus", ID: "1", Delivered: true}, {Sink: "bus", ID: "2", Kept: "superseded"}}}, f.err
+		},
 		Owed:       func() (*OwedList, error) { return &OwedList{Owed: f.owed}, f.err },
 		Inventory:  func(q Query) (iter.Seq2[Object, error], error) { f.query = q; return f.objects, f.err },
 		Checkpoint: func() (*State, error) { return &State{Cluster: "dev"}, f.err },
@@ -41,8 +48,8 @@ func (f *fake) functions() Functions {
 }
 
 // post is a request as the client sends it, over loopback.
-func post(body string) *http.Request {
-	r := httptest.NewRequest("POST", "http://127.0.0.1:8080/snapshot", strings.NewReader(body))
+func post(path, body string) *http.Request {
+	r := httptest.NewRequest("POST", "http://127.0.0.1:8080"+path, strings.NewReader(body))
 	r.RemoteAddr = "127.0.0.1:50000"
 	r.Header.Set("Content-Type", "application/json")
 	token.show(r)
@@ -68,16 +75,16 @@ func read(t *testing.T, response *http.Response) string {
 // TestOnlyThisHostIsAnswered: nobody else changes anything, nor learns a name.
 func TestOnlyThisHostIsAnswered(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		change func(*http.Request)
-		status int
+		name    string
+		change  func(*http.Request)
+		refused int // with this status; 0 is not
 	}{
-		{"as the client", func(*http.Request) {}, 202},
-		{"IPv6", func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:50000", "[::1]:8080" }, 202},
-		{"IPv4 in IPv6", func(r *http.Request) { r.RemoteAddr = "[::ffff:127.0.0.1]:50000" }, 202},
-		{"localhost", func(r *http.Request) { r.Host = "LocalHost:9999" }, 202},
-		{"no port", func(r *http.Request) { r.Host = "[::1]" }, 202},
-		{"charset", func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, 202},
+		{"as the client", func(*http.Request) {}, 0},
+		{"IPv6", func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:50000", "[::1]:8080" }, 0},
+		{"IPv4 in IPv6", func(r *http.Request) { r.RemoteAddr = "[::ffff:127.0.0.1]:50000" }, 0},
+		{"localhost", func(r *http.Request) { r.Host = "LocalHost:9999" }, 0},
+		{"no port", func(r *http.Request) { r.Host = "[::1]" }, 0},
+		{"charset", func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, 0},
 		{"without the token", func(r *http.Request) { r.Header.Del("Authorization") }, 403},
 		{"with another token", func(r *http.Request) { NewToken().show(r) }, 403},
 		{"with a part of the token", func(r *http.Request) { Token{token.text[1:]}.show(r) }, 403},
@@ -101,20 +108,23 @@ func TestOnlyThisHostIsAnswered(t *testing.T) {
 		{"put", func(r *http.Request) { r.Method = "PUT" }, 405},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, r := &fake{objects: func(func(Object, error) bool) {}}, post(`{}`)
-			c.change(r)
-			response := serve(f, r)
-			if response.StatusCode != c.status || (len(f.asked) == 1) != (c.status == 202) {
-				t.Errorf("status %d, asked %d times, want %d: %s", response.StatusCode, len(f.asked), c.status, read(t, response))
-			}
-			if allowed := response.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
-				t.Errorf("origin %s is allowed", allowed)
+			f := &fake{objects: func(func(Object, error) bool) {}}
+			for path, status := range map[string]int{"/snapshot": 202, "/snapshot/steer": 200, "/deadletter/replay": 200} {
+				r := post(path, `{}`)
+				c.change(r)
+				response := serve(f, r)
+				if want := cmp.Or(c.refused, status); response.StatusCode != want || (len(f.asked) == 1) != (c.refused == 0) {
+					t.Errorf("%s: status %d, asked %d times, want %d: %s", path, response.StatusCode, len(f.asked), want, read(t, response))
+				}
+				if f.asked = nil; response.Header.Get("Access-Control-Allow-Origin") != "" {
+					t.Errorf("%s: an origin is allowed", path)
+				}
 			}
 			for _, path := range []string{"/snapshot", "/inventory", "/checkpoint"} {
 				read := httptest.NewRequest("GET", "http://127.0.0.1"+path, nil)
 				read.RemoteAddr = "127.0.0.1:50000"
 				token.show(read)
-				if c.change(read); c.status == 403 && serve(f, read).StatusCode != 403 {
+				if c.change(read); c.refused == 403 && serve(f, read).StatusCode != 403 {
 					t.Errorf("%s is read", path)
 				}
 			}
@@ -122,50 +132,20 @@ func TestOnlyThisHostIsAnswered(t *testing.T) {
 	}
 }
 
-// TestABareProxyOnThisHostIsRefused: one that says nothing of itself, as nginx' proxy_pass without another line, brings
-// the questions of other hosts from this one, under this one's name.
-func TestABareProxyOnThisHostIsRefused(t *testing.T) {
-	f := &fake{objects: func(yield func(Object, error) bool) { t.Error("the inventory is read") }}
-	exporter := httptest.NewServer(Handler(f.functions(), token))
-	defer exporter.Close()
-	to, err := url.Parse(exporter.URL)
-	must(t, err)
-	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }})
-	defer proxy.Close()
-	for _, ask := range []func() (*http.Response, error){
-		func() (*http.Response, error) { return http.Get(proxy.URL + "/inventory") },
-		func() (*http.Response, error) { return http.Get(proxy.URL + "/checkpoint") },
-		func() (*http.Response, error) { return http.Get(proxy.URL + "/snapshot") },
-		func() (*http.Response, error) {
-			return http.Post(proxy.URL+"/snapshot", "application/json", strings.NewReader("{}"))
-		},
-		func() (*http.Response, error) {
-			return http.Post(proxy.URL+"/deadletter/replay", "application/json", strings.NewReader(`{"force":true}`))
-		},
-	} {
-		answer, err := ask()
-		must(t, err)
-		if text := read(t, answer); answer.StatusCode != 403 || !strings.Contains(text, "--state-dir") {
-			t.Errorf("%s is answered %s: %s", answer.Request.URL, answer.Status, text)
-		}
-		answer.Body.Close()
-	}
-	if len(f.asked) > 0 {
-		t.Errorf("the proxy asked for %+v", f.asked)
-	}
-}
-
 func TestWrongRequestsAreRefused(t *testing.T) {
-	const want = `: want JSON such as {\"resources\":[\"pods\"],\"sink\":\"out\"}, both optional`
-	for body, text := range map[string]string{
-		"":                    "read the request: EOF" + want,
-		`{"resource":"pods"}`: `read the request: json: unknown field \"resource\"` + want,
-		`{} {}`:               "read the request: something follows it" + want,
+	const snapshot = `: want JSON such as {\"resources\":[\"pods\"],\"sink\":\"out\"}, both optional`
+	const replay = `: want JSON such as {\"sink\":\"bus\",\"ids\":[\"00112233445566778899\"],\"force\":false}, all optional`
+	for question, text := range map[string]string{
+		"/snapshot ":                    "read the request: EOF" + snapshot,
+		`/snapshot {"resource":"pods"}`: `read the request: json: unknown field \"resource\"` + snapshot,
+		`/snapshot {} {}`:               "read the request: something follows it" + snapshot,
+		`/deadletter/replay {"id":"1"}`: `read the request: json: unknown field \"id\"` + replay,
 	} {
 		f := &fake{}
-		response := serve(f, post(body))
+		path, body, _ := strings.Cut(question, " ")
+		response := serve(f, post(path, body))
 		if got := read(t, response); response.StatusCode != 400 || !strings.Contains(got, text) || len(f.asked) > 0 {
-			t.Errorf("%q: status %d, %s", body, response.StatusCode, got)
+			t.Errorf("%q: status %d, %s", question, response.StatusCode, got)
 		}
 	}
 	r := httptest.NewRequest("GET", "http://localhost/inventory?namespce=a", nil)
@@ -174,7 +154,7 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 	if response := serve(&fake{}, r); response.StatusCode != 400 {
 		t.Errorf("a misspelt filter gives %d", response.StatusCode)
 	}
-	large := post(`{"sink":"` + strings.Repeat("x", maxRequest) + `"}`)
+	large := post("/snapshot", `{"sink":"`+strings.Repeat("x", maxRequest)+`"}`)
 	if response := serve(&fake{}, large); response.StatusCode != 400 {
 		t.Errorf("a large request gives %d", response.StatusCode)
 	}
@@ -197,8 +177,16 @@ func TestClientUnderstandsTheServer(t *testing.T) {
 	f := &fake{owed: []Owed{{Sink: "out", Stream: "pods", Reason: "requested"}}}
 	client := listen(t, f.functions())
 	snapshot, err := client.Snapshot(t.Context(), SnapshotRequest{Resources: []string{"pods"}, Sink: "out"})
-	if err != nil || len(snapshot.Streams) != 1 || f.asked[0].Resources[0] != "pods" || f.asked[0].Sink != "out" {
-		t.Errorf("snapshot %+v %v, asked %+v", snapshot, err, f.asked)
+	steered := client.Steer(t.Context(), SteerRequest{Do: Pause, IDs: []string{"a", "b"}})
+	replayed, replayErr := client.Replay(t.Context(), ReplayRequest{Sink: "bus", IDs: []string{"1", "2"}, Force: true})
+	if err = errors.Join(err, steered, replayErr); err != nil || len(snapshot.Streams) != 1 || fmt.Sprint(replayed.Letters) != "[{bus 1    true  } {bus 2    false superseded }]" {
+		t.Errorf("answered %+v, %+v, %v", snapshot, replayed, err)
+	}
+	if want := []any{
+		SnapshotRequest{Resources: []string{"pods"}, Sink: "out"}, SteerRequest{Do: Pause, IDs: []string{"a", "b"}},
+		ReplayRequest{Sink: "bus", IDs: []string{"1", "2"}, Force: true},
+	}; !reflect.DeepEqual(f.asked, want) {
+		t.Errorf("asked %+v, want %+v", f.asked, want)
 	}
 	if state, err := client.Checkpoint(t.Context()); err != nil || state.Cluster != "dev" {
 		t.Errorf("checkpoint %+v %v", state, err)
@@ -305,6 +293,25 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	want := LastSnapshot{Reason: change.Requested, ResourceVersion: "2", Counts: change.Counts{Synced: 3, Replaced: 1}}
 	if err != nil || asked != 3 || looked != 2 || len(got) != 1 || pods != want {
 		t.Errorf("after %d and %d questions %+v, %v", asked, looked, got, err)
+	}
+}
+
+// TestWhoWaitsForASnapshotThatIsStoppedIsTold: it must not look complete. One that was stopped before is another one.
+func TestWhoWaitsForASnapshotThatIsStoppedIsTold(t *testing.T) {
+	mine := &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}, Time: time.Now()}
+	stopped := Stopped{Owed: Owed{ID: "7mare7x", Sink: "out", Stream: "pods", Reason: "requested"}, Time: mine.Time.Add(-time.Second)}
+	asked := 0
+	f := functionsOwing(nil)
+	f.Owed = func() (*OwedList, error) {
+		if asked++; asked == 2 {
+			stopped.Time = mine.Time.Add(time.Second)
+			return &OwedList{Stopped: []Stopped{stopped}}, nil
+		}
+		return &OwedList{Owed: []Owed{stopped.Owed}, Stopped: []Stopped{stopped}}, nil
+	}
+	_, err := listen(t, f).Wait(t.Context(), mine, func([]Owed) {})
+	if want := "the snapshot 7mare7x of pods for sink out was stopped: its sink may have a part of it"; err == nil || err.Error() != want || asked != 2 {
+		t.Errorf("after %d questions: error %v, want %s", asked, err, want)
 	}
 }
 
