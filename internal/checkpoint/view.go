@@ -181,12 +181,6 @@ func (s *Store) Select(
 	}
 }
 
-// RowOf is what was saved last of the object for the sink.
-func (s *Store) RowOf(sinkName string, of Object) (Row, error) {
-	l := newLayer(s.database, sinkName)
-	return l.saved(of, tableRow, tableGrave)
-}
-
 // CountRows is the number of objects that the sink has of the resource, in the scope. It reads all of them.
 func (s *Store) CountRows(sinkName, resource string, scope Scope) (n int, err error) {
 	err = s.each(rowPrefix(sinkName, resource, scope), func(_, _ []byte) error { n++; return nil })

@@ -35,9 +35,8 @@ type Object struct {
 }
 
 // Find yields the objects of the streams that the query asks for, in the order of the streams and then of the keys,
-// once for all sinks that have them alike. After an error it yields nothing more. A namespace is read alone, and an
-// object of which both namespace and name are known is looked up; anything else reads the streams from end to end, with
-// a fixed amount of memory (I6).
+// once for all sinks that have them alike. After an error it yields nothing more. A namespace is read alone; anything
+// else reads the streams from end to end, with a fixed amount of memory (I6).
 func Find(store *checkpoint.Store, sinks, streams []string, query Query) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for _, stream := range streams {
@@ -48,7 +47,10 @@ func Find(store *checkpoint.Store, sinks, streams []string, query Query) iter.Se
 				}
 				in.Namespace = namespace
 			}
-			for object, err := range alike(stream, rowsOf(store, sinks, resourceOf(stream), in)) {
+			isAskedFor := func(o *checkpoint.SinkObject) bool {
+				return (query.Name == "" || query.Name == o.Of.Key.Name) && (query.UID == "" || query.UID == o.UID)
+			}
+			for object, err := range alike(stream, store.Select(sinks, resourceOf(stream), in.Namespace, isAskedFor)) {
 				if err == nil && in.Namespace == "" && slices.Contains(streams, object.Namespace+"/"+stream) {
 					continue // it is of that one
 				}
@@ -92,26 +94,6 @@ func alike(stream string, rows iter.Seq2[checkpoint.SinkRow, error]) iter.Seq2[O
 			same[at].Sinks = append(same[at].Sinks, row.Sink)
 		}
 		flush()
-	}
-}
-
-func rowsOf(store *checkpoint.Store, sinks []string, resource string, query Query) iter.Seq2[checkpoint.SinkRow, error] {
-	if query.Namespace == "" || query.Name == "" {
-		return store.Select(sinks, resource, query.Namespace, func(o *checkpoint.SinkObject) bool {
-			return (query.Name == "" || query.Name == o.Of.Key.Name) && (query.UID == "" || query.UID == o.UID)
-		})
-	}
-	return func(yield func(checkpoint.SinkRow, error) bool) {
-		of := checkpoint.Object{Resource: resource, Key: change.Key{Namespace: query.Namespace, Name: query.Name}}
-		for _, name := range sinks {
-			row, err := store.RowOf(name, of)
-			if err == nil && (!row.Exists() || query.UID != "" && query.UID != row.UID) {
-				continue
-			}
-			if !yield(checkpoint.SinkRow{Sink: name, SinkObject: checkpoint.SinkObject{Of: of, Row: row}}, err) {
-				return
-			}
-		}
 	}
 }
 
