@@ -26,8 +26,8 @@ func (s *sender) send(ctx context.Context, p plan) error {
 	return s.inspector.inspectOthers(ctx, p.touched)
 }
 
-// sendStep writes to all partitions at once; their batches share requests. The first failure ends all of them; what
-// they have written by then, Open finds.
+// sendStep writes to all partitions, many at once. The first failure ends all of them; what they have written by then,
+// Open finds.
 func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
 	var lanes []*lane
 	for _, to := range p.touched {
@@ -39,11 +39,41 @@ func (s *sender) sendStep(ctx context.Context, p plan, step int) error {
 			lanes = append(lanes, &lane{sender: s, partition: to, rest: part, messages: p.messages, most: s.tuning.records})
 		}
 	}
-	bundle := s.cluster.Bundle(len(lanes), s.tuning.parallel, s.tuning.bytes)
-	return together(ctx, s.tuning.parallel, lanes, func(ctx context.Context, l *lane) error {
-		l.bundle = bundle
-		return l.run(ctx)
+	for len(lanes) > 0 {
+		if err := s.sendRound(ctx, lanes[:min(len(lanes), s.tuning.parallel)]); err != nil {
+			return err
+		}
+		lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return len(l.rest) == 0 })
+	}
+	return nil
+}
+
+// sendRound sends the next batch of each lane: in requests that they share, and alone where that has failed.
+func (s *sender) sendRound(ctx context.Context, lanes []*lane) error {
+	_ = together(ctx, s.tuning.parallel, lanes, func(_ context.Context, l *lane) error { // which has no error
+		l.freeze()
+		l.request = s.requestOf(l.partition)
+		return nil
 	})
+	var shared []*wire.ProduceRequest
+	for _, l := range lanes {
+		shared = append(shared, l.request)
+	}
+	_ = s.lingering(ctx, func(ctx context.Context) error { // errors are the batches' own
+		s.cluster.ProduceAll(ctx, shared, s.tuning.bytes)
+		return nil
+	})
+	return together(ctx, s.tuning.parallel, lanes, func(ctx context.Context, l *lane) error { return l.conclude(ctx) })
+}
+
+// requestOf is for the partition's frozen batch.
+func (s *sender) requestOf(p *partition) *wire.ProduceRequest {
+	p.frozen.sent++
+	request := &wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes}
+	if s.options.Delivery == Transactional {
+		request.TransactionalID = s.options.TransactionalID
+	}
+	return request
 }
 
 // headerOffsets is, of what is resolved in a topic of frames, the offset of each partition of the topic of the objects
@@ -70,42 +100,24 @@ type lane struct {
 	sender    *sender
 	partition *partition
 	messages  []sink.Message
-	rest      []int32      // of the partition's messages: what is not durable yet
-	bundle    *wire.Bundle // that it shares requests in
-	most      int          // records of a batch
+	rest      []int32 // of the partition's messages: what is not durable yet
+	most      int     // records of a batch
+	request   *wire.ProduceRequest
 	record    batch.Record
 }
 
-func (l *lane) run(ctx context.Context) error {
-	defer func() { l.bundle.Leave() }()
-	for len(l.rest) > 0 {
-		l.freeze()
-		n := l.partition.frozen.count
-		err := l.sender.transmit(ctx, l.partition, l.produce)
-		if refused(err) {
-			if err = l.refused(err); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return l.sender.chosen.forbidden(l.partition.topic.name, err)
-		}
-		l.rest = l.rest[n:]
+// conclude makes a batch durable that was sent, or cuts it smaller.
+func (l *lane) conclude(ctx context.Context) error {
+	n := l.partition.frozen.count
+	err := l.sender.transmit(ctx, l.partition, l.request)
+	switch {
+	case refused(err):
+		return l.refused(err)
+	case err != nil:
+		return l.sender.chosen.forbidden(l.partition.topic.name, err)
 	}
+	l.rest = l.rest[n:]
 	return nil
-}
-
-// produce sends a batch of the lane once.
-func (l *lane) produce(ctx context.Context, request wire.ProduceRequest) (int64, error) {
-	if l.sender.options.Delivery == Transactional {
-		request.TransactionalID = l.sender.options.TransactionalID
-	}
-	offset, err := l.bundle.Produce(ctx, request)
-	if err != nil { // it has left, and goes alone
-		l.bundle = l.sender.cluster.Bundle(1, 1, 0)
-	}
-	return offset, err
 }
 
 // freeze encodes the next batch.
@@ -127,7 +139,7 @@ func (l *lane) freeze() {
 	if next == nil {
 		next = new(frozen)
 	}
-	next.count, next.since, next.sent = e.Count(), l.sender.now(), false
+	next.count, next.since, next.sent = e.Count(), l.sender.now(), 0
 	next.bytes = e.Finish(next.bytes, batch.Producer{
 		ID: l.sender.right.producer.ID, Epoch: l.sender.right.producer.Epoch, Sequence: p.sequence, Transactional: l.sender.options.Delivery == Transactional,
 	})
@@ -207,8 +219,11 @@ type sender struct {
 	lost    *sink.LostError                // what a log lacks, for the next Open to tell
 }
 
-// transmit sends the partition's frozen batch until it is durable, as once does at each attempt.
-func (s *sender) transmit(ctx context.Context, p *partition, once func(context.Context, wire.ProduceRequest) (int64, error)) error {
+// transmit sends the partition's frozen batch until it is durable, after a request that it was in, or nil.
+func (s *sender) transmit(ctx context.Context, p *partition, request *wire.ProduceRequest) error {
+	if request != nil && request.Err == nil {
+		return s.acknowledged(p, request.Offset)
+	}
 	verb := "write to " + p.String()
 	isGone := s.absence()
 	err := s.persist(ctx, verb, func(ctx context.Context) error {
@@ -216,25 +231,15 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 			p.frozen = nil // the broker may have forgotten that it has it
 			return reopen("%s: no answer for more than %s: open the sink again, to see what the log holds", verb, s.tuning.resend)
 		}
-		again := p.frozen.sent
-		p.frozen.sent = true
-		offset, err := once(ctx, wire.ProduceRequest{Topic: p.topic.name, Partition: p.number, Batch: p.frozen.bytes})
+		if request == nil {
+			request = s.requestOf(p)
+			s.cluster.ProduceAll(ctx, []*wire.ProduceRequest{request}, 0)
+		}
+		offset, err := request.Offset, request.Err
+		request = nil
 		switch {
 		case err == nil:
-			acked, count, markers := p.frozen, p.frozen.count, int64(0) // that a Write leaves after what it has written
-			if p.frozen = nil; !again {                                 // else a connection that was given up may still read it
-				s.spare.Put(acked)
-			}
-			// A batch can only be after those before it: if it is not, the log is another one than had them (I4).
-			if offset < p.next {
-				return s.loses(p, fmt.Sprintf("offset %d", offset))
-			}
-			if s.options.Delivery == Transactional {
-				markers = 1
-			}
-			p.strange(p.next, offset, markers)
-			p.next, p.sequence = offset+int64(count), batch.NextSequence(p.sequence, count)
-			return nil
+			return s.acknowledged(p, offset)
 		case wire.Code(err) == kerr.OutOfOrderSequenceNumber.Code:
 			// With one batch at a time, the broker lacks the one before (measured: after an unclean leader election).
 			// A transaction's epoch may be over instead, which the next Open finds out.
@@ -252,6 +257,24 @@ func (s *sender) transmit(ctx context.Context, p *partition, once func(context.C
 		return &reopenError{err}
 	}
 	return err
+}
+
+// acknowledged moves the partition behind its frozen batch, which is durable at the offset.
+func (s *sender) acknowledged(p *partition, offset int64) error {
+	acked, markers := p.frozen, int64(0) // that a Write leaves after what it has written
+	if p.frozen = nil; acked.sent == 1 { // else a connection that was given up may still read it
+		s.spare.Put(acked)
+	}
+	// A batch can only be after those before it: if it is not, the log is another one than had them (I4).
+	if offset < p.next {
+		return s.loses(p, fmt.Sprintf("offset %d", offset))
+	}
+	if s.options.Delivery == Transactional {
+		markers = 1
+	}
+	p.strange(p.next, offset, markers)
+	p.next, p.sequence = offset+int64(acked.count), batch.NextSequence(p.sequence, acked.count)
+	return nil
 }
 
 // deleted is what is left of a log then.
@@ -275,7 +298,7 @@ func (s *sender) settle(ctx context.Context) error {
 		if p.frozen == nil {
 			continue
 		}
-		err := s.transmit(ctx, p, s.cluster.Produce)
+		err := s.transmit(ctx, p, nil)
 		if errors.As(err, new(*reopenError)) || refused(err) || refusesTopic(err) && s.chosen.has(p.topic.name) {
 			p.frozen, err = nil, nil // it is not in the log, or cannot be told apart: the tail says which
 		}

@@ -263,7 +263,7 @@ type frozen struct {
 	bytes []byte
 	count int
 	since time.Time
-	sent  bool
+	sent  int // how often
 }
 
 // String names the partition in messages.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -281,21 +280,13 @@ func TestABatchKeepsTheMemoryOfAnAttemptWithoutAnAnswer(t *testing.T) {
 	open(t, s, "")
 	mustWrite(t, s, messagesOf(options.Topics[0], 1))
 	p := s.topics[options.Topics[0]].partitions[0]
-	for _, failures := range []int{1, 0} {
+	for _, sent := range []int{2, 1} {
 		for s.sender.spare.Get() != nil {
 		}
-		p.frozen = &frozen{count: 1, since: time.Now()}
-		attempts := 0
-		if err := s.sender.transmit(t.Context(), p, func(context.Context, wire.ProduceRequest) (int64, error) {
-			if attempts++; attempts <= failures {
-				return 0, io.ErrUnexpectedEOF
-			}
-			return p.next, nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if isSpare := s.sender.spare.Get() != nil; isSpare != (failures == 0) {
-			t.Errorf("after %d attempts without an answer the memory is spare: %v", failures, isSpare)
+		p.frozen = &frozen{count: 1, sent: sent}
+		must(t, s.sender.acknowledged(p, p.next))
+		if isSpare := s.sender.spare.Get() != nil; isSpare != (sent == 1) {
+			t.Errorf("after %d attempts the memory is spare: %v", sent, isSpare)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func FuzzAnswers(f *testing.F) {
 			_, _ = readFetched(answer, &FetchRequest{Topic: "t", Partition: 2})
 		}
 		if answer, err := answerOf(body, &kmsg.ProduceResponse{Version: 3 + max(version%6, 0)}); err == nil {
-			readProduced(answer, []*parcel{{ProduceRequest: ProduceRequest{Topic: "t", Partition: 2}}})
+			readProduced(answer, []*ProduceRequest{{Topic: "t", Partition: 2}})
 		}
 		if answer, err := answerOf(body, &kmsg.MetadataResponse{Version: identityVersion}); err == nil {
 			_, _ = topicOf(answer, "t")
@@ -72,13 +72,13 @@ func TestAnswersAreRead(t *testing.T) {
 	if err != nil || string(got.RecordBatches) != "records" || len(got.AbortedTransactions) != 2 || got.AbortedTransactions[0].ProducerID != 4 || got.AbortedTransactions[0].FirstOffset != 6 {
 		t.Errorf("fetched %+v, %v", got, err)
 	}
-	here, other := parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 2}}, parcel{ProduceRequest: ProduceRequest{Topic: "t", Partition: 1}}
-	readProduced(scriptedProduce(), []*parcel{&here, &other})
-	if answer, ok := here.err.(*Error); !ok || answer.Code != 87 || answer.Message != "bad" {
-		t.Errorf("produced: %+v", here.err)
+	here, other := ProduceRequest{Topic: "t", Partition: 2}, ProduceRequest{Topic: "t", Partition: 1}
+	readProduced(scriptedProduce(), []*ProduceRequest{&here, &other})
+	if answer, ok := here.Err.(*Error); !ok || answer.Code != 87 || answer.Message != "bad" {
+		t.Errorf("produced: %+v", here.Err)
 	}
-	if other.err == nil || Code(other.err) != 0 {
-		t.Errorf("an answer for another partition is taken: %v", other.err)
+	if other.Err == nil || Code(other.Err) != 0 {
+		t.Errorf("an answer for another partition is taken: %v", other.Err)
 	}
 	if _, err := readFetched(scriptedFetch(), &FetchRequest{Topic: "t", Partition: 1}); err == nil {
 		t.Error("an answer for another partition is taken")

@@ -1,10 +1,8 @@
 package wire
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -52,14 +50,14 @@ func watched(fake *kfake.Cluster, answer func(*kmsg.ProduceRequest, int) (kmsg.R
 	return s
 }
 
-// scriptedBundle is a bundle of a lane for each of the two partitions, both led by the first broker.
-func scriptedBundle(t *testing.T, options Options) (*kfake.Cluster, *Bundle, Producer) {
+// ledByOne is a cluster in which the first broker leads both partitions.
+func ledByOne(t *testing.T, options Options) (*kfake.Cluster, *Cluster, Producer) {
 	t.Helper()
 	fake, c := scripted(t, 2, options)
 	for number := range int32(2) {
 		must(t, fake.MoveTopicPartition("t", number, 0))
 	}
-	return fake, c.Bundle(2, 2, 1<<20), producer(t, c)
+	return fake, c, producer(t, c)
 }
 
 func requestTo(partition int32, p Producer, sequence int32) ProduceRequest {
@@ -68,40 +66,36 @@ func requestTo(partition int32, p Producer, sequence int32) ProduceRequest {
 	return r
 }
 
-// both brings a batch to each partition, and returns the errors.
-func both(t *testing.T, b *Bundle, p Producer, sequence int32, value string) (errs [2]error) {
-	var group sync.WaitGroup
+// both sends a batch to each partition, and returns the errors.
+func both(t *testing.T, c *Cluster, p Producer, sequence int32, value string) (errs [2]error) {
+	t.Helper()
+	var batches []*ProduceRequest
 	for number := range int32(2) {
 		r := requestTo(number, p, sequence)
 		r.Batch = batch{Producer: p, sequence: sequence, values: []string{value}}.bytes()
-		group.Go(func() { _, errs[number] = b.Produce(t.Context(), r) })
+		batches = append(batches, &r)
 	}
-	group.Wait()
-	return errs
+	c.ProduceAll(t.Context(), batches, 1<<20)
+	return [2]error{batches[0].Err, batches[1].Err}
 }
 
 func TestBatchesToOneBrokerShareARequest(t *testing.T) {
-	fake, b, p := scriptedBundle(t, Options{})
+	fake, c, p := ledByOne(t, Options{})
 	seen := watched(fake, nil)
 	for i := range int32(3) {
-		if errs := both(t, b, p, i, strings.Repeat("a", int(i)*16<<10)); errors.Join(errs[:]...) != nil {
+		if errs := both(t, c, p, i, strings.Repeat("a", int(i)*16<<10)); errors.Join(errs[:]...) != nil {
 			t.Fatal(errs)
 		}
 	}
-	b.Leave()
-	if offset, err := b.Produce(t.Context(), requestTo(1, p, 3)); err != nil || offset != 3 {
-		t.Errorf("the lane that is left: offset %d, %v", offset, err)
-	}
-	if got, want := seen.all(), [][]int32{{0, 1}, {0, 1}, {0, 1}, {1}}; !slices.EqualFunc(got, want, slices.Equal) {
+	if got, want := seen.all(), [][]int32{{0, 1}, {0, 1}, {0, 1}}; !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("requests for partitions %v, want %v", got, want)
 	}
 }
 
-// TestI3SharedRequestIsRefusedByPartition holds that each partition has its own answer, that what was refused goes
-// alone, and that nobody waits for it.
+// TestI3SharedRequestIsRefusedByPartition holds that each partition has its own answer.
 func TestI3SharedRequestIsRefusedByPartition(t *testing.T) {
 	for _, code := range []int16{kerr.NotLeaderForPartition.Code, 10, 19} {
-		fake, b, p := scriptedBundle(t, Options{})
+		fake, c, p := ledByOne(t, Options{})
 		seen := watched(fake, func(asked *kmsg.ProduceRequest, n int) (kmsg.Response, error, bool) {
 			if n > 1 {
 				return nil, nil, false
@@ -111,20 +105,17 @@ func TestI3SharedRequestIsRefusedByPartition(t *testing.T) {
 				{Partition: 1, ErrorCode: code, BaseOffset: -1}, {Partition: 0, BaseOffset: 7}}}}
 			return answer, nil, true
 		})
-		errs := both(t, b, p, 0, "a")
+		errs := both(t, c, p, 0, "a")
 		if errs[0] != nil || Code(errs[1]) != code {
 			t.Fatalf("code %d for partition 1: %v", code, errs)
 		}
 		if want := "produce to topic t partition 1"; errs[1].(*Error).Request != want {
 			t.Errorf("%v, want it about %q", errs[1], want)
 		}
-		if _, err := b.Produce(t.Context(), requestTo(0, p, 0)); err != nil {
+		if _, err := c.Produce(t.Context(), requestTo(1, p, 0)); err != nil {
 			t.Error(err)
 		}
-		if _, err := b.cluster.Produce(t.Context(), requestTo(1, p, 0)); err != nil {
-			t.Error(err)
-		}
-		if got, want := seen.all(), [][]int32{{0, 1}, {0}, {1}}; !slices.EqualFunc(got, want, slices.Equal) {
+		if got, want := seen.all(), [][]int32{{0, 1}, {1}}; !slices.EqualFunc(got, want, slices.Equal) {
 			t.Errorf("requests for partitions %v, want %v", got, want)
 		}
 	}
@@ -132,20 +123,17 @@ func TestI3SharedRequestIsRefusedByPartition(t *testing.T) {
 
 // TestI3LeaderOfASharedRequestMoves holds that the partition that has moved is found, and the other one is durable.
 func TestI3LeaderOfASharedRequestMoves(t *testing.T) {
-	fake, b, p := scriptedBundle(t, Options{})
-	if errs := both(t, b, p, 0, "a"); errors.Join(errs[:]...) != nil {
+	fake, c, p := ledByOne(t, Options{})
+	if errs := both(t, c, p, 0, "a"); errors.Join(errs[:]...) != nil {
 		t.Fatal(errs)
 	}
 	must(t, fake.MoveTopicPartition("t", 1, 1))
-	errs := both(t, b, p, 1, "a")
+	errs := both(t, c, p, 1, "a")
 	if errs[0] != nil || Code(errs[1]) != kerr.NotLeaderForPartition.Code {
 		t.Fatalf("partition 1 has moved: %v", errs)
 	}
-	if offset, err := b.cluster.Produce(t.Context(), requestTo(1, p, 1)); err != nil || offset != 1 {
+	if offset, err := c.Produce(t.Context(), requestTo(1, p, 1)); err != nil || offset != 1 {
 		t.Errorf("at the new leader: offset %d, %v", offset, err)
-	}
-	if offset, err := b.Produce(t.Context(), requestTo(0, p, 2)); err != nil || offset != 2 {
-		t.Errorf("the other partition: offset %d, %v", offset, err)
 	}
 }
 
@@ -153,54 +141,30 @@ func TestI3LeaderOfASharedRequestMoves(t *testing.T) {
 // afterwards.
 func TestI3SharedRequestIsLost(t *testing.T) {
 	for reason, cut := range map[string]error{"disconnected": errors.New("cut"), "timeout": nil} {
-		fake, b, p := scriptedBundle(t, Options{Timeout: 2 * time.Second})
+		fake, c, p := ledByOne(t, Options{Timeout: 2 * time.Second})
 		watched(fake, func(_ *kmsg.ProduceRequest, n int) (kmsg.Response, error, bool) { return nil, cut, n == 1 })
-		for number, err := range both(t, b, p, 0, "a") {
+		for number, err := range both(t, c, p, 0, "a") {
 			if err == nil || Classify(err) != Retriable || Reason(err) != reason {
 				t.Errorf("partition %d: %v, want it retriable, %s", number, err, reason)
 			}
 		}
-		b.cluster.Refresh()
+		c.Refresh()
 		for number := range int32(2) {
-			if _, err := settle(t.Context(), func() (int64, error) { return b.cluster.Produce(t.Context(), requestTo(number, p, 0)) }); err != nil {
+			if _, err := settle(t.Context(), func() (int64, error) { return c.Produce(t.Context(), requestTo(number, p, 0)) }); err != nil {
 				t.Errorf("partition %d after %s: %v", number, reason, err)
 			}
 		}
 	}
 }
 
-func (b *Bundle) brought() []*parcel {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.waiting
-}
-
-// TestBundleEndsWithItsContext holds that a lane waits for the others no longer than its context lasts.
-func TestBundleEndsWithItsContext(t *testing.T) {
-	_, b, p := scriptedBundle(t, Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	waits := make(chan error)
-	go func() { _, err := b.Produce(ctx, requestTo(0, p, 0)); waits <- err }()
-	for len(b.brought()) == 0 {
-		runtime.Gosched()
-	}
-	cancel()
-	if err := <-waits; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want the context's end", err)
-	}
-	if _, err := b.Produce(t.Context(), requestTo(1, p, 0)); err != nil {
-		t.Errorf("the other lane: %v", err)
-	}
-}
-
 // TestSharedRequestsAreBounded holds that a request has one leader, and no more bytes than allowed but in one batch.
 func TestSharedRequestsAreBounded(t *testing.T) {
-	var parcels []*parcel
+	var batches []*ProduceRequest
 	for i, size := range []int{40, 200, 60, 50, 30, 10} {
-		parcels = append(parcels, &parcel{leader: int32(i % 2), ProduceRequest: ProduceRequest{Topic: "t", Partition: int32(9 - i), Batch: make([]byte, size)}})
+		batches = append(batches, &ProduceRequest{leader: int32(i % 2), Topic: "t", Partition: int32(9 - i), Batch: make([]byte, size)})
 	}
 	var got []string
-	for _, load := range loads(parcels, 100) {
+	for _, load := range loads(batches, 100) {
 		text := fmt.Sprint("leader ", load[0].leader, ":")
 		for _, p := range load {
 			text += fmt.Sprint(" ", len(p.Batch))
@@ -209,22 +173,5 @@ func TestSharedRequestsAreBounded(t *testing.T) {
 	}
 	if want := []string{"leader 0: 30 60", "leader 0: 40", "leader 1: 10 50", "leader 1: 200"}; !slices.Equal(got, want) {
 		t.Errorf("requests %q, want %q", got, want)
-	}
-}
-
-// TestFewerLanesAtOnceThanThereAre holds that neither lanes that have not begun are waited for, nor the place of one
-// that goes alone.
-func TestFewerLanesAtOnceThanThereAre(t *testing.T) {
-	_, c := scripted(t, 1, Options{})
-	p := producer(t, c)
-	b := c.Bundle(3, 2, 1<<20)
-	if _, err := b.Produce(t.Context(), requestTo(9, p, 0)); Code(err) != kerr.UnknownTopicOrPartition.Code {
-		t.Fatalf("partition 9 of 2: %v", err)
-	}
-	for number := range int32(2) {
-		if _, err := b.Produce(t.Context(), requestTo(number, p, 0)); err != nil {
-			t.Fatal(err)
-		}
-		b.Leave()
 	}
 }
