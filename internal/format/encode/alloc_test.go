@@ -63,17 +63,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func BenchmarkEncode(b *testing.B) {
-	rec := records()["replaced"]
-	encoder := NewEncoder(Options{Cluster: "prod-eu1", ClusterUID: clusterUID})
-	var messages []sink.Message
-	b.ReportAllocs()
-	for b.Loop() {
-		encoder.Reset()
-		messages = encoded(encoder, messages[:0], rec)
-	}
-}
-
 // TestPlainIsWhatEachByteSays has every byte at every place of a word, before it and after it, and then pairs of bytes
 // side by side, of which none may hide the other.
 func TestPlainIsWhatEachByteSays(t *testing.T) {

@@ -2,9 +2,6 @@ package encode
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -44,9 +41,6 @@ func TestLabelsAreThoseOfTheObject(t *testing.T) {
 	for _, object := range kinds {
 		compareLabels(t, object)
 	}
-	for _, object := range spelled() {
-		compareLabels(t, []byte(object))
-	}
 }
 
 // spelled has the label app=shop in all ways that mean the same.
@@ -65,6 +59,7 @@ func spelled() map[string]string {
 // TestNoSpellingMovesAnObjectToAnotherTopic: a label is where a reader of the JSON finds it.
 func TestNoSpellingMovesAnObjectToAnotherTopic(t *testing.T) {
 	for how, object := range spelled() {
+		compareLabels(t, []byte(object))
 		if got := label("app", &change.Record{Op: change.Updated, Object: []byte(object)}); got != "shop" {
 			t.Errorf("%s: it is %q", how, got)
 		}
@@ -84,17 +79,4 @@ func FuzzLabel(f *testing.F) {
 		compareLabels(t, text)
 		compareLabels(t, objects.Shaped(text))
 	})
-}
-
-// BenchmarkLabel reads a label of the 12 KiB Pod of the benchmarks.
-func BenchmarkLabel(b *testing.B) {
-	object, err := os.ReadFile(filepath.Join("..", "..", "..", "bench", "testdata", "pod.template.json"))
-	must(b, err)
-	rec := &change.Record{Op: change.Updated, Object: []byte(strings.TrimSpace(string(object)))}
-	b.ReportAllocs()
-	for b.Loop() {
-		if label("app", rec) != "web" {
-			b.Fatal("no label")
-		}
-	}
 }

@@ -13,6 +13,16 @@ const pod = `{"metadata":{"name":"web","namespace":"shop","labels":{"app":"web"}
 	{"name":"a","image":"r/a:1","resources":{"limits":{"memory":"128Mi"}}},{"name":"b","image":"r/b:2"}]},
 	"status":{"phase":"Failed","restarts":9007199254740993}}`
 
+// asked is what the expression says of the record.
+func asked(t *testing.T, expression string, rec *change.Record) (bool, error) {
+	t.Helper()
+	f, err := New(expression, true)
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return ask(f, rec)
+}
+
 func TestExpressionsSeeObjectAndOp(t *testing.T) {
 	for expression, want := range map[string]bool{
 		`object.status.phase == "Failed"`:                             true,
@@ -28,12 +38,7 @@ func TestExpressionsSeeObjectAndOp(t *testing.T) {
 		`object.?metadata.?annotations["x"].orValue("none") == "none"`:                                 true,
 		`object.metadata.namespace.upperAscii() == "SHOP"`:                                             true,
 	} {
-		f, err := New(expression, false)
-		if err != nil {
-			t.Errorf("%s: %v", expression, err)
-			continue
-		}
-		if got, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(pod)}); err != nil || got != want {
+		if got, err := asked(t, expression, &change.Record{Op: change.Updated, Object: []byte(pod)}); err != nil || got != want {
 			t.Errorf("%s is %t, %v, want %t", expression, got, err, want)
 		}
 	}
@@ -60,24 +65,17 @@ func TestI4ErrorsAtRunTimeAreTold(t *testing.T) {
 		`object.status.phase > 1`:  "no such overload",
 		`[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, [0,1,2,3,4,5,6,7,8,9].all(d, [0,1,2,3,4,5,6,7,8,9].all(e, [0,1,2,3,4,5,6,7,8,9].all(f, a+b+c+d+e+f >= 0))))))`: "cost limit exceeded",
 	} {
-		f, err := New(expression, false)
-		if err != nil {
-			t.Errorf("%s: %v", expression, err)
-			continue
-		}
-		if passes, err := ask(f, &change.Record{Op: change.Added, Object: []byte(pod)}); passes || err == nil || !strings.Contains(err.Error(), want) {
+		if passes, err := asked(t, expression, &change.Record{Op: change.Added, Object: []byte(pod)}); passes || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is %t, %v, want an error with %q", expression, passes, err, want)
 		}
 	}
 }
 
 func TestI4WhatSpeaksOfNoObjectPasses(t *testing.T) {
-	f, err := New("false", false)
-	must(t, err)
 	for _, rec := range []*change.Record{
 		{Op: change.Gap}, {Op: change.SnapshotBegin}, {Op: change.SnapshotEnd}, {Op: change.Deleted, FinalStateUnknown: true},
 	} {
-		if passes, err := ask(f, rec); err != nil || !passes {
+		if passes, err := asked(t, "false", rec); err != nil || !passes {
 			t.Errorf("%s: %t, %v", rec.Op, passes, err)
 		}
 	}
@@ -92,13 +90,8 @@ func TestExpressionsSeeTheObjectAsItWas(t *testing.T) {
 		`oldObject.?status.?phase.orValue("") == "Running"`:                  {true, false},
 		`object.status.phase == "Failed"`:                                    {true, true},
 	} {
-		f, err := New(expression, true)
-		if err != nil {
-			t.Errorf("%s: %v", expression, err)
-			continue
-		}
 		for i, old := range [][]byte{[]byte(podBefore), nil} {
-			if got, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(pod), Before: old}); err != nil || got != want[i] {
+			if got, err := asked(t, expression, &change.Record{Op: change.Updated, Object: []byte(pod), Before: old}); err != nil || got != want[i] {
 				t.Errorf("%s is %t, %v after %s, want %t", expression, got, err, old, want[i])
 			}
 		}
@@ -112,10 +105,8 @@ func TestOldObjectNeedsToBeKept(t *testing.T) {
 	if _, err := New(`oldObject.status.phase != objekt`, false); err == nil || errors.Is(err, errNoBefore) {
 		t.Errorf("error %v, want one of objekt", err)
 	}
-	f, err := New(`oldObject.status.phase == "x"`, true)
-	must(t, err)
 	for old, want := range map[string]string{`{"status":`: "read the object as it was", `{}`: "no such key: status"} {
-		if _, err := ask(f, &change.Record{Op: change.Updated, Object: []byte(pod), Before: []byte(old)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := asked(t, `oldObject.status.phase == "x"`, &change.Record{Op: change.Updated, Object: []byte(pod), Before: []byte(old)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("before %s: error %v, want one with %q", old, err, want)
 		}
 	}
@@ -144,19 +135,12 @@ func TestI9ErrorsQuoteNothingOfTheObject(t *testing.T) {
 		`object.data.p.format([]) == ""`:                                      "",
 		`format.named(object.data.p).value().validate("") == optional.none()`: "",
 	} {
-		f, err := New(expression, false)
-		if err != nil {
-			t.Errorf("%s: %v", expression, err)
-			continue
-		}
-		_, err = ask(f, &change.Record{Op: change.Added, Object: []byte(secret)})
+		_, err := asked(t, expression, &change.Record{Op: change.Added, Object: []byte(secret)})
 		if text := fmt.Sprint(err); err == nil && want != "" || !strings.Contains(text, want) || strings.Contains(text, "s3cr3t") || strings.Contains(text, "77177") {
 			t.Errorf("%s: error %v, want %q and nothing of the object", expression, err, want)
 		}
 	}
-	f, err := New("object.data.p == 1", false)
-	must(t, err)
-	if _, err = ask(f, &change.Record{Op: change.Added, Object: []byte(`{"data":{"p":s3cr3t}}`)}); err == nil || strings.Contains(err.Error(), "'s'") {
+	if _, err := asked(t, "object.data.p == 1", &change.Record{Op: change.Added, Object: []byte(`{"data":{"p":s3cr3t}}`)}); err == nil || strings.Contains(err.Error(), "'s'") {
 		t.Errorf("of what is no JSON: %v", err)
 	}
 }
@@ -175,16 +159,12 @@ func TestExpressionsSeeTheNamespace(t *testing.T) {
 		`namespaceObject.metadata.labels[?"tier"].orValue("none") == "none"`: true,
 		`namespaceObject == null`:                                            false,
 	} {
-		f, err := New(expression, false)
-		must(t, err)
 		rec := change.Record{Op: change.Added, Object: []byte(pod), Key: change.Key{Namespace: "shop"}, NamespaceLabels: map[string]string{"team": "red"}}
-		if got, err := ask(f, &rec); err != nil || got != want {
+		if got, err := asked(t, expression, &rec); err != nil || got != want {
 			t.Errorf("%s is %t, %v, want %t", expression, got, err, want)
 		}
 	}
-	f, err := New(`namespaceObject == null`, false)
-	must(t, err)
-	if got, err := ask(f, &change.Record{Op: change.Added, Object: []byte(pod)}); err != nil || !got {
+	if got, err := asked(t, `namespaceObject == null`, &change.Record{Op: change.Added, Object: []byte(pod)}); err != nil || !got {
 		t.Errorf("of an object without a namespace: %t, %v", got, err)
 	}
 }
