@@ -15,8 +15,7 @@ import (
 	"strings"
 )
 
-// plain is the obvious way of a Transform: it proves first that the object is JSON, and then goes through all of it,
-// and holds the way to each value against each path.
+// plain is the obvious way of a Transform: it reads all of the object, and holds the way to each value against each path.
 type plain struct {
 	drop, keep, redact [][]Step
 	env                []string
@@ -34,19 +33,52 @@ func newPlain(t *Transform, rules Rules) *plain {
 	return &plain{drop: plainPaths(rules.Drop), keep: plainPaths(kept), redact: plainPaths(rules.Redact), env: rules.Env, applied: rules.Applied, managed: rules.Managed, again: t.again, key: t.key, bound: t.binds}
 }
 
-func (t *plain) apply(object []byte) ([]byte, error) {
-	return t.applyAt(object, nil)
-}
+func (t *plain) apply(object []byte) ([]byte, error) { return t.applyAt(object, nil) }
 
 // applyAt is apply where the object is itself the text of one, to which the path leads.
 func (t *plain) applyAt(object []byte, path []string) ([]byte, error) {
-	r := plainRewriter{plain: t, in: object, path: path, within: path != nil}
-	r.space()
-	if !json.Valid(object) || r.in[r.at] != '{' {
+	if !json.Valid(object) || bytes.TrimLeft(object, " \t\n\r")[0] != '{' {
 		return nil, errors.New("not an object")
 	}
-	r.value(plainScope{kept: t.keep == nil})
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	r := plainRewriter{plain: t, path: path, within: path != nil}
+	r.value(plainTree(d, object), plainScope{kept: t.keep == nil})
 	return r.out, nil
+}
+
+// node is a value, as it is written; of an object or a list the bracket, and what is within.
+type node struct {
+	raw     []byte
+	members []member
+}
+
+type member struct {
+	key   []byte // with its quotes; nil in a list
+	value *node
+}
+
+// plainTree reads the decoder's next value, which is in the text.
+func plainTree(d *json.Decoder, text []byte) *node {
+	before := d.InputOffset()
+	token, err := d.Token()
+	if err != nil {
+		panic(err) // the whole text is valid
+	}
+	n := &node{raw: bytes.TrimLeft(text[before:d.InputOffset()], " \t\n\r,:")}
+	bracket, within := token.(json.Delim)
+	for within && d.More() {
+		var m member
+		if bracket == '{' {
+			m.key = plainTree(d, text).raw
+		}
+		m.value = plainTree(d, text)
+		n.members = append(n.members, m)
+	}
+	if within {
+		_, _ = d.Token() // the other bracket
+	}
+	return n
 }
 
 func plainPaths(paths []string) (all [][]Step) {
@@ -77,12 +109,9 @@ func plainLeads(paths [][]Step, steps []string) (ends, further bool) {
 	return ends, further
 }
 
-// plainRewriter reads one valid JSON text and writes what is left of it. Its methods read the value at at, and leave at
-// after it.
+// plainRewriter writes what is left of one text.
 type plainRewriter struct {
 	*plain
-	in     []byte
-	at     int
 	out    []byte
 	path   []string
 	within bool
@@ -97,130 +126,77 @@ type plainScope struct {
 }
 
 // inner is the plainScope of a value within, to which the path leads, and whether it is left in.
-func (r *plainRewriter) inner(s plainScope) (inner plainScope, left bool) {
-	steps := r.path[slices.Index(r.path, "t")+1:]
+func (r *plainRewriter) inner(n *node, s plainScope) (inner plainScope, left bool) {
+	steps := r.steps()
 	dropped, _ := plainLeads(r.drop, steps)
 	kept, leads := plainLeads(r.keep, steps)
 	hashed, _ := plainLeads(r.redact, steps)
 	inner = plainScope{kept: s.kept || kept, hashed: s.hashed || hashed}
-	return inner, !dropped && (inner.kept || leads && (r.in[r.at] == '{' || r.in[r.at] == '['))
+	return inner, !dropped && (inner.kept || leads && (n.raw[0] == '{' || n.raw[0] == '['))
 }
 
-func (r *plainRewriter) value(s plainScope) {
-	if r.applied && !s.hashed && slices.Equal(r.path[slices.Index(r.path, "t")+1:], []string{"kmetadata", "kannotations", "kkubectl.kubernetes.io/last-applied-configuration"}) {
-		if r.in[r.at] == '"' && !r.within {
-			var text string
-			if err := json.Unmarshal(ahead(r), &text); err == nil {
-				if left, err := r.applyAt([]byte(text), append(slices.Clone(r.path), "t")); err == nil {
-					r.skip()
-					quoted, _ := json.Marshal(string(left))
-					r.out = append(r.out, quoted...)
-					return
-				}
+// steps are those of the path in the innermost text.
+func (r *plainRewriter) steps() []string { return r.path[slices.Index(r.path, "t")+1:] }
+
+func (r *plainRewriter) value(n *node, s plainScope) {
+	if r.applied && !s.hashed && slices.Equal(r.steps(), []string{"kmetadata", "kannotations", "kkubectl.kubernetes.io/last-applied-configuration"}) {
+		if n.raw[0] == '"' && !r.within {
+			if left, err := r.applyAt(plainUnquote(n.raw), append(slices.Clone(r.path), "t")); err == nil {
+				quoted, _ := json.Marshal(string(left))
+				r.out = append(r.out, quoted...)
+				return
 			}
 		}
 		s.hashed = true
 	}
-	switch r.in[r.at] {
-	case '{':
-		r.object(s)
-		return
-	case '[':
-		r.list(s)
-		return
-	}
-	token := r.skip()
 	switch {
-	case s.hashed && string(token) != "null" && !(r.again && plainIsHash(token)):
-		r.hash(token)
+	case n.raw[0] == '{' || n.raw[0] == '[':
+		r.container(n, s)
+	case s.hashed && string(n.raw) != "null" && !(r.again && plainIsHash(n.raw)):
+		r.hash(n.raw)
 	default:
-		r.out = append(r.out, token...)
+		r.out = append(r.out, n.raw...)
 	}
 }
 
-func (r *plainRewriter) object(s plainScope) {
-	hidden := s.env && r.hidden()
-	r.out = append(r.out, '{')
-	start := len(r.out)
-	r.each('}', func(int) {
-		raw := r.skip()
-		r.punctuation() // the colon
-		key := plainUnquote(raw)
-		named := r.names(key)
-		r.path = append(r.path, "k"+string(key))
-		defer func() { r.path = r.path[:len(r.path)-1] }()
-		inner, left := r.inner(s)
-		inner.env = string(key) == "env"
-		inner.hashed = inner.hashed || hidden && string(key) == "value"
-		inner.hashed = inner.hashed || s.env && !s.listed && r.matches(string(key))
-		if !left || named {
-			r.skip()
-			return
-		}
-		r.comma(start)
-		r.out = append(append(r.out, raw...), ':')
-		r.value(inner)
+func (r *plainRewriter) container(n *node, s plainScope) {
+	hidden := s.env && slices.ContainsFunc(n.members, func(m member) bool {
+		return m.key != nil && string(plainUnquote(m.key)) == "name" && m.value.raw[0] == '"' && r.matches(string(plainUnquote(m.value.raw)))
 	})
-	r.out = append(r.out, '}')
-}
-
-func (r *plainRewriter) list(s plainScope) {
-	r.out = append(r.out, '[')
+	r.out = append(r.out, n.raw[0])
 	start := len(r.out)
-	r.each(']', func(index int) {
-		r.path = append(r.path, fmt.Sprint("i", index))
-		defer func() { r.path = r.path[:len(r.path)-1] }()
-		inner, left := r.inner(s)
-		inner.env, inner.listed = s.env, true
-		if !left {
-			r.skip()
-			return
+	for index, m := range n.members {
+		step, named := fmt.Sprint("i", index), false
+		if m.key != nil {
+			key := string(plainUnquote(m.key))
+			step, named = "k"+key, r.names(key)
 		}
-		r.comma(start)
-		r.value(inner)
-	})
-	r.out = append(r.out, ']')
+		r.path = append(r.path, step)
+		inner, left := r.inner(m.value, s)
+		if m.key == nil {
+			inner.env, inner.listed = s.env, true
+		} else {
+			inner.env = step == "kenv"
+			inner.hashed = inner.hashed || hidden && step == "kvalue" || s.env && !s.listed && r.matches(step[1:])
+		}
+		if left && !named {
+			if len(r.out) > start {
+				r.out = append(r.out, ',')
+			}
+			if m.key != nil {
+				r.out = append(append(r.out, m.key...), ':')
+			}
+			r.value(m.value, inner)
+		}
+		r.path = r.path[:len(r.path)-1]
+	}
+	r.out = append(r.out, n.raw[0]+2) // the other bracket
 }
 
 // names says whether the key is a value that managedFields name.
-func (r *plainRewriter) names(key []byte) bool {
-	at := r.path[slices.Index(r.path, "t")+1:]
-	return r.managed && len(at) > 3 && at[0] == "kmetadata" && at[1] == "kmanagedFields" && at[3] == "kfieldsV1" && len(key) > 1 && (string(key[:2]) == "k:" || string(key[:2]) == "v:")
-}
-
-// each calls do before each member of the container at at, which do reads, and passes what stands between and around.
-func (r *plainRewriter) each(end byte, do func(index int)) {
-	r.punctuation() // the bracket
-	for index := 0; r.in[r.at] != end; index++ {
-		do(index)
-		r.space()
-		if r.in[r.at] == ',' {
-			r.punctuation()
-		}
-	}
-	r.at++
-}
-
-// comma separates what follows from what was written since start.
-func (r *plainRewriter) comma(start int) {
-	if len(r.out) > start {
-		r.out = append(r.out, ',')
-	}
-}
-
-// hidden says whether the object at at is an environment variable whose value nobody may see.
-func (r *plainRewriter) hidden() bool {
-	ahead := plainRewriter{in: r.in, at: r.at}
-	found := false
-	ahead.each('}', func(int) {
-		key := plainUnquote(ahead.skip())
-		ahead.punctuation()
-		value := ahead.skip()
-		if string(key) == "name" && value[0] == '"' {
-			found = found || r.matches(string(plainUnquote(value)))
-		}
-	})
-	return found
+func (r *plainRewriter) names(key string) bool {
+	at := r.steps()
+	return r.managed && len(at) > 3 && at[0] == "kmetadata" && at[1] == "kmanagedFields" && at[3] == "kfieldsV1" && len(key) > 1 && (key[:2] == "k:" || key[:2] == "v:")
 }
 
 func (r *plainRewriter) matches(name string) bool {
@@ -278,12 +254,6 @@ func (r *plainRewriter) sumOf(value []byte) []byte {
 	return mac(sum, []byte("v"), counted(string(piece)), value)
 }
 
-// ahead is the value at at.
-func ahead(r *plainRewriter) []byte {
-	copied := plainRewriter{in: r.in, at: r.at}
-	return copied.skip()
-}
-
 // web is the object that all of these tests are about.
 func web() Owner {
 	return Owner{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
@@ -293,61 +263,6 @@ func web() Owner {
 func plainIsHash(token []byte) bool {
 	digits, found := bytes.CutPrefix(token, []byte(`"`+hashPrefix))
 	return found && len(digits) == 2*hashSize+1 && len(bytes.Trim(digits[:2*hashSize], "0123456789abcdef")) == 0
-}
-
-// skip passes the value at at and returns it.
-func (r *plainRewriter) skip() []byte {
-	start, depth := r.at, 0
-	for {
-		switch r.in[r.at] {
-		case '"':
-			r.skipString()
-		case '{', '[':
-			depth++
-			r.at++
-		case '}', ']':
-			depth--
-			r.at++
-		case ',', ':', ' ', '\t', '\n', '\r':
-			r.at++
-			continue
-		default:
-			r.skipWord()
-		}
-		if depth == 0 {
-			value := r.in[start:r.at]
-			r.space()
-			return value
-		}
-	}
-}
-
-func (r *plainRewriter) skipString() {
-	for r.at++; r.in[r.at] != '"'; r.at++ {
-		if r.in[r.at] == '\\' {
-			r.at++
-		}
-	}
-	r.at++
-}
-
-// skipWord passes a number, true, false or null.
-func (r *plainRewriter) skipWord() {
-	for r.at < len(r.in) && strings.IndexByte(",:]} \t\n\r", r.in[r.at]) < 0 {
-		r.at++
-	}
-}
-
-// punctuation passes one character and the white space after it.
-func (r *plainRewriter) punctuation() {
-	r.at++
-	r.space()
-}
-
-func (r *plainRewriter) space() {
-	for r.at < len(r.in) && strings.IndexByte(" \t\n\r", r.in[r.at]) >= 0 {
-		r.at++
-	}
 }
 
 // unquote is the text of a JSON string, which may share the token's memory.
