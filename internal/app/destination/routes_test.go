@@ -1,6 +1,8 @@
 package destination
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +12,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/source"
+	"github.com/kubecdc/kubecdc/test/script"
 )
 
 func core(name, kind string) change.Stream {
@@ -77,28 +82,6 @@ func TestStreamsThatJoinHaveRoutesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestI6WhoMakesObjectsMakesNoNumberOfTopics: labels and names are theirs to choose, namespaces are not.
-func TestI6WhoMakesObjectsMakesNoNumberOfTopics(t *testing.T) {
-	for topics, want := range map[string]int{
-		"{topic: 'k8s.{resource}', labelTopics: 7}":                                                     0,
-		"{topic: 'k8s.{resource}.{namespace}.{version}', labelTopics: 7}":                               0,
-		"{topic: 'k8s.{label:app}', labelTopics: 7}":                                                    7,
-		"{topic: 'k8s.{resource}.{name}', labelTopics: 7}":                                              7,
-		"{topic: 'k8s.{resource}', topics: {po: 'pods.{name}'}, labelTopics: 7}":                        7,
-		"{topic: 'k8s.{name}', labelTopics: 7, cleanup: compact, key: '{resource}/{namespace}/{name}'}": 7,
-	} {
-		text := "cluster: c\nresources: [po, nodes]\nsinks: [{name: lake, kafka: " + strings.Replace(topics, "{", "{brokers: ['a:1'], ", 1) + "}]\n"
-		cfg, err := config.Parse("c.yaml", []byte(text), os.LookupEnv)
-		must(t, err)
-		s, c := &cfg.Sinks[0], crossroads()
-		routes, err := kafkaRoutes(s, c)
-		must(t, err)
-		if got := kafkaOptions(&table{sink: s, cluster: c, routes: routes}, Nop{}).LabelTopics; got != want {
-			t.Errorf("%s: at most %d topics, want %d", topics, got, want)
-		}
-	}
-}
-
 func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
 	n := &config.NATS{Subject: "k8s.{resource}.{name}", Subjects: map[string]string{"po": "pods.{label:app}", "nodes": "k8s.nodes.{name}"}}
 	routes, subjects, err := natsRoutes(n, crossroads())
@@ -111,50 +94,55 @@ func TestResourcesHaveSubjectsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestSubjectsOfSeveralObjectsAreKnown: a stream that keeps the newest messages of a subject would lose some of them.
-func TestSubjectsOfSeveralObjectsAreKnown(t *testing.T) {
-	c := crossroads()
-	c.Streams()[1].Names = []string{"services"}
-	c.Streams()[2].Stream.Resource.ClusterScoped = true
-	for subject, want := range map[string]string{
-		"k8s.{resource}.{namespace}.{name}": "",
-		"k8s.{namespace}.{name}":            "subject k8s.a.a would be that of several objects",
-		"k8s.{resource}.{namespace}":        "subject k8s.pods.a would",
-		"k8s.{resource}.{name}":             "subject k8s.pods.a would",
-		"k8s.all":                           "subject k8s.all would",
-		// Object c of namespace a-b, and object b-c of namespace a.
-		"k8s.{resource}.{namespace}-{name}":              "{namespace} and {name} are in one token",
-		"k8s.{resource}.{namespace}{name}":               "{namespace} and {name} are in one token",
-		"k8s.{resource}-{cluster}-{name}.{namespace}":    "{resource} and {name} are in one token",
-		"k8s.{resource}/{namespace}/{cluster}-{name}":    "",
-		"k8s.{resource}.{namespace}.{name}.{version}":    "{version} can change",
-		"k8s.{resource}.{label:team}.{namespace}.{name}": "{label:team} can change",
-	} {
-		s := &config.Sink{Name: "bus", NATS: &config.NATS{Subject: subject, Subjects: map[string]string{"nodes": "nodes.{name}"}}}
-		routes, _, err := natsRoutes(s.NATS, c)
-		must(t, err)
-		if got := crowded(s, c, routes); !strings.HasPrefix(got, want) || want == "" && got != "" {
-			t.Errorf("%s: %q, want %q", subject, got, want)
-		}
-	}
-}
+// served are the resources of an API server, by their names.
+type served map[string][]change.Resource
 
-// TestSubjectsOfWhatMayComeAreKnown: what a wildcard stands for later pushes nothing out that was there before.
-func TestSubjectsOfWhatMayComeAreKnown(t *testing.T) {
-	c := crossroads()
-	for i := range c.Streams() {
-		c.Streams()[i].Names = []string{"*"}
-	}
-	for subject, want := range map[string]string{
-		"{group}.{resource}.{namespace}.{name}": "",
-		"{kind}.{namespace}.{name}.{group}":     "",
-		"{resource}.{namespace}.{name}":         "a resource that comes later may have the same",
-	} {
-		s := &config.Sink{Name: "bus", NATS: &config.NATS{Subject: subject}}
-		routes, _, err := natsRoutes(s.NATS, c)
+func (s served) Resolve(name string) ([]change.Resource, error) { return s[name], nil }
+
+func (served) Names() []string { return nil }
+
+func (served) LeftOut(string) []source.LeftOut { return nil }
+
+// TestI4WhereRecordsGo, or why not: objects of one table have keys of their own, which nothing that can change chooses;
+// frames have topics that are known before the first; who makes objects makes no number of topics (I6); no object
+// pushes another one out of a stream.
+func TestI4WhereRecordsGo(t *testing.T) {
+	pods, gears := core("pods", "Pod").Resource, core("gears", "Gear").Resource
+	services, nodes, others := core("services", "Service").Resource, core("nodes", "Node").Resource, gears
+	nodes.ClusterScoped, others.Group = true, "example.com"
+	all := served{"pods": {pods}, "po": {pods}, "services": {services}, "nodes": {nodes}, "gears": {gears}, "gears.example.com": {others}, "*": {pods, services, nodes}}
+	script.Run(t, "testdata/routes.txt", func(text string) string {
+		text, asked, _ := strings.Cut(text, "# ")
+		cfg, err := config.Parse("c.yaml", []byte("cluster: c\n"+text), os.LookupEnv)
 		must(t, err)
-		if got := crowded(s, c, routes); !strings.HasPrefix(got, want) || want == "" && got != "" {
-			t.Errorf("%s: %q, want %q", subject, got, want)
+		chosen, errs := selection.Choose(all, cfg.Resources)
+		must(t, errors.Join(errs...))
+		s, c := &cfg.Sinks[0], &cluster.Cluster{Name: "c"}
+		c.Chosen.Store(chosen)
+		if s.NATS != nil {
+			routes, subjects, err := natsRoutes(s.NATS, c)
+			must(t, err)
+			return strings.TrimSuffix(fmt.Sprintf("%q, %s", subjects, crowded(s, c, routes)), ", ")
 		}
-	}
+		if _, err := Build(s, c, Outlet{Told: Nop{}}); err != nil && asked == "" {
+			return fmt.Sprintf("%v (a mistake: %t)", err, usage.Is(err))
+		}
+		routes, err := kafkaRoutes(s, c)
+		must(t, err)
+		of := &table{sink: s, cluster: c, routes: routes}
+		o := kafkaOptions(of, Nop{})
+		told := fmt.Sprintf("%q", o.Topics)
+		for _, topic := range o.Topics {
+			if o.Ordered != nil && o.Ordered(topic) {
+				told += ", one partition of " + topic
+			}
+		}
+		if o.LabelTopics > 0 {
+			told += fmt.Sprintf(", and %d at most that objects choose", o.LabelTopics)
+		}
+		for topic := range strings.FieldsSeq(asked) {
+			told += "\n   " + topic + ": " + of.misfit(topic)
+		}
+		return told
+	})
 }
