@@ -17,7 +17,6 @@ type registry struct {
 	world   *world
 	shut    map[string]shutting // by resource
 	changed chan struct{}       // closed and made anew when an answer is another one
-	stuck   bool                // the sink was given what it has no schema of
 }
 
 // shutting is the time in which a registry has no schema of a resource.
@@ -81,21 +80,10 @@ type gatedEncoder struct {
 var errNoSchema = errors.New("the registry has no schema")
 
 func (e gatedEncoder) Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error) {
-	if !e.gate.gives(rec) {
+	if !e.gate.Admits(rec.Stream) {
 		return dst, errNoSchema
 	}
 	return e.Encoder.Encode(ctx, dst, rec)
-}
-
-// gives says whether the registry has the record's schema, without which nobody puts it in line.
-func (g gate) gives(rec *change.Record) bool {
-	w := g.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	resource := rec.Stream.Resource.Name
-	lacks := g.lacks(resource)
-	g.stuck = lacks
-	return !lacks
 }
 
 // isGated says whether the sink's format has its schemas from a registry.

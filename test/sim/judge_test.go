@@ -50,10 +50,11 @@ func (j *judge) sourceObserver(l *life) source.Observer {
 func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 	o := pipeline.NopObserver()
 	o.Committed = func(time.Duration) {
+		states := j.saved(l.store)
 		j.world.mu.Lock()
 		defer j.world.mu.Unlock()
 		if !l.dead && l.isLeader() {
-			j.read(l)
+			j.read(l, states)
 		}
 	}
 	o.Queued = func(name string, backlog fifo.Levels) {
@@ -82,13 +83,40 @@ func (l *life) roomOf(name string) int {
 	return 0
 }
 
+// saved is what the state has of a sink.
+type saved struct {
+	*checkpoint.SinkState
+	rows map[string][]checkpoint.SinkObject // by resource
+	err  error
+}
+
+// saved reads what the state has of each sink. The caller does not hold the lock: the database may wait for its disk,
+// which takes it.
+func (j *judge) saved(store *checkpoint.Store) map[string]saved {
+	states := map[string]saved{}
+	for _, spec := range j.world.script.Sinks {
+		s := saved{rows: map[string][]checkpoint.SinkObject{}}
+		s.SinkState, s.err = store.LoadSink(spec.Name)
+		for _, resource := range []string{pods, events} {
+			if s.err != nil || s.Mark == "" {
+				continue
+			}
+			for row, err := range s.Objects(resource, checkpoint.Others, "") {
+				s.rows[resource], s.err = append(s.rows[resource], row), errors.Join(s.err, err)
+			}
+		}
+		states[spec.Name] = s
+	}
+	return states
+}
+
 // read notes what the state has. The caller holds the lock.
-func (j *judge) read(l *life) {
+func (j *judge) read(l *life, states map[string]saved) {
 	var text []string
 	for _, spec := range j.world.script.Sinks {
-		state, err := l.store.LoadSink(spec.Name)
-		if err != nil {
-			j.world.violateLocked("I5", "the state of sink %s cannot be read: %v", spec.Name, err)
+		state := states[spec.Name]
+		if state.err != nil {
+			j.world.violateLocked("I5", "the state of sink %s cannot be read: %v", spec.Name, state.err)
 			return
 		}
 		if state.Mark != "" {
@@ -122,7 +150,7 @@ func (j *judge) read(l *life) {
 // fold compares the rows of a sink with the fold of its own log: they have nothing that the log has not (I1), and all
 // that it has as far as the mark (I5). Versions of several histories do not compare, a log may lose what it had, and of
 // updates that do not matter no log tells. The caller holds the lock.
-func (j *judge) fold(name string, state *checkpoint.SinkState) {
+func (j *judge) fold(name string, state saved) {
 	w := j.world
 	g := w.logs[name]
 	behind, err := g.behind(sink.Mark(state.Mark))
@@ -150,11 +178,7 @@ func (j *judge) fold(name string, state *checkpoint.SinkState) {
 		}
 	}
 	for _, resource := range []string{pods, events} {
-		for row, err := range state.Objects(resource, checkpoint.Others, "") {
-			if err != nil {
-				w.violateLocked("I5", "the rows of sink %s cannot be read: %v", name, err)
-				return
-			}
+		for _, row := range state.rows[resource] {
 			key := resource + "/" + row.Of.Key.String()
 			if !has[key+"/"+row.UID+"/"+row.At.Version] {
 				w.violateLocked("I1", "the state of sink %s has %s %s at %s, and its log has not", name, key, row.UID, row.At.Version)
@@ -184,34 +208,25 @@ func newer(a, b string) string {
 	return b
 }
 
-// tails and waits are judged where they can be: nobody waits for another sink.
-func (j *judge) tails(*life) {}
-func (j *judge) waits(*life) {}
-
 // opened notes that the life has opened the state.
 func (j *judge) opened(l *life, store *checkpoint.Store) {
+	states := j.saved(store)
 	j.world.mu.Lock()
 	defer j.world.mu.Unlock()
 	if l.dead {
 		return
 	}
 	l.store, l.opened = store, true
-	if t := j.world.task; t != nil {
-		t.begins(l)
-	}
 	if l.isLeader() {
 		clear(j.marks)
-		j.read(l)
+		j.read(l, states)
 	}
 	for _, spec := range j.world.script.Sinks {
 		if j.marks[spec.Name] == "" && l.has(spec.Name) {
 			j.joins(j.world.logs[spec.Name])
 		}
 	}
-	if j.world.task != nil {
-		l.expectTailsLocked()
-	}
-	j.leads(l)
+	l.noteComplete(false)
 	l.noteLocked("open", fmt.Sprintf("marks %v, configured is %v", j.marks, l.spec.streams()))
 }
 
@@ -220,9 +235,6 @@ func (j *judge) afterLife(l *life) {
 	w := j.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if l.opened {
-		w.previous = l
-	}
 	if l.crashed {
 		return
 	}

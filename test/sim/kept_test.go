@@ -14,11 +14,10 @@ import (
 
 // keptState is what was saved at some instant, and what the judge knew of it.
 type keptState struct {
-	disk   *vfs.MemFS
-	given  map[string]map[string]given
-	marks  map[string]sink.Mark
-	at     map[string]string // the position of each stream
-	before *life             // as the life that left it
+	disk  *vfs.MemFS
+	given map[string]map[string]given
+	marks map[string]sink.Mark
+	at    map[string]string // the position of each stream
 }
 
 // keep puts a copy of what is saved aside, as a log of the state has it that lags behind, unless there is one. What
@@ -30,7 +29,6 @@ func (w *world) keep(l *life) {
 	}
 	k := &keptState{
 		disk: l.fs.CrashClone(vfs.CrashCloneCfg{}), given: maps.Clone(w.judge.given), marks: maps.Clone(w.judge.marks), at: map[string]string{},
-		before: &life{number: l.number},
 	}
 	for _, stream := range l.spec.streams() {
 		k.at[stream.String()] = w.judge.positionOf(l, stream.String())
@@ -62,12 +60,9 @@ func (w *world) putBack() {
 	if w.kept = nil; k == nil || w.server.lostSince(k.at) || w.hasBegunSince(k.marks) {
 		return
 	}
-	w.disks[0], w.previous, w.judge.given, w.judge.marks = k.disk, k.before, k.given, k.marks
+	w.disks[0], w.judge.given, w.judge.marks = k.disk, k.given, k.marks
 	for _, resource := range []string{pods, events} {
 		w.server.shown[resource] = w.server.etcd.rev // the server loses nothing of what was before either
-	}
-	for _, g := range w.logs {
-		g.isAhead()
 	}
 	w.life.noteLocked("back", "the state is what was put aside")
 }
@@ -82,28 +77,8 @@ func (w *world) hasBegunSince(marks map[string]sink.Mark) bool {
 	return false
 }
 
-// isAhead notes that the state is put back: what the log has, and what is on the way to it, is of before.
-func (g *sinkLog) isAhead() { g.ahead, g.last.ahead = g.arrived, true }
-
 // joins notes that the sink is new: what its log has, and what is on the way to it, is of before.
 func (j *judge) joins(g *sinkLog) { j.joined[g.name], g.last.foreign = g.arrived, true }
-
-// expectTails notes what the life finds after the marks where the state was put back, in this life or before, also if
-// it never looks.
-func (l *life) expectTails() {
-	l.world.mu.Lock()
-	defer l.world.mu.Unlock()
-	l.expectTailsLocked()
-}
-
-func (l *life) expectTailsLocked() {
-	for name, mark := range l.world.judge.marks {
-		g := l.world.logs[name]
-		if ids, err := g.behind(mark); err == nil && (g.ahead > 0 || l.world.task != nil) {
-			l.left[name] = len(ids)
-		}
-	}
-}
 
 // lostSince says whether the server has lost an event after the positions. What a full snapshot found of it comes from
 // the watch again, as far as an older state knows.

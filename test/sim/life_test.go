@@ -24,7 +24,6 @@ type life struct {
 	spec     lifeSpec
 	fs       *vfs.MemFS // the disk of this life; a crash leaves a clone of it to the next
 	member   int        // of a task, whose disk it has
-	goesOn   bool       // the state is as the leader before has left it
 	fenced   bool       // another member has ended its term
 	died     chan struct{}
 	over     chan struct{} // closed when it is dead or has lost the lead
@@ -43,14 +42,11 @@ type life struct {
 	truncated bool // a log, in this life
 	dead      bool // nobody sees any more what it does
 	crashed   bool
-	opened    bool // the state, and the judge has seen it
-	stopping  bool
+	opened    bool          // the state, and the judge has seen it
 	ousted    bool          // it has lost the lead
 	asleep    chan struct{} // closed when it wakes up; nil while it does not sleep
 	err       error         // of the run
 	store     *checkpoint.Store
-	left      map[string]int             // by sink: how many records an earlier life left after the mark
-	notes     map[string]map[string]bool // by sink: the ids of those that its log had before the mark
 	sessions  []served
 }
 
@@ -70,7 +66,7 @@ func newLife(w *world, number int, spec lifeSpec, member int) *life {
 		lost: lost, lose: lose,
 		world: w, number: number, spec: spec, fs: w.disks[member], member: member, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-		requests: make(chan pipeline.Request, 10), counts: map[string]int{}, left: map[string]int{}, notes: map[string]map[string]bool{},
+		requests: make(chan pipeline.Request, 10), counts: map[string]int{},
 	}
 	return l
 }
@@ -167,10 +163,7 @@ func (l *life) pause(d time.Duration) {
 
 // stop asks the life to end.
 func (l *life) stop() {
-	l.world.mu.Lock()
-	l.stopping = true
-	l.noteLocked("do", "stop")
-	l.world.mu.Unlock()
+	l.note("do", "stop")
 	l.cancel()
 }
 

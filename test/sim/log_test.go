@@ -27,12 +27,10 @@ type sinkLog struct {
 	name       string
 	partitions [][]message
 	arrived    int
-	ahead      int             // so many had arrived when the state was put back to an earlier one; 0 where it never was
 	lostIDs    map[string]bool // were durable, and are no more
 	rejects    bool            // takes no message that is too large
 	last       lastWords
 	registry   *registry
-	troubled   bool  // some fault was ordered
 	owner      *life // whose opening has fenced all others, where the log has several partitions
 
 	// faults that the script has ordered, each for the next calls
@@ -269,7 +267,6 @@ func (s *logSink) openAt(at *sink.Opening) ([]string, error) {
 		return nil, nil
 	}
 	ids, err := s.log.behind(mark)
-	s.life.left[s.log.name] = len(ids)
 	s.life.noteLocked("sink", fmt.Sprintf("%s opens at %s, log ends at %s, %d to replay, %v", s.log.name, mark, s.end, len(ids), err))
 	return ids, err
 }
@@ -308,7 +305,6 @@ func (s *logSink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, e
 type lastWords struct {
 	batch   []sink.Message
 	behind  sink.Mark
-	ahead   bool // the state was put back since to an earlier one
 	foreign bool // the sink has become new since
 }
 
@@ -353,9 +349,6 @@ func (s *logSink) hearWords(messages int) {
 		s.log.append(&last.batch[0])
 		s.life.noteLocked("sink", s.log.name+" takes the last words "+last.batch[0].ID)
 		last.batch = last.batch[1:]
-	}
-	if last.ahead {
-		s.log.ahead = s.log.arrived
 	}
 	if last.foreign && w.judge.joined[s.log.name] == before { // the sink has written nothing since
 		w.judge.joined[s.log.name] = s.log.arrived
@@ -443,7 +436,6 @@ func (s *logSink) store(batch []sink.Message, keep int, failing string) (sink.Ma
 			return s.end, &sink.RejectedError{Index: i, Reason: "too_large", Err: errors.New("message is too large")}
 		}
 		s.log.append(&batch[i])
-		s.leavesBehind()
 		if s.life.spec.Strict && salted(string(batch[i].Value)) {
 			s.life.world.violateLocked("I9", "sink %s is given %s with what today's rules leave out", s.log.name, batch[i].ID)
 		}

@@ -16,12 +16,7 @@ type task struct {
 	broker *stateBroker
 	ousted []*life // that have lost the lead and are not dead; of the world's goroutine
 
-	// guarded by the world's lock
-	leaders  []*life       // all that opened the state, in order
-	last     map[int]*life // by member, the one that opened its disk's state last
-	newest   *life         // of all
-	copies   map[int]bool  // by member: its disk is what the log of the state had, and nobody has opened that yet
-	complete bool          // the log of the state has everything that has begun
+	complete bool // the log of the state has everything that has begun; guarded by the world's lock
 }
 
 // What a script may take out of a task, each of which must be noticed.
@@ -122,9 +117,6 @@ func (w *world) leave(l *life) bool {
 		return false
 	}
 	w.task.ousted = append(w.task.ousted, l)
-	if l.opened {
-		w.previous = l
-	}
 	return true
 }
 
@@ -233,26 +225,12 @@ func (l *life) noteComplete(written bool) {
 	t.complete = l.begun() && (t.complete || written)
 }
 
-// leads notes that the life has opened the state of a task.
-func (j *judge) leads(l *life) {
-	if t := j.world.task; t != nil {
-		t.leaders = append(t.leaders, l)
-		l.noteComplete(false)
-	}
-}
-
-// begins notes that the life has opened the state. It goes on where the one before has ended, or the state is older.
-func (t *task) begins(l *life) {
-	l.goesOn = !t.copies[l.member] && (t.newest == nil || t.newest.member == l.member)
-	t.last[l.member], t.newest, t.copies[l.member] = l, l, false
-}
-
 // replaceDisk gives the life an empty disk.
 func (l *life) replaceDisk() {
 	l.world.mu.Lock()
 	defer l.world.mu.Unlock()
 	if !l.dead {
-		l.fs, l.world.task.copies[l.member] = newDisk(), true
+		l.fs = newDisk()
 	}
 }
 
@@ -265,16 +243,13 @@ func (l *life) disk() *vfs.MemFS {
 // errShutOut is what a member is told that another one has fenced.
 var errShutOut = &sink.PermanentError{Fenced: true, Err: errFenced}
 
-// takeOver makes the life the one that writes the log. What lay there is what a state that is older finds (I11).
+// takeOver makes the life the one that writes the log.
 func (s *logSink) takeOver(at *sink.Opening) {
 	if s.life.world.task == nil {
 		return
 	}
 	if s.log.owner = s.life; at.Again {
 		return
-	}
-	if !s.life.goesOn {
-		s.log.isAhead()
 	}
 	if at.Mark == "" {
 		s.life.world.judge.joins(s.log)
@@ -290,14 +265,6 @@ func (s *logSink) isFenced() bool {
 		return s.log.owner != s.life
 	}
 	return s.known && s.end != s.log.mark() && s.log.owner != s.life
-}
-
-// leavesBehind notes that the leader may find one more record after its mark, if a member wrote it that is not.
-func (s *logSink) leavesBehind() {
-	if leader := s.life.world.life; leader != s.life {
-		leader.left[s.log.name]++
-		s.log.ahead = s.log.arrived
-	}
 }
 
 // hurry takes a batch that the log has a little later, or never if the life ends before: what no sink does.

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,15 +13,15 @@ import (
 // script is everything that happens to the exporter and is not its own doing. It comes from a seed, and is written and
 // read as text, so that the script of a bug outlives the generator that found it.
 type script struct {
-	Seed    uint64 // of the small choices: latencies, what of an unsynced disk survives
-	Many    int    // so many objects more are there before the first life, for an initial snapshot of many pages
-	Odd     bool   // Events are listed in the order of namespace and name, which is not that of their keys
-	Late    bool   // a sink that is away when a life begins is opened late; otherwise it is only written to late
-	Half    bool   // half of all updates do not matter, and are not told
-	Members int    // so many members the task has; 0 is that the exporter is alone
-	Without string // what is taken out of that, "" is nothing
-	Sinks   []sinkSpec
-	Lives   []lifeSpec
+	Seed    uint64     // of the small choices: latencies, what of an unsynced disk survives
+	Many    int        `json:",omitzero"` // so many objects more are there before the first life, for an initial snapshot of many pages
+	Odd     bool       `json:",omitzero"` // Events are listed in the order of namespace and name, which is not that of their keys
+	Late    bool       `json:",omitzero"` // a sink that is away when a life begins is opened late; otherwise it is only written to late
+	Half    bool       `json:",omitzero"` // half of all updates do not matter, and are not told
+	Members int        `json:",omitzero"` // so many members the task has; 0 is that the exporter is alone
+	Without string     `json:",omitzero"` // what is taken out of that, "" is nothing
+	Sinks   []sinkSpec `json:"-"`
+	Lives   []lifeSpec `json:"-"`
 }
 
 // sinkSpec is one sink.
@@ -28,26 +30,27 @@ type sinkSpec struct {
 	Partitions int
 	Takes      string // "pods", "events" or "both"
 	Queue      int    // records
-	Resync     int    // seconds; 0 is never
-	Rejects    bool
+	Resync     int    `json:",omitzero"` // seconds; 0 is never
+	Rejects    bool   `json:",omitzero"`
 	Full       string // what its full queue does: "block", "spool" or "coalesce", and after a slash how many bytes it may have on disk
 }
 
 // lifeSpec is one life of the exporter: what happens while it runs and, after a crash, while it does not.
 type lifeSpec struct {
 	Sinks   string // the initials of those that are configured
-	Pods    string // the namespaces of which they are configured; "" is all, "-" is none
-	Events  string
-	Strict  bool   // the rules leave the salt of objects out
-	Keep    int    // the number of the step of the disk from which on a copy of what is saved is put aside; 0 is none
-	Back    bool   // it begins with what was put aside, not with what was saved last
+	Pods    string `json:",omitzero"` // the namespaces of which they are configured; "" is all, "-" is none
+	Events  string `json:",omitzero"`
+	Strict  bool   `json:",omitzero"` // the rules leave the salt of objects out
+	Keep    int    `json:",omitzero"` // the number of the step of the disk from which on a copy of what is saved is put aside; 0 is none
+	Back    bool   `json:",omitzero"` // it begins with what was put aside, not with what was saved last
 	End     string // "stop", or the kind of step at which it crashes: "api", "sink", "disk", "now"
-	At      int    // the number of that step
-	Member  int    // whose term it is
-	Emptied bool   // that one's disk is lost before
-	Then    string // what becomes of a member of a task there: "" is that it is dead, "sleeps", or "on": it runs on
-	Wake    int    // after so many ms it wakes up
-	Actions []action
+	At      int    `json:",omitzero"` // the number of that step
+	Member  int    `json:",omitzero"` // whose term it is
+	Emptied bool   `json:",omitzero"` // that one's disk is lost before
+	Then    string `json:",omitzero"` // what becomes of a member of a task there: "" is that it is dead, "sleeps", or "on": it runs on
+	Wake    int    `json:",omitzero"` // after so many ms it wakes up
+
+	Actions []action `json:"-"`
 }
 
 // action is one thing that happens.
@@ -67,126 +70,51 @@ func (a action) pause() int {
 	return 0
 }
 
-// String is the script as text; parse reads it back.
+// String is the script as text: a line for the world, each sink and each life, with what is not zero, and one for each
+// action. parse reads it back.
 func (s script) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d\n", s.Seed)
-	if s.Many > 0 {
-		fmt.Fprintf(&b, "many %d\n", s.Many)
+	line := func(word string, of any) {
+		text, _ := json.Marshal(of) // it has no type that could fail
+		fmt.Fprintf(&b, "%s %s\n", word, text)
 	}
-	if s.Odd {
-		fmt.Fprintln(&b, "odd")
-	}
-	if s.Late {
-		fmt.Fprintln(&b, "late")
-	}
-	if s.Half {
-		fmt.Fprintln(&b, "half")
-	}
-	if s.Members > 0 {
-		fmt.Fprintln(&b, strings.TrimSpace(fmt.Sprintf("members %d %s", s.Members, s.Without)))
-	}
+	line("world", s)
 	for _, k := range s.Sinks {
-		fmt.Fprintf(&b, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t full=%s\n", k.Name, k.Partitions, k.Takes, k.Queue, k.Resync, k.Rejects, k.Full)
+		line("sink", k)
 	}
 	for _, l := range s.Lives {
-		fmt.Fprintf(&b, "life sinks=%s ends=%s at=%d", l.Sinks, l.End, l.At)
-		if l.Pods != "" || l.Events != "" {
-			fmt.Fprintf(&b, " pods=%s events=%s", cmp.Or(l.Pods, "*"), cmp.Or(l.Events, "*"))
-		}
-		if l.Strict {
-			fmt.Fprint(&b, " rules=strict")
-		}
-		if l.Keep > 0 {
-			fmt.Fprintf(&b, " keep=%d", l.Keep)
-		}
-		if s.Members > 0 {
-			fmt.Fprintf(&b, " member=%d", l.Member)
-		}
-		if l.Emptied {
-			fmt.Fprint(&b, " disk=lost")
-		}
-		if l.Then != "" {
-			fmt.Fprintf(&b, " then=%s wake=%d", l.Then, l.Wake)
-		}
-		if l.Back {
-			fmt.Fprint(&b, " state=kept")
-		}
-		fmt.Fprintln(&b)
+		line("life", l)
 		for _, a := range l.Actions {
-			fmt.Fprintf(&b, "  %s %s %s %d\n", a.Do, dash(a.Resource), dash(a.Key), a.N)
+			fmt.Fprintf(&b, "  %s %s %s %d\n", a.Do, cmp.Or(a.Resource, "-"), cmp.Or(a.Key, "-"), a.N)
 		}
 	}
 	return b.String()
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 // parse reads what String wrote. Lines that begin with # are comments.
-func parse(text string) (script, error) {
-	var s script
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		word, _, _ := strings.Cut(line, " ")
-		var err error
-		switch {
-		case line == "" || word[0] == '#':
-		case word == "seed":
-			_, err = fmt.Sscanf(line, "seed %d", &s.Seed)
-		case word == "many":
-			_, err = fmt.Sscanf(line, "many %d", &s.Many)
-		case word == "odd":
-			s.Odd = true
-		case word == "late":
-			s.Late = true
-		case word == "half":
-			s.Half = true
-		case word == "members":
-			_, err = fmt.Sscanf(line, "members %d", &s.Members)
-			s.Without = strings.Join(strings.Fields(line)[2:], "")
+func parse(text string) (s script, err error) {
+	for line := range strings.Lines(text) {
+		switch word, rest, _ := strings.Cut(strings.TrimSpace(line), " "); {
+		case word == "" || word[0] == '#':
+		case word == "world":
+			err = json.Unmarshal([]byte(rest), &s)
 		case word == "sink":
-			k := sinkSpec{Full: "block"}
-			if strings.Contains(line, "full=") {
-				_, err = fmt.Sscanf(line, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t full=%s", &k.Name, &k.Partitions, &k.Takes, &k.Queue, &k.Resync, &k.Rejects, &k.Full)
-			} else {
-				_, err = fmt.Sscanf(line, "sink %s partitions=%d takes=%s queue=%d resync=%d rejects=%t", &k.Name, &k.Partitions, &k.Takes, &k.Queue, &k.Resync, &k.Rejects)
-			}
-			s.Sinks = append(s.Sinks, k)
+			s.Sinks = append(s.Sinks, sinkSpec{})
+			err = json.Unmarshal([]byte(rest), &s.Sinks[len(s.Sinks)-1])
 		case word == "life":
-			var l lifeSpec
-			_, err = fmt.Sscanf(line, "life sinks=%s ends=%s at=%d", &l.Sinks, &l.End, &l.At)
-			if _, streams, found := strings.Cut(line, " pods="); found && err == nil {
-				_, err = fmt.Sscanf(streams, "%s events=%s", &l.Pods, &l.Events)
-				l.Pods, l.Events = strings.TrimPrefix(l.Pods, "*"), strings.TrimPrefix(l.Events, "*")
-			}
-			if _, keep, found := strings.Cut(line, " keep="); found && err == nil {
-				_, err = fmt.Sscanf(keep, "%d", &l.Keep)
-			}
-			if _, then, found := strings.Cut(line, " then="); found && err == nil {
-				_, err = fmt.Sscanf(then, "%s wake=%d", &l.Then, &l.Wake)
-			}
-			if _, member, found := strings.Cut(line, " member="); found && err == nil {
-				_, err = fmt.Sscanf(member, "%d", &l.Member)
-			}
-			l.Emptied = strings.Contains(line, " disk=lost")
-			l.Strict, l.Back = strings.Contains(line, " rules=strict"), strings.HasSuffix(line, " state=kept")
-			s.Lives = append(s.Lives, l)
+			s.Lives = append(s.Lives, lifeSpec{})
+			err = json.Unmarshal([]byte(rest), &s.Lives[len(s.Lives)-1])
 		case len(s.Lives) == 0:
-			err = fmt.Errorf("an action before the first life")
+			err = errors.New("an action before the first life")
 		default:
 			var a action
-			_, err = fmt.Sscanf(line, "%s %s %s %d", &a.Do, &a.Resource, &a.Key, &a.N)
-			a.Resource, a.Key = strings.TrimPrefix(a.Resource, "-"), strings.TrimPrefix(a.Key, "-")
+			_, err = fmt.Sscanf(rest, "%s %s %d", &a.Resource, &a.Key, &a.N)
+			a.Do, a.Resource, a.Key = word, strings.TrimPrefix(a.Resource, "-"), strings.TrimPrefix(a.Key, "-")
 			life := &s.Lives[len(s.Lives)-1]
 			life.Actions = append(life.Actions, a)
 		}
 		if err != nil {
-			return s, fmt.Errorf("line %d %q: %w", i+1, line, err)
+			return s, fmt.Errorf("line %q: %w", line, err)
 		}
 	}
 	return s, nil

@@ -279,16 +279,15 @@ func (v *verdict) object(key string, records []told) (last told, deleted bool) {
 	deleted, holds := true, false // holds: the sink has some state of the object, older or newer than a gap
 	for _, t := range records {
 		if t.op == "deleted" && t.unseen {
-			if (v.coalesces() || v.damaged() || v.owed(&t) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
+			if (v.spec.coalesces() || v.damaged() || v.owed(&t) || v.noted[t.uid]) && (deleted || t.uid != last.uid) {
 				// the log lost what it was told of the object, or the sink knew nothing yet, or it rejected the delete
-				if v.coalesces() && !deleted && v.neverDeleted(history, last.uid) {
+				if v.spec.coalesces() && !deleted && v.neverDeleted(history, last.uid) {
 					deleted, holds = true, false // of the object after it, which was merged away: whoever folds by key knows
 				}
 				continue
 			}
 			noted := last.op == "gap" && t.uid == last.uid // that was not delivered, whatever it was
-			newer := false                                 // it is known as of the list
-			if (!noted && (deleted || t.uid != last.uid) || newer) && !v.newEpoch(&last, &t) {
+			if !noted && (deleted || t.uid != last.uid) && !v.newEpoch(&last, &t) {
 				v.violate("I3", "%s tells of a delete of what is not there: %s", t.id, last.id)
 			}
 			deleted, holds = true, false
@@ -428,16 +427,13 @@ func (v *verdict) nothingMissing(history []event, last, t *told, deleted bool) {
 	}
 }
 
-// coalesces says whether the sink is told of the newest state alone, of what there is between two records.
-func (v *verdict) coalesces() bool { return v.spec.coalesces() }
-
 // damaged says whether the log has lost records: what they said is then missing here, too.
 func (v *verdict) damaged() bool { return len(v.log.lostIDs) > 0 }
 
 // excused says whether the event may be missing before the record: a gap was announced, the sink did not know the
 // stream yet, the server lost it, or the sink did.
 func (v *verdict) excused(ev *event, t *told) bool {
-	if t != nil && v.coalesces() || ev.rev <= v.start || v.judge.world.server.lost[v.resource][ev.rev] || v.lostHere(ev) {
+	if t != nil && v.spec.coalesces() || ev.rev <= v.start || v.judge.world.server.lost[v.resource][ev.rev] || v.lostHere(ev) {
 		return true
 	}
 	if t != nil && v.begin != nil && t.cluster != v.begin.cluster && t.order < v.begin.order {
@@ -491,7 +487,7 @@ func (v *verdict) present(key string, last *told, deleted bool) {
 	case there && (last.uid != now.uid || last.rev != now.rev || !isOf(last.data, now.body)):
 		v.violate("I4", "%s is %s at %d, and the sink was told last %s with %s", key, now.uid, now.rev, last.id, last.data)
 	}
-	if v.coalesces() && deleted && !there {
+	if v.spec.coalesces() && deleted && !there {
 		return // what was made and deleted again while the delete was queued
 	}
 	for i := range history {
