@@ -79,10 +79,7 @@ func (r *rig) compareTable(resource schema.GroupVersionResource, records []kafka
 func allKindsOfSinks(t *testing.T, c *kafka.Cluster) {
 	lake := kafkaSink{name: "lake", prefix: "all.dev.", delivery: "idempotent", more: threeReplicas}
 	r := newKafkaRig(t, c, lake)
-	r.broker = newBroker(t, r.dir)
-	r.stream = followStream(r.broker)
-	r.exporter.configure(t, r.sinkConfig(c, []kafkaSink{lake})+
-		fmt.Sprintf("- {name: nats, nats: {url: %q, stream: %s}}\n", "nats://"+r.broker.address(), streamName))
+	r.addStream(r.sinkConfig(c, []kafkaSink{lake}))
 	r.writer.populate(t)
 	r.writer.start(t)
 	r.killAtRandom(kills(t, 6, 2))

@@ -32,6 +32,14 @@ func newKafkaRig(t *testing.T, c *kafka.Cluster, sinks ...kafkaSink) *rig {
 	return r
 }
 
+// addStream gives the exporter JetStream, too, beside what is configured.
+func (r *rig) addStream(config string) {
+	r.t.Helper()
+	r.broker = newBroker(r.t, r.dir)
+	r.stream = followStream(r.broker)
+	r.exporter.configure(r.t, config+fmt.Sprintf("- {name: nats, nats: {url: %q, stream: %s}}\n", "nats://"+r.broker.address(), streamName))
+}
+
 // sinkConfig is the file and the sinks in the cluster.
 func (r *rig) sinkConfig(c *kafka.Cluster, sinks []kafkaSink) string {
 	text := fmt.Sprintf("- {name: file, file: {path: %q}}\n", r.path())

@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,16 +14,16 @@ import (
 // bucketName is the bucket that mirrors the cluster.
 const bucketName = "CLUSTER"
 
-// TestI3ABucketIsTheCluster after kills of the exporter over a broken network, as a client sees it that has watched
-// all the time: what exists with its version, of what is gone a delete marker, and nothing else.
+// TestI3ABucketIsTheCluster after kills of the exporter over a broken network: what exists with its version, of what is
+// gone a delete marker, and nothing else.
 func TestI3ABucketIsTheCluster(t *testing.T) {
 	r, network := newProxiedRig(t, world{})
-	r.mirror(network.address())
+	r.exporter.configure(t, fmt.Sprintf("- {name: mirror, nats: {url: %q, kv: %s}}\n- {name: file, file: {path: %q}}\n", "nats://"+network.address(), bucketName, r.path()))
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.file.awaitObjects(t, r.exporter, r.writer.finish(t)...)
-	r.exporter.process.Kill() // before anything is deleted, so that the bucket is told of every object
-	m := watchMirror(t, r.broker.open())
+	r.idle() // before anything is deleted, so that the bucket is told of every object
+	r.exporter.process.Kill()
 	r.writer.start(t)
 	mend := network.resetEvery(betweenCuts(t))
 	r.killAtRandom(kills(t, 8, 3))
@@ -35,127 +32,58 @@ func TestI3ABucketIsTheCluster(t *testing.T) {
 	uids := r.writer.finish(t)
 	r.file.awaitObjects(t, r.exporter, uids...)
 	mend()
-	m.awaitObjects(t, uids)
-	r.exporter.stop(t)
-	r.compareMirror(m)
-	if fresh := watchMirror(t, r.broker.open()); !maps.Equal(fresh.read(), m.read()) {
-		t.Errorf("a client that comes now sees something else")
-	}
-	t.Logf("%d connections were reset; the bucket has %d objects and %d delete markers", network.resetCount(), len(m.objects), len(m.deleted))
-}
-
-// mirror makes the exporter write to the bucket instead of the stream.
-func (r *rig) mirror(address string) {
-	r.t.Helper()
-	r.exporter.configure(r.t, fmt.Sprintf("- {name: mirror, nats: {url: %q, kv: %s}}\n- {name: file, file: {path: %q}}\n", "nats://"+address, bucketName, r.path()))
-}
-
-// mirrored is what a client knows that watches the bucket.
-type mirrored struct {
-	bucket jetstream.KeyValue
-
-	mu      sync.Mutex // guards the following
-	objects map[string]string
-	deleted map[string]bool
-	newest  uint64 // the revision
-	err     error
-}
-
-// watchMirror watches the bucket until the test's end.
-func watchMirror(t *testing.T, log *streamLog) *mirrored {
-	t.Helper()
-	bucket, err := log.js.KeyValue(t.Context(), bucketName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	watcher, err := bucket.WatchAll(context.WithoutCancel(t.Context())) // Stop ends it
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &mirrored{bucket: bucket, objects: map[string]string{}, deleted: map[string]bool{}}
-	var done sync.WaitGroup
-	done.Go(func() {
-		for entry := range watcher.Updates() {
-			if entry != nil { // nil stands after what was there at the begin
-				m.note(entry)
-			}
-		}
-	})
-	t.Cleanup(func() {
-		if err := watcher.Stop(); err != nil {
-			t.Error(err)
-		}
-		done.Wait()
-	})
-	m.await(t)
-	return m
-}
-
-// await returns when the watch has come to the bucket's present end.
-func (m *mirrored) await(t *testing.T) {
-	t.Helper()
-	eventually(t, deliveryLimit, "the watch of the bucket is at its end", func() bool {
-		status, err := m.bucket.Status(t.Context())
-		if err != nil {
-			return false // the server may be down
-		}
-		last := status.(*jetstream.KeyValueBucketStatus).StreamInfo().State.LastSeq
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return m.newest >= last
-	})
-}
-
-// awaitObjects returns when the bucket has all of the uids: the file sink does not wait for it.
-func (m *mirrored) awaitObjects(t *testing.T, uids []string) {
-	t.Helper()
 	eventually(t, deliveryLimit, "the bucket has the last objects", func() bool {
+		objects, _ := r.mirrored()
 		found := map[string]bool{}
-		for _, object := range m.read() {
+		for _, object := range objects {
 			uid, _, _ := strings.Cut(object, " ")
 			found[uid] = true
 		}
 		return !slices.ContainsFunc(uids, func(uid string) bool { return !found[uid] })
 	})
+	r.idle()
+	r.exporter.stop(t)
+	r.compareMirror()
+	t.Logf("%d connections were reset", network.resetCount())
 }
 
-func (m *mirrored) note(entry jetstream.KeyValueEntry) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.newest = entry.Revision()
-	key := entry.Key()
-	if strings.HasSuffix(key, ".-") {
-		return // a frame of a snapshot, or a gap
-	}
-	if entry.Operation() != jetstream.KeyValuePut {
-		delete(m.objects, key)
-		m.deleted[key] = true
-		return
-	}
-	e, err := parseEvent(entry.Value())
+// mirrored is what a client that comes now sees in the bucket: the uid and the version of each key's object, and the
+// keys of delete markers.
+func (r *rig) mirrored() (objects map[string]string, deleted map[string]bool) {
+	r.t.Helper()
+	bucket, err := r.broker.open().js.KeyValue(r.t.Context(), bucketName)
 	if err != nil {
-		m.err = fmt.Errorf("key %s: %w", key, err)
-		return
+		r.t.Fatal(err)
 	}
-	delete(m.deleted, key)
-	m.objects[key] = e.UID + " " + e.ResourceVersion
-}
-
-// read is the uid and the version of each key's object.
-func (m *mirrored) read() map[string]string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.objects)
+	watcher, err := bucket.WatchAll(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer watcher.Stop()
+	objects, deleted = map[string]string{}, map[string]bool{}
+	for entry := range watcher.Updates() {
+		switch {
+		case entry == nil: // nothing else is there now
+			return objects, deleted
+		case strings.HasSuffix(entry.Key(), ".-"): // a frame of a snapshot, or a gap
+		case entry.Operation() != jetstream.KeyValuePut:
+			deleted[entry.Key()] = true
+		default:
+			e, err := parseEvent(entry.Value())
+			if err != nil {
+				r.t.Fatalf("key %s: %v", entry.Key(), err)
+			}
+			objects[entry.Key()] = e.UID + " " + e.ResourceVersion
+		}
+	}
+	return objects, deleted
 }
 
 // compareMirror compares what the client knows with the API server's lists, and with what the writer deleted.
-func (r *rig) compareMirror(m *mirrored) {
+func (r *rig) compareMirror() {
 	r.t.Helper()
-	m.await(r.t)
-	if m.err != nil {
-		r.t.Fatal(m.err)
-	}
-	objects, listed := m.read(), map[string]bool{}
+	objects, deleted := r.mirrored()
+	listed := map[string]bool{}
 	for _, resource := range r.resources() {
 		r.eachListed(resource, func(object *unstructured.Unstructured) {
 			key := mirrorKey(resource, object.GetNamespace(), object.GetName())
@@ -178,7 +106,7 @@ func (r *rig) compareMirror(m *mirrored) {
 		}
 		if key := mirrorKey(schema.GroupVersionResource{Group: group, Resource: name}, namespace, object); h.gone && !listed[key] {
 			gone++
-			if !m.deleted[key] {
+			if !deleted[key] {
 				r.t.Errorf("key %s has no delete marker: %s", key, h)
 			}
 		}

@@ -13,15 +13,14 @@ import (
 // restartJudge judges what one sink was told over all lives of an exporter that is configured anew between them.
 //
 // It folds by key, as the documents say, and compares with the API server what the last settings select. What they do
-// not select is as it was told last. Of every object it wants versions that never go back, the delete before its name
-// is another object's, and no id twice, unless the object left the sink and came back in between. Each record has the
+// not select is as it was told last. Of every object it wants versions that never go back, and no id twice, unless the
+// object left the sink and came back in between. Each record has the
 // form that the rules of its life demand. That no version is missing, the simulation judges.
 type restartJudge struct {
 	sink      string
 	histories map[string]*history
 	lives     []life
 
-	frames []frameOf
 	fold   map[string]*event // by kind and key: the newest, unless it is a delete
 	newest map[string]*event // by uid
 	turns  map[string]int    // by uid: how often it came and went
@@ -42,7 +41,6 @@ func (j *restartJudge) fault(format string, args ...any) {
 
 // hear judges the records one after the other; of a key they are in order.
 func (j *restartJudge) hear(events []event) {
-	j.findFrames(events)
 	for i := range events {
 		e := &events[i]
 		if e.UID != "" {
@@ -57,40 +55,20 @@ func (j *restartJudge) hear(events []event) {
 	}
 }
 
-// follow judges the record by those before it, of its object and of its key.
+// follow judges the record by those before it of its object. That each delete is told once, the simulation judges.
 func (j *restartJudge) follow(e *event) {
 	gone := e.op() == "deleted"
 	before := j.newest[e.UID]
 	if before == nil || (before.op() == "deleted") != gone {
 		j.turns[e.UID]++
 	}
-	switch held := j.fold[foldedKey(e)]; {
-	case held != nil && held.UID != e.UID && before == nil && e.FinalStateUnknown && j.isGone(held.UID):
-		// Both came and went while the sink was absent, or before it was whole again.
-	case held != nil && held.UID != e.UID:
-		j.fault("the name was another object's, of which no delete was told:\n%s\n%s", held, e)
-	case before == nil && gone && !e.FinalStateUnknown && !j.merged(e) && !j.isIncomplete(e):
-		j.fault("a delete of what was never told:\n%s", e)
-	case before == nil, gone && j.merged(e):
-	case gone && before.op() == "deleted" && e.version() > before.version() && !e.FinalStateUnknown && j.isIncomplete(e):
-		// It has come back to the selection, and the watch tells of its end before the comparison has come to it.
-	case gone && before.op() == "deleted":
-		j.fault("a second delete:\n%s\n%s", before, e)
+	switch {
+	case before == nil || gone:
 	case e.version() < before.version():
 		j.fault("the version goes back:\n%s\n%s", before, e)
-	case e.version() == before.version() && e.op() != "sync" && gone == (before.op() == "deleted"):
+	case e.version() == before.version() && e.op() != "sync" && before.op() != "deleted":
 		j.fault("the version is told again:\n%s\n%s", before, e)
 	}
-}
-
-// isGone says whether the object does not exist any more.
-func (j *restartJudge) isGone(uid string) bool {
-	return j.histories[uid] != nil && j.histories[uid].gone
-}
-
-// merged says whether records before this one may have been merged away, which leaves the deletes.
-func (j *restartJudge) merged(e *event) bool {
-	return slices.ContainsFunc(j.lives[:j.lifeOf(e).number], func(l life) bool { return l.merges(j.sink) })
 }
 
 // note makes the record the newest of its object and of its key.
