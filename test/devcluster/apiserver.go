@@ -64,7 +64,7 @@ func apiServerOptions(ctx context.Context, flags []string) (serveroptions.Comple
 		set.AddFlagSet(f)
 	}
 	if err := set.Parse(flags); err != nil {
-		return none, usageError{err}
+		return none, err
 	}
 	components := o.GenericServerRunOptions.ComponentGlobalsRegistry
 	if err := components.Set(); err != nil {

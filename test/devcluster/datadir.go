@@ -2,8 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
@@ -47,20 +44,19 @@ func (d dataDir) certKey() string    { return d.path("apiserver.key") }
 func (d dataDir) accountKey() string { return d.path("serviceaccount.key") }
 func (d dataDir) tokens() string     { return d.path("tokens.csv") }
 
-// port settles the port of one component: the wanted one, else the one of the
-// last run, else a free one. Two files rather than one, so that an etcd and an
-// API server that start together do not overwrite each other's.
-func (d dataDir) port(component role, wanted int) (int, error) {
-	if wanted == 0 {
-		known, err := d.knownPort(component)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return known, err
-		}
-		if wanted, err = freePort(); err != nil {
-			return 0, err
-		}
+// port settles the port of one component: the one of the last run, else a free
+// one. Two files rather than one, so that an etcd and an API server that start
+// together do not overwrite each other's.
+func (d dataDir) port(component role) (int, error) {
+	known, err := d.knownPort(component)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return known, err
 	}
-	return wanted, writeFile(d.portFile(component), []byte(strconv.Itoa(wanted)+"\n"))
+	free, err := freePort()
+	if err != nil {
+		return 0, err
+	}
+	return free, writeFile(d.portFile(component), []byte(strconv.Itoa(free)+"\n"))
 }
 
 func (d dataDir) portFile(component role) string { return d.path(string(component) + ".port") }
@@ -82,7 +78,7 @@ func (d dataDir) knownPort(component role) (int, error) {
 func checkPort(component role, port int) error {
 	l, err := net.Listen("tcp4", address(port))
 	if err != nil {
-		return fmt.Errorf("start %s: %w; is it running already? else choose another port", component, err)
+		return fmt.Errorf("start %s: %w; is it running already?", component, err)
 	}
 	return l.Close()
 }
@@ -103,7 +99,7 @@ func freePort() (int, error) {
 			return port, l.Close()
 		}
 	}
-	return 0, fmt.Errorf("find free port: %d of the ports %d to %d are taken; name one by flag", attempts, first, first+count-1)
+	return 0, fmt.Errorf("find free port: %d of the ports %d to %d are taken", attempts, first, first+count-1)
 }
 
 // createSecrets makes the files that are missing.
@@ -120,34 +116,17 @@ func (d dataDir) createSecrets() error {
 	})
 }
 
-// createCert makes the serving certificate, followed by the authority that
-// signed it, and renews it in the last month of its year. The key is written
-// first: a certificate that exists always has one.
+// createCert makes the serving certificate, which is good for a year, followed by
+// the authority that signed it. The key is written first: a certificate that
+// exists always has one.
 func (d dataDir) createCert() error {
-	if d.certIsGood(time.Now().AddDate(0, 1, 0)) {
-		return nil
-	}
-	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, []string{"localhost"})
-	if err != nil {
-		return fmt.Errorf("create certificate: %w", err)
-	}
-	if err := writeFile(d.certKey(), key); err != nil {
-		return err
-	}
-	return writeFile(d.cert(), cert)
-}
-
-func (d dataDir) certIsGood(until time.Time) bool {
-	data, err := os.ReadFile(d.cert())
-	if err != nil {
-		return false
-	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return false
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	return err == nil && until.Before(cert.NotAfter)
+	return createFile(d.cert(), func() ([]byte, error) {
+		cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, []string{"localhost"})
+		if err != nil {
+			return nil, err
+		}
+		return cert, writeFile(d.certKey(), key)
+	})
 }
 
 // token returns the bearer token of one user.

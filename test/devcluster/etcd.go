@@ -103,10 +103,7 @@ func stopEtcd(etcd *embed.Etcd) {
 
 // compactNow drops etcd's history up to the present revision and tells the API
 // server, so that old resource versions are gone from both.
-func compactNow(ctx context.Context, o options, console *console) error {
-	if o.dataDir == "" {
-		return usageError{errors.New("--data-dir is missing: name the directory of a running cluster")}
-	}
+func compactNow(ctx context.Context, o options) error {
 	port, err := dataDir(o.dataDir).knownPort(roleEtcd)
 	if err != nil {
 		return err
@@ -124,7 +121,7 @@ func compactNow(ctx context.Context, o options, console *console) error {
 	if err != nil {
 		return fmt.Errorf("compact etcd at %s: %w; is it running?", address(port), err)
 	}
-	fmt.Fprintln(console.out, revision)
+	fmt.Println(revision)
 	return nil
 }
 

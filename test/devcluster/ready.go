@@ -16,7 +16,7 @@ import (
 )
 
 // announce waits for the API server, then writes the kubeconfig and one line.
-func announce(ctx context.Context, dir dataDir, o options, console *console, began time.Time) error {
+func announce(ctx context.Context, dir dataDir, began time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	config, err := kubeconfig(dir)
@@ -26,7 +26,7 @@ func announce(ctx context.Context, dir dataDir, o options, console *console, beg
 	if err := awaitReady(ctx, config); err != nil {
 		return startError(ctx, err)
 	}
-	path := kubeconfigPath(dir, o)
+	path := dir.path("kubeconfig")
 	data, err := clientcmd.Write(*config)
 	if err != nil {
 		return fmt.Errorf("write kubeconfig: %w", err)
@@ -34,39 +34,9 @@ func announce(ctx context.Context, dir dataDir, o options, console *console, beg
 	if err := writeFile(path, data); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(console.out, "ready: kubeconfig %s, server %s, after %.1fs\n",
+	_, err = fmt.Printf("ready: kubeconfig %s, server %s, after %.1fs\n",
 		path, config.Clusters["devcluster"].Server, time.Since(began).Seconds())
 	return err
-}
-
-// waitReady is the wait of another process than the one that serves.
-func waitReady(ctx context.Context, o options, console *console) error {
-	if o.dataDir == "" {
-		return usageError{errors.New("--data-dir is missing: name the directory of the cluster to wait for")}
-	}
-	dir := dataDir(o.dataDir)
-	path := kubeconfigPath(dir, o)
-	var config *clientcmdapi.Config
-	err := poll(ctx, func() (ok bool) {
-		var err error
-		config, err = clientcmd.LoadFromFile(path)
-		return err == nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait for %s: %w; is the cluster started?", path, err)
-	}
-	if err := awaitReady(ctx, config); err != nil {
-		return err
-	}
-	fmt.Fprintf(console.out, "ready: kubeconfig %s\n", path)
-	return nil
-}
-
-func kubeconfigPath(dir dataDir, o options) string {
-	if o.kubeconfig != "" {
-		return o.kubeconfig
-	}
-	return dir.path("kubeconfig")
 }
 
 // kubeconfig has one context a user, and all it needs within itself.

@@ -26,28 +26,23 @@ const (
 )
 
 // run holds the cluster's life: etcd first and last, the API server within.
-func run(ctx context.Context, o options, console *console) error {
+func run(ctx context.Context, o options) error {
 	dir, err := openDataDir(o.dataDir)
 	if err != nil {
 		return err
 	}
-	if o.quiet {
-		if err := console.silence(dir.path(o.role + ".log")); err != nil {
-			return err
-		}
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	if role(o.role).etcd() {
+	if o.role.etcd() {
 		stop, err := serveEtcd(ctx, group, dir, o)
 		if err != nil {
 			return startError(ctx, err)
 		}
 		defer stop()
 	}
-	if role(o.role).apiServer() {
-		group.Go(func() error { return startError(ctx, serveAPI(ctx, group, dir, o, console)) })
+	if o.role.apiServer() {
+		group.Go(func() error { return startError(ctx, serveAPI(ctx, group, dir, o)) })
 	} else {
-		fmt.Fprintf(console.out, "ready: etcd of %s\n", dir)
+		fmt.Printf("ready: etcd of %s\n", dir)
 	}
 	return group.Wait()
 }
@@ -62,7 +57,7 @@ func startError(ctx context.Context, err error) error {
 }
 
 func serveEtcd(ctx context.Context, group *errgroup.Group, dir dataDir, o options) (stop func(), err error) {
-	port, err := dir.port(roleEtcd, o.etcdPort)
+	port, err := dir.port(roleEtcd)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +74,13 @@ func serveEtcd(ctx context.Context, group *errgroup.Group, dir dataDir, o option
 
 // serveAPI starts the API server in the group, and beside it what tells the
 // world when it is ready.
-func serveAPI(ctx context.Context, group *errgroup.Group, dir dataDir, o options, console *console) error {
+func serveAPI(ctx context.Context, group *errgroup.Group, dir dataDir, o options) error {
 	began := time.Now()
 	etcdPort, err := awaitEtcdPort(ctx, dir)
 	if err != nil {
 		return err
 	}
-	port, err := dir.port(roleAPIServer, o.port)
+	port, err := dir.port(roleAPIServer)
 	if err != nil {
 		return err
 	}
@@ -101,7 +96,7 @@ func serveAPI(ctx context.Context, group *errgroup.Group, dir dataDir, o options
 	} else {
 		group.Go(func() error { return runAPIServer(ctx, flags) })
 	}
-	group.Go(func() error { return announce(ctx, dir, o, console, began) })
+	group.Go(func() error { return announce(ctx, dir, began) })
 	return nil
 }
 

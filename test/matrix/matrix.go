@@ -51,32 +51,16 @@ func NATSServer(ctx context.Context) (string, error) {
 // program is one of a module of another version than the project's.
 type program struct{ name, module, path, version string }
 
-// cached returns the binary, built if it was not before. Others who want it wait.
+// cached returns the binary, built if it was not before.
 func (p *program) cached(ctx context.Context) (binary string, err error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find cache for %s: %w", p.name, err)
-	}
-	dir := filepath.Join(cache, "kubecdc", "versions")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("create cache for %s: %w", p.name, err)
-	}
-	binary = filepath.Join(dir, fmt.Sprintf("%s-%s-%s", p.name, p.version, runtime.Version()))
-	unlock, err := filelock.Lock(ctx, binary+".lock")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	if _, err := os.Stat(binary); err == nil {
-		return binary, nil
-	}
-	if err := p.build(ctx, binary); err != nil {
-		return "", fmt.Errorf("build %s %s: %w", p.name, p.version, err)
-	}
-	return binary, nil
+	return filelock.Cached(ctx, p.name, p.version+"-"+runtime.Version(), func(partial string) error {
+		if err := p.build(ctx, partial); err != nil {
+			return fmt.Errorf("build %s %s: %w", p.name, p.version, err)
+		}
+		return nil
+	})
 }
 
-// build goes through a temporary name: a build that is cut short leaves nothing that looks finished.
 func (p *program) build(ctx context.Context, binary string) error {
 	dir, err := os.MkdirTemp("", p.name+"-")
 	if err != nil {
@@ -91,13 +75,13 @@ func (p *program) build(ctx context.Context, binary string) error {
 		return err
 	}
 	for _, args := range [][]string{
-		{"get", p.path + "@" + p.version}, {"build", "-ldflags", p.linkFlags(), "-o", binary + ".partial", p.path},
+		{"get", p.path + "@" + p.version}, {"build", "-ldflags", p.linkFlags(), "-o", binary, p.path},
 	} {
 		if _, err := run(ctx, dir, args...); err != nil {
 			return err
 		}
 	}
-	return os.Rename(binary+".partial", binary)
+	return nil
 }
 
 var staged = regexp.MustCompile(`(?m)^\s*(k8s\.io/\S+) => \./staging/`)

@@ -2,7 +2,7 @@
 // one that can be killed, restarted on its data, and compacted at will.
 //
 // The server is the devcluster program of test/devcluster. It is built on first
-// use and cached; see Build. It has no nodes and no controllers. With
+// use and cached. It has no nodes and no controllers. With
 // KUBECDC_KUBERNETES the API server is of another version; see test/matrix.
 package testcluster
 
@@ -86,6 +86,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		}
 		c.temporary = true
 	}
+	if err := os.MkdirAll(c.options.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("create data directory: %w", err)
+	}
 	if err := c.startAll(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
@@ -151,7 +154,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		role = "apiserver"
 	}
 	var err error
-	c.api, err = startProcess(ctx, c.binary, c.args(role)...)
+	c.api, err = c.start(ctx, role)
 	return err
 }
 
@@ -172,7 +175,7 @@ func (c *Cluster) StartEtcd(ctx context.Context) error {
 		return errors.New("start etcd: it is running; kill it first")
 	}
 	var err error
-	c.etcd, err = startProcess(ctx, c.binary, c.args("etcd")...)
+	c.etcd, err = c.start(ctx, "etcd")
 	return err
 }
 
@@ -220,8 +223,8 @@ func (c *Cluster) compact(ctx context.Context) (revision int64, err error) {
 // tests.
 const requestLimit = "30s"
 
-func (c *Cluster) args(role string) []string {
-	args := []string{"--quiet", "--data-dir", c.options.DataDir, "--role", role, "--request-timeout", requestLimit}
+func (c *Cluster) start(ctx context.Context, role string) (*process, error) {
+	args := []string{"--data-dir", c.options.DataDir, "--role", role, "--request-timeout", requestLimit}
 	if interval := c.options.CompactionInterval; interval != 0 {
 		args = append(args, "--compaction-interval", max(interval, 0).String())
 	}
@@ -231,7 +234,7 @@ func (c *Cluster) args(role string) []string {
 	if role != "etcd" {
 		args = append(append(args, "--"), c.options.APIServerFlags...)
 	}
-	return args
+	return startProcess(ctx, filepath.Join(c.options.DataDir, role+".log"), c.binary, args...)
 }
 
 func kill(p **process) {

@@ -1,91 +1,87 @@
 package testcluster
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/test/child"
 )
 
-// stopLimit is how long a process may take to stop before it is killed.
-const stopLimit = 2 * time.Minute
+const (
+	// stopLimit is how long a process may take to stop before it is killed.
+	stopLimit = 2 * time.Minute
+
+	// tailBytes is how much of the log a failure shows: some twenty lines.
+	tailBytes = 4 << 10
+)
 
 // process is one running devcluster.
 type process struct {
 	*child.Process
-	output *output
+	log string // its file
 }
 
-// startProcess returns when the process says that it is ready.
-func startProcess(ctx context.Context, binary string, args ...string) (*process, error) {
-	cmd, out := exec.Command(binary, args...), &output{ready: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = out, out
-	started, err := child.Start(cmd)
+// startProcess returns when the process says that it is ready. It logs to the file.
+func startProcess(ctx context.Context, log, binary string, args ...string) (*process, error) {
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start devcluster: %w", err)
 	}
-	p := &process{started, out}
+	defer file.Close()
+	said, out, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start devcluster: %w", err)
+	}
+	cmd := exec.Command(binary, args...)
+	cmd.Stdout, cmd.Stderr = out, file
+	p := &process{log: log}
+	p.Process, err = child.Start(cmd)
+	out.Close()
+	if err != nil {
+		said.Close()
+		return nil, fmt.Errorf("start devcluster: %w", err)
+	}
+	ready := make(chan struct{})
+	go func() {
+		defer said.Close()
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if strings.HasPrefix(lines.Text(), "ready: ") {
+				close(ready) // it says so once
+			}
+		}
+	}()
 	select {
-	case <-p.output.ready:
+	case <-ready:
 		return p, nil
 	case <-p.Exited:
-		return nil, fmt.Errorf("start devcluster: %w: %s", p.Ended(), p.output)
+		return nil, fmt.Errorf("start devcluster: %w: %s", p.Ended(), p.tail())
 	case <-ctx.Done():
 		p.Kill()
-		return nil, fmt.Errorf("start devcluster: %w: %s", ctx.Err(), p.output)
+		return nil, fmt.Errorf("start devcluster: %w: %s", ctx.Err(), p.tail())
 	}
 }
 
 // stop asks the process to end and says if it did not end well.
 func (p *process) stop() error {
 	if !p.Running() {
-		return fmt.Errorf("stop devcluster: it had ended before: %w: %s", p.Ended(), p.output)
+		return fmt.Errorf("stop devcluster: it had ended before: %w: %s", p.Ended(), p.tail())
 	}
 	if err := p.Terminate(stopLimit); err != nil {
-		return fmt.Errorf("stop devcluster: %w: %s", err, p.output)
+		return fmt.Errorf("stop devcluster: %w: %s", err, p.tail())
 	}
 	if code := p.Cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("stop devcluster: exit code %d: %s", code, p.output)
+		return fmt.Errorf("stop devcluster: exit code %d: %s", code, p.tail())
 	}
 	return nil
 }
 
-// output keeps what a process prints, which is little, and spots the line that
-// says it is ready.
-type output struct {
-	ready chan struct{}
-
-	mu   sync.Mutex
-	text bytes.Buffer
-	done bool
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.text.Write(b)
-	if !o.done && isReady(o.text.Bytes()) {
-		o.done = true
-		close(o.ready)
-	}
-	return len(b), nil
-}
-
-func isReady(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if bytes.HasPrefix(line, []byte("ready: ")) && bytes.HasSuffix(line, []byte("\n")) {
-			return true
-		}
-	}
-	return false
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+// tail is the end of the log, for the reader of an error message.
+func (p *process) tail() string {
+	text, _ := os.ReadFile(p.log) // the error is the news
+	return fmt.Sprintf("last lines of %s:\n%s", p.log, text[max(0, len(text)-tailBytes):])
 }
