@@ -1,16 +1,12 @@
 package browser
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	corev1 "k8s.io/api/core/v1"
@@ -33,41 +29,12 @@ func TestMain(m *testing.M) {
 // startExporter runs the program in the directory, with its state there, and returns the address of its page.
 func startExporter(t *testing.T, dir string, args ...string) (url string, stop func()) {
 	t.Helper()
-	var log bytes.Buffer
-	cmd := exec.Command(exporter.Path(t), append(args, "--state-dir", filepath.Join(dir, "state"), "--listen", "127.0.0.1:0")...)
-	cmd.Dir, cmd.Stderr = dir, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Logf("the exporter ended with %v:\n%s", err, log.String())
-		}
-	}
-	t.Cleanup(stop)
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if text, err := os.ReadFile(filepath.Join(dir, "state", "address")); err == nil {
-			address, _, _ := strings.Cut(string(text), " ")
-			return "http://" + address, stop
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatal("the exporter does not listen")
-		}
-	}
+	state := filepath.Join(dir, "state")
+	cmd := exec.Command(exporter.Path(t), append(args, "--state-dir", state, "--listen", "127.0.0.1:0")...)
+	cmd.Dir = dir
+	x := program.Start(t, cmd, state, filepath.Join(dir, "log"))
+	program.Eventually(t, limit, "the exporter listens", func() bool { return x.Address() != "" })
+	return "http://" + x.Address(), func() { x.Stop(t) }
 }
 
 // TestThePageOfARunningExporter: a change comes as it is made, and the end of the exporter is told.

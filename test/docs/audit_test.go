@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net"
 	"os/exec"
-	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubecdc/kubecdc/test/program"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
@@ -39,21 +39,13 @@ func (w *world) audit() {
 		"--audit-policy-file=" + w.path("audit-policy.yaml"), "--audit-webhook-config-file=" + w.path("audit-webhook.yaml"),
 		"--audit-webhook-batch-max-wait=100ms",
 	}})
-	var log bytes.Buffer
 	run := exec.Command(exporter.Path(w.t), "run", "-f", "audited.yaml", "--kubeconfig", cluster.Kubeconfig())
-	run.Dir, run.Stderr = w.dir, &log
-	if err := run.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	run.Dir = w.dir
+	audited := program.Start(w.t, run, w.path("audited"), w.path("audited.log"))
 	w.await("the first snapshot is in the trail", func() bool { return bytes.Contains(w.read("trail.ndjson"), []byte("snapshot.end")) })
 	w.change(cluster.RESTConfig())
 	w.await("all users are in the trail", func() bool { return bytes.Count(w.read("trail.ndjson"), []byte("dev.kubecdc.actor")) >= 4 })
-	if err := run.Process.Signal(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := run.Wait(); err != nil {
-		w.t.Errorf("the exporter ended with %v and said\n%s", err, log.String())
-	}
+	audited.Stop(w.t)
 }
 
 // change has four users create, update, patch and delete an object.

@@ -21,7 +21,7 @@ func (w *world) hearSignals() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.end = append(w.end, broker.Close)
+	w.world.Cleanup(broker.Close)
 	w.kafka = broker.ListenAddrs()[0]
 	w.stop()
 	lake := fmt.Sprintf("  - {name: lake, kafka: {brokers: [%q], signals: {topic: kubecdc-signals, notifications: kubecdc-notifications}}}\n", w.kafka)

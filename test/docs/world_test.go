@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kubecdc/kubecdc/test/natsserver"
+	"github.com/kubecdc/kubecdc/test/program"
 )
 
 // limit bounds what another process does, on a busy machine.
@@ -31,17 +30,16 @@ const limit = 4 * time.Minute
 // world is what a page's commands meet: a real cluster with namespace shop, an exporter that streams it to JetStream
 // and to a file, and a directory with its configuration, in which the commands run.
 type world struct {
-	t          *testing.T
+	t          *testing.T // of the block that is played
+	world      *testing.T // of the whole page
 	dir        string
 	kubeconfig string
 	client     kubernetes.Interface
 	nats       *natsserver.Server
 	stream     jetstream.JetStream
-	exporter   *exec.Cmd
-	log        bytes.Buffer
-	audited    string // where an audit webhook is received
-	kafka      string // address of a broker; "" before there is one
-	end        []func()
+	exporter   *program.Exporter // nil where none runs
+	audited    string            // where an audit webhook is received
+	kafka      string            // address of a broker; "" before there is one
 }
 
 const configuration = `cluster: dev
@@ -62,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: t.TempDir(), client: client}
+	w := &world{t: t, world: t, dir: t.TempDir(), client: client}
 	w.kubeconfig, err = filepath.Abs(cluster.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
@@ -71,15 +69,6 @@ func newWorld(t *testing.T) *world {
 	w.stream = natsserver.Connect(t, w.nats.URL())
 	w.furnish()
 	w.populate()
-	t.Cleanup(func() {
-		w.stop()
-		for _, end := range w.end {
-			end()
-		}
-		if t.Failed() {
-			t.Logf("the exporter said:\n%s", w.log.String())
-		}
-	})
 	w.start()
 	w.put("settings-1", "green")
 	w.await("a change is in the file", func() bool { return bytes.Contains(w.read("changes.ndjson"), []byte("dev.kubecdc.updated")) })
@@ -164,19 +153,10 @@ func (w *world) start() {
 	if w.exporter != nil {
 		return
 	}
-	w.exporter = exec.Command(exporter.Path(w.t), "run", "-f", "config.yaml", "--kubeconfig", w.kubeconfig)
-	w.exporter.Dir, w.exporter.Stderr = w.dir, &w.log
-	if err := w.exporter.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	w.await("the exporter is ready", func() bool {
-		answer, err := http.Get(w.address() + "/readyz")
-		if err != nil {
-			return false
-		}
-		defer answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
+	run := exec.Command(exporter.Path(w.t), "run", "-f", "config.yaml", "--kubeconfig", w.kubeconfig)
+	run.Dir = w.dir
+	w.exporter = program.Start(w.world, run, w.path("state"), w.path("log"))
+	w.await("the exporter is ready", w.exporter.Ready)
 	w.await("both snapshots are in the file", func() bool { return bytes.Count(w.read("changes.ndjson"), []byte("snapshot.end")) >= 4 })
 }
 
@@ -186,14 +166,8 @@ func (w *world) stop() {
 	if w.exporter == nil {
 		return
 	}
-	stopped := w.exporter
+	w.exporter.Stop(w.t)
 	w.exporter = nil
-	if err := stopped.Process.Signal(syscall.SIGTERM); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := stopped.Wait(); err != nil {
-		w.t.Errorf("the exporter ended with %v", err)
-	}
 }
 
 // address is the URL at which the exporter listens.

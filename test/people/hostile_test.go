@@ -53,7 +53,7 @@ func TestNoNameActsOnATerminal(t *testing.T) {
 		r.wantPlain(1, append([]string{"inventory", "get", "--resources", "rolebindings", name}, state...))
 		r.wantPlain(0, append([]string{"inventory", "get", "--resources", name, name}, state...), append([]string{"deadletter", "show", "--id", name}, state...), []string{name})
 	}
-	if found := actsOn(r.said()); found != "" {
+	if found := actsOn(r.exporter.Said()); found != "" {
 		t.Errorf("the exporter's log has %s", found)
 	}
 }

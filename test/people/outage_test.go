@@ -24,21 +24,21 @@ func TestI4AnOutageWithARestartIsOneStory(t *testing.T) {
 		r.put(fmt.Sprint("map-", i), strings.Repeat("x", 100_000))
 	}
 	eventually(t, "records wait on disk", func() bool {
-		_, text := r.asked("/metrics")
+		_, text := r.exporter.Get("/metrics")
 		return regexp.MustCompile(`(?m)^kubecdc_spool_bytes{.*sink="bus"} [1-9]`).MatchString(text)
 	})
 	away := time.Now()
-	r.kill()
+	r.exporter.Kill()
 	r.launch()
 	eventually(t, "/readyz says why", func() bool {
-		_, text := r.asked("/readyz")
+		_, text := r.exporter.Get("/readyz")
 		return strings.Contains(text, "sink bus is not open: ")
 	})
 	back := time.Now()
 	server.Restart(t)
 	again := regexp.MustCompile(`msg="sink accepts records again" sink=bus for=(\S+)`)
-	eventually(t, "the sink accepts records again", func() bool { return again.MatchString(r.said()) })
-	lasted, err := time.ParseDuration(again.FindStringSubmatch(r.said())[1])
+	eventually(t, "the sink accepts records again", func() bool { return again.MatchString(r.exporter.Said()) })
+	lasted, err := time.ParseDuration(again.FindStringSubmatch(r.exporter.Said())[1])
 	if err != nil || lasted < back.Sub(away).Truncate(time.Second) {
 		t.Errorf("the outage lasted %s, and the log says %s, %v", back.Sub(away), lasted, err)
 	}

@@ -1,12 +1,8 @@
 package people
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -75,40 +71,11 @@ func TestI4WhatWouldRotIsRefusedOrToldOf(t *testing.T) {
 			if said := o.Stdout + o.Stderr; (o.Code == 0) != c.warns || !strings.Contains(said, c.want) {
 				t.Errorf("check ends with code %d, want %q:\n%s", o.Code, c.want, said)
 			}
-			ended, said := r.started(kubeconfig)
-			if ended == c.warns || !strings.Contains(said, c.want) {
-				t.Errorf("the start has ended: %t, want %q:\n%s", ended, c.want, said)
+			r.launch()
+			eventually(t, "the exporter has ended or is ready", func() bool { return !r.exporter.Running() || r.exporter.Ready() })
+			if said := r.exporter.Said(); r.exporter.Running() != c.warns || !strings.Contains(said, c.want) {
+				t.Errorf("the exporter runs: %t, want %q:\n%s", r.exporter.Running(), c.want, said)
 			}
 		})
 	}
-}
-
-// started is what the exporter says until it has ended, or is ready.
-func (r *rig) started(kubeconfig string) (ended bool, said string) {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
-	defer cancel()
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, exporter.Path(r.t), "run", "-f", r.path("config.yaml"), "--kubeconfig", kubeconfig)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.Stderr = &out
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	end := make(chan error, 1)
-	go func() { end <- cmd.Wait() }()
-	eventually(r.t, "the exporter has ended or is ready", func() bool {
-		select {
-		case <-end:
-			ended = true
-			return true
-		default:
-			return r.ready()
-		}
-	})
-	if !ended {
-		cancel()
-		<-end
-	}
-	return ended, out.String()
 }

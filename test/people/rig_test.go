@@ -1,15 +1,10 @@
 package people
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +29,7 @@ type rig struct {
 	client    kubernetes.Interface
 	nats      string // URL
 	kafka     *kafka.Cluster
-	exporter  *exec.Cmd
+	exporter  *program.Exporter
 }
 
 // newRig makes everything but the configuration.
@@ -86,101 +81,18 @@ func (r *rig) resource(name, more string) string {
 func (r *rig) start(more ...string) {
 	r.t.Helper()
 	r.launch(more...)
-	r.awaitReady()
+	eventually(r.t, "the exporter is ready", r.exporter.Ready)
 }
 
 // launch runs the exporter, ready or not.
 func (r *rig) launch(more ...string) {
 	r.t.Helper()
-	args := append([]string{"run", "-f", r.path("config.yaml"), "--kubeconfig", r.path("kubeconfig")}, more...)
-	r.exporter = exec.Command(exporter.Path(r.t), args...)
-	log, err := os.OpenFile(r.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer log.Close()
-	r.exporter.Stderr = log
-	if err := r.exporter.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() {
-		if r.exporter != nil {
-			r.stop()
-		}
-		if r.t.Failed() {
-			r.t.Logf("the exporter said:\n%s", r.said())
-		}
-	})
-}
-
-// said is what the exporter has said, over all starts.
-func (r *rig) said() string {
-	text, err := os.ReadFile(r.path("log"))
-	if err != nil {
-		r.t.Error(err)
-	}
-	return string(text)
-}
-
-// address is where the exporter listens, "" before it does.
-func (r *rig) address() string {
-	text, err := os.ReadFile(r.path("state/address"))
-	if err != nil {
-		return ""
-	}
-	address, _, _ := strings.Cut(string(text), " ")
-	return address
-}
-
-// awaitReady returns when the exporter says that everything has started.
-func (r *rig) awaitReady() {
-	r.t.Helper()
-	eventually(r.t, "the exporter is ready", r.ready)
-}
-
-// ready says whether the exporter says so.
-func (r *rig) ready() bool {
-	status, _ := r.asked("/readyz")
-	return status == http.StatusOK
-}
-
-// asked is what the exporter answers at the path, 0 as long as it does not.
-func (r *rig) asked(path string) (status int, text string) {
-	answer, err := http.Get("http://" + r.address() + path)
-	if err != nil {
-		return 0, ""
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, ""
-	}
-	return answer.StatusCode, string(body)
+	args := append([]string{"run", "-f", r.path("config.yaml"), "--kubeconfig", shared.Get(r.t).Kubeconfig()}, more...)
+	r.exporter = program.Start(r.t, exec.Command(exporter.Path(r.t), args...), r.path("state"), r.path("log"))
 }
 
 // stop ends the exporter, which must have delivered everything.
-func (r *rig) stop() {
-	r.t.Helper()
-	stopped := r.exporter
-	r.exporter = nil
-	if err := stopped.Process.Signal(syscall.SIGTERM); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := stopped.Wait(); err != nil {
-		r.t.Errorf("the exporter ended with %v", err)
-	}
-}
-
-// kill ends the exporter at once.
-func (r *rig) kill() {
-	r.t.Helper()
-	killed := r.exporter
-	r.exporter = nil
-	if err := killed.Process.Kill(); err != nil {
-		r.t.Fatal(err)
-	}
-	_ = killed.Wait() // it tells of the kill
-}
+func (r *rig) stop() { r.exporter.Stop(r.t) }
 
 // outcome is what a command said.
 type outcome struct{ program.Outcome }
@@ -216,15 +128,5 @@ func (r *rig) remove(name string) {
 // eventually waits for something that another process does.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatalf("waited %s until %s", limit, what)
-		}
-	}
+	program.Eventually(t, limit, what, holds)
 }

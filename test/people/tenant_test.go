@@ -206,7 +206,7 @@ func TestI4ATenantWhoMayCreateForgesAndStopsNothing(t *testing.T) {
 	stop := r.neighbour()
 	for i, attack := range attacks() {
 		if i%5 == 4 { // in the middle of what the attack before has made
-			r.kill()
+			r.exporter.Kill()
 			r.start()
 		}
 		a.attack(&attack)
@@ -463,7 +463,7 @@ func (a *attacker) unforged() {
 		}
 	}
 	a.t.Logf("%d messages of brokers", len(headers))
-	log := a.said()
+	log := a.exporter.Said()
 	if found := actsOn(log); found != "" {
 		a.t.Errorf("the log has %s", found)
 	}
@@ -485,7 +485,7 @@ func (a *attacker) readable() {
 		}
 	}
 	for path, most := range map[string]int{"/statusz": 200_000, "/metrics": 200_000, "/readyz": 10} {
-		answer, err := http.Get("http://" + a.address() + path)
+		answer, err := http.Get("http://" + a.exporter.Address() + path)
 		if err != nil {
 			a.t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os/exec"
 	"testing"
@@ -28,4 +29,20 @@ func Run(tb testing.TB, limit time.Duration, cmd *exec.Cmd) Outcome {
 		tb.Fatalf("run %q: %v\n%s", cmd.Args, err, stderr.String())
 	}
 	return Outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// Eventually waits for something that another process does.
+func Eventually(tb testing.TB, limit time.Duration, what string, holds func() bool) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), limit)
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			tb.Fatalf("waited %s until %s", limit, what)
+		}
+	}
 }
