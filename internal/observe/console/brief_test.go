@@ -84,49 +84,25 @@ func (l logOf) Read(_ context.Context, each func(*sink.Stored) error) error {
 
 func (l logOf) Close() error { return nil }
 
-// TestBriefShowsALifeInLines is what a person sees of two objects in exporter dev.
-func TestBriefShowsALifeInLines(t *testing.T) {
-	records, want := life()
-	_, lines := shown(t, Style{Brief: true}, stored(t, encode.Options{Transport: encode.NATS}, records...)...)
-	for i := range want {
-		if len(lines) != len(want) || lines[i] != want[i] {
-			t.Fatalf("line %d of %d\ngot  %q\nwant %q", i, len(lines), lines[min(i, len(lines)-1)], want[i])
-		}
+// life is what happens to two objects, as exporter dev shows it.
+func life() []*change.Record {
+	return []*change.Record{
+		frame("deployments", change.SnapshotBegin, &change.Snapshot{ID: "7.1", Reason: change.Initial, ResourceVersion: "7"}),
+		deployment(change.Replaced, "5", `{"metadata":{"resourceVersion":"5"},"spec":{"replicas":1}}`),
+		deployment(change.Updated, "8", `{"metadata":{"resourceVersion":"8","generation":2},"spec":{"replicas":3}}`),
+		deployment(change.Updated, "9", `{"metadata":{"resourceVersion":"9","generation":2},"spec":{"replicas":3},"status":{"observedGeneration":2}}`),
+		deployment(change.Deleted, "10", `{"metadata":{"resourceVersion":"10"}}`),
+		deployment(change.Added, "11", `{"spec":{"replicas":4}}`),
+		node(change.Added, `{}`),
+		frame("pods", change.Gap, &change.Snapshot{ID: "90.1", Reason: change.Gone, From: "7", ResourceVersion: "90"}),
+		frame("pods", change.SnapshotEnd, &change.Snapshot{ID: "90.1", Reason: change.Gone, ResourceVersion: "90", Counts: change.Counts{Replaced: 1, Deleted: 2}}),
 	}
-}
-
-func life() (records []*change.Record, lines []string) {
-	for _, c := range []struct {
-		record *change.Record
-		line   string
-	}{
-		{frame("deployments", change.SnapshotBegin, &change.Snapshot{ID: "7.1", Reason: change.Initial, ResourceVersion: "7"}),
-			"15:15:00.123  snapshot.begin  deployments.apps                                                    initial, at version 7"},
-		{deployment(change.Replaced, "5", `{"metadata":{"resourceVersion":"5"},"spec":{"replicas":1}}`),
-			"15:15:00.123  replaced        deployments.apps          shop/web"},
-		{deployment(change.Updated, "8", `{"metadata":{"resourceVersion":"8","generation":2},"spec":{"replicas":3}}`),
-			"15:15:00.123  updated         deployments.apps          shop/web                                  spec.replicas: 1 -> 3"},
-		{deployment(change.Updated, "9", `{"metadata":{"resourceVersion":"9","generation":2},"spec":{"replicas":3},"status":{"observedGeneration":2}}`),
-			"15:15:00.123  updated         deployments.apps          shop/web                                  status: none -> {\"observedGeneration\":2}"},
-		{deployment(change.Deleted, "10", `{"metadata":{"resourceVersion":"10"}}`),
-			"15:15:00.123  deleted         deployments.apps          shop/web"},
-		{deployment(change.Added, "11", `{"spec":{"replicas":4}}`),
-			"15:15:00.123  added           deployments.apps          shop/web"},
-		{node(change.Added, `{}`),
-			"15:15:00.123  added           nodes                     n1"},
-		{frame("pods", change.Gap, &change.Snapshot{ID: "90.1", Reason: change.Gone, From: "7", ResourceVersion: "90"}),
-			"15:15:00.123  gap             pods                                                                gone, between versions 7 and 90"},
-		{frame("pods", change.SnapshotEnd, &change.Snapshot{ID: "90.1", Reason: change.Gone, ResourceVersion: "90", Counts: change.Counts{Replaced: 1, Deleted: 2}}),
-			"15:15:00.123  snapshot.end    pods                                                                gone: 1 replaced, 2 deleted, 0 synced"},
-	} {
-		records, lines = append(records, c.record), append(lines, c.line)
-	}
-	return records, lines
 }
 
 // TestEveryFormatIsShownAlike: exporter dev --format debezium shows what exporter dev shows.
 func TestEveryFormatIsShownAlike(t *testing.T) {
-	records, want := life()
+	records := life()
+	_, want := shown(t, Style{Brief: true}, stored(t, encode.Options{Transport: encode.NATS}, records...)...)
 	for _, o := range []encode.Options{
 		{Format: encode.FormatCloudEvents, Transport: encode.File}, {Format: encode.FormatCloudEventsBinary, Transport: encode.NATS},
 		{Format: encode.FormatDebezium, Transport: encode.NATS}, {Format: encode.FormatCloudEvents, Transport: encode.Kafka, Tombstones: true},
@@ -174,15 +150,6 @@ func TestI6SoManyObjectsAreRemembered(t *testing.T) {
 	}
 	if v.Len() != mostRemembered {
 		t.Errorf("remembers %d objects, want %d", v.Len(), mostRemembered)
-	}
-}
-
-// TestWhatIsNotOursIsNoChange, and what is damaged is noted.
-func TestWhatIsNotOursIsNoChange(t *testing.T) {
-	damaged := &sink.Stored{Place: "line 7", Headers: []sink.Header{{Name: sink.HeaderID, Value: "0b6f3c1e/pods/shop/web/u-1/12/updated"}}, Value: []byte(`{"a`)}
-	_, lines := shown(t, Style{Brief: true}, &sink.Stored{Value: []byte("hello")}, damaged)
-	if want := []string{"-- read line 7: its value is not a JSON object: unexpected end of JSON input"}; !slices.Equal(lines, want) {
-		t.Errorf("got %q, want %q", lines, want)
 	}
 }
 

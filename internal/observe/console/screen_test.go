@@ -165,14 +165,3 @@ func TestI6NoNameMakesALongLine(t *testing.T) {
 		t.Errorf("a document of %d bytes has not the whole name: %v", document.Len(), err)
 	}
 }
-
-// TestACellKeepsItsPlaceWhateverIsInIt: whoever may write a Lease makes no row of a table.
-func TestACellKeepsItsPlaceWhateverIsInIt(t *testing.T) {
-	var out strings.Builder
-	if err := PrintTable(&out, [][]any{{"TASK", "NOTE"}, {"1\n2\tx", "no\x1b[31m"}}); err != nil {
-		t.Fatal(err)
-	}
-	if lines := strings.Split(out.String(), "\n"); len(lines) != 3 || strings.ContainsAny(out.String(), "\t\x1b") {
-		t.Errorf("%q", out.String())
-	}
-}
