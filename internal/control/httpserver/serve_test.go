@@ -21,9 +21,7 @@ func TestNobodyReadsTheStateAfterARun(t *testing.T) {
 		close(entered)
 		<-leave
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request := func() int {
 		recorder := httptest.NewRecorder()
 		b.ServeHTTP(recorder, httptest.NewRequest("GET", "/task/inventory", nil))
@@ -56,21 +54,15 @@ func TestABranchAnswersOnlyWhileItIsServed(t *testing.T) {
 	server := &Server{Address: "127.0.0.1:0", Token: control.NewToken(), Logger: slog.New(slog.DiscardHandler)}
 	branch := server.Branch("/clusters/a", t.TempDir())
 	stop, err := server.Serve(t.Context(), branch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer server.Close()
 	defer stop()
 	ask := func() (int, string) {
 		answer, err := http.Get("http://" + server.opened + "/clusters/a/page")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return answer.StatusCode, string(text)
 	}
 	if code, text := ask(); code != http.StatusServiceUnavailable {
@@ -82,9 +74,7 @@ func TestABranchAnswersOnlyWhileItIsServed(t *testing.T) {
 		<-r.Context().Done()
 		io.WriteString(w, r.URL.Path)
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() {
 		<-asked
 		leave()
@@ -110,13 +100,9 @@ func TestWhoComesBetweenTwoRunsWaits(t *testing.T) {
 			}
 		}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	still, err := net.Dial("tcp", server.opened)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer still.Close()
 	io.WriteString(still, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	<-full
@@ -142,5 +128,12 @@ func TestWhoComesBetweenTwoRunsWaits(t *testing.T) {
 	defer stop()
 	if got := <-code; got != http.StatusNotFound {
 		t.Errorf("the next run answers %d", got)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

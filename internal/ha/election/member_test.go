@@ -153,9 +153,7 @@ func (s *server) join(t *testing.T, name, sinks string) *candidate {
 			return nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -174,9 +172,7 @@ func (c *candidate) leads(t *testing.T) (context.Context, time.Duration) {
 	t.Helper()
 	began := time.Now()
 	term, _, err := c.Lead(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return term, time.Since(began)
 }
 
@@ -350,5 +346,12 @@ func TestNamesOfLeasesAreTakenByTheAPIServer(t *testing.T) {
 	}
 	if host := Host(Self("pod-0", "12ab")); host != "pod-0" || Host("x") != "x" {
 		t.Errorf("have %s", host)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -85,9 +85,7 @@ func (s *server) start(t *testing.T, name string, tasks []string) *exporter {
 		Place: Place{"ns", NameOf(Self(name, "1"))}, Self: Self(name, "1"), Duration: duration, Leaving: func() bool { return ctx.Err() != nil },
 		Logger: slog.New(slog.DiscardHandler), leases: cable{s, NameOf(Self(name, "1")), &e.cut},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.SetTasks(tasks)
 	var group, last sync.WaitGroup
 	last.Go(func() { p.Run(alive) })
@@ -96,9 +94,7 @@ func (s *server) start(t *testing.T, name string, tasks []string) *exporter {
 			Place: Place{"ns", task}, Self: Self(name, "1"), Duration: duration, Logger: slog.New(slog.DiscardHandler), leases: cable{s, task, &e.cut},
 			Judge: func(string) error { return nil }, Placer: p,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		group.Go(func() { member.Run(ctx) })
 		group.Go(func() {
 			for ctx.Err() == nil {

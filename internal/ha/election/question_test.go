@@ -26,9 +26,7 @@ func TestAHolderThatAsksHearsOfAnotherThatCanWrite(t *testing.T) {
 			t.Fatalf("the question is %q, %q, %q", first.Question(), second.Question(), third.Question())
 		}
 		for _, c := range []*candidate{second, third} {
-			if err := c.Answer(t.Context(), question); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Answer(t.Context(), question))
 		}
 		if by := <-heard; by != "second_1" {
 			t.Errorf("it heard of %q", by)

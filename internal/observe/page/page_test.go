@@ -46,13 +46,9 @@ func open(t *testing.T, url string) (*bufio.Reader, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return bufio.NewReader(answer.Body), func() {
 		cancel()
 		answer.Body.Close()
@@ -86,9 +82,7 @@ func TestI9EventsHaveNamesAndNoObjects(t *testing.T) {
 	defer stop()
 	text := next(t, r, "changes")
 	var told Changes
-	if err := json.Unmarshal([]byte(text), &told); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &told))
 	if len(told.Changes) != 3 || told.Changes[2].Name != "pod-2" || told.Changes[2].Namespace != "shop" || told.Changes[2].ResourceVersion != "2" || told.Missed != 0 {
 		t.Errorf("the changes are %s", text)
 	}
@@ -161,9 +155,7 @@ func TestI6ReadersAreBounded(t *testing.T) {
 		next(t, r, "status")
 	}
 	answer, err := http.Get(server.URL + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("one more reader is answered %s", answer.Status)
@@ -216,9 +208,7 @@ func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
 	_, server := start(t, "")
 	for _, path := range []string{"/", "/page.css", "/page.js"} {
 		answer, err := http.Get(server.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil || answer.StatusCode != http.StatusOK {
@@ -244,9 +234,7 @@ func TestI6AReaderThatReadsNothingIsDropped(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -273,4 +261,11 @@ func (r *readers) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.all
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

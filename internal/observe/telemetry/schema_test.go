@@ -43,21 +43,15 @@ func TestTheSchemaIsOfTheStatus(t *testing.T) {
 	fresh := newTelemetry(new(bytes.Buffer))
 	for _, status := range []Status{full(), fresh.Status()} {
 		text, err := json.Marshal(status)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := validate.Status(text); err != nil {
 			t.Error(err)
 		}
 	}
 	text, err := schema.Files.ReadFile("statusz.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var node fields
-	if err := json.Unmarshal(text, &node); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &node))
 	node.compare(t, reflect.TypeFor[Status](), "")
 }
 

@@ -124,9 +124,7 @@ func TestObjectsAreCountedAgainWhereTheirSaveWasUnderWay(t *testing.T) {
 		stream := pods()
 		count := func() int {
 			n, err := tel.countObjects(tel.states.streams["pods"], "bus")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return n
 		}
 		tel.Written("bus", []*change.Record{{Stream: &stream, Op: change.Added, Received: time.Now()}}, time.Millisecond)

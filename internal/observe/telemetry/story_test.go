@@ -274,9 +274,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 	var all strings.Builder
 	golden := filepath.Join("testdata", "stories.txt")
 	written, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range stories() {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -290,9 +288,7 @@ func TestI4WhatHappensIsAStory(t *testing.T) {
 		})
 	}
 	if os.Getenv("UPDATE_GOLDENS") != "" {
-		if err := os.WriteFile(golden, []byte(all.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(golden, []byte(all.String()), 0o644))
 	}
 }
 

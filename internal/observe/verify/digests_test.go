@@ -75,9 +75,7 @@ func reportOf(t *testing.T, stored []*sink.Stored) DigestReport {
 	t.Helper()
 	d := NewDigests()
 	for _, m := range stored {
-		if err := d.Take(m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Take(m))
 	}
 	return d.Report()
 }
@@ -92,9 +90,7 @@ func TestI4ALogSaysWhetherItIsWhole(t *testing.T) {
 	}
 	for out := range log.stored {
 		id, err := change.ParseID(log.stored[out].Header(sink.HeaderID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var want []DigestDiffers
 		isObject := id.Op.OfObject() && log.stored[out].Value != nil
 		if at := time.UnixMilli(20).UTC(); isObject && id.ResourceVersion > "20" {

@@ -31,17 +31,13 @@ func logOf(t *testing.T, format string, transport encode.Transport, records ...*
 	encoder := encode.NewEncoder(encode.Options{Cluster: "dev", ClusterUID: uid, Format: format, Transport: transport, Tombstones: transport == encode.Kafka})
 	for i, rec := range records {
 		messages, err := encoder.Encode(t.Context(), nil, rec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range messages {
 			stored := &sink.Stored{Place: fmt.Sprint("line ", i), Key: m.Key, Headers: m.Headers, Value: m.Value}
 			if transport != encode.File {
 				stored.Headers = append(stored.Headers, sink.Header{Name: sink.HeaderID, Value: m.ID})
 			}
-			if err := l.Take(stored); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Take(stored))
 		}
 	}
 	return l
@@ -181,9 +177,7 @@ func TestI4VerifyFindsTheKeysThatATableKeepsOfBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := NewLog("")
 			for _, m := range c.log {
-				if err := l.Take(m); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Take(m))
 			}
 			r := Compare(l, c.list)
 			if got := fmt.Sprint(r.Equal, r.Extra, r.Changing); got != c.want {
@@ -202,9 +196,7 @@ func TestVerifyABucketsMarkers(t *testing.T) {
 	l := NewLog("")
 	put := &sink.Stored{Destination: "$KV.B.core.pods.shop.a", Row: "a", Headers: []sink.Header{{Name: sink.HeaderID, Value: record(change.Added, "a", "5").ID(uid).String()}}, Value: []byte("{}")}
 	for _, m := range []*sink.Stored{put, {Destination: put.Destination, Row: "a", Erases: true}} {
-		if err := l.Take(m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Take(m))
 	}
 	if r := Compare(l, listed("20")); r.Extra != 0 {
 		t.Errorf("found %+v, although somebody took the key out of the bucket", r)
@@ -216,9 +208,7 @@ func TestVerifyABucketsMarkers(t *testing.T) {
 
 func TestVerifyOfOneClusterAmongSeveral(t *testing.T) {
 	l := NewLog("ffffffff-0000")
-	if err := l.Take(&sink.Stored{Headers: []sink.Header{{Name: sink.HeaderID, Value: record(change.Added, "a", "5").ID(uid).String()}}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Take(&sink.Stored{Headers: []sink.Header{{Name: sink.HeaderID, Value: record(change.Added, "a", "5").ID(uid).String()}}}))
 	if r := Compare(l, listed("20")); r.Extra != 0 || l.Foreign != 1 {
 		t.Errorf("another cluster's record counts: %+v, %d foreign", r, l.Foreign)
 	}
@@ -255,14 +245,19 @@ func TestI3AnObjectThatWentOnInAnotherTopicIsAsItWasToldLast(t *testing.T) {
 			id := record(r.op, "web", r.version).ID(uid).String()
 			m := &sink.Stored{Destination: r.topic, Key: []byte("shop/web"), Value: []byte("{}"), Time: time.UnixMilli(r.milli)}
 			m.Headers = []sink.Header{{Name: sink.HeaderID, Value: id}}
-			if err := l.Take(m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Take(m))
 		}
 		key := change.Key{Namespace: "shop", Name: "web"}
 		have := l.resources["pods"][key]
 		if got := have.version; l.exists("pods", key, have) != (c.want != "") || c.want != "" && got != c.want {
 			t.Errorf("%s: the object is at version %s, gone %t, want %q", name, got, have.gone, c.want)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
