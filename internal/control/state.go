@@ -61,24 +61,25 @@ func ReadUncounted(store *checkpoint.Store) (*State, error) {
 type countFunc func(sinkName, resource string, scope checkpoint.Scope) (int, error)
 
 func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
-	cluster, _, err := store.Cluster()
-	if err != nil {
+	cluster, _, err1 := store.Cluster()
+	clusters, err2 := store.Clusters()
+	streams, err3 := SavedStreams(store)
+	places, err4 := store.Places()
+	marks, err5 := store.Marks()
+	configurations, err6 := store.Configurations()
+	owed, err7 := ReadOwed(store)
+	if err := cmp.Or(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return nil, err
 	}
 	state := &State{
-		Cluster: cluster.Name, ClusterUID: cluster.UID, Streams: map[string]StreamState{}, Marks: map[string]string{},
-		Configurations: map[string]json.RawMessage{},
+		Cluster: cluster.Name, ClusterUID: cluster.UID, Clusters: clusters, Streams: map[string]StreamState{}, Marks: map[string]string{},
+		Owed: owed, Configurations: map[string]json.RawMessage{},
 	}
-	if state.Clusters, err = store.Clusters(); err != nil {
-		return nil, err
+	for name, mark := range marks {
+		state.Marks[name] = string(mark)
 	}
-	streams, err := SavedStreams(store)
-	if err != nil {
-		return nil, err
-	}
-	places, err := store.Places()
-	if err != nil {
-		return nil, err
+	for name, text := range configurations {
+		state.Configurations[name] = text
 	}
 	for i := range streams {
 		s := StreamState{Sinks: map[string]SinkState{}}
@@ -96,22 +97,7 @@ func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
 		}
 		state.Streams[streams[i].String()] = s
 	}
-	marks, err := store.Marks()
-	if err != nil {
-		return nil, err
-	}
-	for name, mark := range marks {
-		state.Marks[name] = string(mark)
-	}
-	configurations, err := store.Configurations()
-	if err != nil {
-		return nil, err
-	}
-	for name, text := range configurations {
-		state.Configurations[name] = text
-	}
-	state.Owed, err = ReadOwed(store)
-	return state, err
+	return state, nil
 }
 
 // readSink reads what is saved of the stream for the sink; is is false where that is nothing.

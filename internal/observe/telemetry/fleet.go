@@ -32,19 +32,12 @@ type followed struct {
 // NewFleet is one of no tasks.
 func NewFleet() *Fleet {
 	up := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_task_up", Help: "1 where this exporter does the task or stands by for it, 0 where its last attempt to begin has failed."}, []string{"task"})
-	f := &Fleet{registry: prometheus.NewRegistry(), up: up, of: map[string]*followed{}}
+	f := &Fleet{registry: prometheus.NewRegistry(), up: up, Unowned: func() []string { return nil }, of: map[string]*followed{}}
 	unowned := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kubecdc_tasks_unowned", Help: "Tasks that no living exporter does, as this one sees it."}, func() float64 {
-		return float64(len(f.unowned()))
+		return float64(len(f.Unowned()))
 	})
 	f.registry.MustRegister(append(ofProcess(), up, unowned)...)
 	return f
-}
-
-func (f *Fleet) unowned() []string {
-	if f.Unowned == nil {
-		return nil
-	}
-	return f.Unowned()
 }
 
 // Add has the task shown, which has not begun.
@@ -127,7 +120,7 @@ type TaskStatus struct {
 
 // Status is how things stand now.
 func (f *Fleet) Status() FleetStatus {
-	status := FleetStatus{Tasks: map[string]TaskStatus{}, Unowned: f.unowned()}
+	status := FleetStatus{Tasks: map[string]TaskStatus{}, Unowned: f.Unowned()}
 	for name, c := range f.all() {
 		one := TaskStatus{Up: c.shown != nil, Problem: c.problem}
 		if c.shown != nil {

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"errors"
 	"log/slog"
-	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -237,17 +236,19 @@ func (t *Telemetry) tellBehind(name string, s *sinkState, now time.Time) {
 func (t *Telemetry) Hears(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next := t.asking(name)
-	was := next.LastError
-	next.Trouble = TroubleOf(err)
+	s := t.states.sinks[name]
+	if s.Asking == nil {
+		s.Asking = new(askingState)
+	}
+	was := s.Asking.LastError
+	s.Asking.Trouble = TroubleOf(err)
 	switch {
-	case next.LastError == was:
+	case s.Asking.LastError == was:
 	case err != nil:
 		t.Logger.Warn("nobody can ask through the sink's broker; it is tried again", "sink", name, "error", err)
 	default:
 		t.Logger.Info("others can ask through the sink's broker again", "sink", name)
 	}
-	t.states.sinks[name].Asking = next
 }
 
 // Asked is told what somebody has asked through the sink's broker, and why that is refused, nil where it is followed.
@@ -255,24 +256,18 @@ func (t *Telemetry) Hears(name string, err error) {
 func (t *Telemetry) Asked(name, what string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next, result, level, line := t.asking(name), "followed", slog.LevelInfo, []any{"sink", name, "asked", what}
+	s, result, level, line := t.states.sinks[name], "followed", slog.LevelInfo, []any{"sink", name, "asked", what}
+	if s.Asking == nil {
+		s.Asking = new(askingState)
+	}
 	if err != nil {
 		result, level, line = "refused", slog.LevelWarn, append(line, "error", err)
-		next.Refused++
+		s.Asking.Refused++
 	} else {
-		next.Followed++
+		s.Asking.Followed++
 	}
 	t.rarely(name, rareLine{level, result + " what was asked through a broker", "questions"}, line...)
 	t.metrics.signals.WithLabelValues(name, result).Inc()
-	t.states.sinks[name].Asking = next
-}
-
-// asking is a copy of what is known; the caller holds mu.
-func (t *Telemetry) asking(name string) *askingState {
-	if known := t.states.sinks[name].Asking; known != nil {
-		return new(*known)
-	}
-	return new(askingState)
 }
 
 // Committed is told that something is part of the saved state.
@@ -399,22 +394,19 @@ func (t *Telemetry) SchemaReplaced(name, resource string, schema sink.Schema, co
 func (t *Telemetry) SchemaForgotten(name, resource string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.states.sinks[name]
-	s.Schemas = maps.Clone(s.Schemas)
-	delete(s.Schemas, resource)
+	delete(t.states.sinks[name].Schemas, resource)
 }
 
-// setSchema replaces the map, which readers of the status may have; the caller holds mu.
+// setSchema returns what it was before; the caller holds mu.
 func (t *Telemetry) setSchema(name, resource string, to schemaState) (before schemaState) {
 	s := t.states.sinks[name]
+	if s.Schemas == nil {
+		s.Schemas = map[string]schemaState{}
+	}
 	before = s.Schemas[resource]
-	to.Since = time.Now()
-	if before.State == to.State {
+	if to.Since = time.Now(); before.State == to.State {
 		to.Since = before.Since
 	}
-	all := map[string]schemaState{}
-	maps.Copy(all, s.Schemas)
-	all[resource] = to
-	s.Schemas = all
+	s.Schemas[resource] = to
 	return before
 }

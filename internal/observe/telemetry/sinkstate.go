@@ -34,7 +34,7 @@ type sinkState struct {
 	Trouble
 	FailingSince time.Time    `json:"failingSince,omitzero"`
 	Asking       *askingState `json:"asking,omitempty"` // nil where nobody can ask through its broker
-	// Schemas are those of a sink with a registry, by resource; replaced, never changed.
+	// Schemas are those of a sink with a registry, by resource.
 	Schemas map[string]schemaState `json:"schemas,omitempty"`
 
 	oldest      time.Time
@@ -72,7 +72,7 @@ func TroubleOf(err error) Trouble {
 // shownError is the error's text, which may name an object.
 func shownError(err error) string { return change.Shown(err.Error(), change.MaxShown) }
 
-// askingState is what others ask through a sink's broker, on /statusz. It is replaced, never changed.
+// askingState is what others ask through a sink's broker, on /statusz.
 type askingState struct {
 	Followed int `json:"followed"` // since the start
 	Refused  int `json:"refused"`

@@ -33,9 +33,6 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 		send(prometheus.GaugeValue, name, help, value, labels...)
 	}
 	for _, name := range t.Options.Sinks {
-		if t.CountLetters == nil {
-			break
-		}
 		if n, err := t.CountLetters(name); err == nil {
 			gauge("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", float64(n), "sink", name)
 		}
@@ -235,7 +232,10 @@ func (t *Telemetry) Status() Status {
 	for name, s := range t.states.sinks {
 		shown := *s
 		shown.OldestUnackedSeconds = age(now, s.oldest)
-		shown.FailingSince = s.outage.began
+		shown.FailingSince, shown.Schemas = s.outage.began, maps.Clone(s.Schemas)
+		if s.Asking != nil {
+			shown.Asking = new(*s.Asking)
+		}
 		status.Sinks[name] = shown
 	}
 	status.Problems = t.states.unhealthy(now)

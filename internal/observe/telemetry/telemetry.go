@@ -33,7 +33,7 @@ type Options struct {
 	Partial func(stream *change.Stream) bool
 	// CountObjects returns how many objects of the stream a sink has.
 	CountObjects func(sink string, stream change.Stream) (int, error)
-	// CountLetters returns how many dead letters of a sink there are; nil counts none.
+	// CountLetters returns how many dead letters of a sink there are.
 	CountLetters func(sink string) (int, error)
 	// StateLog returns how the log of the state stands; nil where there is none.
 	StateLog func() StateLog

@@ -25,6 +25,7 @@ func newTelemetry(log io.Writer) *Telemetry {
 	return New(Options{
 		ClusterName: "dev", ClusterUID: "epoch-1", Streams: []change.Stream{pods(), streamOf("nodes")}, Sinks: []string{"lake", "bus"},
 		Logger: slog.New(slog.NewTextHandler(log, nil)), CountObjects: func(string, change.Stream) (int, error) { return 0, nil },
+		CountLetters: func(string) (int, error) { return 0, nil },
 	})
 }
 
