@@ -12,60 +12,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// percentOf is what is shown of a stream's snapshot; -1 is no percentage, -2 no snapshot.
-func percentOf(t *Telemetry, stream change.Stream) int {
-	switch s := t.Status().Streams[stream.String()].Snapshot; {
-	case s == nil:
-		return -2
-	case s.Percent == nil:
-		return -1
-	default:
-		return *s.Percent
-	}
-}
-
-// TestASnapshotIsShownInPercentUntilItIsRead: by what remains, where the server says so, else by the inventory of the
-// sink, which says nothing of a part, and is never complete before its end.
-func TestASnapshotIsShownInPercentUntilItIsRead(t *testing.T) {
-	type page struct {
-		n         int
-		remaining int64
-		want      int
-	}
-	part := snapshot(change.Requested, "bus")
-	part.Limits.Selector = "app=web"
-	for _, c := range []struct {
-		of      *change.Snapshot
-		counted int // objects, in the inventory
-		pages   []page
-	}{
-		{snapshot(change.Requested, "lake"), 0, []page{{0, -1, -1}, {500, 999, 33}, {998, 1, 99}, {1, 0, 100}}},
-		{snapshot(change.Resync, "bus"), 10, []page{{5, -1, 45}, {5, -1, 90}, {5, -1, 90}}},
-		{part, 10, []page{{5, -1, -1}}},
-	} {
-		tel := newTelemetry(new(bytes.Buffer))
-		if c.counted > 0 {
-			tel.states.streams["pods"].counts["bus"] = objectCount{n: c.counted, counted: time.Now()}
-		}
-		tel.Listed(pods(), 1, 1) // of none
-		before := percentOf(tel, pods())
-		tel.Comparing(pods(), c.of)
-		for _, page := range c.pages {
-			tel.Listed(pods(), page.n, page.remaining)
-			if got := percentOf(tel, pods()); got != page.want {
-				t.Errorf("%v: behind %+v it shows %d%%", c.of, page, got)
-			}
-		}
-		tel.Compared(pods(), c.of)
-		if after := percentOf(tel, pods()); before != -2 || after != -2 {
-			t.Errorf("%v: it shows %d%% before its begin, and %d%% behind its end", c.of, before, after)
-		}
-		if got := tel.Status().Streams["pods"].LastSnapshot.Limits; got != c.of.Limits {
-			t.Errorf("the last comparison is shown as of %s", got)
-		}
-	}
-}
-
 // TestProgressIsOfTheSnapshotOfTheSinkAndTheReason, until that one's is complete or given up, also where one list
 // serves several sinks.
 func TestProgressIsOfTheSnapshotOfTheSinkAndTheReason(t *testing.T) {
