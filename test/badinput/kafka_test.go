@@ -3,8 +3,6 @@ package badinput
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -52,9 +50,6 @@ func TestKafkaMistakes(t *testing.T) {
 		Listeners: []kafka.Listener{kafka.SASL, kafka.TLS}, Users: map[string]string{"alice": password}, ACLs: true,
 	})
 	d := newDesk(t)
-	page := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer page.Close()
-	web := strings.TrimPrefix(page.URL, "http://")
 	plain, sasl, tls := c.Brokers(), c.BrokersAt(kafka.SASL), c.BrokersAt(kafka.TLS)
 	login := ", sasl: {mechanism: SCRAM-SHA-256, user: alice, password: %s}"
 	right := fmt.Sprintf(login, password)
@@ -94,8 +89,6 @@ func TestKafkaMistakes(t *testing.T) {
 		{"no login", nil, sasl, "",
 			"connect to " + sasl[0] + ": the listener wants a login with OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and none is configured: " +
 				"send Metadata to Kafka: unexpected EOF: set kafka.sasl, or use the port of a listener without SASL in kafka.brokers", nil},
-		{"HTTP", nil, []string{web}, "",
-			"connect to " + web + ": this is not a Kafka broker, it answers with HTTP: set kafka.brokers to the port of a Kafka listener", nil},
 		{"no permission", nil, sasl, right + ", topic: few", noLookUp, []string{noLookUp, noProducer}},
 		{"no permission to write", allow(kmsg.ACLOperationDescribe), sasl, right + ", topic: few", noWrite, []string{noWrite, noProducer}},
 		{"no permission for the transactional id", allow(kmsg.ACLOperationWrite), sasl, right + ", topic: few, delivery: transactional", noTransaction, nil},

@@ -4,7 +4,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -32,21 +31,6 @@ type Certificates struct {
 	ForeignCert, ForeignKey string
 
 	server, otherName string // key, certificate and CA in one file, as Kafka has it
-}
-
-// ClientTLS returns what a client needs that trusts CA and shows the client certificate.
-func (c Certificates) ClientTLS() (*tls.Config, error) {
-	ca, err := os.ReadFile(c.CA)
-	if err != nil {
-		return nil, fmt.Errorf("read CA: %w", err)
-	}
-	pair, err := tls.LoadX509KeyPair(c.ClientCert, c.ClientKey)
-	if err != nil {
-		return nil, fmt.Errorf("read client certificate: %w", err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}, nil
 }
 
 func createCertificates(dir string) (Certificates, error) {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -23,7 +22,6 @@ type catalog struct {
 	chosen    *chosen
 	inspector *inspector
 	told      map[string]int // by topic: how many partitions it was told to have
-	looked    time.Time      // when partitions were counted
 	warned    string         // of topics that are not as configured
 	replaced  []string       // topics whose keys are to end when the sink is opened: they have another schema's id now, or nobody knows them
 	// unfamiliar is that it was told of a table that no mark has
@@ -252,24 +250,6 @@ func (c *catalog) grown(t *topic, have, used int) {
 	c.told[t.name] = have
 	c.options.Notice(fmt.Sprintf("keeps to the first %d of the %d partitions of topic %s, those that it began with, since objects that moved to others would lose their order and their tombstones: "+
 		"docs/kafka.md says how to use them all", used, have, t.name))
-}
-
-// look notices, from time to time, that partitions are added while the sink is open. Where nobody answers, it looks
-// later.
-func (c *catalog) look(ctx context.Context) {
-	if len(c.known.topics) == 0 || c.now().Sub(c.looked) < c.tuning.look {
-		return
-	}
-	c.looked = c.now()
-	counts, err := c.cluster.Partitions(ctx, slices.Collect(maps.Keys(c.known.topics)))
-	if err != nil {
-		return // whoever writes finds out more
-	}
-	for name, n := range counts {
-		if t := c.known.topics[name]; t != nil {
-			c.grown(t, n, len(t.partitions))
-		}
-	}
 }
 
 // warn tells once of topics that are not as configured.

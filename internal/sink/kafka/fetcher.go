@@ -151,12 +151,10 @@ func (e *unreadableError) Unwrap() error { return e.error }
 // take gives the committed records of what a fetch brought. Its error is that of each, or an *unreadableError.
 func (f *fetcher) take(s *stretch, result *wire.FetchResult, each func(*batch.Entry) error) error {
 	aborted := result.AbortedTransactions
-	for data := result.RecordBatches; ; {
-		b, rest, err := batch.Read(data)
-		if err != nil || b == nil {
+	for b, err := range batch.All(result.RecordBatches) {
+		if err != nil {
 			return err
 		}
-		data = rest
 		for len(aborted) > 0 && aborted[0].FirstOffset <= b.FirstOffset {
 			s.aborted[aborted[0].ProducerID] = true
 			aborted = aborted[1:]
@@ -182,4 +180,5 @@ func (f *fetcher) take(s *stretch, result *wire.FetchResult, each func(*batch.En
 		}
 		s.offset = b.End()
 	}
+	return nil
 }

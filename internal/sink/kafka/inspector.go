@@ -101,12 +101,10 @@ func (i *inspector) inspectPartition(ctx context.Context, p *partition, of span)
 // transaction has aborted nobody reads; one that is open may be committed.
 func (i *inspector) judgeAll(p *partition, from int64, data []byte) error {
 	decoder, open := batch.NewDecoder(i.tuning.contents), map[int64]error{}
-	for {
-		b, rest, err := batch.Read(data)
-		if err != nil || b == nil {
+	for b, err := range batch.All(data) {
+		if err != nil {
 			break
 		}
-		data = rest
 		if b.IsControl() {
 			committed, known, err := decoder.Committed(b)
 			if verdict := open[b.ProducerID]; verdict != nil && committed {

@@ -338,7 +338,7 @@ type tuning struct {
 	// (transactional.id.expiration.ms)
 	renewal  time.Duration
 	closed   time.Duration // how long it is believed that a topic cannot be written to
-	look     time.Duration // between two times that partitions are counted
+	look     time.Duration // between two looks at what others write, at most
 	parallel int           // requests under way
 	bytes    int           // of a batch before compression, if it is not one large message
 	records  int           // of a batch

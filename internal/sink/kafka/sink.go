@@ -124,7 +124,6 @@ func (s *Sink) deliver(ctx context.Context, p plan) error {
 	if err := s.right.hold(ctx); err != nil {
 		return err
 	}
-	s.catalog.look(ctx)
 	if s.options.Delivery == Transactional {
 		return s.sender.transact(ctx, p)
 	}

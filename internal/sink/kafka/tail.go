@@ -116,22 +116,19 @@ func (t *tails) read(ctx context.Context, of *tail) error {
 // step reads what one fetch has brought, and moves on.
 func (t *tail) step(data []byte) error {
 	before := t.from
-	for t.from < t.partition.next {
-		b, rest, err := batch.Read(data)
+	for b, err := range batch.All(data) {
 		if err != nil {
 			return t.damaged(err)
 		}
-		if b == nil {
-			break
-		}
-		data = rest
 		if b.End() <= t.from {
 			continue // a fetch begins with the whole batch that holds its offset, or with one before it
 		}
 		if err := t.take(b); err != nil {
 			return err
 		}
-		t.from = b.End() // also after a batch without records
+		if t.from = b.End(); t.from >= t.partition.next { // also after a batch without records
+			break
+		}
 	}
 	if t.from == before {
 		return errNothingRead

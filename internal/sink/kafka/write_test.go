@@ -37,15 +37,12 @@ func TestI3DeleteAndTombstoneAreOneBatch(t *testing.T) {
 		result, err := s.cluster.Fetch(t.Context(), wire.FetchRequest{Topic: options.Topics[0], Partition: number})
 		must(t, err)
 		last := ""
-		for data := result.RecordBatches; len(data) > 0; batches++ {
-			b, rest, err := batch.Read(data)
-			if err != nil || b == nil {
-				t.Fatal(b, err)
-			}
-			if data = rest; b.IsControl() { // of a fence
-				batches--
+		for b, err := range batch.All(result.RecordBatches) {
+			must(t, err)
+			if b.IsControl() { // of a fence
 				continue
 			}
+			batches++
 			first := true
 			must(t, batch.NewDecoder(1<<20).Each(b, func(e *batch.Entry) error {
 				id, _ := e.Header(sink.HeaderID)

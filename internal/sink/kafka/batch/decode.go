@@ -32,6 +32,20 @@ func (b *Batch) IsTransactional() bool { return b.Attributes&transactionalMask !
 
 func (b *Batch) codec() Codec { return Codec(b.Attributes & codecMask) }
 
+// All are the batches in the bytes, until they end, or end within a batch, as the bytes of a fetch do. An error is the
+// last.
+func All(data []byte) iter.Seq2[*Batch, error] {
+	return func(yield func(*Batch, error) bool) {
+		for {
+			b, rest, err := Read(data)
+			if b == nil && err == nil || !yield(b, err) || err != nil {
+				return
+			}
+			data = rest
+		}
+	}
+}
+
 // Read takes the first batch off the bytes. It returns nil where they end within the batch, as the bytes of a fetch do.
 func Read(data []byte) (first *Batch, rest []byte, err error) {
 	if len(data) < atMagic+1 {

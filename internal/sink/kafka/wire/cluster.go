@@ -63,8 +63,6 @@ func (d *dialer) diagnose(ctx context.Context, err error) error {
 		}
 		return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener has no TLS",
 			Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
-	case errors.As(err, &connect) && connect.Cause == silent:
-		return d.ofSilence(ctx, connect)
 	case connect != nil, isTimeout(err):
 		return err
 	}
@@ -84,24 +82,6 @@ func (d *dialer) diagnose(ctx context.Context, err error) error {
 	}
 	return &ConnectError{Address: broker, Class: Fatal, Err: err, Cause: fmt.Sprintf("the listener wants a login with %s, and none is configured", offered),
 		Remedy: "set kafka.sasl, or use the port of a listener without SASL in kafka.brokers"}
-}
-
-// ofSilence asks in the language of the most likely other server, which waits for the end of a line. A Kafka
-// broker takes it for a size that is too large.
-func (d *dialer) ofSilence(ctx context.Context, connect *ConnectError) error {
-	conn, err := d.open(ctx, "tcp", connect.Address, d.options.TLS)
-	if err != nil {
-		return connect
-	}
-	defer conn.Close()
-	if _, err := conn.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
-		return connect
-	}
-	_, err = conn.Read(make([]byte, 1))
-	if foreign := new(ConnectError); errors.As(err, &foreign) && foreign.Cause == speaksHTTP {
-		return foreign
-	}
-	return connect
 }
 
 // mechanisms are those that the first broker has that names some.

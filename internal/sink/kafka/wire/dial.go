@@ -236,20 +236,23 @@ var errClosed = errors.New("the connection to Kafka is closed")
 
 // requests are those under way.
 type requests struct {
-	mu      sync.Mutex
-	running map[*context.CancelFunc]struct{} // nil once closed
-	idle    sync.WaitGroup                   // running, too, to wait for
+	mu   sync.Mutex // so that none begins after close has
+	life context.Context
+	end  context.CancelFunc
+	idle sync.WaitGroup
+}
+
+func newRequests() *requests {
+	r := &requests{}
+	r.life, r.end = context.WithCancel(context.Background())
+	return r
 }
 
 // close ends all of them, and waits until they have ended.
 func (r *requests) close() {
 	r.mu.Lock()
-	running := r.running
-	r.running = nil
+	r.end()
 	r.mu.Unlock()
-	for cancel := range running {
-		(*cancel)()
-	}
 	r.idle.Wait()
 }
 
@@ -257,23 +260,17 @@ func (r *requests) close() {
 func (r *requests) begin(ctx context.Context, timeout time.Duration) (context.Context, func(), error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.running == nil {
+	if r.closed() {
 		return nil, nil, errClosed
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	r.running[&cancel] = struct{}{}
 	r.idle.Add(1)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	stop := context.AfterFunc(r.life, cancel)
 	return ctx, func() {
+		stop()
 		cancel()
-		r.mu.Lock()
-		delete(r.running, &cancel)
-		r.mu.Unlock()
 		r.idle.Done()
 	}, nil
 }
 
-func (r *requests) closed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.running == nil
-}
+func (r *requests) closed() bool { return r.life.Err() != nil }

@@ -116,12 +116,8 @@ func Code(err error) int16 {
 	return 0
 }
 
-// Causes of which diagnose looks for the cause.
-const (
-	cutHandshake = "the connection was cut during the TLS handshake"
-	speaksHTTP   = "this is not a Kafka broker, it answers with HTTP"
-	silent       = "the port accepts connections but does not answer like a Kafka broker"
-)
+// cutHandshake is the cause of which diagnose looks for the cause.
+const cutHandshake = "the connection was cut during the TLS handshake"
 
 // ConnectError says why a connection to a broker was not made, or was of no use. It has no code of Kafka's.
 type ConnectError struct {
@@ -230,7 +226,7 @@ func firstReadError(address string, encrypted bool, err error) error {
 	case isRemoteAlert(err):
 		return alertError(address, err)
 	case isTimeout(err):
-		failure.Cause, failure.Remedy = silent, "check that kafka.brokers names a Kafka listener, and that the broker is not hanging"
+		failure.Cause, failure.Remedy = "the port accepts connections but does not answer like a Kafka broker", "check that kafka.brokers names a Kafka listener, and that the broker is not hanging"
 	case encrypted:
 		failure.Cause, failure.Remedy = "the connection was cut before the first answer", "check that the port is a Kafka listener with TLS, and whether it wants a client certificate (kafka.tls.cert, kafka.tls.key)"
 	default:
@@ -244,7 +240,7 @@ func notKafka(address string, seen []byte) error {
 	failure := &ConnectError{Address: address, Class: Fatal, Remedy: "set kafka.brokers to the port of a Kafka listener"}
 	switch {
 	case strings.HasPrefix(string(seen), "HTTP/"):
-		failure.Cause = speaksHTTP
+		failure.Cause = "this is not a Kafka broker, it answers with HTTP"
 	case len(seen) >= 2 && seen[0] == 0x15 && seen[1] == 3: // a TLS alert, RFC 8446 section 5.1
 		failure.Cause, failure.Remedy = "the port speaks TLS", "set kafka.tls, or use the port of a listener without TLS in kafka.brokers"
 	default:

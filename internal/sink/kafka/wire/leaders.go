@@ -191,9 +191,6 @@ const identityVersion = 10
 
 // Topic asks any broker for a topic. It is an *Error with code 3 where there is none, and 29 without DESCRIBE on it.
 func (c *Cluster) Topic(ctx context.Context, name string) (Topic, error) {
-	if name == "" { // would be answered by closing the connection
-		return Topic{}, &Error{Code: kerr.InvalidTopicException.Code, Request: "look up a topic", Message: "the name is empty"}
-	}
 	question, answer := aboutTopics([]string{name}), kmsg.NewPtrMetadataResponse()
 	question.Version, question.IncludeTopicAuthorizedOperations = identityVersion, true
 	if err := c.ask(ctx, anyBroker, question, answer); err != nil {

@@ -25,15 +25,6 @@ var secured = kafka.Shared{Options: kafka.Options{
 	SuperUsers: []string{"alice", kafka.ClientUser, "token"},
 }}
 
-// anyKafka is the real one, and kfake where there is none.
-func anyKafka(t *testing.T) *kafka.Cluster {
-	t.Helper()
-	if kafka.Available(t.Context()) != nil && !kafka.Required() {
-		return kafka.Start(t, kafka.Options{})
-	}
-	return secured.Get(t)
-}
-
 // realKafka skips the test where there is no Kafka.
 func realKafka(t *testing.T) *kafka.Cluster {
 	t.Helper()

@@ -121,22 +121,6 @@ func TestI3SharedRequestIsRefusedByPartition(t *testing.T) {
 	}
 }
 
-// TestI3LeaderOfASharedRequestMoves holds that the partition that has moved is found, and the other one is durable.
-func TestI3LeaderOfASharedRequestMoves(t *testing.T) {
-	fake, c, p := ledByOne(t, Options{})
-	if errs := both(t, c, p, 0, "a"); errors.Join(errs[:]...) != nil {
-		t.Fatal(errs)
-	}
-	must(t, fake.MoveTopicPartition("t", 1, 1))
-	errs := both(t, c, p, 1, "a")
-	if errs[0] != nil || Code(errs[1]) != kerr.NotLeaderForPartition.Code {
-		t.Fatalf("partition 1 has moved: %v", errs)
-	}
-	if offset, err := c.Produce(t.Context(), requestTo(1, p, 1)); err != nil || offset != 1 {
-		t.Errorf("at the new leader: offset %d, %v", offset, err)
-	}
-}
-
 // TestI3SharedRequestIsLost holds that a lost answer is lost for each partition, and that the same bytes go through
 // afterwards.
 func TestI3SharedRequestIsLost(t *testing.T) {

@@ -113,25 +113,6 @@ func TestNobodyEndsWithWhoAskedForAll(t *testing.T) {
 	others.Wait()
 }
 
-func TestLostAnswers(t *testing.T) {
-	fake, c := scripted(t, 1, Options{Timeout: 2 * time.Second})
-	p := producer(t, c)
-	for i, test := range []struct {
-		reason string
-		err    error
-	}{{"disconnected", errors.New("cut")}, {"timeout", nil}} {
-		fake.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, test.err, true })
-		_, err := c.Produce(t.Context(), request(p, int32(i)))
-		if err == nil || Classify(err) != Retriable || Reason(err) != test.reason {
-			t.Errorf("answer lost: %v, %s; want it retriable, %s", err, Reason(err), test.reason)
-		}
-		c.Refresh()
-		if _, err := sent(t, c, request(p, int32(i))); err != nil {
-			t.Errorf("after %s: %v", test.reason, err)
-		}
-	}
-}
-
 func TestCoordinatorMovesAreFollowed(t *testing.T) {
 	fake, c := scripted(t, 3, Options{})
 	var lookups atomic.Int32

@@ -133,9 +133,9 @@ func TestI6PortsThatAreNotKafka(t *testing.T) {
 		class   Class
 		want    []string
 	}{
-		{"HTTP", web.Listener.Addr().String(), nil, Fatal, []string{"this is not a Kafka broker, it answers with HTTP", "set kafka.brokers"}},
+		{"HTTP, which waits for a line", web.Listener.Addr().String(), nil, Retriable, []string{"does not answer like a Kafka broker", "kafka.brokers"}},
 		{"HTTP, asked with TLS", web.Listener.Addr().String(), &TLS{CAFile: ca}, Fatal, []string{"this is not a Kafka broker, it answers with HTTP"}},
-		{"HTTPS", secure.Listener.Addr().String(), &TLS{CAFile: ca, ServerName: "example.com"}, Fatal, []string{"this is not a Kafka broker, it answers with HTTP"}},
+		{"HTTPS", secure.Listener.Addr().String(), &TLS{CAFile: ca, ServerName: "example.com"}, Retriable, []string{"does not answer like a Kafka broker"}},
 		{"silence", listen(t, func(net.Conn) {}), nil, Retriable, []string{"does not answer like a Kafka broker", "i/o timeout", "kafka.brokers"}},
 		{"silence, asked with TLS", listen(t, func(net.Conn) {}), &TLS{CAFile: ca}, Retriable, []string{"accepts connections but does not answer"}},
 		{"another protocol", listen(t, says("SSH-2.0-OpenSSH_9.6\r\n")), nil, Fatal, []string{`this is not a Kafka broker, it answers "SSH-2.0-OpenSSH_9.6\r\n"`}},

@@ -5,64 +5,34 @@ import (
 	"time"
 )
 
-// writer is a transactional producer on one partition.
-type writer struct {
-	*testing.T
-	c        *Cluster
-	topic    string
-	tx       Tx
-	sequence int32
-}
-
-func newWriter(t *testing.T, c *Cluster, topic, id string) *writer {
-	t.Helper()
-	p, err := settle(t.Context(), func() (Producer, error) { return c.InitProducer(t.Context(), id, time.Minute, NoProducer()) })
-	must(t, err)
-	return &writer{T: t, c: c, topic: topic, tx: Tx{id, p}}
-}
-
-func (w *writer) add() error {
-	_, err := settle(w.Context(), func() (bool, error) {
-		return true, w.c.AddPartitions(w.Context(), w.tx, map[string][]int32{w.topic: {0}})
-	})
-	return err
-}
-
-func (w *writer) produce(values ...string) error {
-	_, err := settle(w.Context(), func() (int64, error) {
-		return w.c.Produce(w.Context(), ProduceRequest{Topic: w.topic, TransactionalID: w.tx.TransactionalID,
-			Batch: batch{Producer: w.tx.Producer, sequence: w.sequence, transactional: true, values: values}.bytes()})
-	})
-	if err == nil {
-		w.sequence += int32(len(values))
-	}
-	return err
-}
-
-func (w *writer) end(commit bool) error {
-	_, err := settle(w.Context(), func() (bool, error) { return true, w.c.EndTransaction(w.Context(), w.tx, commit) })
-	return err
-}
-
 func TestTransactionErrors(t *testing.T) {
-	c := open(t, Options{Brokers: realKafka(t).Brokers()})
-	w := newWriter(t, c, made(t, c, 1, nil), topicName(t))
-	if err := w.produce("a"); Code(err) != 48 || Classify(err) != Reopen {
-		t.Errorf("produce without a transaction: %v, want code 48", err)
+	c, ctx := open(t, Options{Brokers: realKafka(t).Brokers()}), t.Context()
+	topic, id := made(t, c, 1, nil), topicName(t)
+	initialize := func(timeout time.Duration) (Producer, error) {
+		return settle(ctx, func() (Producer, error) { return c.InitProducer(ctx, id, timeout, NoProducer()) })
 	}
-	if err := w.end(true); Code(err) != 48 {
-		t.Errorf("end without a transaction: %v, want code 48", err)
-	}
-	must(t, w.add())
-	unnamed := ProduceRequest{Topic: w.topic, Batch: batch{Producer: w.tx.Producer, transactional: true, values: []string{"a"}}.bytes()}
-	if _, err := c.Produce(t.Context(), unnamed); Code(err) != 53 || Classify(err) != Fatal {
-		t.Errorf("produce without the transactional id: %v, want code 53", err)
-	}
-	if _, err := c.InitProducer(t.Context(), topicName(t), time.Hour, NoProducer()); Code(err) != 50 || Classify(err) != Fatal {
-		t.Errorf("a timeout of an hour: %v, want code 50", err)
-	}
-	stranger := Tx{w.tx.TransactionalID, Producer{ID: w.tx.Producer.ID + 1000}}
-	if err := c.EndTransaction(t.Context(), stranger, true); Code(err) != 49 || Classify(err) != Reopen {
-		t.Errorf("end of another producer's transaction: %v, want code 49", err)
+	p, err := initialize(time.Minute)
+	must(t, err)
+	tx := Tx{id, p}
+	named := ProduceRequest{Topic: topic, TransactionalID: id, Batch: batch{Producer: p, transactional: true, values: []string{"a"}}.bytes()}
+	unnamed := named
+	unnamed.TransactionalID = ""
+	produce := func(r ProduceRequest) func() error { return func() error { _, err := sent(t, c, r); return err } }
+	for _, step := range []struct {
+		name  string
+		do    func() error
+		code  int16
+		class Class
+	}{
+		{"produce without a transaction", produce(named), 48, Reopen},
+		{"end without a transaction", func() error { return c.EndTransaction(ctx, tx, true) }, 48, Reopen},
+		{"begin", func() error { return c.AddPartitions(ctx, tx, map[string][]int32{topic: {0}}) }, 0, Retriable},
+		{"produce without the transactional id", produce(unnamed), 53, Fatal},
+		{"a timeout of an hour", func() error { _, err := initialize(time.Hour); return err }, 50, Fatal},
+		{"end another producer's", func() error { return c.EndTransaction(ctx, Tx{id, Producer{ID: p.ID + 1000}}, true) }, 49, Reopen},
+	} {
+		if err := answered(ctx, step.do); Code(err) != step.code || Classify(err) != step.class {
+			t.Errorf("%s: %v, want code %d, %s", step.name, err, step.code, step.class)
+		}
 	}
 }
