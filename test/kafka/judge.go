@@ -59,7 +59,7 @@ func (c *Cluster) Consume(tb testing.TB, topic string, options JudgeOptions) []R
 		isolation = "read_committed"
 	}
 	var records []Record
-	err := c.judge(tb.Context(), "", func(line string) error {
+	err := c.judge(tb.Context(), func(line string) error {
 		r, err := parseRecord(topic, line)
 		records = append(records, r)
 		return err
@@ -71,32 +71,9 @@ func (c *Cluster) Consume(tb testing.TB, topic string, options JudgeOptions) []R
 	return records
 }
 
-// Partition answers for each key which of n partitions Java's default partitioner
-// takes. Keys must not be nil.
-func (c *Cluster) Partition(tb testing.TB, keys [][]byte, n int) []int {
-	tb.Helper()
-	var input strings.Builder
-	for _, key := range keys {
-		input.WriteString(base64.StdEncoding.EncodeToString(key) + "\n")
-	}
-	var partitions []int
-	err := c.judge(tb.Context(), input.String(), func(line string) error {
-		p, err := strconv.Atoi(line)
-		partitions = append(partitions, p)
-		return err
-	}, "partition", strconv.Itoa(n))
-	if err == nil && len(partitions) != len(keys) {
-		err = fmt.Errorf("%d answers for %d keys", len(partitions), len(keys))
-	}
-	if err != nil {
-		tb.Fatalf("partition keys with Java: %v", err)
-	}
-	return partitions
-}
-
 // judge runs our Java program and gives each line it prints to take, other than
 // the last, which says that all was printed.
-func (c *Cluster) judge(ctx context.Context, input string, take func(line string) error, args ...string) error {
+func (c *Cluster) judge(ctx context.Context, take func(line string) error, args ...string) error {
 	if !c.Real() {
 		return errors.New("it needs the real Kafka; call RequireReal first")
 	}
@@ -105,7 +82,7 @@ func (c *Cluster) judge(ctx context.Context, input string, take func(line string
 	command := c.install.java("512m", "warn", "Judge", args...)
 	var out, problem bytes.Buffer
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &problem
+	cmd.Stdout, cmd.Stderr = &out, &problem
 	if err := child.Run(cmd); err != nil {
 		return fmt.Errorf("%w: %s", errors.Join(err, ctx.Err()), problem.String())
 	}

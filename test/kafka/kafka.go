@@ -24,7 +24,7 @@
 //   - topics: CreateTopic, DeleteTopic, AddPartitions, AlterTopicConfig, TopicConfig, DeleteRecords, CompactedQuickly,
 //     AwaitCompaction
 //   - security: Options.Listeners, Users, ACLs; AddACL, RemoveACL
-//   - judges: Consume, ConsumeFast, Tail, AwaitTransactions, Partition
+//   - judges: Consume, ConsumeFast, Tail, AwaitTransactions
 //
 // PLAINTEXT is always there and may do everything, for judges and set-up.
 package kafka

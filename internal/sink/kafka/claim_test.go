@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -65,21 +64,15 @@ func TestI3I10ALateRequestOfADeadExporterTakesNothing(t *testing.T) {
 // dyingRequest is the request for a producer id of an exporter that is killed while it waits for the answer.
 func dyingRequest(t *testing.T, options Options) *held {
 	t.Helper()
-	var ways limbo
+	ways := newNetwork()
 	options.Wire.Dial = ways.dial
 	dying := newTestSink(t, options)
 	dying.tuning.grace = 10 * time.Millisecond
-	late := ways.hold(t, initProducerID)
-	given, giveUp := context.WithCancel(t.Context())
-	go func() {
-		late.await()
-		giveUp()
-	}()
-	if _, err := sinktest.Open(given, dying, ""); !errors.Is(err, context.Canceled) {
-		t.Fatalf("an Open that nobody answers: %v", err)
-	}
-	dying.cluster.Close() // as a kill does it, without a word
-	dying.cluster = nil
+	late := ways.hold(initProducerID)
+	late.kill(t, dying, func(ctx context.Context) error {
+		_, err := sinktest.Open(ctx, dying, "")
+		return err
+	})
 	return late
 }
 

@@ -88,73 +88,71 @@ func TestI4ATableWhoseKeysChangeIsRefused(t *testing.T) {
 // Somebody else may write there, so nothing of it is ended unless new keys are accepted.
 func TestI4ATableOfWhichNoStateKnowsIsToldOf(t *testing.T) {
 	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) {
-			var told []string
-			options := inForm(testOptions(t, cluster, 2), "a")
-			options.Delivery, options.Cleanup, options.Warn = delivery, "compact", func(text string) { told = append(told, text) }
-			topic := options.Topics[1]
-			checked := func() string {
-				t.Helper()
-				note, err := newTestSink(t, options).CheckMark(within(t), "")
-				must(t, err)
-				return note
-			}
-			if note := checked(); note != "" {
-				t.Errorf("of topics that are not there check says %q", note)
-			}
-			opened(t, options)
-			killed := newTestSink(t, options) // before its mark was saved
-			open(t, killed, "")
-			gone := message(topic, "key-0", "id-gone")
-			gone.Value = nil
-			mustWrite(t, killed, []sink.Message{message(topic, "key-0", "id-0"), gone})
-			opened(t, options)
-			if note := checked(); note != "" || len(told) > 0 {
-				t.Errorf("of topics with nothing alive check says %q, and the start %q", note, told)
-			}
+	eachDelivery(t, 2, func(t *testing.T, options Options) {
+		var told []string
+		options = inForm(options, "a")
+		options.Cleanup, options.Warn = "compact", func(text string) { told = append(told, text) }
+		topic := options.Topics[1]
+		checked := func() string {
+			t.Helper()
+			note, err := newTestSink(t, options).CheckMark(within(t), "")
+			must(t, err)
+			return note
+		}
+		if note := checked(); note != "" {
+			t.Errorf("of topics that are not there check says %q", note)
+		}
+		opened(t, options)
+		killed := newTestSink(t, options) // before its mark was saved
+		open(t, killed, "")
+		gone := message(topic, "key-0", "id-gone")
+		gone.Value = nil
+		mustWrite(t, killed, []sink.Message{message(topic, "key-0", "id-0"), gone})
+		opened(t, options)
+		if note := checked(); note != "" || len(told) > 0 {
+			t.Errorf("of topics with nothing alive check says %q, and the start %q", note, told)
+		}
 
-			written := opened(t, options)
-			mark := mustWrite(t, written, messagesOf(topic, 30))
-			const wants = "no state knows what is in it"
-			if note := checked(); !strings.Contains(note, topic) || !strings.Contains(note, wants) {
-				t.Errorf("check says %q", note)
-			}
-			opened(t, options, mark)
-			if len(told) > 0 {
-				t.Errorf("where the mark has the topic the start says %q", told)
-			}
-			opened(t, options)
-			expectTold(t, told, wants)
-			if left := living(t, cluster, topic); len(left) != 10 {
-				t.Errorf("alive are %q", left)
-			}
+		written := opened(t, options)
+		mark := mustWrite(t, written, messagesOf(topic, 30))
+		const wants = "no state knows what is in it"
+		if note := checked(); !strings.Contains(note, topic) || !strings.Contains(note, wants) {
+			t.Errorf("check says %q", note)
+		}
+		opened(t, options, mark)
+		if len(told) > 0 {
+			t.Errorf("where the mark has the topic the start says %q", told)
+		}
+		opened(t, options)
+		expectTold(t, told, wants)
+		if left := living(t, cluster, topic); len(left) != 10 {
+			t.Errorf("alive are %q", left)
+		}
 
-			data := options // choose the topic
-			data.Topics, told = options.Topics[:1], nil
-			chosen := opened(t, data)
-			mustWrite(t, chosen, messagesOf(topic, 1))
-			mustWrite(t, chosen, messagesOf(topic, 1))
-			expectTold(t, told, wants)
-			data.AcceptNewKeys = true
-			chosen = opened(t, data)
-			mark = mustWrite(t, chosen, nil)
-			if _, err := chosen.Write(t.Context(), messagesOf(topic, 1)); !errors.As(err, new(*reopenError)) {
-				t.Errorf("a topic of which no state knows, whose keys may end: %v", err)
-			}
-			expectLost(t, chosen, mark)
-			expectLiving(t, cluster, topic)
-			mustWrite(t, chosen, messagesOf(topic, 30))
+		data := options // choose the topic
+		data.Topics, told = options.Topics[:1], nil
+		chosen := opened(t, data)
+		mustWrite(t, chosen, messagesOf(topic, 1))
+		mustWrite(t, chosen, messagesOf(topic, 1))
+		expectTold(t, told, wants)
+		data.AcceptNewKeys = true
+		chosen = opened(t, data)
+		mark = mustWrite(t, chosen, nil)
+		if _, err := chosen.Write(t.Context(), messagesOf(topic, 1)); !errors.As(err, new(*reopenError)) {
+			t.Errorf("a topic of which no state knows, whose keys may end: %v", err)
+		}
+		expectLost(t, chosen, mark)
+		expectLiving(t, cluster, topic)
+		mustWrite(t, chosen, messagesOf(topic, 30))
 
-			options.AcceptNewKeys = true
-			accepting := newTestSink(t, options)
-			accepting.tuning.records = 3 // of keys that are remembered
-			expectLost(t, accepting, "")
-			expectLiving(t, cluster, topic)
-			holds(t, accepting)
-			opened(t, options) // there is nothing to accept
-		})
-	}
+		options.AcceptNewKeys = true
+		accepting := newTestSink(t, options)
+		accepting.tuning.records = 3 // of keys that are remembered
+		expectLost(t, accepting, "")
+		expectLiving(t, cluster, topic)
+		holds(t, accepting)
+		opened(t, options) // there is nothing to accept
+	})
 }
 
 // TestI4OnceOneKeyHasEndedAllEnd of its topic, where the process that ended them was killed meanwhile: what nobody

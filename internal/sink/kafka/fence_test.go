@@ -2,14 +2,9 @@ package kafka
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,24 +30,17 @@ func TestI3NothingOfADeadExporterComesLate(t *testing.T) {
 			options := testOptions(t, cluster, 1)
 			options.Delivery = delivery
 			topic := options.Topics[0]
-			var ways limbo
-			dying := options
+			ways, dying := newNetwork(), options
 			dying.Wire.Dial = ways.dial
 			old := newTestSink(t, dying)
 			old.tuning.grace = 10 * time.Millisecond
 			open(t, old, "")
 			mark := mustWrite(t, old, states(topic, "1"))
-			late := ways.hold(t, anyRequest)
-			given, giveUp := context.WithCancel(t.Context())
-			go func() {
-				late.await()
-				giveUp()
-			}()
-			if _, err := old.Write(given, states(topic, "2")); !errors.Is(err, context.Canceled) {
-				t.Fatalf("a Write that nobody answers: %v", err)
-			}
-			old.cluster.Close() // as a kill does it, without a word
-			old.cluster = nil
+			late := ways.hold(anyRequest)
+			late.kill(t, old, func(ctx context.Context) error {
+				_, err := old.Write(ctx, states(topic, "2"))
+				return err
+			})
 
 			next := newTestSink(t, options)
 			if known := open(t, next, mark); len(known) > 0 {
@@ -91,105 +79,6 @@ func states(topic, version string) []sink.Message {
 		all[i].ID = fmt.Sprintf("%s-%s", all[i].Key, version)
 	}
 	return all
-}
-
-// limbo is a network that can keep what was sent when its sender is gone.
-type limbo struct {
-	mu   sync.Mutex
-	held *held
-}
-
-// held is what the network keeps.
-type held struct {
-	sent    chan struct{} // gets one when something is kept
-	free    chan struct{} // closed to let it go
-	t       *testing.T
-	through sync.WaitGroup
-	only    int16 // the request with which a connection is held, or anyRequest
-}
-
-const (
-	anyRequest     int16 = -1
-	initProducerID int16 = 22
-)
-
-// hold keeps what connections send from now on, each from the first such request.
-func (l *limbo) hold(t *testing.T, only int16) *held {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.held = &held{sent: make(chan struct{}, 1), free: make(chan struct{}), t: t, only: only}
-	return l.held
-}
-
-func (h *held) takes(request []byte) bool {
-	return h.only == anyRequest || len(request) > 6 && int16(binary.BigEndian.Uint16(request[4:])) == h.only
-}
-
-func (h *held) await() {
-	select {
-	case <-h.sent:
-	case <-h.t.Context().Done():
-	}
-}
-
-// release returns when the brokers have answered all of it, and closed the connections.
-func (h *held) release() {
-	close(h.free)
-	h.through.Wait()
-}
-
-func (l *limbo) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var d net.Dialer
-	broker, err := d.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	client, inside := net.Pipe()
-	go func() {
-		_, _ = io.Copy(inside, broker)
-		_ = inside.Close()
-	}()
-	go l.forward(inside, broker)
-	return client, nil
-}
-
-// forward hands on what the client sends. What it sends while the network holds is sent when it lets go, and then the
-// broker is waited for.
-func (l *limbo) forward(inside, broker net.Conn) {
-	defer broker.Close()
-	buffer := make([]byte, 64<<10)
-	var kept []byte
-	var by *held
-	for {
-		n, err := inside.Read(buffer)
-		l.mu.Lock()
-		if n > 0 && by == nil && l.held != nil && l.held.takes(buffer[:n]) {
-			by = l.held
-			by.through.Add(1)
-			defer by.through.Done()
-		}
-		l.mu.Unlock()
-		switch {
-		case by != nil:
-			kept = append(kept, buffer[:n]...)
-			select {
-			case by.sent <- struct{}{}:
-			default:
-			}
-		case n > 0:
-			_, _ = broker.Write(buffer[:n])
-		}
-		if err != nil {
-			break
-		}
-	}
-	if by == nil {
-		return
-	}
-	<-by.free
-	_, _ = broker.Write(kept)
-	_ = broker.(*net.TCPConn).CloseWrite()
-	_, _ = io.Copy(io.Discard, broker)
 }
 
 // TestWithoutTheRightThereIsNoFence: a user who must not use the transactional id is told once, by Check and by Open.

@@ -10,29 +10,6 @@ import (
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
 )
 
-func TestJavaPartitionerAgrees(t *testing.T) {
-	cluster := broker.Get(t)
-	kafkatest.RequireReal(t)
-	keys := [][]byte{{}, []byte("/"), {0}, {255, 254, 0}, []byte("kube-system/")}
-	for i := len(keys); i < 10_000; i++ {
-		switch i % 3 {
-		case 0:
-			keys = append(keys, fmt.Appendf(nil, "shop/web-%d", i))
-		case 1:
-			keys = append(keys, fmt.Appendf(nil, "ñs%c/%c☃", rune(0x400+i%500), rune(0x4e00+i)))
-		case 2:
-			keys = append(keys, []byte{byte(i), byte(i >> 8), 0, 0xff, byte(i * 7)})
-		}
-	}
-	for _, n := range []int{12, 7} {
-		for i, want := range cluster.Partition(t, keys, n) {
-			if got := batch.Partition(keys[i], n); int(got) != want {
-				t.Fatalf("key %q of %d partitions: %d, and Java has %d", keys[i], n, got, want)
-			}
-		}
-	}
-}
-
 // TestJavaReadsEveryCodec has Java's consumer for a judge. Each codec writes to the same topic.
 func TestJavaReadsEveryCodec(t *testing.T) {
 	cluster := broker.Get(t)

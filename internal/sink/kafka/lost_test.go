@@ -29,10 +29,7 @@ func TestI4TopicMadeAgainWhileProducing(t *testing.T) {
 
 // TestI4RecallGivesAllThatALogHolds, in the order of each key, whatever the mark is.
 func TestI4RecallGivesAllThatALogHolds(t *testing.T) {
-	cluster := broker.Get(t)
-	for _, delivery := range []string{Idempotent, Transactional} {
-		options := testOptions(t, cluster, 2)
-		options.Delivery = delivery
+	eachDelivery(t, 2, func(t *testing.T, options Options) {
 		s := newTestSink(t, options)
 		s.tuning.records = 3
 		open(t, s, "")
@@ -55,12 +52,12 @@ func TestI4RecallGivesAllThatALogHolds(t *testing.T) {
 			got = append(got, id)
 			return err
 		}))
-		sameSet(t, delivery, got, idsOf(messages))
+		sameSet(t, "the log", got, idsOf(messages))
 		stop := errors.New("stop")
 		if err := next.Recall(t.Context(), func(string) error { return stop }); !errors.Is(err, stop) {
 			t.Errorf("the error of each became %v", err)
 		}
-	}
+	})
 }
 
 // TestI4TopicMadeAgainAndGrown has as many records as before, so only its id is another one.

@@ -9,39 +9,12 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	kafkatest "github.com/kubecdc/kubecdc/test/kafka"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func transactional(t *testing.T, cluster *kafkatest.Cluster, topics int) Options {
 	options := testOptions(t, cluster, topics)
 	options.Delivery, options.TransactionalID = Transactional, options.Topics[0]
 	return options
-}
-
-// TestI10FencedOwnerStops is a second exporter, started by mistake on another state directory.
-func TestI10FencedOwnerStops(t *testing.T) {
-	kafkatest.RequireReal(t)
-	t.Run(Transactional, func(t *testing.T) { fencedOwnerStops(t, transactional(t, broker.Get(t), 1)) })
-	t.Run(Idempotent, func(t *testing.T) { fencedOwnerStops(t, testOptions(t, broker.Get(t), 1)) })
-}
-
-func fencedOwnerStops(t *testing.T, options Options) {
-	cluster := broker.Get(t)
-	older, younger := newTestSink(t, options), newTestSink(t, options)
-	open(t, older, "")
-	first := messagesOf(options.Topics[0], 10)
-	mark := mustWrite(t, older, first)
-	open(t, younger, "")
-	_, err := older.Write(t.Context(), messagesOf(options.Topics[0], 5))
-	expectReopen(t, err)
-	for range 2 { // the second time after Close, as the pipeline does it
-		_, err = sinktest.Open(t.Context(), older, mark)
-		expectFenced(t, err, "another exporter", options.TransactionalID)
-		must(t, older.Close(t.Context()))
-	}
-	second := messagesOf(options.Topics[0], 20)[10:]
-	mustWrite(t, younger, second)
-	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(append(first, second...)))
 }
 
 // TestTransactionThatTimesOut is one that the coordinator ended before it was committed.
@@ -140,18 +113,4 @@ func TestStrangersTransactionHidesNothing(t *testing.T) {
 	messages := messagesOf(options.Topics[0], 5)
 	mustWrite(t, s, messages)
 	sameSet(t, "tail", open(t, newTestSink(t, options), mark), idsOf(messages))
-}
-
-// TestOwnOpenTransactionIsAborted: an Open after a failed Write is not taken for a second exporter.
-func TestOwnOpenTransactionIsAborted(t *testing.T) {
-	cluster := broker.Get(t)
-	options := transactional(t, cluster, 1)
-	s := opened(t, options)
-	mark := mustWrite(t, s, nil)
-	messages := messagesOf(options.Topics[0], 10)
-	leaveOpen(t, s, messages)
-	if _, left, err := rewrite(t, s, mark, messages); err != nil || len(left) != len(messages) {
-		t.Fatalf("%d of %d messages are left, %v", len(left), len(messages), err)
-	}
-	sameSet(t, "topic", storedIDs(t, cluster, options.Topics...), idsOf(messages))
 }

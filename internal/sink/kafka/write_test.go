@@ -80,7 +80,8 @@ func TestI4RefusedByTheBroker(t *testing.T) {
 			t.Fatalf("got %v, want an error that Open answers", err)
 		}
 		mark, left, err := rewrite(t, s, mark, messages)
-		if !errors.As(err, &rejected) || rejected.Reason != "invalid" || left[rejected.Index].ID != "id-13" || mark == "" {
+		if !errors.As(err, &rejected) || rejected.Reason != "invalid" || left[rejected.Index].ID != "id-13" || mark == "" ||
+			!strings.Contains(err.Error(), "raise message.timestamp.before.max.ms") {
 			t.Fatalf("got %v of %q, want a rejection of id-13", err, idsOf(left))
 		}
 		known := storedIDs(t, cluster, options.Topics...)
@@ -105,38 +106,12 @@ func TestI4RefusedByTheBroker(t *testing.T) {
 
 // TestI4LimitThatIsLowered finds out about the limit by the broker's refusal, and cuts smaller.
 func TestI4LimitThatIsLowered(t *testing.T) {
-	for _, delivery := range []string{Idempotent, Transactional} {
-		t.Run(delivery, func(t *testing.T) { limitIsLowered(t, delivery) })
-	}
+	eachDelivery(t, 1, limitIsLowered)
 }
 
-// TestI4ATimeThatTheTopicRefuses is told with the setting that decides about it.
-func TestI4ATimeThatTheTopicRefuses(t *testing.T) {
+func limitIsLowered(t *testing.T, options Options) {
 	cluster := broker.Get(t)
 	kafkatest.RequireReal(t)
-	options := testOptions(t, cluster, 1)
-	options.Configs = map[string]string{"message.timestamp.before.max.ms": "3600000"}
-	s := opened(t, options)
-	mark := mustWrite(t, s, nil)
-	messages := messagesOf(options.Topics[0], 2)
-	messages[1].Time = time.Now().Add(-2 * time.Hour)
-	if _, err := s.Write(t.Context(), messages); err == nil {
-		t.Fatal("the topic takes it")
-	}
-	_, _, err := rewrite(t, s, mark, messages)
-	var rejected *sink.RejectedError
-	if !errors.As(err, &rejected) || rejected.Reason != "invalid" || !strings.Contains(err.Error(), "raise message.timestamp.before.max.ms") {
-		t.Fatalf("got %v", err)
-	}
-	messages[1].Time = time.Now() // a note
-	mustWrite(t, s, messages[1:])
-}
-
-func limitIsLowered(t *testing.T, delivery string) {
-	cluster := broker.Get(t)
-	kafkatest.RequireReal(t)
-	options := testOptions(t, cluster, 1)
-	options.Delivery = delivery
 	s := opened(t, options)
 	mark := mustWrite(t, s, nil)
 	cluster.AlterTopicConfig(t, options.Topics[0], map[string]string{"max.message.bytes": "3000"})

@@ -1,6 +1,4 @@
 import java.io.BufferedOutputStream;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -10,7 +8,6 @@ import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
-import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -22,7 +19,6 @@ public final class Judge {
     public static void main(String[] args) throws Exception {
         switch (args[0]) {
             case "consume" -> consume(args[1], args[2], args[3]);
-            case "partition" -> partition(Integer.parseInt(args[1]));
             default -> throw new IllegalArgumentException(args[0]);
         }
         out.println("end");
@@ -67,13 +63,5 @@ public final class Judge {
     /** Base64; null is a minus sign, which Base64 does not have. */
     private static String text(byte[] bytes) {
         return bytes == null ? "-" : Base64.getEncoder().encodeToString(bytes);
-    }
-
-    /** Answers each Base64 key of the input with the partition of Java's default partitioner. */
-    private static void partition(int partitions) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            out.println(BuiltInPartitioner.partitionForKey(Base64.getDecoder().decode(line), partitions));
-        }
     }
 }
