@@ -47,9 +47,7 @@ func newProducer(t *testing.T, c *Cluster, options ...kgo.Opt) *kgo.Client {
 	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(c.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MetadataMaxAge(time.Second), kgo.MetadataMinAge(pollInterval),
 		kgo.ProduceRequestTimeout(time.Second), kgo.RequestTimeoutOverhead(2*time.Second))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -62,13 +60,9 @@ func write(t *testing.T, c *Cluster, options ...kgo.Opt) []Record {
 func writeTransaction(t *testing.T, c *Cluster, id string, commit bool) []Record {
 	t.Helper()
 	client := newProducer(t, c, kgo.TransactionalID(id), kgo.DefaultProduceTopic("judges"))
-	if err := client.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.BeginTransaction())
 	written := produce(t, client)
-	if err := client.EndTransaction(t.Context(), kgo.TransactionEndTry(commit)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.EndTransaction(t.Context(), kgo.TransactionEndTry(commit)))
 	return written
 }
 
@@ -86,9 +80,7 @@ func produce(t *testing.T, client *kgo.Client) []Record {
 		}
 		records = append(records, record)
 	}
-	if err := client.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.ProduceSync(ctx, records...).FirstErr())
 	var written []Record
 	for _, r := range records {
 		written = append(written, fromFranz(r))

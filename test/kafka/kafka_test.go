@@ -23,14 +23,10 @@ func TestMain(m *testing.M) {
 func TestStopLeavesNothing(t *testing.T) {
 	RequireReal(t)
 	c, err := New(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.CreateTopic(t, "topic", Topic{})
 	p := c.nodes[0].running()
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Close())
 	select {
 	case <-p.Exited:
 	default:
@@ -42,5 +38,13 @@ func TestStopLeavesNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(c.dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("directory after close: %v, want it gone", err)
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

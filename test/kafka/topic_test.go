@@ -30,9 +30,7 @@ func TestARequestThatABrokerAsksTwiceIsDone(t *testing.T) {
 func twice(t *testing.T, c *Cluster, key kmsg.Request) {
 	t.Helper()
 	other, err := newClient(c.Brokers()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(other.Close)
 	first := true
 	c.fake.ControlKey(key.Key(), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -66,9 +64,7 @@ func TestWithoutJava(t *testing.T) {
 	c.CreateTopic(t, "fake", Topic{Partitions: 2})
 	client := newProducer(t, c, kgo.DefaultProduceTopic("fake"))
 	now := time.UnixMilli(1_700_000_000_123)
-	if err := client.ProduceSync(t.Context(), &kgo.Record{Partition: 1, Value: []byte("v"), Timestamp: now}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.ProduceSync(t.Context(), &kgo.Record{Partition: 1, Value: []byte("v"), Timestamp: now}).FirstErr())
 	compare(t, "kfake", c.Consume(t, "fake", JudgeOptions{ReadCommitted: true}), []Record{{Topic: "fake", Partition: 1, Timestamp: now, Value: []byte("v")}})
 
 	if _, err := New(t.Context(), Options{ACLs: true}); err == nil {

@@ -48,9 +48,7 @@ func tooLarge() *sink.RejectedError {
 func keep(t *testing.T, d *Dir, rec *change.Record) string {
 	t.Helper()
 	id, err := d.Keep(rec, message(rec), tooLarge())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return id
 }
 
@@ -59,9 +57,7 @@ func ids(t *testing.T, d *Dir) []string {
 	t.Helper()
 	var all []string
 	for l, err := range d.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, l.ID)
 	}
 	return all
@@ -86,9 +82,7 @@ func TestI6LettersHaveABound(t *testing.T) {
 		t.Errorf("a letter that is there has the id %q, want %s", id, kept[0])
 	}
 	for _, id := range kept {
-		if err := os.Remove(d.file(id)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(d.file(id)))
 	}
 	if id := keep(t, d, record("100")); id != "" {
 		t.Error("the letters are counted again at once")
@@ -123,13 +117,9 @@ func TestI4NothingOfARecordIsLost(t *testing.T) {
 			msg := message(rec)
 			change(rec, msg)
 			id, err := d.Keep(rec, msg, tooLarge())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			l, err := d.Get(id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !bytes.Equal(l.Value, msg.Value) || (l.Value == nil) != (msg.Value == nil) || !bytes.Equal(l.Key, msg.Key) || l.Destination != msg.Destination || l.Headers[0] != (sink.Header{Name: "a", Value: "b"}) {
 				t.Errorf("message is %+v, want %+v", l, msg)
 			}
@@ -155,9 +145,7 @@ func TestTheSameStateIsKeptOnce(t *testing.T) {
 	first := keep(t, d, record("7"))
 	path := d.file(first)
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sync := record("7")
 	snapshot(sync, nil)
 	replaced := record("7")
@@ -214,18 +202,12 @@ func TestI4APartOfALetterIsNone(t *testing.T) {
 	d := newDir(t)
 	id := keep(t, d, record("7"))
 	whole, err := os.ReadFile(d.file(id))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Remove(d.file(id)), os.WriteFile(d.claimed(id)+unfinished, whole[:len(whole)/2], 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(os.Remove(d.file(id)), os.WriteFile(d.claimed(id)+unfinished, whole[:len(whole)/2], 0o600)))
 	if left := ids(t, d); len(left) != 0 {
 		t.Errorf("letters are %q", left)
 	}
-	if err := settle(d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, settle(d))
 	if again := keep(t, d, record("7")); again != id || len(ids(t, d)) != 1 {
 		t.Errorf("kept as %s, letters are %q", again, ids(t, d))
 	}
@@ -249,9 +231,7 @@ func TestClaimedLetterIsRemovedOnlyWhereTheSinkHasIt(t *testing.T) {
 	if l, err := d.Get(one); err != nil || l.ID != one {
 		t.Errorf("a claimed letter: %v", err)
 	}
-	if err := settle(d, "something", event); err != nil {
-		t.Fatal(err)
-	}
+	must(t, settle(d, "something", event))
 	if got := ids(t, d); len(got) != 1 || got[0] != two {
 		t.Errorf("left are %q, want %q", got, two)
 	}
@@ -270,17 +250,11 @@ func TestClaimedLetterIsRemovedOnlyWhereTheSinkHasIt(t *testing.T) {
 func TestDamagedLetterIsSaidAndHidesNoOther(t *testing.T) {
 	d := newDir(t)
 	one, two, three := keep(t, d, record("7")), keep(t, d, record("8")), keep(t, d, record("9"))
-	if err := os.WriteFile(d.file(one), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(d.file(one), []byte("{}"), 0o600))
 	body, err := os.ReadFile(d.file(two))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body[len(body)-2] ^= 1
-	if err := os.WriteFile(d.file(two), body, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(d.file(two), body, 0o600))
 	var listed []string
 	var damage error
 	for l, err := range d.All() {
@@ -313,9 +287,7 @@ func TestDocumentHasTheValue(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := l.Document()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var back struct {
 			ID          string
 			Value       json.RawMessage
@@ -361,17 +333,13 @@ func TestALetterThatCannotBeRemovedIsRemovedLater(t *testing.T) {
 	}
 	away := d.file(id) + ".away"
 	for _, err := range []error{os.Rename(d.file(id), away), os.MkdirAll(filepath.Join(d.file(id), "full"), 0o700)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if _, err := d.Delivered(record("5")); err == nil {
 		t.Error("the letter cannot be removed, and there is no error")
 	}
 	for _, err := range []error{os.RemoveAll(d.file(id)), os.Rename(away, d.file(id))} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	if removed, err := d.Delivered(record("5")); err != nil || removed != id || len(ids(t, d)) > 0 {
 		t.Errorf("removed is %q, want %q, there are %v, %v", removed, id, ids(t, d), err)
@@ -394,9 +362,7 @@ func TestI4ACopyOfTheFilesIsWhole(t *testing.T) {
 	d, copied := newDir(t), map[string]string{}
 	d.Changed = func(name string) {
 		content, err := d.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if delete(copied, name); content != nil {
 			copied[name] = string(content)
 		}
@@ -422,23 +388,15 @@ func TestI4ACopyOfTheFilesIsWhole(t *testing.T) {
 	}
 	compare("claimed", 2)
 	held, end, err := d.Settle()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	held(record("1").ID(clusterUID).String())
-	if err := end(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, end())
 	compare("settled", 1)
-	if err := d.Mend(func(*Letter) bool { return true }, func(l *Letter) error { l.Form = "new"; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Mend(func(*Letter) bool { return true }, func(l *Letter) error { l.Form = "new"; return nil }))
 	compare("mended", 1)
 	other := newDir(t)
 	for name, content := range copied {
-		if err := other.PutBack(name, []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, other.PutBack(name, []byte(content)))
 	}
 	if _, err := other.Get(second); err != nil {
 		t.Errorf("what was put back is no letter: %v", err)

@@ -22,9 +22,7 @@ func TestI9LettersOfOtherRulesAreMended(t *testing.T) {
 	d.Form = func(stream *change.Stream) string { return "today of " + stream.String() }
 	fresh := keep(t, d, record("9"))
 	damaged := filepath.Join(d.Dir, "ffff"+suffix)
-	if err := os.WriteFile(damaged, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(damaged, []byte("{"), 0o600))
 	due := func(head *Letter) bool {
 		return head.Form != d.Form(&change.Stream{Resource: head.Record(clusterUID).Stream.Resource, Namespace: head.Namespaced})
 	}
@@ -46,16 +44,20 @@ func TestI9LettersOfOtherRulesAreMended(t *testing.T) {
 			t.Errorf("letter %s is %+v, %v", id, l, err)
 		}
 	}
-	if err := os.Remove(damaged); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(damaged))
 	if err := d.Mend(due, func(*Letter) error { return errors.New("mended twice") }); err != nil {
 		t.Error(err)
 	}
-	if err := settle(d, record("8").ID(clusterUID).String()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, settle(d, record("8").ID(clusterUID).String()))
 	if left := ids(t, d); len(left) != 2 {
 		t.Errorf("left are %q: the claimed one is delivered", left)
+	}
+}
+
+// must ends the test where there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
