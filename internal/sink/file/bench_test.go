@@ -7,16 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // BenchmarkWrite is one full batch of a line under load: 2,000 events of 2 KiB. Most of the time is the disk's fsync,
 // so the CPU time counts.
 func BenchmarkWrite(b *testing.B) {
 	s := New(Options{Path: b.TempDir() + "/changes.ndjson"})
-	if _, err := sinktest.Open(b.Context(), s, ""); err != nil {
-		b.Fatal(err)
-	}
+	openAt(b, s, "")
 	defer s.Close(b.Context())
 	batch := make([]sink.Message, 2000)
 	for i := range batch {

@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 func check(t *testing.T, o Options) error {
@@ -55,7 +53,5 @@ func TestI10FileInUse(t *testing.T) {
 	if err := check(t, o); err != nil {
 		t.Error(err)
 	}
-	if _, err := sinktest.Open(t.Context(), owner, ""); err != nil {
-		t.Error(err)
-	}
+	openAt(t, owner, "")
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,14 +23,14 @@ func TestConformanceRotated(t *testing.T) {
 	sinktest.Run(t, sinktest.Harness{New: func(t *testing.T) *sinktest.Env { return newEnv(t, Options{MaxBytes: 2500}) }})
 }
 
-// fullDisk is a file system that can be full.
-type fullDisk struct {
-	full atomic.Bool
-	// room is how many bytes of a write a full disk still takes.
-	room atomic.Int64
+// testDisk is a file system that can be full.
+type testDisk struct {
+	full  atomic.Bool
+	room  atomic.Int64   // how many bytes of a write a full disk still takes
+	fails map[string]int // how often calls still fail, by name
 }
 
-func (d *fullDisk) open(path string) (handle, error) {
+func (d *testDisk) open(path string) (handle, error) {
 	if d.full.Load() {
 		if _, err := os.Stat(path); err != nil {
 			return nil, unix.ENOSPC
@@ -46,7 +45,7 @@ func (d *fullDisk) open(path string) (handle, error) {
 
 type diskFile struct {
 	handle
-	disk *fullDisk
+	disk *testDisk
 }
 
 func (f *diskFile) Write(p []byte) (int, error) {
@@ -60,9 +59,23 @@ func (f *diskFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
+func (f *diskFile) call(name string, do func() error) error {
+	if f.disk.fails[name] > 0 {
+		f.disk.fails[name]--
+		return unix.EIO
+	}
+	return do()
+}
+
+func (f *diskFile) Sync() error { return f.call("sync", f.handle.Sync) }
+
+func (f *diskFile) Truncate(size int64) error {
+	return f.call("truncate", func() error { return f.handle.Truncate(size) })
+}
+
 func newEnv(t *testing.T, o Options) *sinktest.Env {
 	o.Path = filepath.Join(t.TempDir(), "changes.ndjson")
-	d := &fullDisk{}
+	d := &testDisk{}
 	d.room.Store(700)
 	return &sinktest.Env{
 		SkipsTombstones: true,
@@ -85,14 +98,14 @@ func newEnv(t *testing.T, o Options) *sinktest.Env {
 	}
 }
 
-func newTestLog(t *testing.T, o Options, d *fullDisk) *Log {
+func newTestLog(t *testing.T, o Options, d *testDisk) *Log {
 	t.Helper()
-	s := New(o)
-	l := s.(*Log)
-	l.firstWait = 5 * time.Millisecond
+	l := New(o).(*Log)
+	l.firstWait = 1
 	if d != nil {
 		l.openFile = d.open
 	}
+	t.Cleanup(func() { _ = l.release() })
 	return l
 }
 

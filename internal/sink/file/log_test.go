@@ -2,7 +2,6 @@ package file
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -22,8 +21,15 @@ func opened(t *testing.T, o Options, mark sink.Mark) (*Log, []string, error) {
 	t.Helper()
 	l := newTestLog(t, o, nil)
 	ids, err := sinktest.Open(t.Context(), l, mark)
-	t.Cleanup(func() { _ = l.Close(context.Background()) })
 	return l, ids, err
+}
+
+// openAt returns the ids that the sink finds after the mark.
+func openAt(t testing.TB, s sink.Sink, mark sink.Mark) []string {
+	t.Helper()
+	ids, err := sinktest.Open(t.Context(), s, mark)
+	must(t, err)
+	return ids
 }
 
 func mustOpen(t *testing.T, o Options, mark sink.Mark) (*Log, []string) {
@@ -206,7 +212,7 @@ func TestI4FullDiskIsWaitedFor(t *testing.T) {
 // fillDisk writes two batches, the second to a disk that has room for so many bytes of it until an attempt fails.
 func fillDisk(t *testing.T, room int64, first, second []sink.Message) {
 	t.Helper()
-	o, d := pathIn(t), &fullDisk{}
+	o, d := pathIn(t), &testDisk{}
 	var reasons []string
 	var torn int64
 	o.Retry = func(reason string, err error) {
@@ -218,10 +224,7 @@ func fillDisk(t *testing.T, room int64, first, second []sink.Message) {
 		d.full.Store(false)
 	}
 	l := newTestLog(t, o, d)
-	l.firstWait = 1
-	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, l, "")
 	mustWrite(t, l, first)
 	d.room.Store(room)
 	d.full.Store(true)
@@ -235,54 +238,12 @@ func fillDisk(t *testing.T, room int64, first, second []sink.Message) {
 	}
 }
 
-// faulty fails calls by name.
-type faulty struct {
-	handle
-	fails map[string]int // how often each still fails
-}
-
-func (f *faulty) fail(call string) error {
-	if f.fails[call] == 0 {
-		return nil
-	}
-	f.fails[call]--
-	return unix.EIO
-}
-
-func (f *faulty) Sync() error {
-	if err := f.fail("sync"); err != nil {
-		return err
-	}
-	return f.handle.Sync()
-}
-
-func (f *faulty) Truncate(size int64) error {
-	if err := f.fail("truncate"); err != nil {
-		return err
-	}
-	return f.handle.Truncate(size)
-}
-
-func newFaultyLog(t *testing.T, o Options) (*Log, map[string]int) {
-	t.Helper()
-	fails := map[string]int{}
-	l := newTestLog(t, o, nil)
-	l.firstWait = 1
-	l.openFile = func(path string) (handle, error) {
-		f, err := openFile(path)
-		return &faulty{f, fails}, err
-	}
-	t.Cleanup(func() { _ = l.Close(context.Background()) })
-	return l, fails
-}
-
 // After a failed fsync the kernel may have dropped what it did not write, and the next fsync succeeds without it.
 func TestI1FailedSyncWritesAnew(t *testing.T) {
 	o := pathIn(t)
-	l, fails := newFaultyLog(t, o)
-	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
-		t.Fatal(err)
-	}
+	fails := map[string]int{}
+	l := newTestLog(t, o, &testDisk{fails: fails})
+	openAt(t, l, "")
 	batch := batchOf(3)
 	mustWrite(t, l, batch[:1])
 	fails["sync"], fails["truncate"] = 3, 2
@@ -305,10 +266,9 @@ func TestI1OpenReportsNothingThatItCannotSync(t *testing.T) {
 	mark := mustWrite(t, first, batch[:1])
 	mustWrite(t, first, batch[1:])
 	mustClose(t, first)
-	l, fails := newFaultyLog(t, o)
-	fails["sync"] = 1
-	if ids, err := sinktest.Open(t.Context(), l, mark); err != nil || len(ids) > 0 {
-		t.Fatalf("found %q, %v", ids, err)
+	l := newTestLog(t, o, &testDisk{fails: map[string]int{"sync": 1}})
+	if ids := openAt(t, l, mark); len(ids) > 0 {
+		t.Fatalf("found %q", ids)
 	}
 	if got := read(t, o.Path); !bytes.Equal(got, linesOf(batch[:1])) {
 		t.Fatalf("the file is %q", got)

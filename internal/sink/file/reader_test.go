@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/test/sinktest"
 )
 
 // readBack returns the values that one Read brings.
@@ -32,9 +31,7 @@ func TestI3AReaderGoesThroughRotatedFiles(t *testing.T) {
 		t.Errorf("a file that is not there has %q", got)
 	}
 	target := New(Options{Path: path, MaxBytes: 30})
-	if _, err := sinktest.Open(t.Context(), target, ""); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, target, "")
 	write := func(from, to int) (want string) {
 		for i := from; i < to; i++ {
 			want += fmt.Sprintf(" value-%d", i)

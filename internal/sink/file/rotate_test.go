@@ -31,10 +31,7 @@ func openRotating(t *testing.T, o Options, c *clock, mark sink.Mark) (*Log, []st
 	t.Helper()
 	l := newTestLog(t, o, nil)
 	l.now = c.now
-	ids, err := sinktest.Open(t.Context(), l, mark)
-	must(t, err)
-	t.Cleanup(func() { _ = l.release() })
-	return l, ids
+	return l, openAt(t, l, mark)
 }
 
 // rotating is an open log of files with a line each, of which so many are kept; 0 is all.
@@ -151,13 +148,11 @@ func TestI1MarkOfAnEmptyFileSurvivesRotation(t *testing.T) {
 		t.Fatalf("found %q", ids)
 	}
 	remove(t, o.Path)
-	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, l, "")
 	later := mustWrite(t, l, nil) // at 0 again, with files before it
 	mustWrite(t, l, maker.Batch(2))
-	if ids, err := sinktest.Open(t.Context(), l, later); err != nil || len(ids) != 2 {
-		t.Fatalf("found %q, %v", ids, err)
+	if ids := openAt(t, l, later); len(ids) != 2 {
+		t.Fatalf("found %q", ids)
 	}
 }
 
@@ -173,25 +168,22 @@ func TestI1CrashBetweenRenameAndNewFile(t *testing.T) {
 		t.Fatalf("found %q", ids)
 	}
 	mustWrite(t, l, batch[2:])
-	if ids, err := sinktest.Open(t.Context(), l, mark); err != nil || !slices.Equal(ids, idsOf(batch[1:])) {
-		t.Fatalf("found %q, %v", ids, err)
+	if ids := openAt(t, l, mark); !slices.Equal(ids, idsOf(batch[1:])) {
+		t.Fatalf("found %q", ids)
 	}
 }
 
 func TestI4FullDiskDuringRotationIsWaitedFor(t *testing.T) {
 	o := pathIn(t)
 	o.MaxBytes = 1
-	d := &fullDisk{}
+	d := &testDisk{}
 	repeats := 0
 	o.Retry = func(string, error) {
 		repeats++
 		d.full.Store(repeats%3 != 0)
 	}
 	l := newTestLog(t, o, d)
-	l.firstWait = 1
-	if _, err := sinktest.Open(t.Context(), l, ""); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, l, "")
 	batch := batchOf(3)
 	mustWrite(t, l, batch[:1])
 	d.full.Store(true)

@@ -23,8 +23,8 @@ func newTestStream(t *testing.T, to io.Writer) *Stream {
 	s := New(Options{Path: Stdout, Stdout: to})
 	stream := s.(*Stream)
 	stream.firstWait = time.Millisecond
-	if ids, err := sinktest.Open(t.Context(), stream, ""); err != nil || len(ids) > 0 {
-		t.Fatalf("Open: %q, %v", ids, err)
+	if ids := openAt(t, stream, ""); len(ids) > 0 {
+		t.Fatalf("Open: %q", ids)
 	}
 	return stream
 }
@@ -84,9 +84,7 @@ func TestI7StdoutThatNobodyReadsEndsWithTheContext(t *testing.T) {
 		read <- content
 	}()
 	must(t, s.Close(t.Context()))
-	if _, err := sinktest.Open(t.Context(), s, streamMark); err != nil {
-		t.Fatal(err)
-	}
+	openAt(t, s, streamMark)
 	if _, err := s.Write(t.Context(), resent); err != nil {
 		t.Fatal(err)
 	}
