@@ -77,27 +77,20 @@ func (s *Server) Run(ctx context.Context) {
 }
 
 // Take puts what comes in line until ctx ends, and returns when nothing of it is under way any more.
-func (s *Server) Take(ctx context.Context, config Config, line Line) error {
-	return s.begin(ctx, config, line)()
-}
-
-// begin puts what comes in line from now on. The returned function is the rest of Take.
-func (s *Server) begin(ctx context.Context, config Config, line Line) (wait func() error) {
+func (s *Server) Take(ctx context.Context, config Config, line Line) (err error) {
 	over, end := context.WithCancel(ctx)
+	defer end()
 	s.taker.Store(&taker{newIntake(config, line), over})
-	return func() (err error) {
-		defer end()
-		select {
-		case <-ctx.Done():
-		case <-s.ended:
-			err = s.err
-		}
-		s.taker.Store(nil)
-		end()
-		_ = s.places.Acquire(context.WithoutCancel(ctx), atOnce) // until no request is under way; no end of ctx cuts it short
-		s.places.Release(atOnce)
-		return err
+	select {
+	case <-ctx.Done():
+	case <-s.ended:
+		err = s.err
 	}
+	s.taker.Store(nil)
+	end()
+	_ = s.places.Acquire(context.WithoutCancel(ctx), atOnce) // until no request is under way; no end of ctx cuts it short
+	s.places.Release(atOnce)
+	return err
 }
 
 // refused tells whoever takes what comes.

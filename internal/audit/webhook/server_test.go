@@ -80,8 +80,11 @@ func (r *rig) taking(line Line) (stop func() error) {
 		},
 	}
 	ctx, cancel := context.WithCancel(r.t.Context())
-	done, wait := make(chan error, 1), r.server.begin(ctx, config, line)
-	go func() { done <- wait() }()
+	done := make(chan error, 1)
+	go func() { done <- r.server.Take(ctx, config, line) }()
+	for r.server.taker.Load() == nil {
+		time.Sleep(time.Millisecond)
+	}
 	return func() error { cancel(); return <-done }
 }
 

@@ -151,19 +151,13 @@ func (c *Client) Latest(ctx context.Context, subject string) (*sr.SubjectSchema,
 	if isUnknown(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, explain("read subject "+subject, err)
-	}
-	return &found, nil
+	return &found, explain("read subject "+subject, err)
 }
 
 // Register makes the schema a version of the subject, unless it is one, and returns its id.
 func (c *Client) Register(ctx context.Context, subject string, schema []byte) (id uint32, err error) {
 	made, err := c.sr.RegisterSchema(ctx, subject, sent(schema), -1, -1)
-	if err != nil {
-		return 0, explain("register a version of subject "+subject, err)
-	}
-	return uint32(made), nil
+	return uint32(made), explain("register a version of subject "+subject, err)
 }
 
 // Find is the id of the very schema among the versions of the subject, 0 where it is none.
@@ -172,19 +166,13 @@ func (c *Client) Find(ctx context.Context, subject string, schema []byte) (id ui
 	if isUnknown(err) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, explain("look up a version of subject "+subject, err)
-	}
-	return uint32(v.ID), nil
+	return uint32(v.ID), explain("look up a version of subject "+subject, err)
 }
 
 // Schema is the one of the id.
 func (c *Client) Schema(ctx context.Context, id uint32) ([]byte, error) {
 	text, err := c.sr.SchemaByID(ctx, int(id))
-	if err != nil {
-		return nil, explain(fmt.Sprintf("read schema %d", id), err)
-	}
-	return []byte(text.Schema), nil
+	return []byte(text.Schema), explain(fmt.Sprintf("read schema %d", id), err)
 }
 
 // SetCompatibility makes the level the subject's.
@@ -193,12 +181,8 @@ func (c *Client) SetCompatibility(ctx context.Context, subject, level string) er
 	if err := to.UnmarshalText([]byte(level)); err != nil {
 		return fmt.Errorf("set the compatibility of subject %s: %w", subject, err)
 	}
-	for _, result := range c.sr.SetCompatibility(ctx, sr.SetCompatibility{Level: to}, subject) {
-		if result.Err != nil {
-			return explain("set the compatibility of subject "+subject, result.Err)
-		}
-	}
-	return nil
+	results := c.sr.SetCompatibility(ctx, sr.SetCompatibility{Level: to}, subject) // one for each subject
+	return explain("set the compatibility of subject "+subject, results[0].Err)
 }
 
 // isUnknown says whether the registry has no such subject, version, or schema.
@@ -222,8 +206,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // maxWords bounds what is told of an answer.
 const maxWords = 500
 
-// explain makes an error of the client one that says what to do.
+// explain makes an error of the client one that says what to do. nil stays nil.
 func explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var response *sr.ResponseError
 	if !errors.As(err, &response) {
 		var to *url.Error // with the address and, perhaps, a login in it

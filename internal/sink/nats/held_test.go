@@ -118,12 +118,12 @@ func TestI4WhatALimitTookIsNotLost(t *testing.T) {
 			i.Config.MaxMsgsPerSubject, i.State.NumSubjects, i.Config.MaxAge = 1, 6, time.Hour
 		}, false},
 	} {
-		if missing := before.missing(info(test.change), 0, false); (missing != "") != test.lost {
+		if missing := before.missing(info(test.change), 100, 0, false); (missing != "") != test.lost {
 			t.Errorf("%s: %q is missing, want lost: %t", name, missing, test.lost)
 		}
 	}
 	var unknown *held
-	if missing := unknown.missing(info(func(*jetstream.StreamInfo) {}), 0, false); missing != "" {
+	if missing := unknown.missing(info(func(*jetstream.StreamInfo) {}), 100, 0, false); missing != "" {
 		t.Errorf("a mark of an older version: %s", missing)
 	}
 }

@@ -3,6 +3,7 @@ package nats
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,7 +113,7 @@ func TestI4PurgedStreamIsLost(t *testing.T) {
 			if errors.As(err, &lost) != test.lost || err != nil && !test.lost {
 				t.Fatalf("got %v, want lost: %t", err, test.lost)
 			}
-			if test.lost && lost.Have != "nothing, since it was purged" && lost.Have != "less than it held, since it was purged: 3 messages were taken away" {
+			if test.lost && !strings.HasPrefix(lost.Have, "less than it held, since it was purged: ") {
 				t.Fatalf("got %+v", lost)
 			}
 		})

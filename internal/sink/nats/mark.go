@@ -95,13 +95,19 @@ func gone(info *jetstream.StreamInfo) uint64 {
 }
 
 // missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit
-// in bytes, and lives of single messages, can explain whatever is missing. unread are the messages after the mark that
-// are gone: nothing says that they were delivered. Of a shared stream others may take away what is theirs.
-func (h *held) missing(info *jetstream.StreamInfo, unread uint64, shared bool) string {
+// in bytes, and lives of single messages, can explain whatever is missing, but for a stream that has nothing of what was
+// stored up to a sequence; 0 is that it may be emptied, to make room. unread are the messages after the mark that are
+// gone: nothing says that they were delivered. Of a shared stream others may take away what is theirs.
+func (h *held) missing(info *jetstream.StreamInfo, stored, unread uint64, shared bool) string {
 	config, state := &info.Config, &info.State
 	bounded := config.MaxBytes > 0 && config.Discard == jetstream.DiscardOld
+	aged := func(since time.Time) bool { return config.MaxAge > 0 && info.TimeStamp.Sub(since) >= config.MaxAge }
 	switch {
-	case h == nil, bounded, config.AllowMsgTTL:
+	case h == nil, config.AllowMsgTTL:
+		return ""
+	case state.Msgs == 0 && stored >= max(config.FirstSeq, 1) && !aged(state.LastTime): // other limits leave the newest
+		return "there is nothing"
+	case bounded:
 		return ""
 	case config.MaxMsgsPerSubject > 0:
 		// a key stays, with its value or with the marker of its delete, until somebody purges it
@@ -117,26 +123,9 @@ func (h *held) missing(info *jetstream.StreamInfo, unread uint64, shared bool) s
 		}
 		return ""
 	}
-	aged := config.MaxAge > 0 && info.TimeStamp.Sub(h.Time) >= config.MaxAge
 	pushed := config.MaxMsgs > 0 && state.LastSeq-h.Last >= uint64(config.MaxMsgs)
-	if h.Last > 0 && state.FirstSeq > h.Last && !aged && !pushed {
+	if h.Last > 0 && state.FirstSeq > h.Last && !aged(h.Time) && !pushed {
 		return fmt.Sprintf("message %d is gone, and no limit has taken it", h.Last)
 	}
 	return ""
-}
-
-// purged says whether somebody took away messages up to the sequence that no limit would have taken.
-func purged(info *jetstream.StreamInfo, seq uint64) bool {
-	state, config := &info.State, &info.Config
-	switch {
-	case seq < max(config.FirstSeq, 1): // the stream began there, and nothing was acknowledged yet
-		return false
-	case state.FirstSeq <= seq && state.Msgs > 0:
-		return false
-	case config.MaxAge > 0:
-		return state.Msgs == 0 && info.TimeStamp.Sub(state.LastTime) < config.MaxAge
-	case config.MaxBytes > 0 || config.MaxMsgs > 0 || config.MaxMsgsPerSubject > 0 || config.AllowMsgTTL:
-		return state.Msgs == 0 && !config.AllowMsgTTL
-	}
-	return true
 }

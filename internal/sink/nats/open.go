@@ -87,14 +87,11 @@ func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mar
 	if err := want.endsBefore(info); err != nil {
 		return lost(err)
 	}
-	if purged(info, want.Seq) {
-		return lost(&sink.LostError{Log: "stream " + want.Stream, Want: want.String(), Have: "nothing, since it was purged"})
-	}
 	unread, err := s.delivered(ctx, want, found)
 	if err != nil {
 		return err
 	}
-	if missing := want.Held.missing(info, unread, s.options.Shared); missing != "" {
+	if missing := want.Held.missing(info, want.Seq, unread, s.options.Shared); missing != "" {
 		return lost(&sink.LostError{Log: "stream " + s.options.Stream, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
 	}
 	place.Held = hold(info, want.Held)

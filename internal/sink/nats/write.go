@@ -52,7 +52,7 @@ func (s *Sink) look(ctx context.Context, writes bool) error {
 	if info == nil {
 		return nil
 	}
-	if missing := s.stream.place.Held.missing(info, 0, s.options.Shared); missing != "" {
+	if missing := s.stream.place.Held.missing(info, 0, 0, s.options.Shared); missing != "" {
 		return conn.Ended("write to stream %s: it was purged: %s: open the sink again", s.options.Stream, missing)
 	}
 	s.stream.place.Held = hold(info, s.stream.place.Held)
