@@ -67,7 +67,6 @@ type rewriter struct {
 	next      int        // of the variables
 	foreseen  int        // up to where variables are known
 	emptied   bool       // all that was in the last object or list was left out
-	trail     trail      // from values that are stepped over to the last variables in them
 	applied   bool       // the object is the text of an annotation of another
 	text      []byte     // of the scalar that is hashed
 	field
@@ -101,8 +100,8 @@ func (r *rewriter) cut(start, end int) {
 func (r *rewriter) forget() {
 	const most = 1 << 20 // bytes of each
 	r.Cursor, r.proof, r.in, r.out = scan.Cursor{}, nil, nil, nil
-	if cap(r.text)+16*cap(r.variables)+8*cap(r.nodes)+64*cap(r.trail)+cap(r.path)+40*cap(r.anchors) > most {
-		r.text, r.variables, r.nodes, r.trail, r.path, r.anchors = nil, nil, nil, nil, nil, nil
+	if cap(r.text)+16*cap(r.variables)+8*cap(r.nodes)+cap(r.path)+40*cap(r.anchors) > most {
+		r.text, r.variables, r.nodes, r.path, r.anchors = nil, nil, nil, nil, nil
 	}
 }
 
@@ -114,24 +113,18 @@ func (r *rewriter) value(s scope) {
 		}
 		s.hashed = true
 	}
-	if s.looked() {
-		switch c := r.Byte(); {
-		case (c == '{' || c == '[') && r.isBare(s):
-			r.Skip()
-			return
-		case c == '{':
-			r.object(s)
-			return
-		case c == '[':
-			r.list(s)
-			return
+	switch start := r.At(); {
+	case r.Byte() != '{' && r.Byte() != '[':
+		if token := r.Skip(); s.hashed {
+			r.hash(start, token)
 		}
+	case !r.looks(s) || r.isBare(s):
+		r.Skip()
+	case r.Byte() == '{':
+		r.object(s)
+	default:
+		r.list(s)
 	}
-	if start := r.At(); s.hashed {
-		r.hash(start, r.Skip())
-		return
-	}
-	r.pass()
 }
 
 // under is the scope of the value under the key.
@@ -205,8 +198,13 @@ func (r *rewriter) object(s scope) {
 			r.out = append(r.out, ':')
 		}
 		r.emptied = false
-		r.member(depth, key)
-		if r.value(inner); r.emptied && r.prunes {
+		if r.passes(inner) {
+			r.Skip()
+		} else {
+			r.member(depth, key)
+			r.value(inner)
+		}
+		if r.emptied && r.prunes {
 			r.out, r.copied, left = r.out[:written], copied, true
 			continue
 		}
@@ -229,8 +227,12 @@ func (r *rewriter) list(s scope) {
 			continue
 		}
 		r.comma(behind, r.At(), first)
-		r.item(depth, index)
-		r.value(inner)
+		if r.passes(inner) {
+			r.Skip()
+		} else {
+			r.item(depth, index)
+			r.value(inner)
+		}
 		behind, first = r.At(), false
 	}
 	r.leave(depth)
@@ -266,36 +268,19 @@ func (r *rewriter) leaves(s scope) bool {
 	return true
 }
 
-// pass steps over a value that stays as it is, but for the variables in it.
-func (r *rewriter) pass() {
-	whole, depth, others := r.Cursor, len(r.path), len(r.trail)
-	r.Skip()
-	end := r.Cursor
-	for place := whole.Place(); r.enters(place, end.Place()); place = r.Place() {
-		s := scope{from: len(r.nodes), to: len(r.nodes), kept: true, env: true}
-		if r.isBare(s) {
-			r.Skip()
-			continue
-		}
-		r.trail.to(r.At(), whole, others, &r.field)
-		r.value(s)
-	}
-	r.leave(depth)
-	r.trail = r.trail[:others]
-	r.Cursor = end
-}
-
-// enters steps to the next value that is called env, from a place up to another, and says whether there is one.
-func (r *rewriter) enters(from, to int) bool {
-	watched := r.proof.Watched()
-	for r.watch < len(watched) && int(watched[r.watch]) < from { // looked into, or left out
+// looks says whether a rule needs to look into the object or list at the cursor: also for a value that is called env.
+func (r *rewriter) looks(s scope) bool {
+	watched, end := r.proof.Watched(), r.Cursor
+	for r.watch < len(watched) && int(watched[r.watch]) <= r.Place() {
 		r.watch++
 	}
-	if r.watch == len(watched) || int(watched[r.watch]) >= to {
-		return false
-	}
-	r.Cursor = r.proof.At(int(watched[r.watch]))
-	return true
+	end.Skip()
+	return s.looked() || r.watch < len(watched) && int(watched[r.watch]) < end.Place()
+}
+
+// passes says whether the value at the cursor stays as it is. The way to it is not noted: it would be a hash for each.
+func (r *rewriter) passes(s scope) bool {
+	return !s.hashed && s.ends&inside == 0 && (r.Byte() != '{' && r.Byte() != '[' || !r.looks(s))
 }
 
 // hash writes the keyed hash of the scalar at start: the first 128 bits of HMAC-SHA-256 (RFC 2104) over the field, and
