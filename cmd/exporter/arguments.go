@@ -247,10 +247,15 @@ func checkNamePattern(pattern string) error {
 	return nil
 }
 
-// checkOutput wants one of two.
-func checkOutput(output, usual string) error {
-	if output != usual && output != "json" {
-		return usage.Errorf("--output %q: want %s or json", output, usual)
+// checkShared checks the flags that several commands have: what is printed is as usual, or JSON, and one place is named.
+func checkShared(set *pflag.FlagSet) error {
+	if f := set.Lookup("output"); f != nil && f.Value.String() != f.DefValue && f.Value.String() != "json" {
+		return usage.Errorf("--output %q: want %s or json", f.Value, f.DefValue)
+	}
+	for _, other := range []string{"server", "dir"} {
+		if set.Changed(other) && set.Changed("state-dir") {
+			return usage.Errorf("--%s and --state-dir: give one of them", other)
+		}
 	}
 	return nil
 }
@@ -280,14 +285,6 @@ type target struct {
 func (t *target) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.stateDir, "state-dir", defaultStateDir, "state directory of the exporter, which says where it listens")
 	cmd.Flags().StringVar(&t.server, "server", "", "address of the exporter, instead of --state-dir: http://127.0.0.1:8080; needs "+tokenVariable)
-}
-
-// check refuses a command line that names two exporters.
-func (t *target) check(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("server") && cmd.Flags().Changed("state-dir") {
-		return usage.Errorf("--server and --state-dir: give one of them")
-	}
-	return nil
 }
 
 // client finds the running exporter. It returns a *control.NotRunningError where the state is nobody's.

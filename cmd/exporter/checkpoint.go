@@ -51,9 +51,6 @@ With --log it shows the state that the log of the state holds, which the configu
   exporter checkpoint show --log -f config.yaml`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output, "text"); err != nil {
-				return err
-			}
 			state, log, err := l.read(cmd, *dir)
 			if err != nil {
 				return err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/sink/deadletter"
@@ -38,10 +37,7 @@ func (s *letterQuery) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&s.IDs, "id", nil, "id of a letter; may be repeated (default: all)")
 }
 
-func (s *letterQuery) check(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("dir") && cmd.Flags().Changed("state-dir") {
-		return usage.Errorf("--dir and --state-dir: give one of them")
-	}
+func (s *letterQuery) check() error {
 	if s.Dir != "" {
 		return nil // made for the first letter
 	}
@@ -62,10 +58,7 @@ func newDeadLetterListCommand() *cobra.Command {
   exporter deadletter list --state-dir ./state -o json | jq -r 'select(.reason == "too_large").id'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output, "table"); err != nil {
-				return err
-			}
-			if err := s.check(cmd); err != nil {
+			if err := s.check(); err != nil {
 				return err
 			}
 			n, err := console.PrintLetters(s.Heads(), output == "json", stdout(cmd))
@@ -89,7 +82,7 @@ func newDeadLetterShowCommand() *cobra.Command {
 		Example: `  exporter deadletter show --state-dir ./state 00112233445566778899 | jq .value.data`,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			s.IDs = append(s.IDs, ids...)
-			if err := s.check(cmd); err != nil {
+			if err := s.check(); err != nil {
 				return err
 			}
 			n := 0
@@ -132,9 +125,6 @@ Without --sink and an ID everything is sent. The exit code is 1 where a letter i
   exporter deadletter replay --sink bus 00112233445566778899 --force`,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			request.IDs = append(request.IDs, ids...)
-			if err := t.check(cmd); err != nil {
-				return err
-			}
 			client, err := t.client()
 			if err != nil {
 				return err

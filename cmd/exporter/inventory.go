@@ -44,14 +44,6 @@ func (l *lookup) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&l.output, "output", "o", "table", "table, or json: one object per line")
 }
 
-func (l *lookup) check(cmd *cobra.Command) error {
-	l.query.Resource = strings.Join(l.resources, ",")
-	if err := usage.Several("command line", checkOutput(l.output, "table"), checkNamespaceFilter(l.query.Namespace)); err != nil {
-		return err
-	}
-	return l.target.check(cmd)
-}
-
 func newInventoryListCommand() *cobra.Command {
 	var l lookup
 	cmd := &cobra.Command{
@@ -61,9 +53,6 @@ func newInventoryListCommand() *cobra.Command {
   exporter inventory list --state-dir ./state -o json | jq -r .uid`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := l.check(cmd); err != nil {
-				return err
-			}
 			n, err := l.print(cmd.Context(), stdout(cmd))
 			if err == nil && n == 0 {
 				fmt.Fprintln(stderr(cmd), "no objects")
@@ -93,9 +82,6 @@ func newInventoryGetCommand() *cobra.Command {
 			case len(args) == 1:
 				l.query.Name = args[0]
 			}
-			if err := l.check(cmd); err != nil {
-				return err
-			}
 			n, err := l.print(cmd.Context(), stdout(cmd))
 			if err == nil && n == 0 {
 				err = errors.New("the inventory has no such object: no sink was given it, or it is deleted")
@@ -109,6 +95,10 @@ func newInventoryGetCommand() *cobra.Command {
 
 // print writes the objects as they are read, and says how many there were.
 func (l *lookup) print(ctx context.Context, out io.Writer) (n int, err error) {
+	if err := checkNamespaceFilter(l.query.Namespace); err != nil {
+		return 0, err
+	}
+	l.query.Resource = strings.Join(l.resources, ",")
 	objects, done, err := saved.Inventory(ctx, l.client, l.stateDir, l.query)
 	if err != nil {
 		return 0, err

@@ -41,6 +41,8 @@ once, in order, and never silently lost.`,
   exporter inventory list --resources pods -n shop
   exporter deadletter list
   exporter checkpoint show`,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return checkShared(cmd.Flags()) },
+
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version,
@@ -70,9 +72,6 @@ only something else is wrong, such as a broker that does not answer.`,
   exporter check -f config.yaml -o json | jq -r '.findings[] | select(.result == "problem") | .text'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output, "text"); err != nil {
-				return err
-			}
 			cfg, err := f.load(func(*config.Config) {})
 			if err != nil {
 				return err

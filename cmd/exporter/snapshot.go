@@ -83,9 +83,6 @@ func (s *snapshotCommand) register(cmd *cobra.Command) {
 
 // check refuses a command line that asks for two things.
 func (s *snapshotCommand) check(cmd *cobra.Command) error {
-	if err := errors.Join(checkOutput(s.output, "table"), s.target.check(cmd)); err != nil {
-		return err
-	}
 	if cmd.Flags().Changed("output") && !s.list {
 		return usage.Errorf("--output: only --list prints a table")
 	}

@@ -28,9 +28,6 @@ NOTE      why nobody does it, or why nobody may`,
   exporter tasks -f config.yaml -o json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output, "table"); err != nil {
-				return err
-			}
 			cfg, err := f.load(func(*config.Config) {})
 			if err != nil {
 				return err

@@ -91,12 +91,8 @@ func (v *verifier) run(ctx context.Context, cmd *cobra.Command) error {
 
 // configuration is the file's, with the sinks that are asked for.
 func (v *verifier) configuration(cmd *cobra.Command) (*config.Config, error) {
-	var late error
 	if v.timeout < 0 {
-		late = usage.Errorf("--timeout %s: want 0 or more", v.timeout)
-	}
-	if err := usage.Several("command line", checkOutput(v.output, "text"), late, v.check(cmd)); err != nil {
-		return nil, err
+		return nil, usage.Errorf("--timeout %s: want 0 or more", v.timeout)
 	}
 	if v.offline && v.file != "" && len(v.resources) > 0 {
 		return nil, usage.Errorf("--resources: not with --offline and --config, which compare whole logs; leave it out")

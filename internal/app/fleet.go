@@ -222,8 +222,12 @@ func (f *fleet) adopt(ctx context.Context, wanted []config.Task) {
 	}
 	group.Wait()
 	if f.placement != nil && len(wanted) > 0 {
-		placed := slices.DeleteFunc(slices.Clone(wanted), func(of config.Task) bool { return of.Number > max(of.Count, 1) })
-		leases := f.leasesOf(placed)
+		leases := map[string]string{}
+		for _, of := range wanted {
+			if lease, err := f.leaseOf(of); err == nil && of.Number <= max(of.Count, 1) { // else the task's own attempt says so
+				leases[lease.Name] = of.Name()
+			}
+		}
 		f.mu.Lock()
 		f.leases = leases
 		f.mu.Unlock()
@@ -254,17 +258,6 @@ func (f *fleet) retire(of config.ClusterOf, number int) {
 	case f.retired <- config.Task{Cluster: of, Number: number, Count: f.cfg.Tasks}:
 	default: // it is asked for again
 	}
-}
-
-// leasesOf are the names of the tasks' Leases, with the tasks.
-func (f *fleet) leasesOf(tasks []config.Task) map[string]string {
-	all := map[string]string{}
-	for _, of := range tasks {
-		if lease, err := f.leaseOf(of); err == nil { // else the task's own attempt says so
-			all[lease.Name] = of.Name()
-		}
-	}
-	return all
 }
 
 // unowned are the tasks that no exporter has.
@@ -308,7 +301,7 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 			wait = listener.RetryForever()
 		}
 		f.shown.Failed(name, err)
-		if err.Error() != said || time.Since(told) > sayAgain {
+		if err.Error() != said || time.Since(told) > time.Minute {
 			said, told = err.Error(), time.Now()
 			logger.Error("the task is not done now; the others are, and it is tried again", "error", err)
 		}
@@ -317,9 +310,6 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 		}
 	}
 }
-
-// sayAgain is how long the same failure is not told again.
-const sayAgain = time.Minute
 
 // try does the task once. The error is nil only where ctx has ended.
 func (f *fleet) try(ctx context.Context, member *follower, p *process) error {

@@ -133,10 +133,9 @@ func (a *assembly) run(ctx context.Context) error {
 	}
 	a.knowNamespaces(sinks)
 	a.adoptLetters(ctx, deadLetters, sinks, forms)
-	owing := requests.NewSnapshots(a.store, t)
 	asked := &requests.Handler{
-		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Requests: make(chan pipeline.Request), Owing: owing,
-		Status: func() any { return t.Status() }, Told: t,
+		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Requests: make(chan pipeline.Request), Orders: make(chan pipeline.Order),
+		Progress: t.Progress, Status: func() any { return t.Status() }, Told: t,
 	}
 	stopServing, err := a.server.Serve(ctx, handler(t, shown, control.Handler(asked.Functions(deadLetters.replay), a.token)))
 	if err != nil {
@@ -157,7 +156,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: func(rec *change.Record) error { return forms.reshapeFor("", rec) },
-		Requests: asked.Requests, Orders: owing.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
+		Requests: asked.Requests, Orders: asked.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
 		Follow: a.follow(asked, f.RunWith(t)), Observer: a.term.Observe(a.pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {

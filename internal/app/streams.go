@@ -69,9 +69,13 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 				return err
 			}
 		}
+		var kept source.Kept // nil is nothing
+		if s.Configured.IsKept() {
+			kept = images
+		}
 		informer = source.NewSharedInformer(source.Config{
 			Client: client, Stream: s.Stream, Selection: s.Selection, Histories: &histories{a.store, a.cluster}, ClusterUID: a.cluster.UID,
-			Shape: shape, Keep: selection.KeepOf(s.Configured), Observer: sourceObserver(f), Gate: gate, Rate: rate, Kept: selection.KeptOf(&s, images),
+			Shape: shape, Keep: selection.KeepOf(s.Configured), Observer: sourceObserver(f), Gate: gate, Rate: rate, Kept: kept,
 			Ignore: ignore, BeforeHidden: !s.Configured.Before, Involve: selection.InvolveOf(&s, &a.cluster.Current, images),
 			Namespace: namespace,
 		})

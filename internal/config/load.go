@@ -88,13 +88,7 @@ func (c *Config) replace(path string, into *string, value string) {
 }
 
 func splitNames(flags []string) []string {
-	var names []string
-	for name := range strings.SplitSeq(strings.Join(flags, ","), ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
+	return strings.FieldsFunc(strings.Join(flags, ","), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // Load reads the file at path. env looks up the variables that its values name; os.LookupEnv is one.

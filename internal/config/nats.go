@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -147,19 +148,11 @@ func (n *NATS) takeLogin() error {
 }
 
 // loginKeys are the ways to log in that are given, by their keys.
-func (n *NATSLogin) loginKeys() []string {
-	var keys []string
-	for _, way := range []struct {
-		key   string
-		given bool
-	}{
-		{"credentials", n.Credentials != ""},
-		{"nkey", n.Nkey != ""},
-		{"user", n.User != "" || n.Password != ""},
-		{"token", n.Token != ""},
-	} {
-		if way.given {
-			keys = append(keys, way.key)
+func (n *NATSLogin) loginKeys() (keys []string) {
+	given := reflect.ValueOf(n).Elem()
+	for _, f := range fieldsOf(given.Type()) {
+		if f.name != "password" && !given.FieldByIndex(f.Index).IsZero() { // which goes with user
+			keys = append(keys, f.name)
 		}
 	}
 	return keys

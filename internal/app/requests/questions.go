@@ -97,7 +97,7 @@ func (h *brokerHandler) questions() map[string]question {
 			state.Configurations = nil // they are hashes
 			return state, nil
 		},
-		"list":   func(context.Context, []byte) (any, error) { return h.Owing.list() },
+		"list":   func(context.Context, []byte) (any, error) { return h.list() },
 		"status": func(context.Context, []byte) (any, error) { return h.Status(), nil },
 	}
 	for _, do := range []string{control.Stop, control.Pause, control.Resume} {
@@ -210,7 +210,7 @@ func (h *signalHandler) advance(told *[]signal.Notification) (next signal.Book, 
 
 // standing says how parts of tasks stand.
 func (h *signalHandler) standing() (func(*signal.Part) signal.State, error) {
-	owed, err := h.Owing.owed()
+	owed, err := h.owed()
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (h *signalHandler) standing() (func(*signal.Part) signal.State, error) {
 			return known
 		}
 		// The sink has it to its end.
-		last, found := h.Owing.telemetry.Progress(part.Stream, change.Owed{Sink: h.sink, Reason: change.Requested, Limits: part.Limits})
+		last, found := h.Progress(part.Stream, change.Owed{Sink: h.sink, Reason: change.Requested, Limits: part.Limits})
 		if !found || !last.Read {
 			return signal.State{}
 		}

@@ -57,11 +57,11 @@ func (h *Handler) Functions(replay func(context.Context, control.ReplayRequest) 
 			defer cancel()
 			return h.owe(ctx, asked, nil)
 		},
-		Owed: h.Owing.list,
+		Owed: h.list,
 		Steer: func(ctx context.Context, asked control.SteerRequest) error {
 			ctx, cancel := context.WithTimeout(ctx, AskTime)
 			defer cancel()
-			return h.Owing.steer(ctx, asked, nil)
+			return h.order(ctx, asked, nil)
 		},
 		Inventory: func(q control.Query) (iter.Seq2[control.Object, error], error) {
 			return saved.Find(h.Store, h.Cluster.Named(), q)
@@ -131,16 +131,20 @@ func (h *Handler) ask(ctx context.Context, request pipeline.Request) error {
 	return handOver(ctx, h.Requests, request, answer)
 }
 
-// Handler does what is asked of one run, whoever asks. All fields are needed.
+// Handler does what is asked of one run, whoever asks, and knows which full snapshots that owes. All fields are needed.
 type Handler struct {
 	Config   *config.Config
 	Cluster  *cluster.Cluster
 	Store    *checkpoint.Store
 	Logger   *slog.Logger
 	Requests chan pipeline.Request // which the pipeline takes
-	Owing    *Snapshots
+	Orders   chan pipeline.Order   // likewise
+	Progress func(stream string, of change.Owed) (telemetry.Progress, bool)
 	Status   func() any // the status document
 	Told     Observer
+
+	mu   sync.Mutex // guards the following
+	last []control.Stopped
 }
 
 // Observer is told what is asked through the brokers of sinks.
@@ -150,61 +154,46 @@ type Observer interface {
 	Noticed(sinkName, text string)
 }
 
-// Snapshots are the full snapshots of this run, as people are told of them.
-type Snapshots struct {
-	store     *checkpoint.Store
-	telemetry *telemetry.Telemetry
-	Orders    chan pipeline.Order
-
-	mu   sync.Mutex // guards the following
-	last []control.Stopped
-}
-
-// NewSnapshots are those of a run.
-func NewSnapshots(store *checkpoint.Store, t *telemetry.Telemetry) *Snapshots {
-	return &Snapshots{store: store, telemetry: t, Orders: make(chan pipeline.Order)}
-}
-
 // mostStopped is how many stopped snapshots are remembered for those who wait for them.
 const mostStopped = 1000
 
 // list is what is owed, and what was stopped last.
-func (s *Snapshots) list() (*control.OwedList, error) {
-	owed, err := s.owed()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &control.OwedList{Owed: owed, Stopped: slices.Clone(s.last)}, err
+func (h *Handler) list() (*control.OwedList, error) {
+	owed, err := h.owed()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &control.OwedList{Owed: owed, Stopped: slices.Clone(h.last)}, err
 }
 
-// steer has the pipeline stop, pause or resume snapshots. What was heard through a sink's broker is saved with the
+// order has the pipeline stop, pause or resume snapshots. What was heard through a sink's broker is saved with the
 // order.
-func (s *Snapshots) steer(ctx context.Context, asked control.SteerRequest, heard map[string][]byte) error {
+func (h *Handler) order(ctx context.Context, asked control.SteerRequest, heard map[string][]byte) error {
 	do, known := map[string]checkpoint.Steering{
 		control.Stop: checkpoint.Stop, control.Pause: checkpoint.Pause, control.Resume: checkpoint.Resume,
 	}[asked.Do]
 	if !known || len(asked.IDs) == 0 {
 		return &control.RefusedError{Text: fmt.Sprintf("%q of %d snapshots: want stop, pause or resume of one at least", asked.Do, len(asked.IDs))}
 	}
-	before, err := s.owed()
+	before, err := h.owed()
 	if err != nil {
 		return err
 	}
 	answer := make(chan error, 1)
-	err = handOver(ctx, s.Orders, pipeline.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
+	err = handOver(ctx, h.Orders, pipeline.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
 	if refused, is := errors.AsType[*pipeline.OrderError](err); is {
 		return &control.RefusedError{Text: refused.Text}
 	}
 	if err != nil || do != checkpoint.Stop {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, o := range before {
 		if slices.ContainsFunc(asked.IDs, func(id string) bool { return strings.EqualFold(id, o.ID) }) {
-			s.last = append(s.last, control.Stopped{Owed: o, Time: time.Now()})
+			h.last = append(h.last, control.Stopped{Owed: o, Time: time.Now()})
 		}
 	}
-	s.last = s.last[max(0, len(s.last)-mostStopped):]
+	h.last = h.last[max(0, len(h.last)-mostStopped):]
 	return nil
 }
 
@@ -220,8 +209,8 @@ func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan er
 }
 
 // owed are those that are owed, with how far each is.
-func (s *Snapshots) owed() ([]control.Owed, error) {
-	owed, err := control.ReadOwed(s.store)
+func (h *Handler) owed() ([]control.Owed, error) {
+	owed, err := control.ReadOwed(h.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +219,7 @@ func (s *Snapshots) owed() ([]control.Owed, error) {
 		if o.State == control.Paused {
 			continue
 		}
-		progress, found := s.telemetry.Progress(o.Stream, change.Owed{Sink: o.Sink, Reason: change.Reason(o.Reason), Limits: o.Limits})
+		progress, found := h.Progress(o.Stream, change.Owed{Sink: o.Sink, Reason: change.Reason(o.Reason), Limits: o.Limits})
 		switch {
 		case !found:
 			o.State = control.Waits

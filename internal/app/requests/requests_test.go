@@ -32,7 +32,7 @@ func twoSinks(requests chan pipeline.Request) *Handler {
 	return &Handler{
 		Config:  &config.Config{Sinks: []config.Sink{{Name: "all"}, {Name: "some", Resources: []string{"po"}}}},
 		Logger:  slog.New(slog.DiscardHandler),
-		Cluster: c, Requests: requests, Owing: new(Snapshots),
+		Cluster: c, Requests: requests,
 	}
 }
 

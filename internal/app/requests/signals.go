@@ -210,7 +210,7 @@ func (h *signalHandler) steer(ctx context.Context, s *signal.Signal, m *signal.M
 			return err
 		}
 		err = h.follow(s.ID, h.book.With(s.ID).At(m.After()), func(heard map[string][]byte) error {
-			return h.Owing.steer(ctx, control.SteerRequest{Do: do, IDs: ids}, heard)
+			return h.order(ctx, control.SteerRequest{Do: do, IDs: ids}, heard)
 		})
 		if !errors.As(err, new(*control.RefusedError)) { // of one that is delivered
 			return err
@@ -221,7 +221,7 @@ func (h *signalHandler) steer(ctx context.Context, s *signal.Signal, m *signal.M
 
 // steerable are the ids of snapshots that the order can be of; no streams is all.
 func (h *signalHandler) steerable(streams []string, do string) (ids []string, err error) {
-	owed, err := h.Owing.owed()
+	owed, err := h.owed()
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ func (h *brokerHandler) snapshot(ctx context.Context, id string, asked control.S
 
 // steer stops, pauses or resumes snapshots.
 func (h *brokerHandler) steer(ctx context.Context, id string, asked control.SteerRequest) error {
-	return h.follow(id, h.book.With(id), func(heard map[string][]byte) error { return h.Owing.steer(ctx, asked, heard) })
+	return h.follow(id, h.book.With(id), func(heard map[string][]byte) error { return h.order(ctx, asked, heard) })
 }
 
 // maxTold is how many bytes of an error the log is told: it may name what others have made up.

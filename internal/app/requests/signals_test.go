@@ -40,7 +40,7 @@ func newSignalRig(t *testing.T) *signalRig {
 	r := &signalRig{t: t}
 	d.Told, d.Cluster.Name = r, "prod"
 	orders := make(chan pipeline.Order)
-	d.Owing = &Snapshots{store: d.Store, Orders: orders, telemetry: telemetry.New(telemetry.Options{Logger: slog.New(slog.DiscardHandler)})}
+	d.Orders, d.Progress = orders, telemetry.New(telemetry.Options{Logger: slog.New(slog.DiscardHandler)}).Progress
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

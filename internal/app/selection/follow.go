@@ -159,11 +159,17 @@ func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 func (f *Follower) warnWaiting(chosen *Choice) {
 	for _, left := range chosen.Waiting() {
 		streamed := slices.ContainsFunc(f.following, func(s *followed) bool { return slices.Contains(s.Names, left.Name) })
-		if streamed || f.warned[left.Name] {
-			continue
+		if !streamed {
+			f.warnOnce(left.Name, "resource waits; its stream begins as soon as it is served", "resource", left.Name, "reason", left.Reason)
 		}
-		f.warned[left.Name] = true
-		f.Logger.Warn("resource waits; its stream begins as soon as it is served", "resource", left.Name, "reason", left.Reason)
+	}
+}
+
+// warnOnce says it once of what is named.
+func (f *Follower) warnOnce(of, text string, args ...any) {
+	if !f.warned[of] {
+		f.warned[of] = true
+		f.Logger.Warn(text, args...)
 	}
 }
 
@@ -229,11 +235,9 @@ func (f *Follower) look(ctx context.Context, set *pipeline.StreamSet) time.Durat
 		var errs []error
 		f.chosen, errs = Choose(catalog, f.Config.Resources)
 		for _, err := range errs { // of entries of the configuration, now that other resources are served
-			if err == nil || errors.As(err, new(*source.UnknownResourceError)) || f.warned[err.Error()] {
-				continue // a name that stands for nothing is on /statusz
+			if err != nil && !errors.As(err, new(*source.UnknownResourceError)) { // a name that stands for nothing is on /statusz
+				f.warnOnce(err.Error(), "not streamed", "error", err)
 			}
-			f.warned[err.Error()] = true
-			f.Logger.Warn("not streamed", "error", err)
 		}
 		f.warnWaiting(f.chosen)
 	}
@@ -427,11 +431,7 @@ func (f *Follower) doubt(ctx context.Context) (soon bool) {
 // warnUndefined says once of a stream that nobody can tell what became of its resource.
 func (f *Follower) warnUndefined(s *followed, err error) {
 	name := s.Stream.String()
-	if f.warned["definition of "+name] {
-		return
-	}
-	f.warned["definition of "+name] = true
-	f.Logger.Warn("resource is not served, and nobody can tell whether its definition was deleted; its objects are kept until somebody can: allow the exporter to list customresourcedefinitions.apiextensions.k8s.io",
+	f.warnOnce("definition of "+name, "resource is not served, and nobody can tell whether its definition was deleted; its objects are kept until somebody can: allow the exporter to list customresourcedefinitions.apiextensions.k8s.io",
 		"resource", name, "error", err)
 }
 

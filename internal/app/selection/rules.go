@@ -11,7 +11,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
-	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/shape"
 	"github.com/kubecdc/kubecdc/internal/shape/transform"
 	"github.com/kubecdc/kubecdc/internal/source"
@@ -209,14 +208,6 @@ func rulesOf(resource change.Resource, configured *config.Resource) transform.Ru
 		return transform.Secrets().Join(rules(configured))
 	}
 	return rules(configured)
-}
-
-// KeptOf are what is kept of the stream's objects; nil is nothing.
-func KeptOf(s *Selected, images *listener.Images) source.Kept {
-	if !s.Configured.IsKept() {
-		return nil
-	}
-	return images
 }
 
 // KeepOf is what is kept of what is cut otherwise while objects are read.

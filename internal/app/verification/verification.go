@@ -363,8 +363,5 @@ func exporterProgressOf(ctx context.Context, find func() (*control.Client, error
 	if errors.Is(err, checkpoint.ErrNoState) || err == nil && state.ClusterUID != uid {
 		return new(exporterProgress), nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &exporterProgress{state, running}, nil
+	return &exporterProgress{state, running}, err
 }
