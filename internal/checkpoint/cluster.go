@@ -153,10 +153,6 @@ func (s *Store) Configurations() (map[string][]byte, error) {
 
 // SetConfiguration saves the configuration with which the sink was opened, durably.
 func (s *Store) SetConfiguration(sinkName string, text []byte) error {
-	before, _, err := s.get(keyOf(tableConfig, sinkName))
-	if err != nil || bytes.Equal(before, text) {
-		return err
-	}
 	return s.set(keyOf(tableConfig, sinkName), text)
 }
 

@@ -71,10 +71,7 @@ func (d *database) record() error {
 	if err != nil || !found || d.opts.ReadOnly || d.recording {
 		return err
 	}
-	return d.write(func(b *rows) error {
-		b.remove(keyOf(tableLogged))
-		return nil
-	})
+	return d.write(func(b *rows) error { b.remove(keyOf(tableLogged)); return nil })
 }
 
 // SetLogged notes that the log of the state has all of it at the place.
@@ -330,12 +327,18 @@ func (d *database) write(fill func(*rows) error) error {
 	return nil
 }
 
-// set writes one value, durably.
+// set writes one value, durably, unless the key has it.
 func (d *database) set(key, value []byte) error {
-	return d.write(func(b *rows) error {
-		b.set(key, value)
-		return nil
-	})
+	known, found, err := d.get(key)
+	if err != nil || found && bytes.Equal(known, value) {
+		return err
+	}
+	return d.write(func(b *rows) error { b.set(key, value); return nil })
+}
+
+// removeAll removes the keys with the prefix, durably.
+func (d *database) removeAll(prefix []byte) error {
+	return d.write(func(b *rows) error { b.removeAll(prefix); return nil })
 }
 
 // excise deletes a range and gives its space back, which Pebble's DeleteRange leaves to compactions that may never

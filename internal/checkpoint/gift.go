@@ -38,7 +38,7 @@ func (s *Store) Give(state *SinkState, resource string, gift Gift) error {
 		return err
 	}
 	if isNew := before.To == 0; isNew {
-		if err := s.write(func(r *rows) error { r.removeAll(aside); return nil }); err != nil {
+		if err := s.removeAll(aside); err != nil {
 			return err
 		}
 		for _, prefix := range moved {
@@ -206,7 +206,7 @@ func (s *Store) Take(from *Store, how Taking) error {
 		}
 	}
 	for _, prefix := range tablesOf(of.Sink, of.Resource) {
-		if err := s.write(func(r *rows) error { r.removeAll(prefix); return nil }); err != nil {
+		if err := s.removeAll(prefix); err != nil {
 			return err
 		}
 	}
@@ -258,7 +258,7 @@ func (s *Store) takeKept(from *Store, resource string) error {
 	asItIs := func(key []byte) []byte { return bytes.Clone(key) }
 	for stream := range known {
 		objects := keyOf(tableObject, stream, "")
-		err := s.write(func(r *rows) error { r.removeAll(objects); return nil })
+		err := s.removeAll(objects)
 		if err == nil {
 			err = s.copy(from.database, objects, asItIs)
 		}

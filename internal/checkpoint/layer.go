@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -99,11 +98,13 @@ func (d *database) places(table byte, sinkNames ...string) (map[string]map[strin
 
 func (l *layer) loadGraves() error {
 	prefix := keyOf(tableGrave, l.sink, "")
-	all, _, err := l.read(l.db.db, prefix, after(prefix), math.MaxInt)
-	for _, grave := range all {
+	for grave, err := range l.rows(prefix, after(prefix)) {
+		if err != nil {
+			return err
+		}
 		l.bury(grave.Of, grave.At)
 	}
-	return err
+	return nil
 }
 
 func (l *layer) bury(of Object, at Point) {
@@ -198,44 +199,47 @@ func (l *layer) Passed(resource, namespace string, upTo Point, named func(string
 	return nil
 }
 
+// fill writes what was applied.
 func (l *layer) fill(r *rows) {
+	onDisk := l.under != nil
 	for resource := range l.touched {
-		l.fillPlaces(r, tablePlace, resource)
-	}
-	for of, row := range l.pending {
-		if row.Exists() {
-			r.setRow(tableRow, l.sink, of, row.Row)
+		if onDisk {
+			l.fillPlaces(r, tableDiskPlace, resource)
 		} else {
-			r.removeRow(tableRow, l.sink, of)
+			l.fillPlaces(r, tablePlace, resource)
 		}
-		switch {
-		case row.Gone:
-			r.setRow(tableGrave, l.sink, of, row.Row)
-		case row.buried:
-			r.removeRow(tableGrave, l.sink, of)
-		}
-	}
-}
-
-// fillDisk writes what was applied to the layer of the disk.
-func (l *layer) fillDisk(r *rows) {
-	for resource := range l.touched {
-		l.fillPlaces(r, tableDiskPlace, resource)
 	}
 	for of, row := range l.pending {
-		r.setRow(tableDiskRow, l.sink, of, row.Row)
+		if onDisk {
+			r.setRow(tableDiskRow, l.sink, of, &row.Row)
+			continue
+		}
+		l.fillRow(r, of, &row)
 	}
 }
 
-func (r *rows) setRow(table byte, sinkName string, of Object, row Row) {
-	r.key = rowKey(r.key[:0], table, sinkName, of)
-	r.value = appendRow(r.value[:0], table, row)
-	r.set(r.key, r.value)
+func (l *layer) fillRow(r *rows, of Object, row *applied) {
+	if row.Exists() {
+		r.setRow(tableRow, l.sink, of, &row.Row)
+	} else {
+		r.setRow(tableRow, l.sink, of, nil)
+	}
+	switch {
+	case row.Gone:
+		r.setRow(tableGrave, l.sink, of, &row.Row)
+	case row.buried:
+		r.setRow(tableGrave, l.sink, of, nil)
+	}
 }
 
-func (r *rows) removeRow(table byte, sinkName string, of Object) {
-	r.key = rowKey(r.key[:0], table, sinkName, of)
-	r.remove(r.key)
+// setRow sets the object's row in the table; nil removes it.
+func (r *rows) setRow(table byte, sinkName string, of Object, row *Row) {
+	if r.key = rowKey(r.key[:0], table, sinkName, of); row == nil {
+		r.remove(r.key)
+		return
+	}
+	r.value = appendRow(r.value[:0], table, *row)
+	r.set(r.key, r.value)
 }
 
 // fillPlaces writes those of the resource that are others than the saved ones.
@@ -269,20 +273,22 @@ type SinkObject struct {
 // scanChunk is how many rows a scan reads at once.
 const scanChunk = 512
 
-// rows yields those of the table as Objects does.
-func (l *layer) rows(table byte, resource, namespace, behind string) iter.Seq2[SinkObject, error] {
+// rowsOf yields those of the table as Objects does.
+func (l *layer) rowsOf(table byte, resource, namespace, behind string) iter.Seq2[SinkObject, error] {
+	prefix := rowPrefix(table, l.sink, resource, Scope(namespace))
+	from := prefix
+	if behind != "" {
+		from = keyOf(table, l.sink, resource, behind, "")
+	}
+	return l.rows(from, after(prefix))
+}
+
+// rows yields those from one key on that are below another, of the moment at which the loop begins.
+func (l *layer) rows(from, to []byte) iter.Seq2[SinkObject, error] {
 	return func(yield func(SinkObject, error) bool) {
-		from := keyOf(table, l.sink, resource, "")
-		if namespace != Others {
-			from = keyOf(table, l.sink, resource, namespace+"/")
-		}
-		to := after(from)
-		if behind != "" {
-			from = keyOf(table, l.sink, resource, behind, "")
-		}
 		view := l.db.db.NewSnapshot()
 		defer func() { _ = view.Close() }() // it never fails
-		for from != nil {
+		for from := from; from != nil; {
 			chunk, next, err := l.read(view, from, to, scanChunk)
 			if err != nil {
 				yield(SinkObject{}, err)

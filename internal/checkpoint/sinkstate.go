@@ -338,7 +338,7 @@ func (s *SinkState) fill(r *rows) error {
 	}
 	s.layer.fill(r)
 	if s.disk != nil && !s.merged {
-		s.disk.fillDisk(r)
+		s.disk.fill(r)
 	}
 	if s.Mark != s.mark {
 		r.set(keyOf(tableMark, s.Name), []byte(s.Mark))
@@ -363,7 +363,7 @@ func (s *SinkState) merge(r *rows) error {
 		}
 	}
 	for _, row := range piece {
-		r.removeRow(tableDiskRow, s.Name, row.Of)
+		r.setRow(tableDiskRow, s.Name, row.Of, nil)
 		if s.disk.Places[row.Of.Resource].LeftOut(Scope(row.Of.Key.Namespace)) {
 			continue
 		}
@@ -412,15 +412,11 @@ func (s *SinkState) settled() {
 // now on. It is not saved: a million rows take two seconds, and no state can have one that is wrong.
 func (s *SinkState) CountObjects() error {
 	digests, prefix := map[string]change.Digest{}, keyOf(tableRow, s.Name, "")
-	for from := prefix; from != nil; {
-		chunk, next, err := s.read(s.db.db, from, after(prefix), scanChunk)
+	for row, err := range s.rows(prefix, after(prefix)) {
 		if err != nil {
 			return err
 		}
-		for _, row := range chunk {
-			digests[row.Of.Resource] = digests[row.Of.Resource].Plus(row.digest(row.Of))
-		}
-		from = next
+		digests[row.Of.Resource] = digests[row.Of.Resource].Plus(row.digest(row.Of))
 	}
 	s.digests = digests
 	return nil
@@ -435,7 +431,7 @@ func (s *SinkState) Digest(resource string) (d change.Digest, counted bool) {
 // joined keys are after the given one, in the bytewise order of those keys, as they are saved when the loop begins. The
 // loop may take its time, and may break.
 func (s *SinkState) Objects(resource, namespace, behind string) iter.Seq2[SinkObject, error] {
-	return s.rows(tableRow, resource, namespace, behind)
+	return s.rowsOf(tableRow, resource, namespace, behind)
 }
 
 // ObjectsOnDisk yields, as Objects does, those that something on disk is of, also where that is their end.
@@ -443,5 +439,5 @@ func (s *SinkState) ObjectsOnDisk(resource, namespace, behind string) iter.Seq2[
 	if !s.onDisk.Load() {
 		return func(func(SinkObject, error) bool) {}
 	}
-	return s.rows(tableDiskRow, resource, namespace, behind)
+	return s.rowsOf(tableDiskRow, resource, namespace, behind)
 }

@@ -163,7 +163,7 @@ func (s *Store) Select(
 		var fronts []*front
 		for _, name := range slices.Sorted(slices.Values(sinkNames)) {
 			l := newLayer(s.database, name)
-			next, stop := iter.Pull2(l.rows(tableRow, resource, cmp.Or(namespace, Others), ""))
+			next, stop := iter.Pull2(l.rowsOf(tableRow, resource, cmp.Or(namespace, Others), ""))
 			defer stop()
 			if f := (&front{row: SinkRow{Sink: name}, next: next}); advance(f) {
 				fronts = append(fronts, f)
@@ -183,21 +183,21 @@ func (s *Store) Select(
 
 // CountRows is the number of objects that the sink has of the resource, in the scope. It reads all of them.
 func (s *Store) CountRows(sinkName, resource string, scope Scope) (n int, err error) {
-	err = s.each(rowPrefix(sinkName, resource, scope), func(_, _ []byte) error { n++; return nil })
+	err = s.each(rowPrefix(tableRow, sinkName, resource, scope), func(_, _ []byte) error { n++; return nil })
 	return n, err
 }
 
 // HasRows says whether the sink has an object of the resource, in the scope.
 func (s *Store) HasRows(sinkName, resource string, scope Scope) (bool, error) {
-	return s.holds(rowPrefix(sinkName, resource, scope))
+	return s.holds(rowPrefix(tableRow, sinkName, resource, scope))
 }
 
 // rowPrefix begins the keys of the sink's rows.
-func rowPrefix(sinkName, resource string, scope Scope) []byte {
+func rowPrefix(table byte, sinkName, resource string, scope Scope) []byte {
 	if scope != Others {
-		return keyOf(tableRow, sinkName, resource, string(scope)+"/")
+		return keyOf(table, sinkName, resource, string(scope)+"/")
 	}
-	return keyOf(tableRow, sinkName, resource, "")
+	return keyOf(table, sinkName, resource, "")
 }
 
 // ResourcesOf are those that the sink has objects or a position of.
