@@ -140,9 +140,7 @@ func TestForbiddenResourceLeavesTheOthersRunning(t *testing.T) {
 	if n := r.times("stream failed"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, r.out)
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }
 
 // delivers waits until the file has the text.
@@ -170,9 +168,7 @@ func TestI9SecretsAreNotPartOfEverything(t *testing.T) {
 			t.Errorf("stream %s is %s", name, s.State)
 		}
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 	content, err := os.ReadFile(d.path("out.ndjson"))
 	if err != nil {
 		t.Fatal(err)

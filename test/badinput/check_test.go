@@ -53,67 +53,20 @@ func TestCheckChangesNothing(t *testing.T) {
 	}
 }
 
-// TestCheckNamesEveryProblemAtOnce whatever else is wrong.
-func TestCheckNamesEveryProblemAtOnce(t *testing.T) {
+// TestCheckSaysAllThatThereIs, each with the exit code before its name.
+func TestCheckSaysAllThatThereIs(t *testing.T) {
 	d := newDesk(t)
 	grant(t, "configmaps")
-	d.write("config.yaml", `resources:
-  - {resource: configmaps, filter: 'namespaceObject.metadata.name != "x"'}
-  - foos
-  - waits.example.com
-  - services
-  - {resource: pods, namespaces: [shpo]}
-sinks:
-  - {name: out, file: {path: nope/out}}
-  - {name: bus, nats: {url: "nats://me:`+password+`@127.0.0.1:1"}}
-  - {name: screen, file: {path: "-"}}
-`)
-	d.exporter(checking("--context", "limited", "-f", "config.yaml")...).prints(t, 2, `ok       configuration
-ok       cluster limited at `+d.server+`, uid `+d.clusterUID()+`
-problem  resource "foos": the API server serves no such resource: see kubectl api-resources
-ok       resource configmaps
-problem  the API server forbids to list and watch services: bind a role with these verbs to the exporter's user
-problem  the API server forbids to list and watch shpo/pods: bind a role with these verbs to the exporter's user
-note     the API server forbids to list customresourcedefinitions.apiextensions.k8s.io: a stream whose definition is deleted waits for it
-note     the API server forbids to list kube-system/leases.coordination.k8s.io: a gap begins some seconds later, since nobody knows how many API servers there are
-problem  labels of namespaces are asked for, and the API server forbids to get, list, watch namespaces: bind a role with these verbs to the exporter's user, or streams that need them wait
-note     resource waits.example.com waits: the API server does not serve it yet
-`+newState+`problem  sink out: check file nope/out: no such file or directory: create the directory
-problem  sink bus: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up
-ok       sink screen
-`, "exporter: check found 6 problems\n")
-}
-
-// TestCheckNotesANamespaceThatDoesNotExist, which is no mistake for certain.
-func TestCheckNotesANamespaceThatDoesNotExist(t *testing.T) {
-	d := newDesk(t)
-	d.write("config.yaml", `resources: [{resource: configmaps, namespaces: [shpo]}, {resource: pods, fieldSelector: spec.color=red}]
-sinks: [{name: screen, file: {path: "-"}}]
-`)
-	d.exporter(checking("-f", "config.yaml")...).prints(t, 1, `ok       configuration
-ok       cluster dev at `+d.server+`, uid `+d.clusterUID()+`
-ok       resource shpo/configmaps
-note     namespace shpo does not exist: nothing will come from shpo/configmaps until somebody creates it
-problem  the API server refuses to list pods: field label not supported: spec.color: correct its labelSelector and fieldSelector
-`+newState+`ok       sink screen
-`, "exporter: check found 1 problem\n")
-}
-
-// TestCheckGoesOnWithoutACluster: brokers are looked at, too.
-func TestCheckGoesOnWithoutACluster(t *testing.T) {
-	d := newDesk(t)
 	d.kubeconfig("down", "server", "https://127.0.0.1:1")
-	for _, c := range []struct {
-		flags, problem string
-		code           int
-	}{
-		{"--kubeconfig nope", "load the kubeconfig nope: no such file or directory: set --kubeconfig or KUBECONFIG to a file that can be read", 2},
-		{"--kubeconfig down", "reach the API server https://127.0.0.1:1: connection refused: check the kubeconfig's server and context, and that it is up", 1},
-	} {
-		r := d.exporter(append(checking("--resources", "pods", "--sink", "nats://127.0.0.1:1"), words(c.flags)...)...)
-		r.prints(t, c.code, "ok       configuration\nproblem  "+c.problem+"\n"+newState+
-			"problem  sink nats: connect to nats://127.0.0.1:1: nobody answers there: check the URL, and that the server is up\n",
-			"exporter: check found 2 problems\n")
+	for _, p := range plays(t, "check.txtar", "{server}", d.server, "{uid}", d.clusterUID()) {
+		t.Run(p.name, func(t *testing.T) {
+			d.configure(p)
+			stderr := ""
+			if problems := strings.Count("\n"+p.want, "\nproblem "); problems > 0 {
+				stderr = strings.TrimSuffix(fmt.Sprintf("exporter: check found %d problems", problems), map[int]string{1: "s"}[problems]) + "\n"
+			}
+			d.exporter(checking(p.args...)...).prints(t, int(p.name[0]-'0'), p.want+"\n", stderr)
+		})
 	}
 }
 
@@ -133,29 +86,6 @@ func TestI9CheckOfEverythingHasNoSecrets(t *testing.T) {
 			t.Errorf("got\n%s\nwant in it %s", r.Stdout, line)
 		}
 	}
-}
-
-// TestCheckSaysWhatAWildcardStandsFor: nothing yet, all but what is excluded, and what must wait for rights, none of
-// which is a problem.
-func TestCheckSaysWhatAWildcardStandsFor(t *testing.T) {
-	d := newDesk(t)
-	grant(t, "configmaps")
-	d.write("config.yaml", `resources:
-  - {resource: "*.batch", exclude: [jobs.batch]}
-  - "*.nothing.example.com"
-  - configmaps
-sinks: [{name: screen, file: {path: "-"}}]
-`)
-	d.exporter(checking("--context", "limited", "-f", "config.yaml")...).prints(t, 0, `ok       configuration
-ok       cluster limited at `+d.server+`, uid `+d.clusterUID()+`
-ok       resource configmaps
-note     resource cronjobs.batch waits: the API server forbids to list and watch cronjobs.batch: bind a role with these verbs to the exporter's user
-note     the API server forbids to list customresourcedefinitions.apiextensions.k8s.io: a stream whose definition is deleted waits for it
-note     the API server forbids to list kube-system/leases.coordination.k8s.io: a gap begins some seconds later, since nobody knows how many API servers there are
-note     resource jobs.batch is left out: excluded by the configuration
-note     resource *.nothing.example.com is left out: it stands for nothing that the API server serves
-`+newState+`ok       sink screen
-`, "")
 }
 
 // TestI4WildcardOfAnAPIServerThatCannotTellAll: what "*" misses is said, by check and in the log.
@@ -189,9 +119,7 @@ func TestI4WildcardOfAnAPIServerThatCannotTellAll(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
 	run.logs("msg=watching streams=")
-	if code := run.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, run.out)
-	}
+	run.stopsWell()
 	d.write("config.yaml", "resources: [{resource: parts.broken.example.com, required: true}]\nsinks: [{name: out, file: {path: \"-\"}}]\n")
 	d.exporter(usual("-f", "config.yaml")...).fails(t, 1,
 		"ask the API server "+d.server+`: resource "parts.broken.example.com": the API server serves no such resource: see kubectl api-resources (its discovery was not complete: `+cause+")")

@@ -41,9 +41,7 @@ func TestAddressThatAKilledExporterLeft(t *testing.T) {
 	}
 	again := d.started("--sink", "-")
 	d.exporter("snapshot", "--state-dir", "state", "--wait")
-	if code := again.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, again.out)
-	}
+	again.stopsWell()
 	if _, err := os.Stat(d.path("state/address")); err == nil {
 		t.Error("the stopped exporter left its address")
 	}
@@ -80,9 +78,7 @@ sinks:
 		"the inventory has no such object: no sink was given it, or it is deleted")
 	d.exporter("inventory", "list", "--state-dir", "state", "--resources", "secret").prints(t, 0, "", "no objects\n")
 	d.exporter("snapshot", "--state-dir", "state", "--resources", "configmap").prints(t, 0, "a full snapshot of configmaps is owed to screen, few\n", "")
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }
 
 // token is what the running exporter wants to be shown.
@@ -153,9 +149,7 @@ func TestOtherHostsAreRefused(t *testing.T) {
 	if show := d.exporter("checkpoint", "show", "--state-dir", "state"); show.Code != 0 {
 		t.Errorf("exit code %d: %s", show.Code, show.Stderr)
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }
 
 // otherAddress is an address of this machine that is no loopback address, "" where it has none.
@@ -190,7 +184,5 @@ func TestHangupIsNoEnd(t *testing.T) {
 	}
 	r.logs(`msg="SIGHUP requested a full snapshot" resources=configmaps sinks=stdout`)
 	r.logs("msg=\"snapshot complete\" resource=configmaps reason=requested")
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }

@@ -115,9 +115,7 @@ func TestDeadLetterCommands(t *testing.T) {
 	if again := d.exporter("deadletter", "replay", "--state-dir", "state"); again.Code != 1 || !replayTable.MatchString(again.Stdout) || again.Stderr != "exporter: 1 of 1 letters are kept\n" {
 		t.Errorf("exit code %d: %s%s", again.Code, again.Stdout, again.Stderr)
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 	files, err := filepath.Glob(d.path("state/deadletters/bus/*.letter"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("letters are %q, %v", files, err)

@@ -92,7 +92,5 @@ func TestI4FullDiskKeepsTheSinkWaiting(t *testing.T) {
 	if list := d.exporter("deadletter", "list", "--dir", "letters"); list.Code != 0 || !listTable.MatchString(list.Stdout) {
 		t.Errorf("exit code %d: %s%s", list.Code, list.Stdout, list.Stderr)
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }

@@ -47,9 +47,7 @@ func TestI10CheckBesideARunningExporter(t *testing.T) {
 			t.Errorf("exit code %d\n%s\nwant in it\n%s", got.Code, got.Stdout, problem)
 		}
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }
 
 // freeAddress is one that nobody listens on.
@@ -61,29 +59,6 @@ func freeAddress(t *testing.T) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
-}
-
-// TestI9CheckFindsPathsThatNoObjectHas: what is to be left out or hashed, and has another name.
-func TestI9CheckFindsPathsThatNoObjectHas(t *testing.T) {
-	d := newDesk(t)
-	d.write("config.yaml", `resources:
-  - {resource: deployments.apps, drop: [.status, ".spec.template.spec.containers[*].env", .spec.tmplate]}
-  - {resource: configmaps, only: [.data.colour, .dta], redact: ["['binaryData'].x", ".metadata.annotations['a.b/c']", .metadata.label]}
-  - {resource: "*.batch", drop: [.spec.jobTemplate, .spec.parallelism, .spec.paralelism]}
-sinks: [{name: screen, file: {path: "-"}}]
-`)
-	d.exporter(checking("-f", "config.yaml")...).prints(t, 2, `ok       configuration
-ok       cluster dev at `+d.server+`, uid `+d.clusterUID()+`
-ok       resource deployments.apps
-ok       resource configmaps
-ok       resource cronjobs.batch, of *.batch
-ok       resource jobs.batch, of *.batch
-problem  resource "deployments.apps": drop path ".spec.tmplate": the API server's schemas have no such field: correct it, or leave it out
-problem  resource "configmaps": only path ".dta": the API server's schemas have no such field: correct it, or leave it out
-problem  resource "configmaps": redact path ".metadata.label": the API server's schemas have no such field: correct it, or leave it out
-note     resource "*.batch": drop path ".spec.paralelism": the API server's schemas have no such field: correct it, unless it is for resources that are installed later
-`+newState+`ok       sink screen
-`, "exporter: check found 3 problems\n")
 }
 
 // TestCheckAsADocument has what the lines have.

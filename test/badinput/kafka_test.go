@@ -158,9 +158,7 @@ func (d *desk) largeRecord(t *testing.T, c *kafka.Cluster) {
 	if got, want := strings.Join(told, ", "), "added first, gap large policy, added last"; got != want {
 		t.Errorf("the topic has %q, want %q", got, want)
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }
 
 // TestKafkaUnreachableAtTheStart keeps trying, says so once, and leaves when it is told to.
@@ -175,7 +173,5 @@ func TestKafkaUnreachableAtTheStart(t *testing.T) {
 	if said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }

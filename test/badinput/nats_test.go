@@ -137,9 +137,7 @@ func TestPasswordIsOnNoPage(t *testing.T) {
 	for _, path := range []string{"/metrics", "/statusz", "/healthz", "/readyz"} {
 		r.get(path) // looks for secrets
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 	show := d.exporter("checkpoint", "show", "--state-dir", "state", "-o", "json")
 	if show.Code != 0 || !slices.Contains(strings.Fields(show.Stdout), `"configmaps":`) {
 		t.Errorf("exit code %d:\n%s%s", show.Code, show.Stdout, show.Stderr)

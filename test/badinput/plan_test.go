@@ -46,9 +46,7 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 		t.Helper()
 		r := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
 		r.logs("msg=watching")
-		if code := r.stop(); code != 0 {
-			t.Fatalf("exit code %d:\n%s", code, r.out)
-		}
+		r.stopsWell()
 	}
 	d.write("config.yaml", configured(of+lake))
 	run()
@@ -138,9 +136,7 @@ func TestCheckSaysWhatAnotherConfigurationDoes(t *testing.T) {
 			if strings.Contains(c.what, "back") {
 				eventually(t, "the snapshots of what is back end", func() bool { return told("lake.ndjson", "snapshot.end", `"reason":"left"`) == 2 })
 			}
-			if code := running.stop(); code != 0 {
-				t.Fatalf("exit code %d:\n%s", code, running.out)
-			}
+			running.stopsWell()
 			for _, want := range c.says {
 				want, _, _ = strings.Cut(configured(want), ": its objects")
 				if !strings.Contains(running.out.String(), want) {

@@ -84,6 +84,14 @@ func (r *running) stop() int {
 	}
 }
 
+// stopsWell stops the exporter, which must have delivered everything.
+func (r *running) stopsWell() {
+	r.t.Helper()
+	if code := r.stop(); code != 0 {
+		r.t.Errorf("exit code %d:\n%s", code, r.out)
+	}
+}
+
 // get reads a page of the status server.
 func (r *running) get(path string) string {
 	r.t.Helper()

@@ -43,9 +43,7 @@ sinks:
 	eventually(t, "the state is saved", func() bool { return r.status().State.LastError == "" })
 	b.Restart(t)
 	eventually(t, "the sink has everything", func() bool { return len(b.told(namespace)) > objects })
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 	want := []string{"first"}
 	for i := range objects {
 		want = append(want, fmt.Sprint("unsaved-", i))

@@ -55,9 +55,7 @@ func TestI10StateInUse(t *testing.T) {
 			d.exporter(words("checkpoint --state-dir state "+line)...).fails(t, 1, want+" (exporter checkpoint show also shows a running exporter's state)")
 		})
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }
 
 func TestStateOfAnotherCluster(t *testing.T) {

@@ -81,9 +81,7 @@ func TestI4StreamWithSmallerMessagesThanObjects(t *testing.T) {
 	if !b.has(nil, `"reason":"policy"`) {
 		t.Error("the stream has no gap record")
 	}
-	if code := r.stop(); code != 0 {
-		t.Errorf("exit code %d:\n%s", code, r.out)
-	}
+	r.stopsWell()
 }
 
 // place is that of the message for which there was no room.

@@ -149,12 +149,6 @@ func (s *settings) sink(name string) *sinkSettings {
 	return nil
 }
 
-// merges says whether records of the sink may be merged.
-func (s *settings) merges(sink string) bool {
-	configured := s.sink(sink)
-	return configured != nil && configured.queue == coalescing
-}
-
 // gives says whether the sink is given the object's changes, if its labels are selected.
 func (s *settings) gives(sink, kind, namespace string) bool {
 	configured := s.sink(sink)
