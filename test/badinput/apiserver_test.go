@@ -13,16 +13,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestMistakesThatTheClusterShowsExit2: of the kubeconfig, and of the resources, all at once.
-func TestMistakesThatTheClusterShowsExit2(t *testing.T) {
+// TestMistakesThatTheClusterShows: of the kubeconfig, and of the resources, all at once. It exits with 1 where the same
+// command works once the server or its credentials are mended.
+func TestMistakesThatTheClusterShows(t *testing.T) {
 	d := newDesk(t)
 	d.write("broken", "{clusters")
 	d.write("empty", "")
 	d.kubeconfig("dangling", "current-context", "gone")
-	for _, p := range plays(t, "cluster.txtar") {
+	d.kubeconfig("down", "server", "https://127.0.0.1:1")
+	d.kubeconfig("expired", "token", password)
+	d.kubeconfig("untrusted", "certificate-authority-data", "")
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Write([]byte("<!DOCTYPE html><html>Welcome</html>"))
+	}))
+	defer page.Close()
+	d.kubeconfig("page", "server", page.URL)
+	for _, p := range plays(t, "cluster.txtar", "{page}", page.URL, "{server}", d.server) {
 		t.Run(p.name, func(t *testing.T) {
 			d.configure(p)
-			d.exporter(p.args...).fails(t, 2, p.want)
+			d.exporter(p.args...).fails(t, p.code(), p.want)
 		})
 	}
 }
@@ -58,32 +68,6 @@ func TestSecretsWithoutAKubeconfigAreNamed(t *testing.T) {
 		if said := d.exporter("check", "-f", "fleet.yaml", "--cluster", "a"); said.Code != c.code || !strings.Contains(said.Stdout, "problem  "+c.want+"\n") {
 			t.Errorf("%s: exit code %d, want %d and %s:\n%s", c.name, said.Code, c.code, c.want, said.Stdout)
 		}
-	}
-}
-
-// TestAPIServerThatCannotBeAsked exits with 1: the same command works once the server or its credentials are mended.
-func TestAPIServerThatCannotBeAsked(t *testing.T) {
-	d := newDesk(t)
-	d.kubeconfig("down", "server", "https://127.0.0.1:1")
-	d.kubeconfig("plain", "server", strings.Replace(d.server, "https", "http", 1))
-	d.kubeconfig("nowhere", "server", "https://no.such.host.invalid")
-	d.kubeconfig("expired", "token", password)
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		w.Write([]byte("<!DOCTYPE html><html>Welcome</html>"))
-	}))
-	defer page.Close()
-	d.kubeconfig("page", "server", page.URL)
-	d.kubeconfig("untrusted", "certificate-authority-data", "")
-	for _, c := range []struct{ name, want string }{
-		{"down", "reach the API server https://127.0.0.1:1: connection refused: check the kubeconfig's server and context, and that it is up"},
-		{"page", "the server " + page.URL + " answers with a web page, not as a Kubernetes API server: check the kubeconfig's server and context, and any proxy in front of it"},
-		{"expired", "the API server " + d.server + " refuses the credentials: Unauthorized: renew the token or certificate of the kubeconfig's user"},
-		{"untrusted", "trust the API server " + d.server + ": x509: certificate signed by unknown authority: correct server or certificate-authority-data of the kubeconfig's cluster"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			d.exporter(usual("--resources", "pods", "--sink", "-", "--kubeconfig", c.name)...).fails(t, 1, c.want)
-		})
 	}
 }
 

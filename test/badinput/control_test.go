@@ -10,20 +10,6 @@ import (
 	"testing"
 )
 
-// TestNoExporterRuns: asking makes nothing, neither where there is no state nor where one was left.
-func TestNoExporterRuns(t *testing.T) {
-	d := emptyDesk(t)
-	d.mkdir("empty")
-	for _, dir := range []string{"nope", "empty"} {
-		d.exporter("snapshot", "--state-dir", dir).fails(t, 1,
-			"no exporter runs with the state in "+dir+": start it, or name its directory with --state-dir or its address with --server")
-		d.exporter("inventory", "list", "--state-dir", dir).fails(t, 1, "open state "+dir+": there is no state: check the path, or start the exporter once")
-	}
-	if left, err := os.ReadDir(d.path("empty")); err != nil || len(d.files()) != 1 {
-		t.Errorf("left behind: %q %v %v", d.files(), left, err)
-	}
-}
-
 // TestAddressThatAKilledExporterLeft is not asked: somebody else may listen there now.
 func TestAddressThatAKilledExporterLeft(t *testing.T) {
 	d := newDesk(t)

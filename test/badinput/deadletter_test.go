@@ -86,22 +86,6 @@ func TestPathThatCannotBeTrimmed(t *testing.T) {
 func TestDeadLetterCommands(t *testing.T) {
 	d, namespace := narrowed(t, "")
 	d.mkdir("empty")
-	for _, c := range []struct {
-		line string
-		code int
-		want string
-	}{
-		{"list --dir d --state-dir state", 2, "--dir and --state-dir: give one of them"},
-		{"list -o yaml", 2, `--output "yaml": want table or json`},
-		{"list nothing", 2, `unexpected argument "nothing": see exporter deadletter list --help`},
-		{"list --state-dir nope", 1, "open state nope: there is no state: check the path, or start the exporter once"},
-		{"show --state-dir empty", 1, "no dead letters in empty/deadletters"},
-		{"show --state-dir empty --id a --id b", 1, `no dead letter "a", "b" in empty/deadletters: see exporter deadletter list`},
-		{"show --state-dir empty a", 1, `no dead letter "a" in empty/deadletters: see exporter deadletter list`},
-		{"replay --state-dir state", 1, "no exporter runs with the state in state: start it, or name its directory with --state-dir or its address with --server"},
-	} {
-		d.exporter(append([]string{"deadletter"}, words(c.line)...)...).fails(t, c.code, c.want)
-	}
 	d.exporter("deadletter", "list", "--state-dir", "empty").prints(t, 0, "", "no dead letters\n")
 	r := d.runs()
 	d.exporter("deadletter", "replay", "--state-dir", "state").prints(t, 0, "", "no dead letters\n")

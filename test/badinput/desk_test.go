@@ -137,6 +137,9 @@ func plays(t *testing.T, file string, names ...string) (all []play) {
 	return all
 }
 
+// code is that of the exit, which the name begins with.
+func (p play) code() int { return int(p.name[0] - '0') }
+
 // configure writes what is configured, if anything is.
 func (d *desk) configure(p play) {
 	d.t.Helper()

@@ -128,23 +128,6 @@ func (d *desk) resets() {
 	}
 }
 
-// TestMissingState: looking at a state makes none, and removing nothing is no success.
-func TestMissingState(t *testing.T) {
-	d := emptyDesk(t)
-	d.mkdir("empty")
-	for _, dir := range []string{"nope", "empty"} {
-		want := "open state " + dir + ": there is no state: check the path, or start the exporter once"
-		for _, line := range []string{"show", "show -o json", "set --stream pods --resource-version 1", "reset --yes"} {
-			t.Run(dir+" "+line, func(t *testing.T) {
-				d.exporter(append(words("checkpoint "+line), "--state-dir", dir)...).fails(t, 1, want)
-			})
-		}
-	}
-	if left := d.files(); len(left) != 1 || left[0] != "empty" {
-		t.Errorf("left behind: %q", left)
-	}
-}
-
 func TestSetOfAnUnknownStream(t *testing.T) {
 	d := withState(t)
 	d.exporter("checkpoint", "set", "--state-dir", "state", "--stream", "pods", "--resource-version", "1").fails(t, 2,

@@ -26,7 +26,7 @@ func (e *actorEvent) user() string {
 // read is what the sink has.
 func (w *auditWorld) read() (changes, actors []*actorEvent) {
 	w.t.Helper()
-	text, err := os.ReadFile(w.out())
+	text, err := os.ReadFile(w.path())
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"os/exec"
@@ -12,18 +11,25 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubecdc/kubecdc/test/program"
 )
 
-// command runs one of the exporter's commands on the state directory, to its end.
+// run runs one of the exporter's commands on the state directory, to its end.
+func (r *rig) run(args ...string) program.Outcome {
+	r.t.Helper()
+	args = append(args, "--state-dir", filepath.Join(r.dir, "state"))
+	return program.Run(r.t, deliveryLimit, exec.CommandContext(r.t.Context(), r.exporter.binary, args...))
+}
+
+// command is run of a command that must end well, and returns what it prints.
 func (r *rig) command(args ...string) string {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), r.exporter.binary, append(args, "--state-dir", filepath.Join(r.dir, "state"))...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		r.t.Fatalf("exporter %s: %v: %s\n%s", strings.Join(args, " "), err, &stderr, r.exporter.lastLines(r.t))
+	o := r.run(args...)
+	if o.Code != 0 {
+		r.t.Fatalf("exporter %s ends with %d: %s\n%s", strings.Join(args, " "), o.Code, o.Stderr, r.exporter.lastLines(r.t))
 	}
-	return stdout.String()
+	return o.Stdout
 }
 
 // decoded are the documents that stand one after the other.

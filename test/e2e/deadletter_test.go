@@ -3,8 +3,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -166,13 +164,9 @@ func (r *rig) compareLetter(l letter) {
 // superseded asks for a letter that is history, and is told so.
 func (r *rig) superseded(l letter) {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), r.exporter.binary, "deadletter", "replay", "--id", l.ID, "--state-dir", filepath.Join(r.dir, "state"))
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if err == nil || cmd.ProcessState.ExitCode() != 1 || stderr.String() != "exporter: 1 of 1 letters are kept\n" ||
-		!strings.Contains(stdout.String(), "kept: superseded: the object is at version ") {
-		r.t.Errorf("%v: %s%s", err, &stdout, &stderr)
+	o := r.run("deadletter", "replay", "--id", l.ID)
+	if o.Code != 1 || o.Stderr != "exporter: 1 of 1 letters are kept\n" || !strings.Contains(o.Stdout, "kept: superseded: the object is at version ") {
+		r.t.Errorf("replay says %+v", o)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // judge compares what one sink holds with what the API server is known to have stored.
 type judge struct {
-	sink      string
+	findings
 	histories map[string]*history
 	cluster   string // its uid, "" where that is not judged
 	// there may be gaps, which must be announced: the API server was restarted, or a sink lost its log
@@ -33,7 +33,12 @@ type judge struct {
 	courses  map[string]*course // by resource
 	objects  map[string][]told  // by uid, in the sink's order
 	ids      map[string]int     // the place of each
-	faults   []string
+}
+
+// findings are what a judge finds to be wrong with a sink.
+type findings struct {
+	sink   string
+	faults []string
 }
 
 // told is an event that speaks of an object.
@@ -44,7 +49,7 @@ type told struct {
 
 func newJudge(sink string, histories map[string]*history, gaps bool) *judge {
 	return &judge{
-		sink: sink, histories: histories, gaps: gaps,
+		findings: findings{sink: sink}, histories: histories, gaps: gaps,
 		courses: map[string]*course{}, objects: map[string][]told{}, ids: map[string]int{},
 	}
 }
@@ -379,12 +384,12 @@ func overtaken(delivered map[uint64]int, s span) bool {
 	return false
 }
 
-func (j *judge) fault(format string, args ...any) {
+func (j *findings) fault(format string, args ...any) {
 	j.faults = append(j.faults, fmt.Sprintf(format, args...))
 }
 
 // verdict fails the test if there are faults, and shows some of them.
-func (j *judge) verdict(t *testing.T) {
+func (j *findings) verdict(t *testing.T) {
 	t.Helper()
 	const most = 6
 	for i, fault := range j.faults {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubecdc/kubecdc/test/program"
 )
 
 // provesItself has `exporter verify --offline` read both sinks, and then the file without a record that one of its
@@ -16,13 +18,9 @@ func (r *rig) provesItself() {
 	r.t.Helper()
 	verify := func(sink string) (said string, code int) {
 		r.t.Helper()
-		cmd := exec.Command(r.exporter.binary, "verify", "--offline", "--resources", strings.Join(r.names(), ","), "--sink", sink,
-			"--kubeconfig", r.cluster.Kubeconfig(), "--context", r.world.context)
-		out, err := cmd.CombinedOutput()
-		if err != nil && cmd.ProcessState == nil {
-			r.t.Fatal(err)
-		}
-		return string(out), cmd.ProcessState.ExitCode()
+		o := program.Run(r.t, deliveryLimit, exec.CommandContext(r.t.Context(), r.exporter.binary, "verify", "--offline",
+			"--resources", strings.Join(r.names(), ","), "--sink", sink, "--kubeconfig", r.cluster.Kubeconfig(), "--context", r.world.context))
+		return o.Stdout + o.Stderr, o.Code
 	}
 	for _, sink := range []string{"file://" + r.path(), "nats://" + r.broker.address() + "?stream=" + streamName} {
 		said, code := verify(sink)

@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -17,7 +15,7 @@ import (
 // object left the sink and came back in between. Each record has the
 // form that the rules of its life demand. That no version is missing, the simulation judges.
 type restartJudge struct {
-	sink      string
+	findings
 	histories map[string]*history
 	lives     []life
 
@@ -25,18 +23,13 @@ type restartJudge struct {
 	newest map[string]*event // by uid
 	turns  map[string]int    // by uid: how often it came and went
 	ids    map[string]int    // the turn of each
-	faults []string
 }
 
 func newRestartJudge(sink string, histories map[string]*history, lives []life) *restartJudge {
 	return &restartJudge{
-		sink: sink, histories: histories, lives: lives,
+		findings: findings{sink: sink}, histories: histories, lives: lives,
 		fold: map[string]*event{}, newest: map[string]*event{}, turns: map[string]int{}, ids: map[string]int{},
 	}
-}
-
-func (j *restartJudge) fault(format string, args ...any) {
-	j.faults = append(j.faults, fmt.Sprintf(format, args...))
 }
 
 // hear judges the records one after the other; of a key they are in order.
@@ -166,19 +159,6 @@ func (j *restartJudge) newestOf(uid string) string {
 		return e.String()
 	}
 	return "nothing of it"
-}
-
-// verdict fails the test if there are faults, and shows some of them.
-func (j *restartJudge) verdict(t *testing.T) {
-	t.Helper()
-	for i, fault := range j.faults {
-		if i < 6 {
-			t.Errorf("sink %s: %s", j.sink, fault)
-		}
-	}
-	if n := len(j.faults); n > 6 {
-		t.Errorf("sink %s: %d faults more", j.sink, n-6)
-	}
 }
 
 // selected is what the API server has of what the settings select by labels.

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,13 +166,13 @@ func (p *plant) sendLettersAgain() {
 	p.outlet.narrow(-1)
 	p.restart()
 	eventually(p.t, deliveryLimit, "all letters are sent", func() bool {
-		said, err := exec.CommandContext(p.t.Context(), p.r.exporter.binary,
-			"deadletter", "replay", "--force", "--state-dir", filepath.Join(p.r.dir, "state")).CombinedOutput()
-		p.search("what replay says", said)
-		if err != nil && !bytes.Contains(said, []byte("try again when kubecdc_spool_bytes is 0")) {
-			p.t.Fatalf("exporter deadletter replay: %v: %s", err, said)
+		o := p.r.run("deadletter", "replay", "--force")
+		said := o.Stdout + o.Stderr
+		p.search("what replay says", []byte(said))
+		if o.Code != 0 && !strings.Contains(said, "try again when kubecdc_spool_bytes is 0") {
+			p.t.Fatalf("exporter deadletter replay: %+v", o)
 		}
-		return err == nil
+		return o.Code == 0
 	})
 	if left := p.r.letters(); len(left) > 0 {
 		p.t.Errorf("letters are left: %+v", left)

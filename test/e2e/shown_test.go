@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -39,14 +37,12 @@ func (p *plant) searchCommands(config string, sinks []string) (diffs string) {
 // searchCommand returns what the command says. It may find a difference, and nothing worse.
 func (p *plant) searchCommand(args ...string) string {
 	p.t.Helper()
-	args = append(args, "--state-dir", filepath.Join(p.r.dir, "state"))
-	said, err := exec.CommandContext(p.t.Context(), p.r.exporter.binary, args...).CombinedOutput()
-	var ended *exec.ExitError
-	if err != nil && (args[0] != "verify" || !errors.As(err, &ended) || ended.ExitCode() != 1) {
-		p.t.Errorf("exporter %s: %v: %.2000s", strings.Join(args, " "), err, said)
+	o := p.r.run(args...)
+	if o.Code != 0 && (args[0] != "verify" || o.Code != 1) {
+		p.t.Errorf("exporter %s: %.2000v", strings.Join(args, " "), o)
 	}
-	p.search("what "+args[0]+" says", said)
-	return string(said)
+	p.search("what "+args[0]+" says", []byte(o.Stdout+o.Stderr))
+	return o.Stdout + o.Stderr
 }
 
 // searchEvents looks through what the status page is told until it has heard of the object.

@@ -1,11 +1,12 @@
 package e2e
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/test/program"
 )
 
 // previousExporter is the binary of the commit before this one.
@@ -55,15 +56,13 @@ func TestI4AnUpgradeAndARollbackContinueWithTheState(t *testing.T) {
 // takesTheState says whether the older exporter can go on with a newer one's state. If not, it must say why.
 func (r *rig) takesTheState(older string) bool {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), older, "checkpoint", "show", "--state-dir", filepath.Join(r.dir, "state"))
-	cmd.Env = append(os.Environ(), "KUBECONFIG=")
-	output, err := cmd.CombinedOutput()
-	if err == nil {
+	o := program.Run(r.t, deliveryLimit, exec.CommandContext(r.t.Context(), older, "checkpoint", "show", "--state-dir", filepath.Join(r.dir, "state")))
+	if o.Code == 0 {
 		return true
 	}
-	if want := "written by a newer version of exporter"; !strings.Contains(string(output), want) {
-		r.t.Errorf("the older exporter refuses the state without %q: %s", want, output)
+	if want := "written by a newer version of exporter"; !strings.Contains(o.Stderr, want) {
+		r.t.Errorf("the older exporter refuses the state without %q: %+v", want, o)
 	}
-	r.t.Logf("no rollback: %s", output)
+	r.t.Logf("no rollback: %s", o.Stderr)
 	return false
 }

@@ -158,8 +158,22 @@ func TestJudgeAcceptsADeleteThatNamesWhatWasToldLast(t *testing.T) {
 	}
 }
 
+// spoiled finds with each of the judge's trials what was spoiled in it.
+func spoiled[T interface{ faults() string }](t *testing.T, fresh func() T, trials map[string]func(T)) {
+	t.Helper()
+	for want, spoil := range trials {
+		t.Run(want, func(t *testing.T) {
+			one := fresh()
+			spoil(one)
+			if faults := one.faults(); !strings.Contains(faults, want) {
+				t.Errorf("the judge finds\n%s\nwant %q", faults, want)
+			}
+		})
+	}
+}
+
 func TestJudgeFindsWhatIsWrong(t *testing.T) {
-	for want, spoil := range map[string]func(*trial){
+	spoiled(t, newTrial, map[string]func(*trial){
 		"version 12 is missing":                      func(t *trial) { t.drop("updated", 12) },
 		"version 15 is missing":                      func(t *trial) { t.drop("updated", 15) },
 		"version 5 is missing, and was in the list":  func(t *trial) { t.drop("replaced", 5) },
@@ -196,15 +210,7 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		"no gap was announced":                       func(t *trial) { t.gone(); t.drop("gap", 14) },
 		"resolved comes before version 15 of what":   func(t *trial) { t.resolve(15, 6) },
 		"resolved comes before version 15 of":        func(t *trial) { t.resolve(18, 7) },
-	} {
-		t.Run(want, func(t *testing.T) {
-			spoiled := newTrial()
-			spoil(spoiled)
-			if faults := spoiled.faults(); !strings.Contains(faults, want) {
-				t.Errorf("the judge finds\n%s\nwant %q", faults, want)
-			}
-		})
-	}
+	})
 }
 
 // goOn lets a kill interrupt the first snapshot. The next life goes on at the version, beside the watch.
@@ -254,7 +260,7 @@ func newEpochTrial() *trial {
 }
 
 func TestJudgeKnowsTheHistoryBefore(t *testing.T) {
-	for want, spoil := range map[string]func(*trial){
+	spoiled(t, newEpochTrial, map[string]func(*trial){
 		"the id is of another cluster":        func(t *trial) { t.cluster = "d" },
 		"must be deleted once by the epoch's": func(t *trial) { t.drop("deleted", 30) },
 		"version 14 is missing":               func(t *trial) { t.drop("replaced", 14) },
@@ -265,13 +271,7 @@ func TestJudgeKnowsTheHistoryBefore(t *testing.T) {
 			t.events = append(t.events[:2], t.events[6], t.events[2])
 		},
 		"0 deletes of an object that is gone": func(t *trial) { t.histories["u2"].gone = true },
-	} {
-		spoiled := newEpochTrial()
-		spoil(spoiled)
-		if faults := spoiled.faults(); !strings.Contains(faults, want) {
-			t.Errorf("the judge finds\n%s\nwant %q", faults, want)
-		}
-	}
+	})
 }
 
 // TestJudgeAllowsSharedVersionsOfExpiredEventsOnly: nothing else may follow a record at its version.

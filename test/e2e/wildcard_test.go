@@ -24,7 +24,8 @@ import (
 type served struct {
 	cluster    testcluster.Options
 	configured string // all but the sinks
-	sinks      string // beside a file; entries of the configuration
+	file       string // what else is configured of the file
+	sinks      string // beside it; entries of the configuration
 	context    string // of the kubeconfig
 }
 
@@ -41,7 +42,7 @@ func newRigOfWildcard(t *testing.T, w served) *rig {
 	r := &rig{t: t, dir: t.ArtifactDir(), ledger: newLedger(), began: time.Now()}
 	r.cluster = testcluster.New(t, w.cluster)
 	r.client = connect(t, r.cluster.RESTConfig())
-	text := fmt.Sprintf("%sdiscovery: {interval: 1s}\nsinks:\n- {name: file, file: {path: %q}}\n%s", w.configured, r.path(), w.sinks)
+	text := fmt.Sprintf("%sdiscovery: {interval: 1s}\nsinks:\n- {name: file, file: {path: %q}, %s}\n%s", w.configured, r.path(), w.file, w.sinks)
 	if err := os.WriteFile(r.configPath(), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,8 +72,8 @@ func ofNewCluster(p page) bool {
 // agrees has the exporter compare the cluster with its file.
 func (r *rig) agrees() {
 	r.t.Helper()
-	args := []string{"verify", "--config", r.configPath(), "--kubeconfig", r.cluster.Kubeconfig(), "--context", "dev", "--state-dir", filepath.Join(r.dir, "state")}
-	if said, err := exec.CommandContext(r.t.Context(), r.exporter.binary, args...).CombinedOutput(); err != nil || !strings.Contains(string(said), "equal") {
-		r.t.Errorf("exporter verify: %v: %s", err, said)
+	o := r.run("verify", "--config", r.configPath(), "--kubeconfig", r.cluster.Kubeconfig(), "--context", "dev")
+	if o.Code != 0 || !strings.Contains(o.Stdout+o.Stderr, "equal") {
+		r.t.Errorf("exporter verify: %+v", o)
 	}
 }
