@@ -138,7 +138,7 @@ spec:
 func TestChartIsAcceptedByTheAPIServer(t *testing.T) {
 	operator(t, newApplier(t))
 	makeNamespaces(t, "shop", "billing")
-	for name, values := range valueSets() {
+	for name, values := range valueSets(t) {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
 			objects := render(t, namespace, values)

@@ -309,7 +309,7 @@ audit: {listen: "127.0.0.1:0", tls: {cert: %q, key: %q}, clientCA: %q}
 // metric waits until the exporter counts it, and returns all that it says then.
 func metric(t *testing.T, x *exporter, name string) (scraped string) {
 	t.Helper()
-	eventually(t, "the exporter has "+name+"; it says:\n"+x.said(), func() bool {
+	eventually(t, "the exporter has "+name+"; it says:\n"+x.Said(), func() bool {
 		scraped = string(x.get("/metrics"))
 		return strings.Contains(scraped, "\n"+name+"{")
 	})

@@ -11,70 +11,34 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/test/program"
 )
 
 // exporter is a running exporter.
 type exporter struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	exited chan struct{}
-	log    string // path
+	*program.Exporter
+	t *testing.T
 }
 
 // start runs the exporter, whose metrics are served on a port that it chooses.
 func start(t *testing.T, args ...string) *exporter {
 	t.Helper()
-	x := &exporter{t: t, exited: make(chan struct{}), log: filepath.Join(t.TempDir(), "exporter.log")}
-	log, err := os.Create(x.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
 	args = append([]string{"run", "--listen", "127.0.0.1:0", "--log-level", "info"}, args...)
-	x.cmd = exec.Command(exporterBinary(t), args...)
-	x.cmd.Stdout, x.cmd.Stderr = log, log
-	if err := x.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = x.cmd.Wait() // how it ended is in its ProcessState
-		close(x.exited)
-	}()
-	t.Cleanup(func() {
-		_ = x.cmd.Process.Kill()
-		<-x.exited
-	})
-	return x
+	dir := t.TempDir()
+	return &exporter{program.Start(t, exec.Command(exporterBinary(t), args...), dir, filepath.Join(dir, "log")), t}
 }
 
 // stop asks it to end, which it must do well.
-func (x *exporter) stop() {
-	x.t.Helper()
-	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		x.t.Fatal(err)
-	}
-	<-x.exited
-	if code := x.cmd.ProcessState.ExitCode(); code != 0 {
-		x.t.Errorf("the exporter ended with code %d:\n%s", code, x.said())
-	}
-}
-
-func (x *exporter) said() string {
-	text, err := os.ReadFile(x.log)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	return string(text)
-}
+func (x *exporter) stop() { x.Stop(x.t) }
 
 // logs waits for a line with all of the texts.
 func (x *exporter) logs(texts ...string) string {
 	x.t.Helper()
 	var found string
-	eventually(x.t, "the exporter logs "+strings.Join(texts, " ")+"; it says:\n"+x.said(), func() bool {
-		for line := range strings.Lines(x.said()) {
+	eventually(x.t, "the exporter logs "+strings.Join(texts, " ")+"; it says:\n"+x.Said(), func() bool {
+		for line := range strings.Lines(x.Said()) {
 			if containsAll(line, texts) {
 				found = line
 				return true

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,7 +8,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
 
+	"github.com/kubecdc/kubecdc/test/program"
 	"github.com/kubecdc/kubecdc/test/testcluster"
 )
 
@@ -36,18 +37,19 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
+// table is a file of testdata.
+func table[T any](t *testing.T, file string) (all []T) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(read(t, "test", "deploy", "testdata", file)), &all); err != nil || len(all) == 0 {
+		t.Fatalf("%s has %d entries: %v", file, len(all), err)
+	}
+	return all
+}
+
 // patience is for what another process does, on a machine that is busy.
 const patience = time.Minute
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %s", patience, what)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	program.Eventually(t, patience, what, holds)
 }

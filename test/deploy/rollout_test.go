@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -32,14 +31,6 @@ func TestAnotherConfigurationStartsThePodAnew(t *testing.T) {
 	}
 	if other := template("config: {cluster: b}"); other == first {
 		t.Error("another configuration does not start the pod anew")
-	}
-}
-
-// TestStopIsGivenTheTimeThatItTakes: the exporter's own deadline, and what is left of the pod's, say so.
-func TestStopIsGivenTheTimeThatItTakes(t *testing.T) {
-	seconds, _, err := unstructured.NestedInt64(find(t, render(t, "x", ""), "StatefulSet").Object, "spec", "template", "spec", "terminationGracePeriodSeconds")
-	if err != nil || seconds < 25 {
-		t.Errorf("%d s, %v: the exporter drains for 20 s", seconds, err)
 	}
 }
 
@@ -115,50 +106,5 @@ func TestAnotherSizeOfTheVolumeIsExplained(t *testing.T) {
 	}
 	if err := upgrade("persistence: {size: 4Gi}"); err != nil {
 		t.Errorf("after the StatefulSet was deleted: %v", err)
-	}
-}
-
-// TestTheNewValuesReachThePod as they are given.
-func TestTheNewValuesReachThePod(t *testing.T) {
-	spec := func(values string) string {
-		pod, _, err := unstructured.NestedMap(find(t, render(t, "x", values), "StatefulSet").Object, "spec")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	for _, c := range []struct {
-		values, want string
-		absent       bool
-	}{
-		{everyOption, `"args":["run","-f","/etc/kubecdc/config/config.yaml","--log-level=debug"]`, false},
-		{everyOption, `{"name":"HTTPS_PROXY","value":"http://proxy:3128"}`, false},
-		{everyOption, `"topologySpreadConstraints":[{"labelSelector":{"matchLabels":{"a":"b"}},"maxSkew":1,`, false},
-		{everyOption, `{"effect":"NoExecute","key":"node.kubernetes.io/unreachable","operator":"Exists","tolerationSeconds":5}`, false},
-		{everyOption, `{"key":"dedicated","operator":"Exists"}`, false},
-		{"", `{"effect":"NoExecute","key":"node.kubernetes.io/not-ready","operator":"Exists","tolerationSeconds":30}`, false},
-		{ownClaim, `"tolerations"`, true},
-		{ownClaim, `{"name":"state","persistentVolumeClaim":{"claimName":"mine"}}`, false},
-		{ownClaim, `"volumeClaimTemplates"`, true},
-	} {
-		if text := spec(c.values); strings.Contains(text, c.want) == c.absent {
-			t.Errorf("with %.80s\n%s is there: %t in\n%s", c.values, c.want, !c.absent, text)
-		}
-	}
-}
-
-// TestTheAlertIsOfTheRelease: one that is scraped says nothing of another.
-func TestTheAlertIsOfTheRelease(t *testing.T) {
-	rule := find(t, render(t, "x", "prometheusRule: {enabled: true}"), "PrometheusRule")
-	text, err := json.Marshal(rule.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `absent(kubecdc_build_info{namespace=\"x\",service=\"kubecdc\"})`; !strings.Contains(string(text), want) {
-		t.Errorf("no %s in %s", want, text)
 	}
 }

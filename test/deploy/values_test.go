@@ -1,153 +1,58 @@
 package deploy
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubecdc/kubecdc/test/deploy/chart"
 	"github.com/kubecdc/kubecdc/test/deploy/generated"
 )
 
-// namespacesOnly needs no role that counts in all namespaces, but for the cluster's identity.
-const namespacesOnly = `
-config:
-  resources:
-    - {resource: pods, namespaces: [shop, billing]}
-    - {resource: secrets, namespaces: [shop], labelSelector: "app=web"}
-    - {resource: certificates.cert-manager.io, namespaces: [billing]}
-  sinks: [{name: bus, nats: {url: "nats://nats.nats:4222", user: kubecdc, password: "${NATS_PASSWORD}"}}]
-secretEnv:
-  NATS_PASSWORD: {name: nats, key: password}
-`
+// valueSets are values of the chart, by the names of their files.
+func valueSets(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/values/*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("the values are %q: %v", files, err)
+	}
+	sets := map[string]string{}
+	for _, file := range files {
+		sets[strings.TrimSuffix(filepath.Base(file), ".yaml")] = readFile(t, file)
+	}
+	return sets
+}
 
-const everyResource = `
-config: {resources: ["*", secrets]}
-rbac: {wildcard: true}
-`
+var update = flag.Bool("update", false, "write testdata/rendered anew")
 
-// everyOption sets each value to something that is not its default.
-const everyOption = `
-nameOverride: cdc
-image: {repository: registry.example.com/cdc, tag: v9, digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", pullPolicy: Always}
-imagePullSecrets: [{name: registry}]
-config:
-  cluster: prod-eu1
-  resources: [po, "*.apps", deployments.v1.apps, events, {resource: ing, namespaces: [shop]}]
-  sinks:
-    - name: lake
-      kafka: {brokers: ["kafka:9092"], tls: {ca: /etc/kubecdc/ca/ca.crt}, sasl: {mechanism: PLAIN, user: me, passwordFile: /etc/kubecdc/kafka/password}}
-      queue: {records: 1000000}
-  state: {dir: /state}
-  listen: "0.0.0.0:9090"
-files:
-  - {path: /etc/kubecdc/kafka, secret: kafka}
-  - {path: /etc/kubecdc/ca, configMap: ca}
-serviceAccount: {name: reader, annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/cdc"}}
-persistence: {size: 10Gi, storageClassName: fast, accessMode: ReadWriteOncePod}
-env: [{name: HTTPS_PROXY, value: "http://proxy:3128"}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
-extraArgs: [--log-level=debug]
-restartOnSecrets: false
-deadNodeSeconds: 5
-topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {a: b}}}]
-test: {image: "registry.example.com/busybox:1"}
-resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: "2", memory: 2Gi}}
-terminationGracePeriodSeconds: 60
-podSecurity: {runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000}
-podDisruptionBudget: {maxUnavailable: 0}
-service: {port: 80, annotations: {a: b}}
-serviceMonitor: {enabled: true, labels: {release: prometheus}}
-prometheusRule: {enabled: true, labels: {release: prometheus}}
-dashboard: {enabled: true, annotations: {grafana_folder: cdc}}
-networkPolicy:
-  enabled: true
-  from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
-  egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8}}], ports: [{port: 443, protocol: TCP}]}]
-podLabels: {team: data}
-podAnnotations: {note: "1"}
-nodeSelector: {kubernetes.io/os: linux}
-tolerations: [{key: dedicated, operator: Exists}]
-affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: Exists}]}]}}}
-priorityClassName: system-cluster-critical
-extraVolumes: [{name: out, emptyDir: {}}]
-extraVolumeMounts: [{name: out, mountPath: /out}]
-`
-
-// twoReplicas is a leader and a standby, which share nothing but the lease and the log of the state.
-const twoReplicas = `
-replicas: 2
-config:
-  sinks:
-    - {name: bus, nats: {url: "nats://nats.nats:4222"}, queue: {full: spool, spool: 1Gi}}
-    - {name: lake, kafka: {brokers: ["kafka:9092"]}}
-  state: {log: {sink: bus}}
-resources: {limits: {memory: 1Gi}}
-`
-
-// ownClaim uses a volume that somebody else made, and has Kubernetes' own patience with dead nodes.
-const ownClaim = `
-persistence: {existingClaim: mine}
-deadNodeSeconds: null
-config: {sinks: [{name: out, file: {path: /var/lib/kubecdc/out.ndjson}}]}
-`
-
-// audited receives the audit webhook at a fixed address, with the certificates of a Secret.
-const audited = `
-config:
-  audit: {listen: ":9443"}
-  sinks: [{name: bus, actors: true, nats: {url: "nats://nats.nats:4222"}}]
-audit: {secret: kubecdc-audit, port: 443, annotations: {a: b}}
-networkPolicy:
-  enabled: true
-  from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
-  auditFrom: [{ipBlock: {cidr: 10.1.0.0/24}}]
-`
-
-// auditedPair is a leader and a standby, of which either may get the webhook's requests. Its certificates are named by
-// the configuration.
-const auditedPair = `
-replicas: 2
-config:
-  audit: {listen: "0.0.0.0:9443", tls: {cert: /etc/pki/audit/a.crt, key: /etc/pki/audit/a.key}, clientCA: /etc/pki/audit/b.crt}
-  sinks: [{name: bus, actors: true, nats: {url: "nats://nats.nats:4222"}}]
-  state: {log: {sink: bus}}
-files: [{path: /etc/pki/audit, secret: pki}]
-audit: {clusterIP: 10.96.0.90}
-`
-
-// fleetPair follows two clusters, whose kubeconfigs are in one Secret.
-const fleetPair = `
-replicas: 2
-config:
-  clusters:
-    - {name: eu1, kubeconfig: /etc/kubecdc/clusters/eu1}
-    - {name: us1, kubeconfig: /etc/kubecdc/clusters/us1}
-    - {name: us2, secret: default/us2}
-    - {name: us3, secret: default/us3}
-  sinks: [{name: bus, nats: {url: "nats://nats.nats:4222"}}]
-  state: {log: {sink: bus}}
-files: [{path: /etc/kubecdc/clusters, secret: fleet}]
-`
-
-// tasksOfThree are four tasks of three exporters.
-const tasksOfThree = `
-replicas: 3
-config:
-  tasks: 4
-  resources: [pods, services, configmaps, deployments.apps, {resource: events, task: 4}]
-  sinks:
-    - {name: bus, nats: {url: "nats://nats.nats:4222", stream: "K8S_{cluster}_{task}", subject: "k8s.{cluster}.{task}.{group}.{resource}.{namespace}.{name}"}}
-  state: {log: {sink: bus}}
-`
-
-func valueSets() map[string]string {
-	return map[string]string{
-		"several clusters": fleetPair, "several tasks": tasksOfThree,
-		"own claim": ownClaim, "defaults": "", "namespaces": namespacesOnly, "wildcard": everyResource, "every option": everyOption,
-		"two replicas": twoReplicas, "audited": audited, "two replicas, audited": auditedPair,
+// TestI11TheChartRendersWhatWasReviewed: each file of values says what to look at where its rendering changes.
+func TestI11TheChartRendersWhatWasReviewed(t *testing.T) {
+	for name, values := range valueSets(t) {
+		var rendered strings.Builder
+		for _, object := range render(t, "x", values) {
+			if object.GetLabels()["grafana_dashboard"] != "" {
+				continue // it is a file of the chart
+			}
+			text, err := yaml.Marshal(object.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&rendered, "---\n%s", text)
+		}
+		path := filepath.Join("testdata", "rendered", name+".yaml")
+		if *update {
+			write(t, path, rendered.String())
+		}
+		if readFile(t, path) != rendered.String() {
+			t.Errorf("with %s the chart renders other objects than before: look at them with -update and git diff", name)
+		}
 	}
 }
 

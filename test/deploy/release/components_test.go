@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"debug/buildinfo"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,10 +47,9 @@ func lookAtComponents(t *testing.T, binary, list string) {
 	}
 }
 
-// lookAtLicenses wants licenses of SPDX's list at each component, and the right ones at some that people have read.
+// lookAtLicenses wants a license of each component, and the right ones of some that people have read.
 func lookAtLicenses(t *testing.T, all []cdx.Component) {
 	t.Helper()
-	listed := spdx(t)
 	found := map[string]string{}
 	for _, one := range all {
 		if one.Licenses == nil || len(*one.Licenses) != 1 {
@@ -60,12 +58,7 @@ func lookAtLicenses(t *testing.T, all []cdx.Component) {
 		}
 		under := (*one.Licenses)[0]
 		if found[one.Name] = under.Expression; under.License != nil {
-			found[one.Name] = under.License.ID
-		}
-		for id := range strings.SplitSeq(found[one.Name], " AND ") {
-			if !listed[id] {
-				t.Errorf("%s has the license %q, which is not in SPDX's list", one.Name, id)
-			}
+			found[one.Name] = under.License.ID // the schema knows which there are
 		}
 	}
 	for name, want := range map[string]string{
@@ -76,24 +69,6 @@ func lookAtLicenses(t *testing.T, all []cdx.Component) {
 			t.Errorf("%s has the license %q, want %q", name, found[name], want)
 		}
 	}
-}
-
-// spdx are the ids that the schema takes.
-func spdx(t *testing.T) map[string]bool {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(schemas(t), "spdx.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list struct{ Enum []string }
-	if err := json.Unmarshal(text, &list); err != nil || len(list.Enum) < 100 {
-		t.Fatalf("%d ids, %v", len(list.Enum), err)
-	}
-	ids := map[string]bool{}
-	for _, id := range list.Enum {
-		ids[id] = true
-	}
-	return ids
 }
 
 // TestAModuleWithoutAKnownLicenseIsRefused: a person must look.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"sigs.k8s.io/yaml"
 )
 
 // TestAReleaseIsWholeAndTheSameTwice, for this machine's platform: the image is valid, the chart is one, the binary
@@ -65,6 +67,20 @@ tar -xzf kubecdc_v9.8.7_linux_*.tar.gz -C ` + unpacked + `; ` + unpacked + `/exp
 	output, err := exec.CommandContext(t.Context(), "sh", "-c", script).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "v9.8.7") {
 		t.Errorf("%v: %s", err, output)
+	}
+	var krew struct {
+		Spec struct {
+			Version   string
+			Platforms []struct{ URI, SHA256, Bin string }
+		}
+	}
+	files := filesIn(t, dir)
+	if err := yaml.Unmarshal(files["cdc.yaml"], &krew); err != nil || krew.Spec.Version != "v9.8.7" || len(krew.Spec.Platforms) != 1 {
+		t.Fatalf("krew's manifest is %s: %v", files["cdc.yaml"], err)
+	}
+	platform := krew.Spec.Platforms[0]
+	if sum := platform.SHA256 + "  " + path.Base(platform.URI) + "\n"; platform.Bin != "exporter" || !strings.Contains(string(files["SHA256SUMS"]), sum) {
+		t.Errorf("krew installs %+v, and the sums are\n%s", platform, files["SHA256SUMS"])
 	}
 	lookAtComponents(t, filepath.Join(unpacked, "exporter"), filepath.Join(dir, "kubecdc_v9.8.7_linux_"+runtime.GOARCH+".cdx.json"))
 	index, err := layout.ImageIndexFromPath(filepath.Join(unpacked, "image"))
