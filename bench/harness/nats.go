@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -28,28 +28,22 @@ func StartNATS(ctx context.Context, dir string) (*NATS, error) {
 	if err != nil {
 		return nil, err
 	}
-	free, err := net.Listen("tcp4", "127.0.0.1:0")
+	port, err := child.FreePort()
 	if err != nil {
-		return nil, fmt.Errorf("find a free port: %w", err)
+		return nil, err
 	}
-	address := free.Addr().String()
-	free.Close()
-	host, port, _ := net.SplitHostPort(address)
-	n := &NATS{URL: "nats://" + address}
-	n.process, err = child.Start(exec.Command(binary, "--addr", host, "--port", port, "--jetstream",
+	n := &NATS{URL: "nats://" + child.Address(port)}
+	n.process, err = child.Start(exec.Command(binary, "--addr", "127.0.0.1", "--port", strconv.Itoa(port), "--jetstream",
 		"--store_dir", filepath.Join(dir, "jetstream"), "--log", filepath.Join(dir, "nats-server.log")))
 	if err != nil {
 		return nil, fmt.Errorf("start nats-server: %w", err)
 	}
-	soon, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("nobody listens after 30 s"))
-	defer cancel()
-	n.conn, err = natsgo.Connect(n.URL, natsgo.RetryOnFailedConnect(true), natsgo.ReconnectWait(20*time.Millisecond), natsgo.MaxReconnects(-1))
-	if err == nil {
-		err = n.conn.FlushWithContext(soon)
+	if err = n.process.AwaitListener(ctx, port); err == nil {
+		n.conn, err = natsgo.Connect(n.URL)
 	}
 	if err != nil {
 		n.Kill()
-		return nil, fmt.Errorf("start nats-server: %w", errors.Join(err, context.Cause(soon)))
+		return nil, fmt.Errorf("start nats-server: %w", err)
 	}
 	return n, nil
 }

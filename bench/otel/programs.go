@@ -25,14 +25,9 @@ type program struct {
 }
 
 func (p *program) start() (err error) {
-	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("open the log of %s: %w", p.name, err)
-	}
-	defer out.Close()
 	cmd := exec.Command(p.binary, p.args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), p.env...), out, out
-	if p.running, err = child.Start(cmd); err != nil {
+	cmd.Env = append(os.Environ(), p.env...)
+	if p.running, err = child.StartLogged(cmd, p.log); err != nil {
 		return fmt.Errorf("start %s: %w", p.name, err)
 	}
 	return nil

@@ -119,23 +119,22 @@ func (b *tab) await(expression string) {
 // view writes a screenshot of what is on the screen beside the test's other artifacts.
 func (b *tab) view(name string) {
 	b.t.Helper()
-	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	b.keep(name, chromedp.CaptureScreenshot())
+}
+
+// picture writes a screenshot of the whole page.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	b.keep(name, chromedp.FullScreenshot(100))
+}
+
+func (b *tab) keep(name string, of chromedp.Action[[]byte]) {
+	b.t.Helper()
+	png, err := chromedp.Run(b.ctx, of)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(b.t.ArtifactDir(), name), png, 0o644)
 	}
 	if err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// picture writes a screenshot beside the test's other artifacts.
-func (b *tab) picture(name string) {
-	b.t.Helper()
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(b.t.ArtifactDir(), name), png, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 }

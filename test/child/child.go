@@ -2,10 +2,15 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -31,6 +36,56 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// StartLogged is Start of a command whose output is appended to the file.
+func StartLogged(cmd *exec.Cmd, file string) (*Process, error) {
+	log, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	return Start(cmd)
+}
+
+// FreePort is one of loopback that is free again after a stop: it is below those that operating systems give to outgoing
+// connections.
+func FreePort() (int, error) {
+	for range 100 {
+		port := 9000 + rand.IntN(11_000)
+		if l, err := net.Listen("tcp4", Address(port)); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, errors.New("find a free port: a hundred are taken")
+}
+
+// Address is that of a port of loopback.
+func Address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// AwaitListener returns when the process listens at the port, or with an error when it ends or ctx does.
+func (p *Process) AwaitListener(ctx context.Context, port int) error {
+	return p.Await(ctx, func() bool {
+		conn, err := net.Dial("tcp4", Address(port))
+		return err == nil && conn.Close() == nil
+	})
+}
+
+// Await returns when the process has reached something, or with an error when it ends or ctx does.
+func (p *Process) Await(ctx context.Context, reached func() bool) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !reached() {
+		select {
+		case <-tick.C:
+		case <-p.Exited:
+			return p.Ended()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 // run owns the process from start to end, on one thread: the kernel takes the end of the thread that started a child

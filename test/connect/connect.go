@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,7 +48,7 @@ type Postgres struct {
 
 // StartPostgres makes an empty database, and runs it.
 func StartPostgres(ctx context.Context, d maven.Dir) (p *Postgres, err error) {
-	port, err := freePort()
+	port, err := child.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +97,7 @@ type Mongo struct {
 
 // StartMongo runs an empty server of documents.
 func StartMongo(ctx context.Context, d maven.Dir) (*Mongo, error) {
-	port, err := freePort()
+	port, err := child.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +129,7 @@ type Worker struct {
 // Start runs a worker of the brokers with the connectors, by their settings as a file of properties has them. What they
 // write goes to the directory.
 func Start(ctx context.Context, d maven.Dir, dir, brokers string, connectors ...map[string]string) (*Worker, error) {
-	port, err := freePort()
+	port, err := child.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -151,15 +150,9 @@ func Start(ctx context.Context, d maven.Dir, dir, brokers string, connectors ...
 		}
 	}
 	w := &Worker{port: port, log: filepath.Join(dir, "connect.log")}
-	out, err := os.Create(w.log)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
 	cmd := exec.Command("java", append([]string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", d.Libs(), "org.apache.kafka.connect.cli.ConnectStandalone"}, files...)...)
-	cmd.Stdout, cmd.Stderr = out, out
-	if w.process, err = child.Start(cmd); err != nil {
+	if w.process, err = child.StartLogged(cmd, w.log); err != nil {
 		return nil, fmt.Errorf("start Kafka Connect: %w", err)
 	}
 	if err := await(ctx, w.process, port); err != nil {
@@ -184,29 +177,9 @@ func (w *Worker) Log() string {
 // Stop ends the worker.
 func (w *Worker) Stop() { w.process.Kill() }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
-}
-
 // await returns when the process listens.
 func await(ctx context.Context, process *child.Process, port int) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	for {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-process.Exited:
-			return errors.New("it ended")
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return process.AwaitListener(ctx, port)
 }

@@ -1,14 +1,11 @@
 package deploy
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -238,7 +235,7 @@ func stored(t *testing.T, before, after string) *teststorage.TestStorage {
 // last changes and after them.
 func scrapeTroubled(t *testing.T) (before, after string) {
 	t.Helper()
-	namespace, port := newNamespace(t), freePort(t)
+	namespace, broker := newNamespace(t), natsserver.Start(t)
 	dir := t.TempDir()
 	out, state := filepath.Join(dir, "out.ndjson"), filepath.Join(dir, "state")
 	path := filepath.Join(dir, "config.yaml")
@@ -250,14 +247,13 @@ resources:
   - serviceaccounts
 sinks:
   - {name: out, file: {path: %q}, actors: true}
-  - {name: bus, nats: {url: "nats://127.0.0.1:%d"}}
+  - {name: bus, nats: {url: %q}}
 state: {dir: %q, log: {sink: bus}}
 audit: {listen: "127.0.0.1:0", tls: {cert: %q, key: %q}, clientCA: %q}
-`, out, port, state, cert, key, ca.File))
+`, out, broker.URL(), state, cert, key, ca.File))
 	args := []string{"-f", path, "--kubeconfig", shared.Get(t).Kubeconfig()}
 
 	// What happens to an account while no watch looks, and the position is moved over it, is drift.
-	broker := natsserver.Start(t, func(o *natsserver.Options) { o.Port = port })
 	x := start(t, args...)
 	x.logs("msg=\"snapshot complete\"", "reason=initial")
 	x.logs("msg=watching")
@@ -314,24 +310,6 @@ func metric(t *testing.T, x *exporter, name string) (scraped string) {
 		return strings.Contains(scraped, "\n"+name+"{")
 	})
 	return scraped
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(context.WithoutCancel(t.Context()), "tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return number
 }
 
 // TestDashboardHasNoOverlaps, each panel says what it shows, and each of the four questions has its row.

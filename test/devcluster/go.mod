@@ -3,7 +3,7 @@ module github.com/kubecdc/kubecdc/test/devcluster
 go 1.26.0
 
 require (
-	github.com/spf13/cobra v1.10.2
+	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9
 	go.etcd.io/etcd/client/v3 v3.6.8
 	go.etcd.io/etcd/server/v3 v3.6.8

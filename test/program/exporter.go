@@ -26,16 +26,11 @@ type Exporter struct {
 // Start runs the exporter, which is stopped at the test's end at the latest. The log is appended to the file.
 func Start(tb testing.TB, cmd *exec.Cmd, state, log string) *Exporter {
 	tb.Helper()
-	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	process, err := child.StartLogged(cmd, log)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer out.Close()
-	cmd.Stdout, cmd.Stderr = out, out
-	x := &Exporter{state: state, log: log}
-	if x.Process, err = child.Start(cmd); err != nil {
-		tb.Fatal(err)
-	}
+	x := &Exporter{process, state, log}
 	tb.Cleanup(func() {
 		if x.Running() {
 			x.Stop(tb)

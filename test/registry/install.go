@@ -3,15 +3,10 @@
 package registry
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"os/exec"
 
 	"github.com/kubecdc/kubecdc/test/maven"
 )
@@ -30,53 +25,11 @@ func project() *maven.Project {
 func Available(ctx context.Context) error { return project().Available(ctx) }
 
 // unpack unpacks the archive beside itself, and removes it.
-func unpack(_ context.Context, d maven.Dir) error {
-	archives, err := filepath.Glob(filepath.Join(string(d), "libs", "*.tar.gz"))
-	if err != nil || len(archives) != 1 {
-		return fmt.Errorf("unpack: there are %d archives, %w", len(archives), err)
+func unpack(ctx context.Context, d maven.Dir) error {
+	cmd := exec.CommandContext(ctx, "sh", "-c", "mkdir program && tar -xzf libs/*.tar.gz -C program && rm libs/*.tar.gz")
+	cmd.Dir = string(d)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("unpack the registry: %w\n%s", err, out)
 	}
-	if err := unpackFile(archives[0], filepath.Join(string(d), "program")); err != nil {
-		return fmt.Errorf("unpack %s: %w", archives[0], err)
-	}
-	return os.Remove(archives[0])
-}
-
-func unpackFile(archive, dir string) (err error) {
-	file, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		return err
-	}
-	for files := tar.NewReader(plain); ; {
-		header, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil && header.Typeflag == tar.TypeReg {
-			err = unpackOne(files, dir, header.Name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func unpackOne(from io.Reader, dir, name string) error {
-	if !filepath.IsLocal(name) {
-		return fmt.Errorf("a file is called %q", name)
-	}
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	to, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
+	return nil
 }
