@@ -86,6 +86,9 @@ func frames(value []byte) (texts [][]byte) {
 // beginning.
 func block(value []byte) []byte {
 	for at := range min(len(value), 256) {
+		if size, err := s2.DecodedLen(value[at:]); err != nil || size > maxPayload { // which Decode would take, whatever it is
+			continue
+		}
 		if text, err := s2.Decode(nil, value[at:]); err == nil && bytes.HasPrefix(text, []byte("{")) && bytes.HasSuffix(bytes.TrimSpace(text), []byte("}")) {
 			return text
 		}
