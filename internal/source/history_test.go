@@ -70,22 +70,6 @@ func TestI4AnotherClusterBehindTheAddressIsAnEpoch(t *testing.T) {
 	}
 }
 
-// TestI4AnEpochTrustsNoVersion: a restored etcd gives an object a version that it had before, and another body.
-func TestI4AnEpochTrustsNoVersion(t *testing.T) {
-	play(t, 90, func(r *rig) {
-		r.has("lake", 100, "gone 60", "newer 70", "same 40")
-		r.server.do("newer 80", "same 40")
-		r.start("lake")
-		r.do("same 91")
-		r.want("lake", "gap 90 epoch", "snapshot.begin 90 epoch", "replaced newer 80", "replaced same 40", "deleted gone 90 unseen last",
-			"snapshot.end 90 epoch", "updated same 91")
-		r.asked("watch 90, list 90")
-		if all := r.epochs("lake"); len(all) != 1 || !strings.HasPrefix(all[0], "epoch-1~") {
-			t.Errorf("the ids name the histories %q, want another one of the cluster", all)
-		}
-	})
-}
-
 // TestI4ARestoredEtcdThatHasOvertakenThePositionIsAnEpoch: behind a failure the server is asked for what was told last,
 // at exactly its version. What is the same, or cannot be told, is none, and a watch that ends as it should asks
 // nothing.

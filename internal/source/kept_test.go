@@ -19,6 +19,11 @@ import (
 func (r *rig) keep(objects []string, ignored ...string) {
 	r.Helper()
 	r.keepFor("lake", objects...)
+	r.keeps(ignored...)
+}
+
+// keeps makes the streams keep objects.
+func (r *rig) keeps(ignored ...string) {
 	r.config = func(config *Config) {
 		config.Kept = r.images
 		if len(ignored) > 0 {
@@ -51,30 +56,6 @@ func (r *rig) kept(name string) change.Images {
 	return images
 }
 
-// TestI4WhatChangesSaysHowTheObjectWas: the watch, and what a comparison finds. One that was made again has nothing
-// before it, nor has one that was told before objects were kept, which the next list mends.
-func TestI4WhatChangesSaysHowTheObjectWas(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.has("lake", 90, "again 30", "changed 20", "gone 15", "late 12", "same 10")
-		r.keep([]string{"again 30", "changed 20", "gone 15", "same 10"})
-		r.server.do("same 10", "late 12", "changed 25", "again 40 later")
-		r.server.forget(100)
-		r.start("lake")
-		r.ask("lake", change.Resync, change.Limits{})
-		r.do("a 101", "a 102", "-a 103", "a 104 u2", "late 105")
-		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "deleted again 39 unseen after 30", "replaced again 40", "replaced changed 25 after 20",
-			"deleted gone 15 unseen after 15 last", "snapshot.end 100 gone", "snapshot.begin 100 resync", "sync again 40", "sync changed 25",
-			"sync late 12", "sync same 10 last", "snapshot.end 100 resync",
-			"added a 101", "updated a 102 after 101", "deleted a 103 after 102", "added a 104", "updated late 105 after 12")
-		if images := r.kept("again"); len(images) != 1 || images[0].UID != "later" || versionOf(images[0].Object) != "40" {
-			t.Errorf("kept is %s", images)
-		}
-		if images := r.kept("gone"); len(images) > 0 {
-			t.Errorf("what is gone is kept: %s", images)
-		}
-	})
-}
-
 // TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt: its server has lost the delete, and a list lacks the
 // object. What the watch brings again is no news, also where objects are kept.
 func TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt(t *testing.T) {
@@ -95,45 +76,6 @@ func TestI3ADeleteIsToldOnceThoughAWatchBringsWhatWasBeforeIt(t *testing.T) {
 			}
 			r.stop()
 		}
-	})
-}
-
-// TestI4WhatASnapshotTakesThePlaceOfIsKept: a queue that coalesces has the object of a full snapshot, which keeps
-// nothing itself, in the place of an update. The next update is compared with what the sink was told.
-func TestI4WhatASnapshotTakesThePlaceOfIsKept(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100, "a 90", "b 90")
-		r.keep([]string{"a 90", "b 90"}, "103 behind 90")
-		r.merges = true
-		r.start("lake")
-		r.log("lake").block()
-		r.do("b 101")
-		r.do("a 102")
-		r.ask("lake", change.Requested, change.Limits{})
-		r.pass(time.Second)
-		r.log("lake").free()
-		r.pass(time.Second)
-		if got := r.kept("a").Of("lake").Version; got != "102" {
-			t.Errorf("object a is kept as of version %s, want 102", got)
-		}
-		r.do("a 103")
-		r.want("lake", "updated b 101 after 90", "snapshot.begin 101 requested", "sync a 102", "sync b 101 last", "snapshot.end 102 requested",
-			"updated a 103 after 102")
-	})
-}
-
-// TestI2WhatIsIgnoredMovesThePositionAndIsNobodys: what is kept stays what was told last, and a delete is told. Of b
-// nothing is kept, so it is told.
-func TestI2WhatIsIgnoredMovesThePositionAndIsNobodys(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100, "b 20")
-		r.keep(nil, "102 behind 101", "105 behind 104", "103 behind")
-		r.start("lake")
-		r.do("a 101", "a 102", "b 103", "a 104", "a 105")
-		r.want("lake", "added a 101", "updated b 103", "updated a 104 after 101")
-		r.stands("lake", "104")
-		r.do("-a 106")
-		r.want("lake", "deleted a 106 after 104")
 	})
 }
 
@@ -163,26 +105,6 @@ func TestI5BehindAKillEachSinkGoesOnBehindWhatItWasTold(t *testing.T) {
 		if images := r.kept("a"); len(images) != 1 || len(images[0].Sinks) != 2 || images[0].Version != "101" {
 			t.Errorf("kept is %s", images)
 		}
-	})
-}
-
-// TestI4NothingIsIgnoredBesideASnapshot: the sink that it is for may hear of the object from the watch alone, and what
-// a snapshot finds is told. A gap behind what was ignored hides nothing: what is as it was ignored is known, and what
-// has changed since is told, though nothing in it matters.
-func TestI4NothingIsIgnoredBesideASnapshot(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.has("lake", 90, "a 20", "b 85", "c 85", "d 85") // b, c and d were ignored at last
-		r.keep([]string{"a 20", "b 80", "c 80", "d 80"}, "101 behind 20", "95 behind 80", "105 behind 101")
-		r.server.do("a 20", "b 95", "c 85")
-		r.server.forget(100)
-		answered := r.holdLists()
-		r.start("lake")
-		r.do("a 101")
-		answered()
-		r.want("lake", "gap 100 gone", "snapshot.begin 100 gone", "updated a 101 after 20", "replaced b 95 after 80",
-			"deleted d 85 unseen after 80 last", "snapshot.end 100 gone")
-		r.do("a 105")
-		r.want("lake")
 	})
 }
 

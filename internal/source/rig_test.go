@@ -46,7 +46,8 @@ type rig struct {
 	config func(*Config) // nil leaves it as it is
 	rest   *rest.Config  // nil is the server, without connections
 	// streams is for how many of them the client is.
-	streams int
+	streams  int
+	answered func() // lets lists go on that wait; nil where none do
 
 	// of the life
 	informer *SharedInformer

@@ -15,19 +15,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// TestI1OneWatchServesAllSinksFromTheLowestPosition: the others skip what they have.
-func TestI1OneWatchServesAllSinksFromTheLowestPosition(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.server.do("a 10", "b 60", "c 90", "100")
-		r.has("lake", 50, "a 10")
-		r.has("bus", 80, "a 10", "b 60")
-		r.start("lake", "bus")
-		r.want("lake", "added b 60", "added c 90")
-		r.want("bus", "added c 90")
-		r.asked("watch 50")
-	})
-}
-
 // TestNoSinkWaitsForAnother: one whose queue is full leaves the watch, goes on with one of its own, and is back with
 // the others when it has what they have. Nothing is lost, and nothing told twice.
 func TestNoSinkWaitsForAnother(t *testing.T) {
@@ -58,37 +45,6 @@ func TestNoSinkWaitsForAnother(t *testing.T) {
 		}
 		if r.informer.IsApart(r.intakes["bus"]) {
 			t.Error("a sink that has everything is apart still")
-		}
-	})
-}
-
-// TestI4ASinkThatSpoolsOutlivesHistory: its queue is full before the disk has taken anything, so it leaves the watch.
-// It goes on with one of its own while its broker is still away. What the server forgets then does not concern it.
-func TestI4ASinkThatSpoolsOutlivesHistory(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.has("lake", 100)
-		r.has("bus", 100)
-		r.queue.Records, r.spool, r.disk = 2, 1<<20, 2*patience
-		r.start("lake", "bus")
-		r.log("bus").block()
-		var want []string
-		for _, text := range []string{"a 110", "b 120", "c 130", "d 140", "e 150", "f 160"} {
-			r.do(text)
-			want = append(want, "added "+text)
-		}
-		r.pass(patience * 3 / 2)
-		if !r.informer.IsApart(r.intakes["bus"]) {
-			t.Error("the sink that is full is not apart")
-		}
-		r.pass(time.Minute)
-		r.server.do("170")
-		r.server.forget(170)
-		r.do("g 180")
-		r.pass(time.Minute)
-		r.log("bus").free()
-		r.pass(time.Minute)
-		for _, name := range []string{"lake", "bus"} {
-			r.want(name, append(want, "added g 180")...)
 		}
 	})
 }
@@ -276,31 +232,6 @@ func TestI4AResourceWhoseDefinitionIsDeleted(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestNoSinkWaitsForTheEndOfAnother: a sink that takes nothing is told later that a resource's definition was deleted.
-func TestNoSinkWaitsForTheEndOfAnother(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		var has []string
-		want := []string{"gap 120 removed", "snapshot.begin 120 removed"}
-		for n := range 9 {
-			has = append(has, fmt.Sprintf("p%d %d", n, 1+n))
-			want = append(want, fmt.Sprintf("deleted p%d 120 unseen", n))
-		}
-		want = append(want, "snapshot.end 120 removed")
-		r.exist("bus", 100, has...)
-		r.has("lake", 100, has...)
-		r.queue.Records = 4
-		r.server.down = true
-		r.log("bus").block()
-		r.start("bus", "lake")
-		r.informer.End("120")
-		r.pass(time.Second)
-		r.want("lake", want...)
-		r.log("bus").free()
-		r.pass(time.Second)
-		r.want("bus", want...)
-	})
 }
 
 // TestNobodyWaitsForItsTurnUnderTheLockOfAWatch: the Reflector would wait for the lock, and no simulated time passes

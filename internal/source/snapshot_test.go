@@ -13,20 +13,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// TestI4AFreshStateBeginsWithAPagedSnapshot, and the watch goes on beside it.
-func TestI4AFreshStateBeginsWithAPagedSnapshot(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.server.do("a 10", "b 20", "c 30")
-		r.server.pageSize = 2
-		r.start("lake")
-		r.do("d 101", "a 102", "-b 103", "=110")
-		r.want("lake", "snapshot.begin 100 initial", "replaced a 10", "replaced b 20", "replaced c 30 last", "snapshot.end 100 initial",
-			"added d 101", "updated a 102", "deleted b 103")
-		r.stands("lake", "110")
-		r.asked("watch 100, list 100, list " + rangeToken(100, "n/b"))
-	})
-}
-
 // TestI3I4TheWatchGoesOnBesideTheInitialSnapshot: it does not wait for it, and moves the position. What it told is not
 // told again in an older form, nor what it told to be gone. The list is of the first version in another life, too.
 func TestI3I4TheWatchGoesOnBesideTheInitialSnapshot(t *testing.T) {
@@ -57,98 +43,6 @@ func TestI3I4TheWatchGoesOnBesideTheInitialSnapshot(t *testing.T) {
 	}
 }
 
-// TestI4AnInterruptedComparisonGoesOnWithoutAnotherGap, from where the watch came, and tells what is left of it.
-func TestI4AnInterruptedComparisonGoesOnWithoutAnotherGap(t *testing.T) {
-	play(t, 300, func(r *rig) {
-		r.exist("lake", 100, "a 10", "gone 20", "z 30")
-		r.server.do("-gone 200", "b 220", "c 230", "300")
-		r.server.forget(300)
-		r.server.pageSize = 2
-		r.server.answer = func(kind string, q url.Values) *http.Response {
-			if kind == "list" && q.Get("continue") != "" {
-				return reply(500, "{}")
-			}
-			return nil
-		}
-		r.start("lake")
-		r.pass(time.Second)
-		r.want("lake", "gap 300 gone", "snapshot.begin 300 gone")
-		r.stop()
-		r.server.answer = nil
-		r.want("lake", "replaced b 220")
-		r.start("lake")
-		r.do("a 301")
-		r.want("lake", "replaced c 230", "deleted gone 20 unseen last", "snapshot.end 300 gone", "updated a 301")
-	})
-}
-
-// TestI3I4WhatTheWatchFindsInThePlaceOfAnotherIsToldBehindItsDelete, which lies in the gap.
-func TestI3I4WhatTheWatchFindsInThePlaceOfAnotherIsToldBehindItsDelete(t *testing.T) {
-	play(t, 300, func(r *rig) {
-		r.exist("lake", 100, "a 10", "b 20")
-		r.server.do("-a 150", "-b 160", "b 170 new-b", "300")
-		r.server.forget(300)
-		answered := r.holdLists()
-		r.start("lake")
-		r.do("a 301 new-a", "-b 302")
-		answered()
-		r.want("lake", "gap 300 gone", "snapshot.begin 300 gone", "deleted a 300 unseen", "added a 301", "deleted b 301 unseen", "deleted b 302",
-			"snapshot.end 300 gone")
-	})
-}
-
-// TestI4AListThatIsForgottenGoesOnAtANewerVersion: what is newer than the position is the watch's to tell, and the
-// snapshot ends behind it. Nothing that is there is told to be gone.
-func TestI4AListThatIsForgottenGoesOnAtANewerVersion(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100, "a 10", "c 20")
-		r.server.frozen = true
-		r.start("lake")
-		r.server.do("b 200", "-c 250", "300")
-		r.server.forget(300)
-		r.ask("lake", change.Requested, change.Limits{})
-		r.pass(time.Second)
-		r.want("lake", "snapshot.begin 100 requested")
-		r.server.frozen = false
-		r.do("=301")
-		r.want("lake", "added b 200", "deleted c 250", "sync a 10 last", "snapshot.end 300 requested")
-		r.asked("watch 100, list 100, list 300")
-		r.server.frozen = true
-		r.server.do("d 400", "500")
-		r.server.forget(500)
-		r.ask("lake", change.Requested, change.Limits{})
-		r.pass(time.Second)
-		r.want("lake", "snapshot.begin 301 requested", "sync a 10") // b is held, as it may be the last one
-		r.server.frozen = false
-		r.do("=501")
-		r.want("lake", "added d 400", "sync b 200 last", "snapshot.end 500 requested")
-	})
-}
-
-// TestI4AFullSnapshotCorrectsDrift: what the watch never told of is an update, a delete, an object that was made again,
-// and one that is new. The other sinks are compared as well, and one list serves several.
-func TestI4AFullSnapshotCorrectsDrift(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		had := []string{"a 10", "again 30", "drifted 20", "gone 15"}
-		r.has("lake", 100, had...)
-		r.has("bus", 100, had...)
-		r.server.do("a 10", "again 40 later", "drifted 25", "new 50")
-		r.start("lake", "bus")
-		r.ask("lake", change.Resync, change.Limits{})
-		r.want("lake", "snapshot.begin 100 resync", "sync a 10", "deleted again 39 unseen", "replaced again 40", "replaced drifted 25",
-			"replaced new 50", "deleted gone 15 unseen last", "snapshot.end 100 resync")
-		r.pass(time.Minute)
-		r.want("bus", "snapshot.begin 100 drift", "deleted again 39 unseen", "replaced again 40", "replaced drifted 25",
-			"replaced new 50", "deleted gone 15 unseen last", "snapshot.end 100 drift")
-		compare(t, "drift", r.drift, []string{
-			"deleted again 30 -> ", "replaced again  -> 40", "replaced drifted 20 -> 25", "replaced new  -> 50", "deleted gone 15 -> ",
-		})
-		if r.ended[0] != (change.Counts{Replaced: 3, Deleted: 2, Synced: 1}) {
-			t.Errorf("objects are counted as %+v", r.ended[0])
-		}
-	})
-}
-
 // TestWhatALogHasLostIsNoDrift: no other sink is compared for it.
 func TestWhatALogHasLostIsNoDrift(t *testing.T) {
 	play(t, 100, func(r *rig) {
@@ -164,33 +58,6 @@ func TestWhatALogHasLostIsNoDrift(t *testing.T) {
 			"snapshot.end 100 lost")
 		r.want("bus")
 		compare(t, "drift", r.drift, nil)
-	})
-}
-
-// TestOneListServesAllSinksThatAskTogether, and each of them is told what it does not have.
-func TestOneListServesAllSinksThatAskTogether(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.server.do("a 10", "b 20")
-		r.start("lake", "bus")
-		for _, name := range []string{"lake", "bus"} {
-			r.want(name, "snapshot.begin 100 initial", "replaced a 10", "replaced b 20 last", "snapshot.end 100 initial")
-		}
-		r.asked("watch 100, list 100")
-	})
-}
-
-// TestI4ASnapshotThatIsAskedForWhileTheSameOneRunsRunsAgain: the log may have been lost once more since it began.
-func TestI4ASnapshotThatIsAskedForWhileTheSameOneRunsRunsAgain(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100, "a 10")
-		answered := r.holdLists()
-		r.start("lake")
-		r.ask("lake", change.Requested, change.Limits{})
-		r.ask("lake", change.Requested, change.Limits{})
-		r.ask("lake", change.Requested, change.Limits{})
-		answered()
-		once := []string{"snapshot.begin 100 requested", "sync a 10 last", "snapshot.end 100 requested"}
-		r.want("lake", append(once, once...)...)
 	})
 }
 
@@ -476,14 +343,30 @@ func TestPaceFollowsTheSink(t *testing.T) {
 	}
 }
 
-// TestI4AFullSnapshotHasWhatTheWatchToldLast, whose version the position has not passed: others may share it.
-func TestI4AFullSnapshotHasWhatTheWatchToldLast(t *testing.T) {
+// TestI4AListThatIsForgottenGoesOnAtANewerVersion: what is newer than the position is the watch's to tell, and the
+// snapshot ends behind it. Nothing that is there is told to be gone.
+func TestI4AListThatIsForgottenGoesOnAtANewerVersion(t *testing.T) {
 	play(t, 100, func(r *rig) {
-		r.has("lake", 100)
+		r.exist("lake", 100, "a 10", "c 20")
+		r.server.frozen = true
 		r.start("lake")
-		r.do("a 101")
+		r.server.do("b 200", "-c 250", "300")
+		r.server.forget(300)
 		r.ask("lake", change.Requested, change.Limits{})
 		r.pass(time.Second)
-		r.want("lake", "added a 101", "snapshot.begin 100 requested", "sync a 101 last", "snapshot.end 101 requested")
+		r.want("lake", "snapshot.begin 100 requested")
+		r.server.frozen = false
+		r.do("=301")
+		r.want("lake", "added b 200", "deleted c 250", "sync a 10 last", "snapshot.end 300 requested")
+		r.asked("watch 100, list 100, list 300")
+		r.server.frozen = true
+		r.server.do("d 400", "500")
+		r.server.forget(500)
+		r.ask("lake", change.Requested, change.Limits{})
+		r.pass(time.Second)
+		r.want("lake", "snapshot.begin 301 requested", "sync a 10") // b is held, as it may be the last one
+		r.server.frozen = false
+		r.do("=501")
+		r.want("lake", "added d 400", "sync b 200 last", "snapshot.end 500 requested")
 	})
 }

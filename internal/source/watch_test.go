@@ -9,22 +9,6 @@ import (
 	"time"
 )
 
-// TestI2ARestartGoesOnBelowTheLastVersion, since several changes may share it, and repeats none of them.
-func TestI2ARestartGoesOnBelowTheLastVersion(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100, "a 10", "b 20", "c 30")
-		r.start("lake")
-		r.do("-a 110", "c 110")
-		r.want("lake", "deleted a 110", "updated c 110")
-		r.stands("lake", "109")
-		r.stop()
-		r.server.do("-b 110", "d 120")
-		r.start("lake")
-		r.want("lake", "deleted b 110", "added d 120")
-		r.asked("watch 100, watch 109")
-	})
-}
-
 // TestI3ACutConnectionLosesAndRepeatsNothing. A watch that breaks is proven to be of the same history.
 func TestI3ACutConnectionLosesAndRepeatsNothing(t *testing.T) {
 	play(t, 100, func(r *rig) {
@@ -39,37 +23,6 @@ func TestI3ACutConnectionLosesAndRepeatsNothing(t *testing.T) {
 		r.pass(time.Second)
 		r.want("lake", "deleted a 150", "deleted b 150", "deleted d 150", "updated c 151")
 		r.asked("watch 100, look b 150, watch 149")
-	})
-}
-
-// TestI3NothingIsToldOfAClosedWatch: what it is giving a sink is told before the next one goes on.
-func TestI3NothingIsToldTwiceWhereASinkHoldsTheWatchUp(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100)
-		r.queue.Records = 2
-		r.start("lake")
-		r.log("lake").block()
-		r.do("a 110", "b 120", "c 130", "d 140", "e 150")
-		r.server.end()
-		r.pass(time.Minute)
-		r.log("lake").free()
-		r.pass(time.Second)
-		r.do("f 160")
-		r.want("lake", "added a 110", "added b 120", "added c 130", "added d 140", "added e 150", "added f 160")
-	})
-}
-
-// TestI4GoneIsAGapAndThenExactlyTheDifference.
-func TestI4GoneIsAGapAndThenExactlyTheDifference(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100, "changed 10", "gone 20", "same 30")
-		r.server.do("changed 250", "new 260", "-gone 270", "300")
-		r.server.forget(300)
-		r.start("lake")
-		r.do("new 301")
-		r.want("lake", "gap 300 gone", "snapshot.begin 300 gone", "replaced changed 250", "replaced new 260", "deleted gone 20 unseen last",
-			"snapshot.end 300 gone", "updated new 301")
-		r.asked("watch 100, watch 300, list 300")
 	})
 }
 
@@ -184,24 +137,6 @@ func TestI4AStreamGoesOnAtOnceWhenTheServerIsBack(t *testing.T) {
 		r.server.set(func(server *server) { server.down = false })
 		r.pass(knocks)
 		r.want("lake", "added a 150")
-	})
-}
-
-// TestI4AConnectionThatStandsStillIsReplaced: nobody else notices a balancer that has lost it.
-func TestI4AConnectionThatStandsStillIsReplaced(t *testing.T) {
-	play(t, 100, func(r *rig) {
-		r.exist("lake", 100)
-		r.server.frozen = true
-		r.start("lake")
-		r.server.do("a 150")
-		r.pass(time.Second)
-		r.want("lake")
-		r.server.set(func(server *server) { server.frozen = false })
-		r.pass(stillTime + time.Second)
-		r.want("lake", "added a 150")
-		if failed := r.failed(); !strings.Contains(failed, "has sent nothing for 50s") {
-			t.Errorf("told of %q", failed)
-		}
 	})
 }
 
@@ -335,4 +270,22 @@ func TestAStartAsksLittle(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestI4AConnectionThatStandsStillIsReplaced: nobody else notices a balancer that has lost it.
+func TestI4AConnectionThatStandsStillIsReplaced(t *testing.T) {
+	play(t, 100, func(r *rig) {
+		r.exist("lake", 100)
+		r.server.frozen = true
+		r.start("lake")
+		r.server.do("a 150")
+		r.pass(time.Second)
+		r.want("lake")
+		r.server.set(func(server *server) { server.frozen = false })
+		r.pass(stillTime + time.Second)
+		r.want("lake", "added a 150")
+		if failed := r.failed(); !strings.Contains(failed, "has sent nothing for 50s") {
+			t.Errorf("told of %q", failed)
+		}
+	})
 }
