@@ -48,15 +48,13 @@ func Match(streams []Stream, pattern string) ([]string, error) {
 	if unknown == nil {
 		return found, nil
 	}
-	if _, err := regexp.Compile(pattern); err != nil {
+	expression, err := regexp.Compile("(?i)" + pattern)
+	if err != nil {
 		return nil, &RefusedError{fmt.Sprintf("%.100q is neither a resource nor a regular expression: %v", pattern, err)}
 	}
-	expression, err := regexp.Compile("(?i)^(?:" + pattern + ")$")
-	if err != nil {
-		return nil, &RefusedError{fmt.Sprintf("regular expression %.100q: %v", pattern, err)}
-	}
+	expression.Longest() // so that what it finds is all of a name, where it can be
 	for _, stream := range streams {
-		if expression.MatchString(stream.Name) || expression.MatchString(resourceOf(stream.Name)) {
+		if resource := resourceOf(stream.Name); expression.FindString(stream.Name) == stream.Name || expression.FindString(resource) == resource {
 			found = append(found, stream.Name)
 		}
 	}

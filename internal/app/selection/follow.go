@@ -190,8 +190,7 @@ func (f *Follower) RunWith(t *telemetry.Telemetry) func(context.Context, *pipeli
 		defer watch.Wait()
 		watch.Go(func() { // what the log is to be told without a new event: sinks that hold streams up, and gaps
 			for sink.Pause(ctx, pause, nil) {
-				t.CheckHistory()
-				t.CheckGaps()
+				t.Check()
 			}
 			t.TellAll()
 		})

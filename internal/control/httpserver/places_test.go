@@ -128,28 +128,3 @@ func TestI6IdleConnectionsEnd(t *testing.T) {
 		}
 	})
 }
-
-// TestI6RealConnectionsAreBounded is the same with the kernel's.
-func TestI6RealConnectionsAreBounded(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
-	p := Bounded(listener).(*places)
-	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
-	done := make(chan error)
-	go func() { done <- server.Serve(p) }()
-	for range 2*placesHere + 10 {
-		conn, err := net.Dial("tcp", listener.Addr().String())
-		must(t, err)
-		defer conn.Close()
-	}
-	answer, err := http.Get("http://" + listener.Addr().String()) // behind all of them
-	must(t, err)
-	answer.Body.Close()
-	p.mu.Lock()
-	if p.here.taken > placesHere {
-		t.Errorf("%d places are taken", p.here.taken)
-	}
-	p.mu.Unlock()
-	server.Close()
-	<-done
-}

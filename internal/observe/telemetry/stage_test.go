@@ -30,8 +30,7 @@ type stage struct {
 func (s *stage) later(seconds int) {
 	for range seconds {
 		time.Sleep(time.Second)
-		s.CheckHistory()
-		s.CheckGaps()
+		s.Check()
 	}
 }
 
@@ -232,14 +231,14 @@ func holds(age int) step {
 		oldest := time.Now().Add(-time.Duration(age) * time.Second)
 		s.Queued("bus", fifo.Levels{Records: 1, Oldest: oldest})
 		s.Follow(standing(map[string]time.Time{"pods": oldest}))
-		s.CheckHistory()
+		s.Check()
 	}
 }
 
 func (s *stage) frees() {
 	s.Queued("bus", fifo.Levels{})
 	s.knowsBoth()
-	s.CheckHistory()
+	s.Check()
 }
 
 func sleeps(seconds int) step {

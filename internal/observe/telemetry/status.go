@@ -343,14 +343,10 @@ func (s *streamState) holders(now time.Time) (names []string) {
 	return names
 }
 
-// CheckHistory tells once of sinks that lag by more than half of the API server's history: a gap follows, unless they
-// come back. A sink that fails is told of once until it takes records again, however many streams follow; the line
-// that says that it still fails counts them.
-func (t *Telemetry) CheckHistory() {
-	t.look()
-	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// tellHeld tells once of sinks that lag by more than half of the API server's history: a gap follows, unless they come
+// back. A sink that fails is told of once until it takes records again, however many streams follow; the line that says
+// that it still fails counts them. The caller holds mu.
+func (t *Telemetry) tellHeld(now time.Time) {
 	held, soonest, first := 0, mostHistory, ""
 	var sinks []string
 	holds := map[string]int{}

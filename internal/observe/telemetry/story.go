@@ -11,13 +11,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// CheckGaps tells the log of gaps, and once a minute that a gap is not mended yet. A stream is told to fail whose
-// history is gone and whose gap does not begin. Sinks that are behind, spools that fill, objects that a filter failed
-// for, and records that were trimmed or rejected are told, too.
-func (t *Telemetry) CheckGaps() {
+// Check tells the log of what lasts: of sinks that hold streams up, of gaps, and once a minute that a gap is not mended
+// yet. A stream is told to fail whose history is gone and whose gap does not begin. Sinks that are behind, spools that
+// fill, objects that a filter failed for, and records that were trimmed or rejected are told, too.
+func (t *Telemetry) Check() {
+	t.look()
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.tellHeld(now)
 	t.tellStories(now)
 	t.tellStarted()
 	for name, s := range t.states.streams {
@@ -91,8 +93,7 @@ func (t *Telemetry) tellLasting(now time.Time) {
 	t.Logger.Info("gap is still being compared", line...)
 }
 
-// TellAll tells the log of all gaps that it does not know of, and of later ones at once: nobody calls CheckGaps any
-// more.
+// TellAll tells the log of all gaps that it does not know of, and of later ones at once: nobody calls Check any more.
 func (t *Telemetry) TellAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
