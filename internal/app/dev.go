@@ -16,7 +16,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
-	"github.com/kubecdc/kubecdc/internal/control/httpserver"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/embedded"
@@ -87,7 +87,7 @@ func startEmbedded(ctx context.Context, address, storeDir string) (*embedded.Ser
 	case errors.As(err, &wrong):
 		return nil, usage.Errorf("--nats-listen %q: %s: want host:port", address, wrong.Err)
 	case err != nil:
-		return nil, fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, httpserver.Cause(err))
+		return nil, fmt.Errorf("listen on %s: %w: choose another address with --nats-listen", address, control.Cause(err))
 	}
 	if err := listener.Close(); err != nil {
 		return nil, err

@@ -45,14 +45,14 @@ func Announce(dir, address string, token Token) (withdraw func() error, err erro
 		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("write the address into the state directory: %w", err)
+		err = fmt.Errorf("write the address into the state directory: %w", err)
 	}
 	return func() error {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove the address from the state directory: %w", err)
 		}
 		return nil
-	}, nil
+	}, err
 }
 
 // NotRunningError says that nobody owns the state directory.
@@ -329,6 +329,14 @@ func (c *Client) Inventory(ctx context.Context, query Query) iter.Seq2[Object, e
 	}
 }
 
+// Cause is an error of the operating system without the path and the address, which the message has already.
+func Cause(err error) error {
+	if system, is := errors.AsType[*os.SyscallError](err); is {
+		return system.Err
+	}
+	return err
+}
+
 // ask sends one question, with a document where it is not nil, and reads the answer's.
 func ask[A any](ctx context.Context, c *Client, question string, document any) (*A, error) {
 	var body []byte
@@ -363,10 +371,7 @@ func (c *Client) send(ctx context.Context, question string, body []byte) (*http.
 		if network, is := errors.AsType[*url.Error](err); is {
 			err = network.Err
 		}
-		if system, is := errors.AsType[*os.SyscallError](err); is {
-			err = system.Err
-		}
-		return nil, fmt.Errorf("ask the exporter at %s: %w: check that it runs and listens there", c.base, err)
+		return nil, fmt.Errorf("ask the exporter at %s: %w: check that it runs and listens there", c.base, Cause(err))
 	}
 	if response.StatusCode < 300 {
 		return response, nil

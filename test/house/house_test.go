@@ -102,12 +102,12 @@ func arrows() map[string][]string {
 			"internal/observe/telemetry",
 		},
 		"internal/app/actors": {
-			"internal/app/beside", "internal/app/cluster", "internal/control/httpserver", "internal/audit", "internal/audit/webhook", "internal/change",
+			"internal/app/beside", "internal/app/cluster", "internal/control", "internal/control/httpserver", "internal/audit", "internal/audit/webhook", "internal/change",
 			"internal/checkpoint", "internal/config", "internal/pipeline", "internal/app/selection", "internal/source",
 			"internal/observe/telemetry", "internal/config/usage",
 		},
 		"internal/app/check": {
-			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination", "internal/control/httpserver",
+			"internal/app/actors", "internal/app/cluster", "internal/app/requests", "internal/app/destination",
 			"internal/app/objecttype", "internal/change",
 			"internal/app/task", "internal/checkpoint", "internal/config", "internal/observe/console", "internal/control",
 			"internal/checkpoint/disk", "internal/app/selection", "internal/sink", "internal/source", "internal/ha/statelog", "internal/shape/transform",

@@ -15,6 +15,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
+	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/control/httpserver"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -86,7 +87,7 @@ func Listen(ctx context.Context, wanted *config.Audit, logger *slog.Logger) (*Re
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", wanted.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s for the audit webhook: %w: choose another address with audit.listen in the configuration", wanted.Listen, httpserver.Cause(err))
+		return nil, fmt.Errorf("listen on %s for the audit webhook: %w: choose another address with audit.listen in the configuration", wanted.Listen, control.Cause(err))
 	}
 	logger.Info("receiving the audit webhook", "address", listener.Addr().String())
 	r := &Receiver{server: webhook.NewServer(httpserver.Bounded(listener), files)}

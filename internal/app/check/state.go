@@ -15,7 +15,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
-	"github.com/kubecdc/kubecdc/internal/control/httpserver"
 	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
@@ -100,11 +99,11 @@ func compareSaved(c *cluster.Cluster, dir string, saved checkpoint.Cluster, r *r
 func checkListen(ctx context.Context, address, remedy string, r *report) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
-		r.note(fmt.Sprintf("listen on %s: %v: the address is none of this host", address, httpserver.Cause(err)))
+		r.note(fmt.Sprintf("listen on %s: %v: the address is none of this host", address, control.Cause(err)))
 		return
 	}
 	if err != nil {
-		r.problem(fmt.Errorf("listen on %s: %w: choose another address with %s", address, httpserver.Cause(err), remedy))
+		r.problem(fmt.Errorf("listen on %s: %w: choose another address with %s", address, control.Cause(err), remedy))
 		return
 	}
 	if err := listener.Close(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -45,7 +44,7 @@ func (s *Server) Serve(ctx context.Context, handler http.Handler) (stop func(), 
 func (s *Server) open(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.Address)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", s.Address, Cause(err))
+		return fmt.Errorf("listen on %s: %w: choose another address with --listen, or with listen in the configuration", s.Address, control.Cause(err))
 	}
 	s.root.server, s.root.stateDir, s.opened = s, s.StateDir, listener.Addr().String()
 	s.http, s.done = newServer(&s.root), make(chan struct{})
@@ -119,10 +118,7 @@ func (b *Branch) announce() (withdraw func()) {
 		}
 	}
 	remove, err := control.Announce(b.stateDir, b.server.opened+b.path, b.server.Token)
-	if err != nil {
-		warn(err)
-		return func() {}
-	}
+	warn(err)
 	return func() { warn(remove()) }
 }
 
@@ -176,14 +172,6 @@ func until(ctx context.Context, handler http.Handler) http.Handler {
 		})()
 		handler.ServeHTTP(w, r.WithContext(answering))
 	})
-}
-
-// Cause is an error of the operating system without the path and the address, which the message has already.
-func Cause(err error) error {
-	if system, is := errors.AsType[*os.SyscallError](err); is {
-		return system.Err
-	}
-	return err
 }
 
 // The places for connections: of this host, of all others together, and of one of these. A connection costs some 20

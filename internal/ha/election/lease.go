@@ -11,6 +11,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
@@ -175,6 +176,20 @@ func holderOf(lease *coordinationv1.Lease) string {
 		return ""
 	}
 	return *lease.Spec.HolderIdentity
+}
+
+// renew makes the Lease, nil where there is none, the holder's for so long.
+func (p Place) renew(lease *coordinationv1.Lease, holder string, length time.Duration) *coordinationv1.Lease {
+	if lease == nil {
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
+	}
+	lease.TypeMeta = metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}
+	now, seconds := metav1.NowMicro(), int32(length/time.Second)
+	if holderOf(lease) != holder {
+		lease.Spec.AcquireTime = &now
+	}
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &holder, &now, &seconds
+	return lease
 }
 
 // lengthOf is how long the Lease lasts, 0 where it does not say.

@@ -13,7 +13,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
@@ -278,38 +277,31 @@ func (m *Member) isFree() bool {
 
 // write makes the holder the Lease's, as it was seen last; "" is nobody.
 func (m *Member) write(ctx context.Context, holder string) error {
-	lease := &coordinationv1.Lease{
-		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.options.Place.Namespace, Name: m.options.Place.Name},
+	length, question := time.Second, ""
+	if holder != "" {
+		m.mu.Lock()
+		length, question = m.length(), m.talk.ours
+		m.mu.Unlock()
 	}
 	do := m.options.leases.create
 	if m.lease != nil {
-		lease, do = m.lease.DeepCopy(), m.options.leases.update
+		do = m.options.leases.update
 	}
+	lease := m.options.Place.renew(m.lease.DeepCopy(), holder, length)
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
 	}
-	now, length, question := metav1.NowMicro(), int32(1), ""
-	spec := &lease.Spec
-	if spec.RenewTime = &now; holderOf(lease) != holder {
-		spec.AcquireTime = &now
-	}
 	if holder != "" {
-		if spec.LeaseTransitions == nil {
-			spec.LeaseTransitions = new(int32)
-		} else if holderOf(lease) != holder {
-			*spec.LeaseTransitions++
+		if lease.Spec.LeaseTransitions == nil {
+			lease.Spec.LeaseTransitions = new(int32)
+		} else if holderOf(m.lease) != holder {
+			*lease.Spec.LeaseTransitions++
 		}
-		length = int32(m.length() / time.Second)
-		m.mu.Lock()
-		question = m.talk.ours
-		m.mu.Unlock()
 		lease.Annotations[marked] = m.options.Shared
 		if m.options.Placer != nil {
 			lease.Labels = map[string]string{role: ofTask}
 		}
 	}
-	spec.HolderIdentity, spec.LeaseDurationSeconds = &holder, &length
 	// Of the answers, the one to the present question stays.
 	if id, _, _ := strings.Cut(lease.Annotations[answers], " "); id != question || question == "" {
 		delete(lease.Annotations, answers)

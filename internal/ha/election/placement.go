@@ -16,7 +16,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -193,22 +192,17 @@ func (p *Placement) sign(ctx context.Context, unable string, lasts time.Duration
 	lease, err := p.options.leases.get(ctx)
 	do := p.options.leases.update
 	if apierrors.IsNotFound(err) {
-		lease, do, err = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: p.options.Place.Namespace, Name: p.options.Place.Name}}, p.options.leases.create, nil
+		lease, do, err = nil, p.options.leases.create, nil
 	}
 	if err != nil {
 		return err
 	}
-	lease.TypeMeta = metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}
-	self, now, length := p.options.Self, metav1.NowMicro(), int32(lasts/time.Second)
-	if holderOf(lease) != self {
-		lease.Spec.AcquireTime = &now
-	}
+	lease = p.options.Place.renew(lease, p.options.Self, lasts)
 	lease.Labels = map[string]string{role: ofMember}
 	lease.Annotations = map[string]string{group: p.group(), without: unable}
-	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &self, &now, &length
 	if _, err = do(ctx, lease); err == nil {
 		p.mu.Lock()
-		p.wrote, p.said = now.Time, unable
+		p.wrote, p.said = lease.Spec.RenewTime.Time, unable
 		p.mu.Unlock()
 	}
 	return err
