@@ -33,26 +33,30 @@ func ID(dir, name string) (string, error) {
 	var id [idSize]byte
 	rand.Read(id[:]) // never fails
 	made := hex.EncodeToString(id[:])
-	if err := writeWhole(path, made+"\n"); err != nil {
-		return "", err
-	}
-	return made, SyncDir(dir)
+	return made, WriteWhole(path, path+".new", []byte(made+"\n"))
 }
 
-// writeWhole makes the file, durably: it has all of the text, or is not there.
-func writeWhole(path, text string) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// WriteWhole makes a file of the parts, durably: it has all of them, or is as it was. Others cannot read it, nor the
+// temporary one.
+func WriteWhole(path, temporary string, parts ...[]byte) error {
+	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
+	for i := 0; err == nil && i < len(parts); i++ {
+		_, err = f.Write(parts[i])
+	}
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary) // the next attempt writes it anew
 		return err
 	}
-	return os.Rename(path+".new", path)
+	return SyncDir(filepath.Dir(path))
 }
 
 // MakeDir creates the directory and its missing parents, for their owner alone, and makes the names durable: what is

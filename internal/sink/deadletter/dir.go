@@ -104,7 +104,7 @@ func (d *Dir) PutBack(name string, content []byte) error {
 	}
 	err := disk.MakeDir(filepath.Dir(path))
 	if err == nil {
-		err = writeFile(path, path+unfinished, [][]byte{content})
+		err = disk.WriteWhole(path, path+unfinished, content)
 	}
 	if err != nil {
 		return fmt.Errorf("restore dead letter %s in %s: %w", name, d.Dir, err)
@@ -399,28 +399,7 @@ func (d *Dir) write(l *Letter, path string) error {
 	if err := usage.Needs(d.floor+uint64(size), "the sink continues when there is space"); err != nil {
 		return err
 	}
-	return writeFile(path, d.claimed(l.ID)+unfinished, append([][]byte{line}, body...))
-}
-
-// writeFile makes a file of the parts durable, by a temporary one. Others cannot read it: it holds an object's body.
-func writeFile(path, temporary string, parts [][]byte) error {
-	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	for i := 0; err == nil && i < len(parts); i++ {
-		_, err = f.Write(parts[i])
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
-		return errors.Join(err, remove(temporary))
-	}
-	return disk.SyncDir(filepath.Dir(path))
+	return disk.WriteWhole(path, d.claimed(l.ID)+unfinished, append([][]byte{line}, body...)...)
 }
 
 func remove(path string) error {
