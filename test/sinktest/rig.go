@@ -15,14 +15,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-func truncated(r *rig) { r.lost(r.env.Truncate, false) }
-
-func recreated(r *rig) { r.lost(r.env.Recreate, false) }
-
-func truncatedWhileOpen(r *rig) { r.lost(r.env.Truncate, true) }
-
-func recreatedWhileOpen(r *rig) { r.lost(r.env.Recreate, true) }
-
 // lost is I4: a log that ends before the mark is told, and the sink goes on at the log's end.
 func (r *rig) lost(fault func(*testing.T), whileOpen bool) {
 	r.Helper()

@@ -247,8 +247,7 @@ func (b *brokers) lingering(ctx context.Context, attempt func(context.Context) e
 	return attempt(late)
 }
 
-// again tells of an error, and of what may mend it, before the next attempt, and makes the wire look for the brokers
-// anew.
+// again tells of an error, and of what may mend it, before the next attempt.
 func (b *brokers) again(err error) {
 	b.cluster.Refresh()
 	b.tell(reason(err), wire.Explain(err))

@@ -97,55 +97,42 @@ func (i *inspector) inspectPartition(ctx context.Context, p *partition, of span)
 	return nil
 }
 
-// judgeAll looks at the records of whole batches. What is damaged is found by whoever reads the tail. What a
-// transaction has aborted nobody reads; one that is open may be committed.
+// judgeAll looks at the records of whole batches, from the offset on. What is damaged is found by whoever reads the tail.
+// What a transaction has aborted nobody reads; one that is open may be committed.
 func (i *inspector) judgeAll(p *partition, from int64, data []byte) error {
-	decoder, open := batch.NewDecoder(i.tuning.contents), map[int64]error{}
+	verdicts := newUndecided[error](i.tuning)
 	for b, err := range batch.All(data) {
 		if err != nil {
 			break
 		}
-		if b.IsControl() {
-			committed, known, err := decoder.Committed(b)
-			if verdict := open[b.ProducerID]; verdict != nil && committed {
-				return verdict
+		found, _ := verdicts.take(b, func(e *batch.Entry) (error, bool) {
+			if e.Offset < from {
+				return nil, false
 			}
-			if err == nil && known {
-				delete(open, b.ProducerID)
-			}
-			continue
-		}
-		verdict := i.judgeBatch(p, from, decoder, b)
-		if verdict != nil && !b.IsTransactional() {
-			return verdict
-		}
-		if verdict != nil {
-			open[b.ProducerID] = verdict
+			verdict := i.judge(p, e)
+			return verdict, verdict != nil
+		})
+		if len(found) > 0 {
+			return found[0]
 		}
 	}
-	for _, verdict := range open {
-		return verdict
+	for _, found := range verdicts.open {
+		if len(found) > 0 {
+			return found[0]
+		}
 	}
 	return nil
 }
 
-// judgeBatch looks at the records of one batch from the offset on.
-func (i *inspector) judgeBatch(p *partition, from int64, decoder *batch.Decoder, b *batch.Batch) error {
+// judge looks at one record.
+func (i *inspector) judge(p *partition, e *batch.Entry) error {
+	m := storedOf(p.topic.name, p.number, e)
+	if m.Header(sink.HeaderOp) == sink.OpState {
+		return topicPermanent("open topic %s: it holds the saved state of an exporter, and records would destroy that: choose another kafka.topic", p.topic.name)
+	}
 	var foreign *sink.ForeignError
-	err := decoder.Each(b, func(e *batch.Entry) error {
-		if e.Offset < from {
-			return nil
-		}
-		m := storedOf(p.topic.name, p.number, e)
-		if m.Header(sink.HeaderOp) == sink.OpState {
-			return topicPermanent("open topic %s: it holds the saved state of an exporter, and records would destroy that: choose another kafka.topic", p.topic.name)
-		}
-		return i.options.Judge(m)
-	})
 	switch {
-	case errors.As(err, new(*topicError)):
-		return err
-	case !errors.As(err, &foreign):
+	case !errors.As(i.options.Judge(m), &foreign):
 		return nil
 	case foreign.Same: // that two have one name is nothing that data could bring about, whoever chose the topic
 		return sink.Permanent("open topic %s: %w", p.topic.name, foreign)

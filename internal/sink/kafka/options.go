@@ -258,17 +258,15 @@ func (o *Options) complete() error {
 	if o.Retry == nil {
 		o.Retry = func(string, error) {}
 	}
-	if o.Notice == nil {
-		o.Notice = func(string) {}
+	for _, told := range []*func(string){&o.Notice, &o.Warn} {
+		if *told == nil {
+			*told = func(string) {}
+		}
 	}
-	if o.Uncompacted == nil {
-		o.Uncompacted = func(string) string { return "" }
-	}
-	if o.Reserved == nil {
-		o.Reserved = func(string) string { return "" }
-	}
-	if o.Warn == nil {
-		o.Warn = func(string) {}
+	for _, why := range []*func(string) string{&o.Uncompacted, &o.Reserved} {
+		if *why == nil {
+			*why = func(string) string { return "" }
+		}
 	}
 	if o.Made == nil {
 		o.Made = func(int) {}

@@ -72,8 +72,7 @@ type tail struct {
 	partition *partition
 	from      int64                 // where to read, or to go on
 	each      func(id string) error // takes the ids
-	open      map[int64][]string    // by producer: ids of a transaction whose marker has not come
-	decoder   *batch.Decoder
+	found     undecided[string]
 	ended     int64 // the offset after the last batch that ends keys
 }
 
@@ -81,7 +80,7 @@ type tail struct {
 // from where the last one failed.
 func (t *tails) read(ctx context.Context, of *tail) error {
 	p := of.partition
-	of.open, of.decoder = map[int64][]string{}, batch.NewDecoder(t.tuning.contents)
+	of.found = newUndecided[string](t.tuning)
 	err := t.persist(ctx, "read "+p.String(), func(ctx context.Context) error {
 		ends, err := t.ends(ctx, p.topic)
 		if err != nil {
@@ -97,12 +96,12 @@ func (t *tails) read(ctx context.Context, of *tail) error {
 				return err
 			}
 		}
-		if len(of.open[t.right.producer.ID]) > 0 {
+		if len(of.found.open[t.right.producer.ID]) > 0 {
 			return errUndecided
 		}
 		return nil
 	})
-	of.decoder, of.open = nil, nil
+	of.found = undecided[string]{}
 	if wire.Code(err) != kerr.TopicAuthorizationFailed.Code {
 		return err
 	}
@@ -136,38 +135,20 @@ func (t *tail) step(data []byte) error {
 	return nil
 }
 
-// take gives the ids of a batch: at once, or with the marker that commits it. A record without one is not ours.
+// take gives the ids that a batch brings. A record without one is not ours.
 func (t *tail) take(b *batch.Batch) error {
-	ids := t.open[b.ProducerID]
-	switch {
-	case b.IsControl():
-		committed, known, err := t.decoder.Committed(b)
-		if err != nil || !known {
-			return t.damaged(err)
+	ids, err := t.found.take(b, func(e *batch.Entry) (string, bool) {
+		if e.Offset < t.from {
+			return "", false
 		}
-		delete(t.open, b.ProducerID)
-		if !committed {
-			return nil
+		id, _ := e.Header(sink.HeaderID)
+		if op, _ := e.Header(sink.HeaderOp); len(id) == 0 && string(op) == sink.OpEnded {
+			t.ended = b.End() // it is what endKeys writes
 		}
-	default:
-		if !b.IsTransactional() {
-			ids = nil
-		}
-		err := t.decoder.Each(b, func(e *batch.Entry) error {
-			if id, found := e.Header(sink.HeaderID); found && len(id) > 0 && e.Offset >= t.from {
-				ids = append(ids, string(id))
-			} else if op, _ := e.Header(sink.HeaderOp); string(op) == sink.OpEnded && e.Offset >= t.from {
-				t.ended = b.End() // it is what endKeys writes
-			}
-			return nil
-		})
-		if err != nil {
-			return t.damaged(err)
-		}
-		if b.IsTransactional() {
-			t.open[b.ProducerID] = ids
-			return nil
-		}
+		return string(id), len(id) > 0
+	})
+	if err != nil {
+		return t.damaged(err)
 	}
 	for _, id := range ids {
 		if err := t.each(id); err != nil {
@@ -177,11 +158,43 @@ func (t *tail) take(b *batch.Batch) error {
 	return nil
 }
 
+// undecided is what transactions bring whose marker has not come.
+type undecided[T any] struct {
+	decoder *batch.Decoder
+	open    map[int64][]T // by producer
+}
+
+func newUndecided[T any](t tuning) undecided[T] {
+	return undecided[T]{batch.NewDecoder(t.contents), map[int64][]T{}}
+}
+
+// take returns what a batch brings: at once, or with the marker that commits it.
+func (u *undecided[T]) take(b *batch.Batch, of func(*batch.Entry) (T, bool)) (found []T, err error) {
+	if b.IsControl() {
+		committed, known, err := u.decoder.Committed(b)
+		if err != nil || !known {
+			return nil, err
+		}
+		if committed {
+			found = u.open[b.ProducerID]
+		}
+		delete(u.open, b.ProducerID)
+		return found, nil
+	}
+	err = u.decoder.Each(b, func(e *batch.Entry) error {
+		if one, is := of(e); is {
+			found = append(found, one)
+		}
+		return nil
+	})
+	if b.IsTransactional() {
+		u.open[b.ProducerID], found = append(u.open[b.ProducerID], found...), nil
+	}
+	return found, err
+}
+
 // damaged is for bytes that are no log: reading them again brings the same.
 func (t *tail) damaged(err error) error {
-	if err == nil {
-		return nil
-	}
 	return sink.Permanent("read %s: %w: the log is damaged, or too large when decompressed: move the partition's leader to another replica, or begin with an empty topic",
 		t.partition, err)
 }

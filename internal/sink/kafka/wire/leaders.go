@@ -37,19 +37,6 @@ func New(options Options) (*Cluster, error) {
 	return &Cluster{link: newLink(options), topics: map[string]Topic{}, coordinators: map[keeper]int32{}}, nil
 }
 
-// Refresh forgets which broker leads which partition and, where a connection broke, all connections that nobody is
-// using. It is for a request that failed because leaders moved (codes 5, 6) or a connection died, before the next
-// attempt; it does no I/O, and many calls in a short time are one.
-func (c *Cluster) Refresh() {
-	if !c.refresh() {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.topics)
-	clear(c.coordinators)
-}
-
 // keeper is the coordinator that keeps something of an id. Of "" every broker does.
 type keeper struct{ of, id string }
 
@@ -101,11 +88,7 @@ func askCoordinator[Answer kmsg.Response](ctx context.Context, c *Cluster, k kee
 			err = check(answer)
 		}
 	}
-	if err == nil {
-		return nil
-	}
-	switch Code(err) {
-	case 0, kerr.CoordinatorLoadInProgress.Code, kerr.CoordinatorNotAvailable.Code, kerr.NotCoordinator.Code:
+	if err != nil && Classify(err) == Retriable {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.coordinators, k)
@@ -128,33 +111,31 @@ func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (in
 		}
 		known, _ = found.(Topic)
 	}
-	request := fmt.Sprintf("find the leader of topic %s partition %d", topic, partition)
-	if partition < 0 || int(partition) >= len(known.Partitions) {
-		return 0, &Error{Code: kerr.UnknownTopicOrPartition.Code, Request: request, Message: fmt.Sprintf("the topic has %d partitions", len(known.Partitions))}
+	isThere := partition >= 0 && int(partition) < len(known.Partitions)
+	if isThere && known.Partitions[partition].Leader >= 0 {
+		return known.Partitions[partition].Leader, nil
 	}
-	leader := known.Partitions[partition].Leader
-	if leader < 0 {
-		err := &Error{Code: kerr.LeaderNotAvailable.Code, Request: request, Message: "the partition has no leader"}
-		c.doubtLeader(topic, partition, leader, err)
-		return 0, err
+	failure := &Error{Code: kerr.LeaderNotAvailable.Code, Message: "the partition has no leader",
+		Request: fmt.Sprintf("find the leader of topic %s partition %d", topic, partition)}
+	if !isThere {
+		failure.Code, failure.Message = kerr.UnknownTopicOrPartition.Code, fmt.Sprintf("the topic has %d partitions", len(known.Partitions))
 	}
-	return leader, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.topics, topic)
+	return 0, failure
 }
 
 // doubtLeader forgets who leads a partition after an error that may come from somebody else leading it, unless
 // something newer than who was asked was learned.
 func (c *Cluster) doubtLeader(topic string, partition, asked int32, err error) {
-	if err == nil {
+	if err == nil || Classify(err) != Retriable {
 		return
 	}
-	switch Code(err) {
-	case 0, kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code, kerr.NotLeaderForPartition.Code, kerr.BrokerNotAvailable.Code,
-		kerr.ReplicaNotAvailable.Code, kerr.KafkaStorageError.Code, kerr.ListenerNotFound.Code, kerr.FencedLeaderEpoch.Code, kerr.UnknownLeaderEpoch.Code:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if known := c.topics[topic].Partitions; int(partition) < len(known) && known[partition].Leader == asked {
-			delete(c.topics, topic)
-		}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.topics[topic].Partitions; int(partition) < len(known) && known[partition].Leader == asked {
+		delete(c.topics, topic)
 	}
 }
 

@@ -73,17 +73,13 @@ func (l *link) Close() {
 	l.dialer.close()
 }
 
-// refresh closes all connections that nobody is using, where one broke, and says whether it is time to forget what was
-// learned on them. Many calls in a short time are one.
-func (l *link) refresh() bool {
+// Refresh closes all connections that nobody is using, where one broke. It is for the time between an attempt that
+// failed and the next; many calls in a short time are one.
+func (l *link) Refresh() {
 	last, now := l.refreshed.Load(), time.Now().UnixNano()
-	if now-last < int64(refreshPause) || !l.refreshed.CompareAndSwap(last, now) {
-		return false
-	}
-	if l.broken.Swap(false) {
+	if now-last >= int64(refreshPause) && l.refreshed.CompareAndSwap(last, now) && l.broken.Swap(false) {
 		l.transport.CloseIdleConnections()
 	}
-	return true
 }
 
 // roundTrip writes a request and reads its answer.
@@ -154,7 +150,7 @@ func (l *link) ask(ctx context.Context, broker int32, request kmsg.Request, answ
 			err = why
 		}
 		l.broken.Store(true)
-		l.refresh()
+		l.Refresh()
 	}
 	switch {
 	case err == nil:
