@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubecdc/kubecdc/test/script"
 )
 
 func testEnv(name string) (string, bool) {
@@ -83,10 +85,4 @@ func wantError(t *testing.T, err error, want string) {
 	}
 }
 
-// must ends the test where there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = script.Must

@@ -87,15 +87,11 @@ func (to *Kafka) Compacts() bool {
 // checkKey checks a template of keys: all records of an object must have one, which in a compacted topic no other
 // object has.
 func (to *Kafka) checkKey(k *checker, path string) {
-	if to.Key == "" {
-		return
-	}
-	if _, err := withoutPlaceholders(to.Key); err != nil {
-		k.problem(path, "%v", err)
-		return
-	}
 	const fixed = "allowed: {cluster}, {group}, {kind}, {resource}, {namespace}, {name}"
-	switch {
+	switch _, err := withoutPlaceholders(to.Key); {
+	case to.Key == "":
+	case err != nil:
+		k.problem(path, "%v", err)
 	case hasLabel(to.Key, nil):
 		k.problem(path, "a label can change, and the object's records would be in two partitions, in no order; %s", fixed)
 	case strings.Contains(to.Key, "{version}"):

@@ -31,13 +31,8 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 		s.NATS.check(k, path+".nats")
 		checkWatched(k, path+".nats.subjects", s.NATS.Subjects, resources)
 	}
-	switch len(kinds) {
-	case 0:
-		k.problem(path, "no destination; give it one of file, kafka, nats")
-	case 1:
-	default:
-		k.problem(path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
-	}
+	k.problemIf(len(kinds) == 0, path, "no destination; give it one of file, kafka, nats")
+	k.problemIf(len(kinds) > 1, path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
 	k.problemIf(s.Queue.Spool != 0 && !s.Queue.spools(), path+".queue.spool",
 		"a size on disk needs full: %s or full: %s; add one, or leave spool out", fullSpool, fullCoalesce)
 	k.problemIf(len(s.Ops) > 0 && s.Queue.Coalesces(), path+".ops",

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // checkSubject says what is wrong with the template of a subject. A placeholder becomes one token, never an empty one
@@ -96,11 +97,8 @@ func checkHeaders(k *checker, path string, headers map[string]string) {
 		k.problemIf(slices.ContainsFunc(ourHeaders(), func(ours string) bool { return strings.HasPrefix(strings.ToLower(name), ours) }), at,
 			"the exporter or the server has headers of such names; do not begin with any of %s", strings.Join(ourHeaders(), ", "))
 		literal, err := withoutPlaceholders(headers[name])
-		if err != nil {
-			k.problem(at, "%v", err)
-		} else if strings.ContainsFunc(literal, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			k.problem(at, "control characters cannot be part of a header; leave them out")
-		}
+		k.wrong(at, err)
+		k.problemIf(strings.ContainsFunc(literal, unicode.IsControl), at, "control characters cannot be part of a header; leave them out")
 	}
 }
 

@@ -13,9 +13,7 @@ import (
 func Run(t *testing.T, path string, of func(text string) string) {
 	t.Helper()
 	cases, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	var have []string
 	for one := range strings.SplitSeq(strings.TrimSpace(string(cases)), "\n\n") {
 		head, want, _ := strings.Cut(one, "\n=>")
@@ -30,8 +28,14 @@ func Run(t *testing.T, path string, of func(text string) string) {
 		have = append(have, head+"\n=>"+got+"\n")
 	}
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(strings.Join(have, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, os.WriteFile(path, []byte(strings.Join(have, "\n")), 0o644))
+	}
+}
+
+// Must ends the test where there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -104,12 +104,7 @@ func TestTheRecordShowsNothing(t *testing.T) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = script.Must
 
 // TestThePlanSaysWhatGoesToAnotherTask, and of what it gets, that another task may have it.
 func TestThePlanSaysWhatGoesToAnotherTask(t *testing.T) {

@@ -2,7 +2,9 @@ package requests
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/test/script"
 )
 
 // twoSinks is the Handler of a run of two streams, of which one sink takes one.
@@ -36,98 +39,42 @@ func twoSinks(requests chan pipeline.Request) *Handler {
 	}
 }
 
-// answering is a pipeline that answers one request, and shows it.
+// answering is a pipeline that answers one request, and shows it, the zero one where there is none.
 func answering(err error) (chan pipeline.Request, <-chan pipeline.Request) {
 	requests, seen := make(chan pipeline.Request), make(chan pipeline.Request, 1)
 	go func() {
-		request := <-requests
-		request.Answer <- err
+		request, asked := <-requests
+		if asked {
+			request.Answer <- err
+		}
 		seen <- request
 	}()
 	return requests, seen
 }
 
+// TestSnapshotAsksForWhatIsMeant, and for what a server takes; all else is refused in words, and nobody is asked.
 func TestSnapshotAsksForWhatIsMeant(t *testing.T) {
-	for _, c := range []struct {
-		resources, sink string
-		streams, sinks  string
-	}{
-		{"", "", "pods shop/deployments.apps", "all some"},
-		{"po", "", "pods", "all some"},
-		{"Pod,deployment", "all", "pods shop/deployments.apps", "all"},
-		{"pods,deployments.apps", "some", "pods", "some"},
-		{"deployments.v1.apps", "", "shop/deployments.apps", "all some"},
-	} {
+	script.Run(t, "testdata/snapshots.txt", func(text string) string {
+		var asked control.SnapshotRequest
+		must(t, json.Unmarshal([]byte(strings.ReplaceAll(text, "LONG", strings.Repeat("a", 5000))), &asked))
 		requests, seen := answering(nil)
-		asked := control.SnapshotRequest{Resources: splitNames(c.resources), Sink: c.sink}
 		got, err := twoSinks(requests).owe(t.Context(), asked, nil)
-		if err != nil || strings.Join(got.Streams, " ") != c.streams || strings.Join(got.Sinks, " ") != c.sinks {
-			t.Errorf("%+v gives %+v, %v", asked, got, err)
-			continue
+		close(requests)
+		request := <-seen
+		if err != nil {
+			if !errors.As(err, new(*control.RefusedError)) || len(request.Streams) > 0 {
+				t.Errorf("%s: %v, asked for %+v", text, err, request)
+			}
+			return err.Error()
 		}
-		if request := <-seen; !slices.Equal(request.Streams, got.Streams) || request.Sink != c.sink {
-			t.Errorf("%+v asks for %+v", asked, request)
+		if !slices.Equal(request.Streams, got.Streams) || request.Sink != asked.Sink || request.Limits != got.Limits {
+			t.Errorf("%s asks for %+v, and is %+v", text, request, got)
 		}
-	}
-}
-
-func splitNames(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
-}
-
-func TestSnapshotOfNothingIsRefused(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel() // nothing waits for a pipeline that must not be asked
-	for want, asked := range map[string]control.SnapshotRequest{
-		`no stream of "nodes"; there are: pods, shop/deployments.apps`: {Resources: []string{"nodes"}},
-		`no sink "none"; there are: all, some`:                         {Sink: "none"},
-		`shop/deployments.apps: none of these sinks takes it: some`:    {Resources: []string{"deployments"}, Sink: "some"},
-	} {
-		_, err := twoSinks(nil).owe(ended, asked, nil)
-		var refused *control.RefusedError
-		if !errors.As(err, &refused) || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+		return fmt.Sprint(got.Streams, got.Sinks, got.Limits)
+	})
 	requests, _ := answering(errTest)
 	if _, err := twoSinks(requests).owe(t.Context(), control.SnapshotRequest{}, nil); !errors.Is(err, errTest) {
 		t.Errorf("got %v, want the pipeline's error", err)
-	}
-}
-
-// TestASnapshotOfAPartAsksForWhatAServerTakes, and what no server takes is refused in words.
-func TestASnapshotOfAPartAsksForWhatAServerTakes(t *testing.T) {
-	requests, seen := answering(nil)
-	asked := control.SnapshotRequest{Namespace: "shop", Name: "system:node", Selector: "tier in (b,a),app==web"}
-	got, err := twoSinks(requests).owe(t.Context(), asked, nil)
-	want := change.Limits{Namespace: "shop", Name: "system:node", Selector: "app==web,tier in (a,b)"}
-	if err != nil || got.Limits != want || (<-seen).Limits != want {
-		t.Errorf("asked for %+v, %v; want %+v", got, err, want)
-	}
-	requests, _ = answering(nil)
-	if got, err := twoSinks(requests).owe(t.Context(), control.SnapshotRequest{Namespace: "mall"}, nil); err != nil || strings.Join(got.Streams, " ") != "pods" {
-		t.Errorf("of another namespace it is %+v, %v", got, err)
-	}
-	long := strings.Repeat("a", 64)
-	for _, c := range []struct {
-		asked control.SnapshotRequest
-		want  string
-	}{
-		{control.SnapshotRequest{Namespace: "Shop"}, `namespace "Shop" cannot be one: want lower case letters, digits and -, 63 at most`},
-		{control.SnapshotRequest{Namespace: "../etc"}, `namespace "../etc" cannot be one: want lower case letters, digits and -, 63 at most`},
-		{control.SnapshotRequest{Namespace: long}, `namespace "` + long + `" cannot be one: want lower case letters, digits and -, 63 at most`},
-		{control.SnapshotRequest{Name: "a/b"}, `name "a/b" cannot be an object's: give a name as kubectl shows it`},
-		{control.SnapshotRequest{Name: ".."}, `name ".." cannot be an object's: give a name as kubectl shows it`},
-		{control.SnapshotRequest{Name: strings.Repeat(long, 4)}, `name "` + long[:40] + `" cannot be an object's: give a name as kubectl shows it`},
-		{control.SnapshotRequest{Selector: "a in ("}, `selector "a in (": unable to parse requirement: found '', expected: ',', ')' or identifier: write it as kubectl does, such as app=web`},
-		{control.SnapshotRequest{Selector: strings.Repeat("a", 5000)}, `selector of 5000 bytes: want 4096 at most`},
-		{control.SnapshotRequest{Resources: []string{"deployments"}, Namespace: "mall"}, `shop/deployments.apps: nothing of it is streamed of namespace mall`},
-	} {
-		_, err := twoSinks(nil).owe(t.Context(), c.asked, nil)
-		var refused *control.RefusedError
-		if !errors.As(err, &refused) || err.Error() != c.want {
-			t.Errorf("got %v, want %s", err, c.want)
-		}
 	}
 }
 
@@ -160,9 +107,4 @@ func TestHangupIsAFullSnapshotForAll(t *testing.T) {
 	stop()
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = script.Must

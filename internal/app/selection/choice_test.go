@@ -138,9 +138,4 @@ func TestUnknownResourceIsAMistakeOnlyIfTheServerToldAll(t *testing.T) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = script.Must
