@@ -300,7 +300,7 @@ func (c *checker) values(path string, v reflect.Value) {
 		}
 		s, need, check := f.scalar(), f.Tag.Get("need"), syntaxes()[f.Tag.Get("like")]
 		if len(f.allowed) > 0 {
-			check = func(text string) error { return oneOf(text, f.allowed) }
+			check = among(f.allowed)
 		}
 		switch {
 		case need != "" && (value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0):

@@ -249,19 +249,16 @@ func (d *decoder) follow(path string, n *yaml.Node) *yaml.Node {
 // pairs are the keys of a mapping and, after them, those that it merges (<<) and does not have itself.
 func (d *decoder) pairs(path string, n *yaml.Node) []pair {
 	var own, merged []pair
+	has := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		f := pair{n.Content[i], n.Content[i+1]}
 		if f.key.ShortTag() != "!!merge" {
-			own = append(own, f)
+			own, has[nameOf(f.key)] = append(own, f), true
 			continue
 		}
 		for _, from := range d.mergedFrom(path, f.value) {
 			merged = append(merged, d.pairs(path, from)...)
 		}
-	}
-	has := map[string]bool{}
-	for _, f := range own {
-		has[nameOf(f.key)] = true
 	}
 	for _, f := range merged {
 		if name := nameOf(f.key); !has[name] {

@@ -186,7 +186,7 @@ type OAuth struct {
 
 // check checks that the login has what its mechanism needs, and nothing that another one needs.
 func (s *SASL) check(k *checker, path string) {
-	if oneOf(s.Mechanism, allowedBy[SASL]("mechanism")) != nil {
+	if !slices.Contains(allowedBy[SASL]("mechanism"), s.Mechanism) {
 		return
 	}
 	token, region := s.Mechanism == oauthBearer, s.Mechanism == mskIAM

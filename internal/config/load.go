@@ -63,17 +63,15 @@ func Overlay(c *Config, f Flags) error {
 // check names the flag where Validate could name only the key that the flag replaced.
 func (f Flags) check() []Problem {
 	k := &checker{}
-	for _, one := range []struct {
-		flag, value string
-		allowed     []string
-	}{{"--format", f.Format, Formats()}, {"--log-level", f.LogLevel, LogLevels()}, {"--log-format", f.LogFormat, LogFormats()}} {
-		if one.value != "" {
-			k.wrong(one.flag, oneOf(one.value, one.allowed))
+	check := func(flag, value string, check func(string) error) {
+		if value != "" {
+			k.wrong(flag, check(value))
 		}
 	}
-	if f.Listen != "" {
-		k.wrong("--listen", syntaxes()["address"](f.Listen))
-	}
+	check("--format", f.Format, among(Formats()))
+	check("--log-level", f.LogLevel, among(LogLevels()))
+	check("--log-format", f.LogFormat, among(LogFormats()))
+	check("--listen", f.Listen, syntaxes()["address"])
 	for _, name := range splitNames(f.Resources) {
 		k.wrong("--resources", CheckResource(name))
 	}

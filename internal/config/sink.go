@@ -271,7 +271,7 @@ func (s *Sink) checkSchemas(k *checker, path string) {
 	}
 	k.problemIf(s.Format == Formats()[0], path,
 		"the format cloudevents is JSON as a whole, so that nothing can come before it; choose one of %s", join(Formats()[1:]))
-	if oneOf(r.Subject, allowedBy[Registry]("subject")) != nil || r.Subject == subjectRecord {
+	if !slices.Contains(allowedBy[Registry]("subject"), r.Subject) || r.Subject == subjectRecord {
 		return
 	}
 	at := under(path, "subject")

@@ -186,9 +186,12 @@ func (c *checker) wrong(path string, err error) {
 	c.problemIf(err != nil, path, "%v", err)
 }
 
-func oneOf(value string, allowed []string) error {
-	if slices.Contains(allowed, value) {
-		return nil
+// among is the syntax of a value of which these are allowed.
+func among(allowed []string) func(value string) error {
+	return func(value string) error {
+		if slices.Contains(allowed, value) {
+			return nil
+		}
+		return fmt.Errorf("unknown value %q; allowed: %s", shorten(value), strings.Join(allowed, ", "))
 	}
-	return fmt.Errorf("unknown value %q; allowed: %s", shorten(value), strings.Join(allowed, ", "))
 }

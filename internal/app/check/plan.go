@@ -86,11 +86,7 @@ func planSink(saved *control.State, s *config.Sink, cfg *config.Config, streams 
 		}
 	}
 	if len(has) == 0 && len(streams) > 0 {
-		var names []string
-		for i := range streams {
-			names = append(names, streams[i].Stream.String())
-		}
-		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, usage.Some(names, most))}
+		return []string{fmt.Sprintf("sink %s is new: it gets all objects of %s", s.Name, usage.Some(selection.NamesOf(streams), most))}
 	}
 	// The sink may take a resource that is not served now: it goes on when it is, or is told that the objects are gone.
 	stays := func(name string) bool {

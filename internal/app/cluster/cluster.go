@@ -71,16 +71,13 @@ func (c *Cluster) Taken(s *config.Sink) []selection.Selected {
 
 // TakenBy are those of the streams that any of the named sinks takes.
 func (c *Cluster) TakenBy(configured []config.Sink, sinks, streams []string) []string {
-	taken := map[string]bool{}
+	var taken []string
 	for i := range configured {
-		if !slices.Contains(sinks, configured[i].Name) {
-			continue
-		}
-		for _, s := range c.Taken(&configured[i]) {
-			taken[s.Stream.String()] = true
+		if slices.Contains(sinks, configured[i].Name) {
+			taken = append(taken, selection.NamesOf(c.Taken(&configured[i]))...)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(streams), func(name string) bool { return !taken[name] })
+	return slices.DeleteFunc(slices.Clone(streams), func(name string) bool { return !slices.Contains(taken, name) })
 }
 
 // Called are the streams that --resources names.
@@ -94,12 +91,9 @@ func (c *Cluster) Called(resources []string) ([]selection.Selected, error) {
 
 // Reached are those of the streams that may have objects within the limits.
 func (c *Cluster) Reached(names []string, l change.Limits) ([]string, error) {
-	var reached []string
-	for _, s := range c.Streams() {
-		if name := s.Stream.String(); slices.Contains(names, name) && l.Reach(&s.Stream) {
-			reached = append(reached, name)
-		}
-	}
+	reached := selection.NamesOf(c.StreamsThat(func(s *selection.Selected) bool {
+		return slices.Contains(names, s.Stream.String()) && l.Reach(&s.Stream)
+	}))
 	if len(reached) == 0 {
 		return nil, &control.RefusedError{Text: fmt.Sprintf("%s: nothing of it is streamed of namespace %s", strings.Join(names, ", "), l.Namespace)}
 	}
@@ -112,11 +106,8 @@ func (c *Cluster) StreamsThat(are func(*selection.Selected) bool) []selection.Se
 }
 
 // AskingNamespaces are the names of the streams whose filters may look at the object's namespace, or of all.
-func (c *Cluster) AskingNamespaces(all bool) (names []string) {
-	for _, s := range c.StreamsThat(func(of *selection.Selected) bool { return all || of.AsksNamespace() }) {
-		names = append(names, s.Stream.String())
-	}
-	return names
+func (c *Cluster) AskingNamespaces(all bool) []string {
+	return selection.NamesOf(c.StreamsThat(func(of *selection.Selected) bool { return all || of.AsksNamespace() }))
 }
 
 // Cluster is the API server and what is wanted of it.

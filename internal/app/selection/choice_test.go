@@ -2,6 +2,7 @@ package selection
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -55,7 +56,8 @@ func described(c *Choice) []string {
 	return all
 }
 
-// TestOneObjectIsInOneStream, of the names that stand for it, or what contradicts that is the user's mistake.
+// TestOneObjectIsInOneStream, of the names that stand for it, or what contradicts that is the user's mistake. What is
+// left out is said (I4), and what is not installed waits; a name that nobody can install is a mistake.
 func TestOneObjectIsInOneStream(t *testing.T) {
 	script.Run(t, "testdata/choices.txt", func(text string) string {
 		cfg, err := config.Parse("c.yaml", []byte(text), os.LookupEnv)
@@ -66,68 +68,22 @@ func TestOneObjectIsInOneStream(t *testing.T) {
 		}
 		err = usage.Several("resources", errs...)
 		if err == nil {
-			return strings.Join(described(found), "\n   ")
+			told := described(found)
+			for i, s := range found.Streams {
+				if fields := s.Selection.FieldSelector; fields != "" {
+					told[i] += ", fields " + fields
+				}
+			}
+			for _, left := range found.Left {
+				told = append(told, fmt.Sprintf("- %s, waits %t: %s", left.Name, left.Waits, left.Reason))
+			}
+			return strings.Join(told, "\n   ")
 		}
 		if !usage.Is(err) {
 			t.Errorf("%v is no mistake of the user's", err)
 		}
 		return err.Error()
 	})
-}
-
-// TestNamespacesAreLeftOutByTheServer: a field selector does it, of what has namespaces.
-func TestNamespacesAreLeftOutByTheServer(t *testing.T) {
-	chosen, errs := Choose(everything(), []config.Resource{{Name: "*", FieldSelector: "metadata.name!=x", ExcludeNamespaces: []string{"a", "b"}}})
-	must(t, errors.Join(errs...))
-	for _, s := range chosen.Streams {
-		want := "metadata.name!=x,metadata.namespace!=a,metadata.namespace!=b"
-		if s.Stream.Resource.ClusterScoped {
-			want = "metadata.name!=x"
-		}
-		if s.Selection.FieldSelector != want {
-			t.Errorf("%s is selected by %q, want %q", s.Stream, s.Selection.FieldSelector, want)
-		}
-	}
-}
-
-// TestI4WhatIsLeftOutIsSaid with its reason.
-func TestI4WhatIsLeftOutIsSaid(t *testing.T) {
-	configured := []config.Resource{{Name: "*.nodes", Namespaces: []string{"a"}}, {Name: "*.apps", Exclude: []string{"deployments.apps"}}, {Name: "*.none"}}
-	chosen, errs := Choose(everything(), configured)
-	must(t, errors.Join(errs...))
-	want := []source.LeftOut{
-		{Name: "nodes", Reason: "cluster-scoped, and *.nodes is of namespaces"}, {Name: "deployments.apps", Reason: "excluded by the configuration"},
-		{Name: "*.none", Reason: "it stands for nothing that the API server serves"},
-	}
-	if !slices.Equal(chosen.Left, want) {
-		t.Errorf("left out are %+v, want %+v", chosen.Left, want)
-	}
-}
-
-// TestI4ACustomResourceThatIsNotInstalledWaits, and says so; a name that nobody can install is a mistake.
-func TestI4ACustomResourceThatIsNotInstalledWaits(t *testing.T) {
-	for _, c := range []struct {
-		configured config.Resource
-		want       string // why it waits; "" is a mistake
-	}{
-		{config.Resource{Name: "gears.example.com"}, "the API server does not serve it yet"},
-		{config.Resource{Name: "gears.v1beta1.example.com"}, "the API server does not serve it yet"},
-		{config.Resource{Name: "gears.v2ray.io"}, "the API server does not serve it yet"},
-		{config.Resource{Name: "event.events.k8s.io"}, "the API server does not serve it yet; did you mean events.events.k8s.io?"},
-		{config.Resource{Name: "gears.example.com", Required: true}, ""},
-		{config.Resource{Name: "gears"}, ""},
-		{config.Resource{Name: "gears.apps"}, ""},
-		{config.Resource{Name: "deployments.v7.apps"}, ""},
-	} {
-		chosen, errs := Choose(everything(), []config.Resource{c.configured})
-		var why string
-		for _, left := range chosen.Waiting() {
-			why += left.Reason
-		}
-		if why != c.want || (errors.Join(errs...) == nil) != (c.want != "") {
-			t.Errorf("%+v: waits since %q, want %q; errors %v", c.configured, why, c.want, errs)
-		}
-	}
 }
 
 func TestUnknownResourceIsAMistakeOnlyIfTheServerToldAll(t *testing.T) {

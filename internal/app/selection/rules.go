@@ -280,6 +280,14 @@ type Selected struct {
 	Special    []*config.Resource // the entries before it of the same name; the first counts that takes an object
 }
 
+// NamesOf are the names of the streams.
+func NamesOf(streams []Selected) (names []string) {
+	for i := range streams {
+		names = append(names, streams[i].Stream.String())
+	}
+	return names
+}
+
 // IsNamed says whether a configured name stands for this stream alone, and no wildcard found it.
 func (s *Selected) IsNamed() bool {
 	return slices.ContainsFunc(s.Names, func(name string) bool { return !source.IsWildcard(name) })
