@@ -293,10 +293,15 @@ func fillIn(v reflect.Value) {
 
 // values checks that values are among those that are allowed, and within their bounds.
 func (c *checker) values(path string, v reflect.Value) {
-	for _, f := range fieldsOf(v.Type()) {
+	fields := fieldsOf(v.Type())
+	for _, f := range fields {
 		at, value := under(path, f.name), v.FieldByIndex(f.Index)
 		for p, inner := range f.inside(at, value) {
 			c.values(p, inner)
+		}
+		if with := slices.IndexFunc(fields, func(other field) bool { return other.name == f.Tag.Get("with") }); with >= 0 {
+			c.problemIf(value.IsZero() != v.FieldByIndex(fields[with].Index).IsZero(), path,
+				"%s and %s go together; give both or neither", f.name, fields[with].name)
 		}
 		s, need, check := f.scalar(), f.Tag.Get("need"), syntaxes()[f.Tag.Get("like")]
 		if len(f.allowed) > 0 {

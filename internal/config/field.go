@@ -14,8 +14,8 @@ import (
 
 // field is a key of a mapping: a field of a struct with the tag key. Its other tags are default, as a user would write
 // it, of, which values are allowed, min and max, need, what is wanted where it is missing, like, the syntax, place,
-// that a sink writes there, and entries, that those of one resource have the same. Everything that is known of the key
-// comes from them.
+// that a sink writes there, with, another key that goes with it, and entries, that those of one resource have the same.
+// Everything that is known of the key comes from them.
 type field struct {
 	reflect.StructField
 	name    string

@@ -53,7 +53,6 @@ func (to *Kafka) check(k *checker, path string) {
 	}
 	to.checkKey(k, path+".key")
 	checkHeaders(k, path+".headers", to.Headers)
-	to.TLS.check(k, path+".tls")
 	k.problemIf(to.Replication > 0 && to.MinInsyncReplicas > to.Replication, path+".minInsyncReplicas",
 		"%d of %d replicas can never be in sync; lower it, or raise replication", to.MinInsyncReplicas, to.Replication)
 	if to.SASL != nil {
@@ -116,7 +115,7 @@ func isBroker(text string) bool {
 // Registry is a registry of schemas with the API of Confluent's, which the sink's values have then.
 type Registry struct {
 	URL           string `key:"url" need:"an address such as http://registry:8081" effect:"new"`
-	User          string `key:"user"`
+	User          string `key:"user" with:"password"`
 	Password      Secret `key:"password"`
 	Token         Secret `key:"token"`
 	TLS           TLS    `key:"tls"`
@@ -147,13 +146,7 @@ func (r *Registry) check(k *checker, path string) {
 			k.problem(under(path, "url"), "a login is not part of it; write it as user and password")
 		}
 	}
-	switch {
-	case (r.User == "") != (r.Password == ""):
-		k.problem(path, "user and password go together; give both or neither")
-	case r.User != "" && r.Token != "":
-		k.problem(under(path, "token"), "a token here and a user; leave one out")
-	}
-	r.TLS.check(k, under(path, "tls"))
+	k.problemIf(r.User != "" && r.Token != "", under(path, "token"), "a token here and a user; leave one out")
 }
 
 // Signals are the topics by which others ask, and are told what becomes of it. Both names may have {cluster} in them.
@@ -207,13 +200,10 @@ func (s *SASL) check(k *checker, path string) {
 		}
 	}
 	k.problemIf(s.Password != "" && s.PasswordFile != "", path+".passwordFile", "a password here and in password; leave one out")
-	if s.OAuth != nil && token {
-		s.OAuth.check(k, path+".oauth")
+	if o := s.OAuth; o != nil && token {
+		at := path + ".oauth"
+		k.problemIf(o.ClientSecret == "" && o.ClientSecretFile == "", at+".clientSecret", "missing; a token cannot be requested without it")
+		k.problemIf(o.ClientSecret != "" && o.ClientSecretFile != "", at+".clientSecretFile",
+			"a secret here and in clientSecret; leave one out")
 	}
-}
-
-func (o *OAuth) check(k *checker, path string) {
-	k.problemIf(o.ClientSecret == "" && o.ClientSecretFile == "", path+".clientSecret", "missing; a token cannot be requested without it")
-	k.problemIf(o.ClientSecret != "" && o.ClientSecretFile != "", path+".clientSecretFile",
-		"a secret here and in clientSecret; leave one out")
 }

@@ -60,7 +60,7 @@ type NATSService struct {
 // TLS is how a server is known and how the client shows itself. The paths are of PEM files.
 type TLS struct {
 	CA         string `key:"ca"`
-	Cert       string `key:"cert"`
+	Cert       string `key:"cert" with:"key"`
 	Key        string `key:"key"`
 	ServerName string `key:"serverName"`
 }
@@ -69,11 +69,6 @@ type TLS struct {
 type NATSTLS struct {
 	TLS
 	First bool `key:"first"`
-}
-
-// check finds a certificate without a key, or a key without one. nil is none of both.
-func (t *TLS) check(k *checker, path string) {
-	k.problemIf(t != nil && (t.Cert == "") != (t.Key == ""), path, "cert and key go together; give both or neither")
 }
 
 func (n *NATS) check(k *checker, path string) {
@@ -95,7 +90,6 @@ func (n *NATS) check(k *checker, path string) {
 	if n.Service != nil {
 		n.Service.checkLogin(k, path+".service")
 	}
-	n.TLS.check(k, path+".tls")
 	n.checkLogin(k, path)
 }
 

@@ -162,7 +162,7 @@ type Resource struct {
 	Task       int      `key:"task" min:"1"` // that has it, of several; 0 is that hashing says which
 	// What is left out: of all namespaces these, and of a wildcard's resources those of these names.
 	ExcludeNamespaces []string `key:"excludeNamespaces" like:"namespace"`
-	Exclude           []string `key:"exclude"`
+	Exclude           []string `key:"exclude" like:"resource"`
 
 	LabelSelector string `key:"labelSelector"`
 	FieldSelector string `key:"fieldSelector" entries:"alike"`
@@ -256,7 +256,8 @@ func (r *Resource) check(k *checker, path string) {
 	k.wrong(path, CheckResource(r.Name))
 	k.problemIf(r.FilterFailure != "" && r.Filter == "", path+".filterFailure",
 		"there is no filter that could fail; add filter, or leave it out")
-	checkNamespaces(k, path+".namespaces", r.Namespaces)
+	const empty = "the list is empty; name some, or leave it out" // a template may have lost its values
+	k.problemIf(r.Namespaces != nil && len(r.Namespaces) == 0, path+".namespaces", empty)
 	k.problemIf(r.Changes && !r.Before, path+".changes",
 		"what was before is not kept, so nobody knows what changed; add before: true, or leave it out")
 	for j, text := range r.Ignore { // paths, which are for others to parse, and names of lists
@@ -266,24 +267,14 @@ func (r *Resource) check(k *checker, path string) {
 		}
 	}
 	// What leaves nothing out, or cannot be known to.
-	checkNamespaces(k, path+".excludeNamespaces", r.ExcludeNamespaces)
+	k.problemIf(r.ExcludeNamespaces != nil && len(r.ExcludeNamespaces) == 0, path+".excludeNamespaces", empty)
 	k.problemIf(len(r.Namespaces) > 0 && len(r.ExcludeNamespaces) > 0, path+".excludeNamespaces",
 		"namespaces are chosen already; leave one of the two out")
 	k.problemIf(r.Required && isWildcard(r.Name), path+".required", "%s may stand for nothing; leave it out", shorten(r.Name))
 	k.problemIf(len(r.Exclude) > 0 && !isWildcard(r.Name), path+".exclude",
 		"%s is one resource; only of * and *.GROUP something can be left out", shorten(r.Name))
 	for j, name := range r.Exclude {
-		if err := CheckResource(name); err != nil {
-			k.problem(item(path+".exclude", j), "%v", err)
-		} else if name == "*" || name == r.Name {
-			k.problem(item(path+".exclude", j), "%s leaves nothing; leave the whole entry out", name)
-		}
-	}
-}
-
-func checkNamespaces(k *checker, path string, namespaces []string) {
-	if namespaces != nil && len(namespaces) == 0 { // a template may have lost its values
-		k.problem(path, "the list is empty; name some, or leave it out")
+		k.problemIf(name == "*" || name == r.Name, item(path+".exclude", j), "%s leaves nothing; leave the whole entry out", name)
 	}
 }
 

@@ -29,7 +29,9 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	if s.NATS != nil {
 		kinds = append(kinds, KindNATS)
 		s.NATS.check(k, path+".nats")
-		checkWatched(k, path+".nats.subjects", s.NATS.Subjects, resources)
+		for _, name := range slices.Sorted(maps.Keys(s.NATS.Subjects)) {
+			k.checkWatched(under(path+".nats.subjects", name), name, resources)
+		}
 	}
 	k.problemIf(len(kinds) == 0, path, "no destination; give it one of file, kafka, nats")
 	k.problemIf(len(kinds) > 1, path, "%d destinations, %s; give each a sink of its own", len(kinds), strings.Join(kinds, " and "))
@@ -41,7 +43,10 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 		"a queue with full: %s leaves states out; choose %s or %s, or leave resolved out", fullCoalesce, fullBlock, fullSpool)
 	s.checkDigest(k, path+".resolved.digest", resources)
 	k.problemIf(len(s.Trim) > 0 && !s.Trims(), path+".trim", "needs oversize: trim; set that, or leave it out")
-	s.checkWanted(k, path+".resources", resources)
+	k.problemIf(s.Resources != nil && len(s.Resources) == 0, path+".resources", "the list is empty; name some, or leave it out for all")
+	for i, name := range s.Resources {
+		k.checkWatched(item(path+".resources", i), name, resources)
+	}
 	s.checkUpdates(k, path+".updates", resources)
 }
 
@@ -140,29 +145,15 @@ func laterTopics(template string) *regexp.Regexp {
 	return regexp.MustCompile("^" + pattern + "$") // of quoted parts
 }
 
-// checkWanted checks that a sink asks only for what is watched. Where nothing is watched so far, flags will say what
-// is.
-func (s *Sink) checkWanted(k *checker, path string, resources []Resource) {
-	k.problemIf(s.Resources != nil && len(s.Resources) == 0, path, "the list is empty; name some, or leave it out for all")
-	if len(resources) == 0 {
-		return
-	}
-	watched := make(map[string]bool)
+// checkWatched checks that something is asked only of what is watched. Where nothing is watched so far, flags will say
+// what is.
+func (c *checker) checkWatched(path, name string, resources []Resource) {
+	watched := map[string]bool{}
 	for _, r := range resources {
 		watched[r.Name] = true
 	}
-	for i, name := range s.Resources {
-		k.problemIf(!watched[name], item(path, i),
-			"%q is not watched; write it as in resources: %s", shorten(name), join(slices.Collect(maps.Keys(watched))))
-	}
-}
-
-// checkWatched checks that templates of topics or subjects are for what is watched.
-func checkWatched(k *checker, path string, templates map[string]string, resources []Resource) {
-	for _, name := range slices.Sorted(maps.Keys(templates)) {
-		k.problemIf(len(resources) > 0 && len(EntriesOf(resources, name)) == 0, under(path, name),
-			"%q is not watched; write it as in resources", shorten(name))
-	}
+	c.problemIf(len(resources) > 0 && !watched[name], path,
+		"%q is not watched; write it as in resources: %s", shorten(name), join(slices.Collect(maps.Keys(watched))))
 }
 
 // Sink is one destination. Exactly one of Kafka, NATS and File is set in a valid one.
@@ -372,7 +363,9 @@ func (s *Sink) checkKafka(k *checker, path string, resources []Resource) {
 		k.problem(path+".key", "in the format object the key alone says what a delete deletes; have %s in it, or choose another format", objectName)
 	}
 	s.checkSchemas(k, path+".registry")
-	checkWatched(k, path+".topics", s.Kafka.Topics, resources)
+	for _, name := range slices.Sorted(maps.Keys(s.Kafka.Topics)) {
+		k.checkWatched(under(path+".topics", name), name, resources)
+	}
 	s.checkTable(k, path, resources)
 }
 

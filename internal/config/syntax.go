@@ -25,6 +25,7 @@ func syntaxes() map[string]func(text string) error {
 		"lease": unless(isNamespaced, "%q is no Lease; want namespace/name, such as kubecdc/prod-eu1: "+
 			"a namespace of at most 63 lower case letters, digits and -, and a name of at most 253, also with dots"),
 		"namespace":     CheckNamespace,
+		"resource":      CheckResource,
 		"topic":         checkTopic,
 		"subject":       checkSubject,
 		"servers":       checkServers,
