@@ -41,18 +41,15 @@ func cpuTime(b *testing.B) int64 {
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 
+// BenchmarkCommit is what a commit costs for each object: alone, or where it is kept, some 1.3 KB of JSON.
 func BenchmarkCommit(b *testing.B) {
-	s, state := filled(b)
-	benchCommit(b, s, state, false)
+	for _, keep := range []bool{false, true} {
+		b.Run(fmt.Sprintf("keep=%t", keep), func(b *testing.B) { benchCommit(b, keep) })
+	}
 }
 
-// BenchmarkCommitObjects is BenchmarkCommit where the objects are kept, each some 1.3 KB of JSON.
-func BenchmarkCommitObjects(b *testing.B) {
+func benchCommit(b *testing.B, keep bool) {
 	s, state := filled(b)
-	benchCommit(b, s, state, true)
-}
-
-func benchCommit(b *testing.B, s *Store, state *SinkState, keep bool) {
 	pool, texts := make([]Item, 20_000), make([][]byte, 20_000)
 	for i := range pool {
 		pool[i] = benchItem(rand.IntN(benchObjects), i)
@@ -98,20 +95,4 @@ func benchJSON(i *Item) []byte {
 		text = fmt.Appendf(text, `"setting-%d":"value-%x",`, n, rand.Uint64())
 	}
 	return append(text, `"last":""}}`...)
-}
-
-// BenchmarkCountObjects is what the opening of a sink with a digest costs for each object.
-func BenchmarkCountObjects(b *testing.B) {
-	_, state := filled(b)
-	for b.Loop() {
-		must(b, state.CountObjects())
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchObjects), "ns/object")
-}
-
-// BenchmarkCommitDigest is BenchmarkCommit of a sink with a digest.
-func BenchmarkCommitDigest(b *testing.B) {
-	s, state := filled(b)
-	must(b, state.CountObjects())
-	benchCommit(b, s, state, false)
 }

@@ -115,10 +115,7 @@ func (i *Intake) signal() {
 		i.wakeWaiting()
 	}
 	if signals.Ready {
-		select {
-		case i.ready <- struct{}{}:
-		default:
-		}
+		i.wakeTaker()
 	}
 	if signals.Changed {
 		i.observer.Queued(i.Name, i.backlog.Levels())
@@ -132,6 +129,14 @@ func (i *Intake) signal() {
 // stopGrace is how long a write may go on after a stop when all that it writes is on disk, too: the next start
 // continues there.
 const stopGrace = time.Second
+
+// wakeTaker wakes who takes.
+func (i *Intake) wakeTaker() {
+	select {
+	case i.ready <- struct{}{}:
+	default:
+	}
+}
 
 // wakeWaiting wakes those who wait for room; the caller holds mu.
 func (i *Intake) wakeWaiting() {

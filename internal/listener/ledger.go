@@ -116,7 +116,7 @@ type ledger struct {
 // Saving is what one save has of a sink: what it has acknowledged, and what goes to disk for it.
 type Saving struct {
 	ledger
-	chunks []fifo.Chunk
+	chunks []fifo.Chunk // what goes to disk; the store encodes their values
 	extent fifo.Spool
 	spools bool // the spool is another one than the state has
 	back   []*change.Record
@@ -158,10 +158,7 @@ func (l *ledger) add(one entry) {
 	}
 }
 
-// Chunks are what goes to disk, whose values the store encodes.
-func (s *Saving) Chunks() []fifo.Chunk { return s.chunks }
-
-// IsEmpty says whether there is nothing to save.
-func (s *Saving) IsEmpty() bool {
+// isEmpty says whether there is nothing to save.
+func (s *Saving) isEmpty() bool {
 	return len(s.entries) == 0 && !s.marked && len(s.chunks) == 0 && !s.spools
 }

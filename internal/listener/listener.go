@@ -211,13 +211,11 @@ func (b *Books) saveOpen() error {
 		}
 	}
 	var states []*checkpoint.SinkState
+	var kept []checkpoint.KeptObject
 	for at, s := range b.open {
-		if state := b.states[b.listeners[at].Name]; !s.IsEmpty() || state.Merging() {
+		if state := b.states[b.listeners[at].Name]; !s.isEmpty() || state.Merging() {
 			states = append(states, state)
 		}
-	}
-	var kept []checkpoint.KeptObject
-	for _, s := range b.open {
 		for at := range s.entries {
 			if object := s.entries[at].kept; object != nil {
 				kept = append(kept, *object)
@@ -231,7 +229,7 @@ func (b *Books) saveOpen() error {
 	b.open, b.spools = nil, checkpoint.Spools{}
 	for at, s := range saved {
 		state := b.states[b.listeners[at].Name]
-		if !s.IsEmpty() {
+		if !s.isEmpty() {
 			b.listeners[at].saved(s, state)
 		}
 		if state.Merging() {
@@ -251,11 +249,11 @@ func (b *Books) write(states []*checkpoint.SinkState, spools checkpoint.Spools, 
 
 // apply makes what was taken from the listener part of its sink's state; the caller holds mu.
 func (b *Books) apply(l *Intake, s *Saving) error {
-	chunks := s.Chunks()
 	var err error
-	for c := range chunks {
-		if chunks[c].Value, err = b.store.Encode(chunks[c].Records); err != nil {
-			return fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunks[c].Records), l.Name, err)
+	for c := range s.chunks {
+		chunk := &s.chunks[c]
+		if chunk.Value, err = b.store.Encode(chunk.Records); err != nil {
+			return fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunk.Records), l.Name, err)
 		}
 	}
 	if err := l.Apply(s, b.states[l.Name], &b.spools); err != nil {

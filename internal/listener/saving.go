@@ -160,13 +160,24 @@ func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
 	return state.Acked(&e.Item)
 }
 
-// Saved notes that the state has it.
-func (i *Intake) Saved(s *Saving) {
+// saved notes that the state has what the sink had to save.
+func (i *Intake) saved(s *Saving, state *checkpoint.SinkState) {
+	mark := sink.Mark(state.Mark)
+	i.isSaved.Store(&mark)
+	i.shown.show(s.entries, state)
 	for at := range s.entries {
 		if e := &s.entries[at]; e.Kind == checkpoint.End && (e.as == acked || e.as == logged) {
 			i.onEnd(i.Name, &e.Item)
 		}
 	}
+	i.forget(s)
+	for _, rec := range s.back {
+		i.giveBack(rec)
+	}
+}
+
+// forget forgets what was on its way, and is saved.
+func (i *Intake) forget(s *Saving) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for at := range s.entries {
@@ -183,22 +194,8 @@ func (i *Intake) Saved(s *Saving) {
 		i.backlog.Saved(s.extent, s.chunks)
 	}
 	i.wakeWaiting()
-	select {
-	case i.ready <- struct{}{}:
-	default:
-	}
+	i.wakeTaker()
 	i.signal()
-}
-
-// saved notes that the state has what the sink had to save.
-func (i *Intake) saved(s *Saving, state *checkpoint.SinkState) {
-	mark := sink.Mark(state.Mark)
-	i.isSaved.Store(&mark)
-	i.shown.show(s.entries, state)
-	i.Saved(s)
-	for _, rec := range s.back {
-		i.giveBack(rec)
-	}
 }
 
 // giveBack is the answer to a replay for a sink whose queue goes to disk: the letter is where it was. One that is being

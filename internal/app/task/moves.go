@@ -120,8 +120,6 @@ func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint
 	for key := range own.Has {
 		m.admitted[key.Resource] = !own.Half[key.Resource]
 	}
-	m.mu.Unlock()
-	m.mu.Lock()
 	lacks := m.takes || len(own.Half) > 0
 	m.mu.Unlock()
 	for _, s := range c.Streams() {
@@ -129,7 +127,7 @@ func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint
 	}
 	if lacks {
 		if _, err := t.look(ctx, true); err != nil {
-			m.logger.Warn("the logs of other tasks cannot be read; resources that they may have had wait", "error", err)
+			t.warnUnread(err)
 		}
 	}
 	if own, err = store.Holding(); err != nil {
@@ -205,24 +203,6 @@ func (t *Moving) run(ctx context.Context, nudge func()) {
 		t.mu.Lock()
 		isDue := time.Since(t.looked) > lookAnyway || len(t.waits) > 0
 		t.mu.Unlock()
-		pause := lookAgain
-		if isDue {
-			takes, err := t.look(ctx, false)
-			switch {
-			case ctx.Err() != nil:
-				return
-			case err != nil:
-				pause = lookLater
-				t.logger.Warn("the logs of other tasks cannot be read; resources that they may have had wait", "error", err)
-			case takes:
-				t.mu.Lock()
-				t.takes = true
-				t.mu.Unlock()
-				t.again(errTaken)
-				return
-			}
-			nudge()
-		}
 		if !isDue {
 			select {
 			case <-t.asked:
@@ -232,10 +212,30 @@ func (t *Moving) run(ctx context.Context, nudge func()) {
 			}
 			continue
 		}
+		pause := lookAgain
+		takes, err := t.look(ctx, false)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			pause = lookLater
+			t.warnUnread(err)
+		case takes:
+			t.mu.Lock()
+			t.takes = true
+			t.mu.Unlock()
+			t.again(errTaken)
+			return
+		}
+		nudge()
 		if !sink.Pause(ctx, pause, nil) {
 			return
 		}
 	}
+}
+
+func (t *Moving) warnUnread(err error) {
+	t.logger.Warn("the logs of other tasks cannot be read; resources that they may have had wait", "error", err)
 }
 
 // look reads the logs of all others, and admits what nobody has. With take it takes what was given to this task;
