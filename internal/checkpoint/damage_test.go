@@ -149,7 +149,10 @@ func TestI5BadValuesAreRefused(t *testing.T) {
 	s := open(t, t.TempDir())
 	bad := []byte{0xf0}
 	of := Object{"pods", change.Key{Name: "x"}}
-	for _, key := range [][]byte{keyOf(tableCluster), keyOf(tablePlace, "out", "pods", Others), rowKey(nil, tableRow, "out", of), rowKey(nil, tableGrave, "lake", of)} {
+	owed := owe("lake", "pods", change.Requested)
+	for _, key := range [][]byte{
+		keyOf(tableCluster), keyOf(tablePlace, "out", "pods", Others), rowKey(nil, tableRow, "out", of), rowKey(nil, tableGrave, "lake", of), pendingKey(&owed),
+	} {
 		must(t, s.db.Set(key, bad, pebble.Sync))
 	}
 	_, _, err1 := s.Cluster()
@@ -159,7 +162,8 @@ func TestI5BadValuesAreRefused(t *testing.T) {
 	var err5 error
 	for _, err5 = range s.Select([]string{"out"}, "pods", "", anyObject) {
 	}
-	for i, err := range []error{err1, err2, err3, err4, err5} {
+	_, err6 := s.PendingSnapshots()
+	for i, err := range []error{err1, err2, err3, err4, err5, err6} {
 		var damaged *DamagedError
 		if !errors.As(err, &damaged) {
 			t.Errorf("read %d returns %v", i+1, err)

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
@@ -37,23 +35,6 @@ func TestI4PendingSnapshotThatIsNotedAgainIsPaidByItsOwnOnly(t *testing.T) {
 	wantPending(t, s, owe("bus", "pods", change.Requested))
 	must(t, s.Forget("bus"))
 	wantPending(t, s)
-}
-
-// One of format 1 may have a name in its value: up to there the sink had the objects.
-func TestI4PendingSnapshotOfAnOlderVersionIsReadAndPaid(t *testing.T) {
-	s := open(t, t.TempDir())
-	pending := owe("lake", "pods", change.Requested)
-	for value, paused := range map[string]bool{"": false, "\x00shop/web": false, "\x00shop/web" + isPaused: true} {
-		must(t, s.db.Set(pendingKey(&pending), []byte(value), pebble.Sync))
-		pending.Paused = paused
-		wantPending(t, s, pending)
-		must(t, s.Pay(pending))
-		wantPending(t, s)
-	}
-	must(t, s.db.Set(pendingKey(&pending), []byte{0x80}, pebble.Sync))
-	if _, err := s.PendingSnapshots(); err == nil {
-		t.Error("a value that nobody wrote is read as a pending snapshot")
-	}
 }
 
 // TestI5ASnapshotThatWasStoppedIsKnown until it is owed again, or its end was under way.

@@ -402,8 +402,7 @@ func appendPending(dst []byte, generation uint64, is standing) []byte {
 	return dst
 }
 
-// parsePendingValue is the inverse of appendPending. An earlier version has a name before the standing, up to which the
-// sink had the objects.
+// parsePendingValue is the inverse of appendPending.
 func parsePendingValue(value []byte) (generation uint64, is standing, err error) {
 	if len(value) == 0 {
 		return 0, owed, nil
