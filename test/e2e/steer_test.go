@@ -1,11 +1,7 @@
 package e2e
 
 import (
-	"maps"
-	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // owedSnapshot is a line of exporter snapshot --list -o json.
@@ -55,52 +51,6 @@ func synced(sink *follower, t *testing.T) (objects, complete int) {
 		}
 	}
 	return objects, requested(all)["configmaps"]
-}
-
-// parts asks for snapshots of parts of the config maps. Each gives what is within its limits, says so in its frames,
-// and tells of nothing that it is gone.
-func (r *rig) parts(t *testing.T) {
-	t.Helper()
-	for _, c := range []struct {
-		args, limits string
-		within       func(e *event) bool
-	}{
-		{"-n shop-2", `{"namespace":"shop-2"}`, func(e *event) bool { return e.Namespace == "shop-2" }},
-		{"-n shop --name map-1", `{"namespace":"shop","name":"map-1"}`, func(e *event) bool { return e.Namespace == "shop" && e.Name == "map-1" }},
-		{"--name map-1", `{"name":"map-1"}`, func(e *event) bool { return e.Name == "map-1" }},
-		{"-l nobody=has", `{"selector":"nobody=has"}`, func(*event) bool { return false }},
-		{"-n shop -l !nobody,!has", `{"namespace":"shop","selector":"!has,!nobody"}`, func(e *event) bool { return e.Namespace == "shop" }},
-	} {
-		objects := map[string]bool{}
-		r.eachListed(core("configmaps"), func(o *unstructured.Unstructured) {
-			if c.within(&event{Namespace: o.GetNamespace(), Name: o.GetName()}) {
-				objects[o.GetNamespace()+"/"+o.GetName()] = true
-			}
-		})
-		before := map[*follower]int{}
-		for _, sink := range r.sinks() {
-			before[sink] = len(sink.all(t))
-		}
-		r.command(append([]string{"snapshot", "--wait", "--resources", "configmaps"}, strings.Fields(c.args)...)...)
-		for _, sink := range r.sinks() {
-			frames, given := 0, map[string]bool{}
-			for _, e := range sink.all(t)[before[sink]:] {
-				switch {
-				case strings.HasPrefix(e.op(), "snapshot."):
-					if frames++; !strings.Contains(string(e.Data), `"limits":`+c.limits) {
-						t.Errorf("%s: a frame says %s, want limits %s", c.args, e.Data, c.limits)
-					}
-				case e.op() == "sync":
-					given[e.Namespace+"/"+e.Name] = true
-				default:
-					t.Errorf("%s: %s of %s/%s is told", c.args, e.op(), e.Namespace, e.Name)
-				}
-			}
-			if frames != 2 || !maps.Equal(given, objects) {
-				t.Errorf("%s: sink %s has %d frames and %d objects, want 2 and %d", c.args, sink.name, frames, len(given), len(objects))
-			}
-		}
-	}
 }
 
 // TestI5SnapshotsArePausedResumedAndStoppedThoughTheExporterIsKilled: what is paused waits, and goes on where it was;
@@ -155,7 +105,6 @@ func TestI5SnapshotsArePausedResumedAndStoppedThoughTheExporterIsKilled(t *testi
 			t.Errorf("%d snapshots are complete, and the second was stopped", complete)
 		}
 	}
-	r.parts(t)
 	r.command("snapshot", "--wait")
 	r.exporter.stop(t)
 	r.judge(false)

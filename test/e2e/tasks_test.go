@@ -158,7 +158,6 @@ func clustersGoBetween(t *testing.T, c *kafka.Cluster, usual int) {
 	m.begin(2)
 	tasks, last := 2*len(m.of), len(m.of)-1
 	m.awaitBalance(tasks)
-	m.measure(tasks)
 	for n := range faults {
 		m.suffer()
 		if n%10 == 1 { // the last cluster goes, and comes back
@@ -179,25 +178,5 @@ func (m *crew) list(clusters []string) {
 	m.t.Helper()
 	for _, x := range m.all {
 		m.spread(x, 2, clusters...)
-	}
-}
-
-// measure prints how long it takes until others have the tasks of an exporter that dies, and of one that stops.
-func (m *crew) measure(tasks int) {
-	m.t.Helper()
-	for what, end := range map[string]func(x *exporter){
-		"died":    func(x *exporter) { m.die(x, false) },
-		"stopped": func(x *exporter) { m.stop(x) },
-	} {
-		x := m.all[0]
-		began := time.Now()
-		end(x)
-		m.awaitBalance(tasks)
-		m.t.Logf("bench tasks.%s %.1f s (lease %s)", what, time.Since(began).Seconds(), lease)
-		x.start(m.t)
-		began = time.Now()
-		m.eventually("it has tasks again", func() bool { return len(m.has(x)) > 0 })
-		m.awaitBalance(tasks)
-		m.t.Logf("bench tasks.joined %.1f s", time.Since(began).Seconds())
 	}
 }
