@@ -119,6 +119,7 @@ sinks:
 	label(`{"audited":"no"}`)
 	ends(3) // so the label is known: an object of the same moment may go by the one before
 	r.create(core("configmaps"), "studio", coreObject("ConfigMap", "hidden", nil))
+	r.stream.awaitObjects(t, r.exporter, r.touched("behind")) // so the filter has seen the one before
 	label(`{"audited":null}`)
 	awaits("sync", "y", "hidden")
 	r.exporter.process.Kill()
