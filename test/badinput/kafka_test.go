@@ -43,85 +43,30 @@ func (r result) failsSoonOrLate(t *testing.T, sink, message string) {
 	}
 }
 
-// TestKafkaMistakes: one broker with all its doors, where alice may log in and do nothing at first.
+// TestKafkaMistakes: one broker with all its doors, where alice may log in and do nothing at first. The first line of what
+// is wanted is what run says; check says the others, or the same.
 func TestKafkaMistakes(t *testing.T) {
 	kafka.RequireReal(t)
 	c := kafka.Start(t, kafka.Options{
 		Listeners: []kafka.Listener{kafka.SASL, kafka.TLS}, Users: map[string]string{"alice": password}, ACLs: true,
 	})
 	d := newDesk(t)
-	plain, sasl, tls := c.Brokers(), c.BrokersAt(kafka.SASL), c.BrokersAt(kafka.TLS)
-	login := ", sasl: {mechanism: SCRAM-SHA-256, user: alice, password: %s}"
-	right := fmt.Sprintf(login, password)
 	c.CreateTopic(t, "few", kafka.Topic{Config: map[string]string{"min.insync.replicas": "2"}})
-	allow := func(operation kmsg.ACLOperation) func() {
-		return func() { c.AddACL(t, kafka.ACL{User: "alice", Operation: operation, Resource: "few"}) }
+	allowed := map[string]kmsg.ACLOperation{
+		"no permission to write": kmsg.ACLOperationDescribe, "no permission for the transactional id": kmsg.ACLOperationWrite,
 	}
-	const (
-		noProducer = "get a producer id: Kafka's error 31 CLUSTER_AUTHORIZATION_FAILED: the user is not permitted: " +
-			"grant the user WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"
-		noTransaction = "find the coordinator of transactional id kubecdc-dev-lake: Kafka's error 53 TRANSACTIONAL_ID_AUTHORIZATION_FAILED: " +
-			"Transactional Id authorization failed.: the user is not permitted, or the request does not name the transactional id of its batch: " +
-			"grant the user WRITE on transactional id kubecdc-dev-lake"
-		noLookUp    = "look up topic few: Kafka's error 29 TOPIC_AUTHORIZATION_FAILED: the user is not permitted: grant the user DESCRIBE on topic few"
-		noWrite     = "write to topic few: the user is not permitted: grant WRITE on topic few"
-		fewReplicas = "open topic few: partition 0 has 1 replicas, and min.insync.replicas is 2, so no record can be acknowledged: " +
-			"lower min.insync.replicas of the topic, or give it more replicas"
-	)
-	for _, m := range []struct {
-		name     string
-		before   func()
-		brokers  []string
-		settings string
-		run      string
-		check    []string // nil is as run
-	}{
-		{"wrong password", nil, sasl, fmt.Sprintf(login, "no"+password),
-			"log in to Kafka as alice with SCRAM-SHA-256: Kafka's error 58 SASL_AUTHENTICATION_FAILED: Authentication failed during authentication due to invalid credentials " +
-				"with SASL mechanism SCRAM-SHA-256: the broker does not accept the login: check kafka.sasl.user, kafka.sasl.password", nil},
-		{"wrong CA", nil, tls, ", tls: {ca: " + c.Certificates().ForeignCA + "}",
-			"connect to " + tls[0] + ": the broker's certificate is signed by an authority that is not trusted: tls: failed to verify certificate: " +
-				"x509: certificate signed by unknown authority: set kafka.tls.ca to a file with the authority's certificate", nil},
-		{"no TLS to a port with TLS", nil, tls, "",
-			"connect to " + tls[0] + ": the port speaks TLS: set kafka.tls, or use the port of a listener without TLS in kafka.brokers", nil},
-		{"TLS to a port without", nil, plain, ", tls: {}",
-			"connect to " + plain[0] + ": the listener has no TLS: EOF: remove kafka.tls, or use the port of a TLS listener in kafka.brokers", nil},
-		{"no login", nil, sasl, "",
-			"connect to " + sasl[0] + ": the listener wants a login with OAUTHBEARER, PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, and none is configured: " +
-				"send Metadata to Kafka: unexpected EOF: set kafka.sasl, or use the port of a listener without SASL in kafka.brokers", nil},
-		{"no permission", nil, sasl, right + ", topic: few", noLookUp, []string{noLookUp, noProducer}},
-		{"no permission to write", allow(kmsg.ACLOperationDescribe), sasl, right + ", topic: few", noWrite, []string{noWrite, noProducer}},
-		{"no permission for the transactional id", allow(kmsg.ACLOperationWrite), sasl, right + ", topic: few, delivery: transactional", noTransaction, nil},
-		{"no such topic", nil, plain, ", topic: none, create: false", "open topic none: it does not exist: create it, or let the exporter do it with kafka.create",
-			[]string{"look up topic none: it does not exist: create it, or let the exporter do it with kafka.create"}},
-		{"acknowledgements that cannot be given", nil, plain, ", topic: few", fewReplicas, nil},
-	} {
-		t.Run(m.name, func(t *testing.T) {
-			if m.before != nil {
-				m.before()
+	for _, p := range plays(t, "kafka.txtar", "{plain}", c.Brokers()[0], "{sasl}", c.BrokersAt(kafka.SASL)[0], "{tls}", c.BrokersAt(kafka.TLS)[0],
+		"{foreignCA}", c.Certificates().ForeignCA) {
+		t.Run(p.name, func(t *testing.T) {
+			if operation, some := allowed[p.name]; some {
+				c.AddACL(t, kafka.ACL{User: "alice", Operation: operation, Resource: "few"})
 			}
-			if m.check == nil {
-				m.check = []string{m.run}
-			}
-			d.kafkaConfig(m.brokers, m.settings)
-			d.lakeFails(t, m.check, m.run)
+			d.configure(p)
+			lines := strings.Split(p.want, "\n")
+			d.lakeFails(t, lines[min(1, len(lines)-1):], lines[0])
 		})
 	}
-	t.Run("a topic that the brokers do not make", func(t *testing.T) { d.topicsRefused(t, plain) })
 	t.Run("I4 a record that is larger than the topic takes", func(t *testing.T) { d.largeRecord(t, c) })
-}
-
-// topicsRefused is what only the brokers know. A check asks them, and makes no topic.
-func (d *desk) topicsRefused(t *testing.T, brokers []string) {
-	t.Helper()
-	for settings, want := range map[string]string{
-		", replication: 3": "Kafka's error 38 INVALID_REPLICATION_FACTOR: Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached " +
-			"because only 1 broker(s) are registered.: there are fewer brokers than replicas asked for: set kafka.replication to at most the number of brokers, or leave it out",
-		`, topicConfig: {retention.mss: "1"}`: "Kafka's error 40 INVALID_CONFIG: Unknown topic config name: retention.mss: Kafka does not take a setting of the topic: correct kafka.topicConfig",
-	} {
-		d.kafkaConfig(brokers, ", topic: none"+settings)
-		d.lakeFails(t, []string{"create topic none: " + want}, "create topic none: "+want)
-	}
 }
 
 // largeRecord: a gap record stands in the place of the object, between those before and after it.

@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -71,56 +68,4 @@ func (r *rig) widget(name string) string {
 	manifest := widget()
 	manifest["metadata"] = map[string]any{"name": name}
 	return string(r.create(widgets(), "default", manifest).GetUID())
-}
-
-// TestI3AStreamGoesOnInAnotherVersion when the server prefers another one: nothing is told twice, and nothing is
-// missing.
-func TestI3AStreamGoesOnInAnotherVersion(t *testing.T) {
-	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
-	r.make(definitions(), gadgetDefinition("cog", "v1beta1"))
-	beta := schema.GroupVersionResource{Group: "gadgets.example.com", Version: "v1beta1", Resource: "cogs"}
-	var first string
-	eventually(t, deliveryLimit, "cogs are served", func() bool {
-		object := map[string]any{"apiVersion": "gadgets.example.com/v1beta1", "kind": "Cog", "metadata": map[string]any{"name": "a"}}
-		made, err := r.client.Resource(beta).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
-		if err == nil {
-			first = string(made.GetUID())
-		}
-		return err == nil
-	})
-	r.starts()
-	r.arrives(first, "replaced")
-
-	eventually(t, deliveryLimit, "the definition has another version", func() bool {
-		have, err := r.client.Resource(definitions()).Get(t.Context(), "cogs.gadgets.example.com", metav1.GetOptions{})
-		if err != nil {
-			return false
-		}
-		have.Object["spec"] = gadgetDefinition("cog", "v1beta1", "v1")["spec"]
-		_, err = r.client.Resource(definitions()).Update(t.Context(), have, metav1.UpdateOptions{})
-		return err == nil
-	})
-	r.made("cog", "b")
-	after := ""
-	for i := 0; after == ""; i++ { // the exporter learns of the version in its own time
-		uid := r.made("cog", fmt.Sprintf("c%d", i))
-		r.arrives(uid, "added", "replaced")
-		for _, e := range r.file.events {
-			if e.UID == uid && strings.Contains(string(e.Data), `"apiVersion":"gadgets.example.com/v1"`) {
-				after = uid
-			}
-		}
-	}
-	r.exporter.stop(t)
-	r.once(first, "replaced")
-	var names []string
-	for _, e := range r.file.all(t) {
-		if e.op() == "added" || e.op() == "replaced" {
-			names = append(names, e.Name)
-		}
-	}
-	slices.Sort(names)
-	if once := slices.Compact(slices.Clone(names)); len(once) != len(names) {
-		t.Errorf("told twice: %q", names)
-	}
 }

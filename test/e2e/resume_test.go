@@ -15,15 +15,17 @@ func TestI2I7StopsAreCleanAndRestartsResume(t *testing.T) {
 	r.writer.populate(t)
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
+	r.exporter.stop(t)
 	begun := len(r.exporter.log(t))
 	r.writer.start(t)
 	random := rand.New(rand.NewPCG(seed(t), 5000))
 	for range kills(t, 12, 4) {
-		r.exporter.stop(t)
 		before := len(r.file.all(t))
 		r.exporter.start(t)
 		r.file.awaitMore(t, r.exporter, before+1+random.IntN(100))
+		r.exporter.stop(t)
 	}
+	r.exporter.start(t)
 	r.settle()
 	r.stopWithoutBroker()
 	r.exporter.stop(t)

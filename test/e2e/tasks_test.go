@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"testing"
-	"time"
 
 	"github.com/kubecdc/kubecdc/test/kafka"
 )

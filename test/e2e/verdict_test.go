@@ -101,40 +101,27 @@ func (t *trial) faults() string {
 }
 
 func TestJudgeAcceptsWhatIsRight(t *testing.T) {
-	if faults := newTrial().faults(); faults != "" {
-		t.Error(faults)
-	}
-	resolved := newTrial()
-	resolved.resolve(14, 6)
-	resolved.resolve(18, 9)
-	if faults := resolved.faults(); faults != "" {
-		t.Error(faults)
-	}
-	corrected := newTrial()
-	corrected.drift = true
-	corrected.correct()
-	if faults := corrected.faults(); faults != "" {
-		t.Error(faults)
-	}
-	if faults := newEpochTrial().faults(); faults != "" {
-		t.Error(faults)
-	}
-	mended := newTrial()
-	mended.gone(
-		func() { mended.tell("replaced", "u1", 12, "gone") }, func() { mended.tell("replaced", "u2", 13, "gone") })
-	if faults := mended.faults(); faults != "" {
-		t.Error(faults)
-	}
-	goesOn := newTrial()
-	goesOn.goOn(14, "initial")
-	if faults := goesOn.faults(); faults != "" {
-		t.Error(faults)
-	}
-	overtaken := newTrial() // by the watch, before the snapshot after the gap came to the object
-	overtaken.gone(func() { overtaken.tell("replaced", "u2", 13, "gone") }, func() { overtaken.tell("updated", "u1", 15, "") })
-	overtaken.events = slices.Delete(overtaken.events, len(overtaken.events)-2, len(overtaken.events)-1)
-	if faults := overtaken.faults(); faults != "" {
-		t.Error(faults)
+	for name, right := range map[string]func(*trial){
+		"as it is":  func(*trial) {},
+		"resolved":  func(t *trial) { t.resolve(14, 6); t.resolve(18, 9) },
+		"corrected": func(t *trial) { t.drift = true; t.correct() },
+		"an epoch":  func(t *trial) { *t = *newEpochTrial() },
+		"mended": func(t *trial) {
+			t.gone(func() { t.tell("replaced", "u1", 12, "gone") }, func() { t.tell("replaced", "u2", 13, "gone") })
+		},
+		"it goes on": func(t *trial) { t.goOn(14, "initial") },
+		"overtaken": func(t *trial) { // by the watch, before the snapshot after the gap came to the object
+			t.gone(func() { t.tell("replaced", "u2", 13, "gone") }, func() { t.tell("updated", "u1", 15, "") })
+			t.events = slices.Delete(t.events, len(t.events)-2, len(t.events)-1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := newTrial()
+			right(one)
+			if faults := one.faults(); faults != "" {
+				t.Error(faults)
+			}
+		})
 	}
 }
 

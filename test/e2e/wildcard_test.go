@@ -63,30 +63,16 @@ func gadgets(kind string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "gadgets.example.com", Version: "v1", Resource: kind + "s"}
 }
 
-// gadgetDefinition serves the versions, the last of which is stored.
-func gadgetDefinition(kind string, versions ...string) map[string]any {
+// define returns when the API server knows of the kind; made returns when it serves it.
+func (r *rig) define(kind string) {
+	r.t.Helper()
 	definition := widgetDefinition()
 	definition["metadata"] = map[string]any{"name": kind + "s.gadgets.example.com"}
 	title := strings.ToUpper(kind[:1]) + kind[1:]
 	spec := definition["spec"].(map[string]any)
-	spec["group"] = "gadgets.example.com"
+	spec["group"], spec["scope"] = "gadgets.example.com", "Cluster"
 	spec["names"] = map[string]any{"plural": kind + "s", "singular": kind, "kind": title, "listKind": title + "List"}
-	spec["scope"] = "Cluster"
-	var served []any
-	for i, version := range versions {
-		served = append(served, map[string]any{
-			"name": version, "served": true, "storage": i == len(versions)-1,
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-		})
-	}
-	spec["versions"] = served
-	return definition
-}
-
-// define returns when the API server knows of the kind; made returns when it serves it.
-func (r *rig) define(kind string) {
-	r.t.Helper()
-	r.make(definitions(), gadgetDefinition(kind, "v1"))
+	r.make(definitions(), definition)
 }
 
 // made makes an object of the kind as soon as it is served, and returns its uid.
