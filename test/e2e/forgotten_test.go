@@ -49,8 +49,8 @@ func TestI4WhatHistoryForgotIsAnnouncedAndEmittedOnce(t *testing.T) {
 func (r *rig) changeAndForget() []string {
 	r.t.Helper()
 	before := r.version()
+	deleted := r.writer.disturb(r.t) // first, so that the sinks know what is gone
 	r.writer.change(r.t, 20)
-	deleted := r.writer.disturb(r.t)
 	r.writer.bulk(r.t, amount(80, 16))
 	r.writer.finish(r.t) // so that every resource has something newer than what is compacted next
 	if _, err := r.cluster.Compact(r.t.Context()); err != nil {
