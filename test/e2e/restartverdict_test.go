@@ -95,18 +95,11 @@ func TestRestartJudgeFindsWhatIsWrong(t *testing.T) {
 	})
 }
 
-// TestRestartJudgeKnowsWhatWaitedOnDisk: it was cut by stricter rules before, and what may be merged needs no add.
+// TestRestartJudgeKnowsWhatWaitedOnDisk: it was cut by stricter rules before.
 func TestRestartJudgeKnowsWhatWaitedOnDisk(t *testing.T) {
 	waited := newRestartTrial()
 	waited.events[8].Data, waited.events[8].Time = json.RawMessage(`{"metadata":{}}`), restartEpoch().Add(-time.Second)
 	if faults := waited.faults(); faults != "" {
-		t.Error(faults)
-	}
-	merged := newRestartTrial()
-	merged.drop(2)
-	merged.drop(3)
-	merged.lives[1].sinks[0].queue = coalescing
-	if faults := merged.faults(); faults != "" {
 		t.Error(faults)
 	}
 }

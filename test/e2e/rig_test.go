@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,6 +87,19 @@ func (r *rig) resolves() {
 	r.t.Helper()
 	r.exporter.configure(r.t, fmt.Sprintf("- {nats: {url: %q, stream: %s}, resolved: {every: 1s, digest: true}}\n- {file: {path: %q}, resolved: {every: 1s, digest: true}}\n",
 		"nats://"+r.broker.address(), streamName, r.path()))
+}
+
+// configured makes the exporter read the text alone, beside what its flags say of the cluster, the state and the port.
+func (r *rig) configured(text string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, "configured.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if named := slices.Index(r.exporter.args, "--resources"); named >= 0 {
+		r.exporter.args = append(slices.Delete(r.exporter.args, named, named+2), "--config", path)
+	}
+	r.exporter.sinks = nil
 }
 
 // newWorld is a rig without sinks and an exporter. Only the file is followed.
