@@ -113,8 +113,8 @@ func usual(args ...string) []string {
 // words splits a command line that has no spaces within its arguments.
 func words(line string) []string { return strings.Fields(line) }
 
-// play is a part of a file in testdata: what somebody has configured, if anything, the command after a $, and what it is
-// to say. A word in braces stands for what only the test knows.
+// play is a part of a file in testdata: what somebody has configured, if anything, the command after a $, and what it
+// is to say. A word in braces stands for what only the test knows.
 type play struct {
 	name, config string
 	args         []string

@@ -43,8 +43,8 @@ func (r result) failsSoonOrLate(t *testing.T, sink, message string) {
 	}
 }
 
-// TestKafkaMistakes: one broker with all its doors, where alice may log in and do nothing at first. The first line of what
-// is wanted is what run says; check says the others, or the same.
+// TestKafkaMistakes: one broker with all its doors, where alice may log in and do nothing at first. The first line of
+// what is wanted is what run says; check says the others, or the same.
 func TestKafkaMistakes(t *testing.T) {
 	kafka.RequireReal(t)
 	c := kafka.Start(t, kafka.Options{

@@ -9,8 +9,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/natsserver"
 )
 
-// TestTypicalMistakesAreAnswered: what somebody writes who has read the documents, once, and what exporter check says to
-// it: what is wrong, where, and what to change. None is accepted silently.
+// TestTypicalMistakesAreAnswered: what somebody writes who has read the documents, once, and what exporter check says
+// to it: what is wrong, where, and what to change. None is accepted silently.
 func TestTypicalMistakesAreAnswered(t *testing.T) {
 	d := withState(t)
 	used, err := net.Listen("tcp", "127.0.0.1:0")

@@ -81,8 +81,8 @@ func sequence(events []event) []string {
 	return all
 }
 
-// TestI4WhatAStreamDoesNotTakeIsKeptAndSentAgain: everything else goes on meanwhile, in both sinks. A kill between letter
-// and note repeats neither.
+// TestI4WhatAStreamDoesNotTakeIsKeptAndSentAgain: everything else goes on meanwhile, in both sinks. A kill between
+// letter and note repeats neither.
 func TestI4WhatAStreamDoesNotTakeIsKeptAndSentAgain(t *testing.T) {
 	r, network := newProxiedRig(t, world{})
 	r.writer.populate(t)

@@ -89,8 +89,8 @@ func TestI3ARestartOfEtcdIsNoGap(t *testing.T) {
 	r.judge(false)
 }
 
-// TestI4ADefinitionThatIsChangedThenDeletedAndMadeAgain loses nothing while it is changed. Its objects are gone with it,
-// and those of the new one arrive without a restart.
+// TestI4ADefinitionThatIsChangedThenDeletedAndMadeAgain loses nothing while it is changed. Its objects are gone with
+// it, and those of the new one arrive without a restart.
 func TestI4ADefinitionThatIsChangedThenDeletedAndMadeAgain(t *testing.T) {
 	r := newRig(t)
 	r.writer.populate(t)

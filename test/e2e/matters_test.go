@@ -71,8 +71,8 @@ func (m *matters) says(sink *follower, e *event) {
 	}
 }
 
-// TestI2I4OnlyWhatMattersArrives on JetStream and on Kafka, though the exporter is killed between heartbeats: every change
-// that matters, once, with all that was ignored before it.
+// TestI2I4OnlyWhatMattersArrives on JetStream and on Kafka, though the exporter is killed between heartbeats: every
+// change that matters, once, with all that was ignored before it.
 func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
 	m := newMatters(t)
 	m.exporter.start(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestI2I7StopsAreCleanAndRestartsResume without a list: under load, without the broker, of which it is said what is left,
-// and without the API server.
+// TestI2I7StopsAreCleanAndRestartsResume without a list: under load, without the broker, of which it is said what is
+// left, and without the API server.
 func TestI2I7StopsAreCleanAndRestartsResume(t *testing.T) {
 	r := newRig(t)
 	r.summon()

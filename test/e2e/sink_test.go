@@ -46,8 +46,8 @@ func (r *rig) killWithin(network *proxy, reason string) {
 	r.exporter.stop(r.t)
 }
 
-// TestI3I4WhatOneSinkHasAndAnotherNot is told to both, once: beside a sink that is new, where a reconcile waits for what
-// is in line, and where the API server has forgotten it.
+// TestI3I4WhatOneSinkHasAndAnotherNot is told to both, once: beside a sink that is new, where a reconcile waits for
+// what is in line, and where the API server has forgotten it.
 func TestI3I4WhatOneSinkHasAndAnotherNot(t *testing.T) {
 	r, network := newProxiedRig(t, world{gateway: true})
 	r.summon()

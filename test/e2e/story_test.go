@@ -7,8 +7,8 @@ import (
 	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
-// TestI1AnOutageIsAStoryOfAFewLines: a broker of Kafka is away, and then a NATS server, while objects change. Of each the
-// log has a line when that begins, and one of its end. Longer stories are those of internal/observe/telemetry.
+// TestI1AnOutageIsAStoryOfAFewLines: a broker of Kafka is away, and then a NATS server, while objects change. Of each
+// the log has a line when that begins, and one of its end. Longer stories are those of internal/observe/telemetry.
 func TestI1AnOutageIsAStoryOfAFewLines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a Kafka broker")

@@ -219,9 +219,9 @@ func (r *rig) framed(resource string) {
 	}
 }
 
-// TestI4I6HundredsOfDefinitions: of those that nobody has asked for yet, in a cluster in which much else changes, a first
-// start tells no gap, though the API server serves no watch of theirs from before it was first asked. Those that come at
-// once while the exporter runs are all streamed.
+// TestI4I6HundredsOfDefinitions: of those that nobody has asked for yet, in a cluster in which much else changes, a
+// first start tells no gap, though the API server serves no watch of theirs from before it was first asked. Those that
+// come at once while the exporter runs are all streamed.
 func TestI4I6HundredsOfDefinitions(t *testing.T) {
 	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
 	early, late := numbered("gear", amount(16, 8)), numbered("part", amount(200, 30))
