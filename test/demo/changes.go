@@ -3,24 +3,25 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-const namespace = "demo"
+// The paths of what is changed.
+const (
+	configMaps  = "/api/v1/namespaces/demo/configmaps"
+	deployments = "/apis/apps/v1/namespaces/demo/deployments"
+)
 
-// change is one change of the demonstration, and the words in the line that shows it.
-type change struct {
-	make  func(ctx context.Context) error
-	words []string
+// snapshots are the words of the lines after which the resources that are changed are watched.
+func snapshots() [][]string {
+	return [][]string{{"snapshot.end", "namespaces"}, {"snapshot.end", "configmaps"}, {"snapshot.end", "deployments.apps"}}
 }
 
-// makeChanges makes the changes, each when the one before has come back out of the stream.
+// makeChanges makes changes, a deployment's life among them, each when the one before has come back out of the stream:
+// a line has its words.
 func makeChanges(ctx context.Context, kubeconfig string, waitFor func(ctx context.Context, words ...string) error) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -30,8 +31,26 @@ func makeChanges(ctx context.Context, kubeconfig string, waitFor func(ctx contex
 	if err != nil {
 		return fmt.Errorf("build a client: %w", err)
 	}
-	for _, c := range changes(client) {
-		if err := c.make(ctx); err != nil {
+	const web = `{"metadata":{"name":"web"},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"web"}},
+		"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"registry.example/web:1.0"}]}}}}`
+	for _, c := range []struct {
+		verb, path, body string
+		words            []string
+	}{
+		{http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"demo"}}`, []string{"added", "namespaces", "demo"}},
+		{http.MethodPost, configMaps, `{"metadata":{"name":"settings"},"data":{"colour":"blue"}}`, []string{"added", "configmaps", "demo/settings"}},
+		{http.MethodPost, deployments, web, []string{"added", "deployments.apps", "demo/web"}},
+		{http.MethodPatch, deployments + "/web", `{"spec":{"replicas":3}}`, []string{"updated", "deployments.apps", "demo/web", "spec.replicas: 1 -> 3"}},
+		{http.MethodPatch, configMaps + "/settings", `{"data":{"colour":"green"}}`, []string{"updated", "configmaps", "demo/settings"}},
+		{http.MethodDelete, deployments + "/web", `{}`, []string{"deleted", "deployments.apps", "demo/web"}},
+		{http.MethodDelete, configMaps + "/settings", `{}`, []string{"deleted", "configmaps", "demo/settings"}},
+	} {
+		kind := "application/json"
+		if c.verb == http.MethodPatch {
+			kind = "application/merge-patch+json"
+		}
+		request := client.CoreV1().RESTClient().Verb(c.verb).AbsPath(c.path).SetHeader("Content-Type", kind).Body([]byte(c.body))
+		if err := request.Do(ctx).Error(); err != nil {
 			return fmt.Errorf("make a change (%v): %w", c.words, err)
 		}
 		if err := waitFor(ctx, c.words...); err != nil {
@@ -39,64 +58,4 @@ func makeChanges(ctx context.Context, kubeconfig string, waitFor func(ctx contex
 		}
 	}
 	return nil
-}
-
-// snapshots are the words of the lines after which the resources that are changed are watched.
-func snapshots() [][]string {
-	return [][]string{{"snapshot.end", "namespaces"}, {"snapshot.end", "configmaps"}, {"snapshot.end", "deployments.apps"}}
-}
-
-// changes are a deployment's life: created, scaled, deleted.
-func changes(client kubernetes.Interface) []change {
-	namespaces, deployments, configmaps := client.CoreV1().Namespaces(), client.AppsV1().Deployments(namespace), client.CoreV1().ConfigMaps(namespace)
-	patch := func(text string) (types.PatchType, []byte, metav1.PatchOptions) {
-		return types.MergePatchType, []byte(text), metav1.PatchOptions{}
-	}
-	return []change{
-		{func(ctx context.Context) error {
-			_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-			return err
-		}, []string{"added", "namespaces", namespace}},
-		{func(ctx context.Context) error {
-			_, err := configmaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"colour": "blue"}}, metav1.CreateOptions{})
-			return err
-		}, []string{"added", "configmaps", "demo/settings"}},
-		{func(ctx context.Context) error {
-			_, err := deployments.Create(ctx, web(), metav1.CreateOptions{})
-			return err
-		}, []string{"added", "deployments.apps", "demo/web"}},
-		{func(ctx context.Context) error {
-			kind, body, options := patch(`{"spec":{"replicas":3}}`)
-			_, err := deployments.Patch(ctx, "web", kind, body, options)
-			return err
-		}, []string{"updated", "deployments.apps", "demo/web", "spec.replicas: 1 -> 3"}},
-		{func(ctx context.Context) error {
-			kind, body, options := patch(`{"data":{"colour":"green"}}`)
-			_, err := configmaps.Patch(ctx, "settings", kind, body, options)
-			return err
-		}, []string{"updated", "configmaps", "demo/settings"}},
-		{func(ctx context.Context) error {
-			return deployments.Delete(ctx, "web", metav1.DeleteOptions{})
-		}, []string{"deleted", "deployments.apps", "demo/web"}},
-		{func(ctx context.Context) error {
-			return configmaps.Delete(ctx, "settings", metav1.DeleteOptions{})
-		}, []string{"deleted", "configmaps", "demo/settings"}},
-	}
-}
-
-// web is a deployment of one replica.
-func web() *appsv1.Deployment {
-	labels := map[string]string{"app": "web"}
-	replicas := int32(1)
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "registry.example/web:1.0"}}},
-			},
-		},
-	}
 }

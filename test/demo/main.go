@@ -36,11 +36,16 @@ func run(ctx context.Context, exporter string, once bool) (err error) {
 	kubeconfig := os.Getenv("KUBECONFIG")
 	ours := kubeconfig == ""
 	if ours {
-		cluster, stop, err := startCluster(ctx)
+		fmt.Println("starting a development API server (the first time it is built, which takes some minutes) ...")
+		cluster, err := testcluster.Start(ctx, testcluster.Options{Building: showBuilding()})
 		if err != nil {
 			return err
 		}
-		defer stop()
+		defer func() {
+			if err := cluster.Stop(); err != nil {
+				fmt.Fprintf(os.Stderr, "demo: stop the API server: %v\n", err)
+			}
+		}()
 		kubeconfig = cluster.Kubeconfig()
 	}
 	show, err := startExporter(ctx, exporter, kubeconfig)
@@ -64,26 +69,11 @@ func run(ctx context.Context, exporter string, once bool) (err error) {
 		return nil
 	}
 	fmt.Printf("\nEvery change of the cluster is shown until Ctrl-C. The cluster is open to you, too:\n  export KUBECONFIG=%s\n\n", kubeconfig)
-	return show.wait(ctx)
-}
-
-// startCluster builds the development API server, which takes minutes the first time, and starts it.
-func startCluster(ctx context.Context) (*testcluster.Cluster, func(), error) {
-	fmt.Println("starting a development API server (the first time it is built, which takes some minutes) ...")
-	dir, err := os.MkdirTemp("", "kubecdc-demo-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a directory for the API server: %w", err)
+	select {
+	case <-show.ended:
+	case <-ctx.Done():
 	}
-	cluster, err := testcluster.Start(ctx, testcluster.Options{DataDir: dir, Building: showBuilding()})
-	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	stop := func() {
-		if err := errors.Join(cluster.Stop(), os.RemoveAll(dir)); err != nil {
-			fmt.Fprintf(os.Stderr, "demo: stop the API server: %v\n", err)
-		}
-	}
-	return cluster, stop, nil
+	return nil
 }
 
 // showBuilding shows that the build goes on.
@@ -143,7 +133,9 @@ func (s *shown) waitForEach(ctx context.Context, each [][]string) error {
 	for {
 		select {
 		case line := <-s.lines:
-			each = slices.DeleteFunc(each, func(words []string) bool { return containsAll(line, words) })
+			each = slices.DeleteFunc(each, func(words []string) bool {
+				return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) })
+			})
 			if len(each) == 0 {
 				return nil
 			}
@@ -155,24 +147,6 @@ func (s *shown) waitForEach(ctx context.Context, each [][]string) error {
 			return nil
 		}
 	}
-}
-
-func containsAll(line string, words []string) bool {
-	for _, word := range words {
-		if !strings.Contains(line, word) {
-			return false
-		}
-	}
-	return true
-}
-
-// wait returns when the exporter ends or ctx does.
-func (s *shown) wait(ctx context.Context) error {
-	select {
-	case <-s.ended:
-	case <-ctx.Done():
-	}
-	return nil
 }
 
 // stop asks the exporter to stop and returns its failure, if it had one.

@@ -9,7 +9,7 @@ require (
 	go.etcd.io/etcd/server/v3 v3.6.8
 	go.uber.org/zap v1.27.1
 	golang.org/x/sync v0.19.0
-	golang.org/x/sys v0.40.0
+	golang.org/x/sys v0.40.0 // indirect
 	google.golang.org/grpc v1.79.3
 	k8s.io/client-go v0.36.3
 	k8s.io/component-base v0.36.3
