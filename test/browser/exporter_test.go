@@ -33,6 +33,7 @@ func startExporter(t *testing.T, dir string, args ...string) (url string, stop f
 	cmd := exec.Command(exporter.Path(t), append(args, "--state-dir", state, "--listen", "127.0.0.1:0")...)
 	cmd.Dir = dir
 	x := program.Start(t, cmd, state, filepath.Join(dir, "log"))
+	t.Cleanup(x.Kill) // one in trouble cannot deliver what it has
 	program.Eventually(t, limit, "the exporter listens", func() bool { return x.Address() != "" })
 	return "http://" + x.Address(), func() { x.Stop(t) }
 }
