@@ -281,9 +281,12 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 	}
 	p := &process{
 		cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch, several: true,
-		moves: task.NewMoves(cfg, logger, func(number int) { f.retire(member.Cluster, number) }), self: f.self, placer: f.placement,
+		moves: task.NewMoves(cfg, logger, func(number int) { f.retire(member.Cluster, number) }), self: f.self,
 		claim:   func(uid string) error { return f.claim(name, uid) },
 		follows: func(t *telemetry.Telemetry) { f.shown.Follows(name, t) },
+	}
+	if f.placement != nil {
+		p.placer = f.placement.Join
 	}
 	said, told := "", time.Time{}
 	for wait := listener.RetryForever(); ; {

@@ -235,9 +235,9 @@ type process struct {
 	follows func(t *telemetry.Telemetry) // is told who knows how it stands
 	several bool                         // it is one of a fleet
 	moves   *task.Moves
-	placer  *election.Placement // of the fleet; nil is none
-	self    string              // its exporter's name; "" is one of its own
-	audit   *actors.Receiver    // nil is none
+	placer  election.Placer  // of the fleet; nil is none
+	self    string           // its exporter's name; "" is one of its own
+	audit   *actors.Receiver // nil is none
 	memory  *memory
 }
 

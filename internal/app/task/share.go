@@ -53,7 +53,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Placer spreads this and other tasks over exporters, of which this one is called Self; nil is that whoever is
 	// first has this one.
-	Placer *election.Placement
+	Placer election.Placer
 	Self   string
 	// Lead does the task until ctx or the term ends.
 	Lead func(ctx context.Context, of *Term) error

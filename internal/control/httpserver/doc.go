@@ -5,6 +5,6 @@
 //
 //   - Connections have places (places.go): a new one always comes in, for the oldest of whoever has the most. Refusing
 //     the newest, as netutil.LimitListener does, would let whoever came first lock out the probes.
-//   - The server outlives the runs that it serves. Opening it anew for each term would refuse connections in between, and
-//     another process could take the port.
+//   - The server outlives the runs that it serves. Opening it anew for each term would refuse connections in between,
+//     and another process could take the port.
 package httpserver

@@ -116,11 +116,16 @@ const (
 // marked is the annotation that says what the members of a Lease share.
 const marked = "kubecdc/sinks"
 
-// leases reads and writes the Lease, and sees all of its namespace.
+// leases reads and writes the Lease.
 type leases interface {
 	get(ctx context.Context) (*coordinationv1.Lease, error)
 	create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
 	update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
+}
+
+// lister is leases, of which it sees all.
+type lister interface {
+	leases
 	list(ctx context.Context) ([]coordinationv1.Lease, error)
 	remove(ctx context.Context, name string) error
 }

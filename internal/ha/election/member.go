@@ -94,7 +94,7 @@ type Options struct {
 	Judge  func(theirs string) error
 	Logger *slog.Logger
 	// Placer says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
-	Placer *Placement
+	Placer Placer
 
 	leases leases // for tests; nil is the API server's
 }
@@ -123,6 +123,9 @@ type Member struct {
 	placed  placed
 	wrote   time.Time // when it wrote the Lease last
 }
+
+// Placer has the member placed until leave, as a Placement does.
+type Placer func(m *Member) (leave func())
 
 // placed is what a Placement says.
 type placed struct {
@@ -163,7 +166,7 @@ func New(o Options) (*Member, error) {
 // Run takes part in the election until ctx ends. Then it gives the Lease back.
 func (m *Member) Run(ctx context.Context) {
 	if m.options.Placer != nil {
-		defer m.options.Placer.join(m)()
+		defer m.options.Placer(m)()
 	}
 	m.due.again(ctx, m.turn)
 	m.release(ctx)

@@ -152,9 +152,9 @@ func rawText(value any) json.RawMessage {
 // PrintLetters prints a line for the head of each letter that can be read, and returns an error for what cannot.
 func PrintLetters(heads iter.Seq2[*deadletter.Letter, error], asJSON bool, out io.Writer) (n int, err error) {
 	head := []any{"ID", "SINK", "TIME", "REASON", "STREAM", "OBJECT", "RESOURCEVERSION", "OP", "BYTES"}
-	return printAll(heads, asJSON, out, head, func(l *deadletter.Letter) []any {
+	return printAll(heads, asJSON, out, columns[*deadletter.Letter]{head, func(l *deadletter.Letter) []any {
 		return []any{l.ID, l.Sink, l.Time.Format(time.RFC3339), l.Reason, l.Stream, l.ObjectKey(), l.ResourceVersion, l.Op, max(0, l.Body.Value)}
-	})
+	}})
 }
 
 // PrintReplayed prints what became of letters that were sent again, and says how many were kept.

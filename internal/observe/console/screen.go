@@ -211,9 +211,15 @@ func (f *Findings) End() error {
 // alignEvery is how many lines of a table are held to find how wide its columns are (I6).
 const alignEvery = 1000
 
+// columns are the head of a table, and a line of it.
+type columns[T any] struct {
+	head []any
+	of   func(T) []any
+}
+
 // printAll writes a table, or one JSON document per line, and says of how many. Its error is also of what could not be
 // read.
-func printAll[T any](all iter.Seq2[T, error], asJSON bool, out io.Writer, head []any, cells func(T) []any) (n int, err error) {
+func printAll[T any](all iter.Seq2[T, error], asJSON bool, out io.Writer, c columns[T]) (n int, err error) {
 	table, encoder := newGrid(out), json.NewEncoder(out)
 	var unread []error
 	for one, err := range all {
@@ -225,9 +231,9 @@ func printAll[T any](all iter.Seq2[T, error], asJSON bool, out io.Writer, head [
 			err = encoder.Encode(one)
 		default:
 			if n == 0 {
-				table.row(head...)
+				table.row(c.head...)
 			}
-			if table.row(cells(one)...); (n+1)%alignEvery == 0 {
+			if table.row(c.of(one)...); (n+1)%alignEvery == 0 {
 				err = table.Flush()
 			}
 		}
@@ -242,9 +248,9 @@ func printAll[T any](all iter.Seq2[T, error], asJSON bool, out io.Writer, head [
 // PrintObjects writes a table, or one JSON object per line.
 func PrintObjects(objects iter.Seq2[control.Object, error], asJSON bool, out io.Writer) (n int, err error) {
 	head := []any{"STREAM", "NAMESPACE", "NAME", "UID", "RESOURCEVERSION", "SINKS"}
-	return printAll(objects, asJSON, out, head, func(o control.Object) []any {
+	return printAll(objects, asJSON, out, columns[control.Object]{head, func(o control.Object) []any {
 		return []any{o.Stream, o.Namespace, o.Name, o.UID, o.ResourceVersion, strings.Join(o.Sinks, ",")}
-	})
+	}})
 }
 
 // parseObject keeps numbers as they are written.
@@ -411,9 +417,10 @@ func PrintOwed(owed []control.Owed, asJSON bool, out io.Writer) error {
 		for i := 0; i < len(owed) && yield(&owed[i], nil); i++ {
 		}
 	}
-	_, err := printAll(all, asJSON, out, []any{"ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS"}, func(o *control.Owed) []any {
+	head := []any{"ID", "RESOURCE", "SINK", "REASON", "STATE", "PROGRESS"}
+	_, err := printAll(all, asJSON, out, columns[*control.Owed]{head, func(o *control.Owed) []any {
 		return []any{o.ID, whatOf(o), o.Sink, o.Reason, o.State, progressOf(o)}
-	})
+	}})
 	return err
 }
 

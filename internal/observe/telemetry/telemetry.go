@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -270,6 +269,7 @@ func (t *Telemetry) rarely(of string, line rareLine, example ...any) {
 
 // tellRare tells the log of what it is time for, or of all that is left; the caller holds mu.
 func (t *Telemetry) tellRare(now time.Time, last bool) {
+	tell := map[slog.Level]func(string, ...any){slog.LevelInfo: t.Logger.Info, slog.LevelWarn: t.Logger.Warn, slog.LevelError: t.Logger.Error}
 	for line, a := range t.states.rare {
 		if !last && now.Sub(a.told) < word {
 			continue
@@ -278,7 +278,7 @@ func (t *Telemetry) tellRare(now time.Time, last bool) {
 			delete(t.states.rare, line)
 			continue
 		}
-		t.Logger.Log(context.Background(), line.level, line.text, append(a.example, line.counted, a.since)...)
+		tell[line.level](line.text, append(a.example, line.counted, a.since)...)
 		*a = tally{told: now}
 	}
 }
