@@ -9,9 +9,8 @@
 //     rest of the exporter. Whoever may make definitions decides how large a document is, so it is read schema by
 //     schema, of which the text is kept up to a bound. Only what one kind leads to is decoded, and for one answer: Go
 //     values take ten times the memory of the text.
-//   - Where a type of the document refers to one that refers back, the value is JSON text, so that each type is the
-//     same wherever it comes. What is written inline has a name by where it is: types that look the same today may
-//     differ tomorrow.
+//   - Where a type comes again within itself, the value is JSON text. What is written inline has a name by where it is:
+//     types that look the same today may differ tomorrow.
 //   - What validates and does not say a type (allOf and anyOf beside one, enum, pattern) is not looked at.
 //   - Fields are in the order of their names, since documents do not tell the server's. The first three are those that
 //     every object has.

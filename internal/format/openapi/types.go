@@ -20,9 +20,8 @@ func (d *Document) Type(group, version, kindName string, o Options) *typed.Type 
 	if !known {
 		return nil
 	}
-	r := d.read()
 	b := builder{
-		reading: r, options: o, circles: r.circles(name), made: map[string]*typed.Type{}, names: typed.Names{},
+		reading: d.read(), options: o, made: map[string]*typed.Type{}, names: typed.Names{},
 		room: typed.Room{Fields: typed.MaxFields, Bytes: typed.MaxNames},
 	}
 	if t := b.component(name, 0); t.Kind == typed.Record {
@@ -35,25 +34,24 @@ func (d *Document) Type(group, version, kindName string, o Options) *typed.Type 
 type builder struct {
 	*reading
 	options Options
-	circles map[string]int // of schemas that refer to each other
-	made    map[string]*typed.Type
+	made    map[string]*typed.Type // any JSON while one is being made
 	names   typed.Names
 	room    typed.Room
 }
 
 // place is where a type is needed.
 type place struct {
-	component string
-	record    string // the name that a record would have here
-	depth     int
+	record string // the name that a record would have here
+	depth  int
 }
 
-// component is the type of a named schema.
+// component is the type of a named schema; within itself any JSON.
 func (b *builder) component(name string, depth int) *typed.Type {
 	if made := b.made[name]; made != nil {
 		return made
 	}
-	t := b.of(b.schema(name), place{name, typed.RecordName(name), depth})
+	b.made[name] = typed.Of(typed.Text)
+	t := b.of(b.schema(name), place{typed.RecordName(name), depth})
 	if t.Kind == typed.Time && strings.HasSuffix(name, ".MicroTime") {
 		t.Digits = 6
 	}
@@ -67,10 +65,6 @@ func (b *builder) of(s *schema, at place) *typed.Type {
 	case s == nil || at.depth > typed.MaxDepth:
 		return typed.Of(typed.Text)
 	case s.Ref != "":
-		circle, known := b.circles[target(s)]
-		if !known || circle == b.circles[at.component] { // it leads around
-			return typed.Of(typed.Text)
-		}
 		return b.component(target(s), at.depth)
 	case s.IntOrString:
 		return typed.Of(typed.IntOrString)
@@ -130,7 +124,7 @@ func (b *builder) record(s *schema, at place) *typed.Type {
 		if cut || strings.ContainsRune(property, '\ufffd') || !b.room.Takes(property) { // or a name that no object can have
 			continue
 		}
-		within := place{at.component, typed.WithinName(name, property), at.depth + 1}
+		within := place{typed.WithinName(name, property), at.depth + 1}
 		fields = append(fields, typed.Field{JSON: property, Type: b.of(s.Properties[property], within)})
 	}
 	if len(fields) == 0 {
@@ -145,66 +139,4 @@ func sortedNames(properties map[string]*schema) []string {
 	return slices.SortedFunc(maps.Keys(properties), func(a, b string) int {
 		return cmp.Or(slices.Index(common, b)-slices.Index(common, a), strings.Compare(a, b))
 	})
-}
-
-// circles gives each named schema that one leads to a number, the same for those that refer to each other, and for none
-// else (Tarjan, Depth-first search and linear graph algorithms).
-func (r *reading) circles(from string) map[string]int {
-	t := tarjan{reading: r, seen: map[string]int{}, low: map[string]int{}, circle: map[string]int{}}
-	t.visit(from)
-	return t.circle
-}
-
-type tarjan struct {
-	*reading
-	seen, low map[string]int // from 1 on
-	circle    map[string]int
-	stack     []string
-}
-
-func (t *tarjan) visit(name string) {
-	t.seen[name] = len(t.seen) + 1
-	t.low[name] = t.seen[name]
-	t.stack = append(t.stack, name)
-	refs := map[string]bool{}
-	t.refs(t.schema(name), refs, 0)
-	for to := range refs {
-		if _, known := t.texts[to]; !known {
-			continue
-		}
-		if t.seen[to] == 0 {
-			t.visit(to)
-		}
-		if _, closed := t.circle[to]; !closed {
-			t.low[name] = min(t.low[name], t.low[to])
-		}
-	}
-	if t.low[name] == t.seen[name] { // a circle begins with it
-		begin := slices.Index(t.stack, name)
-		for _, one := range t.stack[begin:] {
-			t.circle[one] = t.seen[name]
-		}
-		t.stack = t.stack[:begin]
-	}
-}
-
-// refs are the names of all schemas to which one refers, wherever in it, but for what no type reaches.
-func (t *tarjan) refs(s *schema, into map[string]bool, depth int) {
-	if s == nil || depth > 2*typed.MaxDepth {
-		return
-	}
-	if s.Ref != "" {
-		into[target(s)] = true
-	}
-	for _, some := range [][]*schema{s.All, s.Any, s.One, {s.Items}} {
-		for _, one := range some {
-			t.refs(one, into, depth+1)
-		}
-	}
-	for _, one := range s.Properties {
-		t.refs(one, into, depth+1)
-	}
-	if len(s.Additional) > 0 {
-		t.refs(s.additional(), into, depth+1)
-	}
 }
