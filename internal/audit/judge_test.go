@@ -26,6 +26,18 @@ func state(more string) string {
 	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"9"` + more + `}}`
 }
 
+// told is the record of the event's answer, of configmaps.
+func told(t *testing.T, e *Event, of Object) *change.Record {
+	t.Helper()
+	answers, _ := Judge(e)
+	of.Stream = &change.Stream{Resource: change.Resource{Version: "v1", Name: "configmaps"}}
+	rec, fits := e.Record(answers[0], of, "out")
+	if !fits {
+		t.Fatal("the record is too large")
+	}
+	return rec
+}
+
 // judged is the answer as "op version certainty", or the outcome.
 func judged(e *Event) string {
 	answers, outcome := Judge(e)
@@ -111,13 +123,11 @@ func TestADryRunChangesNothing(t *testing.T) {
 func TestI9NothingOfABodyIsKept(t *testing.T) {
 	secret := `,"annotations":{"x":"PRIVATE"}},"data":{"password":"PRIVATE"`
 	e := event(t, "update", 200, `{"metadata":{"resourceVersion":"8"},"data":{"password":"PRIVATE"}}`, state(secret))
-	answers, _ := Judge(e)
-	stream := change.Stream{Resource: change.Resource{Version: "v1", Name: "secrets"}}
-	rec, fits := e.Record(answers[0], Object{Stream: &stream, ClusterUID: "0b6f3c1e-8a4d"}, "out")
-	if !fits || strings.Contains(string(rec.Object), "PRIVATE") {
-		t.Errorf("%t: %s", fits, rec.Object)
+	rec := told(t, e, Object{ClusterUID: "0b6f3c1e-8a4d"})
+	if strings.Contains(string(rec.Object), "PRIVATE") {
+		t.Errorf("%s", rec.Object)
 	}
-	if want := `"change":"0b6f3c1e/secrets/n/a/u/9/updated"`; !strings.Contains(string(rec.Object), want) {
+	if want := `"change":"0b6f3c1e/configmaps/n/a/u/9/updated"`; !strings.Contains(string(rec.Object), want) {
 		t.Errorf("%s has not %s", rec.Object, want)
 	}
 }
@@ -125,31 +135,26 @@ func TestI9NothingOfABodyIsKept(t *testing.T) {
 // A part of a name is another name: what is too long is left out, or stands there as its hash.
 func TestAUserIsNeverCut(t *testing.T) {
 	e := event(t, "create", 201, `{}`, state(""))
-	answers, _ := Judge(e)
-	stream := change.Stream{Resource: change.Resource{Version: "v1", Name: "configmaps"}}
 	e.ID = strings.Repeat("i", maxRecord)
 	e.User.Groups = []string{strings.Repeat("g", maxRecord)}
-	rec, fits := e.Record(answers[0], Object{Stream: &stream}, "out")
-	if !fits || !strings.Contains(string(rec.Object), `"username":"alice"`) ||
+	rec := told(t, e, Object{})
+	if !strings.Contains(string(rec.Object), `"username":"alice"`) ||
 		!strings.Contains(string(rec.Object), `"cut":["auditID","userAgent","sourceIPs","reason","groups"]`) {
-		t.Errorf("%t: %.300s", fits, rec.Object)
+		t.Errorf("%.300s", rec.Object)
 	}
 	e.User.Name = strings.Repeat("u", maxRecord)
-	rec, fits = e.Record(answers[0], Object{Stream: &stream}, "out")
-	if !fits || !strings.Contains(string(rec.Object), `"username":"%sha256-`) || !strings.Contains(string(rec.Object), `"user"]`) {
-		t.Errorf("%t: %.300s", fits, rec.Object)
+	rec = told(t, e, Object{})
+	if !strings.Contains(string(rec.Object), `"username":"%sha256-`) || !strings.Contains(string(rec.Object), `"user"]`) {
+		t.Errorf("%.300s", rec.Object)
 	}
 }
 
 // I8: who sends a request may choose its audit id. It must not take the place of somebody else's record.
 func TestI8WhoeverChoosesAnAuditIDTakesNobodysPlace(t *testing.T) {
-	stream := change.Stream{Resource: change.Resource{Version: "v1", Name: "configmaps"}}
 	id := func(user, request string) string {
 		e := event(t, "patch", 200, request, state(""))
 		e.User.Name = user
-		answers, _ := Judge(e)
-		rec, _ := e.Record(answers[0], Object{Stream: &stream}, "out")
-		return rec.ID("0b6f3c1e").String()
+		return told(t, e, Object{}).ID("0b6f3c1e").String()
 	}
 	if a, b := id("alice", `{"metadata":{"resourceVersion":"8"}}`), id("mallory", `{}`); a == b {
 		t.Errorf("two users' records are %s", a)
@@ -161,14 +166,12 @@ func TestI8WhoeverChoosesAnAuditIDTakesNobodysPlace(t *testing.T) {
 
 func TestI8WhatASelectorMakesOfAnUpdateIsNotGuessed(t *testing.T) {
 	e := event(t, "update", 200, `{"metadata":{"resourceVersion":"8"}}`, state(""))
-	answers, _ := Judge(e)
-	stream := change.Stream{Resource: change.Resource{Version: "v1", Name: "configmaps"}}
-	rec, _ := e.Record(answers[0], Object{Stream: &stream, Selected: true}, "out")
+	rec := told(t, e, Object{Selected: true})
 	if strings.Contains(string(rec.Object), `"change"`) {
 		t.Errorf("%s", rec.Object)
 	}
 	late := change.NewEpoch("0b6f3c1e", e.Completed.Add(1e9).UnixMilli())
-	rec, _ = e.Record(answers[0], Object{Stream: &stream, Epoch: late}, "out")
+	rec = told(t, e, Object{Epoch: late})
 	if strings.Contains(string(rec.Object), `"change"`) || !strings.Contains(string(rec.Object), `"certainty":"possible"`) {
 		t.Errorf("of an event of an earlier history: %s", rec.Object)
 	}

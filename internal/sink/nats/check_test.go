@@ -17,27 +17,29 @@ func check(t *testing.T, options Options) (string, error) {
 	return newSink(t, options).Check(within(t))
 }
 
+// wantNote is what check says of a sink that can be used.
+func wantNote(t *testing.T, options Options, want string) {
+	t.Helper()
+	if note, err := check(t, options); err != nil || note != want {
+		t.Errorf("got  %q, %v\nwant %q", note, err, want)
+	}
+}
+
 const smallNote = "the largest message is 1024 KiB, and objects can have 1536 KiB: a gap record will stand for one that is larger; " +
 	"raise max_payload of the server and max_msg_size of the stream to take all"
 
 // TestCheckNotesObjectsThatDoNotFit, and only then. It makes no stream, where it could.
 func TestCheckNotesObjectsThatDoNotFit(t *testing.T) {
-	if note, err := check(t, startServer(t).options()); err != nil || note != smallNote {
-		t.Errorf("got %q, %v", note, err)
-	}
+	wantNote(t, startServer(t).options(), smallNote)
 	s := startServer(t, func(o *server.Options) { o.MaxPayload = 8 << 20 })
-	if note, err := check(t, s.options()); err != nil || note != "" {
-		t.Errorf("got %q, %v", note, err)
-	}
+	wantNote(t, s.options(), "")
 	js, ctx := s.admin()
 	if _, err := js.Stream(ctx, testStream); err == nil {
 		t.Error("the stream was made")
 	}
 	s.create(jetstream.StreamConfig{Name: testStream, Subjects: []string{"k8s.>"}, MaxMsgSize: 1 << 20,
 		AllowBatchPublish: true})
-	if note, err := check(t, s.options()); err != nil || note != smallNote {
-		t.Errorf("got %q, %v", note, err)
-	}
+	wantNote(t, s.options(), smallNote)
 }
 
 func TestCheckNamesWhatOpenWouldFailAt(t *testing.T) {
@@ -90,14 +92,10 @@ func TestI10CheckNotesAnotherWriter(t *testing.T) {
 	}
 	const want = `the last message of stream K8S, on subject "k8s.audit", is not from kubecdc: another writer stops the sink: ` +
 		"give the exporter a stream of its own with the key stream, or say that it is shared, with the key shared"
-	if note, err := check(t, s.options()); err != nil || note != want {
-		t.Errorf("got %q, %v", note, err)
-	}
+	wantNote(t, s.options(), want)
 	options := s.options()
 	options.Shared = true
-	if note, err := check(t, options); err != nil || note != "" {
-		t.Errorf("of a shared stream: %q, %v", note, err)
-	}
+	wantNote(t, options, "")
 }
 
 // TestI10CheckNotesALogThatNoStateKnows, whose writer the start would stop: only of a stream that is not shared.

@@ -196,7 +196,5 @@ func TestCheckOfServersThatHaveJustStarted(t *testing.T) {
 	servers := startCluster(t)
 	options := servers[0].options()
 	options.Replicas = 3
-	if note, err := check(t, options); err != nil {
-		t.Errorf("got %q, %v", note, err)
-	}
+	wantNote(t, options, smallNote)
 }
