@@ -247,7 +247,8 @@ func checkNamePattern(pattern string) error {
 	return nil
 }
 
-// checkShared checks the flags that several commands have: what is printed is as usual, or JSON, and one place is named.
+// checkShared checks the flags that several commands have: what is printed is as usual, or JSON, and one place is
+// named.
 func checkShared(set *pflag.FlagSet) error {
 	if f := set.Lookup("output"); f != nil && f.Value.String() != f.DefValue && f.Value.String() != "json" {
 		return usage.Errorf("--output %q: want %s or json", f.Value, f.DefValue)

@@ -193,7 +193,7 @@ func (c *Config) checkClusters(k *checker) {
 		}
 	}
 	const all = "all clusters"
-	c.checkPlaces(k, all, clusterName)
+	k.checkPlaces(c.Sinks, all, clusterName)
 	if c.State.Log != nil {
 		k.checkApart("state.log.name", c.State.Log.Name, all, clusterName)
 	}
@@ -219,7 +219,7 @@ func (c *Config) checkTasks(k *checker) {
 	if !open && len(names) > 0 && len(names) < c.Tasks { // none are on the command line
 		k.problem("tasks", "%d is more than there are resources, which are %d; take at most as many", c.Tasks, len(names))
 	}
-	c.checkPlaces(k, "all tasks", taskNumber)
+	k.checkPlaces(c.Sinks, "all tasks", taskNumber)
 }
 
 // SinkNames are the names of the sinks, in their order.

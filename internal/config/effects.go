@@ -1,11 +1,6 @@
 package config
 
-import (
-	"encoding/json"
-	"reflect"
-	"slices"
-	"strings"
-)
+import "reflect"
 
 // Effect is a key whose value consumers see.
 type Effect struct {
@@ -53,31 +48,4 @@ func effectsOf(path string, v reflect.Value) (all []Effect) {
 		}
 	}
 	return all
-}
-
-// written is the value of an effect.
-func (f *field) written(v reflect.Value) []byte {
-	value := v.Interface()
-	if fallback, s := f.Tag.Get("default"), f.scalar(); fallback != "" && s != nil {
-		if parsed, err := s.parse(fallback); err == nil && reflect.DeepEqual(parsed, value) {
-			return nil
-		}
-	}
-	switch set := value.(type) {
-	case []string:
-		each := slices.Compact(slices.Sorted(slices.Values(set)))
-		if f.name == "ops" && len(each) == len(strings.Fields(f.Tag.Get("of"))) {
-			return nil // all of them, as without the key
-		}
-		value = each
-	case Secret:
-		value = set.Reveal()
-	}
-	if f.below() != nil {
-		value = true // it is set
-	}
-	if text, err := json.Marshal(value); err == nil && !v.IsZero() && string(text) != "null" {
-		return text
-	}
-	return nil
 }

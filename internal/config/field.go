@@ -1,12 +1,14 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +88,33 @@ func texts(path string, v reflect.Value) map[string]string {
 		}
 	}
 	return all
+}
+
+// written is the value as JSON, a set in its order; nil is the default.
+func (f *field) written(v reflect.Value) []byte {
+	value := v.Interface()
+	if fallback, s := f.Tag.Get("default"), f.scalar(); fallback != "" && s != nil {
+		if parsed, err := s.parse(fallback); err == nil && reflect.DeepEqual(parsed, value) {
+			return nil
+		}
+	}
+	switch set := value.(type) {
+	case []string:
+		each := slices.Compact(slices.Sorted(slices.Values(set)))
+		if f.name == "ops" && len(each) == len(strings.Fields(f.Tag.Get("of"))) {
+			return nil // all of them, as without the key
+		}
+		value = each
+	case Secret:
+		value = set.Reveal()
+	}
+	if f.below() != nil {
+		value = true // it is set
+	}
+	if text, err := json.Marshal(value); err == nil && !v.IsZero() && string(text) != "null" {
+		return text
+	}
+	return nil
 }
 
 // scalar is how one word is read.

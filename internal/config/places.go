@@ -8,18 +8,18 @@ import (
 )
 
 // checkPlaces checks that no place that is written to is one for several tasks. A topic of one resource is of one task.
-func (c *Config) checkPlaces(k *checker, whose, placeholder string) {
-	for i := range c.Sinks {
-		s, path := &c.Sinks[i], item("sinks", i)
+func (c *checker) checkPlaces(sinks []Sink, whose, placeholder string) {
+	for i := range sinks {
+		s, path := &sinks[i], item("sinks", i)
 		s.renamed(func(key, name string, of placeName) string {
 			switch {
 			case name == "", key == ".nats.stream" && s.NATS.Shared:
 			case key == ".file.path" && name == stdout:
-				k.problem(path+key, "standard output is one for %s; choose a file with %s in its name", whose, placeholder)
+				c.problem(path+key, "standard output is one for %s; choose a file with %s in its name", whose, placeholder)
 			case of == topicName && placeholder == taskNumber:
-				k.checkApart(path+key, name, whose, placeholder, "{resource}")
+				c.checkApart(path+key, name, whose, placeholder, "{resource}")
 			default:
-				k.checkApart(path+key, name, whose, placeholder)
+				c.checkApart(path+key, name, whose, placeholder)
 			}
 			return name
 		})

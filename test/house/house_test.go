@@ -28,7 +28,7 @@ func arrows() map[string][]string {
 		"internal/format/decode":     {"internal/change", "internal/scan", "internal/sink"},
 		"internal/observe/verify":    {"internal/change", "internal/format/decode", "internal/sink"},
 		"internal/observe/console":   {"internal/change", "internal/control", "internal/sink/deadletter", "internal/format/decode", "internal/observe/page", "internal/sink", "internal/source", "internal/observe/verify"},
-		"internal/config":            {},
+		"internal/config":            {"internal/config/usage"},
 		"internal/config/usage":      {},
 		"internal/sink/signal":       {"internal/change"},
 		"internal/audit":             {"internal/change", "internal/scan"},
@@ -349,7 +349,7 @@ func TestCommandsWriteThroughTheScreen(t *testing.T) {
 func TestOneFileKnowsWhichSinksThereAre(t *testing.T) {
 	homes := []string{
 		"internal/app/destination/kinds.go", "internal/app/destination/kafka.go", "internal/app/destination/kafkatable.go",
-		"internal/app/destination/nats.go", "internal/app/destination/file.go",
+		"internal/app/destination/signalhandler.go", "internal/app/destination/nats.go", "internal/app/destination/file.go",
 		"internal/app/dev.go", // a server of NATS is what it is about
 	}
 	for _, s := range sources(t) {

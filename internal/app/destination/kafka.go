@@ -24,9 +24,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// SignalHandler does what signals ask for.
-type SignalHandler = kafka.SignalHandler
-
 // kafkaHearer hears signals, nil where none are configured.
 func kafkaHearer(of *table) (func(*RequestHandler) (Hearer, error), error) {
 	s, c, routes, configured := of.sink, of.cluster, of.routes, of.sink.Kafka.Signals
