@@ -97,7 +97,7 @@ func (w *writer) bulk(t *testing.T, n int) {
 		helper := *w.workers[1]
 		helper.slots = nil
 		for i := range n / hands {
-			helper.slots = append(helper.slots, &slot{name: fmt.Sprintf("bulk-%d-%d", first+hand, i)})
+			helper.slots = append(helper.slots, &slot{name: fmt.Sprintf("bulk-%d-%d", len(w.workers)+first+hand, i)})
 		}
 		w.bulks = append(w.bulks, &helper)
 	}
