@@ -21,7 +21,8 @@ func main() { rig.Main(harness.Benchmark{Name: "file", Limit: 5 * time.Minute}, 
 const rounds, events = 5, 60_000
 
 // rules let every event pass, after a look at each: a filter on a status field, a cut, and hidden variables.
-const rules = `filter: 'object.status.phase == "Running"', drop: [.spec.tolerations], redactEnv: ["*PASSWORD*", "*TOKEN*"]`
+const rules = `filter: 'object.status.phase == "Running"', drop: [.spec.tolerations], ` +
+	`redactEnv: ["*PASSWORD*", "*TOKEN*"]`
 
 func run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
 	results := harness.Results{}
@@ -31,7 +32,8 @@ func run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
 			path := filepath.Join(r.Dir, w.Run, "changes.ndjson")
 			writing, stop := context.WithCancel(ctx)
 			go forget(writing, path)
-			measured, err := r.Flow(ctx, w, fmt.Sprintf("resources: [{resource: pods, %s}]\nsinks: [{file: {path: %q}}]\n", with, path))
+			const config = "resources: [{resource: pods, %s}]\nsinks: [{file: {path: %q}}]\n"
+			measured, err := r.Flow(ctx, w, fmt.Sprintf(config, with, path))
 			stop()
 			if err != nil {
 				return nil, fmt.Errorf("run %s: %w", w.Run, err)
@@ -39,12 +41,8 @@ func run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
 			results.Note(name, measured)
 		}
 	}
-	return []harness.Figure{
-		{Name: "file.events_per_cpu_second", Value: results.Median("exporter", harness.Measured.PerCPUSecond), Unit: "events/s"},
-		{Name: "file.rules_events_per_cpu_second", Value: results.Median("rules", harness.Measured.PerCPUSecond), Unit: "events/s"},
-		{Name: "file.rules_ratio", Value: results.Ratio("rules", "exporter"), Unit: "ratio"},
-		{Name: "file.rss_mib", Value: results.Median("exporter", harness.Measured.PeakMiB), Unit: "MiB"},
-	}, nil
+	figures := append(results.Figures("file.", "exporter"), results.Figures("file.rules_", "rules")...)
+	return append(figures, harness.Figure{Name: "file.rules_ratio", Value: results.Ratio("rules", "exporter"), Unit: "ratio"}), nil
 }
 
 // forget takes what is on disk of the file out of the page cache, until ctx ends. So every run finds memory to write to

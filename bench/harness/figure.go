@@ -76,6 +76,14 @@ func (r Results) Median(name string, value func(Measured) float64) float64 {
 	return Median(values)
 }
 
+// Figures are the contestant's rate and memory, with the prefix in their names.
+func (r Results) Figures(prefix, name string) []Figure {
+	return []Figure{
+		{Name: prefix + "events_per_cpu_second", Value: r.Median(name, Measured.PerCPUSecond), Unit: "events/s"},
+		{Name: prefix + "rss_mib", Value: r.Median(name, Measured.PeakMiB), Unit: "MiB"},
+	}
+}
+
 // Ratio is the median of the rounds' ratios of one contestant to another: what slows a round down slows both sides of
 // its ratio.
 func (r Results) Ratio(of, to string) float64 {

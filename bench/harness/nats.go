@@ -50,7 +50,8 @@ func StartNATS(ctx context.Context, dir string) (*NATS, error) {
 
 // Consume takes the messages of a stream in order, once the writer has made it.
 func (n *NATS) Consume(
-	ctx context.Context, writer *Exporter, stream string, settings jetstream.OrderedConsumerConfig, take func(jetstream.Msg),
+	ctx context.Context, writer *Exporter, stream string,
+	settings jetstream.OrderedConsumerConfig, take func(jetstream.Msg),
 ) error {
 	js, err := jetstream.New(n.conn)
 	if err != nil {

@@ -61,9 +61,10 @@ func (m *measure) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure
 		return figures, nil
 	}
 	after, _, err := m.watch(ctx, r, server.URL, all)
+	rss, percent := (after.rss-before.rss)/float64(more), (after.percent-before.percent)/float64(more)
 	return append(figures,
-		harness.Figure{Name: "idle.further_" + what + "_mib", Value: (after.rss - before.rss) / float64(more), Unit: "MiB"},
-		harness.Figure{Name: "idle.further_" + what + "_cpu_percent", Value: (after.percent - before.percent) / float64(more), Unit: "%"},
+		harness.Figure{Name: "idle.further_" + what + "_mib", Value: rss, Unit: "MiB"},
+		harness.Figure{Name: "idle.further_" + what + "_cpu_percent", Value: percent, Unit: "%"},
 	), err
 }
 
@@ -76,7 +77,8 @@ type layout struct {
 func (m *measure) config(run, dir, url string, of layout) string {
 	resources := fmt.Sprintf("resources: [%q]\n", replay.Custom)
 	if of.tasks > 0 {
-		const text = "tasks: %d\nsinks:\n- {name: bus, nats: {url: %q, stream: '%s_{task}', subject: '%[3]s.{task}.{resource}.{name}'}}\n" +
+		const text = "tasks: %d\nsinks:\n" +
+			"- {name: bus, nats: {url: %q, stream: '%s_{task}', subject: '%[3]s.{task}.{resource}.{name}'}}\n" +
 			"state: {log: {sink: bus, name: %[3]s}}\nha: {lease: default/%[3]s}\n"
 		return resources + fmt.Sprintf(text, of.tasks, url, run)
 	}
@@ -99,7 +101,8 @@ func (m *measure) watch(ctx context.Context, r *rig.Rig, url string, of layout) 
 	}
 	var worlds []replay.World
 	for cluster := range of.clusters {
-		worlds = append(worlds, replay.World{Run: run, Cluster: cluster, Kinds: m.resources, Objects: m.objects, ObjectBytes: 1536})
+		w := replay.World{Run: run, Cluster: cluster, Kinds: m.resources, Objects: m.objects, ObjectBytes: 1536}
+		worlds = append(worlds, w)
 	}
 	exporter, err := line.Start(worlds...)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
@@ -63,8 +62,9 @@ func (m *match) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, 
 		results.Note(baseline, measured)
 		for name, delivery := range map[string]string{idempotent: "idempotent", transactional: "transactional"} {
 			w := replay.World{Run: fmt.Sprint(name, round), Events: m.events}
-			const config = "resources: [pods]\nsinks: [{name: kafka, kafka: {brokers: [%q], topic: %q, partitions: %d, delivery: %s, compression: snappy}}]\n"
-			measured, err := r.Flow(ctx, w, fmt.Sprintf(config, strings.Join(brokers, `", "`), w.Run, partitions, delivery))
+			const config = "resources: [pods]\nsinks: [{name: kafka, kafka: " +
+				"{brokers: [%q], topic: %q, partitions: %d, delivery: %s, compression: snappy}}]\n"
+			measured, err := r.Flow(ctx, w, fmt.Sprintf(config, brokers[0], w.Run, partitions, delivery))
 			if err != nil {
 				return nil, fmt.Errorf("run %s: %w", w.Run, err)
 			}
@@ -72,19 +72,20 @@ func (m *match) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, 
 		}
 	}
 	for _, name := range []string{idempotent, transactional, baseline} {
-		figures = append(figures,
-			harness.Figure{Name: "kafka." + name + "_events_per_cpu_second", Value: results.Median(name, harness.Measured.PerCPUSecond), Unit: "events/s"},
-			harness.Figure{Name: "kafka." + name + "_rss_mib", Value: results.Median(name, harness.Measured.PeakMiB), Unit: "MiB"})
+		figures = append(figures, results.Figures("kafka."+name+"_", name)...)
 	}
+	toBaseline, toIdempotent := results.Ratio(idempotent, baseline), results.Ratio(transactional, idempotent)
 	return append(figures,
-		harness.Figure{Name: "kafka.snappy_ratio_to_baseline", Value: results.Ratio(idempotent, baseline), Unit: "ratio"},
-		harness.Figure{Name: "kafka.transactional_ratio_to_idempotent", Value: results.Ratio(transactional, idempotent), Unit: "ratio"}), nil
+		harness.Figure{Name: "kafka.snappy_ratio_to_baseline", Value: toBaseline, Unit: "ratio"},
+		harness.Figure{Name: "kafka.transactional_ratio_to_idempotent", Value: toIdempotent, Unit: "ratio"}), nil
 }
 
 // writer runs what is usual in a process of its own.
 func (m *match) writer(ctx context.Context, r *rig.Rig, brokers []string, round int) (measured harness.Measured, err error) {
 	w := replay.World{Run: fmt.Sprint(baseline, round), Events: m.baseline}
-	spec, err := json.Marshal(writerSpec{Host: r.Address.Host(w), CA: r.Address.CA, Brokers: brokers, Topic: w.Run, Events: w.Events})
+	spec, err := json.Marshal(writerSpec{
+		Host: r.Address.Host(w), CA: r.Address.CA, Brokers: brokers, Topic: w.Run, Events: w.Events,
+	})
 	if err != nil {
 		return measured, err
 	}

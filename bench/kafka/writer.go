@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubecdc/kubecdc/bench/harness"
 )
@@ -68,8 +67,7 @@ func runWriter(ctx context.Context, argument string, reply func(any) error) erro
 	}
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, metav1.NamespaceAll, nil)
 	informer := factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Informer()
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: forward, UpdateFunc: func(_, object any) { forward(object) }})
-	if err != nil {
+	if _, err := informer.AddEventHandler(forwarder(forward)); err != nil {
 		return fmt.Errorf("add a handler: %w", err)
 	}
 	before, err := harness.UsageOf(os.Getpid())
@@ -86,3 +84,10 @@ func runWriter(ctx context.Context, argument string, reply func(any) error) erro
 	}
 	return reply(harness.Measured{Events: spec.Events, CPU: after.CPU - before.CPU, Peak: after.PeakRSS})
 }
+
+// forwarder handles the informer's events, which are one to it.
+type forwarder func(object any)
+
+func (f forwarder) OnAdd(object any, _ bool) { f(object) }
+func (f forwarder) OnUpdate(_, object any)   { f(object) }
+func (f forwarder) OnDelete(any)             {} // there are none

@@ -80,11 +80,11 @@ func (c *course) run(ctx context.Context, in *cluster.Cluster) (all []harness.Fi
 		if err != nil {
 			return all, err
 		}
-		at := fmt.Sprintf("_at_%d", rate)
+		at, writes := fmt.Sprintf("_at_%d", rate), float64(len(acknowledged))
 		all = append(all,
 			harness.Figure{Name: "latency.p99_ms" + at, Value: c.p99(c.ours, acknowledged), Unit: "ms"},
 			harness.Figure{Name: "latency.bare_p99_ms" + at, Value: c.p99(c.bare, acknowledged), Unit: "ms"},
-			harness.Figure{Name: "latency.writes_per_second" + at, Value: float64(len(acknowledged)) / c.span.Seconds(), Unit: "writes/s"})
+			harness.Figure{Name: "latency.writes_per_second" + at, Value: writes / c.span.Seconds(), Unit: "writes/s"})
 	}
 	return all, nil
 }

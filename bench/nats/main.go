@@ -25,15 +25,13 @@ func run(ctx context.Context, r *rig.Rig) ([]harness.Figure, error) {
 	results := harness.Results{}
 	for round := range rounds {
 		w := replay.World{Run: fmt.Sprint("nats", round), Events: events, ObjectBytes: size}
-		const config = "cluster: %s\nresources: [pods]\nsinks: [{name: nats, nats: {url: %q, stream: %[1]s, subject: '%[1]s.{name}'}}]\n"
+		const config = "cluster: %s\nresources: [pods]\n" +
+			"sinks: [{name: nats, nats: {url: %q, stream: %[1]s, subject: '%[1]s.{name}'}}]\n"
 		measured, err := r.Flow(ctx, w, fmt.Sprintf(config, w.Run, server.URL))
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", w.Run, err)
 		}
 		results.Note("exporter", measured)
 	}
-	return []harness.Figure{
-		{Name: "nats.events_per_cpu_second", Value: results.Median("exporter", harness.Measured.PerCPUSecond), Unit: "events/s"},
-		{Name: "nats.rss_mib", Value: results.Median("exporter", harness.Measured.PeakMiB), Unit: "MiB"},
-	}, nil
+	return results.Figures("nats.", "exporter"), nil
 }

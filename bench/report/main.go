@@ -38,7 +38,8 @@ func run(in io.Reader, path string) error {
 	if last == "" {
 		return errors.New("read the figures: there is none; pipe the benchmarks' output into this command")
 	}
-	const head = "# Results of the benchmarks\n\nWritten by `make bench`. Of figures a CPU-second only the ratios mean something on another machine.\n\n| | |\n|---|---|\n"
+	const head = "# Results of the benchmarks\n\nWritten by `make bench`. Of figures a CPU-second only the ratios mean " +
+		"something on another machine.\n\n| | |\n|---|---|\n"
 	if err := os.WriteFile(path, []byte(head+conditions()+figures.String()), 0o644); err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}

@@ -37,7 +37,8 @@ func (t *trial) flags(flags *flag.FlagSet) {
 
 func (t *trial) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, err error) {
 	t.output = filepath.Join(r.Dir, "changes.ndjson")
-	if t.line, err = r.NewLine("restart", fmt.Sprintf("resources: [pods]\nsinks: [{file: {path: %q}}]\n", t.output)); err != nil {
+	config := fmt.Sprintf("resources: [pods]\nsinks: [{file: {path: %q}}]\n", t.output)
+	if t.line, err = r.NewLine("restart", config); err != nil {
 		return nil, err
 	}
 	var seconds, memory []float64
@@ -60,7 +61,9 @@ func (t *trial) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, 
 // live starts the exporter, waits for the snapshot or, later, for the line of the change, and stops it. It returns the
 // time from the exec to that line.
 func (t *trial) live(ctx context.Context, life int) (took time.Duration, usage harness.Usage, err error) {
-	w := replay.World{Run: fmt.Sprint("restart", life), Objects: t.objects, ObjectBytes: 1536, Past: max(0, life-1), Events: life}
+	w := replay.World{
+		Run: fmt.Sprint("restart", life), Objects: t.objects, ObjectBytes: 1536, Past: max(0, life-1), Events: life,
+	}
 	exporter, err := t.line.Start(w)
 	if err != nil {
 		return 0, usage, err

@@ -38,7 +38,8 @@ func (t *task) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, e
 			return nil, fmt.Errorf("take a snapshot of %s objects: %w", name, err)
 		}
 		results.Note(name, measured)
-		figures = append(figures, harness.Figure{Name: "snapshot." + name + "_rss_mib", Value: measured.PeakMiB(), Unit: "MiB"})
+		figure := harness.Figure{Name: "snapshot." + name + "_rss_mib", Value: measured.PeakMiB(), Unit: "MiB"}
+		figures = append(figures, figure)
 	}
 	rate := results.Median("1m", harness.Measured.PerCPUSecond)
 	return append(figures, harness.Figure{Name: "snapshot.events_per_cpu_second", Value: rate, Unit: "events/s"}), nil
@@ -48,7 +49,8 @@ func (t *task) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, e
 func (t *task) snapshot(ctx context.Context, r *rig.Rig, name string, objects int) (m harness.Measured, err error) {
 	config := "resources: [pods]\nsinks:\n"
 	for i := range t.sinks {
-		config += fmt.Sprintf("- {name: file-%d, file: {path: %q}}\n", i, filepath.Join(r.Dir, name, fmt.Sprintf("%d.ndjson", i)))
+		path := filepath.Join(r.Dir, name, fmt.Sprintf("%d.ndjson", i))
+		config += fmt.Sprintf("- {name: file-%d, file: {path: %q}}\n", i, path)
 	}
 	line, err := r.NewLine(name, config)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package stages takes each stage of the line alone, on the 12 KiB Pod of the fixture: what it allocates, as a test, and
-// how long it takes, as a benchmark.
+// Package stages takes each stage of the line alone, on the 12 KiB Pod of the fixture: what it allocates, as a test,
+// and how long it takes, as a benchmark.
 package stages
 
 import (

@@ -62,7 +62,9 @@ func (p *pair) run(ctx context.Context, r *rig.Rig) (figures []harness.Figure, e
 		return nil, err
 	}
 	defer server.Kill()
-	p.world = replay.World{Run: "takeover", Objects: p.objects, ObjectBytes: p.bytes, Rate: p.rate, Events: 100_000_000, Held: true}
+	p.world = replay.World{
+		Run: "takeover", Objects: p.objects, ObjectBytes: p.bytes, Rate: p.rate, Events: 100_000_000, Held: true,
+	}
 	for i := range p.lines {
 		if p.lines[i], err = r.NewLine(fmt.Sprint("member-", i), fmt.Sprintf(config, server.URL, p.lease)); err != nil {
 			return nil, err

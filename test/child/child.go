@@ -49,8 +49,8 @@ func StartLogged(cmd *exec.Cmd, file string) (*Process, error) {
 	return Start(cmd)
 }
 
-// FreePort is one of loopback that is free again after a stop: it is below those that operating systems give to outgoing
-// connections.
+// FreePort is one of loopback that is free again after a stop: it is below those that operating systems give to
+// outgoing connections.
 func FreePort() (int, error) {
 	for range 100 {
 		port := 9000 + rand.IntN(11_000)

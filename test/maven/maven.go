@@ -38,8 +38,6 @@ type Project struct {
 	MinJava int      // the version of the JDK
 	// Property, where set, is one of the libraries' versions in place of that in pom.xml: "kafka.version=3.9.2".
 	Property string
-	// Archive, where set, takes the place of the compiler: the libraries are an archive that it unpacks.
-	Archive func(ctx context.Context, d Dir) error
 	// Finish is the last step of an installation; nil is none.
 	Finish func(ctx context.Context, d Dir) error
 }
@@ -141,7 +139,7 @@ func (p *Project) create(ctx context.Context, d Dir) error {
 	if err := p.download(ctx, d); err != nil {
 		return err
 	}
-	if err := p.program(ctx, d); err != nil {
+	if err := d.compile(ctx, p.Name); err != nil {
 		return err
 	}
 	if p.Finish != nil {
@@ -150,17 +148,6 @@ func (p *Project) create(ctx context.Context, d Dir) error {
 		}
 	}
 	return os.WriteFile(d.complete(), nil, 0o644)
-}
-
-// program makes what the project adds to its libraries.
-func (p *Project) program(ctx context.Context, d Dir) error {
-	if p.Archive != nil {
-		return p.Archive(ctx, d)
-	}
-	if err := d.compile(ctx); err != nil {
-		return err
-	}
-	return d.pack(p.Name)
 }
 
 func (p *Project) download(ctx context.Context, d Dir) error {
@@ -181,19 +168,23 @@ func (p *Project) download(ctx context.Context, d Dir) error {
 	return err
 }
 
-// compile goes through java, which is on PATH, rather than javac, which need not be.
-func (d Dir) compile(ctx context.Context) error {
+// compile compiles our programs, if there are any. It goes through java, which is on PATH, rather than javac, which
+// need not be.
+func (d Dir) compile(ctx context.Context, name string) error {
 	jars, err1 := filepath.Glob(filepath.Join(string(d), "libs", "*.jar"))
 	sources, err2 := filepath.Glob(filepath.Join(string(d), "java", "*.java"))
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("compile: %w", err)
+	}
+	if len(sources) == 0 {
+		return nil
 	}
 	args := []string{"-m", "jdk.compiler/com.sun.tools.javac.Main", "-cp", strings.Join(jars, string(os.PathListSeparator)),
 		"-d", filepath.Join(string(d), "classes")}
 	if out, err := exec.CommandContext(ctx, "java", append(args, sources...)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("compile: %w\n%s", errors.Join(err, ctx.Err()), out)
 	}
-	return nil
+	return d.pack(name)
 }
 
 // pack makes a jar of our programs: the archive takes classes from jars only.

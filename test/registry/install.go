@@ -16,9 +16,9 @@ import (
 //go:embed java
 var javaFiles embed.FS
 
-// project is the registry. It is an archive, so there is nothing to compile.
+// project is the registry, an archive.
 func project() *maven.Project {
-	return &maven.Project{Name: "registry", Title: "Apicurio Registry", Sources: javaFiles, MinJava: 17, Archive: unpack}
+	return &maven.Project{Name: "registry", Title: "Apicurio Registry", Sources: javaFiles, MinJava: 17, Finish: unpack}
 }
 
 // Available says in one line what this machine lacks to run the registry, nil if nothing.
