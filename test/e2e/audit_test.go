@@ -119,7 +119,7 @@ func TestI4NoWrongUserIsProven(t *testing.T) {
 	t.Parallel()
 	w := newAuditWorld(t)
 	w.exporter.start(t)
-	writes := number(t, "E2E_AUDIT_WRITES", 600)
+	writes := number(t, "E2E_AUDIT_WRITES", 400)
 	w.run(writes / 3)
 	w.exporter.process.Kill()
 	w.exporter.start(t)

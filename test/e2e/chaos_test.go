@@ -14,7 +14,7 @@ func TestI3I5ExactlyOnceInOrderWhileBothEndsAndTheNetworkFail(t *testing.T) {
 	r.writer.start(t)
 	mend := network.resetEvery(betweenCuts(t))
 	random := rand.New(rand.NewPCG(seed(t), 5000))
-	changes, times := number(t, "E2E_CHANGES", amount(800, 300)), kills(t, 6, 3)
+	changes, times := number(t, "E2E_CHANGES", 400), kills(t, 4)
 	for i := range times {
 		r.killAtRandom(1)
 		r.file.awaitMore(t, r.exporter, max(len(r.file.all(t))+1+random.IntN(50), changes*i/times))

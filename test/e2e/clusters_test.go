@@ -138,7 +138,7 @@ func TestI3I4OneExporterFollowsSeveralClusters(t *testing.T) {
 		f.worlds[name].writer.start(t)
 	}
 	random := rand.New(rand.NewPCG(seed(t), 4000))
-	for range kills(t, 8, 4) {
+	for range kills(t, 4) {
 		f.start()
 		for _, r := range []*rig{a, b} {
 			r.file.awaitMore(t, f.exporter, len(r.file.all(t))+1+random.IntN(100))

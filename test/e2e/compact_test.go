@@ -82,7 +82,7 @@ func allKindsOfSinks(t *testing.T, c *kafka.Cluster) {
 	r.addStream(r.sinkConfig(c, []kafkaSink{lake}))
 	r.writer.populate(t)
 	r.writer.start(t)
-	r.killAtRandom(kills(t, 6, 2))
+	r.killAtRandom(kills(t, 3))
 	r.file.awaitMore(t, r.exporter, len(r.file.all(t))+100)
 	r.restartAPIServer()
 	r.broker.kill()

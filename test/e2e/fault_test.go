@@ -77,7 +77,7 @@ func kafkaUnderFaults(t *testing.T, c *kafka.Cluster) {
 // changes is how many the writer makes while brokers and the exporter suffer.
 func changes(t *testing.T) int {
 	t.Helper()
-	return number(t, "E2E_CHANGES", 5000)
+	return number(t, "E2E_CHANGES", 2000)
 }
 
 // killUntil kills the exporter at random instants until the writer has made so many changes. Every third life lasts

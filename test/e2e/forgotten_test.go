@@ -14,7 +14,7 @@ import (
 func TestI4WhatHistoryForgotIsAnnouncedAndEmittedOnce(t *testing.T) {
 	r := newRigOf(t, world{gateway: true})
 	r.writer.populate(t)
-	r.writer.bulk(t, amount(500, 120))
+	r.writer.bulk(t, 500)
 	r.writer.stir()
 	r.exporter.start(t)
 	r.streaming()
@@ -51,7 +51,7 @@ func (r *rig) changeAndForget() []string {
 	before := r.version()
 	deleted := r.writer.disturb(r.t) // first, so that the sinks know what is gone
 	r.writer.change(r.t, 20)
-	r.writer.bulk(r.t, amount(80, 16))
+	r.writer.bulk(r.t, 80)
 	r.writer.finish(r.t) // so that every resource has something newer than what is compacted next
 	if _, err := r.cluster.Compact(r.t.Context()); err != nil {
 		r.t.Fatal(err)

@@ -21,7 +21,7 @@ func TestI4RestartsOfTheAPIServerAreAnnouncedGaps(t *testing.T) {
 	r.streaming()
 	r.restartIdleAPIServer()
 	r.writer.start(t)
-	times := restarts(t, 3, 1)
+	times := restarts(t, 2)
 	for i := range times {
 		r.file.awaitMore(t, r.exporter, len(r.file.all(t))+150)
 		r.restartAPIServer()

@@ -19,11 +19,11 @@ func TestI4NoChangeBehindTheFirstBeginIsMissing(t *testing.T) {
 	r.summon()
 	r.exporter.configure(t, fmt.Sprintf("- nats: {url: %[1]q, stream: %[2]s}\n  queue: {records: %[3]d}\n- file: {path: %[4]q}\n  queue: {records: %[3]d}\n",
 		"nats://"+network.address(), streamName, 8, r.path())) // the exporter is not fast: its queues are short
-	r.many(number(t, "E2E_OBJECTS", amount(2400, 800)))
+	r.many(number(t, "E2E_OBJECTS", 1600))
 	r.writer.start(t)
 	stop := r.compactEvery(time.Duration(number(t, "E2E_COMPACT", 1000)) * time.Millisecond)
 	random := rand.New(rand.NewPCG(seed(t), 8000))
-	times, stops := kills(t, 8, 4), 0
+	times, stops := kills(t, 5), 0
 	interrupted := map[string]int{} // by sink: how often
 	for range times {
 		r.startAndWait(random)

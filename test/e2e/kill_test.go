@@ -13,7 +13,7 @@ func TestI3I5ExactlyOnceInOrderUnderKill9(t *testing.T) {
 	r.summon()
 	r.writer.populate(t)
 	r.writer.start(t)
-	r.killAtRandom(kills(t, 40, 8))
+	r.killAtRandom(kills(t, 12))
 	r.settle()
 	r.exporter.stop(t)
 	for _, j := range r.judge(false) {

@@ -20,7 +20,7 @@ func TestI4I5ALostDirectoryIsNoGap(t *testing.T) {
 	r.exporter.configure(t, fmt.Sprintf("- {name: bus, nats: {url: %q, stream: %s}}\n- {name: file, file: {path: %q}}\nstate: {log: {sink: bus}}\n",
 		"nats://"+r.broker.address(), streamName, r.path()))
 	r.summon()
-	r.loseDirectories(kills(t, 5, 3))
+	r.loseDirectories(kills(t, 3))
 	r.settle()
 	r.exporter.stop(t)
 	r.judge(false)
@@ -40,7 +40,7 @@ func kafkaStateLost(t *testing.T, c *kafka.Cluster) {
 	r := newKafkaRig(t, c, bus)
 	r.exporter.configure(t, r.sinkConfig(c, []kafkaSink{bus})+"state: {log: {sink: bus, name: lostdir-state}}\n")
 	r.summon()
-	r.loseDirectories(kills(t, 3, 2))
+	r.loseDirectories(kills(t, 2))
 	r.settle()
 	r.stopIdle()
 	r.awaitTransactions(c, bus)

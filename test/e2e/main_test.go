@@ -51,9 +51,9 @@ func seed(t *testing.T) uint64 {
 }
 
 // kills is how often a test kills the exporter: the number of the environment, or else the test's own.
-func kills(t *testing.T, usual, short int) int {
+func kills(t *testing.T, usual int) int {
 	t.Helper()
-	return number(t, "E2E_KILLS", amount(usual, short))
+	return number(t, "E2E_KILLS", usual)
 }
 
 // betweenCuts is how long connections live on average where a network is bad. On a machine that is busy with other
@@ -64,17 +64,9 @@ func betweenCuts(t *testing.T) time.Duration {
 }
 
 // restarts is how often a test restarts the API server.
-func restarts(t *testing.T, usual, short int) int {
+func restarts(t *testing.T, usual int) int {
 	t.Helper()
-	return number(t, "E2E_RESTARTS", amount(usual, short))
-}
-
-// amount is the usual number, or the one for a short test.
-func amount(usual, short int) int {
-	if testing.Short() {
-		return short
-	}
-	return usual
+	return number(t, "E2E_RESTARTS", usual)
 }
 
 func number(t *testing.T, variable string, usual int) int {

@@ -26,7 +26,7 @@ func TestI3ABucketIsTheCluster(t *testing.T) {
 	r.exporter.process.Kill()
 	r.writer.start(t)
 	mend := network.resetEvery(betweenCuts(t))
-	r.killAtRandom(kills(t, 8, 3))
+	r.killAtRandom(kills(t, 4))
 	r.writer.stop(t)
 	r.writer.disturb(t) // so that something of each kind is gone
 	uids := r.writer.finish(t)

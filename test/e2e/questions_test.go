@@ -24,7 +24,7 @@ func TestI5QuestionsOverNATSAreFollowedOnce(t *testing.T) {
 	r.streaming()
 	asker := r.newAsker()
 	random := rand.New(rand.NewPCG(seed(t), 22))
-	for i := range kills(t, 8, 3) {
+	for i := range kills(t, 4) {
 		selector := fmt.Sprintf("question=q%d", i)
 		question := fmt.Sprintf(`{"id":"question-%d","resources":["configmaps"],"sink":"file","selector":%q}`, i, selector)
 		exporter, over := r.exporter.process, make(chan struct{})

@@ -29,7 +29,7 @@ const changesASecond = 50
 
 func reconfigure(t *testing.T, seed uint64) {
 	c := newConfigured(t, seed)
-	times := number(t, "E2E_STARTS", amount(8, 4))
+	times := number(t, "E2E_STARTS", 6)
 	now := whole(c.plan.sinks)
 	c.changes = c.rig.writer.trickle(t, time.Second/changesASecond, seed)
 	for range times {

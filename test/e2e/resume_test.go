@@ -19,7 +19,7 @@ func TestI2I7StopsAreCleanAndRestartsResume(t *testing.T) {
 	begun := len(r.exporter.log(t))
 	r.writer.start(t)
 	random := rand.New(rand.NewPCG(seed(t), 5000))
-	for range kills(t, 12, 4) {
+	for range kills(t, 5) {
 		before := len(r.file.all(t))
 		r.exporter.start(t)
 		r.file.awaitMore(t, r.exporter, before+1+random.IntN(100))

@@ -28,7 +28,7 @@ func kafkaHearsSignals(t *testing.T, c *kafka.Cluster) {
 	s := r.newSignaller(c, "sig")
 	s.awaitUp()
 	random := rand.New(rand.NewPCG(seed(t), 23))
-	for i := range kills(t, 6, 2) {
+	for i := range kills(t, 3) {
 		exporter, over := r.exporter.process, make(chan struct{})
 		s.send(snapshotSignal(i))
 		time.AfterFunc(time.Duration(random.Int64N(int64(1500*time.Millisecond))), func() { // any instant until it is read
@@ -66,7 +66,7 @@ func kafkaLeadersHearSignals(t *testing.T, c *kafka.Cluster) {
 	s := m.newSignaller(c, "hasig")
 	s.awaitUp()
 	random := rand.New(rand.NewPCG(seed(t), 29))
-	for i := range kills(t, 6, 2) {
+	for i := range kills(t, 3) {
 		s.send(snapshotSignal(i))
 		time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond)))) // any instant until it is read
 		before := leader

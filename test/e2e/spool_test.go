@@ -23,7 +23,7 @@ func TestI1I3SpoolIsCompleteInOrderAndOnceUnderKill9(t *testing.T) {
 	r.exporter.start(t)
 	r.await(r.writer.finish(t)...)
 	r.broker.kill()
-	times := (kills(t, 10, 6) + 1) / 2
+	times := (kills(t, 6) + 1) / 2
 	r.killInTheMiddle(times, r.file)
 	r.broker.start()
 	r.killInTheMiddle(times, r.stream)

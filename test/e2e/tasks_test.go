@@ -14,7 +14,7 @@ const mostTasks = 4
 // There are three NATS servers, and the log of the state is there.
 func TestI10I11TwoExportersAreOne(t *testing.T) {
 	t.Parallel()
-	twoExportersAreOne(t, nil, "bus", amount(22, 5))
+	twoExportersAreOne(t, nil, "bus", 10)
 }
 
 // kafkaTwoExportersAreOne has both deliveries in Kafka, too, and the log of the state where the seed says.

@@ -41,7 +41,7 @@ func TestI4AnUpgradeAndARollbackContinueWithTheState(t *testing.T) {
 			continue
 		}
 		if i > 0 {
-			r.writer.change(t, amount(20, 5))
+			r.writer.change(t, 20)
 		}
 		r.exporter.start(t)
 		r.await(r.writer.finish(t)...)

@@ -224,7 +224,7 @@ func (r *rig) framed(resource string) {
 // come at once while the exporter runs are all streamed.
 func TestI4I6HundredsOfDefinitions(t *testing.T) {
 	r := newWildcardRig(t, "resources: ['*.gadgets.example.com']\n", "dev")
-	early, late := numbered("gear", amount(16, 8)), numbered("part", amount(200, 30))
+	early, late := numbered("gear", 12), numbered("part", 100)
 	defineAll := func(kinds []string) {
 		for _, kind := range kinds {
 			r.define(strings.ReplaceAll(kind, "-", ""))
