@@ -130,7 +130,7 @@ type ID struct {
 // namespace has the uid.
 func (r *Record) ID(clusterUID string) ID {
 	id := r.idInResource()
-	id.Cluster, id.Resource = clusterOfID(r.epochOr(clusterUID)), r.Stream.Resource.String()
+	id.Cluster, id.Resource = string(appendClusterOfID(nil, r.epochOr(clusterUID))), r.Stream.Resource.String()
 	return id
 }
 
@@ -429,19 +429,16 @@ func ClusterOf(epoch string) string { return epoch[:separatorOf(epoch)] }
 // SameCluster says whether the cluster of an ID may be the one with the uid.
 func SameCluster(ofID, uid string) bool { return ClusterOf(ofID) == uid[:min(len(uid), 8)] }
 
-// clusterOfID is what an id says of the epoch: the first eight characters of the uid, and the name of the history.
-func clusterOfID(epoch string) string { return string(appendClusterOfID(nil, epoch)) }
-
+// appendClusterOfID appends what an id says of the epoch: the first eight characters of the uid, and the name of the
+// history.
 func appendClusterOfID(dst []byte, epoch string) []byte {
 	at := separatorOf(epoch)
 	return append(append(dst, epoch[:min(at, 8)]...), epoch[at:]...)
 }
 
 func separatorOf(epoch string) int {
-	for i := range len(epoch) {
-		if epoch[i] == epochSeparator {
-			return i
-		}
+	if at := strings.IndexByte(epoch, epochSeparator); at >= 0 {
+		return at
 	}
 	return len(epoch)
 }

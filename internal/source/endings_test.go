@@ -5,35 +5,25 @@ import (
 	"time"
 )
 
-// TestI4WatchesThatEndAtOnceWithNothingMakeThePositionStale where maxEmpty do so in a row.
+// TestI4WatchesThatEndAtOnceWithNothingMakeThePositionStale where maxEmpty do so in a row. One that is cut says nothing.
 func TestI4WatchesThatEndAtOnceWithNothingMakeThePositionStale(t *testing.T) {
-	empty := func(e *endings) bool { return e.ended(0, true, 0) }
 	for what, c := range map[string]struct {
-		between func(e *endings) bool
-		counts  int // how many of the empty ones before it still do
+		frames  int
+		orderly bool
+		took    time.Duration
+		want    bool // the next empty one is the last
 	}{
-		"nothing":           {func(*endings) bool { return false }, maxEmpty - 1},
-		"one that is cut":   {func(e *endings) bool { return e.ended(0, false, 0) }, maxEmpty - 1},
-		"a frame":           {func(e *endings) bool { return e.ended(1, true, 0) }, 0},
-		"one that lived":    {func(e *endings) bool { return e.ended(0, true, time.Second) }, 0},
-		"one that lived on": {func(e *endings) bool { return e.ended(0, false, time.Second) }, 0},
+		"one that is cut": {0, false, 0, true}, "a frame": {1, true, 0, false},
+		"one that lived": {0, true, time.Second, false}, "one that lived on": {0, false, time.Second, false},
 	} {
 		var e endings
 		for range maxEmpty - 1 {
-			if empty(&e) {
+			if e.ended(0, true, 0) {
 				t.Errorf("%s: stale before %d", what, maxEmpty)
 			}
 		}
-		if c.between(&e) {
-			t.Errorf("%s: it makes the position stale", what)
-		}
-		for range maxEmpty - 1 - c.counts {
-			if empty(&e) {
-				t.Errorf("%s: it does not begin the count anew", what)
-			}
-		}
-		if !empty(&e) || empty(&e) {
-			t.Errorf("%s: not stale, or twice", what)
+		if e.ended(c.frames, c.orderly, c.took) || e.ended(0, true, 0) != c.want || c.want && e.ended(0, true, 0) {
+			t.Errorf("%s: stale, twice, or not", what)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
 // epochs are the histories that the ids of the sink's records name, each once.
@@ -142,28 +141,6 @@ func TestI4ABusyServerIsAskedAgainForItsHistory(t *testing.T) {
 				t.Errorf("%s: it looked %d times, and told is %s", name, looks, got)
 			}
 		})
-	}
-}
-
-// TestI4AProofHoldsInOneHistoryOnly: in the state that was told last, and in no other.
-func TestI4AProofHoldsInOneHistoryOnly(t *testing.T) {
-	object := func(uid, version string) *frame.Object { return &frame.Object{UID: uid, ResourceVersion: version} }
-	record := func(op change.Op) *change.Record {
-		return &change.Record{Op: op, Key: keyOf("a"), UID: "uid-a", ResourceVersion: "7"}
-	}
-	told, gone := proofOf(record(change.Updated)), proofOf(record(change.Deleted))
-	for what, c := range map[string]struct {
-		proof
-		has   *frame.Object // nil for none
-		holds bool
-	}{
-		"as told": {told, object("uid-a", "7"), true}, "an older version": {told, object("uid-a", "6"), false},
-		"another object": {told, object("uid-b", "7"), false}, "none": {told, nil, false},
-		"gone as told": {gone, nil, true}, "not gone": {gone, object("uid-a", "7"), false},
-	} {
-		if got := c.proof.holds(c.has); got != c.holds {
-			t.Errorf("%s: it holds %t", what, got)
-		}
 	}
 }
 

@@ -70,12 +70,6 @@ func BenchmarkFrame(b *testing.B) {
 	}
 	b.Run("configmap-1KiB", func(b *testing.B) { benchmarkFrames(b, Options{}, configMap(strings.Repeat("x", 1<<10))) })
 	b.Run("configmap-1MiB", func(b *testing.B) { benchmarkFrames(b, Options{}, configMap(strings.Repeat("x", 1<<20))) })
-	b.Run("configmap-1MiB-escapes", func(b *testing.B) {
-		benchmarkFrames(b, Options{}, configMap(strings.Repeat("key: \"value\"\n", 80000)))
-	})
-	b.Run("custom", func(b *testing.B) {
-		benchmarkFrames(b, Options{}, watchLine(Added, `{"apiVersion":"ex.io/v1","kind":"Widget","metadata":{"annotations":{"a":"b"},"creationTimestamp":"2026-11-20T23:59:45Z","generation":1,"name":"w","namespace":"ns","resourceVersion":"12","uid":"1b7f1c1e-5a3e-4b8e-9d1a-0c2d3e4f5a6b"},"spec":{"replicas":3,"image":"registry.example.com/w:1"}}`))
-	})
 }
 
 // small is a pod of about 1.5 KiB as a list has it.
