@@ -236,23 +236,20 @@ var errClosed = errors.New("the connection to Kafka is closed")
 
 // requests are those under way.
 type requests struct {
-	mu   sync.Mutex // so that none begins after close has
-	life context.Context
-	end  context.CancelFunc
-	idle sync.WaitGroup
-}
-
-func newRequests() *requests {
-	r := &requests{}
-	r.life, r.end = context.WithCancel(context.Background())
-	return r
+	mu      sync.Mutex
+	running map[*context.CancelFunc]struct{} // nil once closed
+	idle    sync.WaitGroup                   // running, too, to wait for
 }
 
 // close ends all of them, and waits until they have ended.
 func (r *requests) close() {
 	r.mu.Lock()
-	r.end()
+	running := r.running
+	r.running = nil
 	r.mu.Unlock()
+	for cancel := range running {
+		(*cancel)()
+	}
 	r.idle.Wait()
 }
 
@@ -260,17 +257,23 @@ func (r *requests) close() {
 func (r *requests) begin(ctx context.Context, timeout time.Duration) (context.Context, func(), error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed() {
+	if r.running == nil {
 		return nil, nil, errClosed
 	}
-	r.idle.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
-	stop := context.AfterFunc(r.life, cancel)
+	r.running[&cancel] = struct{}{}
+	r.idle.Add(1)
 	return ctx, func() {
-		stop()
 		cancel()
+		r.mu.Lock()
+		delete(r.running, &cancel)
+		r.mu.Unlock()
 		r.idle.Done()
 	}, nil
 }
 
-func (r *requests) closed() bool { return r.life.Err() != nil }
+func (r *requests) closed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running == nil
+}

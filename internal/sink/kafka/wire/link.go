@@ -42,7 +42,7 @@ type link struct {
 	throttles throttles
 	serial    atomic.Int32 // correlation ids
 	rooms     sync.Pool    // *[]byte, for requests of kmsg
-	requests  *requests
+	requests  requests
 
 	broken    atomic.Bool // a connection failed since connections were closed
 	refreshed atomic.Int64
@@ -51,7 +51,7 @@ type link struct {
 // newLink returns a link that has not connected yet. The options are complete.
 func newLink(options Options) *link {
 	d := &dialer{options: &options, conns: map[*guarded]struct{}{}}
-	return &link{options: options, dialer: d, throttles: throttles{until: map[int32]time.Time{}}, requests: newRequests(), transport: &kafka.Transport{
+	return &link{options: options, dialer: d, throttles: throttles{until: map[int32]time.Time{}}, requests: requests{running: map[*context.CancelFunc]struct{}{}}, transport: &kafka.Transport{
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return d.open(ctx, network, address, options.TLS)
 		},
