@@ -16,30 +16,25 @@ type Views struct {
 	Marks   map[string]string // by the name of the sink, as they are saved
 }
 
-// Views are how the sink stands with those of the streams that it takes, in their order. isApart says of which it is
-// read for apart.
-func (i *Intake) Views(streams []*change.Stream, isApart func(at int) bool) []View {
+// Oldest is by the name of the stream when its oldest record was received that is neither delivered nor on disk.
+func (i *Intake) Oldest() map[string]time.Time { return query(i, (*fifo.Backlog).OldestOf) }
+
+// View is how the sink stands with the stream, which it takes.
+func (i *Intake) View(stream *change.Stream) View {
 	i.mu.Lock()
-	life, offered, oldest := i.life, i.follower != nil, map[string]time.Time(nil)
+	life, offered := i.life, i.follower != nil
 	i.mu.Unlock()
-	oldest = query(i, (*fifo.Backlog).OldestOf)
-	views := make([]View, 0, len(streams))
-	for at, stream := range streams {
-		view := View{Sink: i.Name, Oldest: oldest[stream.String()]}
-		i.shown.of(stream, &view)
-		switch {
-		case !offered && life == Halted:
-			view.Waits = ForRepair
-		case !offered:
-			view.Waits = ForOpening
-		case i.Gate != nil && !i.Gate.Admits(stream):
-			view.Waits = ForSchema
-		case isApart(at):
-			view.Waits = ForOthers
-		}
-		views = append(views, view)
+	view := View{Sink: i.Name}
+	i.shown.of(stream, &view)
+	switch {
+	case !offered && life == Halted:
+		view.Waits = ForRepair
+	case !offered:
+		view.Waits = ForOpening
+	case i.Gate != nil && !i.Gate.Admits(stream):
+		view.Waits = ForSchema
 	}
-	return views
+	return view
 }
 
 // SavedMark is the mark that is saved.
