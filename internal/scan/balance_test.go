@@ -29,8 +29,8 @@ func TestBytesOutsideASCIIAreNoBrackets(t *testing.T) {
 	}
 }
 
-// TestSkipIsWhatStepsSay, at once and in pieces, also of text that is no JSON, with rows of backslashes over the borders
-// of words.
+// TestSkipIsWhatStepsSay, at once and in pieces, also of text that is no JSON, with rows of backslashes over the
+// borders of words.
 func TestSkipIsWhatStepsSay(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 60_000 {

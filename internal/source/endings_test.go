@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestI4WatchesThatEndAtOnceWithNothingMakeThePositionStale where maxEmpty do so in a row. One that is cut says nothing.
+// TestI4WatchesThatEndAtOnceWithNothingMakeThePositionStale where maxEmpty do so in a row. One that is cut
+// says nothing.
 func TestI4WatchesThatEndAtOnceWithNothingMakeThePositionStale(t *testing.T) {
 	for what, c := range map[string]struct {
 		frames  int

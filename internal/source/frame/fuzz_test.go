@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzJSON has frames and pages as they come, and as their bytes choose among the shapes of JSON, which the fuzzer would
-// mostly break.
+// FuzzJSON has frames and pages as they come, and as their bytes choose among the shapes of JSON, which the fuzzer
+// would mostly break.
 func FuzzJSON(f *testing.F) {
 	for _, c := range frameCases() {
 		f.Add([]byte(c.line), uint8(0))

@@ -49,8 +49,8 @@ type Object struct {
 	JSON []byte
 	// Actor, where it is asked for, are the newest entries of managedFields, a list of JSON; nil where nobody is named.
 	Actor []byte
-	// Err, where not nil, is why the object cannot be read: a *SyntaxError. JSON is nil then, and of the names those are
-	// set that could be found.
+	// Err, where not nil, is why the object cannot be read: a *SyntaxError. JSON is nil then, and of the names those
+	// are set that could be found.
 	Err error
 }
 

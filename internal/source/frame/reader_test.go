@@ -98,8 +98,8 @@ func TestErrorsOfTheReaderComeAfterTheFrames(t *testing.T) {
 	}
 }
 
-// TestI4WhatCannotBeReadEndsNoWatch: it is an error where nobody knows whose it is, and what comes after it is read. The
-// error shows no value.
+// TestI4WhatCannotBeReadEndsNoWatch: it is an error where nobody knows whose it is, and what comes after it is read.
+// The error shows no value.
 func TestI4WhatCannotBeReadEndsNoWatch(t *testing.T) {
 	const named = `{"type":"MODIFIED","object":{"secret":"s3cr3t","metadata":{"uid":"u","n\u0061me":"b","resourceVersion":"7"},"x":tru}`
 	const nobodys = `{"type":"ADDED","object":{"secret":"s3cr3t","x":tru}`
