@@ -65,8 +65,8 @@
 //     takes the right back, and then reads the tails. It is no lock: only epochs keep writers apart. Signs in a topic
 //     would need a topic that all exporters of the id know. To ask as the last owner only (KIP-360), whose epoch is
 //     saved, would give two exporters on copies of one state the same epoch.
-//   - A Write ends when all of it is durable, so its partitions may wait for each other. It goes round by round, a batch
-//     of each partition, and batches to one broker share requests (wire.ProduceAll), up to the bytes of Java's
+//   - A Write ends when all of it is durable, so its partitions may wait for each other. It goes round by round, with a
+//     batch of each partition, and batches to one broker share requests (wire.ProduceAll), up to the bytes of Java's
 //     max.request.size: for small Writes to 12 partitions that is half of the CPU time (measured). A batch that failed
 //     goes alone until it is durable.
 //   - The transactional id is claimed again twice a day, since coordinators forget ids after a week. Not covered are an

@@ -97,8 +97,8 @@ func (i *inspector) inspectPartition(ctx context.Context, p *partition, of span)
 	return nil
 }
 
-// judgeAll looks at the records of whole batches, from the offset on. What is damaged is found by whoever reads the tail.
-// What a transaction has aborted nobody reads; one that is open may be committed.
+// judgeAll looks at the records of whole batches, from the offset on. What is damaged is found by whoever reads the
+// tail. What a transaction has aborted nobody reads; one that is open may be committed.
 func (i *inspector) judgeAll(p *partition, from int64, data []byte) error {
 	verdicts := newUndecided[error](i.tuning)
 	for b, err := range batch.All(data) {
