@@ -283,6 +283,14 @@ func (l *layer) rowsOf(table byte, resource, namespace, behind string) iter.Seq2
 	return l.rows(from, after(prefix))
 }
 
+// rowPrefix begins the keys of the sink's rows.
+func rowPrefix(table byte, sinkName, resource string, scope Scope) []byte {
+	if scope != Others {
+		return keyOf(table, sinkName, resource, string(scope)+"/")
+	}
+	return keyOf(table, sinkName, resource, "")
+}
+
 // rows yields those from one key on that are below another, of the moment at which the loop begins.
 func (l *layer) rows(from, to []byte) iter.Seq2[SinkObject, error] {
 	return func(yield func(SinkObject, error) bool) {

@@ -192,14 +192,6 @@ func (s *Store) HasRows(sinkName, resource string, scope Scope) (bool, error) {
 	return s.holds(rowPrefix(tableRow, sinkName, resource, scope))
 }
 
-// rowPrefix begins the keys of the sink's rows.
-func rowPrefix(table byte, sinkName, resource string, scope Scope) []byte {
-	if scope != Others {
-		return keyOf(table, sinkName, resource, string(scope)+"/")
-	}
-	return keyOf(table, sinkName, resource, "")
-}
-
 // ResourcesOf are those that the sink has objects or a position of.
 func (s *Store) ResourcesOf(sinkName string) ([]string, error) {
 	found := map[string]bool{}

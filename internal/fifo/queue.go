@@ -174,8 +174,8 @@ func (p *pending) pushCurrent(r *ring, rec *change.Record, at waiting) (waiting,
 	return waiting{at.deleted, rec.Seq}, nil
 }
 
-// pushDelete queues a delete. What lies between it and another one is left out. Each object's is kept: an earlier process
-// may have given the sink any of them. Of two of the same object the one that knows the final state is kept.
+// pushDelete queues a delete. What lies between it and another one is left out. Each object's is kept: an earlier
+// process may have given the sink any of them. Of two of the same object the one that knows the final state is kept.
 func (p *pending) pushDelete(r *ring, rec *change.Record, at waiting) (waiting, []*change.Record) {
 	if at.deleted == 0 && at.current == 0 {
 		r.append(rec)

@@ -280,6 +280,14 @@ func (i *Intake) move(rec *change.Record, to checkpoint.Point) {
 	i.overdraw(bookmarkOf(rec, to.Version))
 }
 
+// toldItem is what the record tells.
+func toldItem(rec *change.Record, resource string, scope checkpoint.Scope) checkpoint.Item {
+	return checkpoint.Item{
+		Kind: checkpoint.Told, Resource: resource, Scope: scope, At: pointOf(rec, rec.ResourceVersion), Key: rec.Key, UID: rec.UID,
+		Gone: rec.Op == change.Deleted,
+	}
+}
+
 // bookmarkOf moves the stream of the record.
 func bookmarkOf(rec *change.Record, given string) *change.Record {
 	return &change.Record{Stream: rec.Stream, Op: change.Bookmark, ResourceVersion: given, Received: rec.Received, Epoch: rec.Epoch, Given: given}

@@ -103,6 +103,72 @@ func (l *Listener) stop(ctx context.Context, cause error) error {
 	return nil
 }
 
+// keepLetter makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
+// itself when there is space.
+func (l *Listener) keepLetter(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
+	if l.DeadLetters == nil {
+		return "", nil
+	}
+	attempt := func() error {
+		message, err := l.out.messageOf(ctx, rec) // whole, whatever was cut from it
+		if err == nil {
+			id, err = l.DeadLetters.Keep(rec, message, rejected)
+		}
+		if err != nil {
+			l.Observer.NotKept(l.Name, err)
+		}
+		return err
+	}
+	err = backoff.Retry(attempt, backoff.WithContext(RetryForever(), ctx))
+	if err == nil && id == "" {
+		l.Observer.Dropped(l.Name)
+	}
+	return id, err
+}
+
+// claimed finds out what became of the letters that were on their way.
+func (l *Listener) claimed() (held func(id string), end func() error, err error) {
+	if l.DeadLetters == nil {
+		return func(string) {}, func() error { return nil }, nil
+	}
+	return l.DeadLetters.Settle()
+}
+
+// settleLetters finds out what became of letters that were on their way; the sink holds the events.
+func (l *Listener) settleLetters(events ...string) error {
+	held, end, err := l.claimed()
+	if err != nil {
+		return err
+	}
+	for _, event := range events {
+		held(event)
+	}
+	return end()
+}
+
+// giveUpLetters gives up the letters of states that the sink has got whole.
+func (l *Listener) giveUpLetters(batch []*change.Record) {
+	letters, gives := l.DeadLetters.(Obsolete)
+	for _, rec := range batch {
+		if !gives || !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
+			continue
+		}
+		id, err := letters.Delivered(rec)
+		if err != nil {
+			err = errLetterStays(err)
+		}
+		if id != "" || err != nil {
+			replayed := *rec
+			replayed.Replay = &change.Replay{Letter: id}
+			l.Observer.Replayed(l.Name, &replayed, err)
+		}
+	}
+}
+
+func errLetterStays(err error) error {
+	return fmt.Errorf("delivered, but its letter is still there: %w", err)
+}
+
 // tail is what the log has after the mark, where something is on disk for the sink.
 type tail struct {
 	first map[string]*bool // by the ids of the first batch on disk, and of their notes: whether the log holds it

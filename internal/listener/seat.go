@@ -204,14 +204,6 @@ func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
 	})
 }
 
-// toldItem is what the record tells.
-func toldItem(rec *change.Record, resource string, scope checkpoint.Scope) checkpoint.Item {
-	return checkpoint.Item{
-		Kind: checkpoint.Told, Resource: resource, Scope: scope, At: pointOf(rec, rec.ResourceVersion), Key: rec.Key, UID: rec.UID,
-		Gone: rec.Op == change.Deleted,
-	}
-}
-
 // Bookmark moves the sink on to the bookmark's version, and says whether it is still given the stream.
 func (s *Seat) Bookmark(rec *change.Record, way *Way) (given bool) {
 	s.with(func(f *Follower) {

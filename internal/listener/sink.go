@@ -3,12 +3,9 @@ package listener
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sort"
 	"strings"
 	"time"
-
-	"github.com/cenkalti/backoff/v4"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/fifo"
@@ -206,71 +203,6 @@ func (t *trimming) isOf(rec *change.Record) bool {
 	return original != nil && original.Seq == rec.Seq && original.ID(t.out.clusterUID) == rec.ID(t.out.clusterUID)
 }
 
-// keepLetter makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
-// itself when there is space.
-func (l *Listener) keepLetter(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
-	if l.DeadLetters == nil {
-		return "", nil
-	}
-	attempt := func() error {
-		message, err := l.out.messageOf(ctx, rec) // whole, whatever was cut from it
-		if err == nil {
-			id, err = l.DeadLetters.Keep(rec, message, rejected)
-		}
-		if err != nil {
-			l.Observer.NotKept(l.Name, err)
-		}
-		return err
-	}
-	err = backoff.Retry(attempt, backoff.WithContext(RetryForever(), ctx))
-	if err == nil && id == "" {
-		l.Observer.Dropped(l.Name)
-	}
-	return id, err
-}
-
-// claimed finds out what became of the letters that were on their way.
-func (l *Listener) claimed() (held func(id string), end func() error, err error) {
-	if l.DeadLetters == nil {
-		return func(string) {}, func() error { return nil }, nil
-	}
-	return l.DeadLetters.Settle()
-}
-
-// settleLetters finds out what became of letters that were on their way; the sink holds the events.
-func (l *Listener) settleLetters(events ...string) error {
-	held, end, err := l.claimed()
-	if err != nil {
-		return err
-	}
-	for _, event := range events {
-		held(event)
-	}
-	return end()
-}
-
-// giveUpLetters gives up the letters of states that the sink has got whole.
-func (l *Listener) giveUpLetters(batch []*change.Record) {
-	for _, rec := range batch {
-		if l.DeadLetters == nil || !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
-			continue
-		}
-		id, err := l.DeadLetters.Delivered(rec)
-		if err != nil {
-			err = errLetterStays(err)
-		}
-		if id != "" || err != nil {
-			replayed := *rec
-			replayed.Replay = &change.Replay{Letter: id}
-			l.Observer.Replayed(l.Name, &replayed, err)
-		}
-	}
-}
-
-func errLetterStays(err error) error {
-	return fmt.Errorf("delivered, but its letter is still there: %w", err)
-}
-
 // Observer is told what becomes of the records for a sink. Every field must be set; NopObserver has them all. The
 // callbacks are called from the pipeline's goroutines, sometimes under its locks: they return at once and call nothing
 // back.
@@ -377,8 +309,12 @@ type DeadLetters interface {
 	// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and
 	// end removes the letters whose events are among them, and gives the others back.
 	Settle() (held func(id string), end func() error, err error)
-	// Delivered gives up the letter of a state, which the sink has got all the same. It returns the id of the letter
-	// that it has removed, or could not remove; "" is that there is none. It is called for every record.
+}
+
+// Obsolete is DeadLetters that give up the letter of a state when the sink has got that all the same.
+type Obsolete interface {
+	// Delivered returns the id of the letter that it has removed, or could not remove; "" is that there is none. It
+	// is called for every record.
 	Delivered(rec *change.Record) (id string, err error)
 }
 
