@@ -33,3 +33,13 @@ func TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace(t *testing.T) {
 		t.Errorf("the comparison is %+v, want one from 11 with a list of 33", frames)
 	}
 }
+
+// TestI4WhatIsNotListedIsASuspectUntilTheWatchHasPassedTheList (rule suspects).
+func TestI4WhatIsNotListedIsASuspectUntilTheWatchHasPassedTheList(t *testing.T) {
+	last := checkpoint.Row{At: at("3"), UID: "u"}
+	for position, want := range map[string]Settled{"4": Open, "5": Ended} {
+		if got := Settle(at("5"), at(position), last); got != want {
+			t.Errorf("at %s it is settled as %v, want %v", position, got, want)
+		}
+	}
+}
