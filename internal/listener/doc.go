@@ -17,8 +17,8 @@
 //
 // # The rules
 //
-// The simulation plays them. TestEachRuleIsNoticed of test/sim leaves out one after the other, by the name in brackets,
-// and fails unless a judge notices.
+// The test of the package plays them in random worlds. It takes each of them out, by the name in brackets, and fails
+// unless its judge notices.
 //
 //   - A change is told unless the sink's row is as new [known]. A version above all that the sink was told of the
 //     namespace needs no look at the rows, so a sink that keeps up needs none.
