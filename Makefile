@@ -53,7 +53,7 @@ sim: ## the simulation for SEEDS seeds (default 100,000: more than an hour on tw
 FAULTS ?= 1000
 CHANGES ?= 100000
 .PHONY: chaos
-chaos: ## several exporters, Kafka and JetStream, through FAULTS faults and CHANGES changes; and forty kills of one (hours)
+chaos: ## exporters, Kafka and JetStream through FAULTS faults and CHANGES changes, and forty kills of one (hours)
 	KUBECDC_REQUIRE_KAFKA=1 E2E_FAULTS=$(FAULTS) E2E_CHANGES=$(CHANGES) go test -count=1 -v -timeout 600m ./test/e2e -run 'TestKafka/(I10_I11|I3_I4_I10_clusters)|ALeaderWithoutItsBroker'
 	KUBECDC_REQUIRE_KAFKA=1 E2E_KILLS=40 E2E_CHANGES=5000 go test -count=1 -v -timeout 600m ./test/e2e -run 'Kill|TestKafka/I3I5|BothEnds|FirstSnapshot|ABucket'
 

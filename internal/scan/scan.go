@@ -196,11 +196,11 @@ func Members(text []byte, each func(name string, value []byte)) bool {
 	return true
 }
 
-// Fields are the members of an object, by their exact names; nil is that the text is none. It is not unique where a name
-// comes twice, or where the text is no object or more follows: two readers may then see two objects.
+// Fields are the members of an object, by their exact names; nil is that the text is none. It is not unique where a
+// name comes twice, or where the text is no object or more follows: two readers may then see two objects.
 //
-// Tenants write these texts. encoding/json would take "ResourceVersion" for resourceVersion, and of two the last one; the
-// API server reads neither like that.
+// Tenants write these texts. encoding/json would take "ResourceVersion" for resourceVersion, and of two the last one;
+// the API server reads neither like that.
 func Fields(text []byte) (all map[string]json.RawMessage, unique bool) {
 	all, unique = map[string]json.RawMessage{}, true
 	is := Members(text, func(name string, value []byte) {

@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-// plain is the obvious way of a Transform: it reads all of the object, and holds the way to each value against each path.
+// plain is the obvious way of a Transform: it reads all of the object, and holds the way to each value against each
+// path.
 type plain struct {
 	drop, keep, redact [][]Step
 	env                []string

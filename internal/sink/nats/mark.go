@@ -95,9 +95,9 @@ func gone(info *jetstream.StreamInfo) uint64 {
 }
 
 // missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit
-// in bytes, and lives of single messages, can explain whatever is missing, but for a stream that has nothing of what was
-// stored up to a sequence; 0 is that it may be emptied, to make room. unread are the messages after the mark that are
-// gone: nothing says that they were delivered. Of a shared stream others may take away what is theirs.
+// in bytes, and lives of single messages, can explain whatever is missing, but for a stream that has nothing of what
+// was stored up to a sequence; 0 is that it may be emptied, to make room. unread are the messages after the mark that
+// are gone: nothing says that they were delivered. Of a shared stream others may take away what is theirs.
 func (h *held) missing(info *jetstream.StreamInfo, stored, unread uint64, shared bool) string {
 	config, state := &info.Config, &info.State
 	bounded := config.MaxBytes > 0 && config.Discard == jetstream.DiscardOld

@@ -28,8 +28,8 @@ type Options struct {
 	Extra   []natsgo.Option
 	Timing  Timing
 	Replies int // that may wait to be read
-	// Denied is told of a message that the user may not publish, where others choose the subject: the connection goes on
-	// without it. nil is that it does not.
+	// Denied is told of a message that the user may not publish, where others choose the subject: the connection goes
+	// on without it. nil is that it does not.
 	Denied func(error)
 }
 
