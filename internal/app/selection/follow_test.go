@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -44,7 +45,7 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case s.failing:
 		w.WriteHeader(http.StatusInternalServerError)
 	case path == "/api":
-		s.write(w, "", s.version("v1", "pods", "Pod"))
+		s.write(w, request, "", s.version("v1", "pods", "Pod"))
 	case path == "/apis":
 		var versions []string
 		for _, v := range s.versions {
@@ -53,7 +54,7 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		if len(versions) == 0 && s.stale {
 			versions = []string{`{"version":"v1","freshness":"Stale"}`}
 		}
-		s.write(w, "example.com", versions...)
+		s.write(w, request, "example.com", versions...)
 	case s.forbidden:
 		w.WriteHeader(http.StatusForbidden)
 	default:
@@ -70,10 +71,16 @@ func (s *scripted) writeDefinitions(w http.ResponseWriter) {
 	fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[%s]}`, item)
 }
 
-func (s *scripted) write(w http.ResponseWriter, group string, versions ...string) {
+func (s *scripted) write(w http.ResponseWriter, request *http.Request, group string, versions ...string) {
 	items := ""
 	if len(versions) > 0 {
 		items = fmt.Sprintf(`{"metadata":{"name":%q},"versions":[%s]}`, group, strings.Join(versions, ","))
+	}
+	tag := fmt.Sprintf(`"%x"`, crc32.ChecksumIEEE([]byte(items)))
+	w.Header().Set("ETag", tag)
+	if request.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
 	}
 	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 	fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[%s]}`, items)
