@@ -73,7 +73,7 @@ func TestObjectIsTrimmed(t *testing.T) {
 	r := d.runs()
 	createLarge(t, namespace, "huge", 16_000)
 	r.logs(`msg="record trimmed to fit into the sink" sink=bus resource=` + namespace + "/configmaps object=" + namespace + "/huge")
-	if code := r.stop(); code != 0 || r.times("trimmed=.metadata.managedFields\n")+r.times("trimmed=.data.cut\n") != 1 || r.times("record rejected") != 0 {
+	if code := r.stop(); code != 0 || r.times("trimmed=.metadata.managedFields records=1\n")+r.times("trimmed=.data.cut records=1\n") != 1 || r.times("record rejected") != 0 {
 		t.Errorf("exit code %d:\n%s", code, r.out)
 	}
 }

@@ -83,7 +83,7 @@ func (d *desk) largeRecord(t *testing.T, c *kafka.Cluster) {
 		}
 	}
 	_, said, _ := strings.Cut(r.logs("level=ERROR"), "error=")
-	if want := "topic narrow takes 4000: raise max.message.bytes of the topic\""; !strings.HasSuffix(said, want) {
+	if want := "topic narrow takes 4000: raise max.message.bytes of the topic\" records=1"; !strings.HasSuffix(said, want) {
 		t.Errorf("the log says %s, want %q at the end", said, want)
 	}
 	var told []string

@@ -72,7 +72,7 @@ func TestI4StreamWithSmallerMessagesThanObjects(t *testing.T) {
 	_, said, _ := strings.Cut(r.logs("object="+namespace+"/large"), " ")
 	said = tooLarge.ReplaceAllString(said, "publish N bytes")
 	want := fmt.Sprintf(`level=ERROR msg="record rejected; a gap record stands in its place" sink=nats resource=%[1]s/configmaps `+
-		`object=%[1]s/large uid=%[2]s resourceVersion=%[3]s reason=too_large error="publish N bytes: stream K8S_dev takes 8192: raise its max_msg_size"`, namespace, large.UID, large.ResourceVersion)
+		`object=%[1]s/large uid=%[2]s resourceVersion=%[3]s reason=too_large error="publish N bytes: stream K8S_dev takes 8192: raise its max_msg_size" records=1`, namespace, large.UID, large.ResourceVersion)
 	if said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}
