@@ -197,8 +197,8 @@ func (m *crew) conclude() {
 	}
 	m.deliver()
 	m.deliver()
-	for _, x := range m.all {
-		m.exporter = x
+	if !m.hasTasks { // /statusz is one exporter's then
+		m.awaitLeader(nil)
 		m.idle()
 	}
 	for _, x := range m.all {
