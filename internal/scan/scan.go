@@ -36,7 +36,7 @@ func (q *Proof) value(i, depth int) int {
 const longString = 128
 
 func (q *Proof) string(i int) int {
-	end := StringEnd(q.text, i)
+	end := str(q.text, i)
 	if end-i >= longString {
 		q.closed(q.open(i), end)
 	}
@@ -53,7 +53,7 @@ func (q *Proof) object(i, depth int) int {
 	}
 	for {
 		key := i
-		if i = StringEnd(p, i); i < 0 {
+		if i = str(p, i); i < 0 {
 			return none
 		}
 		watched := q.key != "" && q.isKey(p[key:i])
@@ -269,7 +269,7 @@ func (c *Cursor) Next(bracket byte) bool {
 // Key steps to the member's value, and returns its key as it is written, with its quotes.
 func (c *Cursor) Key() []byte {
 	text, start := c.proof.text, c.at
-	end := StringEnd(text, start)
+	end := str(text, start)
 	c.at = space(text, space(text, end)+1)
 	return text[start:end]
 }
@@ -281,7 +281,7 @@ func (c *Cursor) Skip() []byte {
 	case c.place < len(places) && int(places[c.place].start) == start: // an object, a list or a long string
 		c.at, c.place = int(places[c.place].end), int(places[c.place].next)
 	case text[start] == '"':
-		c.at = StringEnd(text, start)
+		c.at = str(text, start)
 	default:
 		c.at = scalar(text, start)
 	}

@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// StringEnd returns where the string at i ends, or -1 where there is none.
-func StringEnd(p []byte, i int) int {
+// str returns where the string at i ends, or none.
+func str(p []byte, i int) int {
 	if i >= len(p) || p[i] != '"' {
 		return none
 	}
-	for i++; i <= len(p)-wordBytes; {
-		word := binary.LittleEndian.Uint64(p[i : i+wordBytes])
+	for i++; i <= len(p)-WordBytes; {
+		word := binary.LittleEndian.Uint64(p[i : i+WordBytes])
 		low := word &^ tops
 		// The top bit of a difference stays only where it is 0, and no lane borrows from the next.
 		found := (tops - (low ^ quotes)) | (tops - (low ^ backslashes)) | ^(low + printable)
 		if found = found & tops &^ word; found == 0 {
-			i += wordBytes
+			i += WordBytes
 			continue
 		}
 		i += bits.TrailingZeros64(found) / 8
@@ -43,8 +43,8 @@ func StringEnd(p []byte, i int) int {
 // than that of a quote. Neither the byte at i nor that at the result is escaped.
 func skipInner(p []byte, i int) int {
 	escape := uint64(0) // 1 where a backslash before i escapes the byte at i
-	for ; i <= len(p)-wordBytes; i += wordBytes {
-		low, other := lanes(binary.LittleEndian.Uint64(p[i : i+wordBytes]))
+	for ; i <= len(p)-WordBytes; i += WordBytes {
+		low, other := lanes(binary.LittleEndian.Uint64(p[i : i+WordBytes]))
 		slash := equal(low, backslashes) &^ other
 		quote := equal(low, quotes) &^ other
 		control := ^(low + printable) &^ other
@@ -56,7 +56,7 @@ func skipInner(p []byte, i int) int {
 	return i - int(escape)
 }
 
-// strTail is StringEnd within the last bytes of the text.
+// strTail is str within the last bytes of the text.
 func strTail(p []byte, i int) int {
 	for i < len(p) && p[i] != '"' {
 		switch {
@@ -205,8 +205,8 @@ func escaped(letter byte) byte {
 	return 0
 }
 
-// wordBytes are looked at as one word, a lane for each byte. What is found in a lane is marked in its top bit.
-const wordBytes = 8
+// WordBytes are looked at as one word, a lane for each byte. What is found in a lane is marked in its top bit.
+const WordBytes = 8
 
 const (
 	ones = 0x0101010101010101 // the lowest bit of each lane
@@ -216,6 +216,12 @@ const (
 	backslashes = ones * '\\'
 	printable   = ones * (0x80 - ' ') // added to a lane of seven bits, reaches the top bit from a space on
 )
+
+// QuoteOrBackslash marks both in a word.
+func QuoteOrBackslash(word uint64) uint64 {
+	low, other := lanes(word)
+	return (equal(low, quotes) | equal(low, backslashes)) &^ other
+}
 
 // lanes takes the top bits off a word, for equal. other has every bit set that is no mark of an ASCII byte.
 func lanes(word uint64) (low, other uint64) { return word &^ tops, word | ^uint64(tops) }

@@ -63,6 +63,7 @@
 //     to take (guard.go). A connection that a balancer has forgotten looks like a quiet one. HTTP/2 is asked for a sign
 //     of life by client-go. Over HTTP/1.1 watches end after 45 s: no other sign of life is certain, since a resource
 //     that does not change has no bookmarks. A second watch beside a silent one was refused: it costs as many requests.
+//   - A busy connection is read up to 512 KiB at once (aheadConn), below TLS, which asks for 32 KiB.
 //   - A position from a watch frame is incomplete, and a watch resumes one version below it: several events can share a
 //     version, since Events that expire together are deleted in one etcd transaction.
 //   - A first start waits for the server's cache of the resource (watchable), for two seconds at most. A watch from

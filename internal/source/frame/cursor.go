@@ -2,7 +2,9 @@ package frame
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"math/bits"
 
 	"github.com/kubecdc/kubecdc/internal/scan"
 )
@@ -70,17 +72,13 @@ func (c *cursor) member() bool {
 		c.space()
 	}
 	c.start = c.pos
-	c.skipString()
+	plain := c.skipString()
 	end := c.pos
-	if c.space(); !c.at(':') {
+	if c.space(); !plain && !c.any || !c.at(':') {
 		c.giveUp()
 		return false
 	}
-	if c.key = c.data[c.start+1 : end-1]; bytes.IndexByte(c.key, '\\') >= 0 {
-		if !c.any {
-			c.giveUp()
-			return false
-		}
+	if c.key = c.data[c.start+1 : end-1]; !plain {
 		c.key = []byte(text(c.data[c.start:end]))
 	}
 	c.pos++
@@ -190,11 +188,47 @@ func (c *cursor) skipScalar() {
 // ends are the bytes that cannot be in a number or a name.
 var ends = [256]bool{',': true, '}': true, ']': true, '{': true, '[': true, ':': true, '"': true, ' ': true, '\t': true, '\r': true, '\n': true}
 
-// skipString steps over a string.
-func (c *cursor) skipString() {
-	if end := scan.StringEnd(c.data, c.pos); end >= 0 {
-		c.pos = end
-		return
+// shortString is how many bytes of a string are looked at before IndexByte is worth its call.
+const shortString = 32
+
+// skipString steps over a string and says whether it is plain, without a backslash.
+func (c *cursor) skipString() (plain bool) {
+	if !c.at('"') {
+		c.giveUp()
+		return false
 	}
-	c.giveUp()
+	p := c.data[c.pos+1:]
+	i := 0
+	for ; i <= min(len(p), shortString)-scan.WordBytes; i += scan.WordBytes {
+		if found := scan.QuoteOrBackslash(binary.LittleEndian.Uint64(p[i : i+scan.WordBytes])); found != 0 {
+			i += bits.TrailingZeros64(found) / 8
+			break
+		}
+	}
+	if i < len(p) && p[i] == '"' {
+		c.pos += i + 2
+		return true
+	}
+	return c.skipLongString(p, i)
+}
+
+// skipLongString is skipString for a string whose first i bytes hold neither quote nor backslash.
+func (c *cursor) skipLongString(p []byte, i int) (plain bool) {
+	n := bytes.IndexByte(p[i:], '"')
+	if n < 0 {
+		c.giveUp()
+		return false
+	}
+	slash := bytes.IndexByte(p[i:i+n], '\\')
+	if slash < 0 {
+		c.pos += i + n + 2
+		return true
+	}
+	n = scan.TextEnd(p[i+slash:])
+	if n < 0 {
+		c.giveUp()
+		return false
+	}
+	c.pos += 1 + i + slash + n
+	return false
 }
