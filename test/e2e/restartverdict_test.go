@@ -75,9 +75,6 @@ func (t *restartTrial) faults() string {
 	return strings.Join(j.faults, "\n")
 }
 
-// drop leaves the record at the place out.
-func (t *restartTrial) drop(place int) { t.events = append(t.events[:place-1], t.events[place:]...) }
-
 func TestRestartJudgeFindsWhatIsWrong(t *testing.T) {
 	if faults := newRestartTrial().faults(); faults != "" {
 		t.Error(faults)

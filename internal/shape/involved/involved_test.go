@@ -205,10 +205,3 @@ func TestI6ASmallEventStaysSmall(t *testing.T) {
 		}
 	}
 }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
