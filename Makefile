@@ -5,6 +5,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 30s
 export CGO_ENABLED ?= 0
+# As a release is built: what tests have compiled is not compiled anew for it.
+export GOFLAGS ?= -trimpath
 
 .PHONY: help
 help: ## list the targets
@@ -20,8 +22,9 @@ run: build ## show real changes of a development API server, or of KUBECONFIG, t
 
 .PHONY: test
 test: ## all tests, against a real API server and a real JetStream
-	@# test/deploy runs whatever failed before it, uncached: what it tests is outside of its module.
-	@failed=0; go test -timeout 60m ./... || failed=1; (cd test/deploy && go test -count=1 -timeout 20m ./...) || failed=1; exit $$failed
+	@# test/deploy, a module of its own, runs beside the others, uncached: what it tests is outside of its module.
+	@deploy=$$(mktemp); (cd test/deploy && exec go test -count=1 -timeout 40m ./...) >$$deploy 2>&1 & \
+	failed=0; go test -timeout 60m ./... || failed=1; wait $$! || failed=1; cat $$deploy; rm -f $$deploy; exit $$failed
 
 KUBERNETES ?= 1.30.14
 KAFKA ?= 3.9.2
