@@ -29,8 +29,8 @@
 //     itself would hold its owner's lock during I/O.
 //   - A use returns what its caller needs, and Signals whom else it concerns. Callbacks would run under the owner's
 //     lock, and channels would be a second state beside this one.
-//   - Chunks get their numbers when all of a batch is known. A queue that coalesces is not left in the order in which
-//     trackers give records, and a chunk has the order of the queue.
+//   - Chunks get their numbers when all of a batch is known. Records do not leave a coalescing queue in the order
+//     in which they are acknowledged, and a chunk has the order of the queue.
 //   - What was acknowledged is found by its Seq among what was taken. A count of the oldest would be cheaper, and wrong
 //     where the sink has something of the middle already.
 package fifo

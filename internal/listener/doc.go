@@ -28,8 +28,8 @@
 //     the log has is not sent again [spooltail]. Only the batch that was read last can be there. Where the log has
 //     anything else, it went on in another way, and what is on disk is given up [otherwise].
 //   - A watch serves several sinks. It begins at the lowest of their positions [lowest]; the others skip by number. A
-//     stream of all namespaces begins at the lowest of its places [scope], and tells nothing that the object's own
-//     place has passed [parts].
+//     stream of all namespaces begins at the lowest of its places [scope]. A change is skipped if the position of its
+//     namespace is at its version or above [parts].
 //   - A sink whose position the server has forgotten, or is of another history, is told of a gap [gap]. Its places
 //     become the server's version, and are compared. A version counts within its history only (Point).
 //   - A comparison judges a list against the rows. What is newer than the position is left to the watch [ahead]. Of
@@ -43,7 +43,7 @@
 //     sink to keep [order]. One that is asked for begins when no other one is under way.
 //   - Of a place that no stream reads any more the sink is told a gap of reason left, once. A comparison is under way
 //     there from then on, which goes on when a stream reads it again.
-//   - A sink with a watch of its own joins the common one only where that does not stand behind it [join].
+//   - A sink with a watch of its own joins the common one only when that has brought nothing that the sink lacks [join].
 //   - A log that has lost its end is folded anew from its beginning, where it can be read whole [recall].
 //
 // # Tombstones
@@ -59,6 +59,6 @@
 // A place knows the highest version that was told of it (High), also beyond the position. A list that a comparison
 // judges is no older [high]: it would bring back what was told to be gone.
 //
-// Follower, Judge, Settle, the ledger and Saving's fold are pure: no clock, no goroutine, no lock, no I/O. A Listener
-// has the goroutine, Intake and Books have the locks.
+// Follower, Judge and Settle are pure: no clock, no goroutine, no lock, no I/O. A Listener has the goroutine, Intake and
+// Books have the locks.
 package listener

@@ -29,14 +29,14 @@
 //
 // A resourceVersion orders all states of a resource, so no watermark is needed, as it is for databases (the DBLog
 // paper): what a sink was told last of an object, the version of the listed state, and the position say what follows
-// (listener.Judge). What is newer than the position is left to the watch, and the comparison ends behind it. An object
+// (listener.Judge). What is newer than the position is left to the watch, and the comparison ends after it. An object
 // that the sink has and that is not listed is a suspect until the watch has passed the version of the list: if it has
 // not told of a delete by then, nobody will. Of a list without an order the suspects are known at its end, and its
-// pages may be of several versions: what was told behind the oldest one it need not have, and the watch is to pass the
-// newest.
+// pages may be of several versions: it need not have what was told after the oldest of them, and the watch is to pass
+// the newest.
 //
 // A page that fails is read again, smaller; after a list that the server has forgotten the next one is newer. A page
-// counts only if one watch was open all the while: behind another, the server may speak of another history.
+// counts only if one watch was open all the while: once another one is opened, the server may speak of another history.
 //
 // The last record of a comparison is held back until it is known to be the last (holding), so that formats can mark it.
 //

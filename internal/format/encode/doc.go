@@ -8,7 +8,7 @@
 //   - A format returns an error instead of a message, and has the context of the delivery. Unless it is a
 //     *sink.RejectedError, the error counts as a failure of the sink: the sink is closed, opened again at its mark, and
 //     given the record once more. All streams of the sink wait meanwhile. A format that can lack something for one
-//     stream alone comes with a delivery.Gate, which holds up that stream only.
+//     stream alone comes with a listener.Gate, which holds up that stream only.
 //   - Four formats behind one Encoder. In Debezium's envelope, records without an object go out without a value:
 //     readers stop at an operation that they do not know, and skip a message without a value.
 //   - Readable ids instead of hashes. cluster/resource/namespace/name/uid/version/op costs some 60 bytes more, and lets
