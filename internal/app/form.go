@@ -282,6 +282,9 @@ func (f *forms) ofSink(sinkName string) func(*change.Stream) string {
 // reshapeFor brings what was kept for a sink into the form that it is given now. "" is a record that waits for any.
 func (f *forms) reshapeFor(sinkName string, rec *change.Record) error {
 	today := f.today(rec.Stream, sinkName)
+	if today == nil && sinkName == "" { // it is not configured any more, and treated as if it were by its name alone
+		today = f.make(&selection.Selected{Stream: *rec.Stream, Configured: &config.Resource{}}, nil)
+	}
 	if today == nil {
 		return errors.New("the current rules cannot be applied to it")
 	}

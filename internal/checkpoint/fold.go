@@ -126,8 +126,6 @@ type Place struct {
 	Asked change.Reason `cbor:"4,keyasint,omitzero"`
 	// Selection is what of the namespace was given: as of source.Selection.
 	Selection string `cbor:"5,keyasint,omitzero"`
-	// Omitted says that something on disk for the sink does not reach it: see Saved.LeaveOut.
-	Omitted bool `cbor:"6,keyasint,omitzero"`
 }
 
 // Comparison is one with a list of the server.
@@ -304,26 +302,6 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 // row.
 func (i *Item) Turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
 
-// LeaveOut notes that something which was given of the scope does not reach the sink: it waited on disk, and its stream
-// is not configured any more. The place stays there for as long as something is on disk, whatever comes from there.
-func (s *Saved) LeaveOut(resource string, scope Scope) {
-	places := s.of(resource)
-	places.Each(scope, func(namespace string, place Place) {
-		place.Omitted = true
-		places[namespace] = place
-	})
-}
-
-// Emptied notes that nothing is on disk any more: the places that stayed can be gone on with.
-func (s *Saved) Emptied() {
-	for _, places := range s.Places {
-		for namespace, place := range places {
-			place.Omitted = false
-			places[namespace] = place
-		}
-	}
-}
-
 // forgetAsked ends the full comparisons that were asked for, and calls changed for each resource.
 func (s *Saved) forgetAsked(changed func(resource string)) {
 	for resource, places := range s.Places {
@@ -338,33 +316,10 @@ func (s *Saved) forgetAsked(changed func(resource string)) {
 	}
 }
 
-// LeftOut says whether something of the scope was left out.
-func (p Places) LeftOut(scope Scope) bool {
-	return p.Any(scope, func(place Place) bool { return place.Omitted })
-}
-
 // Any says whether one of the places of the scope is so.
 func (p Places) Any(scope Scope, is func(Place) bool) (any bool) {
 	p.Each(scope, func(_ string, place Place) { any = any || is(place) })
 	return any
-}
-
-// Merge makes the places those of the disk, which has nothing any more: all of it reached the sink, except for what was
-// left out.
-func (s *Saved) Merge(disk *Saved) {
-	for resource, over := range disk.Places {
-		merged := Places{}
-		for namespace, place := range over {
-			if place.Omitted {
-				if place, _ = s.Places[resource].Of(namespace); namespace == Others && place == (Place{}) {
-					continue
-				}
-			}
-			merged[namespace] = place
-		}
-		s.Places[resource] = merged
-	}
-	s.Emptied()
 }
 
 func (s *Saved) of(resource string) Places {
@@ -420,9 +375,6 @@ func (p Places) Begin(i *Item) {
 }
 
 func (p Place) begun(i *Item) Place {
-	if p.Omitted {
-		return p
-	}
 	comparison := i.Comparison
 	if comparison.Reason == "" && p.At.History == 0 {
 		comparison.Reason = change.Initial
@@ -478,7 +430,7 @@ func (p Places) endUnbegun(i *Item) {
 		return
 	}
 	end := func(namespace string, place Place) {
-		if i.Comparison.Number() > place.Comparison.Number() && !place.Omitted {
+		if i.Comparison.Number() > place.Comparison.Number() {
 			place.Comparison = i.Comparison
 			place.Comparison.Over = true
 			p[namespace] = place.above(i.At)
@@ -493,7 +445,7 @@ func (p Places) endUnbegun(i *Item) {
 // Give moves the scope on.
 func (p Places) Give(scope Scope, to Point) {
 	p.Each(scope, func(namespace string, place Place) {
-		if to.After(place.At) && !place.Omitted {
+		if to.After(place.At) {
 			place.At = to
 			p[namespace] = place
 		}
@@ -515,7 +467,7 @@ func (s *Saved) Settle(resource string, rows Rows) error {
 	}
 	others := p[Others]
 	for namespace, place := range p {
-		if namespace == Others || place.Asked != "" || place.Omitted != others.Omitted || place.At != others.At {
+		if namespace == Others || place.Asked != "" || place.At != others.At {
 			continue
 		}
 		if place.Comparison.UnderWay() || others.Comparison.UnderWay() {

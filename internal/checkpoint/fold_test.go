@@ -48,18 +48,6 @@ func TestI3AnEndThatIsReadBeforeItsBeginEndsIt(t *testing.T) {
 	}
 }
 
-// TestI4WhatIsLeftOutStaysWhereItIs: frames from disk move all other namespaces on, in this batch or in a later one.
-func TestI4WhatIsLeftOutStaysWhereItIs(t *testing.T) {
-	s := Saved{Places: map[string]Places{"pods": {Others: {At: Point{1, "10"}}}}}
-	s.LeaveOut("pods", "shop")
-	must(t, s.Settle("pods", rowsInMemory{})) // a batch ends
-	must(t, s.Fold(&Item{Kind: Begin, Resource: "pods", Scope: Others, At: Point{1, "14"}, Comparison: Comparison{ID: "15.1", Namespace: Others}}, rowsInMemory{}))
-	place, _ := s.Places["pods"].Of("shop")
-	if others := s.Places["pods"][Others]; place.At != (Point{1, "10"}) || others.At != (Point{1, "14"}) {
-		t.Errorf("the namespace stands at %v, all others at %v", place.At, others.At)
-	}
-}
-
 // TestI2ATombstoneOutlivesTheFold: an older state of the object may be read later, from another partition of the log,
 // when the end of a whole snapshot has moved the position past the delete.
 func TestI2ATombstoneOutlivesTheFold(t *testing.T) {

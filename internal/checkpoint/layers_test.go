@@ -78,7 +78,7 @@ func (l *layered) open() {
 	must(l.t, err)
 }
 
-// tell tells the sink something: it is acknowledged, goes to disk, or comes from there, or is left out there.
+// tell tells the sink something: it is acknowledged, goes to disk, or comes from there.
 func (l *layered) tell() {
 	i := l.life.next()
 	switch what := l.life.r.Intn(6); {
@@ -96,11 +96,6 @@ func (l *layered) tell() {
 		i, l.waiting = l.waiting[0], l.waiting[1:]
 		must(l.t, l.state.Logged(&i))
 		must(l.t, l.fold.Fold(&i, l.rows))
-	case what == 4 && l.disk != nil && l.life.r.Intn(4) == 0:
-		scope := Scope(l.life.namespace())
-		l.state.LeaveOut(i.Resource, scope)
-		l.disk.LeaveOut(i.Resource, scope)
-		l.fold.LeaveOut(i.Resource, scope)
 	default:
 		take, tell := (*Saved).Fold, l.state.AckedOutOfOrder
 		switch l.life.version % 3 {
@@ -133,11 +128,11 @@ func (l *layered) save() {
 		if l.disk != nil {
 			l.spool[fifo.Main] = fifo.Extent{First: l.spool[fifo.Main].Next, Next: l.spool[fifo.Main].Next}
 			for of, row := range l.diskRows {
-				if !l.disk.Places[of.Resource].LeftOut(Scope(of.Key.Namespace)) && row.At.After(l.rows[of].At) {
+				if row.At.After(l.rows[of].At) {
 					must(l.t, l.rows.Put(of, row))
 				}
 			}
-			l.fold.Merge(l.disk)
+			maps.Copy(l.fold.Places, l.disk.Places)
 			l.disk, l.diskRows, l.waiting = nil, nil, nil
 		}
 	case 1:
@@ -149,7 +144,6 @@ func (l *layered) save() {
 			l.full = false
 			l.compareGiven()
 			must(l.t, l.store.GiveUpDisk(l.state))
-			l.fold.Emptied()
 			l.disk, l.diskRows, l.waiting, l.spool = nil, nil, nil, fifo.Spool{}
 		}
 	}

@@ -57,7 +57,6 @@ func (s *SinkState) loadDisk() error {
 		s.onDisk.Store(s.onDisk.Load() || has)
 	}
 	if !s.onDisk.Load() {
-		s.Emptied()
 		return nil
 	}
 	s.disk = s.layer.onDisk()
@@ -137,17 +136,6 @@ func (s *SinkState) Spooled(i *Item, merges bool) error {
 
 // Logged makes an item part of the state that was on disk for the sink, and is in its log now.
 func (s *SinkState) Logged(i *Item) error { return s.layer.fold(i) }
-
-// LeaveOut notes that something on disk of the scope does not reach the sink.
-func (s *SinkState) LeaveOut(resource string, scope Scope) {
-	if s.disk == nil {
-		return
-	}
-	for _, l := range s.layers() {
-		l.touched[resource] = struct{}{}
-		l.LeaveOut(resource, scope)
-	}
-}
 
 // SavedRow is what the sink was given last of the object, as it is saved. A note that was found in the log may name its
 // object by a hash only.
@@ -298,12 +286,8 @@ func (s *Store) Recall(state *SinkState, whole bool) error {
 func (s *Store) GiveUpDisk(state *SinkState) error { return s.giveUpDisk(state, func(*rows) {}) }
 
 func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
-	disk, waits, places := state.disk, state.waits, map[string]Places{}
-	for resource, of := range state.Places {
-		places[resource] = maps.Clone(of)
-	}
+	disk, waits := state.disk, state.waits
 	state.disk, state.waits = nil, false
-	state.Emptied()
 	err := s.write(func(r *rows) error {
 		more(r)
 		for _, table := range []byte{tableDiskRow, tableDiskPlace, tableSpool} {
@@ -313,7 +297,7 @@ func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 		return state.fill(r)
 	})
 	if err != nil { // it is there still
-		state.disk, state.waits, state.Places = disk, waits, places
+		state.disk, state.waits = disk, waits
 		return err
 	}
 	s.forgetReclaimed(state.Name)
@@ -364,9 +348,6 @@ func (s *SinkState) merge(r *rows) error {
 	}
 	for _, row := range piece {
 		r.setRow(tableDiskRow, s.Name, row.Of, nil)
-		if s.disk.Places[row.Of.Resource].LeftOut(Scope(row.Of.Key.Namespace)) {
-			continue
-		}
 		have, err := s.layer.Row(row.Of)
 		if err != nil {
 			return err
@@ -382,9 +363,8 @@ func (s *SinkState) merge(r *rows) error {
 	if more != nil {
 		return nil
 	}
-	s.Merge(&s.disk.Saved)
-	for resource := range s.Places {
-		s.layer.touched[resource] = struct{}{}
+	for resource, places := range s.disk.Places {
+		s.Places[resource], s.layer.touched[resource] = maps.Clone(places), struct{}{}
 	}
 	r.removeAll(prefix)
 	r.removeAll(keyOf(tableDiskPlace, s.Name, ""))

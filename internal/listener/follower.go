@@ -112,23 +112,6 @@ func (f *Follower) Leave(way Way) (frames []checkpoint.Item) {
 	return frames
 }
 
-// Return makes the sink one that was given the way as far as its log has it: what waits on disk of a way that nobody
-// reads any more does not reach the sink. What the other ways read of it goes on where it was.
-func (f *Follower) Return(way Way, logged checkpoint.Places, ways []Way) {
-	given := f.of(way.Resource)
-	if way.Scope != checkpoint.Others {
-		given[string(way.Scope)], _ = logged.Of(string(way.Scope))
-		return
-	}
-	places := maps.Clone(logged)
-	for _, w := range ways {
-		if w.Resource == way.Resource {
-			places[string(w.Scope)], _ = given.Of(string(w.Scope))
-		}
-	}
-	f.places[way.Resource] = places
-}
-
 // Due begins the comparisons of the stream that are asked for, where none is under way.
 func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	places, lowest := f.of(way.Resource), f.From(way)

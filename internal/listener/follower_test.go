@@ -72,29 +72,6 @@ func TestI3AStateIsNotToldAgainAfterAListLackedIt(t *testing.T) {
 	}
 }
 
-// TestI4WhatLeavesGoesOnFromWhatTheLogHas: changes that wait on disk do not reach the sink any more, but for those of
-// what is still read.
-func TestI4WhatLeavesGoesOnFromWhatTheLogHas(t *testing.T) {
-	logged := checkpoint.Places{"*": {At: at("30")}, "web": {At: at("20")}}
-	for _, c := range []struct {
-		scope             checkpoint.Scope
-		frames, shop, api string // where these stand
-	}{{"*", "20", "46", "30"}, {"web", "20", "46", "46"}} {
-		given := map[string]checkpoint.Places{"pods": {"*": {At: at("46")}, "web": {At: at("46")}}}
-		f := NewFollower(&checkpoint.Saved{Places: given}, func(version string) string { return version + ".1" })
-		way := Way{Resource: "pods", Scope: c.scope}
-		f.Return(way, logged, []Way{{Resource: "pods", Scope: "shop"}})
-		if frames := f.Leave(way); len(frames) != 2 || frames[0].At != at(c.frames) {
-			t.Errorf("%s leaves with %+v, want them at %s", c.scope, frames, c.frames)
-		}
-		for namespace, want := range map[string]string{"shop": c.shop, "api": c.api} {
-			if passed := f.Passed("pods", namespace); passed != at(want) {
-				t.Errorf("%s has left, and %s is at %v, want %s", c.scope, namespace, passed, want)
-			}
-		}
-	}
-}
-
 // TestI4WhatLeavesIsToldOnce, and nothing else moves: what is still read goes on where it was.
 func TestI4WhatLeavesIsToldOnce(t *testing.T) {
 	pods := func(scope checkpoint.Scope) Way { return Way{Resource: "pods", Scope: scope} }

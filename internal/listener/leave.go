@@ -12,9 +12,10 @@ import (
 // Another configuration can leave out a resource or a namespace of which a sink has objects. Its log says so, once,
 // with a gap of reason left. The objects stay there, or with DeletesLeft the sink is told of their ends.
 
-// findLeft finds what the sink is not given any more, of what its log has. At a later opening it is what it was at the
+// findLeft finds what the sink is not given any more, of what it was given: what waits on disk comes first. At a later
+// opening it is what it was at the
 // first one, and may have been dropped with the queue: a stream that is over meanwhile has not left.
-func (l *Listener) findLeft(logged *Follower) error {
+func (l *Listener) findLeft(given *Follower) error {
 	before := l.left.parts
 	l.left = left{}
 	for _, s := range l.Streams() {
@@ -22,7 +23,7 @@ func (l *Listener) findLeft(logged *Follower) error {
 			l.left.ways = append(l.left.ways, Way{Resource: s.Resource.String(), Scope: checkpoint.ScopeOf(s)})
 		}
 	}
-	ways := logged.Left(l.left.ways)
+	ways := given.Left(l.left.ways)
 	if len(ways) == 0 {
 		return nil
 	}
@@ -36,7 +37,7 @@ func (l *Listener) findLeft(logged *Follower) error {
 		if at < 0 || l.served > 0 && !slices.ContainsFunc(before, was) {
 			continue
 		}
-		p := leftPart{Way: way, at: logged.From(way), stream: known[at]}
+		p := leftPart{Way: way, at: given.From(way), stream: known[at]}
 		if p.stream.Namespace = ""; way.Scope != checkpoint.Others {
 			p.stream.Namespace = string(way.Scope)
 		}
@@ -53,7 +54,6 @@ func (l *Listener) tellLeft() {
 	seat := &Seat{&l.Intake, l.served}
 	for at := range l.left.parts {
 		p := &l.left.parts[at]
-		l.follower.Return(p.Way, l.state.Places[p.Resource], l.left.ways)
 		framing := func(_ *Seat, frame *checkpoint.Item) *change.Record {
 			op := change.SnapshotBegin
 			if frame.Kind == checkpoint.Gap {

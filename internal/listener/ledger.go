@@ -140,7 +140,6 @@ const (
 	acked   entryKind = iota // the sink has it
 	spooled                  // it goes to disk
 	logged                   // the sink has it from disk
-	leftOut                  // the sink is not given it: it was on disk, and is not configured
 )
 
 // maxUnsaved is how much the ledger of a sink holds in memory at most, in bytes, about: while the state cannot be saved

@@ -78,7 +78,7 @@ func (l *Listener) openOnce(ctx context.Context) error {
 			return fmt.Errorf("read the mark: %w", err)
 		}
 	}
-	if l.tail.other || l.isBack() || l.isNarrower() || len(l.toGive()) > 0 {
+	if l.tail.other || len(l.toGive()) > 0 {
 		if err := l.giveUpDisk(); err != nil {
 			return err
 		}
@@ -95,35 +95,6 @@ func (l *Listener) openOnce(ctx context.Context) error {
 		found = after.count
 	}
 	return l.begin(found)
-}
-
-// isBack says whether a stream is configured again of which something was left out that waited on disk. What is left
-// there of it would come before that.
-func (l *Listener) isBack() bool {
-	given, _ := l.books.given(l.Name)
-	return slices.ContainsFunc(l.Streams(), func(s *change.Stream) bool {
-		return l.Takes(s) && given[s.Resource.String()].LeftOut(checkpoint.ScopeOf(s))
-	})
-}
-
-// isNarrower says whether a comparison of all namespaces of a resource begins or ends on disk, and the sink takes some
-// of them alone. Its frames would tell the log of those that are left out, too.
-func (l *Listener) isNarrower() bool {
-	takesAll := map[string]bool{}
-	for _, s := range l.Streams() {
-		if resource := s.Resource.String(); l.Takes(s) {
-			takesAll[resource] = takesAll[resource] || s.Namespace == ""
-		}
-	}
-	given, logged := l.books.given(l.Name)
-	for resource, places := range given {
-		onDisk, inLog := places[checkpoint.Others].Comparison, logged[resource][checkpoint.Others].Comparison
-		all, some := takesAll[resource]
-		if some && !all && onDisk.Reason != change.Left && (onDisk.ID != inLog.ID || onDisk.Over != inLog.Over) {
-			return true
-		}
-	}
-	return false
 }
 
 // toGive are the resources of which the sink has something, and which another task is to have, with that. All that the
@@ -193,7 +164,7 @@ func (l *Listener) begin(found int) error {
 			return err
 		}
 	}
-	if err := l.findLeft(NewFollower(&state.Saved, nil)); err != nil {
+	if err := l.findLeft(NewFollower(state.Given(), nil)); err != nil {
 		return err
 	}
 	l.serve(state, l.tellLeft)
@@ -364,7 +335,7 @@ func (l *Listener) readDisk(extent *fifo.Spool) ([]*change.Record, error) {
 	return l.Store.ReadSpool(l.Name, extent, most.Bytes, most.Records)
 }
 
-// takeSpooled takes the oldest records from disk, those that the sink still takes, and that its log does not have.
+// takeSpooled takes the oldest records from disk, those that the sink's log does not have.
 func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	before := query(&l.Intake, (*fifo.Backlog).Extent)
 	after := before
@@ -376,13 +347,10 @@ func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	l.tail = tail{}
 	has := l.held(records, func(id string) bool { return first[id] != nil && *first[id] })
 	records = slices.DeleteFunc(records, func(rec *change.Record) bool { return has[rec] })
-	records, left := l.stillTaken(records)
+	records = l.today(records)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.backlog.TakeRead(&before, &after, records)
-	for _, rec := range left {
-		l.enterRead(rec, leftOut)
-	}
 	l.signal()
 	if len(records) == 0 {
 		l.acked(nil, string(l.mark))
@@ -391,39 +359,24 @@ func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	return records, nil
 }
 
-// stillTaken are the records of streams that the sink takes: what is not configured any more must not leave (I9).
-func (l *Listener) stillTaken(records []*change.Record) (taken, left []*change.Record) {
+// today are the records in today's form. What is of no stream any more that the sink takes comes, too, before the sink
+// is told that it left.
+func (l *Listener) today(records []*change.Record) []*change.Record {
 	streams := l.Streams()
+	records = slices.DeleteFunc(records, func(rec *change.Record) bool { return rec.Op == change.Actor && !l.Actors })
 	for _, rec := range records {
-		stream := rec.Stream
-		if rec.Op != change.Actor {
-			at := slices.IndexFunc(streams, func(s *change.Stream) bool { return isOf(s, rec) && l.Takes(s) })
-			if at < 0 {
-				left = append(left, rec)
-				continue
-			}
-			stream = streams[at]
-		} else if !l.Actors {
-			continue
-		}
-		if rec.Op.OfObject() {
-			rec.Stream = stream
+		if at := slices.IndexFunc(streams, func(s *change.Stream) bool { return isOf(s, rec) }); at >= 0 {
+			rec.Stream = streams[at]
 		}
 		l.shapeAgain(rec)
-		taken = append(taken, rec)
 	}
-	return taken, left
+	return records
 }
 
-// isOf says whether the stream reads what the record tells of. A frame of all namespaces is of each stream of one, too:
-// that was given up to there.
+// isOf says whether the stream has the record's object.
 func isOf(s *change.Stream, rec *change.Record) bool {
-	namespace, all := rec.Key.Namespace, false
-	if rec.Key.Name == "" && namespace == "" {
-		namespace = rec.Stream.Namespace
-		all = namespace == ""
-	}
-	return s.Resource.String() == rec.Stream.Resource.String() && (s.Namespace == "" || s.Namespace == namespace || all)
+	inside := s.Namespace == "" || s.Namespace == rec.Key.Namespace
+	return rec.Op.OfObject() && inside && s.Resource.String() == rec.Stream.Resource.String()
 }
 
 // shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What

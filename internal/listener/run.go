@@ -82,7 +82,7 @@ func (l *Listener) take(ctx context.Context, batch []*change.Record) ([]*change.
 			if records, err := l.takeSpooled(); err != nil || len(records) > 0 {
 				return records, err
 			}
-			continue // nothing that the sink still takes
+			continue // the log has all of it
 		}
 		if more, err := l.deleteLeft(); err != nil {
 			return nil, err

@@ -25,7 +25,7 @@ func (i *Intake) acked(records []*change.Record, mark string) {
 	if len(tracked) < len(records) {
 		for _, rec := range records {
 			if !slices.Contains(tracked, rec) {
-				i.enterRead(rec, logged)
+				i.enterRead(rec)
 			}
 		}
 	}
@@ -54,13 +54,13 @@ func (i *Intake) enter(rec *change.Record, as entryKind) {
 
 // enterRead puts what is known of a record that was on disk into the ledger: as much as a log tells of it. The caller
 // holds mu.
-func (i *Intake) enterRead(rec *change.Record, as entryKind) {
+func (i *Intake) enterRead(rec *change.Record) {
 	if rec.Replay != nil {
 		return
 	}
 	id := rec.ID(i.clusterUID)
 	if item, says := checkpoint.ItemOf(&id); says {
-		i.ledger.add(entry{Item: item, as: as})
+		i.ledger.add(entry{Item: item, as: logged})
 	}
 }
 
@@ -142,13 +142,6 @@ func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
 		if counted && e.as == acked && e.proof == nil { // else what comes behind it may be applied already
 			e.proof = &change.Proof{Digest: digest, Time: e.resolved}
 		}
-		return nil
-	case e.as == leftOut:
-		scope := e.Scope
-		if e.Kind == checkpoint.Told || e.Kind == checkpoint.Sync {
-			scope = checkpoint.Scope(e.Key.Namespace)
-		}
-		state.LeaveOut(e.Resource, scope)
 		return nil
 	case e.as == logged:
 		return state.Logged(&e.Item)

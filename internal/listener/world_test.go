@@ -209,7 +209,7 @@ func (d *disk) merge() {
 			d.rows[of] = row
 		}
 	}
-	d.Merge(&d.above.Saved)
+	maps.Copy(d.Places, d.above.Places)
 	d.above = nil
 }
 
