@@ -133,10 +133,9 @@ func TestI3ANoteInTheLogIsNotWrittenAgain(t *testing.T) {
 	}
 	note := change.ShorterNote(change.NoteOf(rec, "no_place", ""))
 	id := note.ID("cluster")
-	fold := folding{books: books, name: "bus", ours: func(*change.ID) (bool, error) { return true, nil }}
+	fold := folding{books: books, sink: &l.Intake, ours: func(*change.ID) (bool, error) { return true, nil }}
 	fold.take(id.String())
 	must(t, fold.flush())
-	l.use(func(*fifo.Backlog) { l.state = books.states["bus"] })
 	must(t, books.Save(t.Context()))
 	row, err := l.Newest(checkpoint.Object{Resource: "pods", Key: rec.Key})
 	if err != nil || row.UID != "u" || row.At.Version != "7" {

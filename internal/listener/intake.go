@@ -26,6 +26,7 @@ type Intake struct {
 	observer   Observer
 	shown      shown
 	isSaved    atomic.Pointer[sink.Mark] // the mark that is saved
+	state      *checkpoint.SinkState     // Books' lock guards what is applied to it; what any goroutine may ask is asked here
 
 	mu       sync.Mutex // guards the following
 	life     Life
@@ -38,18 +39,13 @@ type Intake struct {
 	resolved map[part]time.Time     // when each was resolved last
 	proofs   map[part]*change.Proof // of what was resolved last, and is saved
 	ledger   ledger
-	state    *checkpoint.SinkState // what any goroutine may ask is asked here
 	numbers  *Numbers
 	resource resourceName
 	cut      context.CancelFunc // ends the writing without delivering what is left; nil while nobody writes
 	freed    chan struct{}      // closed and made anew when there may be room, and when the sink is offered something no more
 	ready    chan struct{}      // buffered 1: there is something to take, or nothing more will come
 	work     func(now bool)     // has the committer look, at once or soon
-	onEnd    EndFunc
 }
-
-// EndFunc is told of the end of a comparison that is saved. It returns at once.
-type EndFunc func(sinkName string, end *checkpoint.Item)
 
 // Life is where a sink is in its life.
 //
@@ -89,7 +85,7 @@ func (r *resourceName) get(stream *change.Stream) string {
 func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 	return Intake{
 		numbers: numbers, clusterUID: config.ClusterUID,
-		Sink: *s, observer: config.Observer, work: config.Work, onEnd: config.Ended,
+		Sink: *s, observer: config.Observer, work: config.Work,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
 		told:    map[checkpoint.Object]onWay{}, beside: map[uint64]struct{}{}, own: map[uint64]entry{}, resolved: map[part]time.Time{}, proofs: map[part]*change.Proof{},
 		freed: make(chan struct{}), ready: make(chan struct{}, 1),
@@ -323,12 +319,11 @@ func (i *Intake) ids(version string) string {
 func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
 	i.mu.Lock()
 	on, is := i.told[of]
-	state := i.state
 	i.mu.Unlock()
 	if is {
 		return on.row, nil
 	}
-	return state.SavedRow(of)
+	return i.state.SavedRow(of)
 }
 
 // NewestOf is Newest of objects of one resource, whose keys rise as a rule. It holds for as long as nobody tells the
@@ -344,12 +339,11 @@ func (i *Intake) NewestOf(all []checkpoint.Object) (map[checkpoint.Object]checkp
 			saved = append(saved, of)
 		}
 	}
-	state := i.state
 	i.mu.Unlock()
 	if len(saved) == 0 {
 		return on, nil
 	}
-	rows, err := state.SavedRows(saved) // after that: what leaves the way is saved
+	rows, err := i.state.SavedRows(saved) // after that: what leaves the way is saved
 	if err != nil {
 		return nil, err
 	}
@@ -441,19 +435,20 @@ func (i *Intake) Finish() {
 func (i *Intake) Unsaved() int { return query(i, (*fifo.Backlog).Unsaved) }
 
 // serve makes the sink one that is offered everything, from what is saved on, and before that is told what tell tells.
-func (i *Intake) serve(state *checkpoint.SinkState, tell func()) {
+// The caller holds the Books' lock.
+func (i *Intake) serve(tell func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.state, i.life = state, Serving
-	i.shown.showAll(state)
-	for _, places := range state.Given().Places {
+	i.life = Serving
+	i.shown.showAll(i.state)
+	for _, places := range i.state.Given().Places {
 		for _, place := range places {
 			i.numbers.raise(place.Comparison.Number())
 		}
 	}
 	i.served++
 	clear(i.proofs)
-	i.follower = NewFollower(state.Given(), i.ids)
+	i.follower = NewFollower(i.state.Given(), i.ids)
 	tell()
 }
 
@@ -531,5 +526,4 @@ type Config struct {
 	Prove func(ctx context.Context) error
 	Work  func(now bool)  // has the committer look, at once or soon
 	Serve func(l *Intake) // the sink is offered everything from now on
-	Ended EndFunc
 }

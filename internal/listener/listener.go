@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -207,34 +206,47 @@ type Books struct {
 	images   *Images // nil where no objects are kept
 	numbers  Numbers
 
-	mu        sync.Mutex // held during one attempt to save; guards the following
-	listeners []*Intake
-	states    map[string]*checkpoint.SinkState
-	open      []*Saving // taken, and not saved yet, by listener; nil is none
-	applied   int       // so many of them are part of the states
-	spools    checkpoint.Spools
+	mu      sync.Mutex // held during one attempt to save; guards the following, and what is applied to the sinks' states
+	sinks   []*Intake
+	open    []*Saving // taken, and not saved yet, by sink; nil is none
+	applied int       // so many of them are part of the states
+	spools  checkpoint.Spools
+	ended   []Completed
+}
+
+// Completed is a full comparison of a sink whose end is saved.
+type Completed struct {
+	Sink string
+	End  checkpoint.Item
 }
 
 // NewBooks are those of the store.
 func NewBooks(store *checkpoint.Store, observer Observer, images *Images) *Books {
-	return &Books{store: store, observer: observer, images: images, states: map[string]*checkpoint.SinkState{}}
+	return &Books{store: store, observer: observer, images: images}
 }
 
 // add reads what is saved of its sink.
-func (b *Books) add(l *Intake) error {
+func (b *Books) add(l *Intake) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	state, err := b.store.LoadSink(l.Name)
-	if err != nil {
+	if l.state, err = b.store.LoadSink(l.Name); err != nil {
 		return fmt.Errorf("read what is saved of sink %s: %w", l.Name, err)
 	}
-	b.states[l.Name] = state
 	if b.images != nil {
 		b.images.add(l)
 	}
-	l.shown.showAll(state)
-	b.listeners = append(b.listeners, l)
+	l.shown.showAll(l.state)
+	b.sinks = append(b.sinks, l)
 	return nil
+}
+
+// Completed are the full comparisons whose ends were saved since it was asked last.
+func (b *Books) Completed() []Completed {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ended := b.ended
+	b.ended = nil
+	return ended
 }
 
 // Save saves all that the sinks have acknowledged, and what goes to disk for them. It retries as long as ctx lives: a
@@ -261,7 +273,7 @@ func (b *Books) save() error {
 			return err
 		}
 	}
-	for _, l := range b.listeners {
+	for _, l := range b.sinks {
 		b.open = append(b.open, l.Take())
 	}
 	b.applied, b.spools = 0, checkpoint.Spools{Chunks: map[string][]fifo.Chunk{}, Extents: map[string]fifo.Spool{}}
@@ -272,14 +284,14 @@ func (b *Books) save() error {
 func (b *Books) saveOpen() error {
 	began := time.Now()
 	for ; b.applied < len(b.open); b.applied++ {
-		if err := b.apply(b.listeners[b.applied], b.open[b.applied]); err != nil {
+		if err := b.apply(b.sinks[b.applied], b.open[b.applied]); err != nil {
 			return err
 		}
 	}
 	var states []*checkpoint.SinkState
 	var kept []checkpoint.KeptObject
 	for at, s := range b.open {
-		if state := b.states[b.listeners[at].Name]; !s.isEmpty() || state.Merging() {
+		if state := b.sinks[at].state; !s.isEmpty() || state.Merging() {
 			states = append(states, state)
 		}
 		for at := range s.entries {
@@ -294,12 +306,13 @@ func (b *Books) saveOpen() error {
 	saved := b.open
 	b.open, b.spools = nil, checkpoint.Spools{}
 	for at, s := range saved {
-		state := b.states[b.listeners[at].Name]
+		l := b.sinks[at]
 		if !s.isEmpty() {
-			b.listeners[at].saved(s, state)
+			l.saved(s)
+			b.ended = append(b.ended, l.completed(s)...)
 		}
-		if state.Merging() {
-			b.listeners[at].work(true)
+		if l.state.Merging() {
+			l.work(true)
 		}
 	}
 	if len(states) > 0 {
@@ -310,10 +323,14 @@ func (b *Books) saveOpen() error {
 
 // write saves the states, and what is to be kept of objects with them; the caller holds mu.
 func (b *Books) write(states []*checkpoint.SinkState, spools checkpoint.Spools, kept []checkpoint.KeptObject) error {
-	return b.store.SaveSinks(states, spools, &checkpoint.Keeping{Objects: kept, Sinks: slices.Collect(maps.Keys(b.states))})
+	keeping := &checkpoint.Keeping{Objects: kept}
+	for _, l := range b.sinks {
+		keeping.Sinks = append(keeping.Sinks, l.Name)
+	}
+	return b.store.SaveSinks(states, spools, keeping)
 }
 
-// apply makes what was taken from the listener part of its sink's state; the caller holds mu.
+// apply makes what was taken from the sink part of its state; the caller holds mu.
 func (b *Books) apply(l *Intake, s *Saving) error {
 	var err error
 	for c := range s.chunks {
@@ -322,34 +339,27 @@ func (b *Books) apply(l *Intake, s *Saving) error {
 			return fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunk.Records), l.Name, err)
 		}
 	}
-	if err := l.Apply(s, b.states[l.Name], &b.spools); err != nil {
+	if err := l.apply(s, &b.spools); err != nil {
 		return err
 	}
-	return b.states[l.Name].Settle()
+	return l.state.Settle()
 }
 
-// with uses the state of one sink.
-func (b *Books) with(name string, do func(state *checkpoint.SinkState) error) error {
+// with uses the sink's state.
+func (b *Books) with(l *Intake, do func(state *checkpoint.SinkState) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return do(b.states[name])
+	return do(l.state)
 }
 
-// change changes the state of one sink, of which nothing is on its way, and saves that with what is kept of objects.
-func (b *Books) change(name string, kept []checkpoint.KeptObject, do func(state *checkpoint.SinkState) error) error {
-	return b.with(name, func(state *checkpoint.SinkState) error {
+// change changes the sink's state, of which nothing is on its way, and saves that with what is kept of objects.
+func (b *Books) change(l *Intake, kept []checkpoint.KeptObject, do func(state *checkpoint.SinkState) error) error {
+	return b.with(l, func(state *checkpoint.SinkState) error {
 		if err := do(state); err != nil {
 			return err
 		}
 		return b.write([]*checkpoint.SinkState{state}, checkpoint.Spools{}, kept)
 	})
-}
-
-// given are the places up to which the sink was given everything, by resource, and those that its log has.
-func (b *Books) given(name string) (given, logged map[string]checkpoint.Places) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.states[name].Given().Places, b.states[name].Places
 }
 
 // foldedAtOnce is how many ids of a log are folded before that is saved (I6).
@@ -358,7 +368,7 @@ const foldedAtOnce = 1024
 // folding folds the ids that a log holds into what is saved of its sink.
 type folding struct {
 	books *Books
-	name  string
+	sink  *Intake
 	ours  func(id *change.ID) (bool, error)
 	items []checkpoint.Item
 	// unknown is what nothing is known of any more with them.
@@ -379,7 +389,7 @@ func (f *folding) take(text string) (says bool) {
 	}
 	if f.books.images != nil && item.Kind == checkpoint.Told {
 		var unknown []checkpoint.KeptObject
-		if unknown, f.err = f.books.images.unknown(f.name, &item); f.err != nil {
+		if unknown, f.err = f.books.images.unknown(f.sink.Name, &item); f.err != nil {
 			return false
 		}
 		f.unknown = append(f.unknown, unknown...)
@@ -395,7 +405,7 @@ func (f *folding) flush() error {
 	if f.err != nil || len(f.items) == 0 {
 		return f.err
 	}
-	err := f.books.change(f.name, f.unknown, func(state *checkpoint.SinkState) error {
+	err := f.books.change(f.sink, f.unknown, func(state *checkpoint.SinkState) error {
 		for i := range f.items {
 			if err := state.Found(&f.items[i]); err != nil {
 				return err

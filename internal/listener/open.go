@@ -61,7 +61,7 @@ func (l *Listener) openOnce(ctx context.Context) error {
 		return err
 	}
 	var mark sink.Mark
-	_ = l.books.with(l.Name, func(state *checkpoint.SinkState) error { mark = sink.Mark(state.Mark); return nil })
+	_ = l.books.with(&l.Intake, func(state *checkpoint.SinkState) error { mark = sink.Mark(state.Mark); return nil })
 	after, err := l.open(ctx, sink.Opening{Mark: mark}, l.beginFold)
 	var lost *sink.LostError
 	switch {
@@ -104,8 +104,12 @@ func (l *Listener) toGive() map[string]int {
 	if l.Owner == nil {
 		return all
 	}
-	given, logged := l.books.given(l.Name)
-	for _, places := range []map[string]checkpoint.Places{given, logged} {
+	var given [2]map[string]checkpoint.Places // with what is on disk, and what its log has
+	_ = l.books.with(&l.Intake, func(state *checkpoint.SinkState) error {
+		given = [2]map[string]checkpoint.Places{state.Given().Places, state.Places}
+		return nil
+	})
+	for _, places := range given {
 		for resource := range places {
 			if task := l.Owner(resource); task != 0 {
 				all[resource] = task
@@ -123,7 +127,7 @@ func (l *Listener) give(ctx context.Context, resources map[string]int) error {
 	}
 	for resource, task := range resources {
 		gift := checkpoint.Gift{To: task, Mark: string(mark)}
-		err := l.books.with(l.Name, func(state *checkpoint.SinkState) error { return l.Store.Give(state, resource, gift) })
+		err := l.books.with(&l.Intake, func(state *checkpoint.SinkState) error { return l.Store.Give(state, resource, gift) })
 		if err != nil {
 			return fmt.Errorf("put %s aside for task %d: %w", resource, task, err)
 		}
@@ -137,7 +141,7 @@ func (l *Listener) give(ctx context.Context, resources map[string]int) error {
 func (l *Listener) giveUpDisk() error {
 	l.tail = tail{}
 	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
-	if err := l.books.with(l.Name, l.Store.GiveUpDisk); err != nil {
+	if err := l.books.with(&l.Intake, l.Store.GiveUpDisk); err != nil {
 		return fmt.Errorf("give up what is on disk for sink %s: %w", l.Name, err)
 	}
 	return nil
@@ -145,10 +149,9 @@ func (l *Listener) giveUpDisk() error {
 
 // begin saves where the sink stands, before its first record, and has it offered everything.
 func (l *Listener) begin(found int) error {
-	var state *checkpoint.SinkState
-	err := l.books.change(l.Name, nil, func(s *checkpoint.SinkState) error {
-		s.Mark, state = string(l.mark), s
-		s.ForgetAsked()
+	err := l.books.change(&l.Intake, nil, func(state *checkpoint.SinkState) error {
+		state.Mark = string(l.mark)
+		state.ForgetAsked()
 		return nil
 	})
 	if err != nil {
@@ -160,14 +163,14 @@ func (l *Listener) begin(found int) error {
 	l.books.mu.Lock()
 	defer l.books.mu.Unlock()
 	if l.Digest {
-		if err := state.CountObjects(); err != nil {
+		if err := l.state.CountObjects(); err != nil {
 			return err
 		}
 	}
-	if err := l.findLeft(NewFollower(state.Given(), nil)); err != nil {
+	if err := l.findLeft(NewFollower(l.state.Given(), nil)); err != nil {
 		return err
 	}
-	l.serve(state, l.tellLeft)
+	l.serve(l.tellLeft)
 	return nil
 }
 
@@ -205,7 +208,9 @@ func (l *Listener) afterMark(take func(id string), settle func() error) (*afterM
 	return after, err
 }
 
-func (l *Listener) folding() *folding { return &folding{books: l.books, name: l.Name, ours: l.isOurs} }
+func (l *Listener) folding() *folding {
+	return &folding{books: l.books, sink: &l.Intake, ours: l.isOurs}
+}
 
 // isOurs says whether the id is of this cluster. One that was behind the name before is an earlier history of ours.
 func (l *Listener) isOurs(id *change.ID) (bool, error) {
@@ -282,7 +287,7 @@ func (l *Listener) reopen(ctx context.Context) error {
 // cluster then. Elsewhere everything is sent again.
 func (l *Listener) recall(ctx context.Context) error {
 	log, whole := l.Target.(sink.Recaller)
-	err := l.books.with(l.Name, func(state *checkpoint.SinkState) error { return l.Store.Recall(state, whole) })
+	err := l.books.with(&l.Intake, func(state *checkpoint.SinkState) error { return l.Store.Recall(state, whole) })
 	if err != nil {
 		return fmt.Errorf("note that the log of sink %s has lost records: %w", l.Name, err)
 	}

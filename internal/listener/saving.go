@@ -113,60 +113,65 @@ func (i *Intake) Take() *Saving {
 // above which Pebble makes it a table of its own.
 func maxSpooled() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: checkpoint.MaxRecords} }
 
-// Apply makes it part of the state, which is to be saved then, and says how the spool is to be. After an error it
-// is called again: what is part of the state already changes nothing.
-func (i *Intake) Apply(s *Saving, state *checkpoint.SinkState, spools *checkpoint.Spools) error {
+// apply makes it part of the state, which is to be saved then, and says how the spool is to be. After an error it
+// is called again: what is part of the state already changes nothing. The caller holds the Books' lock.
+func (i *Intake) apply(s *Saving, spools *checkpoint.Spools) error {
 	var kept []fifo.Chunk
 	i.use(func(b *fifo.Backlog) { s.extent, kept, s.spools = b.Saving(s.chunks) })
 	if s.spools {
 		spools.Extents[i.Name], spools.Chunks[i.Name] = s.extent, kept
-		state.Waits(!s.extent.Empty())
+		i.state.Waits(!s.extent.Empty())
 	}
 	for at := range s.entries {
-		if err := i.applyOne(&s.entries[at], state); err != nil {
+		if err := i.applyOne(&s.entries[at]); err != nil {
 			return err
 		}
 	}
 	if s.marked {
-		state.Mark = s.mark
+		i.state.Mark = s.mark
 	}
 	return nil
 }
 
 // applyOne applies an entry. Where the queue coalesces, a newer state may be in the place of an older one, before what
 // is between them.
-func (i *Intake) applyOne(e *entry, state *checkpoint.SinkState) error {
+func (i *Intake) applyOne(e *entry) error {
 	switch {
 	case e.Kind == checkpoint.Resolved:
-		digest, counted := state.Digest(e.Resource)
+		digest, counted := i.state.Digest(e.Resource)
 		if counted && e.as == acked && e.proof == nil { // else what comes behind it may be applied already
 			e.proof = &change.Proof{Digest: digest, Time: e.resolved}
 		}
 		return nil
 	case e.as == logged:
-		return state.Logged(&e.Item)
+		return i.state.Logged(&e.Item)
 	case e.as == spooled:
-		return state.Spooled(&e.Item, i.Coalesce)
+		return i.state.Spooled(&e.Item, i.Coalesce)
 	case i.Coalesce:
-		return state.AckedOutOfOrder(&e.Item)
+		return i.state.AckedOutOfOrder(&e.Item)
 	}
-	return state.Acked(&e.Item)
+	return i.state.Acked(&e.Item)
 }
 
 // saved notes that the state has what the sink had to save.
-func (i *Intake) saved(s *Saving, state *checkpoint.SinkState) {
-	mark := sink.Mark(state.Mark)
+func (i *Intake) saved(s *Saving) {
+	mark := sink.Mark(i.state.Mark)
 	i.isSaved.Store(&mark)
-	i.shown.show(s.entries, state)
-	for at := range s.entries {
-		if e := &s.entries[at]; e.Kind == checkpoint.End && (e.as == acked || e.as == logged) {
-			i.onEnd(i.Name, &e.Item)
-		}
-	}
+	i.shown.show(s.entries, i.state)
 	i.forget(s)
 	for _, rec := range s.back {
 		i.giveBack(rec)
 	}
+}
+
+// completed are the full comparisons whose ends the sink has.
+func (i *Intake) completed(s *Saving) (all []Completed) {
+	for at := range s.entries {
+		if e := &s.entries[at]; e.Kind == checkpoint.End && e.as != spooled && e.Comparison.Full {
+			all = append(all, Completed{i.Name, e.Item})
+		}
+	}
+	return all
 }
 
 // forget forgets what was on its way, and is saved.

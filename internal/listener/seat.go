@@ -311,7 +311,6 @@ func (s *Seat) Has(resource, namespace, behind, upTo string) iter.Seq2[change.Ke
 				keys = append(keys, of.Key)
 			}
 		}
-		state := s.state
 		s.mu.Unlock()
 		for _, key := range keys {
 			if !yield(key, nil) {
@@ -319,7 +318,7 @@ func (s *Seat) Has(resource, namespace, behind, upTo string) iter.Seq2[change.Ke
 			}
 		}
 		for _, rows := range []iter.Seq2[checkpoint.SinkObject, error]{
-			state.Objects(resource, namespace, behind), state.ObjectsOnDisk(resource, namespace, behind),
+			s.state.Objects(resource, namespace, behind), s.state.ObjectsOnDisk(resource, namespace, behind),
 		} {
 			for row, err := range rows {
 				if err == nil && !within(row.Of.Key) {

@@ -188,9 +188,6 @@ type owing struct {
 
 	mu    sync.Mutex       // guards the following, and one change of what is owed at a time
 	asked map[string]asked // by ID
-
-	endedMu sync.Mutex // guards the following
-	ended   []ended
 }
 
 // asked is what a sink was asked for: a comparison is that which was begun after it.
@@ -198,12 +195,6 @@ type asked struct {
 	generation uint64
 	after      int64         // the number of the comparison that was begun last
 	seat       listener.Seat // what was asked for in an earlier opening of the sink is not under way any more
-}
-
-// ended is a comparison whose end is saved.
-type ended struct {
-	sinkName string
-	end      checkpoint.Item
 }
 
 // all are the streams at this moment.

@@ -52,7 +52,7 @@ func TestI4WhatWaitsTooLongGoesToDiskThoughNothingElseHappens(t *testing.T) {
 		}
 		config := listener.Config{
 			Store: store, Observer: listener.NopObserver(), Work: r.work, Stops: listener.NewStops(2), Serve: func(*listener.Intake) {},
-			Streams: func() []*change.Stream { return nil }, Ended: func(string, *checkpoint.Item) {},
+			Streams: func() []*change.Stream { return nil },
 		}
 		bus, err := listener.New(0, &listener.Sink{
 			Name: "bus", Target: hanging{}, Encoder: named{}, Actors: true, Spool: 1 << 20, Queue: fifo.Limit{Bytes: 1 << 20, Records: 100},

@@ -84,28 +84,8 @@ func (r *run) listenerOf(sinkName string) *listener.Listener {
 	return nil
 }
 
-// paid notes that a comparison has ended, and that this is saved. It returns at once.
-func (r *run) paid(sinkName string, end *checkpoint.Item) {
-	if end.Comparison.Full {
-		r.owing.endedMu.Lock()
-		defer r.owing.endedMu.Unlock()
-		r.owing.ended = append(r.owing.ended, ended{sinkName, *end})
-	}
-}
-
-// payAll forgets the snapshots that have ended.
-func (r *run) payAll() {
-	r.owing.endedMu.Lock()
-	all := r.owing.ended
-	r.owing.ended = nil
-	r.owing.endedMu.Unlock()
-	for _, one := range all {
-		r.pay(one.sinkName, one.end)
-	}
-}
-
 // pay forgets the snapshots that the comparison was.
-func (r *run) pay(sinkName string, end checkpoint.Item) {
+func (r *run) pay(c *listener.Completed) {
 	r.owing.mu.Lock()
 	defer r.owing.mu.Unlock()
 	pending, err := r.Store.PendingSnapshots()
@@ -116,7 +96,7 @@ func (r *run) pay(sinkName string, end checkpoint.Item) {
 	for _, d := range pending {
 		s := r.sourceOf(d.Stream)
 		asked, is := r.owing.asked[d.ID()]
-		if d.Sink != sinkName || s == nil || !is || asked.generation != d.Generation || end.Comparison.Number() <= asked.after || !covers(&end, &s.Stream, d.Limits) {
+		if d.Sink != c.Sink || s == nil || !is || asked.generation != d.Generation || c.End.Comparison.Number() <= asked.after || !covers(&c.End, &s.Stream, d.Limits) {
 			continue
 		}
 		if err := r.Store.Pay(d); err != nil {

@@ -85,14 +85,14 @@ func TestI4ASnapshotIsOwedUntilOneThatWasBegunAfterwardsHasEnded(t *testing.T) {
 		Comparison: checkpoint.Comparison{ID: r.begun(), Full: true},
 	}
 	r.owe(t, change.Limits{Name: "a"})
-	if r.pay("bus", end); len(r.owes(t)) != 1 {
+	if r.pay(&listener.Completed{Sink: "bus", End: end}); len(r.owes(t)) != 1 {
 		t.Error("it is paid by one that was begun before")
 	}
 	end.Comparison.ID = r.begun()
-	if r.pay("lake", end); len(r.owes(t)) != 1 {
+	if r.pay(&listener.Completed{Sink: "lake", End: end}); len(r.owes(t)) != 1 {
 		t.Error("it is paid by one of another sink")
 	}
-	if r.pay("bus", end); len(r.owes(t)) != 0 {
+	if r.pay(&listener.Completed{Sink: "bus", End: end}); len(r.owes(t)) != 0 {
 		t.Error("it is owed for ever")
 	}
 }
@@ -147,7 +147,7 @@ func TestI4ASnapshotIsPaidByOneOfAllThatItIsOf(t *testing.T) {
 			if c.end.Selection == nil {
 				c.end.Comparison.ID = c.end.Comparison.ID[:len(c.end.Comparison.ID)-len(checkpoint.PartSuffix)] + checkpoint.FullSuffix
 			}
-			if r.pay("bus", c.end); (len(r.owes(t)) == 0) != c.pays {
+			if r.pay(&listener.Completed{Sink: "bus", End: c.end}); (len(r.owes(t)) == 0) != c.pays {
 				t.Errorf("owed afterwards: %q", r.owes(t))
 			}
 		})
@@ -161,10 +161,10 @@ func TestI4WhatIsOwedOnceMoreIsAskedForOnceMore(t *testing.T) {
 	r.sources[0].Ask = func([]*listener.Intake, change.Reason, change.Limits) { asks++ }
 	r.owe(t, change.Limits{})
 	r.owe(t, change.Limits{})
-	r.pay("bus", checkpoint.Item{
+	r.pay(&listener.Completed{Sink: "bus", End: checkpoint.Item{
 		Kind: checkpoint.End, Resource: "configmaps", Scope: checkpoint.Others,
 		Comparison: checkpoint.Comparison{ID: "9.9999999999999999.full", Full: true, Namespace: checkpoint.Others},
-	})
+	}})
 	if left := r.owes(t); len(left) != 0 {
 		t.Errorf("owed are %v", left)
 	}

@@ -38,7 +38,7 @@ func Run(ctx context.Context, config Config) error {
 	r.books = listener.NewBooks(config.Store, config.Observer.Observer, config.Images)
 	common := listener.Config{
 		ClusterUID: config.ClusterUID, Store: config.Store, Streams: r.streams, Reshape: config.Reshape, Observer: config.Observer.Observer,
-		Stops: r.stops, Prove: config.Prove, Work: r.work, Serve: r.serve, Ended: r.paid,
+		Stops: r.stops, Prove: config.Prove, Work: r.work, Serve: r.serve,
 	}
 	for i := range config.Sinks {
 		l, err := listener.New(i, &config.Sinks[i], &common, r.books)
@@ -209,16 +209,22 @@ func (r *run) commit(ctx context.Context) error {
 		case <-due:
 		case <-overdue.C:
 		case <-ctx.Done():
-			err := r.books.Save(ctx)
-			r.payAll()
-			return err
+			return r.save(ctx)
 		}
 		due = nil
-		if err := r.books.Save(ctx); err != nil {
+		if err := r.save(ctx); err != nil {
 			return err
 		}
-		r.payAll()
 	}
+}
+
+// save saves what is delivered, and forgets the snapshots that have ended with it.
+func (r *run) save(ctx context.Context) error {
+	err := r.books.Save(ctx)
+	for _, one := range r.books.Completed() {
+		r.pay(&one)
+	}
+	return err
 }
 
 func (r *run) closeSinks(ctx context.Context) error {

@@ -155,7 +155,7 @@ func (r *rig) start(sinks ...string) {
 	books := listener.NewBooks(r.store, listener.NopObserver(), r.images)
 	common := listener.Config{
 		ClusterUID: "epoch-1", Store: r.store, Streams: func() []*change.Stream { return []*change.Stream{&config.Stream} },
-		Observer: listener.NopObserver(), Stops: listener.NewStops(len(sinks) + 1), Serve: r.informer.Join, Ended: func(string, *checkpoint.Item) {},
+		Observer: listener.NopObserver(), Stops: listener.NewStops(len(sinks) + 1), Serve: r.informer.Join,
 		Work: func(bool) {
 			select {
 			case work <- struct{}{}:
