@@ -27,8 +27,8 @@ func (b *Backlog) OldestOf() map[string]time.Time {
 			note(rec)
 		}
 	}
-	for at := range b.queue.length {
-		note(b.queue.at(at).rec)
+	for _, place := range b.queue.places {
+		note(place.rec)
 	}
 	return oldest
 }

@@ -254,8 +254,8 @@ func (c *course) run(script []byte) {
 			c.t.Fatalf("record %d is neither popped nor merged", seq)
 		}
 	}
-	if len(c.queue.pending.objects) != 0 || len(c.queue.pending.moved) != 0 || c.queue.Oldest() != nil || c.queue.Used() != (Limit{}) {
-		c.t.Fatalf("an empty queue remembers %d objects and uses %+v", len(c.queue.pending.objects), c.queue.Used())
+	if len(c.queue.objects) != 0 || len(c.queue.moved) != 0 || c.queue.Oldest() != nil || c.queue.Used() != (Limit{}) {
+		c.t.Fatalf("an empty queue remembers %d objects and uses %+v", len(c.queue.objects), c.queue.Used())
 	}
 }
 
