@@ -47,12 +47,9 @@ func (s *Store) Met(uid string) (History, error) {
 
 // met are the clusters that were ever behind the name, and when that was noted first.
 func (s *Store) met() (map[string]History, error) {
-	return byName(s.database, tableUID, func(_ string, value []byte) (History, error) {
-		since, width := binary.Uvarint(value)
-		if width < 0 {
-			return 0, s.badValue("the clusters that were met", errValue)
-		}
-		return max(History(since), 1), nil
+	return byName(s.database, tableUID, "the clusters that were met", func(value []byte) (History, error) {
+		since, err := parseNumber(value)
+		return max(History(since), 1), err
 	})
 }
 
@@ -84,15 +81,7 @@ func CompareCluster(dir string, saved, now Cluster) (anew bool, err error) {
 
 // Cluster is the saved identity, false in a state that has none yet.
 func (s *Store) Cluster() (Cluster, bool, error) {
-	value, found, err := s.get(keyOf(tableCluster))
-	if err != nil || !found {
-		return Cluster{}, false, err
-	}
-	cluster, err := parseCluster(value)
-	if err != nil {
-		return Cluster{}, false, s.badValue("the cluster's identity", err)
-	}
-	return cluster, true, nil
+	return read(s.database, keyOf(tableCluster), "the cluster's identity", parseCluster)
 }
 
 // SetCluster saves the identity, durably. The cluster that it takes the place of stays one of those that were met.
@@ -148,7 +137,7 @@ func (s *Store) RedactionKey() ([]byte, error) {
 
 // Configurations are those with which the sinks were opened last, by their names, as SetConfiguration was given them.
 func (s *Store) Configurations() (map[string][]byte, error) {
-	return byName(s.database, tableConfig, func(_ string, text []byte) ([]byte, error) { return bytes.Clone(text), nil })
+	return byName(s.database, tableConfig, "", func(text []byte) ([]byte, error) { return bytes.Clone(text), nil })
 }
 
 // SetConfiguration saves the configuration with which the sink was opened, durably.
@@ -167,11 +156,8 @@ func parseCluster(value []byte) (Cluster, error) {
 
 // Namespaces are the labels of namespaces that SetNamespace has noted.
 func (s *Store) Namespaces() (map[string]map[string]string, error) {
-	return byName(s.database, tableNamespace, func(_ string, value []byte) (labels map[string]string, err error) {
-		if err := json.Unmarshal(value, &labels); err != nil {
-			return nil, s.badValue("the labels of a namespace", err)
-		}
-		return labels, nil
+	return byName(s.database, tableNamespace, "the labels of a namespace", func(value []byte) (labels map[string]string, err error) {
+		return labels, json.Unmarshal(value, &labels)
 	})
 }
 

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -273,15 +274,37 @@ func (d *database) holds(prefix []byte) (found bool, err error) {
 	return found, err
 }
 
+// read is what the key's value says, false where there is none. What it is of is for people.
+func read[T any](d *database, key []byte, what string, parse func(value []byte) (T, error)) (is T, found bool, err error) {
+	value, found, err := d.get(key)
+	if err != nil || !found {
+		return is, false, err
+	}
+	if is, err = parse(value); err != nil {
+		return is, false, d.badValue(what, err)
+	}
+	return is, true, nil
+}
+
 // byName are the values of the table by the names which are its keys.
-func byName[T any](d *database, table byte, parse func(name string, value []byte) (T, error)) (map[string]T, error) {
+func byName[T any](d *database, table byte, what string, parse func(value []byte) (T, error)) (map[string]T, error) {
 	all := map[string]T{}
 	err := d.each([]byte{table}, func(key, value []byte) (err error) {
-		name := string(key[1:])
-		all[name], err = parse(name, value)
+		if all[string(key[1:])], err = parse(value); err != nil {
+			err = d.badValue(what, err)
+		}
 		return err
 	})
 	return all, err
+}
+
+// parseNumber is the inverse of binary.AppendUvarint; no value is 0.
+func parseNumber(value []byte) (uint64, error) {
+	number, width := binary.Uvarint(value)
+	if width != len(value) {
+		return 0, errValue
+	}
+	return number, nil
 }
 
 // names are the keys of the table, sorted.

@@ -111,22 +111,22 @@ func (s *Store) copy(from *database, prefix []byte, to func(key []byte) []byte) 
 }
 
 func (s *Store) gift(of Key) (Gift, error) {
-	value, found, err := s.get(keyOf(tableGift, of.Sink, of.Resource))
-	if err != nil || !found {
-		return Gift{}, err
-	}
-	return s.parseGift(of, value)
+	gift, _, err := read(s.database, keyOf(tableGift, of.Sink, of.Resource), ofGifts, parseGift)
+	return gift, err
 }
+
+// ofGifts is what the table of gifts is of, for people.
+const ofGifts = "what was put aside for another task"
 
 func appendGift(g *Gift) []byte {
 	return append(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(g.To)), g.Number), g.Mark...)
 }
 
-func (s *Store) parseGift(of Key, value []byte) (Gift, error) {
+func parseGift(value []byte) (Gift, error) {
 	to, width := binary.Uvarint(value)
 	number, more := binary.Uvarint(value[max(width, 0):])
 	if width <= 0 || more <= 0 {
-		return Gift{}, s.badValue("what was put aside of "+of.Resource+" for sink "+of.Sink, errValue)
+		return Gift{}, errValue
 	}
 	return Gift{To: int(to), Number: number, Mark: string(value[width+more:])}, nil
 }
@@ -156,25 +156,28 @@ func (s *Store) Holding() (Holding, error) {
 	err = s.each([]byte{tableGift}, func(key, value []byte) error {
 		name, resource, _ := bytes.Cut(key[1:], []byte{terminator})
 		of := Key{string(name), string(resource)}
-		gift, err := s.parseGift(of, value)
+		gift, err := parseGift(value)
+		if err != nil {
+			return s.badValue(ofGifts, err)
+		}
 		if gift.To != 0 {
 			h.Gifts[of] = gift
 			delete(h.Has, of)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return h, err
 	}
-	h.Half, err = byName(s.database, tableTasks, func(string, []byte) (bool, error) { return true, nil })
+	h.Half, err = byName(s.database, tableTasks, "", func([]byte) (bool, error) { return true, nil })
 	delete(h.Half, "") // which is OfTasks'
 	if err != nil {
 		return h, err
 	}
 	return h, s.each([]byte{tableTaken}, func(key, value []byte) error {
 		parts := bytes.Split(key[1:], []byte{terminator})
-		number, width := binary.Uvarint(value)
-		if len(parts) != 3 || width <= 0 {
+		number, err := parseNumber(value)
+		if err != nil || len(parts) != 3 {
 			return s.badValue("what was taken from other tasks", errValue)
 		}
 		task, err := strconv.Atoi(string(parts[2]))

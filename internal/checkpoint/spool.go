@@ -52,15 +52,8 @@ func (s *spools) put(b *rows, chunks map[string][]fifo.Chunk, extents map[string
 
 // Spool is the extent of what is spooled for the sink.
 func (s *spools) Spool(sinkName string) (fifo.Spool, error) {
-	value, found, err := s.get(keyOf(tableSpooled, sinkName))
-	if err != nil || !found {
-		return fifo.Spool{}, err
-	}
-	spool, err := parseSpool(value)
-	if err != nil {
-		return fifo.Spool{}, s.badValue("the spool of sink "+sinkName, err)
-	}
-	return spool, nil
+	spool, _, err := read(s.database, keyOf(tableSpooled, sinkName), "the spool of sink "+sinkName, parseSpool)
+	return spool, err
 }
 
 // ReadSpool reads records from the front of the extent: all of its part Ahead, and of Main whole chunks that hold
@@ -107,15 +100,11 @@ func (s *spools) Encode(records []*change.Record) ([]byte, error) { return s.cod
 
 // load remembers the extents. What a crash left below one is given back with the next chunks that go.
 func (s *spools) load() error {
-	return s.each([]byte{tableSpooled}, func(key, value []byte) error {
-		spool, err := parseSpool(value)
-		if err != nil {
-			return s.badValue("the spool of sink "+string(key[1:]), err)
-		}
-		known := s.reclaimedOf(string(key[1:]))
-		known.spool, known.gone = spool, reclaimAfter
-		return nil
-	})
+	all, err := byName(s.database, tableSpooled, "the spool of a sink", parseSpool)
+	for name, spool := range all {
+		s.reclaimed[name] = &reclaimed{spool: spool, gone: reclaimAfter}
+	}
+	return err
 }
 
 // reclaimedOf is what is remembered of the sink; the caller holds mu.

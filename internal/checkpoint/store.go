@@ -212,22 +212,17 @@ func dropObjects(b *rows, stream string) {
 // Resource is what the stream of the name is of, false where the state does not know. A stream outlives its resource:
 // the sinks are still to be told that its objects are gone. What is on disk of it may outlive the stream.
 func (s *Store) Resource(stream string) (change.Stream, bool, error) {
-	value, found, err := s.get(keyOf(tableResource, stream))
-	if err != nil || !found {
-		return change.Stream{}, false, err
-	}
-	part := strings.Split(string(value), "\x00")
-	if len(part) != 3 {
-		return change.Stream{}, false, s.badValue("the resource of "+stream, errValue)
-	}
-	namespace, resource, found := strings.Cut(stream, "/")
-	if !found {
-		namespace, resource = "", stream
-	}
-	name, group, _ := strings.Cut(resource, ".")
-	return change.Stream{Namespace: namespace, Resource: change.Resource{
-		Group: group, Version: part[0], Name: name, Kind: part[1], ClusterScoped: part[2] == "c",
-	}}, true, nil
+	key := change.ParseKey(stream)
+	name, group, _ := strings.Cut(key.Name, ".")
+	return read(s.database, keyOf(tableResource, stream), "the resource of "+stream, func(value []byte) (of change.Stream, err error) {
+		part := strings.Split(string(value), "\x00")
+		if len(part) != 3 {
+			return of, errValue
+		}
+		return change.Stream{Namespace: key.Namespace, Resource: change.Resource{
+			Group: group, Version: part[0], Name: name, Kind: part[1], ClusterScoped: part[2] == "c",
+		}}, nil
+	})
 }
 
 // Define notes that the stream is of a custom resource, whose definition has the generation: that it is not served says
@@ -238,14 +233,9 @@ func (s *Store) Define(stream string, generation int64) error {
 
 // Defined is what Define noted, false where it was not called.
 func (s *Store) Defined(stream string) (generation int64, found bool, err error) {
-	value, found, err := s.get(keyOf(tableDefined, stream))
-	if err != nil || !found {
-		return 0, false, err
-	}
-	if generation, err = strconv.ParseInt(string(value), 10, 64); err != nil {
-		return 0, false, s.badValue("the definition of "+stream, err)
-	}
-	return generation, true, nil
+	return read(s.database, keyOf(tableDefined, stream), "the definition of "+stream, func(value []byte) (int64, error) {
+		return strconv.ParseInt(string(value), 10, 64)
+	})
 }
 
 // appendResource appends what a stream's name does not tell: version, kind, and "c" of a cluster-scoped resource.

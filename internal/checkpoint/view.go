@@ -249,5 +249,5 @@ func (s *Store) Forget(sinkName string) error {
 
 // Marks are those of all sinks, by name.
 func (s *Store) Marks() (map[string]sink.Mark, error) {
-	return byName(s.database, tableMark, func(_ string, value []byte) (sink.Mark, error) { return sink.Mark(value), nil })
+	return byName(s.database, tableMark, "", func(value []byte) (sink.Mark, error) { return sink.Mark(value), nil })
 }

@@ -44,9 +44,7 @@ func TestI6RoomIsForTheFormThatTheSinkIsGiven(t *testing.T) {
 	l, _, end := newBus(t, roomy())
 	defer end()
 	l.backlog = fifo.NewBacklog(fifo.Options{Queue: fifo.Limit{Bytes: 1 << 20, Records: 100}, Batch: BatchLimit()})
-	state, err := l.Store.LoadSink("bus")
-	must(t, err)
-	l.serve(state, func() {})
+	l.serve(func() {})
 	seat, _ := l.Seat()
 	way := &Way{Resource: "pods", Scope: checkpoint.ScopeOf(&change.Stream{})}
 	for at, own := range []change.Image{
