@@ -26,7 +26,6 @@ type Listener struct {
 	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
 	patience patience                    // with a sink that failed
 	out      *outgoing                   // the batch that is written
-	trimming trimming                    // of what is too large
 
 	taken   []*change.Record // the batch under way
 	done    int              // so many of it are acknowledged
@@ -41,10 +40,9 @@ type Listener struct {
 
 // New makes the listener of the sink, the index-th among the stops, and reads what is saved of it.
 func New(index int, s *Sink, config *Config, books *Books) (*Listener, error) {
-	out := newOutgoing(s, config.ClusterUID)
 	l := &Listener{
-		Intake: newIntake(s, config, &books.numbers), Config: *config, index: index, books: books, seldom: retrySeldom(), out: out,
-		trimming: trimming{out: out, trims: s.Oversize.Trims}, opened: make(chan struct{}),
+		Intake: newIntake(s, config, &books.numbers), Config: *config, index: index, books: books, seldom: retrySeldom(),
+		out: newOutgoing(s, config.ClusterUID), opened: make(chan struct{}),
 	}
 	return l, books.add(&l.Intake)
 }
@@ -147,12 +145,11 @@ func (l *Listener) settleLetters(events ...string) error {
 
 // giveUpLetters gives up the letters of states that the sink has got whole.
 func (l *Listener) giveUpLetters(batch []*change.Record) {
-	letters, gives := l.DeadLetters.(Obsolete)
 	for _, rec := range batch {
-		if !gives || !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
+		if l.DeadLetters == nil || !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
 			continue
 		}
-		id, err := letters.Delivered(rec)
+		id, err := l.DeadLetters.Delivered(rec)
 		if err != nil {
 			err = errLetterStays(err)
 		}

@@ -106,7 +106,7 @@ func TestI5AMarkHasNoRecordBehindItThatNothingIsSavedOf(t *testing.T) {
 				rec.Key.Name = name
 				b.Overdraw(rec.Size())
 				b.Push(rec)
-				todo = append(todo, due{rec, at})
+				todo = append(todo, due{Record: rec, at: at})
 			}
 			_, l.taken = b.Take(nil)
 		})

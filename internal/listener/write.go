@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ func (l *Listener) deliverReplay(ctx context.Context, at int, rec *change.Record
 		l.returned(rec, err)
 		return nil
 	}
-	for tried := false; ; tried = true {
+	todo := []due{{Record: replayed, at: at}}         // a smaller one after a rejection
+	for tried := false; len(todo) > 0; tried = true { // else it is delivered, or rejected again, and answered
 		found, err := l.DeadLetters.Claim(rec.Replay.Letter)
 		switch {
 		case err != nil:
@@ -39,16 +41,12 @@ func (l *Listener) deliverReplay(ctx context.Context, at int, rec *change.Record
 			l.returned(rec, nil)
 			return nil
 		}
-		rest, err := l.write(ctx, []due{{replayed, at}})
-		if err != nil {
+		if todo, err = l.write(ctx, todo); err != nil {
 			rec.Replay.Done("", fmt.Errorf("not delivered yet: %w", err))
 			return err
 		}
-		if len(rest) == 0 {
-			return nil // delivered, or rejected again, and answered
-		}
-		replayed = rest[0].Record // a smaller one, or the same after a failure
 	}
+	return nil
 }
 
 // admit returns the record with the mark of what it is worth now. Something newer than the letter that waits after it
@@ -108,7 +106,7 @@ func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Recor
 				return nil, err
 			}
 		}
-		todo = append(todo, due{rec, first + i})
+		todo = append(todo, due{Record: rec, at: first + i})
 	}
 	return todo, nil
 }
@@ -282,20 +280,20 @@ func (l *Listener) rejected(ctx context.Context, todo []due, rejected *sink.Reje
 	if rec.Op == change.Gap && rejected.NoPlace {
 		return todo[1:], l.withoutNote(ctx, rec, rejected)
 	}
-	if smaller := l.lighter(ctx, rec, rejected); smaller != nil {
-		todo[0].Record = smaller
+	if lighter := l.lighter(ctx, &todo[0], rejected); lighter != nil {
+		todo[0].whole, todo[0].Record = cmp.Or(todo[0].whole, rec), lighter
 		return todo, nil
 	}
 	if rec.Op == change.Gap {
 		return todo, &sinkError{&sink.PermanentError{Err: fmt.Errorf("even the note of a rejected record is rejected: %w", rejected)}}
 	}
-	rec = l.trimming.whole(rec)
+	rec = cmp.Or(todo[0].whole, rec)
+	todo[0] = due{Record: rec, at: todo[0].at}
 	if rec.Replay != nil {
 		l.returned(rec, fmt.Errorf("rejected again: %w", rejected.Err))
 		return todo[1:], nil
 	}
 	if rejected.Reason == tooLarge && l.Oversize.Reject {
-		todo[0].Record = rec
 		return todo, &sinkError{refusal(l.Name, rec, rejected)}
 	}
 	letter, err := l.keepLetter(ctx, rec, rejected)
@@ -308,18 +306,23 @@ func (l *Listener) rejected(ctx context.Context, todo []due, rejected *sink.Reje
 }
 
 // lighter is the record with less of what the sink may have refused, nil where there is nothing less of it.
-func (l *Listener) lighter(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) *change.Record {
+func (l *Listener) lighter(ctx context.Context, d *due, rejected *sink.RejectedError) *change.Record {
 	switch now := time.Now(); {
-	case rec.Op == change.Gap && now.Sub(rec.Received) > noteAge: // the sink may have been stopped since
-		return dated(rec, now)
-	case rec.Op == change.Gap:
-		return change.ShorterNote(rec)
+	case d.Op == change.Gap && now.Sub(d.Received) > noteAge: // the sink may have been stopped since
+		return dated(d.Record, now)
+	case d.Op == change.Gap:
+		return change.ShorterNote(d.Record)
 	case rejected.Reason == tooLarge:
-		return l.trimming.smaller(ctx, rec)
+		if bare := l.out.withoutBefore(ctx, d.Record); bare != nil {
+			return bare
+		}
+		if smaller := d.trim(l.Oversize.Trims); smaller != nil {
+			return smaller
+		}
 	case rejected.NoPlace:
 		return nil
 	}
-	return l.trimming.withoutState(rec)
+	return withoutState(d.Record)
 }
 
 // noteAge is how old a note becomes at most, so that no sink refuses it for its time: that of the record may be why
@@ -395,7 +398,6 @@ func (l *Listener) marked(batch []*change.Record) {
 	l.giveUpLetters(batch)
 	for _, rec := range batch {
 		if rec.Remarks.LeftOut() != "" {
-			l.trimming.whole(rec)
 			l.Observer.Trimmed(l.Name, rec)
 		}
 		if rec.Replay == nil {
