@@ -43,7 +43,7 @@ type Intake struct {
 	resource resourceName
 	cut      context.CancelFunc // ends the writing without delivering what is left; nil while nobody writes
 	freed    chan struct{}      // closed and made anew when there may be room, and when the sink is offered something no more
-	ready    chan struct{}      // buffered 1: there is something to take, or nothing more will come
+	ready    sink.Bell          // there is something to take, or nothing more will come
 	work     func(now bool)     // has the committer look, at once or soon
 }
 
@@ -88,7 +88,7 @@ func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 		Sink: *s, observer: config.Observer, work: config.Work,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
 		told:    map[checkpoint.Object]onWay{}, beside: map[uint64]struct{}{}, own: map[uint64]entry{}, resolved: map[part]time.Time{}, proofs: map[part]*change.Proof{},
-		freed: make(chan struct{}), ready: make(chan struct{}, 1),
+		freed: make(chan struct{}), ready: sink.NewBell(),
 	}
 }
 
@@ -111,7 +111,7 @@ func (i *Intake) signal() {
 		i.wakeWaiting()
 	}
 	if signals.Ready {
-		i.wakeTaker()
+		i.ready.Ring()
 	}
 	if signals.Changed {
 		i.observer.Queued(i.Name, i.backlog.Levels())
@@ -125,14 +125,6 @@ func (i *Intake) signal() {
 // stopGrace is how long a write may go on after a stop when all that it writes is on disk, too: the next start
 // continues there.
 const stopGrace = time.Second
-
-// wakeTaker wakes who takes.
-func (i *Intake) wakeTaker() {
-	select {
-	case i.ready <- struct{}{}:
-	default:
-	}
-}
 
 // wakeWaiting wakes those who wait for room; the caller holds mu.
 func (i *Intake) wakeWaiting() {

@@ -192,7 +192,7 @@ func (i *Intake) forget(s *Saving) {
 		i.backlog.Saved(s.extent, s.chunks)
 	}
 	i.wakeWaiting()
-	i.wakeTaker()
+	i.ready.Ring()
 	i.signal()
 }
 

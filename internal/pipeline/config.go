@@ -11,6 +11,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // Config is what Run runs.
@@ -173,7 +174,7 @@ type run struct {
 	books     *listener.Books
 	listeners []*listener.Listener
 	stops     *listener.Stops
-	soon, now chan struct{} // buffered 1: the committer has work
+	soon, now sink.Bell // the committer has work
 
 	mu      sync.Mutex // guards the following
 	sources []Source
@@ -184,7 +185,7 @@ type run struct {
 // owing are the full snapshots that somebody has asked for, and that are saved until their ends are. The sinks are
 // asked for each as soon as they are given the stream.
 type owing struct {
-	wake chan struct{} // buffered 1
+	wake sink.Bell
 
 	mu    sync.Mutex       // guards the following, and one change of what is owed at a time
 	asked map[string]asked // by ID

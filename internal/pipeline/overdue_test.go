@@ -48,7 +48,7 @@ func TestI4WhatWaitsTooLongGoesToDiskThoughNothingElseHappens(t *testing.T) {
 		must(t, err)
 		r := &run{
 			Config: &Config{Store: store, Observer: NopObserver()}, books: listener.NewBooks(store, listener.NopObserver(), nil),
-			soon: make(chan struct{}, 1), now: make(chan struct{}, 1), owing: owing{wake: make(chan struct{}, 1)},
+			soon: sink.NewBell(), now: sink.NewBell(), owing: owing{wake: sink.NewBell()},
 		}
 		config := listener.Config{
 			Store: store, Observer: listener.NopObserver(), Work: r.work, Stops: listener.NewStops(2), Serve: func(*listener.Intake) {},

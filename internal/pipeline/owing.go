@@ -153,7 +153,7 @@ func (r *run) request(request *Request) error {
 	if err := r.Store.Commit(checkpoint.Batch{PendingSnapshots: all, Heard: request.Heard}); err != nil {
 		return fmt.Errorf("note %d snapshots that are owed: %w", len(all), err)
 	}
-	offer(r.owing.wake, struct{}{})
+	r.owing.wake.Ring()
 	return nil
 }
 
@@ -224,7 +224,7 @@ func (r *run) steer(order *Order) error {
 			s.Withdraw(&l.Intake, d.Limits)
 		}
 	}
-	offer(r.owing.wake, struct{}{})
+	r.owing.wake.Ring()
 	return nil
 }
 

@@ -29,7 +29,7 @@ func indebted(t *testing.T, limits ...change.Limits) *run {
 		}
 	})
 	r := &run{
-		Config: &Config{Store: store}, held: map[string]bool{}, owing: owing{wake: make(chan struct{}, 1)},
+		Config: &Config{Store: store}, held: map[string]bool{}, owing: owing{wake: sink.NewBell()},
 		sources: []Source{{
 			Stream: configmaps,
 			Ask:    func([]*listener.Intake, change.Reason, change.Limits) {},

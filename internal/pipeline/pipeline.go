@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/listener"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // openGrace is how long the start waits for sinks whose first attempt to open is not over: those that are open share
@@ -29,8 +30,8 @@ func Run(ctx context.Context, config Config) error {
 		return errors.New("run without a sink: configure one")
 	}
 	r := &run{
-		Config: &config, stops: listener.NewStops(len(config.Sinks)), soon: make(chan struct{}, 1), now: make(chan struct{}, 1),
-		sources: config.Sources, held: map[string]bool{}, owing: owing{wake: make(chan struct{}, 1)},
+		Config: &config, stops: listener.NewStops(len(config.Sinks)), soon: sink.NewBell(), now: sink.NewBell(),
+		sources: config.Sources, held: map[string]bool{}, owing: owing{wake: sink.NewBell()},
 	}
 	for _, s := range config.Sources {
 		r.held[s.Stream.String()] = true
@@ -54,9 +55,9 @@ func Run(ctx context.Context, config Config) error {
 // work has the committer look.
 func (r *run) work(now bool) {
 	if now {
-		offer(r.now, struct{}{})
+		r.now.Ring()
 	} else {
-		offer(r.soon, struct{}{})
+		r.soon.Ring()
 	}
 }
 
@@ -68,16 +69,16 @@ func (r *run) streams() (streams []*change.Stream) {
 }
 
 // serve gives the sink every stream that it takes, and asks for what it is owed before.
-func (r *run) serve(sink *listener.Intake) {
+func (r *run) serve(l *listener.Intake) {
 	if err := r.askOwed(); err != nil {
 		r.Observer.CommitFailed(err)
 	}
-	r.join(sink)
+	r.join(l)
 }
 
-func (r *run) join(sink *listener.Intake) {
+func (r *run) join(l *listener.Intake) {
 	for _, s := range r.all() {
-		s.Join(sink)
+		s.Join(l)
 	}
 }
 
@@ -287,7 +288,7 @@ func (set *StreamSet) Join(s Source) error {
 	set.run.sources = append(set.run.sources, s)
 	set.run.mu.Unlock()
 	set.start(s)
-	offer(set.run.owing.wake, struct{}{})
+	set.run.owing.wake.Ring()
 	return nil
 }
 

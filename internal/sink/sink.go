@@ -249,6 +249,20 @@ func Ended(ctx context.Context, verb string, last error) error {
 	}
 }
 
+// Bell wakes the goroutine that waits for it. However often it was rung, that looks once.
+type Bell chan struct{}
+
+// NewBell is one that was not rung.
+func NewBell() Bell { return make(Bell, 1) }
+
+// Ring wakes it. It returns at once.
+func (b Bell) Ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
+}
+
 // Pause waits between two attempts, until it is woken or ctx ends. It says whether ctx lives.
 func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)

@@ -49,7 +49,7 @@ func arrows() map[string][]string {
 		"internal/source":            {"internal/change", "internal/checkpoint", "internal/listener", "internal/source/frame"},
 		"internal/sink/deadletter":   {"internal/change", "internal/checkpoint/disk", "internal/sink"},
 		"internal/listener":          {"internal/listener/chain", "internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
-		"internal/pipeline":          {"internal/change", "internal/checkpoint", "internal/listener"},
+		"internal/pipeline":          {"internal/change", "internal/checkpoint", "internal/listener", "internal/sink"},
 		"internal/control":           {"internal/change", "internal/checkpoint"},
 		"internal/ha/election":       {},
 		"internal/ha/statelog":       {"internal/checkpoint", "internal/sink"},

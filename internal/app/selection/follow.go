@@ -91,8 +91,8 @@ type Follower struct {
 	Setting
 	Telemetry *telemetry.Telemetry
 	Build     func(Selected) (pipeline.Source, *source.SharedInformer, error)
-	following []*followed   // in the order in which they came
-	nudged    chan struct{} // buffered 1: something may have come or gone
+	following []*followed // in the order in which they came
+	nudged    sink.Bell   // something may have come or gone
 	warned    map[string]bool
 	chosen    *Choice // of the catalog
 	over      []change.Stream
@@ -114,16 +114,11 @@ type followed struct {
 
 // NewFollower makes a follower of what is streamed now.
 func NewFollower(s Setting) *Follower {
-	return &Follower{Setting: s, nudged: make(chan struct{}, 1), warned: map[string]bool{}}
+	return &Follower{Setting: s, nudged: sink.NewBell(), warned: map[string]bool{}}
 }
 
 // Nudge makes the follower ask soon. It returns at once, and may be called from any goroutine.
-func (f *Follower) Nudge() {
-	select {
-	case f.nudged <- struct{}{}:
-	default:
-	}
-}
+func (f *Follower) Nudge() { f.nudged.Ring() }
 
 // Start makes the sources that are there from the start: those that are served, and the unserved, which wait until it
 // is certain what became of their resources. From here on it tells the telemetry.

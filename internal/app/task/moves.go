@@ -75,12 +75,12 @@ type Moves struct {
 	takes    bool       // the next term is to begin with a look
 	admitted map[string]bool
 	waits    map[string]int // by resource: for which task
-	asked    chan struct{}  // buffered 1
+	asked    sink.Bell
 }
 
 // NewMoves returns those to the task of the configuration.
 func NewMoves(cfg *config.Config, logger *slog.Logger, needs func(task int)) *Moves {
-	return &Moves{cfg: cfg, logger: logger, needs: needs, admitted: map[string]bool{}, waits: map[string]int{}, asked: make(chan struct{}, 1)}
+	return &Moves{cfg: cfg, logger: logger, needs: needs, admitted: map[string]bool{}, waits: map[string]int{}, asked: sink.NewBell()}
 }
 
 // Moving are the moves in one term.
@@ -166,10 +166,7 @@ func (m *Moves) Admits(resource string) bool {
 	}
 	if _, known := m.waits[resource]; !known {
 		m.waits[resource] = 0
-		select {
-		case m.asked <- struct{}{}:
-		default:
-		}
+		m.asked.Ring()
 	}
 	return false
 }

@@ -300,7 +300,7 @@ const (
 // them.
 type Schemas struct {
 	Options
-	asked chan struct{} // buffered 1: there is a new one
+	asked sink.Bell // there is a new one
 
 	mu      sync.Mutex // guards the following
 	known   map[string]*entry
@@ -317,7 +317,7 @@ type entry struct {
 
 // NewSchemas knows none yet.
 func NewSchemas(o Options) *Schemas {
-	return &Schemas{Options: o, asked: make(chan struct{}, 1), known: map[string]*entry{}, changed: make(chan struct{})}
+	return &Schemas{Options: o, asked: sink.NewBell(), known: map[string]*entry{}, changed: make(chan struct{})}
 }
 
 // Of is the present schema of the resource, nil where it is not known: then Run is on its way to it.
@@ -344,10 +344,7 @@ func (s *Schemas) entry(resource *change.Resource) *entry {
 	if e == nil {
 		e = &entry{}
 		s.known[name] = e
-		select {
-		case s.asked <- struct{}{}:
-		default:
-		}
+		s.asked.Ring()
 	}
 	e.resource, e.used = *resource, time.Now()
 	return e

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
+	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
 // maxWaiting is how many bytes of changes wait for the log (I6). With more, the log gets a new chain.
@@ -13,7 +14,7 @@ const maxWaiting = 8 << 20
 
 // Queue is the changes that wait for the log. It is a checkpoint.Journal.
 type Queue struct {
-	wake chan struct{}
+	wake sink.Bell
 	most int // bytes of changes
 
 	mu       sync.Mutex // guards the following
@@ -26,7 +27,7 @@ type Queue struct {
 
 // NewQueue is one of a state of which the log has nothing, so far as is known.
 func NewQueue() *Queue {
-	return &Queue{wake: make(chan struct{}, 1), most: maxWaiting, unlogged: time.Now()}
+	return &Queue{wake: sink.NewBell(), most: maxWaiting, unlogged: time.Now()}
 }
 
 // Record is checkpoint.Journal's. It is also told what has changed beside the database.
@@ -45,10 +46,7 @@ func (q *Queue) Record(changes checkpoint.Changes) {
 	} else {
 		q.changes = append(q.changes, changes...)
 	}
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	q.wake.Ring()
 }
 
 // take takes all changes, as a unit. It says whether some were dropped since: then the log is behind for good, unless

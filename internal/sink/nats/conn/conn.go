@@ -54,7 +54,7 @@ type Conn struct {
 	Inbox   string           // replies come to this and a number, or a batch and a number in it
 	Number  uint64           // of the last reply that was asked for
 	Replies chan *natsgo.Msg // what Next waits for
-	Changed chan struct{}    // the connection came, went or ended since the last look
+	Changed sink.Bell        // the connection came, went or ended since the last look
 	Outbox  Outbox
 	Timing
 
@@ -75,7 +75,7 @@ func Dial(ctx context.Context, options *Options) (*Conn, error) {
 	c := &Conn{
 		API:     "$JS.API.",
 		Replies: make(chan *natsgo.Msg, options.Replies),
-		Changed: make(chan struct{}, 1),
+		Changed: sink.NewBell(),
 		servers: options.Servers,
 		closed:  make(chan struct{}),
 		timer:   time.NewTimer(time.Hour),
@@ -137,7 +137,7 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 		if err != nil {
 			c.fault.Store(&err)
 		}
-		c.wake()
+		c.Changed.Ring()
 	}
 	options := []natsgo.Option{
 		natsgo.Name(o.Name),
@@ -154,11 +154,11 @@ func (c *Conn) options(o *Options) []natsgo.Option {
 		// What follows is called by a goroutine of the library.
 		natsgo.DisconnectErrHandler(note),
 		natsgo.ReconnectErrHandler(note),
-		natsgo.ReconnectHandler(func(*natsgo.Conn) { c.wake() }),
+		natsgo.ReconnectHandler(func(*natsgo.Conn) { c.Changed.Ring() }),
 		natsgo.ClosedHandler(func(nc *natsgo.Conn) {
 			c.fail(c.givenUp(nc.LastError()))
 			close(c.closed)
-			c.wake()
+			c.Changed.Ring()
 		}),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
 			if !errors.Is(err, natsgo.ErrPermissionViolation) {
@@ -190,13 +190,6 @@ func (c *Conn) ResetOutbox() {
 	o := &c.Outbox
 	o.nc, o.socket, o.payload, o.within = c.NC, c.plain(), c.NC.MaxPayload(), c.Flush
 	o.clear()
-}
-
-func (c *Conn) wake() {
-	select {
-	case c.Changed <- struct{}{}:
-	default:
-	}
 }
 
 // reconnectDelay is quick at first, since most interruptions are the end of one server of several.
