@@ -129,12 +129,11 @@ func spoolNumbered(s *Store, n int) (spools Spools, err error) {
 		}
 	}
 	main := &spool[fifo.Main]
-	spools.Chunks = map[string][]fifo.Chunk{"out": {{Part: fifo.Main, Number: main.Next, Value: value}}}
+	chunks := []fifo.Chunk{{Part: fifo.Main, Number: main.Next, Value: value}}
 	main.Next++
 	main.Bytes += int64(len(value))
 	main.Records++
-	spools.Extents = map[string]fifo.Spool{"out": spool}
-	return spools, nil
+	return Spools{"out": {chunks, spool}}, nil
 }
 
 // wholeSpool reads what the last batches left, where they spooled.

@@ -150,7 +150,7 @@ func (l *layered) save() {
 	l.fold.Mark = "m" + strconv.Itoa(l.life.version)
 	l.state.Mark = l.fold.Mark
 	l.state.Waits(!l.spool.Empty())
-	must(l.t, l.store.SaveSinks([]*SinkState{l.state}, Spools{Extents: map[string]fifo.Spool{"lake": l.spool}}, nil))
+	must(l.t, l.store.SaveSinks([]*SinkState{l.state}, Spools{"lake": {Extent: l.spool}}, nil))
 }
 
 func placesText(s *Saved) (text string) {
@@ -257,7 +257,7 @@ func TestI6TheDisksLayerIsMergedInPieces(t *testing.T) {
 	save := func() {
 		t.Helper()
 		l.state.Waits(!l.spool.Empty())
-		must(t, l.store.SaveSinks([]*SinkState{l.state}, Spools{Extents: map[string]fifo.Spool{"lake": l.spool}}, nil))
+		must(t, l.store.SaveSinks([]*SinkState{l.state}, Spools{"lake": {Extent: l.spool}}, nil))
 	}
 	save()
 	l.spool[fifo.Main] = fifo.Extent{First: 1, Next: 1}

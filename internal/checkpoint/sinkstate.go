@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/kubecdc/kubecdc/internal/change"
-	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
 // SinkState is what is saved of one sink, and what is applied to it since. One goroutine applies and saves; SavedRow,
@@ -195,12 +194,6 @@ func (s *SinkState) SavedRows(all []Object) (map[Object]Row, error) {
 	return rows, nil
 }
 
-// Spools are the chunks that go to disk with a save, by the name of the sink, and the extents that its spool has then.
-type Spools struct {
-	Chunks  map[string][]fifo.Chunk
-	Extents map[string]fifo.Spool
-}
-
 // SaveSinks makes what was applied to the states durable, with what is kept where that is not nil: all of it or nothing
 // (I5). After an error it can be called again.
 func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) error {
@@ -215,7 +208,7 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) 
 				return err
 			}
 		}
-		s.put(r, spools.Chunks, spools.Extents)
+		s.put(r, spools)
 		return nil
 	})
 	if err != nil {
@@ -224,10 +217,7 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) 
 	for _, state := range states {
 		state.settled()
 	}
-	if len(spools.Extents) == 0 {
-		return nil
-	}
-	return s.reclaim(spools.Chunks, spools.Extents)
+	return s.reclaim(spools)
 }
 
 // Recall notes that the sink's log has lost records: see Saved.Recall. Where the log is read whole then, nothing is

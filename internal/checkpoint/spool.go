@@ -24,34 +24,34 @@ type reclaimed struct {
 	gone  int64      // bytes of chunks that are gone and whose space was not given back
 }
 
-// spools are the queues of sinks on disk.
-type spools struct {
-	*database
-	codec     *codec
-	reclaimed map[string]*reclaimed // by sink; the database's lock guards it
+// Spools are what goes to disk with a save, by the name of the sink.
+type Spools map[string]Spooled
+
+// Spooled are the chunks that go to disk for a sink, and the extent that its spool has then.
+type Spooled struct {
+	Chunks []fifo.Chunk
+	Extent fifo.Spool
 }
 
 // put writes chunks and extents.
-func (s *spools) put(b *rows, chunks map[string][]fifo.Chunk, extents map[string]fifo.Spool) {
-	for name, all := range chunks {
-		for _, chunk := range all {
+func (s *Store) put(b *rows, spools Spools) {
+	for name, spooled := range spools {
+		for _, chunk := range spooled.Chunks {
 			b.set(spoolKey(name, chunk.Part, chunk.Number), chunk.Value)
 		}
-	}
-	for name, spool := range extents {
-		b.value = appendSpool(b.value[:0], &spool)
+		b.value = appendSpool(b.value[:0], &spooled.Extent)
 		b.set(keyOf(tableSpooled, name), b.value)
-		for n := s.reclaimedOf(name).spool[fifo.Ahead].First; n < spool[fifo.Ahead].First; n++ { // these are few
+		for n := s.reclaimedOf(name).spool[fifo.Ahead].First; n < spooled.Extent[fifo.Ahead].First; n++ { // these are few
 			b.remove(spoolKey(name, fifo.Ahead, n))
 		}
-		if spool.Empty() { // what was cut and redacted by earlier rules than today's is not to stay (I9)
+		if spooled.Extent.Empty() { // what was cut and redacted by earlier rules than today's is not to stay (I9)
 			b.removeAll(keyOf(tableSpool, name, ""))
 		}
 	}
 }
 
 // Spool is the extent of what is spooled for the sink.
-func (s *spools) Spool(sinkName string) (fifo.Spool, error) {
+func (s *Store) Spool(sinkName string) (fifo.Spool, error) {
 	spool, _, err := read(s.database, keyOf(tableSpooled, sinkName), "the spool of sink "+sinkName, parseSpool)
 	return spool, err
 }
@@ -59,7 +59,7 @@ func (s *spools) Spool(sinkName string) (fifo.Spool, error) {
 // ReadSpool reads records from the front of the extent: all of its part Ahead, and of Main whole chunks that hold
 // together no more than so many bytes and records, at least one chunk. It moves the extent's First, and takes from its
 // Bytes and Records, what was read.
-func (s *spools) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records int) ([]*change.Record, error) {
+func (s *Store) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records int) ([]*change.Record, error) {
 	var read []*change.Record
 	size := 0
 	for part := range extent {
@@ -93,13 +93,13 @@ func (s *spools) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records i
 
 // SetForms says by which rules the records of a stream are cut and redacted that are encoded from now on. It is called
 // once, before anything is spooled.
-func (s *spools) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
+func (s *Store) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
 
 // Encode makes the value of a chunk.
-func (s *spools) Encode(records []*change.Record) ([]byte, error) { return s.codec.encode(records) }
+func (s *Store) Encode(records []*change.Record) ([]byte, error) { return s.codec.encode(records) }
 
 // load remembers the extents. What a crash left below one is given back with the next chunks that go.
-func (s *spools) load() error {
+func (s *Store) loadSpools() error {
 	all, err := byName(s.database, tableSpooled, "the spool of a sink", parseSpool)
 	for name, spool := range all {
 		s.reclaimed[name] = &reclaimed{spool: spool, gone: reclaimAfter}
@@ -108,7 +108,7 @@ func (s *spools) load() error {
 }
 
 // reclaimedOf is what is remembered of the sink; the caller holds mu.
-func (s *spools) reclaimedOf(sinkName string) *reclaimed {
+func (s *Store) reclaimedOf(sinkName string) *reclaimed {
 	if s.reclaimed[sinkName] == nil {
 		s.reclaimed[sinkName] = &reclaimed{}
 	}
@@ -116,7 +116,7 @@ func (s *spools) reclaimedOf(sinkName string) *reclaimed {
 }
 
 // forgetReclaimed notes that the sink's spool is gone: the next one begins with the first chunk again.
-func (s *spools) forgetReclaimed(sinkName string) {
+func (s *Store) forgetReclaimed(sinkName string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.reclaimed, sinkName)
@@ -124,19 +124,19 @@ func (s *spools) forgetReclaimed(sinkName string) {
 
 // reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below
 // the extent, where nobody reads.
-func (s *spools) reclaim(chunks map[string][]fifo.Chunk, extents map[string]fifo.Spool) error {
+func (s *Store) reclaim(spools Spools) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, spool := range extents {
+	for name, spooled := range spools {
 		known := s.reclaimedOf(name)
-		known.gone += known.spool[fifo.Main].Bytes - spool[fifo.Main].Bytes
-		for _, chunk := range chunks[name] {
+		known.gone += known.spool[fifo.Main].Bytes - spooled.Extent[fifo.Main].Bytes
+		for _, chunk := range spooled.Chunks {
 			if chunk.Part == fifo.Main {
 				known.gone += int64(len(chunk.Value))
 			}
 		}
-		known.spool = spool
-		if first := spool[fifo.Main].First; known.gone >= reclaimAfter && first > known.until {
+		known.spool = spooled.Extent
+		if first := spooled.Extent[fifo.Main].First; known.gone >= reclaimAfter && first > known.until {
 			if err := s.excise(spoolKey(name, fifo.Main, 0), spoolKey(name, fifo.Main, first)); err != nil {
 				return err
 			}

@@ -33,10 +33,7 @@ func (p *spooler) put(part fifo.Part, records ...*change.Record) {
 	e.Next++
 	e.Bytes += int64(len(value))
 	e.Records += int64(len(records))
-	must(p.t, p.s.SaveSinks(nil, Spools{
-		Chunks:  map[string][]fifo.Chunk{p.sink: {chunk}},
-		Extents: map[string]fifo.Spool{p.sink: p.extent},
-	}, nil))
+	must(p.t, p.s.SaveSinks(nil, Spools{p.sink: {[]fifo.Chunk{chunk}, p.extent}}, nil))
 }
 
 // take reads and removes.
@@ -44,7 +41,7 @@ func (p *spooler) take(bytes, records int) []*change.Record {
 	p.t.Helper()
 	read, err := p.s.ReadSpool(p.sink, &p.extent, bytes, records)
 	must(p.t, err)
-	must(p.t, p.s.SaveSinks(nil, Spools{Extents: map[string]fifo.Spool{p.sink: p.extent}}, nil))
+	must(p.t, p.s.SaveSinks(nil, Spools{p.sink: {Extent: p.extent}}, nil))
 	return read
 }
 

@@ -28,8 +28,8 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{database: d, spools: spools{database: d, codec: &codec{}, reclaimed: map[string]*reclaimed{}}}
-	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.load, d.record) }); err != nil {
+	s := &Store{database: d, reclaimed: map[string]*reclaimed{}}
+	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.loadSpools, d.record) }); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -92,7 +92,8 @@ func (s *Store) Hearing() ([]string, error) { return s.names(tableHeard) }
 // where the files are not what was written, and otherwise the operating system's.
 type Store struct {
 	*database
-	spools // queues on disk
+	codec     codec                 // of spools
+	reclaimed map[string]*reclaimed // by sink; the database's lock guards it
 }
 
 // Images are what is kept of the object. The caller owns them.

@@ -273,7 +273,7 @@ func (b *Books) save() error {
 	for _, l := range b.sinks {
 		b.open = append(b.open, l.Take())
 	}
-	b.applied, b.spools = 0, checkpoint.Spools{Chunks: map[string][]fifo.Chunk{}, Extents: map[string]fifo.Spool{}}
+	b.applied, b.spools = 0, checkpoint.Spools{}
 	return b.saveOpen()
 }
 
@@ -301,7 +301,7 @@ func (b *Books) saveOpen() error {
 		return err
 	}
 	saved := b.open
-	b.open, b.spools = nil, checkpoint.Spools{}
+	b.open, b.spools = nil, nil
 	for at, s := range saved {
 		l := b.sinks[at]
 		if !s.isEmpty() {
@@ -336,7 +336,7 @@ func (b *Books) apply(l *Intake, s *Saving) error {
 			return fmt.Errorf("encode %d records to spool for sink %s: %w", len(chunk.Records), l.Name, err)
 		}
 	}
-	if err := l.apply(s, &b.spools); err != nil {
+	if err := l.apply(s, b.spools); err != nil {
 		return err
 	}
 	return l.state.Settle()
@@ -355,7 +355,7 @@ func (b *Books) change(l *Intake, kept []checkpoint.KeptObject, do func(state *c
 		if err := do(state); err != nil {
 			return err
 		}
-		return b.write([]*checkpoint.SinkState{state}, checkpoint.Spools{}, kept)
+		return b.write([]*checkpoint.SinkState{state}, nil, kept)
 	})
 }
 

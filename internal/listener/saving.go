@@ -115,11 +115,11 @@ func maxSpooled() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: checkp
 
 // apply makes it part of the state, which is to be saved then, and says how the spool is to be. After an error it
 // is called again: what is part of the state already changes nothing. The caller holds the Books' lock.
-func (i *Intake) apply(s *Saving, spools *checkpoint.Spools) error {
+func (i *Intake) apply(s *Saving, spools checkpoint.Spools) error {
 	var kept []fifo.Chunk
 	i.use(func(b *fifo.Backlog) { s.extent, kept, s.spools = b.Saving(s.chunks) })
 	if s.spools {
-		spools.Extents[i.Name], spools.Chunks[i.Name] = s.extent, kept
+		spools[i.Name] = checkpoint.Spooled{Chunks: kept, Extent: s.extent}
 		i.state.Waits(!s.extent.Empty())
 	}
 	for at := range s.entries {

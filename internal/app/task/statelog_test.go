@@ -298,7 +298,7 @@ func whatIsOnDiskAloneIsNotInTheLog(t *testing.T, r *logRig) {
 		r.must(err)
 		spools := checkpoint.Spools{}
 		if state.Mark = mark; name == "away" {
-			spools.Extents = map[string]fifo.Spool{name: spool}
+			spools[name] = checkpoint.Spooled{Extent: spool}
 			state.Waits(!spool.Empty())
 		}
 		r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, spools, nil))
@@ -327,7 +327,7 @@ func whatIsOnDiskAloneIsNotInTheLog(t *testing.T, r *logRig) {
 			Kind: checkpoint.Told, Resource: "pods", Scope: checkpoint.Others, At: at, Key: change.Key{Name: "web"}, UID: "u",
 		}, false))
 		state.Waits(true)
-		r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{Extents: map[string]fifo.Spool{"away": spool}}, nil))
+		r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{"away": {Extent: spool}}, nil))
 	}
 	spooled("2")
 	save("bus", "2")
