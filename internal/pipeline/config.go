@@ -40,8 +40,9 @@ type Config struct {
 	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the
 	// run.
 	Follow func(ctx context.Context, set *StreamSet) error
-	// Beside, where set, is a stream without positions that is put in line while the sources run.
-	Beside   *Beside
+	// Beside, where set, pushes a stream that nobody can read again until ctx ends: its records have no positions, and
+	// are of no object. A sink that is not open misses them. An error ends the run.
+	Beside   func(ctx context.Context, inlet *Inlet) error
 	Observer Observer
 }
 
@@ -62,14 +63,6 @@ type Source struct {
 	Withdraw func(sink *listener.Intake, limits change.Limits)
 }
 
-// Beside is a stream that nobody can read again: its records have no positions, and are of no object. A sink that is
-// not open misses them.
-type Beside struct {
-	Stream change.Stream
-	// Run pushes the stream's records until ctx ends, and returns then. An error ends the whole run.
-	Run func(ctx context.Context, inlet *Inlet) error
-}
-
 // Inlet is where records go in line that no watch brings.
 type Inlet struct{ sinks []*listener.Intake }
 
@@ -84,7 +77,7 @@ func (i *Inlet) Push(ctx context.Context, rec *change.Record) error {
 }
 
 // Drain returns when everything that was pushed is delivered or on disk, or with ctx's error.
-func (i *Inlet) Drain(ctx context.Context, _ change.Stream) error {
+func (i *Inlet) Drain(ctx context.Context) error {
 	for _, sink := range i.sinks {
 		if err := sink.Drain(ctx); err != nil {
 			return err

@@ -146,7 +146,7 @@ func (r *run) read(ctx context.Context, set *StreamSet, guard func(func() error)
 		set.group.Go(guard(func() error { return r.Follow(ctx, set) }))
 	}
 	if r.Beside != nil {
-		set.group.Go(guard(func() error { return r.Beside.Run(ctx, &Inlet{r.intakes()}) }))
+		set.group.Go(guard(func() error { return r.Beside(ctx, &Inlet{r.intakes()}) }))
 	}
 	for _, l := range r.listeners {
 		if l.Gate != nil {

@@ -31,7 +31,7 @@ type Task struct {
 }
 
 // Beside puts in line what the webhook tells of the task's streams; nil is nothing.
-func (r *Receiver) Beside(of *Task) *pipeline.Beside {
+func (r *Receiver) Beside(of *Task) func(context.Context, *pipeline.Inlet) error {
 	if r == nil {
 		return nil
 	}
@@ -62,8 +62,7 @@ func (r *Receiver) Beside(of *Task) *pipeline.Beside {
 		Sinks: sinks, Find: find, Observer: webhook.Observer{Event: of.Telemetry.AuditEvent, Refused: of.Telemetry.AuditRefused, Missing: of.Telemetry.AuditMissing},
 	}
 	of.Telemetry.AuditExpected(webhook.Outcomes(), webhook.Reasons())
-	run := func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
-	return &pipeline.Beside{Stream: change.Actors(), Run: run}
+	return func(ctx context.Context, inlet *pipeline.Inlet) error { return r.server.Take(ctx, taken, inlet) }
 }
 
 // Receiver receives the API server's audit webhook for as long as the process lives. One run after the other takes what

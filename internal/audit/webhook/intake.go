@@ -24,7 +24,7 @@ import (
 // Line is where records are put. *pipeline.Inlet is one.
 type Line interface {
 	Push(ctx context.Context, rec *change.Record) error
-	Drain(ctx context.Context, stream change.Stream) error
+	Drain(ctx context.Context) error
 }
 
 // Sink is one that is told who asked for changes.
@@ -94,7 +94,7 @@ func (i *intake) take(ctx context.Context, body io.Reader, large *semaphore.Weig
 		err = push()
 	}
 	if err == nil {
-		err = i.line.Drain(ctx, change.Actors())
+		err = i.line.Drain(ctx)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ func (p *pushed) Push(_ context.Context, rec *change.Record) error {
 	return nil
 }
 
-func (p *pushed) Drain(context.Context, change.Stream) error { return nil }
+func (p *pushed) Drain(context.Context) error { return nil }
 
 func TestABatchThatComesAgainIsPutInLineOnce(t *testing.T) {
 	line := &pushed{}

@@ -233,7 +233,7 @@ type stuck struct {
 	waiting chan struct{}
 }
 
-func (s *stuck) Drain(ctx context.Context, _ change.Stream) error {
+func (s *stuck) Drain(ctx context.Context) error {
 	close(s.waiting)
 	<-ctx.Done()
 	return context.Cause(ctx)
