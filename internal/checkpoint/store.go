@@ -292,23 +292,23 @@ func (s *Store) that(holds func(standing) bool) (all []PendingSnapshot, err erro
 	return all, nil
 }
 
-// standing is what is known of a pending snapshot.
-type standing byte
+// standing is what is known of a pending snapshot: how its value ends. No name ends so.
+type standing string
 
 const (
-	nothing standing = iota
-	owed
-	paused
-	stopped // it is owed no more, until it is owed again: in a newer generation
+	nothing standing = "\x00nothing" // it is never saved
+	owed    standing = ""
+	paused  standing = "\x00paused"
+	stopped standing = "\x00stopped" // it is owed no more, until it is owed again: in a newer generation
 )
 
 // find is what is saved of the pending snapshot: its generation and its standing.
 func (s *Store) find(of *PendingSnapshot) (generation uint64, is standing, err error) {
 	value, found, err := s.get(pendingKey(of))
-	if err == nil && found {
-		generation, is, err = parsePendingValue(value)
+	if err != nil || !found {
+		return 0, nothing, err
 	}
-	if err != nil {
+	if generation, is, err = parsePendingValue(value); err != nil {
 		err = s.badValue("a pending snapshot", err)
 	}
 	return generation, is, err
@@ -371,26 +371,13 @@ func (s *Store) Pay(of PendingSnapshot) error {
 	})
 }
 
-// The value of a pending snapshot that is not just owed ends with one of these. No name does.
-const (
-	isPaused  = "\x00paused"
-	isStopped = "\x00stopped"
-)
-
 // appendPending appends the value of a pending snapshot: generation, standing. One of the first generation that is just
 // owed has none.
 func appendPending(dst []byte, generation uint64, is standing) []byte {
 	if is == owed && generation == 0 {
 		return dst
 	}
-	dst = binary.AppendUvarint(dst, generation)
-	switch is {
-	case paused:
-		return append(dst, isPaused...)
-	case stopped:
-		return append(dst, isStopped...)
-	}
-	return dst
+	return append(binary.AppendUvarint(dst, generation), is...)
 }
 
 // parsePendingValue is the inverse of appendPending.
@@ -399,13 +386,13 @@ func parsePendingValue(value []byte) (generation uint64, is standing, err error)
 		return 0, owed, nil
 	}
 	generation, width := binary.Uvarint(value)
-	switch {
-	case width <= 0:
+	if width <= 0 {
 		return 0, nothing, errValue
-	case bytes.HasSuffix(value, []byte(isPaused)):
-		return generation, paused, nil
-	case bytes.HasSuffix(value, []byte(isStopped)):
-		return generation, stopped, nil
+	}
+	for _, is := range []standing{paused, stopped} {
+		if bytes.HasSuffix(value, []byte(is)) {
+			return generation, is, nil
+		}
 	}
 	return generation, owed, nil
 }
