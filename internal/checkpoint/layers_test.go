@@ -81,6 +81,7 @@ func (l *layered) open() {
 // tell tells the sink something: it is acknowledged, goes to disk, or comes from there.
 func (l *layered) tell() {
 	i := l.life.next()
+	l.state.Merges = false
 	switch what := l.life.r.Intn(6); {
 	case what == 0, what < 3 && l.disk != nil:
 		if l.disk == nil {
@@ -90,17 +91,18 @@ func (l *layered) tell() {
 		l.spool[fifo.Main].Next++
 		l.spool[fifo.Main].Records++
 		l.waiting = append(l.waiting, i)
-		must(l.t, l.state.Spooled(&i, false))
+		must(l.t, l.state.Spooled(&i))
 		must(l.t, l.disk.Apply(&i, over{l.diskRows, l.rows}))
 	case what == 3 && len(l.waiting) > 0:
 		i, l.waiting = l.waiting[0], l.waiting[1:]
 		must(l.t, l.state.Logged(&i))
 		must(l.t, l.fold.Fold(&i, l.rows))
 	default:
-		take, tell := (*Saved).Fold, l.state.AckedOutOfOrder
+		take, tell := (*Saved).Fold, l.state.Acked
+		l.state.Merges = l.life.version%3 != 0
 		switch l.life.version % 3 {
 		case 0:
-			take, tell = (*Saved).Apply, l.state.Acked
+			take = (*Saved).Apply
 		case 1:
 			if !l.state.waits {
 				tell = l.state.Found
@@ -252,7 +254,7 @@ func TestI6TheDisksLayerIsMergedInPieces(t *testing.T) {
 		at := Point{1, strconv.Itoa(n + 1)}
 		must(t, l.state.Spooled(&Item{
 			Kind: Told, Resource: "pods", Scope: Others, At: at, Given: at, Key: change.Key{Name: strconv.Itoa(n)}, UID: "u",
-		}, false))
+		}))
 	}
 	save := func() {
 		t.Helper()

@@ -19,7 +19,8 @@ import (
 // nothing.
 type SinkState struct {
 	layer
-	Name string
+	Name   string
+	Merges bool // a newer state may be in the place of an older one, before what is between them
 
 	disk   *layer      // nil is that nothing is on disk
 	waits  bool        // records are; else the layer of the disk becomes part of the first one
@@ -76,10 +77,12 @@ func (s *SinkState) Waits(is bool) { s.waits = is }
 func (s *SinkState) Merging() bool { return s.disk != nil && !s.waits }
 
 // Acked makes an item part of the state that the sink has acknowledged.
-func (s *SinkState) Acked(i *Item) error { return s.both(i, (*layer).apply) }
-
-// AckedOutOfOrder is Acked where a newer state may be in the place of an older one, before what is between them.
-func (s *SinkState) AckedOutOfOrder(i *Item) error { return s.both(i, (*layer).fold) }
+func (s *SinkState) Acked(i *Item) error {
+	if s.Merges {
+		return s.both(i, (*layer).fold)
+	}
+	return s.both(i, (*layer).apply)
+}
 
 // both takes the item into both layers, into the upper one first: that looks for what it lacks in the lower one.
 func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
@@ -119,13 +122,12 @@ func (s *SinkState) ForgetAsked() {
 	}
 }
 
-// Spooled makes an item part of the state that goes to disk for the sink with the next save. merges is that a newer
-// state may be in the place of an older one, before what is between them.
-func (s *SinkState) Spooled(i *Item, merges bool) error {
+// Spooled makes an item part of the state that goes to disk for the sink with the next save.
+func (s *SinkState) Spooled(i *Item) error {
 	if s.disk == nil {
 		s.disk = s.layer.onDisk()
 	}
-	if merges {
+	if s.Merges {
 		return s.disk.fold(i)
 	}
 	return s.disk.apply(i)

@@ -130,7 +130,7 @@ func TestRowsOfATurnAreThoseOfEachObject(t *testing.T) {
 			if round%20 < 5 {
 				must(t, state.Acked(&item))
 			} else {
-				must(t, state.Spooled(&item, false))
+				must(t, state.Spooled(&item))
 			}
 		}
 		state.Waits(round%20 >= 5)

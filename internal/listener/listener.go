@@ -232,6 +232,7 @@ func (b *Books) add(l *Intake) (err error) {
 	if b.images != nil {
 		b.images.add(l)
 	}
+	l.state.Merges = l.Coalesce
 	l.shown.showAll(l.state)
 	b.sinks = append(b.sinks, l)
 	return nil

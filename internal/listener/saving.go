@@ -146,9 +146,7 @@ func (i *Intake) applyOne(e *entry) error {
 	case e.as == logged:
 		return i.state.Logged(&e.Item)
 	case e.as == spooled:
-		return i.state.Spooled(&e.Item, i.Coalesce)
-	case i.Coalesce:
-		return i.state.AckedOutOfOrder(&e.Item)
+		return i.state.Spooled(&e.Item)
 	}
 	return i.state.Acked(&e.Item)
 }

@@ -325,7 +325,7 @@ func whatIsOnDiskAloneIsNotInTheLog(t *testing.T, r *logRig) {
 		at := checkpoint.Point{History: 1, Version: version}
 		r.must(state.Spooled(&checkpoint.Item{
 			Kind: checkpoint.Told, Resource: "pods", Scope: checkpoint.Others, At: at, Key: change.Key{Name: "web"}, UID: "u",
-		}, false))
+		}))
 		state.Waits(true)
 		r.must(r.store.SaveSinks([]*checkpoint.SinkState{state}, checkpoint.Spools{"away": {Extent: spool}}, nil))
 	}
