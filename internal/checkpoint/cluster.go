@@ -156,9 +156,11 @@ func parseCluster(value []byte) (Cluster, error) {
 
 // Namespaces are the labels of namespaces that SetNamespace has noted.
 func (s *Store) Namespaces() (map[string]map[string]string, error) {
-	return byName(s.database, tableNamespace, "the labels of a namespace", func(value []byte) (labels map[string]string, err error) {
-		return labels, json.Unmarshal(value, &labels)
-	})
+	parse := func(value []byte) (labels map[string]string, err error) {
+		err = json.Unmarshal(value, &labels)
+		return labels, err
+	}
+	return byName(s.database, tableNamespace, "the labels of a namespace", parse)
 }
 
 // SetNamespace notes the labels of the namespace; nil forgets it.

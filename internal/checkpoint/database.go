@@ -275,7 +275,7 @@ func (d *database) holds(prefix []byte) (found bool, err error) {
 }
 
 // read is what the key's value says, false where there is none. What it is of is for people.
-func read[T any](d *database, key []byte, what string, parse func(value []byte) (T, error)) (is T, found bool, err error) {
+func read[T any](d *database, key []byte, what string, parse func([]byte) (T, error)) (is T, found bool, err error) {
 	value, found, err := d.get(key)
 	if err != nil || !found {
 		return is, false, err

@@ -154,8 +154,8 @@ func (s *SinkState) tables() []byte {
 	return []byte{tableRow, tableGrave}
 }
 
-// SavedRows are the rows of objects of one resource, as SavedRow says of each. One pass over what each table has between
-// their keys finds them all: a list has a million, in order.
+// SavedRows are the rows of objects of one resource, as SavedRow says of each. One pass over what each table has
+// between their keys finds them all: a list has a million, in order.
 func (s *SinkState) SavedRows(all []Object) (map[Object]Row, error) {
 	rows := make(map[Object]Row, len(all))
 	for _, of := range all {

@@ -24,6 +24,13 @@ type reclaimed struct {
 	gone  int64      // bytes of chunks that are gone and whose space was not given back
 }
 
+// spools are the queues of sinks on disk.
+type spools struct {
+	*database
+	codec     codec
+	reclaimed map[string]*reclaimed // by sink; the database's lock guards it
+}
+
 // Spools are what goes to disk with a save, by the name of the sink.
 type Spools map[string]Spooled
 
@@ -34,7 +41,7 @@ type Spooled struct {
 }
 
 // put writes chunks and extents.
-func (s *Store) put(b *rows, spools Spools) {
+func (s *spools) put(b *rows, spools Spools) {
 	for name, spooled := range spools {
 		for _, chunk := range spooled.Chunks {
 			b.set(spoolKey(name, chunk.Part, chunk.Number), chunk.Value)
@@ -51,7 +58,7 @@ func (s *Store) put(b *rows, spools Spools) {
 }
 
 // Spool is the extent of what is spooled for the sink.
-func (s *Store) Spool(sinkName string) (fifo.Spool, error) {
+func (s *spools) Spool(sinkName string) (fifo.Spool, error) {
 	spool, _, err := read(s.database, keyOf(tableSpooled, sinkName), "the spool of sink "+sinkName, parseSpool)
 	return spool, err
 }
@@ -59,7 +66,7 @@ func (s *Store) Spool(sinkName string) (fifo.Spool, error) {
 // ReadSpool reads records from the front of the extent: all of its part Ahead, and of Main whole chunks that hold
 // together no more than so many bytes and records, at least one chunk. It moves the extent's First, and takes from its
 // Bytes and Records, what was read.
-func (s *Store) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records int) ([]*change.Record, error) {
+func (s *spools) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records int) ([]*change.Record, error) {
 	var read []*change.Record
 	size := 0
 	for part := range extent {
@@ -93,13 +100,13 @@ func (s *Store) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records in
 
 // SetForms says by which rules the records of a stream are cut and redacted that are encoded from now on. It is called
 // once, before anything is spooled.
-func (s *Store) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
+func (s *spools) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
 
 // Encode makes the value of a chunk.
-func (s *Store) Encode(records []*change.Record) ([]byte, error) { return s.codec.encode(records) }
+func (s *spools) Encode(records []*change.Record) ([]byte, error) { return s.codec.encode(records) }
 
 // load remembers the extents. What a crash left below one is given back with the next chunks that go.
-func (s *Store) loadSpools() error {
+func (s *spools) load() error {
 	all, err := byName(s.database, tableSpooled, "the spool of a sink", parseSpool)
 	for name, spool := range all {
 		s.reclaimed[name] = &reclaimed{spool: spool, gone: reclaimAfter}
@@ -108,7 +115,7 @@ func (s *Store) loadSpools() error {
 }
 
 // reclaimedOf is what is remembered of the sink; the caller holds mu.
-func (s *Store) reclaimedOf(sinkName string) *reclaimed {
+func (s *spools) reclaimedOf(sinkName string) *reclaimed {
 	if s.reclaimed[sinkName] == nil {
 		s.reclaimed[sinkName] = &reclaimed{}
 	}
@@ -116,7 +123,7 @@ func (s *Store) reclaimedOf(sinkName string) *reclaimed {
 }
 
 // forgetReclaimed notes that the sink's spool is gone: the next one begins with the first chunk again.
-func (s *Store) forgetReclaimed(sinkName string) {
+func (s *spools) forgetReclaimed(sinkName string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.reclaimed, sinkName)
@@ -124,7 +131,7 @@ func (s *Store) forgetReclaimed(sinkName string) {
 
 // reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below
 // the extent, where nobody reads.
-func (s *Store) reclaim(spools Spools) error {
+func (s *spools) reclaim(spools Spools) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, spooled := range spools {

@@ -28,8 +28,8 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{database: d, reclaimed: map[string]*reclaimed{}}
-	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.loadSpools, d.record) }); err != nil {
+	s := &Store{database: d, spools: spools{database: d, reclaimed: map[string]*reclaimed{}}}
+	if err := d.open(ctx, func() error { return inOrder(d.checkFormat, s.load, d.record) }); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -92,8 +92,7 @@ func (s *Store) Hearing() ([]string, error) { return s.names(tableHeard) }
 // where the files are not what was written, and otherwise the operating system's.
 type Store struct {
 	*database
-	codec     codec                 // of spools
-	reclaimed map[string]*reclaimed // by sink; the database's lock guards it
+	spools
 }
 
 // Images are what is kept of the object. The caller owns them.
@@ -215,7 +214,7 @@ func dropObjects(b *rows, stream string) {
 func (s *Store) Resource(stream string) (change.Stream, bool, error) {
 	key := change.ParseKey(stream)
 	name, group, _ := strings.Cut(key.Name, ".")
-	return read(s.database, keyOf(tableResource, stream), "the resource of "+stream, func(value []byte) (of change.Stream, err error) {
+	parse := func(value []byte) (of change.Stream, err error) {
 		part := strings.Split(string(value), "\x00")
 		if len(part) != 3 {
 			return of, errValue
@@ -223,7 +222,8 @@ func (s *Store) Resource(stream string) (change.Stream, bool, error) {
 		return change.Stream{Namespace: key.Namespace, Resource: change.Resource{
 			Group: group, Version: part[0], Name: name, Kind: part[1], ClusterScoped: part[2] == "c",
 		}}, nil
-	})
+	}
+	return read(s.database, keyOf(tableResource, stream), "the resource of "+stream, parse)
 }
 
 // Define notes that the stream is of a custom resource, whose definition has the generation: that it is not served says

@@ -61,7 +61,9 @@ func NewQueue(limit Limit) *Queue { return &Queue{limit: limit} }
 // Frames and gaps are never merged, and no record moves to before the begin of a snapshot or a gap: a consumer that
 // forgets what it was not told of within a snapshot would forget it.
 func newCoalescing(limit Limit) *Queue {
-	return &Queue{limit: limit, objects: map[object]waiting{}, barriers: map[change.Stream]uint64{}, moved: map[uint64]uint64{}}
+	q := NewQueue(limit)
+	q.objects, q.barriers, q.moved = map[object]waiting{}, map[change.Stream]uint64{}, map[uint64]uint64{}
+	return q
 }
 
 // merges says whether the record supersedes, and is superseded. A dead letter that is sent again goes out as it is.

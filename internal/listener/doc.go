@@ -41,8 +41,8 @@
 //   - A comparison that was interrupted begins again [resume], announced anew where other namespaces are configured
 //     now [torn]. The rows say what is told already. Its end is told when all before it is durable, which is for the
 //     sink to keep [order]. One that is asked for begins when no other one is under way.
-//   - Of a place that no stream reads any more the sink is given what waits on disk, and told a gap of reason left, once.
-//     A comparison is under way there from then on, which goes on when a stream reads it again.
+//   - Of a place that no stream reads any more the sink is given what waits on disk, and then told a gap of reason
+//     left, once. A comparison is under way there from then on, which goes on when a stream reads it again.
 //   - A sink with a watch of its own joins the common one only when that has brought nothing that the sink lacks [join].
 //   - A log that has lost its end is folded anew from its beginning, where it can be read whole [recall].
 //

@@ -54,7 +54,7 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	s := survey(places, way)
 	switch {
 	case len(s.positions) == 0:
-		return f.frame(way, checkpoint.Begin, server.Now, s.full, change.Initial)
+		return f.frame(way, checkpoint.Begin, server.Now, checkpoint.Comparison{Full: s.full, Reason: change.Initial})
 	case s.forgotten(server):
 		places.Each(way.Scope, func(namespace string, place checkpoint.Place) {
 			if place.At.After(server.Now) { // the server stands before the position
@@ -62,21 +62,21 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 				places[namespace] = place
 			}
 		})
-		frames = f.frame(way, checkpoint.Gap, server.Now, s.full, s.reason(server))
+		frames = f.frame(way, checkpoint.Gap, server.Now, checkpoint.Comparison{Full: s.full, Reason: s.reason(server)})
 		if frames[0].From = s.lowest; s.lost {
 			frames[0].From = checkpoint.Point{}
 		}
 		return frames
 	case s.lost:
-		return f.frame(way, checkpoint.Gap, s.newest, s.full, change.Lost)
+		return f.frame(way, checkpoint.Gap, s.newest, checkpoint.Comparison{Full: s.full, Reason: change.Lost})
 	case s.stale && s.lowest == s.highest: // everything was given up to here
-		return f.frame(way, checkpoint.Begin, s.highest, s.full, change.Stale)
+		return f.frame(way, checkpoint.Begin, s.highest, checkpoint.Comparison{Full: s.full, Reason: change.Stale})
 	case s.stale:
-		frames = f.frame(way, checkpoint.Gap, s.highest, s.full, change.Stale)
+		frames = f.frame(way, checkpoint.Gap, s.highest, checkpoint.Comparison{Full: s.full, Reason: change.Stale})
 		frames[0].From = s.lowest
 		return frames
 	case s.missing || s.torn:
-		return f.frame(way, checkpoint.Begin, s.lowest, s.full, change.Initial)
+		return f.frame(way, checkpoint.Begin, s.lowest, checkpoint.Comparison{Full: s.full, Reason: change.Initial})
 	}
 	return f.Due(way)
 }
@@ -107,7 +107,7 @@ func (f *Follower) Leave(way Way) (frames []checkpoint.Item) {
 	if f.of(way.Resource)[string(way.Scope)].Comparison.UnderWay() {
 		return nil
 	}
-	frames = f.frame(way, checkpoint.Gap, f.From(way), false, change.Left)
+	frames = f.frame(way, checkpoint.Gap, f.From(way), checkpoint.Comparison{Reason: change.Left})
 	frames[0].From = frames[0].At
 	return frames
 }
@@ -127,7 +127,8 @@ func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	for _, scope := range slices.Sorted(maps.Keys(asked)) {
 		one := way
 		one.Scope = scope
-		frames = append(frames, f.frame(one, checkpoint.Begin, lowest, asked[scope].Full(), asked[scope])...)
+		how := checkpoint.Comparison{Full: asked[scope].Full(), Reason: asked[scope]}
+		frames = append(frames, f.frame(one, checkpoint.Begin, lowest, how)...)
 	}
 	return frames
 }
@@ -214,12 +215,13 @@ func (f *Follower) Renew(way Way, c checkpoint.Comparison) []checkpoint.Item {
 	if c.Reason == change.Resync {
 		reason = change.Resync
 	}
-	return f.frame(way, checkpoint.Begin, f.From(way), c.Full, reason)
+	return f.frame(way, checkpoint.Begin, f.From(way), checkpoint.Comparison{Full: c.Full, Reason: reason})
 }
 
-// frame makes the stream go on from the point, with a comparison. What is listed is no older than what the sink was
-// given of any namespace: a list that is would bring objects back whose end the sink was told, and has forgotten since.
-func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, full bool, reason change.Reason) []checkpoint.Item {
+// frame makes the stream go on from the point, with the comparison, which has no name yet. What is listed is no older
+// than what the sink was given of any namespace: a list that is would bring objects back whose end the sink was told,
+// and has forgotten since.
+func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, c checkpoint.Comparison) []checkpoint.Item {
 	places, list := f.of(way.Resource), at
 	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
 		for _, given := range []checkpoint.Point{place.At, place.High} {
@@ -228,18 +230,18 @@ func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, ful
 			}
 		}
 		if place.Comparison.OfLost() {
-			reason = change.Lost
+			c.Reason = change.Lost
 		}
 	})
-	comparison := checkpoint.Comparison{ID: f.ids(list.Version), Full: full, Reason: reason, Namespace: string(way.Scope)}
+	c.ID, c.Namespace = f.ids(list.Version), string(way.Scope)
 	switch {
-	case full:
-		comparison.ID += checkpoint.FullSuffix
-	case reason == change.Left:
-		comparison.ID += checkpoint.LeftSuffix
+	case c.Full:
+		c.ID += checkpoint.FullSuffix
+	case c.Reason == change.Left:
+		c.ID += checkpoint.LeftSuffix
 	}
 	begin := checkpoint.Item{
-		Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: comparison, Selection: &way.Selection,
+		Kind: checkpoint.Begin, Resource: way.Resource, Scope: way.Scope, At: at, Comparison: c, Selection: &way.Selection,
 	}
 	places.Begin(&begin)
 	if kind != checkpoint.Gap {

@@ -145,11 +145,12 @@ func (l *Listener) settleLetters(events ...string) error {
 
 // giveUpLetters gives up the letters of states that the sink has got whole.
 func (l *Listener) giveUpLetters(batch []*change.Record) {
+	letters, gives := l.DeadLetters.(Obsolete)
 	for _, rec := range batch {
-		if l.DeadLetters == nil || !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
+		if !gives || !rec.Op.OfObject() || rec.Replay != nil || rec.Remarks.LeftOut() != "" {
 			continue
 		}
-		id, err := l.DeadLetters.Delivered(rec)
+		id, err := letters.Delivered(rec)
 		if err != nil {
 			err = errLetterStays(err)
 		}
@@ -209,12 +210,6 @@ type Books struct {
 	applied int       // so many of them are part of the states
 	spools  checkpoint.Spools
 	ended   []Completed
-}
-
-// Completed is a full comparison of a sink whose end is saved.
-type Completed struct {
-	Sink string
-	End  checkpoint.Item
 }
 
 // NewBooks are those of the store.

@@ -162,6 +162,12 @@ func (i *Intake) saved(s *Saving) {
 	}
 }
 
+// Completed is a full comparison of a sink whose end is saved.
+type Completed struct {
+	Sink string
+	End  checkpoint.Item
+}
+
 // completed are the full comparisons whose ends the sink has.
 func (i *Intake) completed(s *Saving) (all []Completed) {
 	for at := range s.entries {

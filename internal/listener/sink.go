@@ -268,8 +268,12 @@ type DeadLetters interface {
 	// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and
 	// end removes the letters whose events are among them, and gives the others back.
 	Settle() (held func(id string), end func() error, err error)
-	// Delivered gives up the letter of a state that the sink has got all the same, and returns the id of the letter
-	// that it has removed, or could not remove; "" is that there is none. It is called for every record.
+}
+
+// Obsolete is DeadLetters that give up the letter of a state when the sink has got that all the same.
+type Obsolete interface {
+	// Delivered returns the id of the letter that it has removed, or could not remove; "" is that there is none. It
+	// is called for every record.
 	Delivered(rec *change.Record) (id string, err error)
 }
 
