@@ -113,8 +113,8 @@ func TestKafkaUnreachableAtTheStart(t *testing.T) {
 	r := d.start(usual("-f", "config.yaml", "--log-level", "info")...)
 	_, said, _ := strings.Cut(r.logs("sink retries"), " ")
 	said, _, _ = strings.Cut(said, " waiting=")
-	const want = `level=WARN msg="sink retries" sink=lake reason=unreachable error="connect to 127.0.0.1:1: nobody listens there: dial tcp 127.0.0.1:1: connect: connection refused: ` +
-		`check the port in kafka.brokers and in the brokers' advertised.listeners, and that the broker is up"`
+	const want = `level=WARN msg="sink retries" sink=lake reason=unreachable error="connect to 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused: ` +
+		`check that the broker is up, the address in kafka.brokers and the brokers' advertised.listeners, and whether the listener wants kafka.tls or kafka.sasl"`
 	if said != want {
 		t.Errorf("got  %s\nwant %s", said, want)
 	}

@@ -1,33 +1,234 @@
 package wire
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/segmentio/kafka-go/protocol"
-	"github.com/segmentio/kafka-go/protocol/apiversions"
-	"github.com/segmentio/kafka-go/protocol/saslhandshake"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/singleflight"
 )
 
-// Reach connects, logs in and asks for the brokers. Its error is that of the connection: what keeps the client from
-// talking to this cluster, and the setting to change. It returns within twice Options.Timeout.
+// Cluster is the way to the brokers of one cluster. Its methods can be called from many goroutines at once. Every
+// method that takes a context sends its request once, and returns within Options.Timeout if not said otherwise, but for
+// the time that a broker asks to wait before (KIP-219).
+//
+// It knows who leads what. Whoever is told by a broker that it is not the one forgets the entry, and the next request
+// asks.
+type Cluster struct {
+	*link
+	asking singleflight.Group // of many who ask for a topic at once one does
+
+	mu           sync.Mutex
+	topics       map[string]Topic
+	coordinators map[keeper]int32
+}
+
+// New returns a Cluster that has not connected yet. Its error names the options that are wrong.
+func New(options Options) (*Cluster, error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	return &Cluster{link: newLink(options), topics: map[string]Topic{}, coordinators: map[keeper]int32{}}, nil
+}
+
+// keeper is the coordinator that keeps something of an id. Of "" every broker does.
+type keeper struct{ of, id string }
+
+// What coordinators are for.
+const (
+	group         = "group"
+	transactional = "transactional id"
+)
+
+// needs is the permission that all its requests depend on.
+func (k keeper) needs() string {
+	return map[string]string{group: "READ", transactional: "WRITE"}[k.of] + " on " + k.of + " " + k.id
+}
+
+// coordinator is the broker that is the keeper.
+func (c *Cluster) coordinator(ctx context.Context, k keeper) (int32, error) {
+	c.mu.Lock()
+	known, ok := c.coordinators[k]
+	c.mu.Unlock()
+	switch {
+	case ok:
+		return known, nil
+	case k.id == "":
+		return anyBroker, nil
+	}
+	request, answer := kmsg.NewPtrFindCoordinatorRequest(), kmsg.NewPtrFindCoordinatorResponse()
+	if request.CoordinatorKey = k.id; k.of == transactional {
+		request.CoordinatorType = 1
+	}
+	if err := c.ask(ctx, anyBroker, request, answer); err != nil {
+		return 0, err
+	}
+	if answer.ErrorCode != 0 {
+		return 0, &Error{Code: answer.ErrorCode, Message: textOf(answer.ErrorMessage), Request: "find the coordinator of " + k.of + " " + k.id, Needs: k.needs()}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.coordinators[k] = answer.NodeID
+	return answer.NodeID, nil
+}
+
+// askCoordinator asks the keeper, and has check look for an error in the answer. After one that may come from somebody
+// else being the keeper it forgets who that is.
+func askCoordinator[Answer kmsg.Response](ctx context.Context, c *Cluster, k keeper, request kmsg.Request, check func(Answer) error) error {
+	broker, err := c.coordinator(ctx, k)
+	if err == nil {
+		answer, _ := request.ResponseKind().(Answer)
+		if err = c.ask(ctx, broker, request, answer); err == nil {
+			err = check(answer)
+		}
+	}
+	if err != nil && Classify(err) == Retriable {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.coordinators, k)
+	}
+	return err
+}
+
+// leader is the broker that leads a partition as far as it is known; it asks where it is not.
+func (c *Cluster) leader(ctx context.Context, topic string, partition int32) (int32, error) {
+	c.mu.Lock()
+	known, ok := c.topics[topic]
+	c.mu.Unlock()
+	if !ok {
+		found, err, _ := c.asking.Do(topic, func() (any, error) { return c.Topic(ctx, topic) })
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil { // who asked for all has gone
+			return c.leader(ctx, topic, partition)
+		}
+		if err != nil {
+			return 0, err
+		}
+		known, _ = found.(Topic)
+	}
+	isThere := partition >= 0 && int(partition) < len(known.Partitions)
+	if isThere && known.Partitions[partition].Leader >= 0 {
+		return known.Partitions[partition].Leader, nil
+	}
+	failure := &Error{Code: kerr.LeaderNotAvailable.Code, Message: "the partition has no leader",
+		Request: fmt.Sprintf("find the leader of topic %s partition %d", topic, partition)}
+	if !isThere {
+		failure.Code, failure.Message = kerr.UnknownTopicOrPartition.Code, fmt.Sprintf("the topic has %d partitions", len(known.Partitions))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.topics, topic)
+	return 0, failure
+}
+
+// doubtLeader forgets who leads a partition after an error that may come from somebody else leading it, unless
+// something newer than who was asked was learned.
+func (c *Cluster) doubtLeader(topic string, partition, asked int32, err error) {
+	if err == nil || Classify(err) != Retriable {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.topics[topic].Partitions; int(partition) < len(known) && known[partition].Leader == asked {
+		delete(c.topics, topic)
+	}
+}
+
+// Topic is what the brokers know of a topic.
+type Topic struct {
+	Name       string
+	ID         string      // in hex; a topic that is deleted and made again has another one. "" with brokers before 2.8
+	Partitions []Partition // by their numbers, which begin at 0 and have no holes
+	Operations Operations  // what the user may do; unknown where the broker does not say
+}
+
+// Partition is one log of a topic. Its leader is -1 while there is none.
+type Partition = kmsg.MetadataResponseTopicPartition
+
+// Operations is a set of Kafka's operations (AclOperation.java): a bit for each of their codes.
+type Operations int32
+
+// Operations on topics.
+const (
+	Read            = 3
+	Write           = 4
+	DescribeConfigs = 10
+)
+
+const unknownOperations Operations = -1 << 31
+
+// Lacks says whether the operation is known not to be permitted.
+func (o Operations) Lacks(operation int) bool {
+	return o != unknownOperations && o&(1<<operation) == 0
+}
+
+// identityVersion of Metadata has ids of topics (KIP-516, Kafka 2.8), and what the user may do (KIP-430).
+const identityVersion = 10
+
+// Topic asks any broker for a topic. It is an *Error with code 3 where there is none, and 29 without DESCRIBE on it.
+func (c *Cluster) Topic(ctx context.Context, name string) (Topic, error) {
+	question, answer := aboutTopics([]string{name}), kmsg.NewPtrMetadataResponse()
+	question.Version, question.IncludeTopicAuthorizedOperations = identityVersion, true
+	if err := c.ask(ctx, anyBroker, question, answer); err != nil {
+		return Topic{}, err
+	}
+	topic, err := topicOf(answer, name)
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.topics[name] = topic
+	}
+	return topic, err
+}
+
+// aboutTopics asks for topics, of which nil is all.
+func aboutTopics(names []string) *kmsg.MetadataRequest {
+	question := kmsg.NewPtrMetadataRequest()
+	if names != nil {
+		question.Topics = []kmsg.MetadataRequestTopic{}
+	}
+	for _, name := range names {
+		about := kmsg.NewMetadataRequestTopic()
+		about.Topic = &name
+		question.Topics = append(question.Topics, about)
+	}
+	return question
+}
+
+// topicOf reads an answer about one topic.
+func topicOf(answer *kmsg.MetadataResponse, name string) (Topic, error) {
+	request := "look up topic " + name
+	if len(answer.Topics) != 1 || answer.Topics[0].Topic == nil || *answer.Topics[0].Topic != name {
+		return Topic{}, fmt.Errorf("%s: the answer has %d topics, of other names", request, len(answer.Topics))
+	}
+	found := &answer.Topics[0]
+	if found.ErrorCode != 0 {
+		return Topic{}, &Error{Code: found.ErrorCode, Request: request, Needs: "DESCRIBE on topic " + name}
+	}
+	topic := Topic{Name: name, Partitions: found.Partitions, Operations: Operations(found.AuthorizedOperations)}
+	if answer.Version >= identityVersion {
+		topic.ID = hex.EncodeToString(found.TopicID[:])
+	}
+	slices.SortFunc(topic.Partitions, func(a, b Partition) int { return cmp.Compare(a.Partition, b.Partition) })
+	for i, p := range topic.Partitions {
+		if p.Partition != int32(i) {
+			return Topic{}, fmt.Errorf("%s: partition %d of %d comes at %d", request, p.Partition, len(topic.Partitions), i)
+		}
+	}
+	return topic, nil
+}
+
+// Reach connects, logs in and asks for the brokers.
 func (c *Cluster) Reach(ctx context.Context) error {
 	answer := kmsg.NewPtrMetadataResponse()
 	if err := c.ask(ctx, anyBroker, aboutTopics([]string{}), answer); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		bounded, done, closed := c.requests.begin(ctx, c.options.Timeout)
-		if closed != nil {
-			return closed
-		}
-		defer done()
-		return c.dialer.diagnose(bounded, err)
+		return err
 	}
 	if len(answer.Brokers) == 0 {
 		return fmt.Errorf("connect to %s: the broker does not know any brokers yet", strings.Join(c.options.Brokers, ","))
@@ -49,66 +250,4 @@ func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]in
 		}
 	}
 	return counts, nil
-}
-
-// diagnose looks closer at a connection that was cut without a word, which is how brokers answer to the wrong security,
-// and how they die. It is what the error is known as then: only what a broker proves becomes Fatal.
-func (d *dialer) diagnose(ctx context.Context, err error) error {
-	var connect *ConnectError
-	switch {
-	case errors.As(err, &connect) && connect.Cause == cutHandshake:
-		// A plaintext listener of Kafka's cuts it, since it takes the handshake for a size that is too large.
-		if _, err := d.probe(ctx, connect.Address, nil); err != nil {
-			return connect
-		}
-		return &ConnectError{Address: connect.Address, Class: Fatal, Err: connect.Err, Cause: "the listener has no TLS",
-			Remedy: "remove kafka.tls, or use the port of a TLS listener in kafka.brokers"}
-	case connect != nil, isTimeout(err):
-		return err
-	}
-	named, answered := errors.AsType[*Error](err)
-	refused := answered && named.Code == kerr.UnsupportedSaslMechanism.Code
-	if !refused && (answered || d.options.SASL != nil) {
-		return err
-	}
-	broker, offered := d.mechanisms(ctx) // a listener without SASL says so (34), one with SASL names what it has
-	switch {
-	case offered == "":
-		return err
-	case refused:
-		better := *named
-		better.Message = "it has " + offered
-		return &better
-	}
-	return &ConnectError{Address: broker, Class: Fatal, Err: err, Cause: fmt.Sprintf("the listener wants a login with %s, and none is configured", offered),
-		Remedy: "set kafka.sasl, or use the port of a listener without SASL in kafka.brokers"}
-}
-
-// mechanisms are those that the first broker has that names some.
-func (d *dialer) mechanisms(ctx context.Context) (broker, offered string) {
-	for _, broker := range d.options.Brokers {
-		if answer, err := d.probe(ctx, broker, d.options.TLS); err == nil && len(answer.Mechanisms) > 0 {
-			return broker, strings.Join(slices.Sorted(slices.Values(answer.Mechanisms)), ", ")
-		}
-	}
-	return "", ""
-}
-
-// probe makes a connection of its own and begins a login on it.
-func (d *dialer) probe(ctx context.Context, address string, security *TLS) (*saslhandshake.Response, error) {
-	conn, err := d.open(ctx, "tcp", address, security)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	client := protocol.NewConn(conn, clientID)
-	if _, err := client.RoundTrip(new(apiversions.Request)); err != nil {
-		return nil, err
-	}
-	client.SetVersions(map[protocol.ApiKey]int16{protocol.SaslHandshake: 1})
-	answer, err := client.RoundTrip(&saslhandshake.Request{Mechanism: Plain})
-	if err != nil {
-		return nil, err
-	}
-	return answer.(*saslhandshake.Response), nil // to such a request
 }

@@ -6,76 +6,40 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
-	"maps"
 	"net"
-	"slices"
-	"sync"
 	"time"
 )
 
-// dialer makes connections that are ready for Kafka's protocol: encrypted where the options say so, and guarded.
-type dialer struct {
-	options *Options
-
-	mu     sync.Mutex
-	closed bool
-	conns  map[*guarded]struct{} // that the transport has not closed
-	gone   chan struct{}         // closed when the last of them is; made by close
-}
-
-func (d *dialer) open(ctx context.Context, network, address string, security *TLS) (net.Conn, error) {
+// open makes a connection that is ready for Kafka's protocol: encrypted where the options say so, and guarded.
+func (l *link) open(ctx context.Context, network, address string) (net.Conn, error) {
 	patience := connectTimeout
-	if len(d.options.Brokers) > 1 {
+	if len(l.options.Brokers) > 1 {
 		patience /= 2 // the transport tries all that it has within one limit
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	raw, err := d.options.Dial(ctx, network, address)
+	raw, err := l.options.Dial(ctx, network, address)
 	if err != nil {
-		return nil, dialError(address, err)
+		return nil, connectError(address, err)
 	}
-	conn := &guarded{Conn: raw, raw: raw, address: address, tls: security != nil, dialer: d}
-	if conn.tls {
-		if conn.Conn, err = handshake(ctx, security, raw, address); err != nil {
+	conn := &guarded{Conn: raw, raw: raw, address: address, link: l}
+	if l.options.TLS != nil {
+		if conn.Conn, err = handshake(ctx, l.options.TLS, raw, address); err != nil {
 			_ = raw.Close() // the handshake's error is the one to tell of
 			return nil, err
 		}
 	}
-	d.mu.Lock()
-	closed := d.closed
-	if !closed {
-		d.conns[conn] = struct{}{}
-	}
-	d.mu.Unlock()
-	if closed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
 		_ = raw.Close() // nobody has used it
 		return nil, errClosed
 	}
+	l.conns[conn] = struct{}{}
+	l.busy.Add(1)
 	return conn, nil
-}
-
-// close breaks all connections, so that whatever of the transport waits for one ends, and waits until it has dropped
-// them.
-func (d *dialer) close() {
-	gone := make(chan struct{})
-	d.mu.Lock()
-	if d.closed = true; len(d.conns) > 0 {
-		d.gone = gone
-	} else {
-		close(gone)
-	}
-	conns := slices.Collect(maps.Keys(d.conns))
-	d.mu.Unlock()
-	for _, conn := range conns {
-		_ = conn.raw.Close() // not TLS's, which would say goodbye first; the transport closes it again
-	}
-	limit := time.NewTimer(connectTimeout)
-	defer limit.Stop()
-	select {
-	case <-gone:
-	case <-limit.C:
-	}
 }
 
 // clientID is as the brokers' quotas and logs show it.
@@ -140,8 +104,7 @@ type guarded struct {
 	net.Conn
 	raw     net.Conn // below TLS
 	address string
-	tls     bool
-	dialer  *dialer
+	link    *link
 
 	contents io.Reader // with the first frame; nil before it is proven
 	failed   error     // of a read, or of the proof
@@ -155,7 +118,9 @@ func (g *guarded) Read(p []byte) (n int, err error) {
 		g.failed = g.bound()
 	}
 	if g.failed == nil && g.contents == nil {
-		g.failed = g.prove()
+		if g.failed = g.prove(); g.failed != nil {
+			g.failed = connectError(g.address, g.failed)
+		}
 	}
 	if g.failed == nil {
 		n, g.failed = g.contents.Read(p)
@@ -186,94 +151,33 @@ func (g *guarded) SetDeadline(t time.Time) error {
 
 // Close is called by the transport, once or more.
 func (g *guarded) Close() error {
-	d := g.dialer
-	d.mu.Lock()
-	delete(d.conns, g)
-	if d.gone != nil && len(d.conns) == 0 {
-		close(d.gone)
-		d.gone = nil
+	g.link.mu.Lock()
+	if _, open := g.link.conns[g]; open {
+		delete(g.link.conns, g)
+		g.link.busy.Done()
 	}
-	d.mu.Unlock()
+	g.link.mu.Unlock()
 	return g.Conn.Close()
 }
 
 // prove reads the first frame whole. It must be the answer to ApiVersions version 0, which is what kafka-go asks first:
 // size, correlation id 1, error code, and a count that fits the size.
 func (g *guarded) prove() error {
-	var head [4]byte
-	if _, err := io.ReadFull(g.Conn, head[:]); err != nil {
-		return firstReadError(g.address, g.tls, err)
-	}
-	size := binary.BigEndian.Uint32(head[:])
-	if size > maxFirstFrame {
-		return g.foreign(head[:])
-	}
-	frame := make([]byte, 4+size)
-	copy(frame, head[:])
-	if _, err := io.ReadFull(g.Conn, frame[4:]); err != nil {
-		return firstReadError(g.address, g.tls, err)
-	}
 	const header, entry = 4 + 2 + 4, 6
-	if size < header || binary.BigEndian.Uint32(frame[4:]) != 1 || uint64(binary.BigEndian.Uint32(frame[10:]))*entry > uint64(size-header) {
-		return g.foreign(frame[:min(len(frame), 64)])
+	frame := make([]byte, 4)
+	if _, err := io.ReadFull(g.Conn, frame); err != nil {
+		return err
 	}
-	g.contents = io.MultiReader(bytes.NewReader(frame), g.Conn)
-	return nil
-}
-
-// foreign reads a little more of what is no Kafka, to be able to tell what it is.
-func (g *guarded) foreign(seen []byte) error {
-	more := make([]byte, 64)
-	n, err := g.Conn.Read(more)
-	if err != nil {
-		n = 0 // what was seen has to do
+	size := binary.BigEndian.Uint32(frame)
+	if size >= header && size <= maxFirstFrame {
+		frame = append(frame, make([]byte, size)...)
+		if _, err := io.ReadFull(g.Conn, frame[4:]); err != nil {
+			return err
+		}
+		if binary.BigEndian.Uint32(frame[4:]) == 1 && uint64(binary.BigEndian.Uint32(frame[10:]))*entry <= uint64(size-header) {
+			g.contents = io.MultiReader(bytes.NewReader(frame), g.Conn)
+			return nil
+		}
 	}
-	return notKafka(g.address, append(seen, more[:n]...))
-}
-
-// errClosed is what requests of a closed Cluster return.
-var errClosed = errors.New("the connection to Kafka is closed")
-
-// requests are those under way.
-type requests struct {
-	mu      sync.Mutex
-	running map[*context.CancelFunc]struct{} // nil once closed
-	idle    sync.WaitGroup                   // running, too, to wait for
-}
-
-// close ends all of them, and waits until they have ended.
-func (r *requests) close() {
-	r.mu.Lock()
-	running := r.running
-	r.running = nil
-	r.mu.Unlock()
-	for cancel := range running {
-		(*cancel)()
-	}
-	r.idle.Wait()
-}
-
-// begin bounds a request and makes close wait for it.
-func (r *requests) begin(ctx context.Context, timeout time.Duration) (context.Context, func(), error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.running == nil {
-		return nil, nil, errClosed
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	r.running[&cancel] = struct{}{}
-	r.idle.Add(1)
-	return ctx, func() {
-		cancel()
-		r.mu.Lock()
-		delete(r.running, &cancel)
-		r.mu.Unlock()
-		r.idle.Done()
-	}, nil
-}
-
-func (r *requests) closed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.running == nil
+	return fmt.Errorf("%w: its answer begins with %.40q", errNotKafka, frame)
 }

@@ -7,7 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,24 +38,27 @@ const (
 // knows nothing of topics.
 type link struct {
 	options   Options
-	dialer    *dialer
 	transport *kafka.Transport
-	throttles throttles
-	serial    atomic.Int32 // correlation ids
-	rooms     sync.Pool    // *[]byte, for requests of kmsg
-	requests  requests
+	serial    atomic.Int32       // correlation ids
+	rooms     sync.Pool          // *[]byte, for requests of kmsg
+	life      context.Context    // of requests, ended by Close
+	end       context.CancelFunc // of life
+	busy      sync.WaitGroup     // requests under way, and connections that the transport has not closed
 
-	broken    atomic.Bool // a connection failed since connections were closed
-	refreshed atomic.Int64
+	mu        sync.Mutex // guards the following
+	closed    bool
+	conns     map[*guarded]struct{}
+	broken    bool                // a connection failed since connections were closed
+	refreshed time.Time           // when Refresh has closed some
+	throttled map[int32]time.Time // by broker: see awaitQuota
 }
 
 // newLink returns a link that has not connected yet. The options are complete.
 func newLink(options Options) *link {
-	d := &dialer{options: &options, conns: map[*guarded]struct{}{}}
-	return &link{options: options, dialer: d, throttles: throttles{until: map[int32]time.Time{}}, requests: requests{running: map[*context.CancelFunc]struct{}{}}, transport: &kafka.Transport{
-		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return d.open(ctx, network, address, options.TLS)
-		},
+	l := &link{options: options, conns: map[*guarded]struct{}{}, throttled: map[int32]time.Time{}}
+	l.life, l.end = context.WithCancel(context.Background())
+	l.transport = &kafka.Transport{
+		Dial:        l.open,
 		DialTimeout: options.connectTimeout(),
 		IdleTimeout: idleTimeout,
 		MetadataTTL: brokersTTL,
@@ -63,23 +67,63 @@ func newLink(options Options) *link {
 		MetadataTopics: []string{},
 		ClientID:       clientID,
 		SASL:           newLogin(options.SASL),
-	}}
+	}
+	return l
 }
+
+// errClosed is what requests of a closed Cluster return.
+var errClosed = errors.New("the connection to Kafka is closed")
 
 // Close closes all connections. Requests under way fail. No goroutine is left when it returns.
 func (l *link) Close() {
-	l.requests.close()
+	l.mu.Lock()
+	l.closed = true
+	conns := slices.Collect(maps.Keys(l.conns))
+	l.mu.Unlock()
+	l.end()
+	for _, conn := range conns {
+		_ = conn.raw.Close() // not TLS's, which would say goodbye first; the transport closes it again
+	}
 	l.transport.CloseIdleConnections()
-	l.dialer.close()
+	l.busy.Wait()
+}
+
+// begin bounds a request, and makes Close end it and wait for it.
+func (l *link) begin(ctx context.Context, timeout time.Duration) (bounded context.Context, done func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, nil, errClosed
+	}
+	l.busy.Add(1)
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	stop := context.AfterFunc(l.life, cancel)
+	return bounded, func() {
+		stop()
+		cancel()
+		l.busy.Done()
+	}, nil
 }
 
 // Refresh closes all connections that nobody is using, where one broke. It is for the time between an attempt that
 // failed and the next; many calls in a short time are one.
 func (l *link) Refresh() {
-	last, now := l.refreshed.Load(), time.Now().UnixNano()
-	if now-last >= int64(refreshPause) && l.refreshed.CompareAndSwap(last, now) && l.broken.Swap(false) {
+	l.mu.Lock()
+	due := l.broken && time.Since(l.refreshed) >= refreshPause
+	if due {
+		l.broken, l.refreshed = false, time.Now()
+	}
+	l.mu.Unlock()
+	if due {
 		l.transport.CloseIdleConnections()
 	}
+}
+
+// breaks notes that a connection failed.
+func (l *link) breaks() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = true
 }
 
 // roundTrip writes a request and reads its answer.
@@ -136,7 +180,7 @@ func (l *link) ask(ctx context.Context, broker int32, request kmsg.Request, answ
 	if err := l.awaitQuota(ctx, broker); err != nil {
 		return err
 	}
-	bounded, done, err := l.requests.begin(ctx, l.options.Timeout)
+	bounded, done, err := l.begin(ctx, l.options.Timeout)
 	if err != nil {
 		return err
 	}
@@ -149,22 +193,19 @@ func (l *link) ask(ctx context.Context, broker int32, request kmsg.Request, answ
 		if _, why := l.transport.RoundTrip(bounded, address, &metadata.Request{TopicNames: []string{}}); why != nil {
 			err = why
 		}
-		l.broken.Store(true)
+		l.breaks()
 		l.Refresh()
 	}
 	switch {
 	case err == nil:
-		if asks, ever := answer.(kmsg.ThrottleResponse); ever {
-			millis, _ := asks.Throttle()
-			l.throttles.note(broker, millis)
-		}
+		l.noteQuota(broker, answer)
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case l.requests.closed():
+	case l.life.Err() != nil:
 		return errClosed
 	}
-	l.broken.Store(true)
+	l.breaks()
 	return l.sendError(e.api, err)
 }
 
@@ -180,19 +221,42 @@ func (l *link) sendError(api protocol.ApiKey, err error) error {
 		return refused
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("send %s to Kafka: no answer within %s: %w", api, l.options.Timeout, err)
+	case l.options.SASL == nil && errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("send %s to Kafka: %w: if that lasts, the listener may want a login: set kafka.sasl", api, err)
 	}
 	return fmt.Errorf("send %s to Kafka: %w", api, err)
+}
+
+// noteQuota keeps until when the broker reads nothing from this client, because it has used up a quota (KIP-219). The
+// broker says so in an answer, and leaves the connection unread for that time. A request that is sent all the same lies
+// there, also when the process that sent it is dead, and is done long after requests of its successor. So nothing is
+// sent meanwhile, on none of the connections to the broker.
+func (l *link) noteQuota(broker int32, answer kmsg.Response) {
+	asks, ever := answer.(kmsg.ThrottleResponse)
+	if !ever {
+		return
+	}
+	if millis, _ := asks.Throttle(); millis > 0 {
+		until := time.Now().Add(time.Duration(millis) * time.Millisecond)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.throttled[broker].Before(until) {
+			l.throttled[broker] = until
+		}
+	}
 }
 
 // awaitQuota waits until the broker reads again. The time does not count as that of the request.
 func (l *link) awaitQuota(ctx context.Context, broker int32) error {
 	for {
-		left := l.throttles.left(broker)
+		l.mu.Lock()
+		left := time.Until(l.throttled[broker])
+		l.mu.Unlock()
 		if left <= 0 {
 			return nil
 		}
 		l.options.Throttled(left)
-		waiting, done, err := l.requests.begin(ctx, left)
+		waiting, done, err := l.begin(ctx, left)
 		if err != nil {
 			return err
 		}
@@ -269,34 +333,6 @@ func (e *exchange) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	e.request.SetVersion(min(version, e.wanted))
 	e.answer.SetVersion(e.request.GetVersion())
 	return e, e.link.roundTrip(rw, e.request, e.answer)
-}
-
-// throttles are until when brokers read nothing from this client, because it has used up a quota (KIP-219). A broker
-// says so in an answer, and leaves the connection unread for that time. A request that is sent all the same lies there,
-// also when the process that sent it is dead, and is done long after requests of its successor. So nothing is sent
-// meanwhile, on none of the connections to the broker.
-type throttles struct {
-	mu    sync.Mutex
-	until map[int32]time.Time // by broker
-}
-
-// note keeps what an answer asks for.
-func (t *throttles) note(broker, millis int32) {
-	if millis <= 0 {
-		return
-	}
-	until := time.Now().Add(time.Duration(millis) * time.Millisecond)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.until[broker].Before(until) {
-		t.until[broker] = until
-	}
-}
-
-func (t *throttles) left(broker int32) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return time.Until(t.until[broker])
 }
 
 // textOf is the text, which brokers may leave out.

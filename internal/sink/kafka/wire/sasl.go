@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -167,16 +166,13 @@ func (b *bearer) tokenError(err error) error {
 	failure := &ConnectError{Class: Retriable, Remedy: "check kafka.sasl.oauth.tokenUrl, and that the server is up",
 		Err: fmt.Errorf("get a token from %s: %w", b.options.TokenURL, err)}
 	var refused *oauth2.RetrieveError
-	var authority x509.UnknownAuthorityError
-	var hostname x509.HostnameError
 	switch {
 	case errors.As(err, &refused) && refused.Response.StatusCode >= 400 && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests:
 		failure.Class = Fatal
 		failure.Remedy = "check kafka.sasl.oauth.clientId, kafka.sasl.oauth.clientSecret, kafka.sasl.oauth.scopes and kafka.sasl.oauth.tokenUrl"
-	case errors.As(err, &authority):
-		failure.Class, failure.Remedy = Fatal, "set kafka.sasl.oauth.ca to a file with the authority of the token server's certificate"
-	case errors.As(err, &hostname):
-		failure.Class, failure.Remedy = Fatal, "use a name that is in the certificate in kafka.sasl.oauth.tokenUrl"
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		failure.Class = Fatal
+		failure.Remedy = "set kafka.sasl.oauth.ca to a file with the authority of the token server's certificate, and use a name in that in kafka.sasl.oauth.tokenUrl"
 	}
 	return failure
 }
@@ -325,12 +321,12 @@ func handshake(ctx context.Context, security *TLS, raw net.Conn, address string)
 	config, err := security.Config("kafka.tls")
 	if err != nil {
 		// They may be in the middle of being replaced.
-		return nil, &ConnectError{Address: address, Class: Retriable, Err: err, Cause: "the TLS files cannot be used", Remedy: "check the files"}
+		return nil, &ConnectError{Address: address, Class: Retriable, Err: err, Remedy: "check the files"}
 	}
 	config.ServerName = cmp.Or(config.ServerName, host)
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, handshakeError(address, config.ServerName, err)
+		return nil, connectError(address, err)
 	}
 	return conn, nil
 }

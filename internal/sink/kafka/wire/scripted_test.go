@@ -177,7 +177,7 @@ func TestI7CloseEndsEverything(t *testing.T) {
 	if err := c.Reach(t.Context()); !errors.Is(err, errClosed) {
 		t.Errorf("reach after Close: %v, want %v", err, errClosed)
 	}
-	if conns := len(c.dialer.conns); conns != 0 {
+	if conns := len(c.conns); conns != 0 {
 		t.Errorf("%d connections are left", conns)
 	}
 }
@@ -201,8 +201,7 @@ func TestCreateWaitsUntilKnown(t *testing.T) {
 	}
 }
 
-// TestBrokersThatDieAreNotMisconfigured holds that a cut connection is called a missing login only where the broker
-// says that it wants one.
+// TestBrokersThatDieAreNotMisconfigured holds that a cut connection ends no sink.
 func TestBrokersThatDieAreNotMisconfigured(t *testing.T) {
 	fake, c := scripted(t, 1, Options{})
 	fake.ControlKey(int16(kmsg.Metadata), func(kmsg.Request) (kmsg.Response, error, bool) {
