@@ -1,12 +1,120 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
+
+// publisher writes one batch, in order, with many messages under way.
+//
+// Message i of what is left expects the stream to end at base+i, so the server stores it at base+i+1 or not at all. If
+// it is refused or lost, so is all after it; and a second copy is refused, however late a broken connection brings it.
+//
+// So after a failure nothing needs to settle: settle reads what is stored after the last acknowledged message and the
+// rest is sent. If a late copy overtakes the rest, the rest is refused, and the next settle finds it stored.
+//
+// A second writer breaks that: it stores something at base+i+1, message i is refused, and i+1 finds the end that it
+// expects. Each way to send keeps that damage away by a rule of its own. Settle then finds the other's message, and the
+// run ends (I10).
+type publisher struct {
+	*Sink
+	batch    []sink.Message
+	envelope envelope
+	acked    int  // the messages before it are stored
+	unsure   bool // something may be stored that was not acknowledged
+
+	// Of one attempt:
+	start  int    // the messages before it were stored already
+	base   uint64 // where the stream ended
+	during uint64 // the connection's generation
+	sent   int
+	bytes  int // sent and not acknowledged
+}
+
+// expected is where the stream ends before message i.
+func (p *publisher) expected(i int) uint64 { return p.base + uint64(i-p.start) }
+
+// fits says whether the window has room for message i; it always has for one message.
+func (p *publisher) fits(i int) bool {
+	return i == p.acked || i-p.acked < p.tuning.pending && p.bytes+p.batch[i].Size() <= p.tuning.bytes
+}
+
+// post hands message i, which is in the envelope, to the outbox.
+func (p *publisher) post(i int) error {
+	if err := p.conn.Outbox.Post(&p.envelope.Message); err != nil {
+		return &refusal{index: i, err: err}
+	}
+	p.bytes += p.batch[i].Size()
+	p.sent++
+	return nil
+}
+
+// receive sends what is in the outbox, waits so long for a reply, and takes those that came with it.
+func (p *publisher) receive(ctx context.Context, within time.Duration, take func(*natsgo.Msg) error) error {
+	if err := p.conn.Outbox.Flush(); err != nil {
+		return err
+	}
+	m, err := p.conn.Next(ctx, p.during, within)
+	for err == nil {
+		if err = take(m); err != nil {
+			return err
+		}
+		select {
+		case m = <-p.conn.Replies:
+		default:
+			return nil
+		}
+	}
+	return err
+}
+
+// advance takes the messages before end for stored.
+func (p *publisher) advance(end int) {
+	for ; p.acked < end; p.acked++ {
+		p.bytes -= p.batch[p.acked].Size()
+		if p.stream.confirmed++; !p.stream.shared {
+			p.stream.place.Seq++
+		}
+	}
+}
+
+// parseAck returns the sequence of {"stream":"K8S","seq":7}. It reads what has no error in it by hand: a JSON decoder
+// would take as long as all the rest of a message's way through the client.
+func parseAck(m *natsgo.Msg) (uint64, error) {
+	if _, rest, found := bytes.Cut(m.Data, []byte(`"seq":`)); found && !bytes.Contains(m.Data, []byte(`"error"`)) {
+		digits := bytes.TrimLeft(rest, " ")
+		end := bytes.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' })
+		if seq, err := strconv.ParseUint(string(digits[:max(end, 0)]), 10, 64); err == nil {
+			return seq, nil
+		}
+	}
+	var ack struct {
+		Seq uint64 `json:"seq"`
+	}
+	err := conn.Parse(m, &ack)
+	return ack.Seq, err
+}
+
+// refusal is the server's answer, or the client library's, to one message.
+type refusal struct {
+	index int
+	err   error
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("publish message %d of the batch: %s", r.index, conn.Detail(r.err))
+}
+func (r *refusal) Unwrap() error { return r.err }
 
 // publish makes the batch durable (I1).
 func (s *Sink) publish(ctx context.Context, batch []sink.Message) error {
@@ -93,4 +201,139 @@ func (p *publisher) classify(err error) error {
 		return sink.Permanent("write to stream %s: it was sealed: name another stream", p.options.Stream)
 	}
 	return err
+}
+
+// hearing is for how many quiet times the last words of a killed exporter are waited for.
+const hearing = 30
+
+// settle finds out how many messages of rest, the ones that follow on those that are known to be stored, are stored.
+func (s *Sink) settle(ctx context.Context, rest []sink.Message) (int, error) {
+	info, err := s.lookupSame(ctx)
+	if err != nil {
+		return 0, err
+	}
+	s.stream.renew(&info.Config)
+	if s.options.Shared { // what was stored is known by its id
+		s.generation = s.conn.Generation()
+		return 0, nil
+	}
+	place := s.stream.place.Seq
+	entries, err := s.between(ctx, place, min(info.State.LastSeq, place+uint64(len(rest)+1)))
+	if err != nil {
+		return 0, err
+	}
+	if n := len(entries); n > 0 && entries[n-1].gone {
+		// A later one may have replaced it, which proves everything. If none did, what is not proven is sent again
+		// after the end, where a copy that is still on its way would be taken for somebody else's: so the end has to
+		// stay.
+		sink.Pause(ctx, s.tuning.quiet, nil)
+		later, err := s.lookupSame(ctx)
+		if err == nil && later.State.LastSeq != info.State.LastSeq {
+			err = errUnsettled
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	n, err := prefix(entries, rest)
+	if err != nil {
+		return 0, s.verdict(ctx, info.State.LastSeq, err)
+	}
+	// an earlier exporter may have written them: only an acknowledgement confirms that it was us
+	s.stream.place.Seq = info.State.LastSeq
+	return n, nil
+}
+
+// lookupSame asks how the stream is, which must be the one that was opened.
+func (s *Sink) lookupSame(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := s.lookup(ctx)
+	if codeOf(err) == jetstream.JSErrCodeStreamNotFound {
+		return nil, conn.Ended("write to stream %s: it is gone: open the sink again", s.options.Stream)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stream.place.endsBefore(info); err != nil {
+		return nil, conn.Ended("write to stream %s: %s: open the sink again", s.options.Stream, err)
+	}
+	return info, s.options.fit("write to", &info.Config)
+}
+
+// prefix is how many messages of rest the entries prove to be stored. One that is gone, since a limit or a consumer
+// took it, is proven by a later one at its own place; where nothing proves it, it is sent again with the same id (I4).
+// What was stored after as many as were sent is somebody else's, though it is gone, and Open finds out whose: a bucket
+// keeps the newest of a key alone. The error is a *strangerError.
+func prefix(entries []entry, rest []sink.Message) (int, error) {
+	proven := 0
+	for i, e := range entries {
+		switch {
+		case e.gone && i < len(rest):
+		case !e.gone && i < len(rest) && e.id == rest[i].ID && e.subject == rest[i].Destination:
+			proven = i + 1
+		default:
+			return 0, &strangerError{e}
+		}
+	}
+	return proven, nil
+}
+
+// strangerError is that a message is not ours where ours should be.
+type strangerError struct{ entry }
+
+func (e *strangerError) Error() string {
+	return fmt.Sprintf("message %d on subject %q is not ours", e.seq, e.subject)
+}
+
+// verdict says whose the stranger is (I10). A killed exporter's last words come before the first message of ours that
+// is acknowledged, or directly behind it where they are no batch: each fits in one place only, and of several under way
+// that place goes on behind ours. They are no more than it may have had under way.
+func (s *Sink) verdict(ctx context.Context, last uint64, err error) error {
+	stranger, is := errors.AsType[*strangerError](err)
+	switch {
+	case !is:
+		return err
+	case s.stream.confirmed > 0 && stranger.gone:
+		return conn.Ended("write to stream %s: more was stored than was sent: open the sink again", s.options.Stream)
+	case s.stream.confirmed > 1:
+	case s.hearOut(ctx, last)-s.stream.place.Seq <= mostUnderWay:
+		return s.late("write to", stranger)
+	}
+	return &sink.PermanentError{Fenced: true, Err: fmt.Errorf("write to stream %s: %w: "+
+		"another exporter writes to the stream: stop it, or give each its own stream", s.options.Stream, err)}
+}
+
+func (s *Sink) late(verb string, stranger *strangerError) error {
+	return &sink.LateError{Err: fmt.Errorf("%s stream %s: message %d came after it was opened: "+
+		"an earlier exporter had sent it when it was killed, or another one writes to the stream", verb, s.options.Stream, stranger.seq)}
+}
+
+// onlyOurs fails where anything else came into the stream, since it was left, than was in doubt.
+func (s *Sink) onlyOurs(ctx context.Context, since *left) error {
+	now := s.stream.place
+	if since.place.Stream != now.Stream || !since.place.Created.Equal(now.Created) || since.place.Seq > now.Seq {
+		return nil // another life of the stream, of which nothing was known
+	}
+	entries, err := s.between(ctx, since.place.Seq, min(now.Seq, since.place.Seq+uint64(len(since.doubt))+1))
+	if err != nil {
+		return err
+	}
+	_, err = prefix(entries, since.doubt)
+	if stranger, is := errors.AsType[*strangerError](err); is {
+		return s.late("open", stranger)
+	}
+	return nil
+}
+
+// hearOut returns where the stream ends when nothing more comes into it: a slow network brings last words bit by bit,
+// and each that came after the next Open would be late again. It waits only so long.
+func (s *Sink) hearOut(ctx context.Context, last uint64) uint64 {
+	for range hearing {
+		sink.Pause(ctx, s.tuning.quiet, nil)
+		info, err := s.lookupSame(ctx)
+		if err != nil || info.State.LastSeq == last {
+			break
+		}
+		last = info.State.LastSeq
+	}
+	return last
 }

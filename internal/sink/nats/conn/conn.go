@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
@@ -312,4 +315,145 @@ func Forbidden(err error) error {
 		what = strings.ToLower(named[:1]) + named[1:] + ": not permitted by the server"
 	}
 	return sink.Permanent("%s: allow it to the sink's user", what)
+}
+
+// Generation counts the connections to servers.
+func (c *Conn) Generation() uint64 { return c.NC.Stats().Reconnects }
+
+// Ask returns the next reply's number, and its subject.
+func (c *Conn) Ask() (uint64, string) {
+	c.Number++
+	text := append(make([]byte, 0, 64), c.Inbox...)
+	return c.Number, string(strconv.AppendUint(text, c.Number, 10))
+}
+
+// Batch returns the prefix of the replies to a new batch. Their next token is the batch's id, which is unique among
+// all clients.
+func (c *Conn) Batch() string {
+	c.Number++
+	name := strings.TrimSuffix(c.Inbox, ".") // of which no other client has the end
+	return c.Inbox + name[strings.LastIndexByte(name, '.')+1:] + "-" + strconv.FormatUint(c.Number, 10) + "."
+}
+
+// Next waits for a reply. It fails if the connection is not that of the generation any more: then replies are lost.
+func (c *Conn) Next(ctx context.Context, generation uint64, within time.Duration) (*natsgo.Msg, error) {
+	select { // the quick way while replies stream in
+	case m := <-c.Replies:
+		return m, nil
+	default:
+	}
+	c.timer.Reset(within)
+	defer c.timer.Stop()
+	for {
+		select {
+		case m := <-c.Replies:
+			return m, nil
+		case <-c.Changed:
+			if !c.NC.IsConnected() || c.Generation() != generation {
+				return nil, c.lost()
+			}
+		case <-c.life.Done():
+			return nil, c.Over()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.timer.C:
+			return nil, ErrSilent
+		}
+	}
+}
+
+// Request asks the JetStream API, subject without its prefix. The library's own requests do not notice that their
+// connection is gone.
+func (c *Conn) Request(ctx context.Context, subject string, body []byte, answer any) error {
+	generation := c.Generation()
+	number, reply := c.Ask()
+	if err := c.PublishRequest(c.API+subject, reply, body); err != nil {
+		return err
+	}
+	for {
+		m, err := c.Next(ctx, generation, c.Reply)
+		if err != nil {
+			return err
+		}
+		if got, ok := c.NumberOf(m); ok && got == number {
+			return Parse(m, answer)
+		}
+	}
+}
+
+// PublishRequest sends a request. Where nothing more can come of the connection, its error says why: the library's
+// speaks of its buffer.
+func (c *Conn) PublishRequest(subject, reply string, body []byte) error {
+	if err := c.NC.PublishRequest(subject, reply, body); err != nil {
+		return cmp.Or(c.Over(), err)
+	}
+	return nil
+}
+
+// Parse reads the answer. It returns the error that the answer holds, if it does.
+func Parse(m *natsgo.Msg, answer any) error {
+	if NoResponders(m) {
+		return natsgo.ErrNoResponders
+	}
+	var failed struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &failed); err != nil {
+		return err
+	}
+	if failed.Error != nil {
+		return failed.Error
+	}
+	return json.Unmarshal(m.Data, answer)
+}
+
+// NoResponders says whether nobody has taken the request.
+func NoResponders(m *natsgo.Msg) bool { return len(m.Data) == 0 && m.Header.Get("Status") == "503" }
+
+// NumberOf is which Ask the reply is for, false where it is for none.
+func (c *Conn) NumberOf(m *natsgo.Msg) (uint64, bool) {
+	number, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, c.Inbox), 10, 64)
+	return number, err == nil
+}
+
+// ErrSilent is that the server did not answer in time.
+var ErrSilent = errors.New("no answer from the server in time")
+
+var (
+	errDisconnected = errors.New("connection lost")
+	errClosed       = errors.New("connection closed")
+)
+
+// EndedError is that nothing more can come of what was opened: open it again.
+type EndedError struct{ error }
+
+func (e *EndedError) Unwrap() error { return e.error }
+
+// Ended makes an EndedError of the text.
+func Ended(format string, args ...any) error {
+	return &EndedError{fmt.Errorf(format, args...)}
+}
+
+// UnreachableError says in a person's words why there is no connection, and what to do. It is for a while only:
+// servers start again.
+type UnreachableError struct {
+	text string
+	err  error // the library's
+}
+
+func (e *UnreachableError) Error() string { return e.text }
+func (e *UnreachableError) Unwrap() error { return e.err }
+
+// Terse is an error of the client library without what the library puts around its text.
+type Terse struct{ Err error }
+
+func (e Terse) Error() string { return Detail(e.Err) }
+func (e Terse) Unwrap() error { return e.Err }
+
+// Detail is the text of an error of the server or of the client library, without what the library puts around it.
+func Detail(err error) string {
+	if api, is := errors.AsType[*jetstream.APIError](err); is && api.Description != "" {
+		return api.Description
+	}
+	return strings.TrimPrefix(err.Error(), "nats: ")
 }

@@ -1,0 +1,361 @@
+package nats
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
+)
+
+// mark is a place in a stream. The time of its making tells a stream from another one that has its name later.
+type mark struct {
+	Stream  string    `json:"stream"`
+	Created time.Time `json:"created"`
+	Seq     uint64    `json:"seq"`
+	// Floor, of a bucket, is where it ended when the sink was new or had lost what it had acknowledged. What is
+	// still there from before was not written since.
+	Floor uint64 `json:"floor,omitempty"`
+	// Writer, of a shared stream, is a hash of the one whose messages are ours.
+	Writer string `json:"writer,omitempty"`
+	Held   *held  `json:"held,omitempty"`
+}
+
+// parseMark returns nil for the empty mark.
+func parseMark(text sink.Mark) (*mark, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var m mark
+	if err := json.Unmarshal([]byte(text), &m); err != nil || m.Stream == "" || m.Created.IsZero() {
+		return nil, sink.Permanent("read mark %q: not a place in a stream: the saved state belongs to another kind of sink", text)
+	}
+	return &m, nil
+}
+
+func (m mark) text() sink.Mark {
+	text, _ := json.Marshal(m) // of texts, numbers, and times that the server sent as JSON it cannot fail
+	return sink.Mark(text)
+}
+
+func (m mark) String() string {
+	return fmt.Sprintf("sequence %d of stream %s made at %s", m.Seq, m.Stream, m.Created.Format(time.RFC3339Nano))
+}
+
+// markOf is the end of the stream as it is.
+func markOf(info *jetstream.StreamInfo) mark {
+	return mark{Stream: info.Config.Name, Created: info.Created, Seq: info.State.LastSeq}
+}
+
+// endsBefore says whether the stream is another one than the mark's, or ends before it.
+func (m mark) endsBefore(info *jetstream.StreamInfo) error {
+	have := markOf(info)
+	if m.Stream == have.Stream && m.Created.Equal(have.Created) && m.Seq <= have.Seq {
+		return nil
+	}
+	return &sink.LostError{Log: "stream " + have.Stream, Want: m.String(), Have: have.String()}
+}
+
+// held is what a stream held when it was looked at. A purge after which something was written shows in nothing else:
+// the sequences go on.
+type held struct {
+	Gone uint64    `json:"gone"`           // messages that were stored once, and were not there any more
+	Keys uint64    `json:"keys,omitempty"` // of a bucket: its keys, those with a delete marker among them
+	Last uint64    `json:"last"`           // the message that was stored last, a while ago
+	Time time.Time `json:"time"`           // when that was
+}
+
+// hold is what the stream holds. Of what it held before, it keeps the message that limits will leave there for long.
+func hold(info *jetstream.StreamInfo, before *held) *held {
+	h := &held{Gone: gone(info)}
+	if info.State.Msgs > 0 {
+		h.Last, h.Time = info.State.LastSeq, info.State.LastTime
+	}
+	if info.Config.MaxMsgsPerSubject > 0 {
+		h.Keys = info.State.NumSubjects
+	}
+	if before == nil || before.Last == 0 {
+		return h
+	}
+	config := &info.Config
+	aged := config.MaxAge > 0 && info.TimeStamp.Sub(before.Time) > config.MaxAge/2
+	pushed := config.MaxMsgs > 0 && info.State.LastSeq-before.Last > uint64(config.MaxMsgs)/2
+	if !aged && !pushed { // half of the way to a limit is still before the message
+		h.Last, h.Time = before.Last, before.Time
+	}
+	return h
+}
+
+// gone counts the messages that were stored once and are not there any more.
+func gone(info *jetstream.StreamInfo) uint64 {
+	first := max(info.Config.FirstSeq, 1)
+	return info.State.LastSeq + 1 - min(first, info.State.LastSeq+1) - info.State.Msgs
+}
+
+// missing says what the stream has no more although nothing of its configuration takes it away; "" is nothing. A limit
+// in bytes, and lives of single messages, can explain whatever is missing, but for a stream that has nothing of what
+// was stored up to a sequence; 0 is that it may be emptied, to make room. unread are the messages after the mark that
+// are gone: nothing says that they were delivered. Of a shared stream others may take away what is theirs.
+func (h *held) missing(info *jetstream.StreamInfo, stored, unread uint64, shared bool) string {
+	config, state := &info.Config, &info.State
+	bounded := config.MaxBytes > 0 && config.Discard == jetstream.DiscardOld
+	aged := func(since time.Time) bool { return config.MaxAge > 0 && info.TimeStamp.Sub(since) >= config.MaxAge }
+	switch {
+	case h == nil, config.AllowMsgTTL:
+		return ""
+	case state.Msgs == 0 && stored >= max(config.FirstSeq, 1) && !aged(state.LastTime): // other limits leave the newest
+		return "there is nothing"
+	case bounded:
+		return ""
+	case config.MaxMsgsPerSubject > 0:
+		// a key stays, with its value or with the marker of its delete, until somebody purges it
+		if config.MaxAge == 0 && state.NumSubjects < h.Keys {
+			return fmt.Sprintf("it has %d keys, and had %d", state.NumSubjects, h.Keys)
+		}
+		return ""
+	case config.MaxBytes > 0: // whoever makes room takes messages away
+		return ""
+	case config.MaxAge == 0 && config.MaxMsgs <= 0 && !shared:
+		if now := gone(info); now > h.Gone+unread {
+			return fmt.Sprintf("%d messages were taken away", now-h.Gone-unread)
+		}
+		return ""
+	}
+	pushed := config.MaxMsgs > 0 && state.LastSeq-h.Last >= uint64(config.MaxMsgs)
+	if h.Last > 0 && state.FirstSeq > h.Last && !aged(h.Time) && !pushed {
+		return fmt.Sprintf("message %d is gone, and no limit has taken it", h.Last)
+	}
+	return ""
+}
+
+// entry is what is stored at one sequence.
+type entry struct {
+	seq     uint64
+	gone    bool // deleted, expired, or taken by a consumer
+	subject string
+	id      string // of the header, "" if there is none
+	headers natsgo.Header
+	value   []byte // empty where many are read at once
+}
+
+// concurrency is how many reads are under way at once: each answer holds a whole message.
+const concurrency = 32
+
+// ask reads what is stored at n sequences after the place. It asks the stream's leader: the replicas that answer direct
+// gets may not have yet what was acknowledged, and what they do not have would be written twice.
+func (s *Sink) ask(ctx context.Context, place uint64, n int) ([]entry, error) {
+	c := s.conn
+	generation, base := c.Generation(), c.Number+1
+	for i := range n {
+		body, _ := json.Marshal(map[string]uint64{"seq": place + 1 + uint64(i)}) // of a number it cannot fail
+		_, reply := c.Ask()
+		if err := c.PublishRequest(c.API+"STREAM.MSG.GET."+s.options.Stream, reply, body); err != nil {
+			return nil, err
+		}
+	}
+	entries := make([]entry, n)
+	for missing := n; missing > 0; {
+		m, err := c.Next(ctx, generation, c.Reply)
+		if err != nil {
+			return nil, err
+		}
+		number, ok := c.NumberOf(m)
+		if !ok || number < base || number >= base+uint64(n) {
+			continue // the answer to an attempt that was given up
+		}
+		var answer gotten
+		m.Data = withoutValue(m.Data)
+		e, err := answer.entry(conn.Parse(m, &answer))
+		if err != nil {
+			return nil, fmt.Errorf("read stream %s: %w", s.options.Stream, conn.Terse{Err: err})
+		}
+		e.seq = place + 1 + number - base // also if it is gone
+		entries[number-base] = e
+		missing--
+	}
+	return entries, nil
+}
+
+// each reads what is stored after one sequence up to another.
+func (s *Sink) each(ctx context.Context, place, last uint64, do func(*entry) error) error {
+	for place < last {
+		entries, err := s.ask(ctx, place, int(min(concurrency, last-place)))
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if err := do(&entries[i]); err != nil {
+				return err
+			}
+		}
+		place += uint64(len(entries))
+	}
+	return nil
+}
+
+// between is what is stored after one sequence up to another.
+func (s *Sink) between(ctx context.Context, place, last uint64) (entries []entry, err error) {
+	err = s.each(ctx, place, last, func(e *entry) error {
+		entries = append(entries, entry{seq: e.seq, gone: e.gone, subject: e.subject, id: e.id})
+		return nil
+	})
+	return entries, err
+}
+
+// gotten is the server's answer to a query.
+type gotten struct {
+	Message struct {
+		Seq     uint64 `json:"seq"`
+		Subject string `json:"subject"`
+		Headers []byte `json:"hdrs"`
+		Data    []byte `json:"data"`
+	} `json:"message"`
+}
+
+// entry is what is stored at the place, of the given error or none.
+func (g *gotten) entry(err error) (entry, error) {
+	switch {
+	case codeOf(err) == jetstream.JSErrCodeMessageNotFound:
+		return entry{gone: true}, nil
+	case err != nil:
+		return entry{}, err
+	}
+	e := entry{seq: g.Message.Seq, subject: g.Message.Subject, value: g.Message.Data}
+	if headers, err := natsgo.DecodeHeadersMsg(g.Message.Headers); err == nil { // else it is nothing of ours
+		e.id, e.headers = headers.Get(sink.HeaderID), headers
+	}
+	return e, nil
+}
+
+// get reads one message whole.
+func (s *Sink) get(ctx context.Context, query map[string]any) (entry, error) {
+	body, _ := json.Marshal(query) // of texts and numbers it cannot fail
+	var answer gotten
+	return answer.entry(s.conn.Request(ctx, "STREAM.MSG.GET."+s.options.Stream, body, &answer))
+}
+
+// withoutValue cuts the message's value out of the answer, which is most of it and would cost most of the decoder's
+// time. It is base64, so it ends at the next quote, and a quote within another string is escaped.
+func withoutValue(answer []byte) []byte {
+	const key = `"data":"`
+	before, rest, found := bytes.Cut(answer, []byte(key))
+	_, after, ends := bytes.Cut(rest, []byte(`"`))
+	if !found || !ends {
+		return answer
+	}
+	return slices.Concat(before, []byte(key+`"`), after)
+}
+
+// asStored is the entry as those see it who judge records.
+func (e *entry) asStored(stream string) *sink.Stored {
+	return &sink.Stored{Place: placeIn(stream, e.seq), Destination: e.subject, Headers: headersOf(e.headers), Value: e.value}
+}
+
+func placeIn(stream string, seq uint64) string {
+	return fmt.Sprintf("stream %s sequence %d", stream, seq)
+}
+
+func headersOf(header natsgo.Header) (all []sink.Header) {
+	for name, values := range header {
+		for _, value := range values {
+			all = append(all, sink.Header{Name: name, Value: value})
+		}
+	}
+	return all
+}
+
+// inspect refuses a stream that holds another cluster's records where ours would go. Of a stream that is not shared,
+// all of it is that place.
+func (s *Sink) inspect(ctx context.Context, info *jetstream.StreamInfo) error {
+	if info.State.Msgs == 0 {
+		return nil
+	}
+	var queries []map[string]any
+	for _, subject := range s.options.Subjects {
+		queries = append(queries, map[string]any{"last_by_subj": subject}, map[string]any{"seq": 1, "next_by_subj": subject})
+	}
+	if !s.options.Shared {
+		queries = append(queries, map[string]any{"last_by_subj": ">"}, map[string]any{"seq": 1, "next_by_subj": ">"})
+	}
+	for _, query := range queries {
+		e, err := s.get(ctx, query)
+		if err == nil && !e.gone {
+			err = s.refuse(&e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuse is the verdict on a message that is in the place of ours: nil for one of ours and of nobody's. Two clusters
+// may share a stream under two names.
+func (s *Sink) refuse(e *entry) error {
+	err := s.options.Judge(e.asStored(s.options.Stream))
+	foreign, is := errors.AsType[*sink.ForeignError](err)
+	switch {
+	case !is:
+		return err
+	case foreign.Same:
+		return sink.Permanent("open stream %s: %w", s.options.Stream, err)
+	case s.options.Shared:
+		return nil
+	case s.options.KV != "":
+		return sink.Permanent("open bucket %s: %w: give each cluster a bucket of its own with the key kv", s.options.KV, err)
+	}
+	return sink.Permanent("open stream %s: %w: give each cluster a stream of its own with the key stream, or say for both that it is shared, with the key shared",
+		s.options.Stream, err)
+}
+
+// delivered gives the ids of our messages after the mark to found, and says how many messages there are gone.
+func (s *Sink) delivered(ctx context.Context, want *mark, found func(id string)) (gone uint64, err error) {
+	err = s.each(ctx, want.Seq, s.stream.place.Seq, func(e *entry) error {
+		if e.gone {
+			gone++
+			return nil
+		}
+		ours, err := s.isOurs(ctx, e, want)
+		if ours {
+			found(e.id)
+		}
+		return err
+	})
+	return gone, err
+}
+
+// isOurs says whether the message after the mark is one that this sink has written. What nobody of us has written, and
+// another cluster's in a stream that is not shared, is an error.
+func (s *Sink) isOurs(ctx context.Context, e *entry, want *mark) (bool, error) {
+	_, notOurs := change.ParseID(e.id)
+	switch {
+	case notOurs != nil && s.options.Shared:
+		return false, nil
+	case notOurs != nil:
+		return false, sink.Permanent("open stream %s: message %d on subject %q is not from kubecdc: "+
+			"another writer publishes into the stream: give the exporter a stream of its own, or say that it is shared",
+			s.options.Stream, e.seq, e.subject)
+	case s.options.Shared:
+		return isMessageID(e.headers.Get(headerMessageID), messageID(want.Writer, e.subject, e.id)), nil
+	}
+	if s.options.Judge(e.asStored(s.options.Stream)) == nil {
+		return coveredByAny(s.options.Subjects, e.subject), nil
+	}
+	// The whole message tells under which name another cluster has written it. One that is gone by now, such as a
+	// replaced value of a bucket, is judged by its id.
+	whole, err := s.get(ctx, map[string]any{"seq": e.seq})
+	if err == nil && !whole.gone {
+		e = &whole
+	}
+	return false, cmp.Or(err, s.refuse(e))
+}
