@@ -87,10 +87,15 @@ func (d *Dir) Read(name string) ([]byte, error) {
 
 // Remove removes a file. Its durability is that of what is put back there.
 func (d *Dir) Remove(name string) error {
-	if err := remove(filepath.Join(d.Dir, name)); err != nil {
-		return fmt.Errorf("remove dead letter %s in %s: %w", name, d.Dir, err)
+	return d.failed("remove", name, remove(filepath.Join(d.Dir, name)))
+}
+
+// failed says what failed of which letter; nil is that nothing did.
+func (d *Dir) failed(verb, name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s dead letter %s in %s: %w", verb, name, d.Dir, err)
 }
 
 // PutBack makes a file durable that was copied. One that is there already stays as it is.
@@ -106,10 +111,7 @@ func (d *Dir) PutBack(name string, content []byte) error {
 	if err == nil {
 		err = disk.WriteWhole(path, path+unfinished, content)
 	}
-	if err != nil {
-		return fmt.Errorf("restore dead letter %s in %s: %w", name, d.Dir, err)
-	}
-	return nil
+	return d.failed("restore", name, err)
 }
 
 // Mend writes the letters anew of which due says by their heads that they may not stay as they are, after mend has
@@ -170,12 +172,8 @@ func (d *Dir) claimed(id string) string { return filepath.Join(d.Dir, claimedNam
 // attempt: the volume is full, or cannot be written to.
 func (d *Dir) Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error) {
 	l := newLetter(&d.Options, rec, msg, rejected)
-	kept, err := d.keep(l)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("keep dead letter %s in %s: %w", l.ID, d.Dir, err)
-	case !kept:
-		return "", nil
+	if kept, err := d.keep(l); err != nil || !kept {
+		return "", d.failed("keep", l.ID, err)
 	}
 	d.changed(l.ID + suffix)
 	if d.known != nil {
@@ -245,7 +243,7 @@ func (d *Dir) Claim(id string) (found bool, err error) {
 		err = d.sync()
 	}
 	if err != nil {
-		return false, fmt.Errorf("claim dead letter %s in %s: %w", id, d.Dir, err)
+		return false, d.failed("claim", id, err)
 	}
 	d.changed(filepath.Join(claimedName, id+suffix), id+suffix)
 	return true, nil

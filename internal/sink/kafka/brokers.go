@@ -2,97 +2,18 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
-
-// chosen are the topics that nobody has named: data chose them, by an object's label, namespace or name, or by a
-// definition that a wildcard stands for, which is one of Options.Found in the next life. Whoever may make such objects
-// must not be able to end the sink: what speaks against the topic is held against the messages alone.
-type chosen struct {
-	*brokers
-	known *known
-
-	mu     sync.Mutex           // guards the following
-	shut   map[string]objection // those that cannot be written to
-	making map[string]bool      // those that this sink has made
-	full   bool                 // it was told that no more are made
-}
-
-// objection is why a topic cannot be written to, and since when that is known.
-type objection struct {
-	refusal *sink.RejectedError
-	since   time.Time
-}
-
-// mostClosed bounds how many of them are remembered.
-const mostClosed = 1000
-
-// has says whether data chose the topic.
-func (c *chosen) has(name string) bool {
-	return !c.isForetold(name) || slices.Contains(c.options.Found, name)
-}
-
-// isForetold says whether Open makes the topic, which does not count as one of a label.
-func (c *chosen) isForetold(name string) bool { return slices.Contains(c.options.Topics, name) }
-
-// close remembers what speaks against a topic, for a moment: looking again costs some requests.
-func (c *chosen) close(name string, err error) *sink.RejectedError {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.shut) >= mostClosed {
-		clear(c.shut)
-	}
-	c.shut[name] = objection{&sink.RejectedError{Reason: "topic", Err: err, NoPlace: true}, c.now()}
-	return c.shut[name].refusal
-}
-
-// refusal is what speaks against a topic, nil where nothing is known.
-func (c *chosen) refusal(name string) *sink.RejectedError {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now().Sub(c.shut[name].since) > c.tuning.closed {
-		return nil
-	}
-	return c.shut[name].refusal
-}
-
-// forbidden turns an error of a request about a topic that data chose into one that Open answers: the next Write
-// rejects what is meant for the topic. Other errors stay as they are.
-func (c *chosen) forbidden(name string, err error) error {
-	if err == nil || name == "" || !refusesTopic(err) || !c.has(name) {
-		return err
-	}
-	c.close(name, err)
-	return reopen("%v: open the sink again", err) // not wrapped: it is not permanent
-}
-
-// admit says whether one more topic may be made because data chose it.
-func (c *chosen) admit(name string) error {
-	if c.isForetold(name) {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	most := c.options.LabelTopics
-	if most == 0 || c.known.made() < most {
-		c.making[name] = true
-		return nil
-	}
-	if !c.full {
-		c.full = true
-		c.options.Notice(fmt.Sprintf("has created %d topics for labels and names, as many as kafka.labelTopics allows: records for further topics become dead letters", most))
-	}
-	return topicPermanent("open topic %s: it does not exist, and labels and names have made %d topics already: create it, or raise kafka.labelTopics", name, most)
-}
 
 // ends asks for the ends of all partitions of a topic, when all that their leaders have is replicated: a record of a
 // crash that a reader cannot see yet would be written again, and come up all the same.
@@ -161,7 +82,6 @@ type brokers struct {
 	tuning  tuning
 	now     func() time.Time
 	cluster *wire.Cluster // nil while there is no connection
-	reached bool          // a broker has answered
 
 	mu sync.Mutex // one goroutine tells at a time
 }
@@ -193,16 +113,12 @@ func (b *brokers) disconnect() {
 	}
 }
 
-// reach connects, and finds out, once, whether the brokers can be talked to at all: what cuts connections without a
-// word may be a wrong configuration, and only the first Open asks further. Later ones meet brokers that restart.
+// reach connects, and waits until a broker answers.
 func (b *brokers) reach(ctx context.Context) error {
-	err := b.connect()
-	if err != nil || b.reached {
+	if err := b.connect(); err != nil {
 		return err
 	}
-	err = b.persist(ctx, "reach the brokers", b.cluster.Reach)
-	b.reached = err == nil
-	return err
+	return b.persist(ctx, "reach the brokers", b.cluster.Reach)
 }
 
 // persist makes one attempt after the other until there is no error, or none that another attempt can mend, or ctx
@@ -257,4 +173,85 @@ func (b *brokers) tell(reason string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.options.Retry(reason, err)
+}
+
+// errUnsigned says that the right to write was taken, and that whoever took it has not shown that it lives.
+var errUnsigned = errors.New("a request has taken the transactional id, and nobody uses it: either the request came late, " +
+	"or another exporter is starting, or the transaction timed out")
+
+var (
+	errNothingRead  = errors.New("a fetch before the end of the log brought nothing")
+	errUnreplicated = errors.New("the leader has records that are not replicated yet: if that lasts, start the brokers that are down")
+	errThrottled    = errors.New("the quota of this client is used up, and the broker asks to wait: if that lasts, raise producer_byte_rate of the user or of client id kubecdc")
+	errUndecided    = errors.New("a transaction is not decided yet: if that lasts, stop who left it open, or start the brokers that are down")
+)
+
+// reopenError ends a Write that only Open can go on from.
+type reopenError struct{ error }
+
+func (e *reopenError) Unwrap() error { return e.error }
+
+func reopen(format string, args ...any) error { return &reopenError{fmt.Errorf(format, args...)} }
+
+// topicError is what of this package's own rules speaks against one topic.
+type topicError struct{ error }
+
+func (e *topicError) Unwrap() error { return e.error }
+
+// topicPermanent is permanent, and about one topic.
+func topicPermanent(format string, args ...any) error {
+	return &sink.PermanentError{Err: &topicError{fmt.Errorf(format, args...)}}
+}
+
+// missing is about a topic that is not there, and that the exporter may not make.
+func missing(verb, topic string) error {
+	return topicPermanent("%s topic %s: it does not exist: create it, or let the exporter do it with kafka.create", verb, topic)
+}
+
+// refusesTopic says whether the error is about one topic, and only a person can mend it.
+func refusesTopic(err error) bool {
+	switch wire.Code(err) {
+	case kerr.InvalidTopicException.Code, kerr.TopicAuthorizationFailed.Code, kerr.InvalidPartitions.Code, kerr.InvalidReplicationFactor.Code, kerr.InvalidConfig.Code, kerr.PolicyViolation.Code:
+		return true
+	}
+	return errors.As(err, new(*topicError))
+}
+
+// refused says whether the broker will never take the batch, and so has not taken it: the next one has its sequence.
+func refused(err error) bool {
+	if err == nil || decided(err) {
+		return false
+	}
+	class := wire.Classify(err)
+	return class == wire.TooLarge || class == wire.Invalid
+}
+
+// decided says whether the error is one of this package's, for which there is no further attempt.
+func decided(err error) bool {
+	return errors.As(err, new(*sink.PermanentError)) || errors.As(err, new(*reopenError))
+}
+
+func newBackOff() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(5*time.Millisecond), backoff.WithMultiplier(2),
+		backoff.WithRandomizationFactor(0.5), backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(0))
+}
+
+// reason is a short word for an error, for a metric's label.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, errUnreplicated):
+		return "unreplicated"
+	case errors.Is(err, errUndecided):
+		return "undecided"
+	case errors.Is(err, errUnsigned):
+		return "unsigned"
+	}
+	return wire.Reason(err)
+}
+
+// newKeys refuses to write under other keys than before.
+func newKeys(topic, changed string) error {
+	return sink.Permanent("open topic %s: the topic is compacted, and %s: it would keep objects as they were for ever: "+
+		"change that back, or give the sink another name and other topics, or start once with --accept-new-keys, which ends the old keys and sends everything again",
+		topic, changed)
 }

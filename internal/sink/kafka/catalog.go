@@ -15,17 +15,25 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// catalog makes sure of topics, and of how many of their partitions are written to.
+// catalog makes sure of topics, and of how many of their partitions are written to, and looks for records of other
+// clusters in them.
+//
+// Topics that nobody has named are chosen by data: by an object's label, namespace or name, or by a definition that a
+// wildcard stands for, which is one of Options.Found in the next life. Whoever may make such objects must not be able to
+// end the sink: what speaks against the topic is held against the messages alone.
 type catalog struct {
 	*brokers
-	known     *known
-	chosen    *chosen
-	inspector *inspector
-	told      map[string]int // by topic: how many partitions it was told to have
-	warned    string         // of topics that are not as configured
-	replaced  []string       // topics whose keys are to end when the sink is opened: they have another schema's id now, or nobody knows them
+	known    *known
+	told     map[string]int // by topic: how many partitions it was told to have
+	warned   string         // of topics that are not as configured
+	replaced []string       // topics whose keys are to end when the sink is opened: they have another schema's id now, or nobody knows them
 	// unfamiliar is that it was told of a table that no mark has
 	unfamiliar bool
+
+	mu     sync.Mutex           // guards the following
+	shut   map[string]objection // topics that cannot be written to
+	making map[string]bool      // those that this sink has made because data chose them
+	full   bool                 // it was told that no more are made
 }
 
 // defaultLimit is Kafka's default of max.message.bytes, for topics whose settings must not be read.
@@ -42,9 +50,9 @@ func (c *catalog) examineAll(ctx context.Context, want *mark) ([]*topic, error) 
 	var found []*topic
 	err := together(ctx, c.tuning.parallel, names, func(ctx context.Context, name string) error {
 		return c.persist(ctx, "open topic "+name, func(ctx context.Context) error {
-			t, err := c.ensure(ctx, name, c.chosen.isForetold(name))
-			if c.chosen.has(name) && refusesTopic(err) { // it is not ours to write to
-				c.chosen.close(name, wire.Explain(err))
+			t, err := c.ensure(ctx, name, c.isForetold(name))
+			if c.isChosen(name) && refusesTopic(err) { // it is not ours to write to
+				c.shun(name, wire.Explain(err))
 				return nil
 			}
 			mu.Lock()
@@ -71,13 +79,13 @@ func (c *catalog) of(ctx context.Context, name string) (*topic, *sink.RejectedEr
 	if err := validTopic(name); err != nil {
 		return nil, &sink.RejectedError{Reason: "invalid", Err: err, NoPlace: true}, nil
 	}
-	if no := c.chosen.refusal(name); no != nil {
+	if no := c.refusal(name); no != nil {
 		return nil, no, nil
 	}
 	t, err := c.find(ctx, name)
 	switch {
-	case refusesTopic(err) && c.chosen.has(name):
-		return nil, c.chosen.close(name, err), nil
+	case refusesTopic(err) && c.isChosen(name):
+		return nil, c.shun(name, err), nil
 	case err != nil:
 		return nil, nil, err
 	}
@@ -95,7 +103,7 @@ func (c *catalog) find(ctx context.Context, name string) (t *topic, err error) {
 		return c.locate(ctx, t)
 	})
 	if err == nil {
-		err = c.inspector.inspectAll(ctx, t)
+		err = c.inspectAll(ctx, t)
 	}
 	if err != nil || !t.compacted || c.options.Changed == nil {
 		return t, err
@@ -136,12 +144,12 @@ func (c *catalog) ensure(ctx context.Context, name string, needed bool) (*topic,
 		return nil, err
 	}
 	t := newTopic(found, settings)
-	if !c.chosen.has(name) {
+	if !c.isChosen(name) {
 		t.misfits = c.options.misfits(found, settings)
 	}
-	c.chosen.mu.Lock()
-	defer c.chosen.mu.Unlock()
-	t.made = c.chosen.making[name]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.made = c.making[name]
 	return t, nil
 }
 
@@ -182,7 +190,7 @@ func (c *catalog) create(ctx context.Context, name string) error {
 	if err := c.options.keepsAll(name, spec.Configs[cleanupPolicy]); err != nil {
 		return err
 	}
-	if err := c.chosen.admit(name); err != nil {
+	if err := c.admit(name); err != nil {
 		return err
 	}
 	return c.cluster.Create(ctx, spec)

@@ -11,9 +11,9 @@
 // and makes sure of the topics. In transactional delivery each Write is a transaction.
 //
 // The parts of a Sink, each of which uses only those before it: brokers (the connection, and what is tried again),
-// known (the topics of the mark), chosen (topics that data chose), inspector (other clusters' records), catalog (topics
-// and their partitions), right (the right to write, and the fence), tails, planner (a Write sorted by partition) and
-// sender (batches until they are durable).
+// known (the topics of the mark), catalog (topics and their partitions, those that data chose, and other clusters'
+// records), right (the right to write, and the fence) and sender (a Write sorted by partition, and its batches until they
+// are durable). A fetcher reads logs, for all who do.
 //
 // Decisions:
 //
@@ -25,10 +25,10 @@
 //   - A mark also has each topic's id (KIP-516): offsets alone would match a topic that was deleted and made again.
 //   - A topic keeps the partitions that it was first written with. Moving keys would cost every consumer its order, at
 //     a moment that somebody else chooses.
-//   - What data chose cannot end the sink (chosen): records of a topic that cannot be written to are dead letters.
+//   - What data chose cannot end the sink (catalog.shun): records of a topic that cannot be written to are dead letters.
 //     Labels make a bounded number of topics. What a wildcard stands for is data in each life (Options.Found): a
 //     definition that somebody installs must not keep the sink shut after a restart.
-//   - Logs are searched for another cluster's records before anybody is fenced (inspector): after the mark, or at both
+//   - Logs are searched for another cluster's records before anybody is fenced (catalog.inspect): after the mark, or at both
 //     ends without one. Reading whole logs would take as long as they are.
 //   - What others write beside the sink is looked at, too (inspectOthers): an acknowledged offset above the expected
 //     one shows it. Two clusters that begin at the same moment both saw an empty topic. A claim before the first record
@@ -53,8 +53,8 @@
 //     all of its resource, in whatever topics. Only these messages go later, beside others. To end the Write there,
 //     for any sink, was refused: each change of a label that chooses topics would cost a transaction, and NATS keeps
 //     an object's order whatever the subjects are.
-//   - Tails are read to the high watermark, with markers deciding about transactions: a reader of committed records
-//     stops before a stranger's open transaction. Open first waits until the leader's own end is replicated (LogEnds).
+//   - Tails are read by a reader of committed records, as all logs are. So Open waits for a stranger's open transaction,
+//     which its timeout bounds. Open first waits until the leader's own end is replicated (LogEnds).
 //   - Idempotent delivery is fenced by an empty, aborted transaction (fence.go). Its markers make every partition know
 //     the new epoch, so a late batch of a killed process and an older exporter are refused. A transaction per batch
 //     would do the same for some round trips each. Tails are read after the fence.

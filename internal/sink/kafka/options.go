@@ -279,12 +279,6 @@ func (o *Options) complete() error {
 			problems = append(problems, fmt.Errorf("kafka.topic: %w", err))
 		}
 	}
-	if o.Partitions < 0 || o.Partitions > 100_000 {
-		problems = append(problems, fmt.Errorf("kafka.partitions is %d: use 1 or more, or 0 for the broker's default", o.Partitions))
-	}
-	if o.Replication < 0 || o.Replication > 100 {
-		problems = append(problems, fmt.Errorf("kafka.replication is %d: use 1 or more, or 0 for the broker's default", o.Replication))
-	}
 	if o.Retention != 0 && o.Retention < time.Second {
 		problems = append(problems, fmt.Errorf("kafka.retention is %s: use 1s or more, or 0 for the broker's default", o.Retention))
 	}

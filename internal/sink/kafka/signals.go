@@ -252,7 +252,7 @@ func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end
 			}
 			return s.follow(ctx, at, number, min(e.Timestamp, s.now().UnixMilli()), m)
 		})
-		if unreadable, is := errors.AsType[*unreadableError](err); is { // it is told, and passed over
+		if unreadable, is := errors.AsType[*unreadableError](err); is && unreadable.end > 0 { // it is told, and passed over
 			err = s.follow(ctx, at, number, at.Time, &signal.Message{Offset: unreadable.end - 1, Broken: err})
 		}
 		if err != nil {

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/kubecdc/kubecdc/internal/sink"
-	"github.com/kubecdc/kubecdc/internal/sink/kafka/batch"
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
@@ -21,13 +25,12 @@ var (
 type Sink struct {
 	*brokers
 	*known
-	inspector *inspector
-	catalog   *catalog
-	right     *right
-	tails     *tails
-	planner   *planner
-	sender    *sender
-	opened    bool // Write may be called
+	catalog *catalog
+	right   *right
+	sender  *sender
+	opened  bool        // Write may be called
+	unread  atomic.Bool // it was told that reading is not permitted
+	giving  sync.Mutex  // one goroutine gives ids at a time, to who may save what they say
 }
 
 // New checks the options and returns a sink that is not open.
@@ -39,15 +42,11 @@ func New(options Options) (*Sink, error) {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
 	k := &known{topics: map[string]*topic{}}
-	data := &chosen{brokers: b, known: k, shut: map[string]objection{}, making: map[string]bool{}}
-	judges := &inspector{b, data}
-	topics := &catalog{brokers: b, known: k, chosen: data, inspector: judges, told: map[string]int{}}
+	topics := &catalog{brokers: b, known: k, told: map[string]int{}, shut: map[string]objection{}, making: map[string]bool{}}
 	writer := &right{brokers: b, known: k, producer: wire.NoProducer(), owner: wire.NoProducer()}
-	plans := &planner{options: b.options, catalog: topics, encoders: encoders, refused: map[string]*sink.RejectedError{}, last: map[string]place{}}
-	return &Sink{
-		brokers: b, known: k, inspector: judges, catalog: topics, right: writer, planner: plans, tails: &tails{brokers: b, known: k, right: writer},
-		sender: &sender{brokers: b, known: k, chosen: data, inspector: judges, right: writer, encoders: encoders, refused: plans.refused},
-	}, nil
+	return &Sink{brokers: b, known: k, catalog: topics, right: writer, sender: &sender{
+		brokers: b, known: k, catalog: topics, right: writer, encoders: encoders, refused: map[string]*sink.RejectedError{}, last: map[string]place{},
+	}}, nil
 }
 
 // Write is as in sink.Sink. Any error but a rejection closes the sink.
@@ -58,9 +57,9 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 	if ctx.Err() != nil {
 		return "", sink.Ended(ctx, "write to kafka", nil)
 	}
-	plan, rejected, err := s.planner.plan(ctx, messages)
+	plan, rejected, err := s.sender.plan(ctx, messages)
 	if rejected != nil && s.raised(ctx, &messages[rejected.Index]) {
-		plan, rejected, err = s.planner.plan(ctx, messages)
+		plan, rejected, err = s.sender.plan(ctx, messages)
 	}
 	if err == nil {
 		err = s.deliver(ctx, plan)
@@ -70,7 +69,7 @@ func (s *Sink) Write(ctx context.Context, messages []sink.Message) (sink.Mark, e
 		s.opened = false
 		return "", err
 	case rejected != nil:
-		delete(s.planner.refused, messages[rejected.Index].ID) // told
+		delete(s.sender.refused, messages[rejected.Index].ID) // told
 		return s.mark(), rejected
 	}
 	return s.mark(), nil
@@ -104,7 +103,7 @@ func (s *Sink) Announce(ctx context.Context, messages []sink.Message) (add func(
 // Where no broker answers, or the settings must not be read, it stays as it is until the sink is opened again.
 func (s *Sink) raised(ctx context.Context, m *sink.Message) bool {
 	t := s.topics[m.Destination]
-	if t == nil || s.planner.refused[m.ID] != nil {
+	if t == nil || s.sender.refused[m.ID] != nil {
 		return false
 	}
 	settings, err := s.cluster.Settings(ctx, t.name)
@@ -130,14 +129,6 @@ func (s *Sink) deliver(ctx context.Context, p plan) error {
 	return s.sender.send(ctx, p)
 }
 
-// Recall is as in sink.Recaller. It reads the topics from their start, one partition after the other.
-func (s *Sink) Recall(ctx context.Context, each func(id string) error) error {
-	if !s.opened {
-		return errors.New("read the topics: the sink is not open: open it")
-	}
-	return s.tails.all(ctx, each)
-}
-
 // Close is as in sink.Sink. What the last Write left in doubt is settled, if that takes no longer than a moment, so
 // that no batch of this sink comes to a log that its successor has read already.
 func (s *Sink) Close(ctx context.Context) error {
@@ -160,79 +151,160 @@ func (s *Sink) Close(ctx context.Context) error {
 	return nil
 }
 
-// planner sorts messages by partition.
-type planner struct {
-	options  *Options
-	catalog  *catalog
-	encoders encoders
-	turn     uint64                         // counts the plans
-	last     map[string]place               // of the plan
-	refused  map[string]*sink.RejectedError // by message id: what a broker has refused, and the next Write rejects
+// checkTime is how long Check waits for the brokers at most.
+const checkTime = 8 * time.Second
+
+// Check logs in, looks whether the topics can be written to, or made where they are missing, and changes nothing: it
+// fences nobody. It is for a sink that is not open. The note says what will work less well than it
+// could.
+func (s *Sink) Check(ctx context.Context) (note string, err error) {
+	bounded, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	if err := s.connect(); err != nil {
+		return "", err
+	}
+	defer s.disconnect()
+	if err := s.patiently(bounded, s.cluster.Reach); err != nil {
+		return "", checkError("reach the brokers", wire.Explain(err))
+	}
+	var problems, refused []error
+	notes := &notes{}
+	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.options.Topics, s.options.Found))))
+	for _, name := range names {
+		err := s.checkTopic(bounded, name, notes)
+		if s.catalog.isChosen(name) && refusesTopic(err) {
+			refused = append(refused, err)
+			continue
+		}
+		problems = append(problems, err)
+	}
+	switch n := len(refused); {
+	case n == 0:
+	case n == len(names):
+		problems = append(problems, refused...)
+	default:
+		notes.texts = append(notes.texts, fmt.Sprintf("records of %d resources that a wildcard stands for become dead letters, since: %v", n, refused[0]))
+	}
+	problems = append(problems, s.checkProducer(bounded, notes))
+	return notes.String(), errors.Join(problems...)
 }
 
-// plan sorts the messages by partition. It finds what would be rejected before anything is sent, since partitions do
-// not wait for each other, and nothing after a rejected message may be written.
-func (s *planner) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
-	p := plan{messages: messages}
-	resolves := func(m sink.Message) bool { return m.Op == isResolved }
-	if s.options.Delivery == Idempotent || slices.ContainsFunc(messages, resolves) { // a transaction is in the log as a whole
-		p.last = s.last
+// patiently asks again while a broker answers that it cannot tell yet, as one does that has just started. What is no
+// answer is not waited for.
+func (s *Sink) patiently(ctx context.Context, ask func(context.Context) error) error {
+	wait := newBackOff()
+	for {
+		err := ask(ctx)
+		var answer *wire.Error
+		if !errors.As(err, &answer) || wire.Classify(err) != wire.Retriable || answer.Code == kerr.UnknownTopicOrPartition.Code || ctx.Err() != nil {
+			return err
+		}
+		s.cluster.Refresh()
+		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
+			return err
+		}
 	}
-	s.turn++
-	defer clear(s.last) // the texts are the batch's
-	var t *topic
-	for i := 0; i < len(messages); {
-		end := atomEnd(messages, i)
-		no, err := s.place(ctx, &t, messages[i:end])
-		if err != nil {
-			return p, nil, err
-		}
-		if no != nil {
-			here := *no
-			here.Index = i
-			return p, &here, nil
-		}
-		if err := s.catalog.sameSchema(t, &messages[i]); err != nil {
-			return p, nil, err
-		}
-		for _, to := range t.partitionsOf(&messages[i]) {
-			if to.turn != s.turn {
-				s.start(to)
-				p.touched = append(p.touched, to)
-			}
-			p.add(to, i, end)
-		}
-		i = end
-	}
-	return p, nil, nil
 }
 
-// start makes the partition one of the plan, which has nothing of it yet.
-func (s *planner) start(p *partition) {
-	p.turn, p.indexes, p.steps = s.turn, p.indexes[:0], p.steps[:0]
+// checkTopic looks at one topic.
+func (s *Sink) checkTopic(ctx context.Context, name string, notes *notes) error {
+	if err := validTopic(name); err != nil {
+		return topicPermanent("open %w", err)
+	}
+	if err := s.options.reserved(name); err != nil {
+		return err
+	}
+	var known wire.Topic
+	err := s.patiently(ctx, func(ctx context.Context) (err error) {
+		known, err = s.cluster.Topic(ctx, name)
+		return err
+	})
+	switch absent := wire.Code(err) == kerr.UnknownTopicOrPartition.Code; {
+	case absent && s.options.Create:
+		return s.checkCreation(ctx, s.options.spec(name), notes)
+	case absent:
+		return missing("look up", name)
+	case err != nil:
+		return checkError("look up topic "+name, wire.Explain(err))
+	}
+	settings, err := s.catalog.settings(ctx, name)
+	if err != nil {
+		return checkError("read the settings of topic "+name, wire.Explain(err))
+	}
+	if err := s.catalog.fits(known, settings); err != nil {
+		return err
+	}
+	if known.Operations.Lacks(wire.Read) {
+		notes.add("READ is not permitted on %s, so records may come twice after a crash, with the same id: grant READ", name)
+	}
+	if known.Operations.Lacks(wire.DescribeConfigs) {
+		notes.add("DESCRIBE_CONFIGS is not permitted on %s, so its max.message.bytes is taken for Kafka's default: grant DESCRIBE_CONFIGS", name)
+	}
+	if settings.MaxMessageBytes < sink.LargestObject && !s.options.Whole {
+		notes.add("%s takes batches of %d KiB, and objects can have %d KiB: a gap record will stand for one that is larger; raise max.message.bytes of the topic",
+			name, settings.MaxMessageBytes>>10, sink.LargestObject>>10)
+	}
+	for _, text := range s.options.misfits(known, settings) {
+		notes.add("%s %s", name, text)
+	}
+	if s.options.Judge == nil {
+		return nil
+	}
+	t, verb := newTopic(known, settings), "look for other clusters in topic "+name
+	if err = s.locateAll(ctx, []*topic{t}); err == nil {
+		err = s.catalog.inspectAll(ctx, t)
+	}
+	return checkError(verb, err)
 }
 
-// place finds the topic of an atom, which is mostly that of the one before, and what speaks against writing it.
-func (s *planner) place(ctx context.Context, t **topic, atom []sink.Message) (*sink.RejectedError, error) {
-	if name := atom[0].Destination; *t == nil || (*t).name != name {
-		found, no, err := s.catalog.of(ctx, name)
-		if err != nil || no != nil {
-			return no, err
-		}
-		*t = found
+// checkCreation asks whether the topic can be made.
+func (s *Sink) checkCreation(ctx context.Context, spec wire.TopicSpec, notes *notes) error {
+	for _, text := range s.options.forgets(spec.Configs) {
+		notes.add("%s %s", spec.Name, text)
 	}
-	if no := s.refused[atom[0].ID]; no != nil {
-		return no, nil
+	if err := s.options.keepsAll(spec.Name, spec.Configs[cleanupPolicy]); err != nil {
+		return err
 	}
-	// The limit is one for batches as they are sent: what is too large must be compressed to know.
-	limit := int((*t).limit.Load())
-	if batch.HeaderSize+sizeBound(atom) <= limit {
-		return nil, nil
+	err := s.patiently(ctx, func(ctx context.Context) error { return s.cluster.Validate(ctx, spec) })
+	return checkError("create topic "+spec.Name, wire.Explain(err))
+}
+
+// checkProducer finds out whether the user may have a producer id.
+func (s *Sink) checkProducer(ctx context.Context, notes *notes) error {
+	if s.options.Delivery == Transactional {
+		return s.checkRight(ctx)
 	}
-	size := s.encoders.measure(atom)
-	if size <= limit {
-		return nil, nil
+	if s.options.TransactionalID != "" && wire.Classify(s.checkRight(ctx)) == wire.Fatal {
+		notes.texts = append(notes.texts, fmt.Sprintf("WRITE is not permitted on transactional id %s, so a second exporter on the same topics is not kept out: grant WRITE on it",
+			s.options.TransactionalID))
 	}
-	return &sink.RejectedError{Reason: "too_large", Err: fmt.Errorf("a batch of %d bytes, and topic %s takes %d: raise max.message.bytes of the topic",
-		size, (*t).name, limit)}, nil
+	err := s.patiently(ctx, func(ctx context.Context) error {
+		_, err := s.cluster.InitProducer(ctx, "", 0, wire.NoProducer())
+		return err
+	})
+	return checkError("get a producer id", wire.Explain(err))
+}
+
+// checkRight ends a transaction of a producer that nobody has, which the coordinator refuses for one reason or the
+// other.
+func (s *Sink) checkRight(ctx context.Context) error {
+	nobody := wire.Tx{TransactionalID: s.options.TransactionalID, Producer: wire.Producer{ID: 1<<63 - 1}}
+	verb := "use transactional id " + s.options.TransactionalID
+	// The first one ever makes the brokers create the topic of their coordinators, which takes a moment.
+	err := s.persist(ctx, verb, func(ctx context.Context) error { return s.cluster.EndTransaction(ctx, nobody, false) })
+	if class := wire.Classify(err); decided(err) || class == wire.Retriable {
+		return checkError(verb, err)
+	}
+	return nil
+}
+
+// checkError explains what Open would only try again.
+func checkError(verb string, err error) error {
+	switch {
+	case err == nil, decided(err):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: no answer in time: check the addresses, and that the brokers are up", verb)
+	}
+	return fmt.Errorf("%s: %w: check the addresses, and that the brokers are up", verb, err)
 }

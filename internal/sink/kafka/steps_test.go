@@ -114,7 +114,7 @@ func TestStepsAreFew(t *testing.T) {
 			add(2, "/snapshot.end", "c/"+resource+"////9/snapshot.end/s-1")
 			batch[len(batch)-1].Op = "snapshot.end"
 		}
-		p, rejected, err := s.planner.plan(t.Context(), batch)
+		p, rejected, err := s.sender.plan(t.Context(), batch)
 		if rejected != nil || err != nil || p.steps != want {
 			t.Errorf("%s: %d steps, %v, %v; want %d", delivery, p.steps, rejected, err, want)
 		}

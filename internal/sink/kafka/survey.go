@@ -56,7 +56,7 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 		err = s.locateAll(ctx, found)
 	}
 	if err == nil {
-		found, err = s.inspector.inspect(ctx, found, want)
+		found, err = s.catalog.inspect(ctx, found, want)
 	}
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Sink) survey(ctx context.Context, want *mark, tail sink.Tail) error {
 	case lost != nil:
 		return lost
 	}
-	if old, err = s.tails.delivered(ctx, want, tail()); err != nil || len(old) == 0 {
+	if old, err = s.tails(ctx, want, tail()); err != nil || len(old) == 0 {
 		return err
 	}
 	return s.endKeys(ctx, old)
@@ -114,7 +114,7 @@ func (s *Sink) relocate(ctx context.Context, topics []*topic) error {
 	for i, p := range all {
 		p.strange(before[i], p.next, 1) // of the fence
 	}
-	return s.inspector.inspectOthers(ctx, all)
+	return s.catalog.inspectOthers(ctx, all)
 }
 
 // compare finds a log that lacks what it once had (I4): what the mark says, or what the last Write learned, or that a
@@ -189,7 +189,7 @@ func (c *catalog) tables(ctx context.Context, names []string, want *mark) (table
 			found, err := c.cluster.Topic(ctx, name)
 			switch {
 			case wire.Code(err) == kerr.UnknownTopicOrPartition.Code:
-				if marked == "" && !c.chosen.has(name) {
+				if marked == "" && !c.isChosen(name) {
 					policy = configured
 				}
 				return nil
@@ -232,8 +232,8 @@ func (s *Sink) CheckMark(ctx context.Context, at sink.Mark) (note string, err er
 
 // endKeys gives each key of ours in the topics a message without a value, in the partition that has it, so that
 // compaction leaves nothing of it. All is sent again after that, so it is told as a loss. Should the process end before
-// that is saved, the log tells the next one, which ends what is left (tails.delivered). So once keys end in a topic,
-// all end that it had, and nothing before the end counts (tails.all).
+// that is saved, the log tells the next one, which ends what is left (tails). So once keys end in a topic,
+// all end that it had, and nothing before the end counts (Recall).
 func (s *Sink) endKeys(ctx context.Context, topics []string) error {
 	f := newFetcher(s.brokers, sink.Start{})
 	for _, name := range topics {
@@ -262,8 +262,8 @@ func (s *Sink) end(ctx context.Context, p *partition, keys []string) error {
 	for _, key := range keys {
 		over.messages = append(over.messages, sink.Message{Op: sink.OpEnded, Destination: p.topic.name, Key: []byte(key), Time: s.now()})
 	}
-	s.planner.turn++
-	s.planner.start(p)
+	s.sender.turn++
+	s.sender.start(p)
 	over.add(p, 0, len(keys))
 	return s.deliver(ctx, over)
 }

@@ -84,7 +84,7 @@ func TestTailOfEveryKind(t *testing.T) {
 // leaveOpen writes the messages into a transaction that nobody ends.
 func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	t.Helper()
-	p, rejected, err := s.planner.plan(t.Context(), messages)
+	p, rejected, err := s.sender.plan(t.Context(), messages)
 	if err != nil || rejected != nil {
 		t.Fatal(rejected, err)
 	}
@@ -97,14 +97,17 @@ func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	s.opened = false
 }
 
-// TestStrangersTransactionHidesNothing: our records after a transaction that somebody else leaves open are found.
+// TestStrangersTransactionHidesNothing: our records after a transaction that somebody else leaves open are found when its
+// timeout has ended it.
 func TestStrangersTransactionHidesNothing(t *testing.T) {
 	cluster := broker.Get(t)
 	options := transactional(t, cluster, 1)
 	options.Partitions = 1
 	stranger := options
 	stranger.TransactionalID += "-stranger"
-	other := opened(t, stranger)
+	other := newTestSink(t, stranger)
+	other.tuning.transaction = 2 * time.Second
+	open(t, other, "")
 	s := newTestSink(t, options)
 	open(t, s, "")
 	mark := mustWrite(t, s, nil)

@@ -78,11 +78,15 @@ func underWay(single bool, batch []sink.Message, acked int) int {
 	if !single {
 		return len(batch)
 	}
-	sent := 1 // the first message goes alone
-	for previous := predecessors(batch); acked > 0 && sent < len(batch) && previous[sent] < acked; {
-		sent++
+	last := map[string]int{}
+	for i := range batch {
+		before, sent := last[batch[i].Object()]
+		if i > 0 && acked == 0 || sent && before >= acked { // the first message goes alone, and one of an object
+			return i
+		}
+		last[batch[i].Object()] = i
 	}
-	return sent
+	return len(batch)
 }
 
 // awaitStored returns when the stream has stored so many messages: it may have read them only.

@@ -13,7 +13,6 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
@@ -30,15 +29,15 @@ import (
 // none of them overtakes that.
 type orderedWindow struct {
 	*publisher
-	previous []int          // the message before it of the same object, or -1
-	done     []bool         // those at and after acked may be true
-	first    uint64         // the number of the first reply
-	asked    []int          // the messages that the replies are for, from first on
-	earlier  map[int]uint64 // where the server has the same message of an earlier telling
+	last    map[string]int // by object: its message that was sent last
+	done    []bool         // those at and after acked may be true
+	first   uint64         // the number of the first reply
+	asked   []int          // the messages that the replies are for, from first on
+	earlier map[int]uint64 // where the server has the same message of an earlier telling
 }
 
 func (p *publisher) sendOrdered(ctx context.Context) error {
-	o := &orderedWindow{publisher: p, previous: predecessors(p.batch), done: make([]bool, len(p.batch)), first: p.conn.Number + 1, earlier: map[int]uint64{}}
+	o := &orderedWindow{publisher: p, last: map[string]int{}, done: make([]bool, len(p.batch)), first: p.conn.Number + 1, earlier: map[int]uint64{}}
 	for p.acked < len(p.batch) {
 		for p.sent < len(p.batch) && o.admits(p.sent) {
 			if err := o.publish(p.sent); err != nil {
@@ -54,12 +53,13 @@ func (p *publisher) sendOrdered(ctx context.Context) error {
 
 // admits says whether message i may follow what is under way.
 func (o *orderedWindow) admits(i int) bool {
+	last, sent := o.last[o.batch[i].Object()]
 	switch {
 	case i == o.acked:
 		return true // nothing is under way
 	case o.acked == o.start: // the first one goes alone
 		return false
-	case o.previous[i] >= o.acked: // one of an object at a time
+	case sent && last >= o.acked: // one of an object at a time
 		return false
 	case o.stream.shared && o.batch[i].Reason != "": // a frame comes after all that goes out again before it
 		return false
@@ -70,6 +70,7 @@ func (o *orderedWindow) admits(i int) bool {
 func (o *orderedWindow) publish(i int) error {
 	_, reply := o.conn.Ask()
 	o.asked = append(o.asked, i)
+	o.last[o.batch[i].Object()] = i
 	o.envelope.fill(&o.stream, &o.batch[i], reply)
 	if o.stream.shared {
 		id := messageID(o.stream.place.Writer, o.batch[i].Destination, o.batch[i].ID)
@@ -123,21 +124,6 @@ func (o *orderedWindow) place(i int, seq uint64, duplicate bool) error {
 		*s.told.of(&o.batch[i]) = seq
 	}
 	return nil
-}
-
-// predecessors finds for each message the last one before it that speaks of the same object.
-func predecessors(batch []sink.Message) []int {
-	last := make(map[string]int, len(batch))
-	previous := make([]int, len(batch))
-	for i := range batch {
-		object := batch[i].Object()
-		previous[i] = -1
-		if j, found := last[object]; found {
-			previous[i] = j
-		}
-		last[object] = i
-	}
-	return previous
 }
 
 // The operations of fast ingest (ADR-50), and the most messages that the server leaves without an acknowledgement.

@@ -18,13 +18,13 @@ import (
 var errTrailing = errors.New("there is more after its records")
 
 // Batch is a batch as it lies in a log. It points into the bytes that it was read from. Compaction may have taken any
-// of its records, and their offsets were given all the same. Of a format before 2 nothing but the offset is known.
+// of its records, and their offsets were given all the same.
 type Batch struct{ kmsg.RecordBatch }
 
 // End is the offset after the batch: where to read on.
 func (b *Batch) End() int64 { return b.FirstOffset + int64(b.LastOffsetDelta) + 1 }
 
-// IsControl says whether it holds a marker, which Decoder.Committed reads.
+// IsControl says whether it holds a marker, which ends a transaction.
 func (b *Batch) IsControl() bool { return b.Attributes&controlMask != 0 }
 
 // IsTransactional says whether it counts only when its transaction is committed.
@@ -55,19 +55,15 @@ func Read(data []byte) (first *Batch, rest []byte, err error) {
 	size := int64(int32(be.Uint32(data[atLength:]))) + frameSize
 	offset := int64(be.Uint64(data))
 	switch {
-	case size < atMagic+1 || data[atMagic] == magic2 && size < HeaderSize:
+	case data[atMagic] == magic2 && size < HeaderSize:
 		return nil, nil, fmt.Errorf("read batch at offset %d: a length of %d bytes", offset, size)
 	case size > int64(len(data)):
 		return nil, data, nil
-	case offset < 0 || data[atMagic] > magic2:
+	case offset < 0 || data[atMagic] != magic2:
 		return nil, nil, fmt.Errorf("read batch at offset %d: format %d is not known", offset, data[atMagic])
 	}
 	b, rest := data[:size], data[size:]
 	first = new(Batch)
-	if b[atMagic] != magic2 {
-		first.FirstOffset, first.Magic = offset, int8(b[atMagic])
-		return first, rest, nil
-	}
 	if sum := checksum(b[atAttributes:]); sum != be.Uint32(b[atCRC:]) {
 		return nil, nil, fmt.Errorf("read batch at offset %d: checksum %08x, not %08x", offset, be.Uint32(b[atCRC:]), sum)
 	}
@@ -166,21 +162,6 @@ func (d *Decoder) read(record []byte, b *Batch) error {
 		return errTrailing
 	}
 	return nil
-}
-
-// Committed tells what the marker in a control batch says of its producer's transaction. known is false for a control
-// record of another kind, which a reader ignores.
-func (d *Decoder) Committed(b *Batch) (committed, known bool, err error) {
-	err = d.Each(b, func(e *Entry) error {
-		// The key of a control record is its version and its type: 0 is abort, 1 is commit.
-		if len(e.Key) < 4 {
-			return errShort
-		}
-		kind := binary.BigEndian.Uint16(e.Key[2:])
-		committed, known = kind == 1, kind <= 1
-		return nil
-	})
-	return committed, known, err
 }
 
 var (

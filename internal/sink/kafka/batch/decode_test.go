@@ -3,7 +3,6 @@ package batch
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -106,25 +105,17 @@ func TestLogOfAFetch(t *testing.T) {
 	one := encode(t, Snappy, oddRecords(10), Producer{ID: 1})
 	log := slices.Concat(at(one, 5), emptyBatch(15), marker(20, 0), marker(21, 1), marker(22, 7), at(one, 30), one[:len(one)-1])
 	type seen struct {
-		offset, end      int64
-		count            int32
-		control          bool
-		committed, known bool
+		offset, end int64
+		count       int32
+		control     bool
 	}
 	var got []seen
-	d := NewDecoder(limit)
 	for b, err := range All(log) {
 		must(t, err)
-		s := seen{offset: b.FirstOffset, end: b.End(), count: b.NumRecords, control: b.IsControl()}
-		if b.IsControl() {
-			s.committed, s.known, err = d.Committed(b)
-			must(t, err)
-		}
-		got = append(got, s)
+		got = append(got, seen{offset: b.FirstOffset, end: b.End(), count: b.NumRecords, control: b.IsControl()})
 	}
 	want := []seen{
-		{5, 15, 10, false, false, false}, {15, 20, 0, false, false, false}, {20, 21, 1, true, false, true},
-		{21, 22, 1, true, true, true}, {22, 23, 1, true, false, false}, {30, 40, 10, false, false, false},
+		{5, 15, 10, false}, {15, 20, 0, false}, {20, 21, 1, true}, {21, 22, 1, true}, {22, 23, 1, true}, {30, 40, 10, false},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -161,20 +152,6 @@ func marker(offset int64, kind byte) []byte {
 func sealed(b []byte) []byte {
 	binary.BigEndian.PutUint32(b[atCRC:], checksum(b[atAttributes:]))
 	return b
-}
-
-func TestFormatsBeforeTwoAreSteppedOver(t *testing.T) {
-	old := make([]byte, 40)
-	binary.BigEndian.PutUint64(old, 8)
-	binary.BigEndian.PutUint32(old[atLength:], 28)
-	old[atMagic] = 1
-	b, rest, err := Read(append(old, 1, 2))
-	if err != nil || b.Magic != 1 || b.End() != 9 || len(rest) != 2 {
-		t.Fatalf("got %+v, %d bytes left, %v", b, len(rest), err)
-	}
-	if err := NewDecoder(limit).Each(b, func(*Entry) error { return errors.New("a record") }); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestDamageIsAnError(t *testing.T) {
@@ -250,9 +227,7 @@ func FuzzRead(f *testing.F) {
 				e.Header("kubecdc-id")
 				return nil
 			}
-			if err := d.Each(b, visit); err == nil && b.IsControl() {
-				_, _, _ = d.Committed(b)
-			}
+			_ = d.Each(b, visit)
 		}
 	})
 }

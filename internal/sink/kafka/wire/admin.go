@@ -50,8 +50,7 @@ func (c *Cluster) create(ctx context.Context, spec TopicSpec, validateOnly bool)
 		topic.Configs = append(topic.Configs, kmsg.CreateTopicsRequestTopicConfig{Name: name, Value: kmsg.StringPtr(spec.Configs[name])})
 	}
 	request.Topics = append(request.Topics, topic)
-	brokers := kmsg.NewPtrMetadataResponse()
-	err := c.ask(ctx, anyBroker, aboutTopics([]string{}), brokers)
+	brokers, err := c.metadata(ctx, []string{})
 	if err == nil {
 		err = c.ask(ctx, brokers.ControllerID, request, answer)
 	}

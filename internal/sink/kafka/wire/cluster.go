@@ -173,9 +173,8 @@ const identityVersion = 10
 
 // Topic asks any broker for a topic. It is an *Error with code 3 where there is none, and 29 without DESCRIBE on it.
 func (c *Cluster) Topic(ctx context.Context, name string) (Topic, error) {
-	question, answer := aboutTopics([]string{name}), kmsg.NewPtrMetadataResponse()
-	question.Version, question.IncludeTopicAuthorizedOperations = identityVersion, true
-	if err := c.ask(ctx, anyBroker, question, answer); err != nil {
+	answer, err := c.metadata(ctx, []string{name})
+	if err != nil {
 		return Topic{}, err
 	}
 	topic, err := topicOf(answer, name)
@@ -187,9 +186,32 @@ func (c *Cluster) Topic(ctx context.Context, name string) (Topic, error) {
 	return topic, err
 }
 
-// aboutTopics asks for topics, of which nil is all.
-func aboutTopics(names []string) *kmsg.MetadataRequest {
-	question := kmsg.NewPtrMetadataRequest()
+// Topics are those that the user may see, but for the brokers' own.
+func (c *Cluster) Topics(ctx context.Context) (names []string, err error) {
+	answer, err := c.metadata(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, topic := range answer.Topics {
+		if topic.ErrorCode == 0 && !topic.IsInternal {
+			names = append(names, textOf(topic.Topic))
+		}
+	}
+	return names, nil
+}
+
+// Reach connects, logs in and asks for the brokers.
+func (c *Cluster) Reach(ctx context.Context) error {
+	answer, err := c.metadata(ctx, []string{})
+	if err == nil && len(answer.Brokers) == 0 {
+		err = fmt.Errorf("connect to %s: the broker does not know any brokers yet", strings.Join(c.options.Brokers, ","))
+	}
+	return err
+}
+
+// metadata asks any broker for the brokers, and for topics, of which nil is all.
+func (c *Cluster) metadata(ctx context.Context, names []string) (*kmsg.MetadataResponse, error) {
+	question, answer := kmsg.NewPtrMetadataRequest(), kmsg.NewPtrMetadataResponse()
 	if names != nil {
 		question.Topics = []kmsg.MetadataRequestTopic{}
 	}
@@ -197,8 +219,9 @@ func aboutTopics(names []string) *kmsg.MetadataRequest {
 		about := kmsg.NewMetadataRequestTopic()
 		about.Topic = &name
 		question.Topics = append(question.Topics, about)
+		question.Version, question.IncludeTopicAuthorizedOperations = identityVersion, true
 	}
-	return question
+	return answer, c.ask(ctx, anyBroker, question, answer)
 }
 
 // topicOf reads an answer about one topic.
@@ -222,32 +245,4 @@ func topicOf(answer *kmsg.MetadataResponse, name string) (Topic, error) {
 		}
 	}
 	return topic, nil
-}
-
-// Reach connects, logs in and asks for the brokers.
-func (c *Cluster) Reach(ctx context.Context) error {
-	answer := kmsg.NewPtrMetadataResponse()
-	if err := c.ask(ctx, anyBroker, aboutTopics([]string{}), answer); err != nil {
-		return err
-	}
-	if len(answer.Brokers) == 0 {
-		return fmt.Errorf("connect to %s: the broker does not know any brokers yet", strings.Join(c.options.Brokers, ","))
-	}
-	return nil
-}
-
-// Partitions is how many each of the topics has, of which nil is all but the brokers' own. Those that nobody knows, or
-// that the user must not see, are left out.
-func (c *Cluster) Partitions(ctx context.Context, names []string) (map[string]int, error) {
-	answer := kmsg.NewPtrMetadataResponse()
-	if err := c.ask(ctx, anyBroker, aboutTopics(names), answer); err != nil {
-		return nil, err
-	}
-	counts := map[string]int{}
-	for _, topic := range answer.Topics {
-		if topic.ErrorCode == 0 && !topic.IsInternal {
-			counts[textOf(topic.Topic)] = len(topic.Partitions)
-		}
-	}
-	return counts, nil
 }

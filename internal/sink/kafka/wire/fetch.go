@@ -12,19 +12,18 @@ import (
 // fetchVersion is the newest that is spoken (Kafka 2.3).
 const fetchVersion = 11
 
-// FetchRequest reads one partition. It is answered at once, also with nothing.
+// FetchRequest reads one partition, up to its last stable offset. It is answered at once, also with nothing.
 type FetchRequest struct {
 	Topic     string
 	Partition int32
 	Offset    int64
-	MaxBytes  int  // of the records; the first batch is returned whole however large it is; 0 is 1 MiB
-	Committed bool // up to the last stable offset only, with AbortedTransactions
+	MaxBytes  int // of the records; the first batch is returned whole however large it is; 0 is 1 MiB
 }
 
 // FetchResult is what lies at the offset. RecordBatches are as the broker stores them: the first may begin before the
 // offset, the last may be cut off, batches may be empty, control batches are in between. The caller owns them. They may
 // hold batches that do not count: those of the producer of one of AbortedTransactions from FirstOffset to its next
-// abort marker. These are sorted by FirstOffset, and only there with Committed.
+// abort marker. These are sorted by FirstOffset.
 type FetchResult = kmsg.FetchResponseTopicPartition
 
 func (r *FetchRequest) String() string {
@@ -40,9 +39,7 @@ func (c *Cluster) Fetch(ctx context.Context, request FetchRequest) (result Fetch
 	}
 	asked, topic, partition := kmsg.NewPtrFetchRequest(), kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
 	asked.Version, asked.MaxBytes = fetchVersion, int32(min(cmp.Or(max(request.MaxBytes, 0), 1<<20), maxFrame/2))
-	if request.Committed {
-		asked.IsolationLevel = 1
-	}
+	asked.IsolationLevel = 1                   // committed
 	asked.MinBytes, asked.SessionEpoch = 0, -1 // wait for nothing, and no session
 	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = request.Partition, request.Offset, asked.MaxBytes
 	topic.Topic, topic.Partitions = request.Topic, append(topic.Partitions, partition)
@@ -92,11 +89,15 @@ const (
 // Bounds asks the leaders of the first n partitions for the ends of their logs, as readers see them. A request goes to
 // each leader twice.
 func (c *Cluster) Bounds(ctx context.Context, topic string, n int, committed bool) ([]Bounds, error) {
-	first, err := c.offsets(ctx, ends{topic: topic, n: n, committed: committed, time: earliest})
+	isolation := int8(0)
+	if committed {
+		isolation = 1
+	}
+	first, err := c.offsets(ctx, topic, n, nobody, isolation, earliest)
 	if err != nil {
 		return nil, err
 	}
-	end, err := c.offsets(ctx, ends{topic: topic, n: n, committed: committed, time: latest})
+	end, err := c.offsets(ctx, topic, n, nobody, isolation, latest)
 	bounds := make([]Bounds, len(end))
 	for i := range bounds {
 		bounds[i] = Bounds{First: first[i], End: end[i]}
@@ -107,39 +108,32 @@ func (c *Cluster) Bounds(ctx context.Context, topic string, n int, committed boo
 // LogEnds asks the leaders of the first n partitions where their own logs end: also after what is not replicated yet,
 // and so is not in the Bounds.
 func (c *Cluster) LogEnds(ctx context.Context, topic string, n int) ([]int64, error) {
-	return c.offsets(ctx, ends{topic: topic, n: n, debug: true, time: latest})
+	return c.offsets(ctx, topic, n, debugger, 0, latest)
 }
 
-// ends are one end of each of the first partitions.
-type ends struct {
-	topic     string
-	n         int
-	committed bool
-	debug     bool // as the debugging consumer of ListOffsets, which is told of what is not replicated
-	time      int64
-}
+// Who asks leaders for offsets, as replica: the second is told of what is not replicated
+// (ListOffsetsRequest.DEBUGGING_REPLICA_ID).
+const (
+	nobody   int32 = -1
+	debugger int32 = -2
+)
 
 // offsets asks each leader once; Kafka refuses a partition that is named twice.
-func (c *Cluster) offsets(ctx context.Context, of ends) ([]int64, error) {
+func (c *Cluster) offsets(ctx context.Context, topic string, n int, replica int32, isolation int8, time int64) ([]int64, error) {
 	byLeader := map[int32]*kmsg.ListOffsetsRequest{}
-	for number := range int32(of.n) {
-		leader, err := c.leader(ctx, of.topic, number)
+	for number := range int32(n) {
+		leader, err := c.leader(ctx, topic, number)
 		if err != nil {
 			return nil, err
 		}
 		if byLeader[leader] == nil {
 			request := kmsg.NewPtrListOffsetsRequest()
-			request.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: of.topic}}
-			if of.committed {
-				request.IsolationLevel = 1
-			}
-			if of.debug {
-				request.ReplicaID = -2 // ListOffsetsRequest.DEBUGGING_REPLICA_ID
-			}
+			request.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: topic}}
+			request.ReplicaID, request.IsolationLevel = replica, isolation
 			byLeader[leader] = request
 		}
 		to := &byLeader[leader].Topics[0]
-		to.Partitions = append(to.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: number, CurrentLeaderEpoch: -1, Timestamp: of.time})
+		to.Partitions = append(to.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: number, CurrentLeaderEpoch: -1, Timestamp: time})
 	}
 	found := map[int32]int64{}
 	for leader, request := range byLeader {
@@ -150,21 +144,21 @@ func (c *Cluster) offsets(ctx context.Context, of ends) ([]int64, error) {
 			for _, p := range t.Partitions {
 				found[p.Partition] = p.Offset
 				if err == nil && p.ErrorCode != 0 {
-					number, err = p.Partition, &Error{Code: p.ErrorCode, Needs: "DESCRIBE on topic " + of.topic,
-						Request: fmt.Sprintf("find the ends of topic %s partition %d", of.topic, p.Partition)}
+					number, err = p.Partition, &Error{Code: p.ErrorCode, Needs: "DESCRIBE on topic " + topic,
+						Request: fmt.Sprintf("find the ends of topic %s partition %d", topic, p.Partition)}
 				}
 			}
 		}
 		if err != nil {
-			c.doubtLeader(of.topic, number, leader, err)
+			c.doubtLeader(topic, number, leader, err)
 			return nil, err
 		}
 	}
-	all := make([]int64, of.n)
+	all := make([]int64, n)
 	for i := range all {
 		offset, there := found[int32(i)]
 		if !there {
-			return nil, fmt.Errorf("find the ends of topic %s: the answer has no partition %d", of.topic, i)
+			return nil, fmt.Errorf("find the ends of topic %s: the answer has no partition %d", topic, i)
 		}
 		all[i] = offset
 	}

@@ -23,7 +23,7 @@ func (s *sender) send(ctx context.Context, p plan) error {
 			return err
 		}
 	}
-	return s.inspector.inspectOthers(ctx, p.touched)
+	return s.catalog.inspectOthers(ctx, p.touched)
 }
 
 // sendStep writes to all partitions, many at once. The first failure ends all of them; what they have written by then,
@@ -114,7 +114,7 @@ func (l *lane) conclude(ctx context.Context) error {
 	case refused(err):
 		return l.refused(err)
 	case err != nil:
-		return l.sender.chosen.forbidden(l.partition.topic.name, err)
+		return l.sender.catalog.forbidden(l.partition.topic.name, err)
 	}
 	l.rest = l.rest[n:]
 	return nil
@@ -196,7 +196,7 @@ func (s *sender) transact(ctx context.Context, p plan) error {
 		return nil
 	}
 	if answer, is := errors.AsType[*wire.Error](err); is {
-		err = s.chosen.forbidden(answer.Topic, err)
+		err = s.catalog.forbidden(answer.Topic, err)
 	}
 	if decided(err) || ctx.Err() != nil {
 		return err
@@ -204,19 +204,21 @@ func (s *sender) transact(ctx context.Context, p plan) error {
 	return reopen("write to kafka with transactional id %s: %w: open the sink again", s.options.TransactionalID, err)
 }
 
-// sender makes batches durable, one at a time in each partition.
+// sender sorts messages by partition, and makes batches durable, one at a time in each.
 type sender struct {
 	*brokers
-	known     *known
-	chosen    *chosen
-	inspector *inspector
-	right     *right
-	encoders  encoders
-	spare     sync.Pool // of *frozen, for their memory
+	known    *known
+	catalog  *catalog
+	right    *right
+	encoders encoders
+	spare    sync.Pool        // of *frozen, for their memory
+	turn     uint64           // counts the plans
+	last     map[string]place // of the plan
 
-	mu      sync.Mutex                     // guards the following, which the goroutines of a Write share
-	refused map[string]*sink.RejectedError // the planner's
-	lost    *sink.LostError                // what a log lacks, for the next Open to tell
+	mu sync.Mutex // guards the following, which the goroutines of a Write share
+	// by message id: what a broker has refused, and the next Write rejects
+	refused map[string]*sink.RejectedError
+	lost    *sink.LostError // what a log lacks, for the next Open to tell
 }
 
 // transmit sends the partition's frozen batch until it is durable, after a request that it was in, or nil.
@@ -299,7 +301,7 @@ func (s *sender) settle(ctx context.Context) error {
 			continue
 		}
 		err := s.transmit(ctx, p, nil)
-		if errors.As(err, new(*reopenError)) || refused(err) || refusesTopic(err) && s.chosen.has(p.topic.name) {
+		if errors.As(err, new(*reopenError)) || refused(err) || refusesTopic(err) && s.catalog.isChosen(p.topic.name) {
 			p.frozen, err = nil, nil // it is not in the log, or cannot be told apart: the tail says which
 		}
 		if err != nil {
