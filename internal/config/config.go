@@ -63,12 +63,11 @@ func LogLevels() []string { return allowedBy[Log]("level") }
 func LogFormats() []string { return allowedBy[Log]("format") }
 
 // check finds what is wrong with values that are there.
-func (c *Config) check() []Problem {
-	k := &checker{origin: c.origin}
+func (c *Config) check(k *checker) {
 	if c.IsSplit() {
 		c = c.checkSplit(k)
 	}
-	k.values("", reflect.ValueOf(c).Elem())
+	k.values(reflect.ValueOf(c).Elem())
 	k.problemIf(strings.TrimFunc(c.Cluster, isBlank) != c.Cluster, "cluster", "%q begins or ends with white space; leave it out", c.Cluster)
 	for i := range c.Resources {
 		c.Resources[i].check(k, item("resources", i))
@@ -90,7 +89,6 @@ func (c *Config) check() []Problem {
 	if c.HA != nil {
 		c.HA.check(k, c.State.Log, c.Sinks)
 	}
-	return k.found
 }
 
 // IsSplit says whether there are several tasks, or clusters.
@@ -261,63 +259,53 @@ func (c *Config) reserve() {
 // Validate says everything that is wrong with the whole configuration, as *Problems. It is meant to be called when
 // file and flags are in. It asks no file system, broker or API server.
 func (c *Config) Validate() error {
-	problems := &Problems{Source: c.origin.source(), List: c.check()}
+	k := &checker{origin: c.origin}
+	c.check(k)
 	if len(c.Resources) == 0 {
-		problems.add(Problem{"resources", 0, "none; name what to watch here or with --resources, such as pods,deployments.apps"})
+		k.found = append(k.found, Problem{"resources", 0, "none; name what to watch here or with --resources, such as pods,deployments.apps"})
 	}
 	if len(c.Sinks) == 0 {
-		problems.add(Problem{"sinks", 0, "none; say where changes go here or with --sink, such as --sink -"})
+		k.found = append(k.found, Problem{"sinks", 0, "none; say where changes go here or with --sink, such as --sink -"})
 	}
-	return problems.err()
+	return k.problems(c.origin.source())
 }
 
 // conditional has keys whose defaults do not always apply.
 type conditional interface{ applies(key string) bool }
 
 // fillIn puts the default of each key where nothing is set.
-func fillIn(v reflect.Value) {
-	for _, f := range fieldsOf(v.Type()) {
-		into := v.FieldByIndex(f.Index)
-		for _, inner := range f.inside("", into) {
-			fillIn(inner)
-		}
+func fillIn(of reflect.Value) {
+	for _, f := range each("", of) {
 		fallback := f.Tag.Get("default")
-		if some, is := v.Addr().Interface().(conditional); fallback == "" || !into.IsZero() || is && !some.applies(f.name) {
-			continue
-		}
-		if value, err := f.scalar().parse(fallback); err == nil { // a test parses all of them
-			into.Set(reflect.ValueOf(value))
+		some, is := f.of.Addr().Interface().(conditional)
+		if fallback != "" && f.value.IsZero() && (!is || some.applies(f.name)) {
+			_ = set(f.value, fallback) // a test parses all of them
 		}
 	}
 }
 
 // values checks that values are among those that are allowed, and within their bounds.
-func (c *checker) values(path string, v reflect.Value) {
-	fields := fieldsOf(v.Type())
-	for _, f := range fields {
-		at, value := under(path, f.name), v.FieldByIndex(f.Index)
-		for p, inner := range f.inside(at, value) {
-			c.values(p, inner)
-		}
-		if with := slices.IndexFunc(fields, func(other field) bool { return other.name == f.Tag.Get("with") }); with >= 0 {
-			c.problemIf(value.IsZero() != v.FieldByIndex(fields[with].Index).IsZero(), path,
-				"%s and %s go together; give both or neither", f.name, fields[with].name)
+func (c *checker) values(of reflect.Value) {
+	for at, f := range each("", of) {
+		for _, other := range fieldsOf(f.of.Type()) {
+			c.problemIf(other.name == f.Tag.Get("with") && f.value.IsZero() != f.of.FieldByIndex(other.Index).IsZero(),
+				strings.TrimSuffix(at, "."+f.name), "%s and %s go together; give both or neither", f.name, other.name)
 		}
 		s, need, check := f.scalar(), f.Tag.Get("need"), syntaxes()[f.Tag.Get("like")]
 		if len(f.allowed) > 0 {
 			check = among(f.allowed)
 		}
 		switch {
-		case need != "" && (value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0):
+		case need != "" && (f.value.IsZero() || f.value.Kind() == reflect.Slice && f.value.Len() == 0):
 			c.problem(at, "missing; want %s", need)
-		case value.IsZero():
+		case f.value.IsZero():
 		case check != nil:
-			found := texts(at, value)
+			found := texts(at, f.value)
 			for _, path := range slices.Sorted(maps.Keys(found)) {
 				c.wrong(path, check(found[path]))
 			}
-		case s != nil && s.within != nil && !s.within(value.Interface()):
-			c.problem(at, "want %s, have %v", s.bound, value.Interface())
+		case s != nil && !s.within(f.value):
+			c.problem(at, "want %s, have %v", s.bound, f.value.Interface())
 		}
 	}
 }

@@ -64,14 +64,6 @@ func TestAliasesAreFollowed(t *testing.T) {
 	}
 }
 
-// What a mapping merges is as if it were written there, unless the mapping has the key itself.
-func TestMergesAreFollowed(t *testing.T) {
-	c := parse(t, "sinks:\n- &a {name: a, file: {path: /f}, format: debezium}\n- {<<: *a, name: b, <<: [{oversize: trim}, {oversize: reject}]}\n")
-	if b := c.Sinks[1]; b.Name != "b" || b.File.Path != "/f" || b.Format != "debezium" || b.Oversize != "trim" {
-		t.Errorf("have %+v", b)
-	}
-}
-
 func TestEnvironmentCannotBreakYAML(t *testing.T) {
 	c := parse(t, `sinks: [{nats: {url: 'nats://h', user: "x${YAML}y", password: "${DOLLAR}", stream: "${EMPTY}"}}]`)
 	n := c.Sinks[0].NATS

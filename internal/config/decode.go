@@ -50,29 +50,33 @@ func (d *decoder) mapping(path string, n *yaml.Node, names []string, read func(n
 		return
 	}
 	first := make(map[string]int)
-	for _, f := range d.pairs(path, n) {
-		name, at := nameOf(f.key), f.key.Line
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		name, at := nameOf(key), key.Line
 		p := under(path, name)
 		if line, twice := first[name]; twice {
 			d.add(Problem{p, at, fmt.Sprintf("key given twice, first on line %d; leave one out", line)})
 			continue
 		}
 		first[name], d.origin.lines[p] = at, at
-		if names == nil || slices.Contains(names, name) {
-			read(name, p, d.present(p, f.value))
-		} else {
-			d.unknown(path, f, names)
+		switch {
+		case key.ShortTag() == "!!merge":
+			d.refuse(p, "keys are not merged; repeat them here")
+		case names == nil || slices.Contains(names, name):
+			read(name, p, d.present(p, value))
+		default:
+			d.unknown(path, name, value, names)
 		}
 	}
 }
 
-func (d *decoder) unknown(path string, f pair, allowed []string) {
+func (d *decoder) unknown(path, name string, value *yaml.Node, allowed []string) {
 	text := "unknown key; "
-	if near := Closest(nameOf(f.key), slices.Sorted(slices.Values(allowed))); near != "" {
+	if near := Closest(name, slices.Sorted(slices.Values(allowed))); near != "" {
 		text += "did you mean " + near + "? "
 	}
-	d.problem(under(path, nameOf(f.key)), text+"allowed: "+join(allowed))
-	if f.value.Kind == yaml.MappingNode {
+	d.refuse(under(path, name), text+"allowed: "+join(allowed))
+	if value.Kind == yaml.MappingNode {
 		// It was meant as one of the allowed ones, which is then not missed as well.
 		d.settled[path] = true
 	}
@@ -152,21 +156,21 @@ func (d *decoder) dictionary(path string, n *yaml.Node, into *map[string]string)
 // scalar reads one word. Of a secret it shows nothing that it does not like.
 func (d *decoder) scalar(path string, n *yaml.Node, s *scalar, into reflect.Value) {
 	if s.hidden && n != nil && !isString(n) {
-		d.problem(path, "want a string; put it in quotes")
+		d.refuse(path, "want a string; put it in quotes")
 		return
 	}
 	var text string
 	if !d.word(path, n, s.want, s.plain, &text) {
 		return
 	}
-	switch value, err := s.parse(text); {
-	case err != nil:
+	if set(into, text) != nil {
 		d.mismatch(path, n, s.want)
-	case s.within != nil && !s.within(value):
+	} else if !s.within(into) {
 		d.mismatch(path, n, s.bound)
-	default:
-		into.Set(reflect.ValueOf(value))
+	} else {
+		return
 	}
+	into.SetZero()
 }
 
 // word gets the text of a scalar. Where it need not be a plain string, a quoted number is one, too, so that it may come
@@ -179,7 +183,7 @@ func (d *decoder) word(path string, n *yaml.Node, want string, plain bool, into 
 		d.mismatch(path, n, want)
 		return false
 	case !isString(n) && plain:
-		d.problem(path, fmt.Sprintf("want a string, have %s; put it in quotes", describeNode(n)))
+		d.refuse(path, fmt.Sprintf("want a string, have %s; put it in quotes", describeNode(n)))
 		return false
 	case !isString(n):
 		*into = n.Value
@@ -187,7 +191,7 @@ func (d *decoder) word(path string, n *yaml.Node, want string, plain bool, into 
 	}
 	text, err := expand(n.Value, d.env)
 	if err != nil {
-		d.problem(path, err.Error())
+		d.refuse(path, err.Error())
 		return false
 	}
 	*into = text
@@ -196,11 +200,9 @@ func (d *decoder) word(path string, n *yaml.Node, want string, plain bool, into 
 
 // decoder turns nodes into a Config and collects what is wrong with them.
 type decoder struct {
+	*checker
 	env      func(string) (string, bool)
-	origin   origin
-	problems *Problems
-	settled  map[string]bool // paths that have a problem already
-	expanded int             // how often an alias or a merge was followed
+	expanded int // how often an alias was followed
 }
 
 func (d *decoder) mismatch(path string, n *yaml.Node, want string) {
@@ -211,82 +213,30 @@ func (d *decoder) mismatch(path string, n *yaml.Node, want string) {
 	d.add(Problem{path, line, fmt.Sprintf("want %s, have %s", want, describeNode(n))})
 }
 
-func (d *decoder) problem(path, text string) { d.add(Problem{path, d.origin.line(path), text}) }
+func (d *decoder) refuse(path, text string) { d.add(Problem{path, d.origin.line(path), text}) }
 
 func (d *decoder) add(p Problem) {
 	d.settled[p.Path] = true
-	d.problems.add(p)
+	d.found = append(d.found, p)
 }
 
-// maxExpanded bounds how often aliases and merges are followed, since each may double what is read.
+// maxExpanded bounds how often aliases are followed, since each may double what is read, or stand for itself.
 const maxExpanded = 10000
-
-// pair is one key of a mapping, with its value.
-type pair struct{ key, value *yaml.Node }
 
 // present is the node, or that which an alias stands for; nil is null, or none.
 func (d *decoder) present(path string, n *yaml.Node) *yaml.Node {
 	for n != nil && n.Kind == yaml.AliasNode {
-		n = d.follow(path, n.Alias)
+		if d.expanded++; d.expanded == maxExpanded {
+			d.refuse(path, "too many aliases; an anchor may stand for itself")
+		}
+		if n = n.Alias; d.expanded >= maxExpanded {
+			return nil
+		}
 	}
 	if n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
 		return nil
 	}
 	return n
-}
-
-// follow counts, so that a few lines cannot stand for more than memory holds, nor an alias for itself.
-func (d *decoder) follow(path string, n *yaml.Node) *yaml.Node {
-	if d.expanded++; d.expanded <= maxExpanded {
-		return n
-	}
-	if d.expanded == maxExpanded+1 {
-		d.problem(path, "too many aliases; an anchor may stand for itself")
-	}
-	return nil
-}
-
-// pairs are the keys of a mapping and, after them, those that it merges (<<) and does not have itself.
-func (d *decoder) pairs(path string, n *yaml.Node) []pair {
-	var own, merged []pair
-	has := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		f := pair{n.Content[i], n.Content[i+1]}
-		if f.key.ShortTag() != "!!merge" {
-			own, has[nameOf(f.key)] = append(own, f), true
-			continue
-		}
-		for _, from := range d.mergedFrom(path, f.value) {
-			merged = append(merged, d.pairs(path, from)...)
-		}
-	}
-	for _, f := range merged {
-		if name := nameOf(f.key); !has[name] {
-			own, has[name] = append(own, f), true
-		}
-	}
-	return own
-}
-
-// mergedFrom are the mappings that a merge key names: one, or a list of them.
-func (d *decoder) mergedFrom(path string, n *yaml.Node) []*yaml.Node {
-	var all []*yaml.Node
-	if n = d.present(path, d.follow(path, n)); n == nil {
-		return nil
-	}
-	each := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		each = n.Content
-	}
-	for _, one := range each {
-		one = d.present(path, d.follow(path, one))
-		if one == nil || one.Kind != yaml.MappingNode {
-			d.add(Problem{path, n.Line, "<< wants a mapping, or a list of mappings"})
-			return nil
-		}
-		all = append(all, one)
-	}
-	return all
 }
 
 // nameOf is the node as a key.

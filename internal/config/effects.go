@@ -1,6 +1,9 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // Effect is a key whose value consumers see.
 type Effect struct {
@@ -30,21 +33,10 @@ func effects() map[string]string {
 
 // Effects are those of the whole configuration beside its resources and sinks, of an entry, or of a sink: of what is
 // set alone where that has keys of its own.
-func Effects[T Config | Resource | Sink](of *T) []Effect {
-	return effectsOf("", reflect.ValueOf(of).Elem())
-}
-
-func effectsOf(path string, v reflect.Value) (all []Effect) {
-	for _, f := range fieldsOf(v.Type()) {
-		at, value := under(path, f.name), v.FieldByIndex(f.Index)
-		if text := effects()[f.Tag.Get("effect")]; text != "" {
-			all = append(all, Effect{at, f.written(value), text})
-		}
-		if value.Kind() == reflect.Slice {
-			continue
-		}
-		for p, inner := range f.inside(at, value) {
-			all = append(all, effectsOf(p, inner)...)
+func Effects[T Config | Resource | Sink](of *T) (all []Effect) {
+	for at, f := range each("", reflect.ValueOf(of).Elem()) {
+		if text := effects()[f.Tag.Get("effect")]; text != "" && !strings.Contains(at, "[") { // not in a list
+			all = append(all, Effect{at, f.written(f.value), text})
 		}
 	}
 	return all

@@ -34,6 +34,31 @@ func fieldsOf(t reflect.Type) (all []field) {
 	return all
 }
 
+// given is a key of a mapping with its value, and the mapping.
+type given struct {
+	field
+	value, of reflect.Value
+}
+
+// each are the keys of a mapping, and after each those of the mappings in its value, by their paths.
+func each(path string, of reflect.Value) iter.Seq2[string, given] {
+	return func(yield func(string, given) bool) {
+		for _, f := range fieldsOf(of.Type()) {
+			at, value := under(path, f.name), of.FieldByIndex(f.Index)
+			if !yield(at, given{f, value, of}) {
+				return
+			}
+			for p, inner := range f.inside(at, value) {
+				for p, one := range each(p, inner) {
+					if !yield(p, one) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // allowedBy are the values of a key that has some.
 func allowedBy[T any](key string) []string {
 	for _, f := range fieldsOf(reflect.TypeFor[T]()) {
@@ -93,10 +118,9 @@ func texts(path string, v reflect.Value) map[string]string {
 // written is the value as JSON, a set in its order; nil is the default.
 func (f *field) written(v reflect.Value) []byte {
 	value := v.Interface()
-	if fallback, s := f.Tag.Get("default"), f.scalar(); fallback != "" && s != nil {
-		if parsed, err := s.parse(fallback); err == nil && reflect.DeepEqual(parsed, value) {
-			return nil
-		}
+	fallback := reflect.New(f.Type).Elem()
+	if text := f.Tag.Get("default"); text != "" && set(fallback, text) == nil && reflect.DeepEqual(fallback.Interface(), value) {
+		return nil
 	}
 	switch set := value.(type) {
 	case []string:
@@ -119,64 +143,71 @@ func (f *field) written(v reflect.Value) []byte {
 
 // scalar is how one word is read.
 type scalar struct {
-	want   string // what a message asks for
-	bound  string // the same, where the value is outside of its bounds
-	hidden bool   // a message shows nothing of it
-	plain  bool   // a string that must be written as one: 7 and true are mistakes
-	parse  func(text string) (any, error)
-	within func(value any) bool // false is outside of the bounds; nil is without
+	want     string // what a message asks for
+	bound    string // the same, where the value is outside of its bounds
+	hidden   bool   // a message shows nothing of it
+	plain    bool   // a string that must be written as one: 7 and true are mistakes
+	from, to int64  // the bounds of a number
+	none     bool   // 0 is one, too, and means that nothing is set
 }
 
 // scalar is nil where the field is more than a word.
 func (f *field) scalar() *scalar {
 	least, most := f.Tag.Get("min"), f.Tag.Get("max") // "" is none
+	s := &scalar{to: math.MaxInt64}
 	switch reflect.Zero(f.Type).Interface().(type) {
-	case string:
-		return &scalar{want: "a string", plain: true, parse: func(text string) (any, error) { return text, nil }}
-	case Secret:
-		return &scalar{hidden: true, want: "a string", plain: true, parse: func(text string) (any, error) { return Secret(text), nil }}
-	case bool:
-		return &scalar{want: "true or false", parse: anyOf(parseBool)}
-	case *bool:
-		return &scalar{want: "true or false", parse: func(text string) (any, error) {
-			set, err := parseBool(text)
-			return &set, err
-		}}
+	case string, Secret:
+		s.want, s.plain, s.hidden = "a string", true, f.Type == reflect.TypeFor[Secret]()
+	case bool, *bool:
+		s.want = "true or false"
 	case int:
-		from, _ := strconv.Atoi(least)
-		to, err := strconv.Atoi(most)
-		want := fmt.Sprintf("a whole number from %d to %d", from, to)
-		if err != nil {
-			to, want = math.MaxInt, fmt.Sprintf("a whole number, at least %d", from)
+		s.from, _ = strconv.ParseInt(least, 10, 64)
+		s.bound = fmt.Sprintf("a whole number, at least %d", s.from)
+		if most != "" {
+			s.to, _ = strconv.ParseInt(most, 10, 64)
+			s.bound = fmt.Sprintf("a whole number from %d to %d", s.from, s.to)
 		}
-		return &scalar{
-			want: want, bound: want, parse: anyOf(strconv.Atoi),
-			within: func(n any) bool { return n.(int) >= from && n.(int) <= to },
-		}
+		s.want = s.bound
 	case Size:
 		from, _ := parseSize(least)
-		return &scalar{
-			want: "a size such as 64Mi", bound: fmt.Sprintf("a size of at least %s", from),
-			parse: anyOf(parseSize), within: func(s any) bool { return s.(Size) >= from },
-		}
-	case Duration: // 0 is none, and means that nothing is set
+		s.from, s.want, s.bound = int64(from), "a size such as 64Mi", fmt.Sprintf("a size of at least %s", from)
+	case Duration:
 		from, err := parseDuration(least)
-		want := "a length of time such as 10h or 1h30m"
-		bound := fmt.Sprintf("a length of time of at least %s", from)
-		if err != nil {
-			bound = want
+		s.from, s.none, s.want = int64(from), true, "a length of time such as 10h or 1h30m"
+		if s.bound = s.want; err == nil {
+			s.bound = fmt.Sprintf("a length of time of at least %s", from)
 		}
-		return &scalar{
-			want: want, bound: bound,
-			parse: anyOf(parseDuration), within: func(d any) bool { return d.(Duration) == 0 || d.(Duration) >= from },
-		}
+	default:
+		return nil
 	}
-	return nil
+	return s
 }
 
-// anyOf makes any value of what is parsed.
-func anyOf[T any](parse func(string) (T, error)) func(string) (any, error) {
-	return func(text string) (any, error) { return parse(text) }
+// within says whether the value is not outside of its bounds.
+func (s *scalar) within(value reflect.Value) bool {
+	return !value.CanInt() || s.none && value.IsZero() || value.Int() >= s.from && value.Int() <= s.to
+}
+
+// set reads a word.
+func set(into reflect.Value, text string) (err error) {
+	switch to := into.Addr().Interface().(type) {
+	case *string:
+		*to = text
+	case *Secret:
+		*to = Secret(text)
+	case *bool:
+		*to, err = parseBool(text)
+	case **bool:
+		*to = new(bool)
+		**to, err = parseBool(text)
+	case *int:
+		*to, err = strconv.Atoi(text)
+	case *Size:
+		*to, err = parseSize(text)
+	case *Duration:
+		*to, err = parseDuration(text)
+	}
+	return err
 }
 
 func parseBool(text string) (bool, error) {

@@ -27,7 +27,7 @@ type Flags struct {
 // the selectors, queues and names that are in it, so that what is given on the command line is all there is. Format
 // goes to every sink. Default is called on the result.
 func Overlay(c *Config, f Flags) error {
-	problems := &Problems{Source: "command line"}
+	k := &checker{}
 	c.replace("cluster", &c.Cluster, f.Cluster)
 	c.replace("state.dir", &c.State.Dir, f.StateDir)
 	c.replace("listen", &c.Listen, f.Listen)
@@ -46,23 +46,20 @@ func Overlay(c *Config, f Flags) error {
 	}
 	for _, flag := range f.Sinks {
 		sink, err := parseSink(flag)
-		if err != nil {
-			problems.add(Problem{"--sink " + withoutLogin(flag), 0, err.Error()})
-			continue
+		if k.wrong("--sink "+withoutLogin(flag), err); err == nil {
+			c.Sinks = append(c.Sinks, sink)
 		}
-		c.Sinks = append(c.Sinks, sink)
 	}
 	for i := range c.Sinks {
 		c.replace(item("sinks", i)+".format", &c.Sinks[i].Format, f.Format)
 	}
 	c.Default()
-	problems.List = append(problems.List, f.check()...)
-	return problems.err()
+	f.check(k)
+	return k.problems("command line")
 }
 
 // check names the flag where Validate could name only the key that the flag replaced.
-func (f Flags) check() []Problem {
-	k := &checker{}
+func (f Flags) check(k *checker) {
 	check := func(flag, value string, check func(string) error) {
 		if value != "" {
 			k.wrong(flag, check(value))
@@ -75,7 +72,6 @@ func (f Flags) check() []Problem {
 	for _, name := range splitNames(f.Resources) {
 		k.wrong("--resources", CheckResource(name))
 	}
-	return k.found
 }
 
 func (c *Config) replace(path string, into *string, value string) {
@@ -108,21 +104,16 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 // value can be taken for YAML; $${ stands for ${.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := &Config{origin: origin{file: name, lines: make(map[string]int)}}
-	problems := &Problems{Source: c.origin.source()}
+	d := decoder{checker: &checker{origin: c.origin, settled: map[string]bool{}}, env: env}
 	root, problem := readTree(data)
 	if problem != nil {
-		problems.add(*problem)
-		return nil, problems
+		d.add(*problem)
+		return nil, d.problems(c.origin.source())
 	}
-	d := decoder{env: env, origin: c.origin, problems: problems, settled: make(map[string]bool)}
 	d.section("", root, reflect.ValueOf(c).Elem())
 	c.Default()
-	for _, p := range c.check() {
-		if !d.settled[p.Path] { // else it is wrong only because a value could not be read
-			problems.add(p)
-		}
-	}
-	if err := problems.err(); err != nil {
+	c.check(d.checker)
+	if err := d.problems(c.origin.source()); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -46,7 +46,7 @@ func (n *NATS) applies(key string) bool { return n.KV == "" || key != "stream" &
 // afterRead moves a login in the URL to the keys for it.
 func (n *NATS) afterRead(d *decoder, path string) {
 	if err := n.takeLogin(); err != nil {
-		d.problem(under(path, "url"), err.Error())
+		d.refuse(under(path, "url"), err.Error())
 	}
 }
 

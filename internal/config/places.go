@@ -43,25 +43,17 @@ const (
 
 // renamed is the sink with what change makes of each name of its places, by the key below the sink.
 func (s Sink) renamed(change func(key, name string, of placeName) string) Sink {
-	rename("", reflect.ValueOf(&s).Elem(), change)
-	return s
-}
-
-func rename(path string, v reflect.Value, change func(key, name string, of placeName) string) {
-	for _, f := range fieldsOf(v.Type()) {
-		at, value, of := path+"."+f.name, v.FieldByIndex(f.Index), placeName(f.Tag.Get("place"))
-		if value.Kind() == reflect.Pointer && !value.IsNil() { // which others have, too
+	for at, f := range each("", reflect.ValueOf(&s).Elem()) {
+		at, of := "."+at, placeName(f.Tag.Get("place"))
+		if f.value.Kind() == reflect.Pointer && !f.value.IsNil() { // which others have, too
 			own := reflect.New(f.Type.Elem())
-			own.Elem().Set(value.Elem())
-			value.Set(own)
+			own.Elem().Set(f.value.Elem())
+			f.value.Set(own)
 		}
-		for at, inner := range f.inside(at, value) {
-			rename(at, inner, change)
-		}
-		switch names := value.Interface().(type) {
+		switch names := f.value.Interface().(type) {
 		case string:
 			if of != "" {
-				value.SetString(change(at, names, of))
+				f.value.SetString(change(at, names, of))
 			}
 		case map[string]string:
 			changed := maps.Clone(names)
@@ -70,7 +62,8 @@ func rename(path string, v reflect.Value, change func(key, name string, of place
 					changed[resource] = change(under(at, resource), names[resource], of)
 				}
 			}
-			value.Set(reflect.ValueOf(changed))
+			f.value.Set(reflect.ValueOf(changed))
 		}
 	}
+	return s
 }

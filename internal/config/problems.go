@@ -2,10 +2,8 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -105,17 +103,4 @@ func (p *Problems) Error() string {
 		return p.Source + ": " + p.List[0].String()
 	}
 	return usage.Listed(p.Source, p.List)
-}
-
-func (p *Problems) add(problem Problem) { p.List = append(p.List, problem) }
-
-// err is the error of a finished search: nil where nothing was found.
-func (p *Problems) err() error {
-	if len(p.List) == 0 {
-		return nil
-	}
-	// Problems of unknown line, which are mostly about something missing, come last.
-	order := func(p Problem) int { return cmp.Or(p.Line, math.MaxInt) }
-	slices.SortStableFunc(p.List, func(a, b Problem) int { return cmp.Compare(order(a), order(b)) })
-	return p
 }

@@ -248,7 +248,7 @@ func (r *Redaction) read(d *decoder, path string, n *yaml.Node) {
 	var word string
 	d.word(path, n, "a string", true, &word)
 	if r.None = word == noRedaction; !r.None && !d.settled[path] {
-		d.problem(path, "want a list of paths such as [.spec.token], or none")
+		d.refuse(path, "want a list of paths such as [.spec.token], or none")
 	}
 }
 

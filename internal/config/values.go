@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -164,14 +165,28 @@ func withoutLogin(text string) string {
 	return text[:start] + masked + text[end:]
 }
 
-// checker collects what is wrong with values that are there.
+// checker collects what is wrong with a configuration.
 type checker struct {
-	origin origin
-	found  []Problem
+	origin  origin
+	found   []Problem
+	settled map[string]bool // paths of values that could not be read: what else is wrong there follows from that
 }
 
 func (c *checker) problem(path, format string, args ...any) {
-	c.found = append(c.found, Problem{path, c.origin.line(path), fmt.Sprintf(format, args...)})
+	if !c.settled[path] {
+		c.found = append(c.found, Problem{path, c.origin.line(path), fmt.Sprintf(format, args...)})
+	}
+}
+
+// problems is the error of a finished search: nil where nothing was found.
+func (c *checker) problems(source string) error {
+	if len(c.found) == 0 {
+		return nil
+	}
+	// Problems of unknown line, which are mostly about something missing, come last.
+	order := func(p Problem) int { return cmp.Or(p.Line, math.MaxInt) }
+	slices.SortStableFunc(c.found, func(a, b Problem) int { return cmp.Compare(order(a), order(b)) })
+	return &Problems{Source: source, List: c.found}
 }
 
 // problemIf says what is wrong where it is.

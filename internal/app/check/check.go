@@ -284,12 +284,6 @@ func checkPlace(p *destination.Place, others []destination.Place, sinks string, 
 	if slices.ContainsFunc(others, func(theirs destination.Place) bool { return p.Meets(&theirs) }) {
 		r.problem(usage.Errorf("sinks %s write to the same %s: give each its own with the key %s, or leave one out", sinks, p.What, p.Key))
 	}
-	for _, theirs := range others {
-		if subject := p.Disputed(&theirs); subject != "" {
-			r.problem(usage.Errorf("sinks %s have two streams for the subject %s, which can be of one only: give each its own with the key nats.subject, or leave one out",
-				sinks, subject))
-		}
-	}
 }
 
 // checkStateLog looks at the log of the state, and changes nothing. It returns what the log has, nil where that is

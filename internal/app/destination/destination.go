@@ -119,11 +119,10 @@ func always(what need) func(*config.Sink) need { return func(*config.Sink) need 
 
 // Place is what one sink alone writes to, at one of some servers.
 type Place struct {
-	servers  []string // host:port of some; none is this host
-	What     string   // "stream K8S"
-	Key      string   // of the sink's configuration, which tells the places apart
-	shared   bool     // who shares it says so
-	subjects []string // with wildcards, of which each belongs to one stream of the servers
+	servers []string // host:port of some; none is this host
+	What    string   // "stream K8S"
+	Key     string   // of the sink's configuration, which tells the places apart
+	shared  bool     // who shares it says so
 }
 
 // Meets says whether both are the same: a place whose servers are named otherwise is not known to be.
@@ -131,13 +130,8 @@ func (p *Place) Meets(other *Place) bool {
 	if p.What != other.What || p.shared && other.shared {
 		return false
 	}
-	return len(p.servers) == 0 || p.neighbours(other)
-}
-
-// neighbours says whether both are at one server.
-func (p *Place) neighbours(other *Place) bool {
 	theirs := machines(other.servers)
-	return slices.ContainsFunc(machines(p.servers), func(s string) bool { return slices.Contains(theirs, s) })
+	return len(p.servers) == 0 || slices.ContainsFunc(machines(p.servers), func(s string) bool { return slices.Contains(theirs, s) })
 }
 
 // machines are the servers, of which this host has one name.

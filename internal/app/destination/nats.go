@@ -90,9 +90,6 @@ func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.NATS.KV == "" {
-		at.subjects = subjects
-	}
 	return &Destination{
 		transport: encode.NATS, routes: routes, headers: headers, Shared: s.NATS.Shared, Places: []Place{at},
 		Address: strings.Join(at.servers, ",") + " " + at.What, Hearer: hearer, What: at.What,
@@ -185,19 +182,6 @@ func natsPlace(n *config.NATS, cluster string) Place {
 		}
 	}
 	return p
-}
-
-// Disputed is a subject that two streams of one server would take, "" where there is none.
-func (p *Place) Disputed(other *Place) string {
-	if p.What == other.What || !p.neighbours(other) {
-		return ""
-	}
-	for _, subject := range p.subjects {
-		if slices.ContainsFunc(other.subjects, func(theirs string) bool { return nats.Overlap(subject, theirs) }) {
-			return subject
-		}
-	}
-	return ""
 }
 
 func natsOptions(s *config.Sink, c *cluster.Cluster, subjects []string) nats.Options {
