@@ -51,20 +51,18 @@ With --log it shows the state that the log of the state holds, which the configu
   exporter checkpoint show --log -f config.yaml`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			state, log, err := l.read(cmd, *dir)
+			state, err := l.read(cmd, *dir)
 			if err != nil {
 				return err
 			}
 			state.Configurations = nil // they are hashes
-			switch {
-			case output == "json" && log != nil:
-				return printJSON(&task.LoggedState{State: state, Log: *log}, stdout(cmd))
-			case output == "json":
+			if output == "json" {
 				return printJSON(state, stdout(cmd))
-			case log != nil:
+			}
+			if log := state.Log; log != nil {
 				fmt.Fprintf(stdout(cmd), "LOG  %s, saved %s, %d bytes in %d messages\n\n", log.Place, log.Saved.Format(time.RFC3339), log.Bytes, log.Messages)
 			}
-			return console.PrintState(state, stdout(cmd))
+			return console.PrintState(state.State, stdout(cmd))
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
@@ -154,23 +152,19 @@ func (l *logged) configured(cmd *cobra.Command) (*config.Config, error) {
 }
 
 // read reads the state in the directory, or that of the log.
-func (l *logged) read(cmd *cobra.Command, dir string) (*control.State, *task.LogSummary, error) {
+func (l *logged) read(cmd *cobra.Command, dir string) (*task.LoggedState, error) {
 	if !l.log && l.file == "" {
 		state, _, err := saved.Read(cmd.Context(), func() (*control.Client, error) { return control.Locate(dir) }, dir)
-		return state, nil, saved.Explain(err)
+		return &task.LoggedState{State: state}, saved.Explain(err)
 	}
 	if !l.log {
-		return nil, nil, usage.Errorf("-f is for --log: a state is found with --state-dir")
+		return nil, usage.Errorf("-f is for --log: a state is found with --state-dir")
 	}
 	cfg, err := l.configured(cmd)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	read, err := task.ReadLog(cmd.Context(), l.access, cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	return read.State, &read.Log, nil
+	return task.ReadLog(cmd.Context(), l.access, cfg)
 }
 
 func newRestoreCommand() *cobra.Command {

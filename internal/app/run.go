@@ -70,8 +70,7 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err := stateLog.Attach(store); err != nil {
 		return err
 	}
-	moving, err := p.moves.Begin(ctx, c, store, of)
-	if err != nil {
+	if err := p.moves.Begin(ctx, c, store, of); err != nil {
 		return task.IgnoreStop(ctx, err)
 	}
 	if err := c.Claim(store, p.cfg.State.Dir, p.logger); err != nil {
@@ -80,7 +79,7 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err := errors.Join(c.Recall(store), c.AdoptIdentity(store)); err != nil {
 		return err
 	}
-	return (&assembly{process: p, cluster: c, catalog: catalog, store: store, stateLog: stateLog, term: of, moving: moving}).run(ctx)
+	return (&assembly{process: p, cluster: c, catalog: catalog, store: store, stateLog: stateLog, term: of}).run(ctx)
 }
 
 // openState opens the state, or makes it, nil where the exporter is stopped meanwhile: nothing was in line.
@@ -152,7 +151,7 @@ func (a *assembly) run(ctx context.Context) error {
 	defer a.stateLog.Run(ctx, statelog.Identity{Cluster: a.cluster.Name, UID: a.cluster.UID, Instance: a.cluster.Instance})()
 	defer destination.RunGates(ctx, sinks)()
 	defer a.term.Watch(ctx, a.stateLog, t.FailingSince)()
-	defer a.moving.Run(ctx, f.Nudge)()
+	defer a.moves.Run(ctx, f.Nudge)()
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: func(rec *change.Record) error { return forms.reshapeFor("", rec) },

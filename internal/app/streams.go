@@ -41,7 +41,7 @@ func (a *assembly) prepare(ctx context.Context, images *listener.Images, key tra
 		return nil, err
 	}
 	f := selection.NewFollower(selection.Setting{
-		Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger, Admits: a.moving.Admission(),
+		Config: a.cfg, Current: &a.cluster.Current, Catalog: a.catalog, Store: a.store, Logger: a.logger, Admits: a.moves.Admits,
 	})
 	gate, rate := make(source.Gate, listsAtOnce), source.NewRate(a.cfg.Snapshot.ObjectsPerSecond)
 	if a.cfg.AsksNamespaces() {
@@ -254,7 +254,6 @@ type assembly struct {
 	store    *checkpoint.Store
 	stateLog *task.StateLog // nil is none
 	term     *task.Term
-	moving   *task.Moving // nil where the cluster has one task
 	// namespaces are followed where something is chosen by their labels; nil where nothing is.
 	namespaces *source.Namespaces
 }

@@ -309,7 +309,7 @@ func checkStateLog(ctx context.Context, of *checkedTask, r *report) *statelog.Fo
 	case err != nil && !task.IsForGood(err):
 		r.note(err.Error())
 	case !r.problem(err):
-		r.ok(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.UTC().Format(time.RFC3339)))
+		r.ok(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.Format(time.RFC3339)))
 		return found
 	}
 	return nil
@@ -322,7 +322,7 @@ func (of *checkedTask) bid(ctx context.Context) statelog.Bid {
 		return bid
 	}
 	if lease, err := task.Lease(of.to, of.cfg, of.cluster.Name); err == nil { // what is wrong with it was said
-		bid.Judge = task.JudgeOf(ctx, of.cluster, lease)
+		bid.Judge = task.JudgeOf(ctx, of.cluster, lease.String())
 	}
 	return bid
 }

@@ -81,7 +81,7 @@ type Setting struct {
 	Catalog *source.Catalog // what the server served when it was asked last
 	Store   *checkpoint.Store
 	Logger  *slog.Logger
-	// Admits says whether the resource may be followed, which another task may have still; nil is that none has.
+	// Admits says whether the resource may be followed, which another task may have still.
 	Admits func(resource string) bool
 }
 
@@ -273,7 +273,7 @@ func (f *Follower) see(served []Selected) (arrived []*followed) {
 	for _, s := range served {
 		before := known[s.Stream.String()]
 		switch {
-		case f.Admits != nil && !f.Admits(s.Stream.Resource.String()):
+		case !f.Admits(s.Stream.Resource.String()):
 		case before == nil:
 			made, err := f.make(s)
 			if err != nil {

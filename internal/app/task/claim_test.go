@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kubecdc/kubecdc/internal/ha/election"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 )
 
@@ -25,7 +24,7 @@ func aLogWithAnotherLeaseIsRefused(t *testing.T, r *logRig) {
 	take := func() error {
 		b := second.standBy("b")
 		b.as.Lease = "ns/another"
-		err := second.startAs(&Term{claimant: b.as, standby: b, lease: election.ParsePlace(b.as.Lease), duration: 10 * time.Second, end: func(error) {}})
+		err := second.startAs(&Term{standby: b, duration: 10 * time.Second, end: func(error) {}})
 		return errors.Join(err, b.close())
 	}
 	var refused *statelog.RefusedError

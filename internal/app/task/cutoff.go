@@ -63,13 +63,6 @@ func all(err error, holds func(error) bool) bool {
 // errUnreachable says that this leader reaches no broker that it needs, and another member does.
 var errUnreachable = errors.New("this exporter does not reach its brokers")
 
-// brokerHealth is what a look at the brokers of a task came to: why each cannot be used, nil where it can. Without
-// the log the sinks were not looked at.
-type brokerHealth struct {
-	log   error
-	sinks []error
-}
-
 // lookTime is how long one look at a broker may take.
 const lookTime = 5 * time.Second
 
@@ -88,9 +81,9 @@ func lookAt(ctx context.Context, at sink.Sink) error {
 // stays: a change of leaders would mend nothing.
 type cutOff struct {
 	others   func(ctx context.Context) (by string, err error) // asks the other members which of them reaches the brokers
-	look     func(ctx context.Context) brokerHealth
-	failing  func() time.Time // since when nothing can be written; zero is that it can
-	duration time.Duration    // of the Lease, and how long that has to last
+	look     func(ctx context.Context) []error                // as Member.look
+	failing  func() time.Time                                 // since when nothing can be written; zero is that it can
+	duration time.Duration                                    // of the Lease, and how long that has to last
 	logger   *slog.Logger
 }
 
@@ -118,7 +111,7 @@ func (c *cutOff) watch(ctx context.Context) error {
 
 // ask returns which member reaches the brokers while this one does not, "" where none says so.
 func (c *cutOff) ask(ctx context.Context) string {
-	if now := c.look(ctx); now.log == nil && slices.Contains(now.sinks, nil) || ctx.Err() != nil {
+	if now := c.look(ctx); now[0] == nil && slices.Contains(now[1:], nil) || ctx.Err() != nil {
 		return "" // something can be written
 	}
 	c.logger.Warn("this exporter leads and does not reach its brokers; it asks the others whether they do")
@@ -188,9 +181,9 @@ const stillness = time.Minute
 
 // JudgeOf says why the log may not be taken from who wrote it last. Members of one task share the Lease. Those with
 // another one are of another release, or the Lease was renamed: then nobody may hold the old one.
-func JudgeOf(ctx context.Context, c *cluster.Cluster, lease election.Place) func(last statelog.Claimant, wrote time.Time) error {
+func JudgeOf(ctx context.Context, c *cluster.Cluster, lease string) func(last statelog.Claimant, wrote time.Time) error {
 	return func(last statelog.Claimant, wrote time.Time) error {
-		if last.Lease == "" || last.Lease == lease.String() {
+		if last.Lease == "" || last.Lease == lease {
 			return nil
 		}
 		held, err := election.IsHeld(ctx, c.Leases, election.ParsePlace(last.Lease))
@@ -200,6 +193,6 @@ func JudgeOf(ctx context.Context, c *cluster.Cluster, lease election.Place) func
 		if !held {
 			return nil
 		}
-		return statelog.OtherLease(last.Lease, lease.String())
+		return statelog.OtherLease(last.Lease, lease)
 	}
 }

@@ -37,14 +37,14 @@ func (o *others) Ask(ctx context.Context) (string, error) {
 type leading struct {
 	cutOff
 	others others
-	now    brokerHealth
+	now    []error // as Member.look
 	since  time.Time
 }
 
 func lead(by string) *leading {
-	l := &leading{others: others{by: by}, now: brokerHealth{sinks: []error{nil, nil}}}
+	l := &leading{others: others{by: by}, now: []error{nil, nil, nil}}
 	l.cutOff = cutOff{
-		others: l.others.Ask, look: func(context.Context) brokerHealth { return l.now }, failing: func() time.Time { return l.since },
+		others: l.others.Ask, look: func(context.Context) []error { return l.now }, failing: func() time.Time { return l.since },
 		duration: 10 * time.Second, logger: slog.New(slog.DiscardHandler),
 	}
 	return l
@@ -60,8 +60,8 @@ func (l *leading) during(t *testing.T, limit time.Duration) error {
 
 // TestALeaderWithoutBrokersLetsOneLeadThatHasThem, and not before its outage is as long as the Lease.
 func TestALeaderWithoutBrokersLetsOneLeadThatHasThem(t *testing.T) {
-	for name, now := range map[string]brokerHealth{
-		"no sink": {sinks: []error{errAway, errAway}}, "no log": {log: errAway, sinks: []error{nil, nil}},
+	for name, now := range map[string][]error{
+		"no sink": {nil, errAway, errAway}, "no log": {errAway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -83,17 +83,17 @@ func TestALeaderWithoutBrokersLetsOneLeadThatHasThem(t *testing.T) {
 // TestALeaderStaysWhereNobodyIsBetterOff: with nobody who answers, it asks more and more seldom. Where one of its sinks
 // works, or nothing fails, or the brokers are back when the answer comes, it does not ask or does not go.
 func TestALeaderStaysWhereNobodyIsBetterOff(t *testing.T) {
-	cut := brokerHealth{log: errAway, sinks: []error{errAway, errAway}}
+	cut := []error{errAway}
 	for name, c := range map[string]struct {
 		by       string
-		now      brokerHealth
+		now      []error
 		fails    bool
 		from, to int // questions in an hour
 	}{
 		"nobody answers":           {"", cut, true, 10, 25},
-		"a sink and the log work":  {"other_1", brokerHealth{sinks: []error{errAway, nil}}, true, 0, 0},
+		"a sink and the log work":  {"other_1", []error{nil, errAway, nil}, true, 0, 0},
 		"nothing is to be written": {"other_1", cut, false, 0, 0},
-		"the brokers answer":       {"other_1", brokerHealth{sinks: []error{nil, nil}}, true, 0, 0},
+		"the brokers answer":       {"other_1", []error{nil, nil, nil}, true, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestALeaderStaysWhereNobodyIsBetterOff(t *testing.T) {
 			l := lead("other_1")
 			l.now, l.since = cut, time.Now()
 			look := l.look
-			l.look = func(ctx context.Context) brokerHealth {
+			l.look = func(ctx context.Context) []error {
 				l.since = time.Time{} // they are back when the answer comes
 				return look(ctx)
 			}

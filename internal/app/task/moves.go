@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +62,17 @@ func Decide(task int, resource string, sinks []string, all map[int]checkpoint.Ho
 	return step
 }
 
-// Moves are those to one task. It outlives the task's terms.
+// Moves are those to one task. It outlives the task's terms, each of which begins with Begin.
 type Moves struct {
 	cfg    *config.Config
 	logger *slog.Logger
 	// Needs has a task done that there is no more, by whoever is first: it has something that is to be given away.
 	needs func(task int)
+
+	// Of the present term.
+	cluster *cluster.Cluster
+	store   *checkpoint.Store
+	again   func(error)
 
 	mu       sync.Mutex // guards the following
 	looked   time.Time  // into the logs, in this process
@@ -83,33 +87,26 @@ func NewMoves(cfg *config.Config, logger *slog.Logger, needs func(task int)) *Mo
 	return &Moves{cfg: cfg, logger: logger, needs: needs, admitted: map[string]bool{}, waits: map[string]int{}, asked: sink.NewBell()}
 }
 
-// Moving are the moves in one term.
-type Moving struct {
-	*Moves
-	cluster *cluster.Cluster
-	store   *checkpoint.Store
-	again   func(error)
-}
-
 // errTaken says that a term ends to begin with what another task has put aside.
 var errTaken = errors.New("another task has given something to this one")
 
 // Begin takes what is there before the sinks are opened, and leaves out of what is chosen what has to wait.
-func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint.Store, of *Term) (*Moving, error) {
+func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint.Store, of *Term) error {
 	if m.cfg.Task.Count == 0 {
-		if was, err := store.IsOfTasks(); err != nil || was {
-			return nil, cmp.Or(err, usage.Errorf("tasks: the state is of one of several tasks, and the configuration has none: "+
-				"write tasks: 1, so that this exporter takes over what the others have"))
+		was, err := store.IsOfTasks()
+		if was {
+			err = usage.Errorf("tasks: the state is of one of several tasks, and the configuration has none: " +
+				"write tasks: 1, so that this exporter takes over what the others have")
 		}
-		return nil, nil
+		return err
 	}
 	if err := store.OfTasks(); err != nil {
-		return nil, err
+		return err
 	}
-	t := &Moving{Moves: m, cluster: c, store: store, again: of.again}
+	m.cluster, m.store, m.again = c, store, of.again
 	own, err := store.Holding()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.Holds = func(sinkName, resource string) bool {
 		places, err := store.Places(sinkName)
@@ -126,42 +123,43 @@ func (m *Moves) Begin(ctx context.Context, c *cluster.Cluster, store *checkpoint
 		lacks = !m.Admits(s.Stream.Resource.String()) || lacks // each is asked for
 	}
 	if lacks {
-		if _, err := t.look(ctx, true); err != nil {
-			t.warnUnread(err)
+		if _, err := m.look(ctx, true); err != nil {
+			m.warnUnread(err)
 		}
 	}
 	if own, err = store.Holding(); err != nil {
-		return nil, err
+		return err
 	}
 	if len(own.Half) > 0 { // what some sinks have must not be told as left
-		return nil, fmt.Errorf("take %s over from another task: not all sinks have it yet", strings.Join(slices.Sorted(maps.Keys(own.Half)), ", "))
+		return fmt.Errorf("take %s over from another task: not all sinks have it yet", strings.Join(slices.Sorted(maps.Keys(own.Half)), ", "))
 	}
-	t.narrow()
-	return t, nil
+	m.narrow()
+	return nil
 }
 
 // narrow leaves to others what is not admitted yet.
-func (t *Moving) narrow() {
-	now := *t.cluster.Chosen.Load()
+func (m *Moves) narrow() {
+	now := *m.cluster.Chosen.Load()
 	all := now.Streams
 	now.Streams = nil
 	for _, s := range all {
 		name := s.Stream.Resource.String()
-		if t.Admits(name) {
+		if m.Admits(name) {
 			now.Streams = append(now.Streams, s)
 			continue
 		}
 		now.Others = append(slices.Clone(now.Others), s)
 		now.Left = append(slices.Clone(now.Left), source.LeftOut{Name: name, Reason: "another task has to give it away first"})
 	}
-	t.cluster.Chosen.Store(&now)
+	m.cluster.Chosen.Store(&now)
 }
 
-// Admits says whether the task may follow the resource. If not, it is found out what is to be waited for.
+// Admits says whether the task may follow the resource. If not, it is found out what is to be waited for. One that the
+// configuration has alone may follow all.
 func (m *Moves) Admits(resource string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.admitted[resource] {
+	if m.cfg.Task.Count == 0 || m.admitted[resource] {
 		return true
 	}
 	if _, known := m.waits[resource]; !known {
@@ -178,31 +176,23 @@ const (
 	lookAnyway = 10 * time.Minute // for what this task is only to pass on
 )
 
-// Admission is what says whether the task may follow a resource; nil is that it may follow all.
-func (t *Moving) Admission() func(resource string) bool {
-	if t == nil {
-		return nil
-	}
-	return t.Admits
-}
-
 // Run looks again for as long as something waits, until the returned stop. What can be taken ends the term. nudge is
 // called when a resource that waited may begin.
-func (t *Moving) Run(ctx context.Context, nudge func()) (stop func()) {
-	if t == nil {
+func (m *Moves) Run(ctx context.Context, nudge func()) (stop func()) {
+	if m.cfg.Task.Count == 0 {
 		return func() {}
 	}
-	return beside.Run(ctx, func(ctx context.Context) { t.run(ctx, nudge) })
+	return beside.Run(ctx, func(ctx context.Context) { m.run(ctx, nudge) })
 }
 
-func (t *Moving) run(ctx context.Context, nudge func()) {
+func (m *Moves) run(ctx context.Context, nudge func()) {
 	for {
-		t.mu.Lock()
-		isDue := time.Since(t.looked) > lookAnyway || len(t.waits) > 0
-		t.mu.Unlock()
+		m.mu.Lock()
+		isDue := time.Since(m.looked) > lookAnyway || len(m.waits) > 0
+		m.mu.Unlock()
 		if !isDue {
 			select {
-			case <-t.asked:
+			case <-m.asked:
 			case <-time.After(lookAnyway):
 			case <-ctx.Done():
 				return
@@ -210,18 +200,18 @@ func (t *Moving) run(ctx context.Context, nudge func()) {
 			continue
 		}
 		pause := lookAgain
-		takes, err := t.look(ctx, false)
+		takes, err := m.look(ctx, false)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
 			pause = lookLater
-			t.warnUnread(err)
+			m.warnUnread(err)
 		case takes:
-			t.mu.Lock()
-			t.takes = true
-			t.mu.Unlock()
-			t.again(errTaken)
+			m.mu.Lock()
+			m.takes = true
+			m.mu.Unlock()
+			m.again(errTaken)
 			return
 		}
 		nudge()
@@ -231,14 +221,14 @@ func (t *Moving) run(ctx context.Context, nudge func()) {
 	}
 }
 
-func (t *Moving) warnUnread(err error) {
-	t.logger.Warn("the logs of other tasks cannot be read; resources that they may have had wait", "error", err)
+func (m *Moves) warnUnread(err error) {
+	m.logger.Warn("the logs of other tasks cannot be read; resources that they may have had wait", "error", err)
 }
 
 // look reads the logs of all others, and admits what nobody has. With take it takes what was given to this task;
 // without, takes says that there is something.
-func (t *Moving) look(ctx context.Context, take bool) (takes bool, err error) {
-	states, done, err := t.read(ctx)
+func (m *Moves) look(ctx context.Context, take bool) (takes bool, err error) {
+	states, done, err := m.read(ctx)
 	defer func() { err = errors.Join(err, done()) }()
 	if err != nil {
 		return false, err
@@ -248,49 +238,49 @@ func (t *Moving) look(ctx context.Context, take bool) (takes bool, err error) {
 		if all[task], err = store.Holding(); err != nil {
 			return false, err
 		}
-		if task != t.cfg.Task.Number {
-			if err := t.store.AdoptHistories(store); err != nil {
+		if task != m.cfg.Task.Number {
+			if err := m.store.AdoptHistories(store); err != nil {
 				return false, err
 			}
 		}
 	}
-	for resource := range t.concerned(all) {
-		step := Decide(t.cfg.Task.Number, resource, t.cfg.SinkNames(), all)
+	for resource := range m.concerned(all) {
+		step := Decide(m.cfg.Task.Number, resource, m.cfg.SinkNames(), all)
 		switch {
 		case step.Wait != 0:
-			t.await(resource, step.Wait)
+			m.await(resource, step.Wait)
 		case len(step.Take) > 0 && !take:
 			takes = true
 		default:
-			if err := t.take(resource, &step, states); err != nil {
+			if err := m.take(resource, &step, states); err != nil {
 				return false, err
 			}
-			t.admit(resource)
+			m.admit(resource)
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.looked, t.takes = time.Now(), false
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.looked, m.takes = time.Now(), false
 	return takes, nil
 }
 
 // concerned are the resources that wait, and those that somebody has given to this task.
-func (t *Moving) concerned(all map[int]checkpoint.Holding) map[string]bool {
+func (m *Moves) concerned(all map[int]checkpoint.Holding) map[string]bool {
 	names := map[string]bool{}
-	t.mu.Lock()
-	for name := range t.waits {
+	m.mu.Lock()
+	for name := range m.waits {
 		names[name] = true
 	}
-	t.mu.Unlock()
-	for name := range all[t.cfg.Task.Number].Half {
+	m.mu.Unlock()
+	for name := range all[m.cfg.Task.Number].Half {
 		names[name] = true
 	}
 	for task, of := range all {
-		if len(of.Has) > 0 && task > t.cfg.Task.Count { // it has what nobody may be waiting for
-			t.needs(task)
+		if len(of.Has) > 0 && task > m.cfg.Task.Count { // it has what nobody may be waiting for
+			m.needs(task)
 		}
 		for key, gift := range of.Gifts {
-			if gift.To == t.cfg.Task.Number && all[gift.To].Taken[key][task] < gift.Number {
+			if gift.To == m.cfg.Task.Number && all[gift.To].Taken[key][task] < gift.Number {
 				names[key.Resource] = true
 			}
 		}
@@ -298,61 +288,61 @@ func (t *Moving) concerned(all map[int]checkpoint.Holding) map[string]bool {
 	return names
 }
 
-func (t *Moving) await(resource string, task int) {
-	t.mu.Lock()
-	before, known := t.waits[resource]
-	t.waits[resource] = task
-	t.mu.Unlock()
+func (m *Moves) await(resource string, task int) {
+	m.mu.Lock()
+	before, known := m.waits[resource]
+	m.waits[resource] = task
+	m.mu.Unlock()
 	if !known || before != task {
-		t.logger.Info("resource waits until another task has given it away", "resource", resource, "task", task)
+		m.logger.Info("resource waits until another task has given it away", "resource", resource, "task", task)
 	}
-	if task > t.cfg.Task.Count {
-		t.needs(task)
+	if task > m.cfg.Task.Count {
+		m.needs(task)
 	}
 }
 
-func (t *Moving) admit(resource string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.admitted[resource] = true
-	delete(t.waits, resource)
+func (m *Moves) admit(resource string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.admitted[resource] = true
+	delete(m.waits, resource)
 }
 
 // take takes the resource from the states of those who gave it.
-func (t *Moving) take(resource string, step *Step, states map[int]*checkpoint.Store) error {
-	if err := t.store.BeginTaking(resource); err != nil {
+func (m *Moves) take(resource string, step *Step, states map[int]*checkpoint.Store) error {
+	if err := m.store.BeginTaking(resource); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(step.Take)) {
 		giver, of := step.Take[name], checkpoint.Key{Sink: name, Resource: resource}
-		same, err := t.store.SharesHistories(states[giver])
+		same, err := m.store.SharesHistories(states[giver])
 		if err != nil {
 			return err
 		}
 		if !same {
-			t.logger.Warn("the cluster was rebuilt since the tasks have shared anything; the resource begins anew", "resource", resource, "sink", name)
+			m.logger.Warn("the cluster was rebuilt since the tasks have shared anything; the resource begins anew", "resource", resource, "sink", name)
 		}
 		gift := step.gifts[name]
-		mark, err := t.markWith(name, resource, sink.Mark(gift.Mark))
+		mark, err := m.markWith(name, resource, sink.Mark(gift.Mark))
 		if err == nil {
-			err = t.store.Take(states[giver], checkpoint.Taking{Giver: giver, Of: of, Gift: gift, Mark: string(mark), Empty: !same})
+			err = m.store.Take(states[giver], checkpoint.Taking{Giver: giver, Of: of, Gift: gift, Mark: string(mark), Empty: !same})
 		}
 		if err != nil {
 			return fmt.Errorf("take %s over from task %d: %w", resource, giver, err)
 		}
-		t.logger.Info("resource taken over from another task", "resource", resource, "sink", name, "task", giver)
+		m.logger.Info("resource taken over from another task", "resource", resource, "sink", name, "task", giver)
 	}
-	return t.store.EndTaking(resource)
+	return m.store.EndTaking(resource)
 }
 
 // markWith is the sink's saved mark with what the giver's says of the resource's place in the log.
-func (t *Moving) markWith(name, resource string, given sink.Mark) (sink.Mark, error) {
-	marks, err := t.store.Marks()
+func (m *Moves) markWith(name, resource string, given sink.Mark) (sink.Mark, error) {
+	marks, err := m.store.Marks()
 	if err != nil {
 		return "", err
 	}
-	at := slices.IndexFunc(t.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })
-	return destination.MarkWith(&t.cfg.Sinks[at], t.cluster, destination.Moved{Mark: marks[name], Given: given, Resource: resource})
+	at := slices.IndexFunc(m.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })
+	return destination.MarkWith(&m.cfg.Sinks[at], m.cluster, destination.Moved{Mark: marks[name], Given: given, Resource: resource})
 }
 
 // farthest is how many numbers in a row, behind those of the configuration, are without a log behind the last task that
@@ -360,12 +350,12 @@ func (t *Moving) markWith(name, resource string, given sink.Mark) (sink.Mark, er
 const farthest = 8
 
 // read reads the states of all tasks that have a log, into a directory that done removes.
-func (t *Moving) read(ctx context.Context) (states map[int]*checkpoint.Store, done func() error, err error) {
-	states = map[int]*checkpoint.Store{t.cfg.Task.Number: t.store}
-	dir := filepath.Join(t.cfg.State.Dir, "moving")
+func (m *Moves) read(ctx context.Context) (states map[int]*checkpoint.Store, done func() error, err error) {
+	states = map[int]*checkpoint.Store{m.cfg.Task.Number: m.store}
+	dir := filepath.Join(m.cfg.State.Dir, "moving")
 	done = func() (err error) {
 		for task, store := range states {
-			if task != t.cfg.Task.Number {
+			if task != m.cfg.Task.Number {
 				err = errors.Join(err, store.Close())
 			}
 		}
@@ -374,13 +364,13 @@ func (t *Moving) read(ctx context.Context) (states map[int]*checkpoint.Store, do
 	if err := os.RemoveAll(dir); err != nil { // of an earlier process
 		return states, done, err
 	}
-	first := strings.TrimSuffix(t.cfg.State.Log.Name, t.cfg.Task.After("_"))
-	for number, last := 1, t.cfg.Task.Count; number <= last+farthest; number++ {
+	first := strings.TrimSuffix(m.cfg.State.Log.Name, m.cfg.Task.After("_"))
+	for number, last := 1, m.cfg.Task.Count; number <= last+farthest; number++ {
 		other := config.Task{Number: number}
-		if number == t.cfg.Task.Number {
+		if number == m.cfg.Task.Number {
 			continue
 		}
-		store, err := t.readOne(ctx, first+other.After("_"), filepath.Join(dir, fmt.Sprint(number)))
+		store, err := m.readOne(ctx, first+other.After("_"), filepath.Join(dir, fmt.Sprint(number)))
 		if err != nil {
 			return states, done, fmt.Errorf("read the log of the state of task %d: %w", number, err)
 		}
@@ -392,15 +382,15 @@ func (t *Moving) read(ctx context.Context) (states map[int]*checkpoint.Store, do
 }
 
 // readOne is the state that the log has, nil where there is none.
-func (t *Moving) readOne(ctx context.Context, log, dir string) (*checkpoint.Store, error) {
-	cfg := *t.cfg
-	cfg.State.Log = new(*t.cfg.State.Log)
+func (m *Moves) readOne(ctx context.Context, log, dir string) (*checkpoint.Store, error) {
+	cfg := *m.cfg
+	cfg.State.Log = new(*m.cfg.State.Log)
 	cfg.State.Log.Name = log
-	place, err := LogPlace(&cfg, t.cluster, func(string, error) {})
+	place, err := LogPlace(&cfg, m.cluster, func(string, error) {})
 	if err != nil {
 		return nil, err
 	}
-	found, err := statelog.Look(ctx, place, statelog.Bid{Of: statelog.Identity{Cluster: t.cluster.Name}})
+	found, err := statelog.Look(ctx, place, statelog.Bid{Of: statelog.Identity{Cluster: m.cluster.Name}})
 	if errors.Is(err, statelog.ErrNothing) {
 		return nil, nil
 	}

@@ -189,7 +189,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	}
 	lost := func() {
 		cause := context.Cause(elected)
-		if cause != nil && !errors.Is(cause, context.Cause(ctx)) && !isMoved(cause) { // who is to have it waits until it is given back
+		if cause != nil && !errors.Is(cause, context.Cause(ctx)) && !errors.Is(cause, election.ErrMoved) { // who is to have it waits until it is given back
 			lose(cause)
 		}
 	}
@@ -199,12 +199,12 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	m.takeovers.Add(1)
 	m.Logger.Info("this exporter leads", "lease", m.lease.String(), "member", m.self)
 	err = m.Lead(running, &Term{
-		again: cut, claimant: m.claimant, standby: b, lease: m.lease, duration: time.Duration(m.Config.HA.Duration), end: end, Over: over, Status: m.Status,
+		again: cut, standby: b, duration: time.Duration(m.Config.HA.Duration), end: end, Over: over, Status: m.Status,
 		cutOff: &cutOff{others: m.elected.Ask, look: m.look, duration: time.Duration(m.Config.HA.Duration), logger: m.Logger},
 	})
 	lost() // the other call may come later
 	switch cause := context.Cause(over); {
-	case cause == nil && err == nil && ctx.Err() == nil && (isMoved(context.Cause(running)) || errors.Is(context.Cause(running), errTaken)):
+	case cause == nil && err == nil && ctx.Err() == nil && (errors.Is(context.Cause(running), election.ErrMoved) || errors.Is(context.Cause(running), errTaken)):
 		return context.Cause(running)
 	case cause == nil, err == nil && ctx.Err() != nil:
 		return err
@@ -215,25 +215,24 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	}
 }
 
-// look looks at the brokers of the task with connections of its own, and changes nothing. A leader and a standby look
-// at the same, so what one of them finds and the other does not is between it and the brokers.
-func (m *Member) look(ctx context.Context) brokerHealth {
+// look looks at the brokers of the task with connections of its own, and changes nothing. It returns why each of them
+// cannot be used, nil where it can: first that of the log of the state, without which nobody can lead, and where that
+// can be used those of the sinks. A leader and a standby look at the same, so what one of them finds and the other does
+// not is between it and the brokers.
+func (m *Member) look(ctx context.Context) []error {
 	place, err := LogPlace(m.Config, m.Cluster, func(string, error) {})
-	o := brokerHealth{log: err}
 	if err == nil {
-		o.log = lookAt(ctx, place.Sink)
+		err = lookAt(ctx, place.Sink)
 	}
-	if o.log != nil {
-		return o // nobody can lead without it
-	}
-	for i := range m.Config.Sinks {
+	all := []error{err}
+	for i := 0; i < len(m.Config.Sinks) && all[0] == nil; i++ {
 		built, err := destination.Build(&m.Config.Sinks[i], m.Cluster, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
 		if err == nil {
 			err = lookAt(ctx, built.Target)
 		}
-		o.sinks = append(o.sinks, err)
+		all = append(all, err)
 	}
-	return o
+	return all
 }
 
 // standBy follows the log, and answers that another member leads, until this one does.
@@ -257,7 +256,7 @@ func (m *Member) respond(ctx context.Context) {
 		return
 	}
 	m.lastQuestion = question
-	if now := m.look(ctx); errors.Join(append(now.sinks, now.log)...) != nil { // not everything can be used
+	if errors.Join(m.look(ctx)...) != nil { // not everything can be used
 		return
 	}
 	if err := m.elected.Answer(ctx, question); err != nil {
@@ -269,18 +268,18 @@ func (m *Member) respond(ctx context.Context) {
 
 // Status is who leads.
 func (m *Member) Status() telemetry.Leadership {
-	standing := m.elected.Standing()
+	holder, since, trouble := m.elected.Standing()
 	status := telemetry.Leadership{
-		Leads: m.leads.Load(), Leader: election.Host(standing.Holder), Lease: m.lease.String(), Takeovers: int(m.takeovers.Load()),
+		Leads: m.leads.Load(), Leader: election.Host(holder), Lease: m.lease.String(), Takeovers: int(m.takeovers.Load()),
 	}
 	if status.Leader != "" {
-		status.Since = standing.Since.UTC()
+		status.Since = since.UTC()
 	}
 	if b := m.following.Load(); b != nil {
 		status.Standby = b.status()
 	}
-	if standing.Trouble != nil {
-		status.LastError = standing.Trouble.Error()
+	if trouble != nil {
+		status.LastError = trouble.Error()
 	}
 	return status
 }
@@ -293,7 +292,7 @@ func (m *Member) goesOn(err error) bool {
 		m.Logger.Info("another exporter leads; this one stands by", "lease", m.lease.String(), "leader", election.Host(other.Holder))
 	case errors.Is(err, errTaken):
 		m.Logger.Info("the task begins anew", "reason", err)
-	case isMoved(err):
+	case errors.Is(err, election.ErrMoved):
 		m.Logger.Info("this exporter stands by, so that each has its share", "reason", err)
 	case errors.Is(err, errCutOff), errors.Is(err, errUnreachable):
 		m.cooldown.resigned(time.Now())
@@ -308,8 +307,6 @@ func (m *Member) goesOn(err error) bool {
 	}
 	return true
 }
-
-func isMoved(err error) bool { return errors.As(err, new(*election.MovedError)) }
 
 // Lease is the configured Lease, or the default one.
 func Lease(to cluster.Access, cfg *config.Config, cluster string) (election.Place, error) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -28,18 +27,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/deadletter"
 )
 
-// LoggedState is what the log of the state holds.
+// LoggedState is a state, and the log of it that holds it, nil where that is a directory.
 type LoggedState struct {
 	*control.State
-	Log LogSummary `json:"log"`
-}
-
-// LogSummary is the log itself.
-type LogSummary struct {
-	Place    string    `json:"place"`
-	Saved    time.Time `json:"saved"` // when the newest of its changes were saved
-	Bytes    int       `json:"bytes"` // that are needed, compressed
-	Messages int       `json:"messages"`
+	Log *statelog.Found `json:"log,omitempty"`
 }
 
 // ReadLog reads the log of the state that is configured, and changes nothing.
@@ -62,11 +53,11 @@ func ReadFound(ctx context.Context, found *statelog.Found) (state *LoggedState, 
 		return nil, err
 	}
 	read, err := saved.ReadDir(ctx, dir)
-	return &LoggedState{State: read, Log: LogSummary{found.Place(), found.Saved.UTC(), found.Bytes, found.Messages}}, err
+	return &LoggedState{read, found}, err
 }
 
 // Restore fills an empty state directory from the log of the state. Whoever writes the log goes on.
-func Restore(ctx context.Context, to cluster.Access, cfg *config.Config) (*LogSummary, error) {
+func Restore(ctx context.Context, to cluster.Access, cfg *config.Config) (*statelog.Found, error) {
 	found, err := findLogged(ctx, to, cfg)
 	if err != nil {
 		return nil, err
@@ -74,7 +65,7 @@ func Restore(ctx context.Context, to cluster.Access, cfg *config.Config) (*LogSu
 	if err := fill(ctx, cfg.State.Dir, found, lettersOf(cfg), slog.New(slog.DiscardHandler)); err != nil {
 		return nil, saved.Explain(err)
 	}
-	return &LogSummary{found.Place(), found.Saved.UTC(), found.Bytes, found.Messages}, nil
+	return found, nil
 }
 
 // findLogged looks for the state in the log. The cluster is not asked for anything.
@@ -142,7 +133,7 @@ func (l *StateLog) restore(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("restore the state in %s: %w", dir, err)
 	}
-	l.logger.Info("state restored from its log", "dir", dir, "log", l.place.Name, "saved", found.Saved.UTC(), "bytes", found.Bytes, "took", time.Since(began).Round(time.Millisecond))
+	l.logger.Info("state restored from its log", "dir", dir, "log", l.place.Name, "saved", found.Saved, "bytes", found.Bytes, "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
@@ -335,46 +326,37 @@ func (f *letterFiles) of(name string) (*deadletter.Dir, string) {
 }
 
 // names are those of all files.
-func (f *letterFiles) names() iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		var sinks []string
-		for _, dir := range append([]string{f.dir}, slices.Sorted(maps.Values(f.dirs))...) {
-			some, err := deadletter.Sinks(dir)
-			if err != nil {
-				yield("", err)
-				return
-			}
-			sinks = append(sinks, some...)
+func (f *letterFiles) names() (all []string, err error) {
+	var sinks []string
+	for _, dir := range append([]string{f.dir}, slices.Sorted(maps.Values(f.dirs))...) {
+		some, err := deadletter.Sinks(dir)
+		if err != nil {
+			return nil, err
 		}
-		slices.Sort(sinks)
-		for _, name := range slices.Compact(sinks) {
-			dir, _ := f.of(name)
-			files, err := dir.Files()
-			if err != nil {
-				yield("", err)
-				return
-			}
-			for _, file := range files {
-				if !yield(name+"/"+filepath.ToSlash(file), nil) {
-					return
-				}
-			}
+		sinks = append(sinks, some...)
+	}
+	slices.Sort(sinks)
+	for _, name := range slices.Compact(sinks) {
+		dir, _ := f.of(name)
+		files, err := dir.Files()
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			all = append(all, name+"/"+filepath.ToSlash(file))
 		}
 	}
+	return all, nil
 }
 
 // clear removes all files: those that count are put back.
 func (f *letterFiles) clear() error {
-	for name, err := range f.names() {
-		if err != nil {
-			return err
-		}
+	names, err := f.names()
+	for _, name := range names {
 		dir, file := f.of(name)
-		if err := dir.Remove(file); err != nil {
-			return err
-		}
+		err = errors.Join(err, dir.Remove(file))
 	}
-	return nil
+	return err
 }
 
 func (f *letterFiles) read(name string) ([]byte, error) {

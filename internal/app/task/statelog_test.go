@@ -17,7 +17,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/fifo"
-	"github.com/kubecdc/kubecdc/internal/ha/election"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
@@ -120,7 +119,7 @@ func (r *logRig) standBy(member string) *standby {
 // leadAs makes a member lead that has waited.
 func (r *logRig) leadAs(b *standby) {
 	r.t.Helper()
-	r.must(r.startAs(&Term{claimant: b.as, standby: b, lease: election.ParsePlace(b.as.Lease), duration: 10 * time.Second, end: func(error) {}}))
+	r.must(r.startAs(&Term{standby: b, duration: 10 * time.Second, end: func(error) {}}))
 }
 
 // other is another exporter with the same log.

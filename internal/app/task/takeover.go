@@ -15,7 +15,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 	"github.com/kubecdc/kubecdc/internal/config"
-	"github.com/kubecdc/kubecdc/internal/ha/election"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/observe/telemetry"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
@@ -53,11 +52,11 @@ func (l *StateLog) Begin(ctx context.Context, of *Term) error {
 // and nobody else has led since. Otherwise the log is newer, and the directory counts only as a copy of the log: what
 // it has beyond that, others have delivered without knowing it (I11).
 func (l *StateLog) takeOver(ctx context.Context, of *Term) error {
-	l.as, l.cut = of.claimant, of.end
+	l.as, l.cut = of.standby.as, of.end
 	bounded, cancel := context.WithTimeoutCause(ctx, of.patience(), errCutOff)
 	defer cancel()
 	bid := l.bid()
-	bid.Judge = JudgeOf(bounded, l.cluster, of.lease)
+	bid.Judge = JudgeOf(bounded, l.cluster, l.as.Lease)
 	err := l.claimBy(bounded, func(ctx context.Context) (*statelog.Claimed, error) { return of.standby.follower.Claim(ctx, bid) })
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(context.Cause(bounded), errCutOff) {
@@ -110,7 +109,7 @@ func (l *StateLog) goOnFromCopy(ctx context.Context, copied *checkpoint.Copy) er
 	if err := l.finish(copied, place); err != nil {
 		return err
 	}
-	l.logger.Info("the copy of the log of the state has all of it", "dir", l.cfg.State.Dir, "log", l.place.Name, "saved", found.Saved.UTC(),
+	l.logger.Info("the copy of the log of the state has all of it", "dir", l.cfg.State.Dir, "log", l.place.Name, "saved", found.Saved,
 		"took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
@@ -145,9 +144,7 @@ type Term struct {
 	Over   context.Context             // ends when another member delivers what this one has not; nil is never
 	Status func() telemetry.Leadership // who leads; nil of an exporter alone
 
-	claimant statelog.Claimant
-	standby  *standby // as what this member waited
-	lease    election.Place
+	standby  *standby          // as what this member waited
 	duration time.Duration     // of the Lease
 	end      func(cause error) // ends it
 	again    func(cause error) // ends it when everything in line is delivered; another one follows

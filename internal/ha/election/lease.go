@@ -75,7 +75,7 @@ func (c *client) remove(ctx context.Context, name string) error {
 	return c.at(c.rest.Delete()).Name(name).Do(ctx).Error()
 }
 
-// CheckHolder says why another one's Lease is not to be shared: a *ForeignError of what judge says of its mark.
+// CheckHolder says why another one's Lease is not to be shared, by what judge says of its mark.
 func CheckHolder(ctx context.Context, config *rest.Config, place Place, judge func(theirs string) error) error {
 	lease, err := find(ctx, config, place)
 	if err != nil {
@@ -116,16 +116,11 @@ const (
 // marked is the annotation that says what the members of a Lease share.
 const marked = "kubecdc/sinks"
 
-// leases reads and writes the Lease.
+// leases reads and writes the Lease, and sees those of other tasks.
 type leases interface {
 	get(ctx context.Context) (*coordinationv1.Lease, error)
 	create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
 	update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
-}
-
-// lister is leases, of which it sees all.
-type lister interface {
-	leases
 	list(ctx context.Context) ([]coordinationv1.Lease, error)
 	remove(ctx context.Context, name string) error
 }
@@ -205,14 +200,15 @@ func lengthOf(lease *coordinationv1.Lease) time.Duration {
 	return time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
 }
 
-// judged is a *ForeignError if somebody may hold the Lease whose mark the judge refuses.
+// judged refuses a Lease that somebody may hold whose mark the judge refuses: exporters of another release.
 func judged(lease *coordinationv1.Lease, place Place, judge func(theirs string) error) error {
 	holder := holderOf(lease)
 	if holder == "" || !isFresh(lease, time.Now()) {
 		return nil
 	}
 	if err := judge(lease.Annotations[marked]); err != nil {
-		return &ForeignError{Place: place, Holder: holder, Err: err}
+		return fmt.Errorf("ha.lease: %s holds the Lease %s for other sinks: %w: give each release a Lease of its own with ha.lease, and a log of its own "+
+			"with state.log.name; if it is the same release, with other sinks altogether, stop its exporters first", Host(holder), place, err)
 	}
 	return nil
 }
@@ -250,53 +246,21 @@ func (e *OtherLeadsError) Error() string {
 	return fmt.Sprintf("%s leads now, as the Lease %s says", Host(e.Holder), e.Place)
 }
 
-// MovedError is the cause with which a term ends that another member is to have.
-type MovedError struct {
-	Place Place
-	To    string
-}
+// ErrMoved is the cause with which a term ends that another member is to have.
+var ErrMoved = errors.New("the task goes to another exporter")
 
-func (e *MovedError) Error() string {
-	return fmt.Sprintf("the task of the Lease %s goes to %s", e.Place, Host(e.To))
-}
-
-// RightsError says that the member may not use the Lease.
-type RightsError struct {
-	Place Place
-	Err   error
-}
-
-func (e *RightsError) Error() string {
-	if apierrors.IsNotFound(e.Err) {
-		return fmt.Sprintf("ha.lease: make the Lease %s: %v: create the namespace, or name another one", e.Place, e.Err)
-	}
-	return fmt.Sprintf("ha.lease: use the Lease %s: %v: bind a role with the verbs get, create and update on leases of group coordination.k8s.io "+
-		"in namespace %s to the exporter's user, or name another Lease", e.Place, e.Err, e.Place.Namespace)
-}
-func (e *RightsError) Unwrap() error { return e.Err }
-
-// missingRights is the error if only a person can mend it.
+// missingRights is what to do about the error if only a person can mend it.
 func missingRights(place Place, err error) error {
 	var status apierrors.APIStatus
-	noNamespace := apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
-	if noNamespace || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return &RightsError{place, err}
+	switch {
+	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces":
+		return fmt.Errorf("ha.lease: make the Lease %s: %w: create the namespace, or name another one", place, err)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return fmt.Errorf("ha.lease: use the Lease %s: %w: bind a role with the verbs get, create and update on leases of group coordination.k8s.io "+
+			"in namespace %s to the exporter's user, or name another Lease", place, err, place.Namespace)
 	}
 	return nil
 }
-
-// ForeignError says that exporters of another release hold the Lease.
-type ForeignError struct {
-	Place  Place
-	Holder string
-	Err    error
-}
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("ha.lease: %s holds the Lease %s for other sinks: %v: give each release a Lease of its own with ha.lease, and a log of its own "+
-		"with state.log.name; if it is the same release, with other sinks altogether, stop its exporters first", Host(e.Holder), e.Place, e.Err)
-}
-func (e *ForeignError) Unwrap() error { return e.Err }
 
 // Self is a member's name in the Lease: its host, for people, and what tells it from other members there.
 func Self(host, member string) string { return host + "_" + member }

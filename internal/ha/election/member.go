@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"maps"
 	"reflect"
@@ -249,7 +250,7 @@ func (m *Member) heed(ctx context.Context) (pause time.Duration, goesOn bool) {
 		return taskLength / renewals, false
 	case !m.isOurs():
 	case term != nil:
-		term(&MovedError{Place: m.options.Place, To: by.owner})
+		term(fmt.Errorf("%w: %s has the Lease %s next", ErrMoved, Host(by.owner), m.options.Place))
 	default:
 		m.release(ctx)
 	}
@@ -382,7 +383,7 @@ func (m *Member) Resign(wait time.Duration) {
 // Lead waits until the API server says that this member holds the Lease, and returns a context that ends when it names
 // another holder: with an *OtherLeadsError as its cause. The caller calls end when its term is over by itself.
 //
-// The error is ctx's, a *RightsError where the member may not use the Lease, or what Judge says of those who hold it.
+// The error is ctx's, why the member may not use the Lease, or what Judge says of those who hold it.
 func (m *Member) Lead(ctx context.Context) (term context.Context, end context.CancelFunc, err error) {
 	m.mu.Lock()
 	before := m.asked
@@ -414,18 +415,12 @@ func (m *Member) over(cancel context.CancelCauseFunc) {
 	m.due.ring()
 }
 
-// Standing is how things stand for a member.
-type Standing struct {
-	Holder  string    // of the Lease, as the API server said last; "" is nobody
-	Since   time.Time // when it became so, by its own clock; zero is not known
-	Trouble error     // why the API server does not answer for the Lease; nil is that it does
-}
-
-// Standing is how things stand now.
-func (m *Member) Standing() Standing {
+// Standing is who holds the Lease, as the API server said last, "" for nobody, and since when, by the holder's clock, zero
+// for not known; and why the API server does not answer for the Lease, nil where it does.
+func (m *Member) Standing() (holder string, since time.Time, trouble error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Standing{Holder: m.holder, Since: m.since, Trouble: m.trouble.last}
+	return m.holder, m.since, m.trouble.last
 }
 
 // saw notes what the API server says of the Lease, and returns why it is not ours to have.

@@ -193,11 +193,9 @@ func TestAStandbyTakesOverWithinASecondOfARelease(t *testing.T) {
 		second := s.join(t, "second", "bus")
 		defer second.leave()
 		time.Sleep(3 * duration)
-		if since := second.Standing().Since; since.Sub(led).Abs() > time.Second {
-			t.Errorf("the first one leads since %s, want %s", since, led)
-		}
-		if err := term.Err(); err != nil || second.Standing().Holder != "first_1" {
-			t.Fatalf("the first one lost it: %v, %+v", err, second.Standing())
+		holder, since, _ := second.Standing()
+		if err := term.Err(); err != nil || holder != "first_1" || since.Sub(led).Abs() > time.Second {
+			t.Fatalf("%q leads since %s, want the first one since %s: %v", holder, since, led, err)
 		}
 		first.leave()
 		if _, took := second.leads(t); took > 700*time.Millisecond {
@@ -224,13 +222,13 @@ func TestALeaderGoesOnWhileTheAPIServerIsAwayAndEndsWhenItSeesAnother(t *testing
 	inTime(t, func(t *testing.T, s *server, first *candidate, term context.Context) {
 		s.answer(errCut)
 		time.Sleep(10 * duration)
-		if term.Err() != nil || first.Standing().Trouble == nil {
-			t.Fatalf("an outage ended its term: %v, %+v", term.Err(), first.Standing())
+		if _, _, trouble := first.Standing(); term.Err() != nil || trouble == nil {
+			t.Fatalf("an outage ended its term: %v, %v", term.Err(), trouble)
 		}
 		s.answer(nil)
 		time.Sleep(duration)
-		if term.Err() != nil || first.Standing().Trouble != nil {
-			t.Fatalf("the end of the outage ended its term: %v, %+v", term.Err(), first.Standing())
+		if _, _, trouble := first.Standing(); term.Err() != nil || trouble != nil {
+			t.Fatalf("the end of the outage ended its term: %v, %v", term.Err(), trouble)
 		}
 		first.cut.Store(true)
 		second := s.join(t, "second", "bus")

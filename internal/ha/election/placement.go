@@ -78,7 +78,7 @@ type PlacementOptions struct {
 	Leaving  func() bool // it is to stop: others may have what it has
 	Logger   *slog.Logger
 
-	leases lister // for tests; nil is the API server's
+	leases leases // for tests; nil is the API server's
 }
 
 // Placement spreads tasks over the exporters that are alive. Each of them has a Lease of its own as a sign of life, so

@@ -20,22 +20,18 @@ type Bid struct {
 	// Judge says why the log may not be taken from whoever said last that he writes it, and wrote at the time last; nil
 	// is that it may.
 	Judge func(last Claimant, wrote time.Time) error
-}
 
-// claim is who wants to write.
-type claim struct {
-	Bid
 	by    chain
 	again bool // he has written before: if somebody else did so since, he is fenced
 }
 
 // judge refuses a log that is not his to write. One without a claim was lost, and made again.
-func (c *claim) judge(seen *survey) error {
-	err := seen.belongs(c.Of)
-	if err == nil && c.Judge != nil {
-		err = c.Judge(seen.claim.Claimant, seen.written())
+func (b *Bid) judge(seen *survey) error {
+	err := seen.belongs(b.Of)
+	if err == nil && b.Judge != nil {
+		err = b.Judge(seen.claim.Claimant, seen.written())
 	}
-	if err != nil || !c.again || seen.claimer == c.by || seen.claimer == (chain{}) {
+	if err != nil || !b.again || seen.claimer == b.by || seen.claimer == (chain{}) {
 		return err
 	}
 	return &sink.PermanentError{Fenced: true, Err: errors.New("another exporter writes it now: stop one of them, or give each a log of its own with state.log.name")}
@@ -51,7 +47,8 @@ type Claimed struct {
 
 // Claim makes this process the writer of the log: whoever was so before can write no more, so what is found is the end.
 func Claim(ctx context.Context, place Place, bid Bid) (*Claimed, error) {
-	claimed, err := open(ctx, &place, &claim{Bid: bid, by: newChain()})
+	bid.by = newChain()
+	claimed, err := open(ctx, &place, &bid)
 	if err != nil {
 		return nil, errors.Join(err, place.Sink.Close(ctx))
 	}
@@ -71,7 +68,7 @@ func (c *Claimed) IsNewest(led checkpoint.Led) bool {
 func (c *Claimed) Close(ctx context.Context) error { return c.place.Sink.Close(ctx) }
 
 // open makes this process the writer of the log, and returns what is in it. It looks whose log it is before that.
-func open(ctx context.Context, place *Place, who *claim) (*Claimed, error) {
+func open(ctx context.Context, place *Place, who *Bid) (*Claimed, error) {
 	seen, err := look(ctx, place, nil)
 	if err != nil {
 		return nil, err
@@ -86,7 +83,7 @@ func open(ctx context.Context, place *Place, who *claim) (*Claimed, error) {
 // take makes this process the writer of a log that was looked at, and reads and judges what came in the meantime: this
 // process may have slept since it looked. In Kafka nothing comes after Open; in JetStream the claim is refused where
 // something did.
-func take(ctx context.Context, seen *survey, who *claim) (*Claimed, error) {
+func take(ctx context.Context, seen *survey, who *Bid) (*Claimed, error) {
 	place := seen.place
 	err := who.judge(seen)
 	if err == nil {

@@ -104,12 +104,12 @@ func (f *Follower) catchUp(ctx context.Context) error {
 // Claim makes this process the writer of the log, and gives the copy what it still lacks, if the log goes on from it.
 // It reads only what came since the last Step.
 func (f *Follower) Claim(ctx context.Context, bid Bid) (claimed *Claimed, err error) {
-	who := &claim{Bid: bid, by: newChain()}
+	bid.by = newChain()
 	if err = f.read(ctx); err == nil {
-		claimed, err = take(ctx, f.seen, who)
+		claimed, err = take(ctx, f.seen, &bid)
 	}
 	if err == nil {
-		err = f.hear(ctx, who.by)
+		err = f.hear(ctx, bid.by)
 	}
 	f.Close()
 	if err != nil {
@@ -148,26 +148,26 @@ var errMoved = errors.New("it was written to faster than it could be read: try a
 
 // Found is what the log of a state holds: the units that make the newest one.
 type Found struct {
-	Saved    time.Time // when the newest of what they say was saved
-	Bytes    int
-	Messages int
+	Place    string    `json:"place"`
+	Saved    time.Time `json:"saved"` // when the newest of what they say was saved
+	Bytes    int       `json:"bytes"` // that are needed, compressed
+	Messages int       `json:"messages"`
 
 	chain    chain
 	from, to uint64
-	place    Place
+	log      Place
 }
 
 // holds is what the log at the place holds, false where that is no state.
-func (s *Survey) holds(place Place) (*Found, bool) {
+func (s *Survey) holds(log Place) (*Found, bool) {
 	r := s.found()
-	return &Found{Saved: r.saved, Bytes: r.bytes(), Messages: len(r.live), chain: r.chain, from: r.from, to: r.next - 1, place: place}, r.whole
+	return &Found{
+		Place: log.Name, Saved: r.saved.UTC(), Bytes: r.bytes(), Messages: len(r.live), chain: r.chain, from: r.from, to: r.next - 1, log: log,
+	}, r.whole
 }
 
 // End is the place of one who has all of it.
 func (f *Found) End() []byte { return placeOf(f.chain, f.to+1) }
-
-// Place is where the log is, for people.
-func (f *Found) Place() string { return f.place.Name }
 
 // Found is what the log holds. It returns ErrNothing where that is no state.
 func (c *Claimed) Found() (*Found, error) { return found(c.seen, c.place, nil) }
@@ -179,7 +179,7 @@ func Look(ctx context.Context, place Place, bid Bid) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found(&seen.Survey, place, errors.Join((&claim{Bid: bid}).judge(seen), seen.Close()))
+	return found(&seen.Survey, place, errors.Join(bid.judge(seen), seen.Close()))
 }
 
 func found(seen *Survey, place Place, err error) (*Found, error) {
@@ -201,7 +201,7 @@ func (f *Found) Into(ctx context.Context, apply func(changes checkpoint.Changes,
 // fill reads the log from its beginning into the fold, and returns the place up to which that has all. What is applied
 // has no place before the end.
 func (f *Found) fill(ctx context.Context, into *fold) (place []byte, err error) {
-	reader, err := f.place.Reader()
+	reader, err := f.log.Reader()
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (f *Found) fill(ctx context.Context, into *fold) (place []byte, err error) 
 		err = errMoved
 	}
 	if err != nil {
-		return nil, reading(&f.place, err)
+		return nil, reading(&f.log, err)
 	}
 	place = placeOf(f.chain, into.next)
 	return place, apply(nil, place)

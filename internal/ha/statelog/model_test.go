@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -212,15 +211,7 @@ func (w *world) letter() {
 	w.queue.Record(c)
 }
 
-func (w *world) names() iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for _, name := range slices.Sorted(maps.Keys(w.files)) {
-			if !yield(name, nil) {
-				return
-			}
-		}
-	}
-}
+func (w *world) names() ([]string, error) { return slices.Sorted(maps.Keys(w.files)), nil }
 
 func (w *world) file(name string) ([]byte, error) {
 	if content, found := w.files[name]; found {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -90,7 +89,7 @@ func (l *Log) begin(ctx context.Context) (*session, error) {
 	claimed := l.Claimed
 	if l.Claimed = nil; claimed == nil {
 		var err error
-		if claimed, err = open(ctx, &l.Place, &claim{Bid{Of: l.Of, As: l.As}, l.self, l.claimed}); err != nil {
+		if claimed, err = open(ctx, &l.Place, &Bid{Of: l.Of, As: l.As, by: l.self, again: l.claimed}); err != nil {
 			return nil, err
 		}
 	}
@@ -258,11 +257,8 @@ func (s *session) nextFiles() (u *unit, lost bool, err error) {
 	g := s.segment
 	var files checkpoint.Changes
 	if !g.listed {
-		for name, err := range s.Files() {
-			if err != nil {
-				return nil, false, err
-			}
-			g.names = append(g.names, name)
+		if g.names, err = s.Files(); err != nil {
+			return nil, false, err
 		}
 		g.listed = true
 		files = files.Clear(checkpoint.FileRange())
@@ -344,7 +340,7 @@ type Options struct {
 	Queue   *Queue
 	// Files are the names of those that belong to the state beside the store, and File reads one; nil is that it is
 	// gone.
-	Files func() iter.Seq2[string, error]
+	Files func() ([]string, error)
 	File  func(name string) ([]byte, error)
 	// Failed is told why the log cannot be written, each time; Written, that it is.
 	Failed  func(error)
