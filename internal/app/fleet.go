@@ -48,7 +48,6 @@ type fleet struct {
 	mu      sync.Mutex // guards the following
 	wanted  []config.Task
 	members map[string]*follower
-	uids    map[string]string // of the clusters that are followed, by task
 	read    map[string]string // hashes of kubeconfigs, by cluster; of runFleet's goroutine
 	leases  map[string]string // the names of the tasks' Leases, with the tasks
 	left    error             // what those left that are followed no more
@@ -61,6 +60,7 @@ type follower struct {
 	hangups chan os.Signal
 	stop    func()                  // waits until it is followed no more
 	cut     context.CancelCauseFunc // ends the present attempt; guarded by fleet.mu
+	uid     string                  // of the cluster that it follows now, "" is none; likewise
 }
 
 // tasksPath is where each task's own page, status and questions are below.
@@ -92,7 +92,7 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 func runFleet(ctx context.Context, o RunOptions) (err error) {
 	f := &fleet{
 		options: o, cfg: o.Config, memory: limitMemory(), token: control.NewToken(), shown: telemetry.NewFleet(),
-		logger: cluster.NewLogger(console.On(o.ErrOut), o.Config.Log), members: map[string]*follower{}, uids: map[string]string{},
+		logger: cluster.NewLogger(console.On(o.ErrOut), o.Config.Log), members: map[string]*follower{},
 		read: map[string]string{}, retired: make(chan config.Task, 1),
 	}
 	f.server = &httpserver.Server{Address: o.Config.Listen, Token: f.token, Logger: f.logger}
@@ -281,12 +281,9 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 	}
 	p := &process{
 		cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch, several: true,
-		moves: task.NewMoves(cfg, logger, func(number int) { f.retire(member.Cluster, number) }), self: f.self,
+		moves: task.NewMoves(cfg, logger, func(number int) { f.retire(member.Cluster, number) }), self: f.self, placement: f.placement,
 		claim:   func(uid string) error { return f.claim(name, uid) },
 		follows: func(t *telemetry.Telemetry) { f.shown.Follows(name, t) },
-	}
-	if f.placement != nil {
-		p.placer = f.placement.Join
 	}
 	said, told := "", time.Time{}
 	for wait := listener.RetryForever(); ; {
@@ -323,7 +320,7 @@ func (f *fleet) try(ctx context.Context, member *follower, p *process) error {
 	f.mu.Unlock()
 	err := p.run(attempt)
 	f.mu.Lock()
-	delete(f.uids, member.Name())
+	member.uid = ""
 	f.mu.Unlock()
 	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
 		return cause
@@ -343,17 +340,19 @@ func (f *fleet) claim(name, uid string) error {
 		return fmt.Errorf("cluster %s is cluster %s (uid %s): leave one of them out, or correct its kubeconfig or context", one.Cluster.Name, other.Cluster.Name, uid)
 	}
 	us := f.members[name]
-	for other, theirs := range f.uids {
-		member := f.members[other]
+	if us == nil {
+		return nil // it has just left
+	}
+	for _, member := range f.members {
 		switch {
-		case theirs != uid || us == nil || member == nil || member.Cluster.Name == us.Cluster.Name:
+		case member.uid != uid || member.Cluster.Name == us.Cluster.Name:
 		case slices.Index(f.wanted, member.Task) < slices.Index(f.wanted, us.Task):
 			return isTwice(us, member)
 		default:
 			member.cut(isTwice(member, us))
 		}
 	}
-	f.uids[name] = uid
+	us.uid = uid
 	return nil
 }
 

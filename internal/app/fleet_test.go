@@ -13,7 +13,7 @@ func TestOfTwoNamesOfOneClusterTheFirstIsFollowed(t *testing.T) {
 	attempt, cut := context.WithCancelCause(t.Context())
 	first, second := config.Task{Cluster: config.ClusterOf{Name: "first"}}, config.Task{Cluster: config.ClusterOf{Name: "second"}}
 	f := &fleet{
-		wanted: []config.Task{first, second}, uids: map[string]string{},
+		wanted:  []config.Task{first, second},
 		members: map[string]*follower{"first": {Task: first}, "second": {Task: second, cut: cut}},
 	}
 	for _, step := range []struct{ name, uid, want string }{

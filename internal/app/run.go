@@ -32,7 +32,7 @@ func (p *process) run(ctx context.Context) error {
 	defer p.memory.ofQueues(p.cfg)()
 	if p.cfg.HA != nil {
 		return task.Share(ctx, task.Options{
-			Access: p.options.Access, Config: p.cfg, Logger: p.logger, Placer: p.placer, Self: p.self, Lead: p.lead, StandBy: p.standBy,
+			Access: p.options.Access, Config: p.cfg, Logger: p.logger, Placement: p.placement, Self: p.self, Lead: p.lead, StandBy: p.standBy,
 		})
 	}
 	return task.Alone(ctx, p.logger, p.lead)

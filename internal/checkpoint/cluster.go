@@ -150,8 +150,12 @@ func appendCluster(dst []byte, c Cluster) []byte { return append(appendText(dst,
 
 // parseCluster is the inverse of appendCluster.
 func parseCluster(value []byte) (Cluster, error) {
-	name, uid, err := cutText(value)
-	return Cluster{Name: name, UID: string(uid)}, err
+	r := Reader{Rest: value}
+	c := Cluster{Name: r.Text()}
+	if c.UID = string(r.Rest); r.Bad {
+		return Cluster{}, errValue
+	}
+	return c, nil
 }
 
 // Namespaces are the labels of namespaces that SetNamespace has noted.

@@ -75,6 +75,7 @@ type Copy struct {
 	lock  io.Closer
 	db    *database // nil where there is no copy
 	owned bool      // it is a state
+	led   Led       // of that
 	place []byte    // up to which it has the log; nil while it is being filled
 }
 
@@ -83,7 +84,7 @@ type Copy struct {
 func OpenCopy(ctx context.Context, dir string, opts Options) (*Copy, error) {
 	return openCopy(dir, opts, func(c *Copy) error {
 		has, err := look(ctx, dir, c.opts)
-		if c.owned = has.isState; len(has.place) > 0 {
+		if c.owned, c.led = has.isState, has.led; len(has.place) > 0 {
 			c.place = has.place
 			err = c.open(ctx, func(*database) error { return nil })
 		}
@@ -141,6 +142,9 @@ func (c *Copy) open(ctx context.Context, load func(*database) error) error {
 
 // IsState says whether the directory holds a state of its own, which is no copy.
 func (c *Copy) IsState() bool { return c.owned }
+
+// Led is how that state stands to the log.
+func (c *Copy) Led() Led { return c.led }
 
 // Place is up to where the copy has the log, nil where it has nothing whole.
 func (c *Copy) Place() []byte { return c.place }

@@ -51,20 +51,24 @@ type one struct {
 }
 
 // each visits the changes in their order.
-func (c Changes) each(visit func(*one) error) (err error) {
-	for rest := []byte(c); len(rest) > 0 && err == nil; {
-		next := one{kind: rest[0]}
+func (c Changes) each(visit func(*one) error) error {
+	for r := (Reader{Rest: c}); len(r.Rest) > 0; {
+		next := one{kind: r.Rest[0]}
 		if next.kind < changeSet || next.kind > changeClear {
 			return fmt.Errorf("a change of kind %d: %w", next.kind, errValue)
 		}
-		if next.key, rest, err = cutBytes(rest[1:]); err == nil && next.kind != changeRemove {
-			next.value, rest, err = cutBytes(rest)
+		r.Rest = r.Rest[1:]
+		if next.key = r.Bytes(); next.kind != changeRemove {
+			next.value = r.Bytes()
 		}
-		if err == nil {
-			err = visit(&next)
+		if r.Bad {
+			return errValue
+		}
+		if err := visit(&next); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // Fold applies the changes to a map, as a test or a tool has it.
@@ -86,14 +90,36 @@ func (c Changes) Fold(into map[string]string) error {
 	})
 }
 
-func cutBytes(from []byte) (part, rest []byte, err error) {
-	n, width := binary.Uvarint(from)
-	if width <= 0 || n > uint64(len(from)-width) {
-		return nil, nil, errValue
-	}
-	from = from[width:]
-	return from[:n:n], from[n:], nil
+// Reader cuts values off that have their lengths in front, and remembers when one could not be.
+type Reader struct {
+	Rest []byte
+	Bad  bool
 }
+
+// Number is the next value, a varint.
+func (r *Reader) Number() uint64 {
+	n, width := binary.Uvarint(r.Rest)
+	if width <= 0 {
+		r.Bad, r.Rest = true, nil
+		return 0
+	}
+	r.Rest = r.Rest[width:]
+	return n
+}
+
+// Bytes are the next value, which is a part of the rest.
+func (r *Reader) Bytes() (part []byte) {
+	n := r.Number()
+	if n > uint64(len(r.Rest)) {
+		r.Bad, r.Rest = true, nil
+		return nil
+	}
+	part, r.Rest = r.Rest[:n:n], r.Rest[n:]
+	return part
+}
+
+// Text is the next value.
+func (r *Reader) Text() string { return string(r.Bytes()) }
 
 // changesOf are those of a batch that others may know: nothing of what is on this disk alone for a sink, and
 // of what the state notes about its log.
@@ -225,23 +251,23 @@ func parseEntry(value []byte) (uid, version string, err error) {
 	if len(value) == 0 || value[0]&^(uidBinary|versionBinary) != 0 {
 		return "", "", errValue
 	}
-	flags, rest := value[0], value[1:]
-	if flags&uidBinary != 0 {
-		if len(rest) < 16 {
-			return "", "", errValue
-		}
-		uid, rest = uuid.UUID(rest[:16]).String(), rest[16:]
-	} else if uid, rest, err = cutText(rest); err != nil {
-		return "", "", err
+	flags, r := value[0], Reader{Rest: value[1:]}
+	switch {
+	case flags&uidBinary == 0:
+		uid = r.Text()
+	case len(r.Rest) < 16:
+		return "", "", errValue
+	default:
+		uid, r.Rest = uuid.UUID(r.Rest[:16]).String(), r.Rest[16:]
 	}
-	if flags&versionBinary == 0 {
-		return uid, string(rest), nil
+	if version = string(r.Rest); flags&versionBinary != 0 {
+		version = strconv.FormatUint(r.Number(), 10)
+		r.Bad = r.Bad || len(r.Rest) > 0
 	}
-	n, width := binary.Uvarint(rest)
-	if width <= 0 || width != len(rest) {
+	if r.Bad {
 		return "", "", errValue
 	}
-	return uid, strconv.FormatUint(n, 10), nil
+	return uid, version, nil
 }
 
 // parseUUID reads a UUID in its canonical form; nothing else would be written back alike.
@@ -267,11 +293,6 @@ func appendText[T string | []byte](dst []byte, text T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
-func cutText(value []byte) (text string, rest []byte, err error) {
-	part, rest, err := cutBytes(value)
-	return string(part), rest, err
-}
-
 // appendSpool appends an extent of a spool.
 func appendSpool(dst []byte, spool *fifo.Spool) []byte {
 	for _, e := range spool {
@@ -283,20 +304,16 @@ func appendSpool(dst []byte, spool *fifo.Spool) []byte {
 }
 
 // parseSpool is the inverse of appendSpool.
-func parseSpool(value []byte) (fifo.Spool, error) {
-	var spool fifo.Spool
+func parseSpool(value []byte) (spool fifo.Spool, err error) {
+	r := Reader{Rest: value}
 	for part := range spool {
-		var n [4]uint64
-		for i := range n {
-			width := 0
-			if n[i], width = binary.Uvarint(value); width <= 0 {
-				return fifo.Spool{}, errValue
-			}
-			value = value[width:]
-		}
-		spool[part] = fifo.Extent{First: n[0], Next: n[1], Bytes: int64(n[2]), Records: int64(n[3])}
+		first, next := r.Number(), r.Number()
+		spool[part] = fifo.Extent{First: first, Next: next, Bytes: int64(r.Number()), Records: int64(r.Number())}
 	}
-	if len(value) > 0 {
+	switch {
+	case r.Bad:
+		return fifo.Spool{}, errValue
+	case len(r.Rest) > 0:
 		return fifo.Spool{}, errors.Join(errValue, errors.New("an extent has trailing bytes"))
 	}
 	return spool, nil

@@ -287,12 +287,12 @@ func chunkSize(value []byte) (raw, records int, frame []byte, err error) {
 	if len(value) == 0 || value[0] != chunkVersion {
 		return 0, 0, nil, fmt.Errorf("a chunk: %w", errValue)
 	}
-	n, first := binary.Uvarint(value[1:])
-	size, second := binary.Uvarint(value[1+max(first, 0):])
-	if first <= 0 || second <= 0 || size > maxFrame || n > size {
+	r := Reader{Rest: value[1:]}
+	n, size := r.Number(), r.Number()
+	if r.Bad || size > maxFrame || n > size {
 		return 0, 0, nil, fmt.Errorf("a chunk: %w", errValue)
 	}
-	return int(size), int(n), value[1+first+second:], nil
+	return int(size), int(n), r.Rest, nil
 }
 
 // decode appends the chunk's records to dst.

@@ -114,16 +114,13 @@ func (s *Store) packed(stream string, key change.Key) (all change.Images, err er
 	if err != nil {
 		return nil, err
 	}
-	for len(value) > 0 {
-		var part [4][]byte
-		for at := range part {
-			if part[at], value, err = cutBytes(value); err != nil {
-				return nil, s.badValue("the object "+key.String()+" of "+stream, err)
-			}
-		}
+	for r := (Reader{Rest: value}); len(r.Rest) > 0; {
 		all = append(all, change.Image{
-			UID: string(part[0]), Version: string(part[1]), Sinks: strings.Split(string(part[2]), "\n"), Object: part[3],
+			UID: r.Text(), Version: r.Text(), Sinks: strings.Split(r.Text(), "\n"), Object: r.Bytes(),
 		})
+		if r.Bad {
+			return nil, s.badValue("the object "+key.String()+" of "+stream, errValue)
+		}
 	}
 	return all, nil
 }

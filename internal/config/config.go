@@ -259,7 +259,7 @@ func (c *Config) reserve() {
 // Validate says everything that is wrong with the whole configuration, as *Problems. It is meant to be called when
 // file and flags are in. It asks no file system, broker or API server.
 func (c *Config) Validate() error {
-	k := &checker{origin: c.origin}
+	k := &checker{origin: c.origin, settled: map[string]bool{}}
 	c.check(k)
 	if len(c.Resources) == 0 {
 		k.found = append(k.found, Problem{"resources", 0, "none; name what to watch here or with --resources, such as pods,deployments.apps"})
@@ -270,14 +270,11 @@ func (c *Config) Validate() error {
 	return k.problems(c.origin.source())
 }
 
-// conditional has keys whose defaults do not always apply.
-type conditional interface{ applies(key string) bool }
-
 // fillIn puts the default of each key where nothing is set.
 func fillIn(of reflect.Value) {
 	for _, f := range each("", of) {
 		fallback := f.Tag.Get("default")
-		some, is := f.of.Addr().Interface().(conditional)
+		some, is := f.of.Addr().Interface().(interface{ applies(key string) bool }) // not always
 		if fallback != "" && f.value.IsZero() && (!is || some.applies(f.name)) {
 			_ = set(f.value, fallback) // a test parses all of them
 		}

@@ -136,15 +136,16 @@ func (d *decoder) required(path string, n *yaml.Node, into *string) {
 		d.mismatch(path, n, "a value")
 		return
 	}
-	d.word(path, n, "a string", true, into)
+	if text, ok := d.word(path, n, "a string", true); ok {
+		*into = text
+	}
 }
 
 // dictionary is a mapping with any keys. Its values may be numbers and booleans as well: settings of others are.
 func (d *decoder) dictionary(path string, n *yaml.Node, into *map[string]string) {
 	all := map[string]string{}
 	d.mapping(path, n, nil, func(name, path string, n *yaml.Node) {
-		var text string
-		if d.word(path, n, "a string", false, &text) {
+		if text, ok := d.word(path, n, "a string", false); ok {
 			all[name] = text
 		}
 	})
@@ -159,43 +160,37 @@ func (d *decoder) scalar(path string, n *yaml.Node, s *scalar, into reflect.Valu
 		d.refuse(path, "want a string; put it in quotes")
 		return
 	}
-	var text string
-	if !d.word(path, n, s.want, s.plain, &text) {
-		return
-	}
-	if set(into, text) != nil {
+	switch text, ok := d.word(path, n, s.want, s.plain); {
+	case !ok:
+	case set(into, text) != nil:
 		d.mismatch(path, n, s.want)
-	} else if !s.within(into) {
+		into.SetZero()
+	case !s.within(into):
 		d.mismatch(path, n, s.bound)
-	} else {
-		return
+		into.SetZero()
 	}
-	into.SetZero()
 }
 
 // word gets the text of a scalar. Where it need not be a plain string, a quoted number is one, too, so that it may come
 // from a variable. It is false where there is nothing to read on.
-func (d *decoder) word(path string, n *yaml.Node, want string, plain bool, into *string) bool {
+func (d *decoder) word(path string, n *yaml.Node, want string, plain bool) (text string, ok bool) {
 	switch {
 	case n == nil:
-		return false
+		return "", false
 	case n.Kind != yaml.ScalarNode:
 		d.mismatch(path, n, want)
-		return false
+		return "", false
 	case !isString(n) && plain:
 		d.refuse(path, fmt.Sprintf("want a string, have %s; put it in quotes", describeNode(n)))
-		return false
+		return "", false
 	case !isString(n):
-		*into = n.Value
-		return true
+		return n.Value, true
 	}
 	text, err := expand(n.Value, d.env)
 	if err != nil {
 		d.refuse(path, err.Error())
-		return false
 	}
-	*into = text
-	return true
+	return text, err == nil
 }
 
 // decoder turns nodes into a Config and collects what is wrong with them.

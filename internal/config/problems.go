@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
+	"github.com/hbollon/go-edlib"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kubecdc/kubecdc/internal/config/usage"
@@ -103,4 +106,135 @@ func (p *Problems) Error() string {
 		return p.Source + ": " + p.List[0].String()
 	}
 	return usage.Listed(p.Source, p.List)
+}
+
+// under is the path of a key, quoted where it is no plain word.
+func under(path, key string) string {
+	if !consistsOf(key, lower+upper+digits+"-_") {
+		key = fmt.Sprintf("%q", shorten(key))
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func item(path string, index int) string { return fmt.Sprintf("%s[%d]", path, index) }
+
+const (
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits = "0123456789"
+)
+
+// consistsOf says whether text is not empty and holds nothing but the allowed characters.
+func consistsOf(text, allowed string) bool {
+	return text != "" && strings.Trim(text, allowed) == ""
+}
+
+// isBlank says whether the character could hide: in a name it is a mistake, mostly a newline at the end of a file.
+func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+// Closest returns the one of the names that key was probably meant to be, "" where none is near.
+func Closest(key string, names []string) string {
+	best, near := "", min(3, 1+(len(key)+1)/3) // of a short name, half would be another one
+	for _, name := range names {
+		if len(key) > 64 || len(name) > 64 { // no key is that long, which bounds the work
+			continue
+		}
+		d := edlib.OSADamerauLevenshteinDistance(strings.ToLower(key), strings.ToLower(name))
+		if d < near && d < len(name) {
+			best, near = name, d
+		}
+	}
+	return best
+}
+
+// join is the names as a sentence has them, in alphabetical order.
+func join(names []string) string {
+	return strings.Join(slices.Sorted(slices.Values(names)), ", ")
+}
+
+// LineFormats are those that can be told apart in a file, which has values alone.
+func LineFormats() []string { return []string{"cloudevents", "debezium"} }
+
+// What is cut out of each object unless it is kept.
+const (
+	KeepManagedFields = "managedFields" // metadata.managedFields
+	KeepLastApplied   = "lastApplied"   // the annotation of kubectl apply
+)
+
+// IgnoreHeartbeats is a name that Resource.Ignore may have beside paths. It stands for what changes although nothing
+// happens.
+const IgnoreHeartbeats = "heartbeats"
+
+// Some of the values that tags allow.
+const (
+	formatDebezium = "debezium" // has keys of its own
+	formatObject   = "object"   // has deletes of which the key alone says whose they are
+
+	updatesWhole = "whole" // an update says the object
+	updatesPatch = "patch" // what changed since a version that the sink has, where that is certain
+
+	oauthBearer = "OAUTHBEARER" // logs in without a user and a password
+	mskIAM      = "AWS_MSK_IAM" // likewise
+
+	fullBlock = "block" // reading waits for the sink
+	fullSpool = "spool" // what a full queue does not hold goes to disk, up to Queue.Spool
+	// it holds the newest record of each object alone, full or not, and those go to disk, up to Queue.Spool
+	fullCoalesce = "coalesce"
+
+	oversizeTrim = "trim" // it is cut until it fits; where it does not, it is kept aside
+
+	subjectTopic  = "topic"  // a subject for each topic
+	subjectRecord = "record" // the same subject in all topics
+)
+
+// placeholders are the names that a template of topics or subjects may hold in braces, beside label:KEY
+// and namespaceLabel:KEY.
+func placeholders() []string {
+	return []string{"cluster", "group", "resource", "namespace", "name", "version", "kind"}
+}
+
+// schemes are the kinds of NATS URL: in the clear until the server asks for TLS, TLS from the client's side, and the
+// same over websockets.
+func schemes() []string { return []string{"nats", "tls", "ws", "wss"} }
+
+// isString says whether the scalar is one. What YAML 1.1 took for a boolean is none: a reader may still mean that.
+func isString(n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		return false
+	}
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 {
+		return true
+	}
+	switch n.Value {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		return false
+	}
+	return true
+}
+
+// describeNode shows the node as it was written, before any variable in it was replaced, so that no secret comes out.
+func describeNode(n *yaml.Node) string {
+	switch {
+	case n == nil:
+		return "nothing"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case isString(n):
+		return strconv.Quote(shorten(n.Value))
+	}
+	return shorten(n.Value)
+}
+
+func shorten(text string) string {
+	const enough = 60
+	runes := []rune(text)
+	if len(runes) <= enough {
+		return text
+	}
+	return string(runes[:enough]) + "..."
 }

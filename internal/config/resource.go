@@ -65,7 +65,7 @@ func checkEntries(k *checker, resources []Resource) {
 		if all[0] != &resources[i] || len(all) == 1 {
 			continue
 		}
-		e := &entriesChecker{k, resources, map[string]bool{}}
+		e := &entriesChecker{k, resources}
 		if isWildcard(resources[i].Name) {
 			e.problem(all[1], "", "is named already in %s; a wildcard has one entry, a single resource may have several", e.path(all[0]))
 			continue
@@ -80,7 +80,6 @@ func checkEntries(k *checker, resources []Resource) {
 type entriesChecker struct {
 	*checker
 	resources []Resource
-	said      map[string]bool
 }
 
 func (e *entriesChecker) path(r *Resource) string {
@@ -93,10 +92,8 @@ func (e *entriesChecker) path(r *Resource) string {
 
 func (e *entriesChecker) problem(r *Resource, key, format string, args ...any) {
 	path := e.path(r) + key
-	if !e.said[path] {
-		e.said[path] = true
-		e.checker.problem(path, r.Name+" "+format, args...)
-	}
+	e.checker.problem(path, r.Name+" "+format, args...)
+	e.settled[path] = true
 }
 
 func (e *entriesChecker) part(p *Part) {
@@ -113,7 +110,7 @@ func (e *entriesChecker) part(p *Part) {
 			e.problem(last, "", "is of all namespaces in %s; put that last", e.path(r))
 			continue
 		}
-		if !e.said[e.path(last)] {
+		if !e.settled[e.path(last)] {
 			e.beside(r, last)
 		}
 	}
@@ -245,8 +242,7 @@ func (r *Redaction) read(d *decoder, path string, n *yaml.Node) {
 		d.list(path, n, reflect.ValueOf(&r.Paths).Elem())
 		return
 	}
-	var word string
-	d.word(path, n, "a string", true, &word)
+	word, _ := d.word(path, n, "a string", true)
 	if r.None = word == noRedaction; !r.None && !d.settled[path] {
 		d.refuse(path, "want a list of paths such as [.spec.token], or none")
 	}

@@ -13,10 +13,7 @@ func (s *Sink) check(k *checker, path string, resources []Resource) {
 	var kinds []string
 	if s.File != nil {
 		kinds = append(kinds, KindFile)
-		switch at := path + ".file.path"; {
-		case strings.HasSuffix(s.File.Path, "/"):
-			k.problem(at, "%q is a directory; name a file in it", shorten(s.File.Path))
-		}
+		k.problemIf(strings.HasSuffix(s.File.Path, "/"), path+".file.path", "%q is a directory; name a file in it", shorten(s.File.Path))
 		k.problemIf(s.File.Rotate != 0 && s.File.Path == stdout, path+".file.rotate", "standard output cannot be rotated; leave it out")
 		k.problemIf(s.File.Keep > 0 && s.File.Rotate == 0, path+".file.keep", "counts rotated files; give rotate a size, or leave it out")
 		k.problemIf(slices.Contains(Formats(), s.Format) && !slices.Contains(LineFormats(), s.Format), path+".format",
@@ -406,3 +403,13 @@ func (s *Sink) NamespaceLabels() (keys []string) {
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
+
+// File is a destination on disk, or the process's standard output.
+type File struct {
+	Path   string `key:"path" like:"path" place:"fixed" need:"a file such as /var/log/changes.ndjson, or \"-\" for standard output" effect:"place"`
+	Rotate Size   `key:"rotate"`
+	Keep   int    `key:"keep"`
+}
+
+// stdout is the path of a File that stands for standard output.
+const stdout = "-"

@@ -228,11 +228,13 @@ type PermanentError struct {
 func (e *PermanentError) Error() string { return e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// IsFenced says whether another writer has taken the sink over.
-func IsFenced(err error) bool {
-	var permanent *PermanentError
-	return errors.As(err, &permanent) && permanent.Fenced
-}
+// Is says whether the target is that another writer has taken the sink over.
+func (e *PermanentError) Is(target error) bool { return target == errFenced && e.Fenced }
+
+var errFenced = errors.New("another writer has taken it over")
+
+// IsFenced says whether another writer has taken over a sink, of several whose errors may be joined.
+func IsFenced(err error) bool { return errors.Is(err, errFenced) }
 
 // Permanent is a PermanentError of the text.
 func Permanent(format string, args ...any) error {

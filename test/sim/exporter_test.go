@@ -18,6 +18,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/listener"
 	"github.com/kubecdc/kubecdc/internal/pipeline"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/source"
 )
 
@@ -25,7 +26,7 @@ import (
 func (l *life) exporter() (err error) {
 	log := l.stateLog()
 	if err := log.takeOver(l.ctx); err != nil {
-		if isFenced(err) {
+		if sink.IsFenced(err) {
 			l.shutOut()
 		}
 		return ignoreStop(l.ctx, err)
@@ -61,7 +62,7 @@ func (l *life) exporter() (err error) {
 		Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
 		Overtaken: l.lost, Prove: log.proof(),
 	})
-	if isFenced(err) {
+	if sink.IsFenced(err) {
 		l.shutOut()
 	}
 	return err

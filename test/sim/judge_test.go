@@ -65,7 +65,7 @@ func (j *judge) pipelineObserver(l *life) pipeline.Observer {
 	o.Failed = func(name string, err error) { l.note("fail", "sink "+name+": "+err.Error()) }
 	o.Stopped = func(name string, err error) {
 		l.note("fail", "sink "+name+" is stopped: "+err.Error())
-		if isFenced(err) {
+		if sink.IsFenced(err) {
 			l.shutOut()
 		}
 	}

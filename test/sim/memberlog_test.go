@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -144,7 +142,7 @@ func (m *memberLog) proof() func(context.Context) error {
 	return m.log.Prove
 }
 
-func noFiles() iter.Seq2[string, error] { return func(func(string, error) bool) {} }
+func noFiles() ([]string, error) { return nil, nil }
 
 // written notes what the log has.
 func (m *memberLog) written() {
@@ -157,20 +155,7 @@ func (m *memberLog) written() {
 // failed ends the term where another member writes the log.
 func (m *memberLog) failed(err error) {
 	m.life.note("fail", "log: "+err.Error())
-	if errors.Is(err, errFenced) || isFenced(err) {
+	if errors.Is(err, errFenced) || sink.IsFenced(err) {
 		m.life.shutOut()
 	}
-}
-
-// isFenced says whether another member has taken over what this one wrote to.
-func isFenced(err error) bool {
-	switch e := err.(type) {
-	case nil:
-		return false
-	case *sink.PermanentError:
-		return e.Fenced || isFenced(e.Err)
-	case interface{ Unwrap() []error }: // several sinks
-		return slices.ContainsFunc(e.Unwrap(), isFenced)
-	}
-	return isFenced(errors.Unwrap(err))
 }

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
+	"github.com/kubecdc/kubecdc/internal/app/objecttype"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/format/registry"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
 	"github.com/kubecdc/kubecdc/internal/sink"
+	"github.com/kubecdc/kubecdc/internal/source"
 )
 
 // Destination is one configured sink as its kind understands it: all that the rest of the exporter asks of a kind.
@@ -30,14 +32,11 @@ type Destination struct {
 	// StateLog is the log of the state of the name at its broker; nil is that it cannot have one
 	StateLog func(name string, retry sink.RetryFunc) (statelog.Place, error)
 
-	transport  encode.Transport                                             // how what is beside a value is carried
-	routes     encode.Destination                                           // of its records; nil where there is one place only
-	goesOn     func(at sink.Mark, stream *change.Stream, keys uint32) error // refuses keys of another schema, with a registry
-	key        *encode.Text                                                 // of an object's messages; nil is the format's
-	headers    []encode.Header                                              // of all messages
-	tombstones bool                                                         // a delete is followed by a message without a value
-	build      func(Outlet) (sink.Sink, error)
-	read       func(sink.Start) (sink.Reader, error) // its log
+	encoding encode.Options // what of its messages is the kind's
+	build    func(Outlet) (sink.Sink, error)
+	read     func(sink.Start) (sink.Reader, error) // its log
+	// goesOn refuses keys of another schema, with a registry
+	goesOn func(at sink.Mark, stream *change.Stream, keys uint32) error
 	// tail is the same of whatever streams; nil is as read
 	tail func(sink.Start) (sink.Reader, error)
 }
@@ -72,14 +71,9 @@ type Outlet struct {
 type Observer interface {
 	Retried(name, reason string, err error)
 	LabelTopics(name string, topics int)
-	noticeObserver
+	Noticed(name, text string) // what a person may want to know
+	Warned(name, text string)  // what may be meant otherwise
 	registry.Observer
-}
-
-// noticeObserver is told what a person may want to know of sinks, and what may be meant otherwise.
-type noticeObserver interface {
-	Noticed(name, text string)
-	Warned(name, text string)
 }
 
 // Nop hears nothing.
@@ -99,13 +93,7 @@ func retried(told Observer, name string) sink.RetryFunc {
 	return func(reason string, err error) { told.Retried(name, reason, err) }
 }
 
-// kind is one kind of sinks.
-type kind struct {
-	destination func(*config.Sink, *cluster.Cluster) (*Destination, error)
-	needs       func(*config.Sink) need // of the cluster, before a log can be read
-}
-
-// need is how much of the cluster a kind has to know.
+// need is how much of the cluster a kind has to know, before a log can be read.
 type need uint8
 
 const (
@@ -113,9 +101,6 @@ const (
 	clusterName      // where it writes is named after the cluster
 	streams          // and after the streams, and looks like what others write to
 )
-
-// always is the need of all sinks of a kind.
-func always(what need) func(*config.Sink) need { return func(*config.Sink) need { return what } }
 
 // Place is what one sink alone writes to, at one of some servers.
 type Place struct {
@@ -131,7 +116,8 @@ func (p *Place) Meets(other *Place) bool {
 		return false
 	}
 	theirs := machines(other.servers)
-	return len(p.servers) == 0 || slices.ContainsFunc(machines(p.servers), func(s string) bool { return slices.Contains(theirs, s) })
+	isTheirs := func(server string) bool { return slices.Contains(theirs, server) }
+	return len(p.servers) == 0 || slices.ContainsFunc(machines(p.servers), isTheirs)
 }
 
 // machines are the servers, of which this host has one name.
@@ -152,4 +138,36 @@ func withPort(address, port string) string {
 		return address
 	}
 	return net.JoinHostPort(strings.Trim(address, "[]"), port)
+}
+
+func registryClient(r *config.Registry, version string) (*registry.Client, error) {
+	return registry.NewClient(registry.Login{
+		URLs: r.URLs(), User: r.User, Password: r.Password.Reveal(), Token: r.Token.Reveal(), Agent: "kubecdc-exporter/" + version,
+		TLS: sink.TLS{CAFile: r.TLS.CA, CertFile: r.TLS.Cert, KeyFile: r.TLS.Key, ServerName: r.TLS.ServerName},
+	})
+}
+
+// schemasOf are the schemas of the sink's records, nil where it has no registry.
+func schemasOf(s *config.Sink, c *cluster.Cluster, d *Destination, told Observer) (*registry.Schemas, error) {
+	r := d.Registry
+	if r == nil {
+		return nil, nil
+	}
+	client, err := registryClient(r, c.Version)
+	if err != nil {
+		return nil, err
+	}
+	access, err := source.NewAccess(c.Rest)
+	if err != nil {
+		return nil, err
+	}
+	// Which topic an object has the resource alone decides, where that counts.
+	subjects := func(resource *change.Resource) (key, value string) {
+		topic := string(d.encoding.Destination.Append(nil, &change.Record{Stream: &change.Stream{Resource: *resource}}))
+		return encode.Subjects(r.Subject, s.Format, topic, resource)
+	}
+	return registry.NewSchemas(registry.Options{
+		Client: client, Types: objecttype.NewTypes(c, s, access, func(text string) { told.Noticed(s.Name, text) }), Format: s.Format, Subjects: subjects,
+		Columns: s.HasColumns(), Register: *r.Register, Compatibility: r.Compatibility, Interval: c.Look, Observer: told, Sink: s.Name,
+	}), nil
 }

@@ -4,7 +4,7 @@
 //
 // Decisions:
 //
-//   - kinds (kinds.go) registers the sinks. The keys of a kind are typed fields in package config, and config.Sink.Kind
+//   - Of (kinds.go) knows the sinks. The keys of a kind are typed fields in package config, and config.Sink.Kind
 //     tells the kind by which field is set. They cannot come from the registration: the reference and the JSON Schema
 //     are made from the fields, where there are no sinks, and a registry in config would be a cycle or package state.
 //   - A destination is a struct with functions. An interface would have ten methods, most of which a kind leaves empty.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/config"
 	"github.com/kubecdc/kubecdc/internal/format/encode"
 	"github.com/kubecdc/kubecdc/internal/sink"
@@ -12,10 +11,10 @@ import (
 )
 
 // fileDestination is a file, or the process's standard output.
-func fileDestination(s *config.Sink, _ *cluster.Cluster) (*Destination, error) {
+func fileDestination(s *config.Sink) *Destination {
 	d := &Destination{
-		transport: encode.File,
-		InUse:     func(err error) bool { return errors.As(err, new(*file.InUseError)) },
+		encoding: encode.Options{Transport: encode.File},
+		InUse:    func(err error) bool { return errors.As(err, new(*file.InUseError)) },
 		build: func(to Outlet) (sink.Sink, error) {
 			return file.New(file.Options{
 				Path: s.File.Path, MaxBytes: int64(s.File.Rotate), Keep: s.File.Keep, Stdout: to.Stdout, Retry: retried(to.Told, s.Name),
@@ -29,7 +28,7 @@ func fileDestination(s *config.Sink, _ *cluster.Cluster) (*Destination, error) {
 	if s.Kind() == config.KindStdout {
 		d.Places, d.Address = nil, "standard output"
 	}
-	return d, nil
+	return d
 }
 
 // fileAddress is the file's own name, whatever links lead to it.

@@ -24,6 +24,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
+// SignalHandler does what signals ask for.
+type SignalHandler = kafka.SignalHandler
+
 // kafkaHearer hears signals, nil where none are configured.
 func kafkaHearer(of *table) (func(*RequestHandler) (Hearer, error), error) {
 	s, c, routes, configured := of.sink, of.cluster, of.routes, of.sink.Kafka.Signals
@@ -96,8 +99,11 @@ func kafkaDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) 
 		return nil, err
 	}
 	return &Destination{
-		transport: encode.Kafka, routes: topics, key: key, headers: headers, tombstones: *s.Kafka.Tombstones && encode.NamesObject(s.Kafka.Key), Shared: sharesTopics(s.Kafka, c.Name),
-		What:     "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.Name),
+		encoding: encode.Options{
+			Transport: encode.Kafka, Destination: topics, Key: key, Headers: headers,
+			Tombstones: *s.Kafka.Tombstones && encode.NamesObject(s.Kafka.Key),
+		},
+		Shared: sharesTopics(s.Kafka, c.Name), What: "topic " + strings.ReplaceAll(s.Kafka.Topic, "{cluster}", c.Name),
 		Registry: s.Kafka.Registry, Hearer: hearer, goesOn: rows.goesOn,
 		Places: kafkaPlaces(s, options(Nop{})), Address: strings.Join(s.Kafka.Brokers, ",") + " topic " + s.Kafka.Topic,
 		build: func(to Outlet) (sink.Sink, error) {
@@ -317,20 +323,14 @@ func kafkaNeeds(s *config.Sink) need {
 	return nothing
 }
 
-// Moved is a resource that goes from one task to another.
-type Moved struct {
-	Mark, Given sink.Mark // of the sink, and of that of the task which had the resource
-	Resource    string
-}
-
-// MarkWith is the sink's mark with what the other one's says of the places of the resource. Only topics can be places
-// of one resource: what else a sink writes to, it has for itself.
-func MarkWith(s *config.Sink, c *cluster.Cluster, m Moved) (sink.Mark, error) {
+// MarkWith is the sink's mark with what the given one, of the task which had the resource, says of the places of it.
+// Only topics can be places of one resource: what else a sink writes to, it has for itself.
+func MarkWith(s *config.Sink, c *cluster.Cluster, mark, given sink.Mark, resource string) (sink.Mark, error) {
 	if s.Kafka == nil {
-		return m.Mark, nil
+		return mark, nil
 	}
 	t := &kafkaTail{templates: templatesOf(s, c.Name)}
-	return kafka.MarkWith(m.Mark, m.Given, t.matching(m.Resource).MatchString)
+	return kafka.MarkWith(mark, given, t.matching(resource).MatchString)
 }
 
 // elsewhere says which topics are those of resources that other tasks have, and of which this one has nothing any more.

@@ -46,20 +46,20 @@ func NewPlan(s *config.Sink, c *cluster.Cluster) (Plan, error) {
 func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.Sink, start sink.Start) (sink.Reader, error) {
 	cluster.NewLogger(io.Discard, cfg.Log)
 	c := &cluster.Cluster{Name: cfg.Cluster}
-	needs := kinds()[s.Kind()].needs(s)
-	if needs == streams || needs == clusterName && c.Name == "" {
+	need := needs(s)
+	if need == streams || need == clusterName && c.Name == "" {
 		var err error
 		if c, err = cluster.Find(ctx, to, cfg); err != nil {
 			return nil, err
 		}
 	}
-	if needs == streams {
+	if need == streams {
 		if _, err := c.Resolve(ctx, c.Rest, cfg.Resources); err != nil {
 			return nil, err
 		}
 	}
 	return readerOf(s, c, func(d *Destination) (sink.Reader, error) {
-		if d.tail == nil || needs == streams {
+		if d.tail == nil || need == streams {
 			return d.read(start)
 		}
 		return d.tail(start)
@@ -67,21 +67,28 @@ func Open(ctx context.Context, to cluster.Access, cfg *config.Config, s *config.
 }
 
 // NeedsStreams says whether only the streams tell which places the sink writes to.
-func NeedsStreams(s *config.Sink) bool { return kinds()[s.Kind()].needs(s) == streams }
+func NeedsStreams(s *config.Sink) bool { return needs(s) == streams }
 
-// kinds are all kinds of sinks, by config.Sink.Kind: the place outside package config that knows which there are.
-func kinds() map[string]kind {
-	return map[string]kind{
-		config.KindKafka:  {kafkaDestination, kafkaNeeds},
-		config.KindNATS:   {natsDestination, always(clusterName)},
-		config.KindFile:   {fileDestination, always(nothing)},
-		config.KindStdout: {fileDestination, always(nothing)},
+func needs(s *config.Sink) need {
+	switch s.Kind() {
+	case config.KindKafka:
+		return kafkaNeeds(s)
+	case config.KindNATS:
+		return clusterName
 	}
+	return nothing
 }
 
-// Of is the destination of a configured sink.
-func Of(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
-	d, err := kinds()[s.Kind()].destination(s, c)
+// Of is the destination of a configured sink, by its kind: the place outside package config that knows which there are.
+func Of(s *config.Sink, c *cluster.Cluster) (d *Destination, err error) {
+	switch s.Kind() {
+	case config.KindKafka:
+		d, err = kafkaDestination(s, c)
+	case config.KindNATS:
+		d, err = natsDestination(s, c)
+	default:
+		d = fileDestination(s)
+	}
 	if err != nil {
 		return nil, usage.Errorf("sink %s: %w", s.Name, err)
 	}
@@ -117,10 +124,9 @@ func Build(s *config.Sink, c *cluster.Cluster, to Outlet) (listener.Sink, error)
 	if err != nil {
 		return listener.Sink{}, usage.Errorf("sink %s: %w", s.Name, err)
 	}
-	encoding := encode.Options{
-		Cluster: c.Name, ClusterUID: c.UID, Version: c.Version, Format: s.Format, Transport: d.transport, Destination: d.routes,
-		FramesAside: s.FramesAside(), Tombstones: d.tombstones, Key: d.key, Headers: d.headers,
-	}
+	encoding := d.encoding
+	encoding.Cluster, encoding.ClusterUID, encoding.Version = c.Name, c.UID, c.Version
+	encoding.Format, encoding.FramesAside = s.Format, s.FramesAside()
 	var gate listener.Gate
 	if schemas != nil {
 		encoding.Schemas, gate = schemas, schemas
@@ -184,17 +190,11 @@ func oversizeOf(s *config.Sink) (listener.Oversize, error) {
 	return o, nil
 }
 
-// runner is a sink's gate that has to do something for its answers.
-type runner interface {
-	// Run does it until ctx ends.
-	Run(ctx context.Context)
-}
-
 // RunGates runs the sinks' gates that have something to do until the returned stop, which waits.
 func RunGates(ctx context.Context, sinks []listener.Sink) (stop func()) {
 	var all []func(context.Context)
 	for i := range sinks {
-		if gate, runs := sinks[i].Gate.(runner); runs {
+		if gate, runs := sinks[i].Gate.(interface{ Run(ctx context.Context) }); runs {
 			all = append(all, gate.Run)
 		}
 	}

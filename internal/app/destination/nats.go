@@ -91,7 +91,8 @@ func natsDestination(s *config.Sink, c *cluster.Cluster) (*Destination, error) {
 		return nil, err
 	}
 	return &Destination{
-		transport: encode.NATS, routes: routes, headers: headers, Shared: s.NATS.Shared, Places: []Place{at},
+		encoding: encode.Options{Transport: encode.NATS, Destination: routes, Headers: headers},
+		Shared:   s.NATS.Shared, Places: []Place{at},
 		Address: strings.Join(at.servers, ",") + " " + at.What, Hearer: hearer, What: at.What,
 		build: func(to Outlet) (sink.Sink, error) {
 			options := options

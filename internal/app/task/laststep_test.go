@@ -68,7 +68,7 @@ func TestATakeoverWaitsForAReadingThatGetsOn(t *testing.T) {
 					t.Fatal(err)
 				}
 				log.messages, log.stands = 20, stands
-				b := &standby{log: &StateLog{place: place}, logger: slog.New(slog.DiscardHandler)}
+				b := &standby{log: &StateLog{place: place, logger: slog.New(slog.DiscardHandler)}}
 				b.follower = &statelog.Follower{Place: place, Of: of, Copy: new(checkpoint.Copy)}
 				began := time.Now()
 				stop := b.follow(t.Context())

@@ -51,10 +51,10 @@ type Options struct {
 	Access cluster.Access
 	Config *config.Config
 	Logger *slog.Logger
-	// Placer spreads this and other tasks over exporters, of which this one is called Self; nil is that whoever is
+	// Placement spreads this and other tasks over exporters, of which this one is called Self; nil is that whoever is
 	// first has this one.
-	Placer election.Placer
-	Self   string
+	Placement *election.Placement
+	Self      string
 	// Lead does the task until ctx or the term ends.
 	Lead func(ctx context.Context, of *Term) error
 	// StandBy answers that another member leads, until the returned function is called.
@@ -146,7 +146,7 @@ func join(ctx context.Context, o Options) (*Member, error) {
 	}
 	m.claimant = statelog.Claimant{Member: election.ID(m.self), Sinks: sinks, Lease: m.lease.String()}
 	m.elected, err = election.New(election.Options{
-		Config: c.Leases, Place: m.lease, Placer: o.Placer, Self: m.self, Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
+		Config: c.Leases, Place: m.lease, Placement: o.Placement, Self: m.self, Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
 		Judge: func(theirs string) error { return sameTask(m.claimant.Sinks, theirs) }, Logger: o.Logger,
 	})
 	return m, err
@@ -189,7 +189,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	}
 	lost := func() {
 		cause := context.Cause(elected)
-		if cause != nil && !errors.Is(cause, context.Cause(ctx)) && !errors.Is(cause, election.ErrMoved) { // who is to have it waits until it is given back
+		if cause != nil && !errors.Is(cause, context.Cause(ctx)) && !isMoved(cause) { // who is to have it waits until it is given back
 			lose(cause)
 		}
 	}
@@ -204,7 +204,7 @@ func (m *Member) serveTerm(ctx context.Context) (err error) {
 	})
 	lost() // the other call may come later
 	switch cause := context.Cause(over); {
-	case cause == nil && err == nil && ctx.Err() == nil && (errors.Is(context.Cause(running), election.ErrMoved) || errors.Is(context.Cause(running), errTaken)):
+	case cause == nil && err == nil && ctx.Err() == nil && (isMoved(context.Cause(running)) || errors.Is(context.Cause(running), errTaken)):
 		return context.Cause(running)
 	case cause == nil, err == nil && ctx.Err() != nil:
 		return err
@@ -292,13 +292,13 @@ func (m *Member) goesOn(err error) bool {
 		m.Logger.Info("another exporter leads; this one stands by", "lease", m.lease.String(), "leader", election.Host(other.Holder))
 	case errors.Is(err, errTaken):
 		m.Logger.Info("the task begins anew", "reason", err)
-	case errors.Is(err, election.ErrMoved):
+	case isMoved(err):
 		m.Logger.Info("this exporter stands by, so that each has its share", "reason", err)
 	case errors.Is(err, errCutOff), errors.Is(err, errUnreachable):
 		m.cooldown.resigned(time.Now())
 		m.Logger.Warn("this exporter gives up the Lease, since another may reach the brokers", "lease", m.lease.String(), "error", err)
 		m.elected.Resign(time.Duration(m.Config.HA.Duration))
-	case isFenced(err):
+	case sink.IsFenced(err):
 		m.Logger.Warn("this exporter was fenced; it leads again if the Lease is still its own", "lease", m.lease.String(), "error", err)
 	case listener.IsLate(err):
 		m.Logger.Warn(readTooEarly, "error", err)
@@ -307,6 +307,8 @@ func (m *Member) goesOn(err error) bool {
 	}
 	return true
 }
+
+func isMoved(err error) bool { return errors.Is(err, election.ErrMoved) }
 
 // Lease is the configured Lease, or the default one.
 func Lease(to cluster.Access, cfg *config.Config, cluster string) (election.Place, error) {
@@ -379,4 +381,35 @@ func IgnoreStop(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
+}
+
+// Owners are those of all tasks of the configuration.
+func Owners(ctx context.Context, to cluster.Access, cfg *config.Config) (all []election.Owner, err error) {
+	home, err := cluster.Find(ctx, to, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if to.Home == nil {
+		to.Home = new(to)
+	}
+	tasks := cfg.AllTasks()
+	if cfg.Task.Number > 0 { // the configuration is that of one
+		tasks = []config.Task{cfg.Task}
+	}
+	for _, of := range tasks {
+		one := cfg
+		if cfg.Task.Number == 0 && cfg.IsSplit() {
+			one = cfg.Of(of)
+		}
+		lease, err := Lease(to, one, cmp.Or(of.Cluster.Name, home.Name))
+		if err != nil {
+			return nil, err
+		}
+		owner, err := election.OwnerOf(ctx, home.Leases, cmp.Or(of.Name(), home.Name), lease)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, owner)
+	}
+	return all, nil
 }

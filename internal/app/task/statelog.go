@@ -119,24 +119,6 @@ func newStateLog(cfg *config.Config, c *cluster.Cluster, logger *slog.Logger) (*
 	return l, err
 }
 
-// restore fills the empty directory from the log that this process has claimed.
-func (l *StateLog) restore(ctx context.Context) error {
-	began, dir := time.Now(), l.cfg.State.Dir
-	found, err := l.claimed.Found()
-	if errors.Is(err, statelog.ErrNothing) {
-		l.logger.Info("the log of the state is empty, too; beginning anew", "log", l.place.Name)
-		return nil
-	}
-	if err == nil {
-		err = fill(ctx, dir, found, l.letters, l.logger)
-	}
-	if err != nil {
-		return fmt.Errorf("restore the state in %s: %w", dir, err)
-	}
-	l.logger.Info("state restored from its log", "dir", dir, "log", l.place.Name, "saved", found.Saved, "bytes", found.Bytes, "took", time.Since(began).Round(time.Millisecond))
-	return nil
-}
-
 // bid is the wish to write the log, of whatever instance of the state.
 func (l *StateLog) bid() statelog.Bid {
 	return statelog.Bid{Of: statelog.Identity{Cluster: l.cluster.Name, UID: l.cluster.UID}, As: l.as}

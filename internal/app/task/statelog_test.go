@@ -18,6 +18,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/fifo"
 	"github.com/kubecdc/kubecdc/internal/ha/statelog"
+	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/test/kafka"
 	"github.com/kubecdc/kubecdc/test/natsserver"
 )
@@ -382,7 +383,7 @@ func aLeaderProvesThatNoOtherOneIs(t *testing.T, r *logRig) {
 	}
 	for began := time.Now(); ; {
 		err := prove(r)
-		if isFenced(err) {
+		if sink.IsFenced(err) {
 			break
 		}
 		if err == nil || time.Since(began) > logPatience {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,18 +38,21 @@ func (l *StateLog) Begin(ctx context.Context, of *Term) error {
 	}
 	l.logger.Info("there is no state; reading its log", "dir", l.cfg.State.Dir, "log", l.place.Name)
 	err = l.claimBy(ctx, func(ctx context.Context) (*statelog.Claimed, error) { return statelog.Claim(ctx, l.place, l.bid()) })
+	var copied *checkpoint.Copy
+	if err == nil {
+		copied, err = checkpoint.OpenCopy(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
+	}
+	if err == nil {
+		err = l.goOn(ctx, copied)
+	}
 	if err != nil {
 		return fmt.Errorf("restore the state in %s: %w", l.cfg.State.Dir, err)
 	}
-	return l.restore(ctx)
+	return nil
 }
 
 // takeOver becomes the only writer of the log, which fences whoever led before, and makes the directory what the leader
 // goes on from.
-//
-// The directory is newer than the log, by what was saved last and by what is spooled, if it is this member's own state
-// and nobody else has led since. Otherwise the log is newer, and the directory counts only as a copy of the log: what
-// it has beyond that, others have delivered without knowing it (I11).
 func (l *StateLog) takeOver(ctx context.Context, of *Term) error {
 	l.as, l.cut = of.standby.as, of.end
 	bounded, cancel := context.WithTimeoutCause(ctx, of.patience(), errCutOff)
@@ -64,58 +66,56 @@ func (l *StateLog) takeOver(ctx context.Context, of *Term) error {
 		}
 		return fmt.Errorf("take over: %w", err)
 	}
-	if of.standby.copy.IsState() {
-		return l.goOnFromState(ctx, of.standby.copy)
-	}
-	return l.goOnFromCopy(ctx, of.standby.copy)
+	return l.goOn(ctx, of.standby.copy)
 }
 
-// goOnFromState goes on from a directory that this member has led with.
-func (l *StateLog) goOnFromState(ctx context.Context, state *checkpoint.Copy) error {
-	if err := state.Close(); err != nil {
-		return err
-	}
-	led, found, err := checkpoint.LedAt(ctx, l.cfg.State.Dir, checkpoint.Options{Logger: l.logger})
-	switch {
-	case errors.As(err, new(*checkpoint.DamagedError)):
-		l.logger.Warn("the state directory is damaged; its log takes its place", "error", err)
-	case err != nil, found && l.claimed.IsNewest(led):
-		return err
-	}
-	if _, err := l.claimed.Found(); errors.Is(err, statelog.ErrNothing) {
-		l.logger.Info("the log of the state is empty; the state directory counts", "log", l.place.Name, "dir", l.cfg.State.Dir)
-		return nil
-	}
-	return l.restoreAnew(ctx)
-}
-
-// goOnFromCopy makes the copy the state, if it has all that the log has. Of a log that has lost everything, a whole
-// copy is an earlier state.
-func (l *StateLog) goOnFromCopy(ctx context.Context, copied *checkpoint.Copy) error {
-	began := time.Now()
+// goOn makes the directory the state that this process goes on from, which has claimed the log.
+//
+// The directory is newer than the log, by what was saved last and by what is spooled, if it is this member's own state
+// and nobody else has led since. Otherwise the log is newer, and the directory counts only as a copy of the log: what
+// it has beyond that, others have delivered without knowing it (I11). Of a log that has lost everything, a state or a
+// whole copy is an earlier state.
+func (l *StateLog) goOn(ctx context.Context, copied *checkpoint.Copy) (err error) {
+	defer func() { err = errors.Join(err, copied.Close()) }()
+	began, dir, how := time.Now(), l.cfg.State.Dir, "the copy of the log of the state has all of it"
 	found, err := l.claimed.Found()
-	var place []byte
+	isEmpty := errors.Is(err, statelog.ErrNothing)
 	switch {
-	case copied.Place() == nil:
-	case errors.Is(err, statelog.ErrNothing):
-		l.logger.Info("the log of the state is empty; the copy of it counts", "log", l.place.Name, "dir", l.cfg.State.Dir)
+	case copied.IsState() && l.claimed.IsNewest(copied.Led()):
+		return nil
+	case isEmpty && copied.IsState():
+		l.logger.Info("the log of the state is empty; the state directory counts", "log", l.place.Name, "dir", dir)
+		return nil
+	case isEmpty && copied.Place() != nil:
+		l.logger.Info("the log of the state is empty; the copy of it counts", "log", l.place.Name, "dir", dir)
 		return l.finish(copied, nil)
-	case err == nil:
-		place = found.End()
+	case isEmpty:
+		l.logger.Info("the log of the state is empty, too; beginning anew", "log", l.place.Name)
+		return errors.Join(copied.Close(), checkpoint.Discard(dir))
+	case err != nil:
+		return err
+	case !bytes.Equal(found.End(), copied.Place()):
+		how = "state restored from its log"
+		if err = copied.Begin(ctx); err == nil {
+			_, err = found.Into(ctx, copied.Apply)
+		}
 	}
-	if place == nil || !bytes.Equal(place, copied.Place()) {
-		return errors.Join(copied.Close(), l.restoreAnew(ctx))
+	if err == nil {
+		err = l.finish(copied, copied.Place())
 	}
-	if err := l.finish(copied, place); err != nil {
+	if err != nil {
 		return err
 	}
-	l.logger.Info("the copy of the log of the state has all of it", "dir", l.cfg.State.Dir, "log", l.place.Name, "saved", found.Saved,
+	l.logger.Info(how, "dir", dir, "log", l.place.Name, "saved", found.Saved, "bytes", found.Bytes,
 		"took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
-func (l *StateLog) finish(copied *checkpoint.Copy, place []byte) error {
-	err := l.letters.clear()
+// finish makes the copy a state, with the files that it has and, of a member, no others: another one has led since.
+func (l *StateLog) finish(copied *checkpoint.Copy, place []byte) (err error) {
+	if l.as.Member != "" {
+		err = l.letters.clear()
+	}
 	if err == nil {
 		err = copied.Finish(place, l.letters.putBack)
 	}
@@ -123,19 +123,6 @@ func (l *StateLog) finish(copied *checkpoint.Copy, place []byte) error {
 		return fmt.Errorf("make the copy of the log of the state in %s a state: %w", l.cfg.State.Dir, err)
 	}
 	return nil
-}
-
-// restoreAnew makes the directory what the log has, whatever it was.
-func (l *StateLog) restoreAnew(ctx context.Context) error {
-	if err := checkpoint.Discard(l.cfg.State.Dir); err != nil && !errors.Is(err, checkpoint.ErrNoState) {
-		return err
-	}
-	if _, err := l.claimed.Found(); err == nil {
-		if err := l.letters.clear(); err != nil {
-			return err
-		}
-	}
-	return l.restore(ctx)
 }
 
 // Term is the time in which this member leads a task. The zero value is that of an exporter alone, which ends with the
@@ -176,7 +163,7 @@ func (t *Term) Observe(o pipeline.Observer) pipeline.Observer {
 	told := o.Stopped
 	o.Stopped = func(name string, err error) {
 		told(name, err)
-		if t.end != nil && isFenced(err) {
+		if t.end != nil && sink.IsFenced(err) {
 			t.end(err)
 		}
 	}
@@ -203,25 +190,11 @@ func (t *Term) Watch(ctx context.Context, log *StateLog, sinks func() time.Time)
 	})
 }
 
-// isFenced says whether another exporter has taken over what this one wrote to.
-func isFenced(err error) bool {
-	switch e := err.(type) {
-	case nil:
-		return false
-	case *sink.PermanentError:
-		return e.Fenced || isFenced(e.Err)
-	case interface{ Unwrap() []error }: // several sinks
-		return slices.ContainsFunc(e.Unwrap(), isFenced)
-	}
-	return isFenced(errors.Unwrap(err))
-}
-
 // standby follows the log of the state into this member's directory, so that a takeover reads only what came since.
 type standby struct {
 	log      *StateLog
 	copy     *checkpoint.Copy
 	follower *statelog.Follower
-	logger   *slog.Logger
 	as       statelog.Claimant     // this member
 	respond  func(context.Context) // answers a leader that asks; nil answers nobody
 
@@ -241,7 +214,7 @@ const (
 
 // newStandby takes the state directory.
 func newStandby(ctx context.Context, log *StateLog, as statelog.Claimant) (*standby, error) {
-	b := &standby{log: log, logger: log.logger, as: as, current: time.Now()}
+	b := &standby{log: log, as: as, current: time.Now()}
 	var err error
 	if b.copy, err = checkpoint.OpenCopy(ctx, log.cfg.State.Dir, checkpoint.Options{Logger: log.logger}); err != nil {
 		return nil, err
@@ -321,13 +294,13 @@ func (s *standby) note(ctx context.Context, began time.Time, err error) (wait ti
 		s.current, s.whole, s.trouble, s.told = began, true, telemetry.Trouble{}, false
 		s.mu.Unlock()
 		if told {
-			s.logger.Info("this standby follows the log of the state again", "log", s.log.place.Name)
+			s.log.logger.Info("this standby follows the log of the state again", "log", s.log.place.Name)
 		}
 		return standbyPace
 	case ctx.Err() != nil:
 		return 0
 	case errors.As(err, new(*checkpoint.DamagedError)):
-		s.logger.Warn("the copy of the log of the state is damaged; it is filled anew", "dir", s.log.cfg.State.Dir, "error", err)
+		s.log.logger.Warn("the copy of the log of the state is damaged; it is filled anew", "dir", s.log.cfg.State.Dir, "error", err)
 		if err := s.copy.Begin(ctx); err != nil {
 			s.fail(err)
 		}
@@ -351,7 +324,7 @@ func (s *standby) fail(err error) {
 	s.told = s.told || tell
 	s.mu.Unlock()
 	if tell {
-		s.logger.Error("this standby cannot follow the log of the state; a takeover takes longer meanwhile", "log", s.log.place.Name, "error", err)
+		s.log.logger.Error("this standby cannot follow the log of the state; a takeover takes longer meanwhile", "log", s.log.place.Name, "error", err)
 	}
 }
 

@@ -2,10 +2,12 @@ package election
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -229,11 +231,69 @@ const (
 	answers = "kubecdc/can-write"
 )
 
-// talk is what the members ask each other.
-type talk struct {
-	ours   string // the question of this member, which holds the Lease; "" is none
-	by     string // who answered it; "" is nobody yet
-	theirs string // the question of the holder, which nobody has answered; "" is none
+// Ask asks the other members, by the Lease that this one holds, which of them reaches the brokers. It returns the first
+// that says so, or ctx's error where nobody does.
+func (m *Member) Ask(ctx context.Context) (by string, err error) {
+	m.ask(rand.Text())
+	defer m.ask("")
+	err = m.await(ctx, func() bool {
+		by = m.answered
+		return by != ""
+	})
+	return by, err
+}
+
+// ask makes it the question of this member; "" is none.
+func (m *Member) ask(question string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.question, m.answered = question, ""
+	m.due.ring()
+}
+
+// await waits until that is so, which is looked at under mu.
+func (m *Member) await(ctx context.Context, isSo func() bool) error {
+	for {
+		m.mu.Lock()
+		changed, is := m.changed, isSo()
+		m.mu.Unlock()
+		if is {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Question is what the holder asks, and nobody has answered; "" is nothing.
+func (m *Member) Question() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.foreign
+}
+
+// Answer tells the holder that this member reaches the brokers. It does nothing where the question is not open any
+// more.
+func (m *Member) Answer(ctx context.Context, question string) error {
+	ctx, cancel := context.WithTimeout(ctx, m.options.Duration)
+	defer cancel()
+	for {
+		lease, err := m.options.leases.get(ctx)
+		if err != nil || holderOf(lease) == m.options.Self || lease.Annotations[asks] != question {
+			return err
+		}
+		if id, _, _ := strings.Cut(lease.Annotations[answers], " "); id == question {
+			return nil
+		}
+		lease.Annotations = maps.Clone(lease.Annotations)
+		lease.Annotations[answers] = question + " " + m.options.Self
+		if _, err = m.options.leases.update(ctx, lease); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
 }
 
 // OtherLeadsError is the cause with which a term ends.

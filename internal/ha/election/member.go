@@ -3,10 +3,8 @@ package election
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -17,71 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
-
-// Ask asks the other members, by the Lease that this one holds, which of them reaches the brokers. It returns the first
-// that says so, or ctx's error where nobody does.
-func (m *Member) Ask(ctx context.Context) (by string, err error) {
-	m.ask(rand.Text())
-	defer m.ask("")
-	err = m.await(ctx, func() bool {
-		by = m.talk.by
-		return by != ""
-	})
-	return by, err
-}
-
-// ask makes it the question of this member; "" is none.
-func (m *Member) ask(question string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.talk.ours, m.talk.by = question, ""
-	m.due.ring()
-}
-
-// await waits until that is so, which is looked at under mu.
-func (m *Member) await(ctx context.Context, isSo func() bool) error {
-	for {
-		m.mu.Lock()
-		changed, is := m.changed, isSo()
-		m.mu.Unlock()
-		if is {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// Question is what the holder asks, and nobody has answered; "" is nothing.
-func (m *Member) Question() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.talk.theirs
-}
-
-// Answer tells the holder that this member reaches the brokers. It does nothing where the question is not open any
-// more.
-func (m *Member) Answer(ctx context.Context, question string) error {
-	ctx, cancel := context.WithTimeout(ctx, m.options.Duration)
-	defer cancel()
-	for {
-		lease, err := m.options.leases.get(ctx)
-		if err != nil || holderOf(lease) == m.options.Self || lease.Annotations[asks] != question {
-			return err
-		}
-		if id, _, _ := strings.Cut(lease.Annotations[answers], " "); id == question {
-			return nil
-		}
-		lease.Annotations = maps.Clone(lease.Annotations)
-		lease.Annotations[answers] = question + " " + m.options.Self
-		if _, err = m.options.leases.update(ctx, lease); !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-}
 
 // Options are what a Member is made of.
 type Options struct {
@@ -94,8 +27,8 @@ type Options struct {
 	Shared string
 	Judge  func(theirs string) error
 	Logger *slog.Logger
-	// Placer says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
-	Placer Placer
+	// Placement says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
+	Placement *Placement
 
 	leases leases // for tests; nil is the API server's
 }
@@ -118,15 +51,15 @@ type Member struct {
 	ours    uint64    // the last of them whose answer said that this member holds the Lease
 	refused error     // why this member can never hold it
 	trouble trouble
-	talk    talk
 	term    context.CancelCauseFunc // ends the present one; nil is none
 	rest    time.Time               // until when it does not want to lead
 	placed  placed
 	wrote   time.Time // when it wrote the Lease last
-}
 
-// Placer has the member placed until leave, as a Placement does.
-type Placer func(m *Member) (leave func())
+	question string // of this member, which holds the Lease; "" is none
+	answered string // by whom; "" is nobody yet
+	foreign  string // the question of the holder, which nobody has answered; "" is none
+}
 
 // placed is what a Placement says.
 type placed struct {
@@ -166,8 +99,8 @@ func New(o Options) (*Member, error) {
 
 // Run takes part in the election until ctx ends. Then it gives the Lease back.
 func (m *Member) Run(ctx context.Context) {
-	if m.options.Placer != nil {
-		defer m.options.Placer(m)()
+	if m.options.Placement != nil {
+		defer m.options.Placement.join(m)()
 	}
 	m.due.again(ctx, m.turn)
 	m.release(ctx)
@@ -182,7 +115,7 @@ func (m *Member) turn(ctx context.Context) (pause time.Duration) {
 		m.release(ctx)
 		return resting
 	}
-	if m.options.Placer != nil {
+	if m.options.Placement != nil {
 		if pause, goesOn := m.heed(ctx); !goesOn {
 			return pause
 		}
@@ -202,7 +135,7 @@ func (m *Member) turn(ctx context.Context) (pause time.Duration) {
 
 // length is how long the Lease lasts that this member writes.
 func (m *Member) length() time.Duration {
-	if m.options.Placer != nil {
+	if m.options.Placement != nil {
 		return taskLength
 	}
 	return m.options.Duration
@@ -225,14 +158,14 @@ func (m *Member) rests() bool {
 
 // isElsewhere says whether another member is to lead. The caller holds mu.
 func (m *Member) isElsewhere() bool {
-	return m.options.Placer != nil && m.placed.owner != m.options.Self
+	return m.options.Placement != nil && m.placed.owner != m.options.Self
 }
 
 // heed does what the Placement says, and says whether the member tries to hold the Lease. One that leads and is not to
 // ends its term, and then gives the Lease back.
 func (m *Member) heed(ctx context.Context) (pause time.Duration, goesOn bool) {
 	m.mu.Lock()
-	by, elsewhere, term, question := m.placed, m.isElsewhere(), m.term, m.talk.ours
+	by, elsewhere, term, question := m.placed, m.isElsewhere(), m.term, m.question
 	isNewer := by.at.After(m.wrote)
 	m.mu.Unlock()
 	if by.seen != nil && isNewer && (m.lease == nil || by.seen.ResourceVersion != m.lease.ResourceVersion) {
@@ -273,7 +206,7 @@ func (m *Member) isFree() bool {
 	}
 	length := m.options.Duration
 	// One that lasts as long as a placed task's has a holder with a sign of life, or somebody has taken that away.
-	if lasts := lengthOf(m.lease); lasts > 0 && (m.options.Placer == nil || lasts != taskLength) {
+	if lasts := lengthOf(m.lease); lasts > 0 && (m.options.Placement == nil || lasts != taskLength) {
 		length = lasts
 	}
 	return time.Since(m.fresh) > length
@@ -284,7 +217,7 @@ func (m *Member) write(ctx context.Context, holder string) error {
 	length, question := time.Second, ""
 	if holder != "" {
 		m.mu.Lock()
-		length, question = m.length(), m.talk.ours
+		length, question = m.length(), m.question
 		m.mu.Unlock()
 	}
 	do := m.options.leases.create
@@ -302,7 +235,7 @@ func (m *Member) write(ctx context.Context, holder string) error {
 			*lease.Spec.LeaseTransitions++
 		}
 		lease.Annotations[marked] = m.options.Shared
-		if m.options.Placer != nil {
+		if m.options.Placement != nil {
 			lease.Labels = map[string]string{role: ofTask}
 		}
 	}
@@ -450,12 +383,12 @@ func (m *Member) saw(lease *coordinationv1.Lease) error {
 		m.since = lease.Spec.AcquireTime.Time
 	}
 	id, by, _ := strings.Cut(lease.Annotations[answers], " ")
-	m.talk.theirs = ""
+	m.foreign = ""
 	switch question := lease.Annotations[asks]; {
 	case holder != m.options.Self && id != question:
-		m.talk.theirs = question
-	case holder == m.options.Self && m.talk.ours != "" && id == m.talk.ours && by != m.options.Self:
-		m.talk.by = by
+		m.foreign = question
+	case holder == m.options.Self && m.question != "" && id == m.question && by != m.options.Self:
+		m.answered = by
 	}
 	m.wake()
 	return err

@@ -124,8 +124,8 @@ func (p *Placement) SetTasks(names []string) {
 	p.due.ring()
 }
 
-// Join has the Member placed, until leave. It is a Placer.
-func (p *Placement) Join(m *Member) (leave func()) {
+// join has the Member placed, until leave.
+func (p *Placement) join(m *Member) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.members[m.options.Place.Name] = m
@@ -307,30 +307,33 @@ func (p *Placement) Unowned() (names []string) {
 	return names
 }
 
-// Seen is who has a task, as one look at the Leases shows.
-type Seen struct {
-	Holder string // "" is nobody
-	Since  time.Time
-	Note   string // why nobody has it, or why its holder may not do it
+// Owner is who does a task, as the Leases say.
+type Owner struct {
+	Task     string    `json:"task"`
+	Lease    string    `json:"lease"`
+	Exporter string    `json:"exporter,omitempty"` // "" is nobody
+	Since    time.Time `json:"since,omitzero"`
+	Note     string    `json:"note,omitempty"` // why nobody has it, or why its holder may not do it
 }
 
-// Look looks at a task's Lease once. Whether a holder is alive is judged by its clock and this one.
-func Look(ctx context.Context, config *rest.Config, place Place) (Seen, error) {
+// OwnerOf looks at the task's Lease once. Whether a holder is alive is judged by its clock and this one.
+func OwnerOf(ctx context.Context, config *rest.Config, task string, place Place) (Owner, error) {
 	c, err := newClient(config, place)
 	if err != nil {
-		return Seen{}, err
+		return Owner{}, err
 	}
 	lease, err := find(ctx, config, place)
 	if err != nil {
-		return Seen{}, err
+		return Owner{}, err
 	}
 	signs, err := c.list(ctx)
 	if err != nil {
-		return Seen{}, err
+		return Owner{}, err
 	}
-	seen := Seen{Holder: holderOf(lease)}
-	if lease.Spec.AcquireTime != nil {
-		seen.Since = lease.Spec.AcquireTime.Time
+	holder := holderOf(lease)
+	owner := Owner{Task: task, Lease: place.String(), Exporter: Host(holder)}
+	if holder != "" && lease.Spec.AcquireTime != nil {
+		owner.Since = lease.Spec.AcquireTime.Time
 	}
 	sign, living, unable := lease, 0, 0
 	for i := range signs {
@@ -338,7 +341,7 @@ func Look(ctx context.Context, config *rest.Config, place Place) (Seen, error) {
 		if one.Labels[role] != ofMember || holderOf(one) == "" {
 			continue
 		}
-		if holderOf(one) == seen.Holder {
+		if holderOf(one) == holder {
 			sign = one
 		}
 		if isFresh(one, time.Now()) {
@@ -349,14 +352,14 @@ func Look(ctx context.Context, config *rest.Config, place Place) (Seen, error) {
 		}
 	}
 	switch {
-	case seen.Holder != "" && !isFresh(sign, time.Now()):
-		seen.Note = fmt.Sprintf("its exporter was seen alive last at %s", sign.Spec.RenewTime.UTC().Format(time.RFC3339))
-	case seen.Holder == "" && living > 0 && unable == living:
-		seen.Note = fmt.Sprintf("none of %d exporters can begin it: see problem on /statusz of each", living)
-	case seen.Holder == "":
-		seen.Note = "no exporter has it now"
+	case holder != "" && !isFresh(sign, time.Now()):
+		owner.Note = fmt.Sprintf("its exporter was seen alive last at %s", sign.Spec.RenewTime.UTC().Format(time.RFC3339))
+	case holder == "" && living > 0 && unable == living:
+		owner.Note = fmt.Sprintf("none of %d exporters can begin it: see problem on /statusz of each", living)
+	case holder == "":
+		owner.Note = "no exporter has it now"
 	}
-	return seen, nil
+	return owner, nil
 }
 
 // troubled notes whether the API server answers, and says so once.

@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"slices"
 	"time"
+
+	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
 // version is the form of the log that this version writes: 2 is that its rows are of each sink by itself.
@@ -102,43 +104,16 @@ func parsePart(value []byte) (p part, err error) {
 	if len(value) < head || binary.LittleEndian.Uint32(value[head-4:]) != sum(value[head:]) {
 		return p, errForm
 	}
-	r := reader{rest: value[head:]}
-	p.of = Identity{Cluster: r.text(), UID: r.text(), Instance: r.text()}
-	copy(p.chain[:], r.text())
-	p.unit, p.number, p.parts = r.number(), int(r.number()), int(r.number())
-	p.flags, p.slot, p.saved = byte(r.number()), uint32(r.number()), time.UnixMilli(int64(r.number()))
-	p.contents = r.rest
-	if r.bad || p.number < 0 || p.number >= p.parts {
+	r := checkpoint.Reader{Rest: value[head:]}
+	p.of = Identity{Cluster: r.Text(), UID: r.Text(), Instance: r.Text()}
+	copy(p.chain[:], r.Text())
+	p.unit, p.number, p.parts = r.Number(), int(r.Number()), int(r.Number())
+	p.flags, p.slot, p.saved = byte(r.Number()), uint32(r.Number()), time.UnixMilli(int64(r.Number()))
+	p.contents = r.Rest
+	if r.Bad || p.number < 0 || p.number >= p.parts {
 		return p, errForm
 	}
 	return p, nil
-}
-
-// reader cuts values off, and remembers when one could not be.
-type reader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *reader) number() uint64 {
-	n, width := binary.Uvarint(r.rest)
-	if width <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.rest = r.rest[width:]
-	return n
-}
-
-func (r *reader) text() string {
-	n := r.number()
-	if n > uint64(len(r.rest)) {
-		r.bad = true
-		return ""
-	}
-	text := string(r.rest[:n])
-	r.rest = r.rest[n:]
-	return text
 }
 
 // Survey finds, in what the log holds from its beginning on, the units that make the newest state. It is pure, and
@@ -298,16 +273,16 @@ func (s *said) contents() []byte {
 
 // saidBy is the inverse of contents. A claim of an earlier version has no earlier ones, no Lease, or names nobody.
 func saidBy(contents []byte) said {
-	r := reader{rest: contents}
-	s := said{Claimant: Claimant{Member: r.text(), Sinks: r.text()}}
-	if r.bad {
+	r := checkpoint.Reader{Rest: contents}
+	s := said{Claimant: Claimant{Member: r.Text(), Sinks: r.Text()}}
+	if r.Bad {
 		return said{}
 	}
-	if s.Lease = r.text(); r.bad {
+	if s.Lease = r.Text(); r.Bad {
 		s.Lease = ""
 		return s
 	}
-	for rest := r.rest; len(rest) >= len(chain{}); rest = rest[len(chain{}):] {
+	for rest := r.Rest; len(rest) >= len(chain{}); rest = rest[len(chain{}):] {
 		s.earlier = append(s.earlier, chain(rest))
 	}
 	return s

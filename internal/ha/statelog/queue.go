@@ -77,18 +77,19 @@ func (q *Queue) isIdle() bool {
 	return q.waiting.IsZero()
 }
 
-// IsBehind says whether something has changed that no reader of the log has yet.
-func (q *Queue) IsBehind() bool {
+// oldest is when the oldest change was saved that no reader of the log has yet; zero is that each has one.
+func (q *Queue) oldest() time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.waiting.IsZero() || !q.unlogged.IsZero()
+	return cmp.Or(q.unlogged, q.waiting)
 }
+
+// IsBehind says whether something has changed that no reader of the log has yet.
+func (q *Queue) IsBehind() bool { return !q.oldest().IsZero() }
 
 // Lag is for how long the oldest change is saved that is not in the log.
 func (q *Queue) Lag() time.Duration {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	oldest := cmp.Or(q.unlogged, q.waiting)
+	oldest := q.oldest()
 	if oldest.IsZero() {
 		return 0
 	}
