@@ -35,13 +35,12 @@ func (i *Informer) run(ctx context.Context) {
 	i.turns.give()
 	discard := logr.Discard()
 	w := &watching{Informer: i}
-	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watchAside}}
+	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.openWatch}}
 	nothing := &cache.FakeCustomStore{} // the decoder and comparisons put the records in line
 	reflector := cache.NewReflectorWithOptions(through, nil, nothing, cache.ReflectorOptions{
 		Logger: &discard, Name: i.stream.String(), TypeDescription: i.stream.String(), Backoff: i.retries,
 	})
 	reflector.RunWithContext(ctx)
-	w.opening.Wait()
 	i.comparer.over.Wait()
 	w.giveBack()
 }
@@ -49,8 +48,7 @@ func (i *Informer) run(ctx context.Context) {
 // watching is what the Reflector lists and watches through.
 type watching struct {
 	*Informer
-	exit     func()         // gives the stream's place inside the gate back; nil outside
-	opening  sync.WaitGroup // the Reflector does not wait for it
+	exit     func() // gives the stream's place inside the gate back; nil outside
 	endings  endings
 	refusals refusals
 }
@@ -64,23 +62,15 @@ func (w *watching) list(ctx context.Context, options metav1.ListOptions) (runtim
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, ctx.Err()
 }
 
-// watchAside is watch in a goroutine that ends with it. To open a watch takes a deep stack for a moment, and the
-// Reflector's goroutine, which then waits for as long as the watch lives, would keep it: 8 KiB a stream.
-func (w *watching) watchAside(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
-	w.opening.Add(1)
-	defer w.opening.Done()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err = w.beyondOutage(ctx, func() (err error) {
-			opened, err = w.watch(ctx, options)
-			return err
-		})
-		if err != nil {
-			w.giveBack()
-		}
-	}()
-	<-done
+// openWatch is watch, in spite of an outage.
+func (w *watching) openWatch(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
+	err = w.beyondOutage(ctx, func() (err error) {
+		opened, err = w.watch(ctx, options)
+		return err
+	})
+	if err != nil {
+		w.giveBack()
+	}
 	if errors.Is(err, errNobody) {
 		w.end()
 	}
