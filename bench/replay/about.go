@@ -59,7 +59,7 @@ func (s *session) discover(w http.ResponseWriter, request *http.Request, group s
 			})
 		}
 	}
-	list := apidiscoveryv2.APIGroupDiscoveryList{Items: []apidiscoveryv2.APIGroupDiscovery{}}
+	list := apidiscoveryv2.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList"}}
 	if len(served.Resources) > 0 {
 		list.Items = append(list.Items, apidiscoveryv2.APIGroupDiscovery{
 			ObjectMeta: metav1.ObjectMeta{Name: group}, Versions: []apidiscoveryv2.APIVersionDiscovery{served},

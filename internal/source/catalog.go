@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -40,24 +41,24 @@ type LeftOut struct {
 	Waits  bool // it is configured by name, and streamed as soon as it is served
 }
 
-// NewCatalog makes a catalog of a server's answers. failed is what it could not tell: a group in it is not gone,
+// NewCatalog makes a catalog of a server's answers. A version that is stale it could not tell: its group is not gone,
 // whatever else the answers say. The core group is the first: so kubectl reads a name.
-func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, failed map[schema.GroupVersion]error) *Catalog {
+func NewCatalog(groups []apidiscoveryv2.APIGroupDiscovery) *Catalog {
 	c := &Catalog{untold: map[string]error{}, serves: map[schema.GroupResource]bool{}}
 	var untold []string
-	for version, err := range failed {
-		c.untold[version.Group] = err
-		untold = append(untold, fmt.Sprintf("%s: %v", version, err))
+	for i := range groups {
+		for _, version := range groups[i].Versions {
+			at := schema.GroupVersion{Group: groups[i].Name, Version: version.Version}
+			if version.Freshness != apidiscoveryv2.DiscoveryFreshnessStale {
+				c.add(at, version.Resources)
+				continue
+			}
+			c.untold[at.Group] = fmt.Errorf("stale GroupVersion discovery: %v", at)
+			untold = append(untold, fmt.Sprintf("%s: %v", at, c.untold[at.Group]))
+		}
 	}
 	if slices.Sort(untold); len(untold) > 0 {
 		c.incomplete = errors.New("unable to retrieve the complete list of server APIs: " + strings.Join(untold, ", "))
-	}
-	versions := map[string][]metav1.APIResource{}
-	for _, list := range lists {
-		versions[list.GroupVersion] = list.APIResources
-	}
-	for _, group := range groups {
-		c.addGroup(group, versions)
 	}
 	for i := range c.offered {
 		o := &c.offered[i]
@@ -70,24 +71,17 @@ func NewCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, fail
 	return c
 }
 
-// addGroup adds the group's resources, the preferred version first and then the others in the server's order, which is
-// by preference, too. A subresource is not served by itself.
-func (c *Catalog) addGroup(group *metav1.APIGroup, resources map[string][]metav1.APIResource) {
-	preferred := group.PreferredVersion
-	for i, version := range slices.Concat([]metav1.GroupVersionForDiscovery{preferred}, group.Versions) {
-		if i > 0 && version.Version == preferred.Version {
+// add adds the resources of a version. The server's order of versions is by preference. What has subresources alone has
+// no kind, and is left out.
+func (c *Catalog) add(at schema.GroupVersion, resources []apidiscoveryv2.APIResourceDiscovery) {
+	for _, r := range resources {
+		if r.ResponseKind == nil || *r.ResponseKind == (metav1.GroupVersionKind{}) {
 			continue
 		}
-		at := schema.GroupVersion{Group: group.Name, Version: version.Version}
-		for _, r := range resources[at.String()] {
-			if strings.Contains(r.Name, "/") {
-				continue
-			}
-			c.offered = append(c.offered, offered{
-				Resource: change.Resource{Group: at.Group, Version: at.Version, Name: r.Name, Kind: r.Kind, ClusterScoped: !r.Namespaced},
-				singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)), short: r.ShortNames, verbs: r.Verbs,
-			})
-		}
+		resource := change.Resource{Group: at.Group, Version: at.Version, Name: r.Resource, Kind: r.ResponseKind.Kind}
+		resource.ClusterScoped = r.Scope != apidiscoveryv2.ScopeNamespace
+		singular := cmp.Or(r.SingularResource, strings.ToLower(resource.Kind))
+		c.offered = append(c.offered, offered{Resource: resource, singular: singular, short: r.ShortNames, verbs: r.Verbs})
 	}
 }
 

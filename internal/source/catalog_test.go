@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,8 +17,7 @@ import (
 // named first is the preferred one. down are groups that could not be told.
 func told(t *testing.T, down []string, resources ...string) *Catalog {
 	t.Helper()
-	var groups []*metav1.APIGroup
-	var lists []*metav1.APIResourceList
+	var groups []apidiscoveryv2.APIGroupDiscovery
 	for _, text := range resources {
 		var at, names, kind, verbs string
 		if n, err := fmt.Sscan(text, &at, &names, &kind, &verbs); n != 4 {
@@ -26,25 +26,35 @@ func told(t *testing.T, down []string, resources ...string) *Catalog {
 		version, err := schema.ParseGroupVersion(strings.TrimPrefix(at, "/"))
 		must(t, err)
 		name, short, _ := strings.Cut(names, ",")
-		if len(groups) == 0 || groups[len(groups)-1].Name != version.Group {
-			groups = append(groups, &metav1.APIGroup{Name: version.Group})
+		r := apidiscoveryv2.APIResourceDiscovery{
+			Resource: name, ResponseKind: &metav1.GroupVersionKind{Kind: kind}, Verbs: strings.Split(verbs, ","), ShortNames: strings.Fields(short),
 		}
-		group := groups[len(groups)-1]
-		if n := len(group.Versions); n == 0 || group.Versions[n-1].Version != version.Version {
-			group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: version.String(), Version: version.Version})
-			group.PreferredVersion = group.Versions[0]
-			lists = append(lists, &metav1.APIResourceList{GroupVersion: version.String()})
+		if kind != "Node" {
+			r.Scope = apidiscoveryv2.ScopeNamespace
 		}
-		list := lists[len(lists)-1]
-		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: name, SingularName: strings.ToLower(kind), Kind: kind, Verbs: strings.Split(verbs, ","), ShortNames: strings.Fields(short), Namespaced: kind != "Node",
-		}, metav1.APIResource{Name: name + "/status", Kind: kind, Verbs: []string{"get"}})
+		groups = addTold(groups, version, apidiscoveryv2.DiscoveryFreshnessCurrent, r)
 	}
-	failed := map[schema.GroupVersion]error{}
 	for _, group := range down {
-		failed[schema.GroupVersion{Group: group, Version: "v1"}] = errors.New("it is down")
+		groups = addTold(groups, schema.GroupVersion{Group: group, Version: "v1"}, apidiscoveryv2.DiscoveryFreshnessStale)
 	}
-	return NewCatalog(groups, lists, failed)
+	return NewCatalog(groups)
+}
+
+// addTold adds resources to the version of the group, each of which may be the last one.
+func addTold(
+	groups []apidiscoveryv2.APIGroupDiscovery, at schema.GroupVersion, freshness apidiscoveryv2.DiscoveryFreshness,
+	resources ...apidiscoveryv2.APIResourceDiscovery,
+) []apidiscoveryv2.APIGroupDiscovery {
+	if len(groups) == 0 || groups[len(groups)-1].Name != at.Group {
+		groups = append(groups, apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: at.Group}})
+	}
+	group := &groups[len(groups)-1]
+	if n := len(group.Versions); n == 0 || group.Versions[n-1].Version != at.Version {
+		group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{Version: at.Version, Freshness: freshness})
+	}
+	version := &group.Versions[len(group.Versions)-1]
+	version.Resources = append(version.Resources, resources...)
+	return groups
 }
 
 func usualCatalog(t *testing.T, down ...string) *Catalog {
