@@ -57,7 +57,7 @@ With --log it shows the state that the log of the state holds, which the configu
 			}
 			state.Configurations = nil // they are hashes
 			if output == "json" {
-				return printJSON(state, stdout(cmd))
+				return console.PrintJSON(state, stdout(cmd))
 			}
 			if log := state.Log; log != nil {
 				fmt.Fprintf(stdout(cmd), "LOG  %s, saved %s, %d bytes in %d messages\n\n", log.Place, log.Saved.Format(time.RFC3339), log.Bytes, log.Messages)

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/kubecdc/kubecdc/internal/observe/console"
@@ -12,9 +9,3 @@ import (
 // stdout and stderr are where a command writes.
 func stdout(cmd *cobra.Command) *console.Screen { return console.On(cmd.OutOrStdout()) }
 func stderr(cmd *cobra.Command) *console.Screen { return console.On(cmd.ErrOrStderr()) }
-
-func printJSON(document any, out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(document)
-}

@@ -37,7 +37,7 @@ NOTE      why nobody does it, or why nobody may`,
 			}
 			all, err := task.Owners(cmd.Context(), f.access, cfg)
 			if err != nil || output == "json" {
-				return cmp.Or(err, printJSON(all, stdout(cmd)))
+				return cmp.Or(err, console.PrintJSON(all, stdout(cmd)))
 			}
 			rows := [][]any{{"TASK", "EXPORTER", "SINCE", "LEASE", "NOTE"}}
 			for _, t := range all {

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
-	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -32,12 +31,12 @@ type deadLetters struct {
 	dirs       map[string]*deadletter.Dir
 	clusterUID string
 	forms      *forms
-	replays    chan pipeline.Replay
+	desk       pipeline.Desk
 	busy       sync.Mutex // held while letters are sent again
 }
 
 func deadLettersOf(cfg *config.Config, c *cluster.Cluster, f *forms, log *task.StateLog) *deadLetters {
-	all := &deadLetters{cfg: cfg, dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, replays: make(chan pipeline.Replay)}
+	all := &deadLetters{cfg: cfg, dirs: map[string]*deadletter.Dir{}, clusterUID: c.UID, forms: f, desk: make(pipeline.Desk)}
 	for _, s := range cfg.Sinks {
 		dir := cmp.Or(s.DeadLetter.Dir, deadletter.DirOf(cfg.State.Dir))
 		all.dirs[s.Name] = deadletter.New(deadletter.Options{
@@ -111,17 +110,23 @@ func (l *deadLetters) send(ctx context.Context, head *deadletter.Letter, force b
 	if err := l.forms.reshapeFor(head.Sink, rec); err != nil {
 		return "", fmt.Errorf("it was redacted by older rules and cannot be redacted again: %w: delete it, then request the object with exporter snapshot", err)
 	}
-	answer := make(chan pipeline.ReplayEnd, 1)
-	opening, cancel := context.WithTimeout(ctx, requests.AskTime)
-	defer cancel()
-	select {
-	case l.replays <- pipeline.Replay{Letter: letter.ID, Record: rec, Force: force, Answer: answer}:
-	case <-opening.Done():
-		return "", control.ErrNotStreaming
+	type end struct {
+		leftOut string
+		err     error
+	}
+	ended := make(chan end, 1)
+	rec.Replay = &change.Replay{Letter: letter.ID, Force: force, Done: func(leftOut string, err error) {
+		select {
+		case ended <- end{leftOut, err}:
+		default: // it was told before
+		}
+	}}
+	if err := l.desk.Replay(ctx, rec); err != nil {
+		return "", err
 	}
 	select {
-	case end := <-answer:
-		return end.LeftOut, end.Err
+	case end := <-ended:
+		return end.leftOut, end.err
 	case <-ctx.Done():
 		return "", errors.New("it waits in the sink's queue, and is sent when its turn comes")
 	}

@@ -114,10 +114,7 @@ func (a *assembly) run(ctx context.Context) error {
 	for _, line := range check.Plan(saved, a.cluster, a.cfg) { // for the consumers
 		a.logger.Info("the configuration is not that of the last start", "change", line)
 	}
-	t, shown, err := a.observed(deadLetters)
-	if err != nil {
-		return err
-	}
+	t, shown := a.observed(deadLetters)
 	a.follows(t)
 	sources, err := f.Start(t)
 	if err != nil {
@@ -133,10 +130,10 @@ func (a *assembly) run(ctx context.Context) error {
 	a.knowNamespaces(sinks)
 	a.adoptLetters(ctx, deadLetters, sinks, forms)
 	asked := &requests.Handler{
-		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Requests: make(chan pipeline.Request), Orders: make(chan pipeline.Order),
+		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Request: deadLetters.desk.Request, Steer: deadLetters.desk.Steer,
 		Progress: t.Progress, Status: func() any { return t.Status() }, Told: t,
 	}
-	stopServing, err := a.server.Serve(ctx, handler(t, shown, control.Handler(asked.Functions(deadLetters.replay), a.token)))
+	stopServing, err := a.server.Serve(ctx, handler(t, shown, control.Handler(asked.Questions(deadLetters.replay), asked.Inventory, a.token)))
 	if err != nil {
 		return err
 	}
@@ -155,7 +152,7 @@ func (a *assembly) run(ctx context.Context) error {
 	a.logger.Info("exporter starts", "version", a.options.Access.Version, "cluster", a.cluster.Name, "uid", a.cluster.UID, "server", a.cluster.Rest.Host, "streams", len(sources), "sinks", len(sinks))
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: func(rec *change.Record) error { return forms.reshapeFor("", rec) },
-		Requests: asked.Requests, Orders: asked.Orders, Replays: deadLetters.replays, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
+		Desk: deadLetters.desk, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
 		Follow: a.follow(asked, f.RunWith(t)), Observer: a.term.Observe(a.pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
@@ -184,7 +181,7 @@ func (p *process) ofSeveral() string {
 }
 
 // observed is the telemetry of this run, and the page that shows it.
-func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *page.Page, error) {
+func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *page.Page) {
 	options := telemetry.Options{
 		Version: a.options.Access.Version, ClusterName: a.cluster.Name, ClusterUID: a.cluster.UID, Logger: a.logger,
 		StateLog: a.stateLog.Status(), Leadership: a.term.Status, OfFleet: a.several, Task: a.ofSeveral(),
@@ -192,25 +189,13 @@ func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *pa
 		CountObjects: func(sinkName string, stream change.Stream) (int, error) {
 			return a.store.CountRows(sinkName, stream.Resource.String(), checkpoint.ScopeOf(&stream))
 		},
-		Positions: map[string]string{}, Places: map[string]telemetry.Place{}, Spools: map[string]int64{},
+		Places:  map[string]telemetry.Place{},
 		Partial: selection.Following(&a.cluster.Current, func(s *selection.Selected) bool { return s.Selection != source.Selection{} }),
-	}
-	places, err := a.store.Places()
-	if err != nil {
-		return nil, nil, err
 	}
 	for _, s := range a.cluster.Streams() {
 		options.Streams = append(options.Streams, s.Stream)
-		lowest := checkpoint.Point{}
-		for _, resources := range places {
-			at := resources[s.Stream.Resource.String()].Lowest(checkpoint.ScopeOf(&s.Stream))
-			if at.History != 0 && (lowest.History == 0 || lowest.After(at)) {
-				lowest = at
-			}
-		}
-		options.Positions[s.Stream.String()] = lowest.Version
 	}
-	queues, records := map[string]int{}, map[string]int{}
+	queues, records, spools := map[string]int{}, map[string]int{}, map[string]int64{}
 	for i := range a.cfg.Sinks {
 		s := &a.cfg.Sinks[i]
 		options.Sinks = append(options.Sinks, s.Name)
@@ -219,14 +204,14 @@ func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *pa
 		}
 		queues[s.Name], records[s.Name] = int(s.Queue.Bytes), s.Queue.Records
 		if s.Queue.Spool > 0 {
-			options.Spools[s.Name] = int64(s.Queue.Spool)
+			spools[s.Name] = int64(s.Queue.Spool)
 		}
 	}
 	var t *telemetry.Telemetry
-	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Records: records, Spools: options.Spools, Private: control.Refusal})
+	shown := page.New(page.Options{Status: func() any { return t.Status() }, Queues: queues, Records: records, Spools: spools, Private: control.Refusal})
 	options.Received = shown.Received
 	t = telemetry.New(options)
-	return t, shown, nil
+	return t, shown
 }
 
 // handler serves what telemetry and the page show to everybody, and what an operator asks to this host.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 const (
@@ -31,16 +33,45 @@ const (
 	flushEvery = 512
 )
 
-// Handler serves the paths of the package, and nothing else, to who shows the token.
-func Handler(f Functions, token Token) http.Handler {
+// Question answers a text in JSON with a document. Its error is a *RefusedError where it is the asker's mistake.
+type Question func(ctx context.Context, text []byte) (document any, err error)
+
+// Asked is a Question of what do makes of the text; such is one that could be.
+func Asked[Q, A any](such string, do func(context.Context, Q) (A, error)) Question {
+	return func(ctx context.Context, text []byte) (any, error) {
+		var asked Q
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		err := decoder.Decode(&asked)
+		if err == nil && decoder.More() {
+			err = errors.New("something follows it")
+		}
+		if err != nil {
+			return nil, &RefusedError{fmt.Sprintf("read the request: %v: want JSON such as %s", err, such)}
+		}
+		return do(ctx, asked)
+	}
+}
+
+// Shown is a Question that wants no text.
+func Shown[A any](document func() (A, error)) Question {
+	return func(context.Context, []byte) (any, error) { return document() }
+}
+
+// Questions are what is asked over HTTP, but for the inventory: by method and path, each one of Paths. Each may be
+// asked from several goroutines.
+type Questions map[string]Question
+
+// Inventory finds what the query is of before the first object is read.
+type Inventory func(Query) (iter.Seq2[Object, error], error)
+
+// Handler serves the questions, and nothing else, to who shows the token.
+func Handler(questions Questions, inventory Inventory, token Token) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /snapshot", asked(http.StatusAccepted, `{"resources":["pods"],"sink":"out"}, both optional`, f.Snapshot))
-	mux.Handle("GET /snapshot", shown(f.Owed))
-	mux.Handle("POST /snapshot/steer", asked(http.StatusOK, `{"do":"pause","ids":["7mare7x"]}, where do is stop, pause or resume`,
-		func(ctx context.Context, asked SteerRequest) (SteerRequest, error) { return asked, f.Steer(ctx, asked) }))
-	mux.HandleFunc("GET /inventory", f.serveInventory)
-	mux.Handle("GET /checkpoint", shown(f.Checkpoint))
-	mux.Handle("POST /deadletter/replay", asked(http.StatusOK, `{"sink":"bus","ids":["00112233445566778899"],"force":false}, all optional`, f.Replay))
+	for pattern, ask := range questions {
+		mux.Handle(pattern, ask.serve(pattern))
+	}
+	mux.HandleFunc("GET /inventory", inventory.serve)
 	return guarded(mux, token)
 }
 
@@ -71,33 +102,32 @@ func Paths() []string {
 	return []string{"/snapshot", "/snapshot/steer", "/inventory", "/checkpoint", "/deadletter/replay"}
 }
 
-// asked answers what changes something with what do makes of the request's body; such is what that could have been.
-func asked[Q, A any](status int, such string, do func(context.Context, Q) (A, error)) http.HandlerFunc {
+// serve answers. What changes something has a body.
+func (ask Question) serve(pattern string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// No form of a web page can declare its body as JSON without being asked first (CORS preflight, Fetch
-		// standard).
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
-			return
+		status := http.StatusOK
+		if pattern == "POST /snapshot" { // which is owed, and not delivered yet
+			status = http.StatusAccepted
 		}
-		var request Q
-		var document A
-		controller := http.NewResponseController(w)
-		controller.SetReadDeadline(time.Now().Add(bodyTime)) // where it fails, reading fails, too
-		err := Decode(http.MaxBytesReader(w, r.Body, maxRequest), &request, such)
-		controller.SetReadDeadline(time.Time{}) // the answer may take longer
-		if err == nil {
-			document, err = do(r.Context(), request)
+		var text []byte
+		if r.Method == http.MethodPost {
+			// No form of a web page can declare its body as JSON without being asked first (CORS preflight, Fetch
+			// standard).
+			if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+				fail(w, http.StatusUnsupportedMediaType, "want Content-Type: application/json")
+				return
+			}
+			controller := http.NewResponseController(w)
+			controller.SetReadDeadline(time.Now().Add(bodyTime)) // where it fails, reading fails, too
+			var err error
+			if text, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest)); err != nil {
+				reply(w, 0, nil, &RefusedError{fmt.Sprintf("read the request: %v", err)})
+				return
+			}
+			controller.SetReadDeadline(time.Time{}) // the answer may take longer
 		}
+		document, err := ask(r.Context(), text)
 		reply(w, status, document, err)
-	}
-}
-
-// shown answers with a document.
-func shown[A any](document func() (A, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		made, err := document()
-		reply(w, http.StatusOK, made, err)
 	}
 }
 
@@ -109,23 +139,9 @@ func reply(w http.ResponseWriter, status int, document any, err error) {
 	answer(w, status, document)
 }
 
-// Decode reads what is asked for. Its error is a *RefusedError, and shows what such a text could have been.
-func Decode(text io.Reader, into any, such string) error {
-	decoder := json.NewDecoder(text)
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	if err == nil && decoder.More() {
-		err = errors.New("something follows it")
-	}
-	if err != nil {
-		return &RefusedError{fmt.Sprintf("read the request: %v: want JSON such as %s", err, such)}
-	}
-	return nil
-}
-
-// serveInventory writes a line for each object, until the reader is gone or the server stops. What cuts it short is the
+// serve writes a line for each object, until the reader is gone or the server stops. What cuts it short is the
 // last line: the answer has begun, and its status says nothing any more.
-func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
+func (find Inventory) serve(w http.ResponseWriter, r *http.Request) {
 	var query Query
 	known := query.fields()
 	for key, values := range r.URL.Query() { // a misspelt filter would list everything
@@ -136,7 +152,7 @@ func (f *Functions) serveInventory(w http.ResponseWriter, r *http.Request) {
 		}
 		*into = values[0]
 	}
-	objects, err := f.Inventory(query)
+	objects, err := find(query)
 	if err != nil {
 		reply(w, 0, nil, err)
 		return
@@ -169,7 +185,7 @@ func StatusOf(err error) int {
 		return http.StatusBadRequest
 	case errors.As(err, new(*RepeatedError)):
 		return http.StatusConflict
-	case errors.Is(err, ErrNotStreaming):
+	case errors.Is(err, pipeline.ErrNotStreaming):
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
@@ -183,24 +199,6 @@ func answer(w http.ResponseWriter, status int, document any) {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.Encode(document) // a reader that went away is no error of ours
-}
-
-// Functions are what the server asks of the exporter. Each may be called from several goroutines. An error that is a
-// *RefusedError is the asker's mistake.
-type Functions struct {
-	// Snapshot sees to a full snapshot, and returns when it is certain to begin.
-	Snapshot func(ctx context.Context, request SnapshotRequest) (*Snapshot, error)
-	// Owed are the snapshots that are not delivered yet, and those that were stopped in this life, the last ones at
-	// least.
-	Owed func() (*OwedList, error)
-	// Steer stops, pauses or resumes snapshots, and returns when that is durable.
-	Steer func(ctx context.Context, request SteerRequest) error
-	// Inventory finds what the query is of before the first object is read.
-	Inventory func(query Query) (iter.Seq2[Object, error], error)
-	// Checkpoint reads the saved state.
-	Checkpoint func() (*State, error)
-	// Replay sends dead letters again, and returns what became of each.
-	Replay func(ctx context.Context, request ReplayRequest) (*Replayed, error)
 }
 
 // SnapshotRequest is the body of POST /snapshot.
@@ -273,9 +271,6 @@ const (
 	Pause  = "pause"
 	Resume = "resume"
 )
-
-// ErrNotStreaming says that the exporter cannot take a request yet, or no more.
-var ErrNotStreaming = errors.New("the exporter does not stream yet, because a sink or the state is not open, or it is about to stop: see /statusz, and ask again")
 
 // RefusedError is a question that cannot be answered as it was asked. Its text names what could be asked.
 type RefusedError struct{ Text string }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/pipeline"
 )
 
 // fake is an exporter that remembers what it was asked.
@@ -27,24 +28,27 @@ type fake struct {
 	query   Query
 }
 
-func (f *fake) functions() Functions {
-	return Functions{
-		Snapshot: func(_ context.Context, r SnapshotRequest) (*Snapshot, error) {
+func (f *fake) questions() Questions {
+	return Questions{
+		"POST /snapshot": Asked(`{"resources":["pods"],"sink":"out"}, both optional`, func(_ context.Context, r SnapshotRequest) (*Snapshot, error) {
 			f.asked = append(f.asked, r)
 			return &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}}, f.err
-		},
-		Steer: func(_ context.Context, r SteerRequest) error {
+		}),
+		"POST /snapshot/steer": Asked("", func(_ context.Context, r SteerRequest) (SteerRequest, error) {
 			f.asked = append(f.asked, r)
-			return f.err
-		},
-		Replay: func(_ context.Context, r ReplayRequest) (*Replayed, error) {
+			return r, f.err
+		}),
+		"POST /deadletter/replay": Asked("", func(_ context.Context, r ReplayRequest) (*Replayed, error) {
 			f.asked = append(f.asked, r)
 			return &Replayed{Letters: []ReplayedLetter{{Sink: "bus", ID: "1", Delivered: true}, {Sink: "bus", ID: "2", Kept: "superseded"}}}, f.err
-		},
-		Owed:       func() (*OwedList, error) { return &OwedList{Owed: f.owed}, f.err },
-		Inventory:  func(q Query) (iter.Seq2[Object, error], error) { f.query = q; return f.objects, f.err },
-		Checkpoint: func() (*State, error) { return &State{Cluster: "dev"}, f.err },
+		}),
+		"GET /snapshot":   Shown(func() (*OwedList, error) { return &OwedList{Owed: f.owed}, f.err }),
+		"GET /checkpoint": Shown(func() (*State, error) { return &State{Cluster: "dev"}, f.err }),
 	}
+}
+
+func (f *fake) handler() http.Handler {
+	return Handler(f.questions(), func(q Query) (iter.Seq2[Object, error], error) { f.query = q; return f.objects, f.err }, token)
 }
 
 // post is a request as the client sends it, over loopback.
@@ -61,7 +65,7 @@ var token = NewToken()
 
 func serve(f *fake, r *http.Request) *http.Response {
 	recorder := httptest.NewRecorder()
-	Handler(f.functions(), token).ServeHTTP(recorder, r)
+	f.handler().ServeHTTP(recorder, r)
 	return recorder.Result()
 }
 
@@ -134,12 +138,11 @@ func TestOnlyThisHostIsAnswered(t *testing.T) {
 
 func TestWrongRequestsAreRefused(t *testing.T) {
 	const snapshot = `: want JSON such as {\"resources\":[\"pods\"],\"sink\":\"out\"}, both optional`
-	const replay = `: want JSON such as {\"sink\":\"bus\",\"ids\":[\"00112233445566778899\"],\"force\":false}, all optional`
 	for question, text := range map[string]string{
 		"/snapshot ":                    "read the request: EOF" + snapshot,
 		`/snapshot {"resource":"pods"}`: `read the request: json: unknown field \"resource\"` + snapshot,
 		`/snapshot {} {}`:               "read the request: something follows it" + snapshot,
-		`/deadletter/replay {"id":"1"}`: `read the request: json: unknown field \"id\"` + replay,
+		`/deadletter/replay {"id":"1"}`: `read the request: json: unknown field \"id\"`,
 	} {
 		f := &fake{}
 		path, body, _ := strings.Cut(question, " ")
@@ -161,7 +164,7 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 }
 
 // listen starts a server as the exporter does, and returns a client.
-func listen(t *testing.T, f Functions) *Client { return asking(t, Handler(f, token), token.text) }
+func listen(t *testing.T, f *fake) *Client { return asking(t, f.handler(), token.text) }
 
 // asking is a client of a server that answers so.
 func asking(t *testing.T, handler http.Handler, token string) *Client {
@@ -175,7 +178,7 @@ func asking(t *testing.T, handler http.Handler, token string) *Client {
 
 func TestClientUnderstandsTheServer(t *testing.T) {
 	f := &fake{owed: []Owed{{Sink: "out", Stream: "pods", Reason: "requested"}}}
-	client := listen(t, f.functions())
+	client := listen(t, f)
 	snapshot, err := client.Snapshot(t.Context(), SnapshotRequest{Resources: []string{"pods"}, Sink: "out"})
 	steered := client.Steer(t.Context(), SteerRequest{Do: Pause, IDs: []string{"a", "b"}})
 	replayed, replayErr := client.Replay(t.Context(), ReplayRequest{Sink: "bus", IDs: []string{"1", "2"}, Force: true})
@@ -197,7 +200,7 @@ func TestClientUnderstandsTheServer(t *testing.T) {
 		refuse bool
 	}{
 		{&RefusedError{"no sink"}, "no sink", true},
-		{ErrNotStreaming, "ask the exporter at " + client.base + ": " + ErrNotStreaming.Error(), false},
+		{pipeline.ErrNotStreaming, "ask the exporter at " + client.base + ": " + pipeline.ErrNotStreaming.Error(), false},
 		{errors.New("damaged"), "ask the exporter at " + client.base + ": damaged", false},
 	} {
 		f.err = c.err
@@ -227,7 +230,7 @@ func TestInventoryIsStreamed(t *testing.T) {
 			}
 		}
 	}}
-	client, n := listen(t, f.functions()), 0
+	client, n := listen(t, f), 0
 	for object, err := range client.Inventory(t.Context(), Query{Resource: "pods", UID: "u", Namespace: "a&b"}) {
 		must(t, err)
 		if want := (Object{"pods", "shop", fmt.Sprintf("web-%d", n), "u", "7", []string{"out"}}); !reflect.DeepEqual(object, want) {
@@ -249,7 +252,7 @@ func TestInventoryIsStreamed(t *testing.T) {
 func TestInventoryThatIsCutShortIsAnError(t *testing.T) {
 	for name, end := range map[string]error{"damage": errors.New("damaged"), "crash": http.ErrAbortHandler} {
 		t.Run(name, func(t *testing.T) {
-			client := listen(t, (&fake{objects: func(yield func(Object, error) bool) {
+			client := listen(t, &fake{objects: func(yield func(Object, error) bool) {
 				for range 2 * flushEvery {
 					yield(Object{Name: "web"}, nil)
 				}
@@ -257,7 +260,7 @@ func TestInventoryThatIsCutShortIsAnError(t *testing.T) {
 					panic(end)
 				}
 				yield(Object{}, end)
-			}}).functions())
+			}})
 			var last error
 			for _, err := range client.Inventory(t.Context(), Query{}) {
 				last = err
@@ -275,13 +278,13 @@ func TestWaitEndsWhenNothingOfTheSnapshotIsOwed(t *testing.T) {
 	mine := &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}, Time: began}
 	asked, looked := 0, 0
 	mux := http.NewServeMux()
-	mux.Handle("/", Handler(functionsOwing(func() []Owed {
+	mux.Handle("/", owing(func() *OwedList {
 		asked++
-		return [][]Owed{
+		return &OwedList{Owed: [][]Owed{
 			{{Sink: "out", Stream: "pods", Reason: "requested"}, {Sink: "bus", Stream: "pods", Reason: "requested"}},
 			{{Sink: "bus", Stream: "pods", Reason: "requested"}, {Sink: "out", Stream: "nodes", Reason: "requested"}, {Sink: "out", Stream: "pods", Reason: "resync"}},
-		}[min(asked-1, 1)]
-	}), token))
+		}[min(asked-1, 1)]}
+	}))
 	mux.HandleFunc("/statusz", func(w http.ResponseWriter, _ *http.Request) {
 		looked++
 		at := began.Add(time.Duration(looked-2) * time.Minute).Format(time.RFC3339Nano)
@@ -301,24 +304,22 @@ func TestWhoWaitsForASnapshotThatIsStoppedIsTold(t *testing.T) {
 	mine := &Snapshot{Streams: []string{"pods"}, Sinks: []string{"out"}, Time: time.Now()}
 	stopped := Stopped{Owed: Owed{ID: "7mare7x", Sink: "out", Stream: "pods", Reason: "requested"}, Time: mine.Time.Add(-time.Second)}
 	asked := 0
-	f := functionsOwing(nil)
-	f.Owed = func() (*OwedList, error) {
+	handler := owing(func() *OwedList {
 		if asked++; asked == 2 {
 			stopped.Time = mine.Time.Add(time.Second)
-			return &OwedList{Stopped: []Stopped{stopped}}, nil
+			return &OwedList{Stopped: []Stopped{stopped}}
 		}
-		return &OwedList{Owed: []Owed{stopped.Owed}, Stopped: []Stopped{stopped}}, nil
-	}
-	_, err := listen(t, f).Wait(t.Context(), mine, func([]Owed) {})
+		return &OwedList{Owed: []Owed{stopped.Owed}, Stopped: []Stopped{stopped}}
+	})
+	_, err := asking(t, handler, token.text).Wait(t.Context(), mine, func([]Owed) {})
 	if want := "the snapshot 7mare7x of pods for sink out was stopped: its sink may have a part of it"; err == nil || err.Error() != want || asked != 2 {
 		t.Errorf("after %d questions: error %v, want %s", asked, err, want)
 	}
 }
 
-func functionsOwing(owed func() []Owed) Functions {
-	f := (&fake{}).functions()
-	f.Owed = func() (*OwedList, error) { return &OwedList{Owed: owed()}, nil }
-	return f
+// owing serves what is owed.
+func owing(list func() *OwedList) http.Handler {
+	return Handler(Questions{"GET /snapshot": Shown(func() (*OwedList, error) { return list(), nil })}, nil, token)
 }
 
 func TestServersAreNamedByAddress(t *testing.T) {

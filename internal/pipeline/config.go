@@ -28,12 +28,8 @@ type Config struct {
 	Overtaken context.Context
 	// Prove is as of listener.Config.
 	Prove func(ctx context.Context) error
-	// Requests are full snapshots that somebody asks for while the pipeline runs; nil is none. Each is answered.
-	Requests <-chan Request
-	// Orders are what is to be done with snapshots that are owed; nil is none. Each is answered.
-	Orders <-chan Order
-	// Replays are dead letters to be sent again; nil is none. Each is answered.
-	Replays <-chan Replay
+	// Desk is where others ask something of the pipeline while it runs; nil is that nobody does.
+	Desk Desk
 	// Reshape, where set, brings the object of a record that comes from disk into the form of today's rules. After an
 	// error no sink may have the object (I9).
 	Reshape func(rec *change.Record) error
@@ -107,54 +103,23 @@ func NopObserver() Observer {
 	return Observer{Observer: listener.NopObserver(), Left: func(change.Stream) {}}
 }
 
-// Request asks a running pipeline for full snapshots.
+// Request is a full snapshot that somebody asks for.
 type Request struct {
-	Streams []string      // names as of change.Stream.String; none is all
-	Sink    string        // "" is every sink that takes the stream
-	Limits  change.Limits // of what is listed, as an API server takes them
-	// Also are further parts of the request: all are owed, or none.
-	Also []RequestPart
+	Sink  string // "" is every sink that takes the stream
+	Parts []Part // all are owed, or none
 	// Heard is saved with the request, as in checkpoint.Batch.
 	Heard map[string][]byte
-	// Answer is told nil when the request is durable, so that it survives a crash, or an error that names what is
-	// unknown and what there is. It must have room for one.
-	Answer chan<- error
 }
 
-// RequestPart is what else a Request is of.
-type RequestPart struct {
-	Streams []string
-	Limits  change.Limits
+// Part is a part of a Request.
+type Part struct {
+	Streams []string      // names as of change.Stream.String; none is all
+	Limits  change.Limits // of what is listed, as an API server takes them
 }
 
-// Replay asks a running pipeline to send a dead letter to its sink again.
-type Replay struct {
-	Letter string // its id
-	// Record is the letter's, for its sink alone.
-	Record *change.Record
-	// Force sends it also where it is history: something newer is known of the object, or it is gone.
-	Force bool
-	// Answer is told what became of it: nil is delivered, and the letter is removed; a *SupersededError that it is
-	// history. It must have room for one.
-	Answer chan<- ReplayEnd
-}
-
-// ReplayEnd is what became of a letter.
-type ReplayEnd struct {
-	LeftOut string // what it was sent without, since it did not fit; "" is nothing
-	Err     error  // nil is delivered
-}
-
-// Order says what is to be done with full snapshots that are owed.
-type Order struct {
-	Do  checkpoint.Steering
-	IDs []string // as of checkpoint.PendingSnapshot.ID
-	// Heard is saved with the order, as in checkpoint.Batch.
-	Heard map[string][]byte
-	// Answer is told nil when the order is durable, or an error; an *OrderError is of an order that cannot be followed.
-	// Then nothing of it is done. It must have room for one.
-	Answer chan<- error
-}
+// Desk is where others ask something of a pipeline. What they ask waits until its sinks are open, and is refused with
+// ErrNotStreaming where that takes long. It has no buffer: what is taken is done before the pipeline ends.
+type Desk chan func(context.Context, *run)
 
 // OrderError is an order that cannot be followed, and says why and what could be.
 type OrderError struct{ Text string }

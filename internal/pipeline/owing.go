@@ -124,24 +124,10 @@ func covers(end *checkpoint.Item, stream *change.Stream, limits change.Limits) b
 	return end.Scope == scope || end.Scope == checkpoint.Others
 }
 
-// serveRequests answers requests and orders until ctx ends.
-func (r *run) serveRequests(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case request := <-r.Requests:
-			offer(request.Answer, r.request(&request))
-		case order := <-r.Orders:
-			offer(order.Answer, r.steer(&order))
-		}
-	}
-}
-
 // request owes the snapshots. The same request twice is two snapshots, unless the first has not begun.
 func (r *run) request(request *Request) error {
 	var all []checkpoint.PendingSnapshot
-	for _, part := range append([]RequestPart{{request.Streams, request.Limits}}, request.Also...) {
+	for _, part := range request.Parts {
 		some, err := r.partOf(request.Sink, part)
 		if err != nil {
 			return err
@@ -158,7 +144,7 @@ func (r *run) request(request *Request) error {
 }
 
 // partOf are the snapshots of one part of a request.
-func (r *run) partOf(sinkName string, part RequestPart) (all []checkpoint.PendingSnapshot, err error) {
+func (r *run) partOf(sinkName string, part Part) (all []checkpoint.PendingSnapshot, err error) {
 	if sinkName != "" && r.listenerOf(sinkName) == nil {
 		return nil, fmt.Errorf("ask for a snapshot for sink %q: there is no such sink: choose of %s", sinkName, strings.Join(r.sinkNames(), ", "))
 	}
@@ -197,7 +183,7 @@ func (r *run) sinkNames() (names []string) {
 }
 
 // steer follows the order. What is saved comes first: a crash after it finds nothing to read, or what is to be read.
-func (r *run) steer(order *Order) error {
+func (r *run) steer(do checkpoint.Steering, ids []string, heard map[string][]byte) error {
 	r.owing.mu.Lock()
 	defer r.owing.mu.Unlock()
 	all, err := r.Store.PendingSnapshots()
@@ -205,22 +191,22 @@ func (r *run) steer(order *Order) error {
 		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
 	var chosen []checkpoint.PendingSnapshot
-	for _, id := range order.IDs {
+	for _, id := range ids {
 		at := slices.IndexFunc(all, func(d checkpoint.PendingSnapshot) bool { return d.ID() == strings.ToLower(id) })
 		switch {
 		case at < 0:
 			return &OrderError{fmt.Sprintf("no snapshot %q; %s", id, thereAre(all))}
-		case order.Do == checkpoint.Resume && !all[at].Paused:
+		case do == checkpoint.Resume && !all[at].Paused:
 			return &OrderError{fmt.Sprintf("snapshot %s of %s for sink %s: it is not paused", id, all[at].Stream, all[at].Sink)}
 		}
 		chosen = append(chosen, all[at])
 	}
-	if err := r.Store.Commit(checkpoint.Batch{Steered: chosen, Steering: order.Do, Heard: order.Heard}); err != nil {
+	if err := r.Store.Commit(checkpoint.Batch{Steered: chosen, Steering: do, Heard: heard}); err != nil {
 		return fmt.Errorf("save what becomes of %d snapshots: %w", len(chosen), err)
 	}
 	for _, d := range chosen {
 		delete(r.owing.asked, d.ID())
-		if s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink); order.Do != checkpoint.Resume && s != nil && l != nil {
+		if s, l := r.sourceOf(d.Stream), r.listenerOf(d.Sink); do != checkpoint.Resume && s != nil && l != nil {
 			s.Withdraw(&l.Intake, d.Limits)
 		}
 	}
@@ -271,25 +257,8 @@ func (r *run) resync(ctx context.Context, l *listener.Listener) {
 	}
 }
 
-// serveReplays puts letters in line until ctx ends. They wait in their sink's queue as everything else.
-func (r *run) serveReplays(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case replay := <-r.Replays:
-			if err := r.replay(ctx, &replay); err != nil {
-				replay.answer("", err)
-			}
-		}
-	}
-}
-
-func (p *Replay) answer(leftOut string, err error) { offer(p.Answer, ReplayEnd{leftOut, err}) }
-
-// replay puts one letter in line. The listener answers.
-func (r *run) replay(ctx context.Context, replay *Replay) error {
-	rec := *replay.Record
+// replay puts one letter in line. The listener tells what becomes of it.
+func (r *run) replay(ctx context.Context, rec *change.Record) error {
 	if !rec.Op.OfObject() {
 		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")
 	}
@@ -301,6 +270,5 @@ func (r *run) replay(ctx context.Context, replay *Replay) error {
 		return fmt.Errorf("sink %s is stopped, or comes back just now: try again when it is open", rec.Sink)
 	}
 	rec.Remarks = nil
-	rec.Replay = &change.Replay{Letter: replay.Letter, Force: replay.Force, Done: replay.answer}
-	return l.Push(ctx, &rec)
+	return l.Push(ctx, rec)
 }

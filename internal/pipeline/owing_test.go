@@ -58,7 +58,7 @@ func (empty) Close(context.Context) error                              { return 
 
 func (r *run) owe(t *testing.T, limits change.Limits) {
 	t.Helper()
-	must(t, r.request(&Request{Sink: "bus", Limits: limits}))
+	must(t, r.request(&Request{Sink: "bus", Parts: []Part{{Limits: limits}}}))
 	must(t, r.askOwed())
 }
 

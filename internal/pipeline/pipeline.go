@@ -156,9 +156,20 @@ func (r *run) read(ctx context.Context, set *StreamSet, guard func(func() error)
 			set.group.Go(func() error { r.resync(ctx, l); return nil })
 		}
 	}
-	set.group.Go(func() error { r.serveRequests(ctx); return nil })
-	set.group.Go(func() error { r.serveReplays(ctx); return nil })
+	set.group.Go(func() error { r.answer(ctx, set.group); return nil })
 	set.group.Go(guard(func() error { return r.oweAll(ctx) }))
+}
+
+// answer does what is asked at the desk until ctx ends. Who waits for room in a queue keeps nobody else waiting.
+func (r *run) answer(ctx context.Context, group *errgroup.Group) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case do := <-r.Desk:
+			group.Go(func() error { do(ctx, r); return nil })
+		}
+	}
 }
 
 // awaitOpen returns when the sinks are open, or a little later.

@@ -50,7 +50,7 @@ func arrows() map[string][]string {
 		"internal/sink/deadletter":   {"internal/change", "internal/checkpoint/disk", "internal/sink"},
 		"internal/listener":          {"internal/listener/chain", "internal/change", "internal/checkpoint", "internal/fifo", "internal/sink"},
 		"internal/pipeline":          {"internal/change", "internal/checkpoint", "internal/listener", "internal/sink"},
-		"internal/control":           {"internal/change", "internal/checkpoint"},
+		"internal/control":           {"internal/change", "internal/checkpoint", "internal/pipeline"},
 		"internal/ha/election":       {},
 		"internal/ha/statelog":       {"internal/checkpoint", "internal/sink"},
 		"internal/observe/page":      {"internal/change"},

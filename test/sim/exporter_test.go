@@ -58,8 +58,8 @@ func (l *life) exporter() (err error) {
 	}
 	err = pipeline.Run(l.ctx, pipeline.Config{
 		ClusterUID: uid, Sources: sources, Sinks: l.sinks(uid), Store: store, Images: images,
-		Reshape:  func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
-		Requests: l.requests, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
+		Reshape: func(rec *change.Record) error { return rules.today.Reshape(rec, rec.Form) },
+		Desk:    l.desk, StopTimeout: 20 * time.Second, Observer: l.world.judge.pipelineObserver(l),
 		Overtaken: l.lost, Prove: log.proof(),
 	})
 	if sink.IsFenced(err) {

@@ -19,22 +19,22 @@ import (
 
 // life is one life of the exporter: the real line, from open to stop or crash.
 type life struct {
-	world    *world
-	number   int
-	spec     lifeSpec
-	fs       *vfs.MemFS // the disk of this life; a crash leaves a clone of it to the next
-	member   int        // of a task, whose disk it has
-	fenced   bool       // another member has ended its term
-	died     chan struct{}
-	over     chan struct{} // closed when it is dead or has lost the lead
-	done     chan struct{}
-	requests chan pipeline.Request
-	broke    bool // a sink, for a while; of the world's goroutine
-	wasFull  bool // the disk, for a while; of the world's goroutine
-	cancel   context.CancelFunc
-	ctx      context.Context
-	lose     context.CancelFunc
-	lost     context.Context // ends with the term, but not with a stop
+	world   *world
+	number  int
+	spec    lifeSpec
+	fs      *vfs.MemFS // the disk of this life; a crash leaves a clone of it to the next
+	member  int        // of a task, whose disk it has
+	fenced  bool       // another member has ended its term
+	died    chan struct{}
+	over    chan struct{} // closed when it is dead or has lost the lead
+	done    chan struct{}
+	desk    pipeline.Desk
+	broke   bool // a sink, for a while; of the world's goroutine
+	wasFull bool // the disk, for a while; of the world's goroutine
+	cancel  context.CancelFunc
+	ctx     context.Context
+	lose    context.CancelFunc
+	lost    context.Context // ends with the term, but not with a stop
 
 	// guarded by the world's lock
 	random    *rand.Rand
@@ -66,7 +66,7 @@ func newLife(w *world, number int, spec lifeSpec, member int) *life {
 		lost: lost, lose: lose,
 		world: w, number: number, spec: spec, fs: w.disks[member], member: member, random: randomOf(w.script.Seed, number),
 		died: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-		requests: make(chan pipeline.Request, 10), counts: map[string]int{},
+		desk: make(pipeline.Desk), counts: map[string]int{},
 	}
 	return l
 }
@@ -208,10 +208,7 @@ func (l *life) fill(d time.Duration) {
 // request asks for a snapshot of everything.
 func (l *life) request() {
 	l.note("do", "request")
-	select {
-	case l.requests <- pipeline.Request{Answer: make(chan error, 1)}:
-	default:
-	}
+	go func() { _ = l.desk.Request(l.ctx, pipeline.Request{Parts: []pipeline.Part{{}}}) }() // which the life may refuse
 }
 
 func (l *life) note(kind, text string) {

@@ -48,7 +48,6 @@ type RequestHandler struct {
 	Signals func(tells bool) (follower SignalHandler, place string)
 	Hears   func(error)                        // is told why nobody is heard, and with nil that all are
 	Refused func(question string, cause error) // is told what is refused unread
-	Noticed func(text string)                  // is told what a person may want to know
 }
 
 // Hearer hears what others ask through a broker.

@@ -46,10 +46,9 @@ func kafkaHearer(of *table) (func(*RequestHandler) (Hearer, error), error) {
 	return func(d *RequestHandler) (Hearer, error) {
 		hearing := hearing
 		hearing.Sink = kafkaOptions(of, Nop{})
-		hearing.Group = hearing.Sink.TransactionalID
 		if d.Signals != nil {
 			hearing.Handler, hearing.Place = d.Signals(hearing.Notifications != "")
-			hearing.Heard, hearing.Sink.Notice = d.Hears, d.Noticed
+			hearing.Heard = d.Hears
 			hearing.Sink.Retry = func(_ string, err error) { d.Hears(err) }
 		}
 		return kafka.NewSignals(hearing)

@@ -2,7 +2,6 @@ package destination
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -137,19 +136,9 @@ func natsHearer(s *config.Sink, c *cluster.Cluster, options *nats.Options) (func
 		connection.Login = natsLogin(s.NATS, &configured.NATSLogin)
 	}
 	return func(d *RequestHandler) (Hearer, error) {
-		endpoints := map[string]service.Answer{}
-		for name, answer := range d.Questions {
-			endpoints[name] = func(ctx context.Context, text []byte) ([]byte, error) {
-				answered, err := answer(ctx, text)
-				if err != nil {
-					err = &service.Refusal{Code: control.StatusOf(err), Text: err.Error()}
-				}
-				return answered, err
-			}
-		}
 		return service.New(service.Options{
 			Connection: connection, Subject: subject, Inboxes: inboxes, Version: c.Version,
-			Metadata: map[string]string{"cluster": c.Name, "sink": s.Name}, Endpoints: endpoints,
+			Metadata: map[string]string{"cluster": c.Name, "sink": s.Name}, Endpoints: d.Questions, Code: control.StatusOf,
 			Failed: d.Hears, Serving: func() { d.Hears(nil) }, Refused: d.Refused,
 		}), nil
 	}, nil

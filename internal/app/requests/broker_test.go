@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -16,28 +17,22 @@ var errTest = errors.New("cause")
 // newTestHandler is a handler of sink all, with a pipeline behind it that saves what is heard as the real one does.
 func newTestHandler(t *testing.T) *brokerHandler {
 	t.Helper()
-	requests, done := make(chan pipeline.Request), make(chan struct{})
-	c := twoSinks(requests)
+	c := twoSinks(nil)
+	c.Request = func(_ context.Context, asked pipeline.Request) error {
+		batch := checkpoint.Batch{Heard: asked.Heard}
+		for _, part := range asked.Parts {
+			for _, stream := range part.Streams {
+				batch.PendingSnapshots = append(batch.PendingSnapshots,
+					checkpoint.PendingSnapshot{Stream: stream, Owed: change.Owed{Sink: "all", Reason: change.Requested, Limits: part.Limits}})
+			}
+		}
+		return c.Store.Commit(batch)
+	}
 	var err error
 	if c.Store, err = checkpoint.Open(t.Context(), t.TempDir(), checkpoint.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		defer close(done)
-		for request := range requests {
-			batch := checkpoint.Batch{Heard: request.Heard}
-			for _, part := range append(request.Also, pipeline.RequestPart{Streams: request.Streams, Limits: request.Limits}) {
-				for _, stream := range part.Streams {
-					batch.PendingSnapshots = append(batch.PendingSnapshots,
-						checkpoint.PendingSnapshot{Stream: stream, Owed: change.Owed{Sink: "all", Reason: change.Requested, Limits: part.Limits}})
-				}
-			}
-			request.Answer <- c.Store.Commit(batch)
-		}
-	}()
 	t.Cleanup(func() {
-		close(requests)
-		<-done
 		if err := c.Store.Close(); err != nil {
 			t.Error(err)
 		}

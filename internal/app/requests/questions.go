@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -74,57 +73,40 @@ type (
 	}
 )
 
-// question is what may be asked, as the loopback interface takes it, and answered with the same document.
-type question func(ctx context.Context, text []byte) (any, error)
-
-// questions are all, by their names.
-func (h *brokerHandler) questions() map[string]question {
-	all := map[string]question{
-		"snapshot": func(ctx context.Context, text []byte) (any, error) {
-			var asked snapshotQuestion
-			if len(text) > 0 {
-				if err := control.Decode(bytes.NewReader(text), &asked, `{"resources":["pods"],"sink":"out","id":"7f2"}, all optional`); err != nil {
-					return nil, err
-				}
-			}
+// questions are all, by their names, as the loopback interface takes them, and answered with the same documents.
+func (h *brokerHandler) questions() control.Questions {
+	all := control.Questions{
+		"snapshot": control.Asked(`{"resources":["pods"],"sink":"out","id":"7f2"}, all optional`, func(ctx context.Context, asked snapshotQuestion) (*control.Snapshot, error) {
 			return h.snapshot(ctx, asked.ID, asked.SnapshotRequest)
-		},
-		"checkpoint": func(context.Context, []byte) (any, error) {
+		}),
+		"checkpoint": control.Shown(func() (*control.State, error) {
 			state, err := control.ReadState(h.Store)
-			if err != nil {
-				return nil, err
+			if err == nil {
+				state.Configurations = nil // they are hashes
 			}
-			state.Configurations = nil // they are hashes
-			return state, nil
-		},
-		"list":   func(context.Context, []byte) (any, error) { return h.list() },
-		"status": func(context.Context, []byte) (any, error) { return h.Status(), nil },
+			return state, err
+		}),
+		"list":   control.Shown(func() (*control.OwedList, error) { return h.list() }),
+		"status": control.Shown(func() (any, error) { return h.Status(), nil }),
 	}
 	for _, do := range []string{control.Stop, control.Pause, control.Resume} {
-		all[do] = func(ctx context.Context, text []byte) (any, error) {
-			var asked steerQuestion
-			if err := control.Decode(bytes.NewReader(text), &asked, `{"ids":["7mare7x"]}, as list shows them`); err != nil {
-				return nil, err
-			}
+		all[do] = control.Asked(`{"ids":["7mare7x"]}, as list shows them`, func(ctx context.Context, asked steerQuestion) (control.SteerRequest, error) {
 			request := control.SteerRequest{Do: do, IDs: asked.IDs}
 			return request, h.steer(ctx, asked.ID, request)
-		}
+		})
 	}
 	return all
 }
 
 // open is the handler as those see it who ask.
 func (h *brokerHandler) open() *destination.RequestHandler {
-	open := &destination.RequestHandler{
-		Questions: map[string]func(context.Context, []byte) ([]byte, error){},
-		Signals:   func(tells bool) (destination.SignalHandler, string) { return newSignalHandler(h, tells), h.book.Place },
-		Hears:     func(err error) { h.Told.Hears(h.sink, err) },
-		Refused:   func(name string, err error) { h.Told.Asked(h.sink, name, shortened(err)) },
-		Noticed:   func(text string) { h.Told.Noticed(h.sink, text) },
-	}
+	open := Shut()
 	for name, ask := range h.questions() {
 		open.Questions[name] = func(ctx context.Context, text []byte) ([]byte, error) { return h.answer(ctx, name, ask, text) }
 	}
+	open.Signals = func(tells bool) (destination.SignalHandler, string) { return newSignalHandler(h, tells), h.book.Place }
+	open.Hears = func(err error) { h.Told.Hears(h.sink, err) }
+	open.Refused = func(name string, err error) { h.Told.Asked(h.sink, name, shortened(err)) }
 	return open
 }
 
@@ -138,10 +120,11 @@ func Shut() *destination.RequestHandler {
 	return shut
 }
 
-// answer answers a question in JSON. Who only looks is not told of.
-func (h *brokerHandler) answer(ctx context.Context, name string, ask question, text []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, AskTime)
-	defer cancel()
+// answer answers a question in JSON. A snapshot may be asked for without a text. Who only looks is not told of.
+func (h *brokerHandler) answer(ctx context.Context, name string, ask control.Question, text []byte) ([]byte, error) {
+	if name == "snapshot" && len(text) == 0 {
+		text = []byte("{}")
+	}
 	document, err := ask(ctx, text)
 	if changes := slices.Contains([]string{"snapshot", control.Stop, control.Pause, control.Resume}, name); changes {
 		h.Told.Asked(h.sink, name, shortened(err))

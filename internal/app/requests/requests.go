@@ -46,29 +46,25 @@ func (h *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (
 	})
 }
 
-// AskTime is how long a request waits for a pipeline that is still opening its sinks.
-const AskTime = 10 * time.Second
-
-// Functions are what an operator may ask of this run; replay sends dead letters again.
-func (h *Handler) Functions(replay func(context.Context, control.ReplayRequest) (*control.Replayed, error)) control.Functions {
-	return control.Functions{
-		Snapshot: func(ctx context.Context, asked control.SnapshotRequest) (*control.Snapshot, error) {
-			ctx, cancel := context.WithTimeout(ctx, AskTime)
-			defer cancel()
+// Questions are what an operator may ask of this run; replay sends dead letters again.
+func (h *Handler) Questions(replay func(context.Context, control.ReplayRequest) (*control.Replayed, error)) control.Questions {
+	return control.Questions{
+		"POST /snapshot": control.Asked(`{"resources":["pods"],"sink":"out"}, both optional`, func(ctx context.Context, asked control.SnapshotRequest) (*control.Snapshot, error) {
 			return h.owe(ctx, asked, nil)
-		},
-		Owed: h.list,
-		Steer: func(ctx context.Context, asked control.SteerRequest) error {
-			ctx, cancel := context.WithTimeout(ctx, AskTime)
-			defer cancel()
-			return h.order(ctx, asked, nil)
-		},
-		Inventory: func(q control.Query) (iter.Seq2[control.Object, error], error) {
-			return saved.Find(h.Store, h.Cluster.Named(), q)
-		},
-		Checkpoint: func() (*control.State, error) { return control.ReadState(h.Store) },
-		Replay:     replay,
+		}),
+		"POST /snapshot/steer": control.Asked(`{"do":"pause","ids":["7mare7x"]}, where do is stop, pause or resume`,
+			func(ctx context.Context, asked control.SteerRequest) (control.SteerRequest, error) {
+				return asked, h.order(ctx, asked, nil)
+			}),
+		"POST /deadletter/replay": control.Asked(`{"sink":"bus","ids":["00112233445566778899"],"force":false}, all optional`, replay),
+		"GET /snapshot":           control.Shown(h.list),
+		"GET /checkpoint":         control.Shown(func() (*control.State, error) { return control.ReadState(h.Store) }),
 	}
+}
+
+// Inventory is as control.Inventory.
+func (h *Handler) Inventory(q control.Query) (iter.Seq2[control.Object, error], error) {
+	return saved.Find(h.Store, h.Cluster.Named(), q)
 }
 
 // owe asks the pipeline for a full snapshot of what is meant, and returns when it is owed. What was heard through a
@@ -79,7 +75,8 @@ func (h *Handler) owe(ctx context.Context, asked control.SnapshotRequest, heard 
 		return nil, err
 	}
 	meant.Time = time.Now()
-	return meant, h.ask(ctx, pipeline.Request{Streams: meant.Streams, Sink: asked.Sink, Limits: meant.Limits, Heard: heard})
+	parts := []pipeline.Part{{Streams: meant.Streams, Limits: meant.Limits}}
+	return meant, h.Request(ctx, pipeline.Request{Sink: asked.Sink, Parts: parts, Heard: heard})
 }
 
 // NamespaceChanged asks for what the labels of the namespace choose: each object may have another place now, or pass a
@@ -93,7 +90,7 @@ func (h *Handler) NamespaceChanged(ctx context.Context, name string, before, aft
 		if err != nil { // nothing of it is streamed
 			continue
 		}
-		if err := h.ask(ctx, pipeline.Request{Streams: streams, Sink: s.Name, Limits: limits}); err != nil {
+		if err := h.Request(ctx, pipeline.Request{Sink: s.Name, Parts: []pipeline.Part{{Streams: streams, Limits: limits}}}); err != nil {
 			return fmt.Errorf("ask for what is in namespace %s, whose labels have changed, for sink %s: %w", name, s.Name, err)
 		}
 	}
@@ -124,21 +121,14 @@ func (h *Handler) meant(asked *control.SnapshotRequest) (*control.Snapshot, erro
 	return &control.Snapshot{Streams: taken, Sinks: sinks, Limits: limits}, nil
 }
 
-// ask hands the request over and waits for its answer. The pipeline takes none before its sinks are open.
-func (h *Handler) ask(ctx context.Context, request pipeline.Request) error {
-	answer := make(chan error, 1)
-	request.Answer = answer
-	return handOver(ctx, h.Requests, request, answer)
-}
-
 // Handler does what is asked of one run, whoever asks, and knows which full snapshots that owes. All fields are needed.
 type Handler struct {
 	Config   *config.Config
 	Cluster  *cluster.Cluster
 	Store    *checkpoint.Store
 	Logger   *slog.Logger
-	Requests chan pipeline.Request // which the pipeline takes
-	Orders   chan pipeline.Order   // likewise
+	Request  func(context.Context, pipeline.Request) error // as of pipeline.Desk
+	Steer    func(ctx context.Context, do checkpoint.Steering, ids []string, heard map[string][]byte) error
 	Progress func(stream string, of change.Owed) (telemetry.Progress, bool)
 	Status   func() any // the status document
 	Told     Observer
@@ -151,7 +141,6 @@ type Handler struct {
 type Observer interface {
 	Hears(sinkName string, err error)
 	Asked(sinkName, what string, err error)
-	Noticed(sinkName, text string)
 }
 
 // mostStopped is how many stopped snapshots are remembered for those who wait for them.
@@ -178,8 +167,7 @@ func (h *Handler) order(ctx context.Context, asked control.SteerRequest, heard m
 	if err != nil {
 		return err
 	}
-	answer := make(chan error, 1)
-	err = handOver(ctx, h.Orders, pipeline.Order{Do: do, IDs: asked.IDs, Heard: heard, Answer: answer}, answer)
+	err = h.Steer(ctx, do, asked.IDs, heard)
 	if refused, is := errors.AsType[*pipeline.OrderError](err); is {
 		return &control.RefusedError{Text: refused.Text}
 	}
@@ -195,17 +183,6 @@ func (h *Handler) order(ctx context.Context, asked control.SteerRequest, heard m
 	}
 	h.last = h.last[max(0, len(h.last)-mostStopped):]
 	return nil
-}
-
-// handOver gives the pipeline what it is asked, and waits for the answer, which comes for all that was taken: who gave
-// up before would not know what is done.
-func handOver[T any](ctx context.Context, to chan<- T, asked T, answer <-chan error) error {
-	select {
-	case to <- asked:
-	case <-ctx.Done():
-		return control.ErrNotStreaming
-	}
-	return <-answer
 }
 
 // owed are those that are owed, with how far each is.

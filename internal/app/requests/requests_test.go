@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
@@ -24,7 +22,7 @@ import (
 )
 
 // twoSinks is the Handler of a run of two streams, of which one sink takes one.
-func twoSinks(requests chan pipeline.Request) *Handler {
+func twoSinks(request func(context.Context, pipeline.Request) error) *Handler {
 	pods := change.Resource{Version: "v1", Name: "pods", Kind: "Pod"}
 	deployments := change.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}
 	c := new(cluster.Cluster)
@@ -35,21 +33,8 @@ func twoSinks(requests chan pipeline.Request) *Handler {
 	return &Handler{
 		Config:  &config.Config{Sinks: []config.Sink{{Name: "all"}, {Name: "some", Resources: []string{"po"}}}},
 		Logger:  slog.New(slog.DiscardHandler),
-		Cluster: c, Requests: requests,
+		Cluster: c, Request: request,
 	}
-}
-
-// answering is a pipeline that answers one request, and shows it, the zero one where there is none.
-func answering(err error) (chan pipeline.Request, <-chan pipeline.Request) {
-	requests, seen := make(chan pipeline.Request), make(chan pipeline.Request, 1)
-	go func() {
-		request, asked := <-requests
-		if asked {
-			request.Answer <- err
-		}
-		seen <- request
-	}()
-	return requests, seen
 }
 
 // TestSnapshotAsksForWhatIsMeant, and for what a server takes; all else is refused in words, and nobody is asked.
@@ -57,49 +42,43 @@ func TestSnapshotAsksForWhatIsMeant(t *testing.T) {
 	script.Run(t, "testdata/snapshots.txt", func(text string) string {
 		var asked control.SnapshotRequest
 		must(t, json.Unmarshal([]byte(strings.ReplaceAll(text, "LONG", strings.Repeat("a", 5000))), &asked))
-		requests, seen := answering(nil)
-		got, err := twoSinks(requests).owe(t.Context(), asked, nil)
-		close(requests)
-		request := <-seen
+		request := pipeline.Request{Parts: []pipeline.Part{{}}} // that the pipeline has seen
+		got, err := twoSinks(func(_ context.Context, r pipeline.Request) error { request = r; return nil }).owe(t.Context(), asked, nil)
+		part := request.Parts[0]
 		if err != nil {
-			if !errors.As(err, new(*control.RefusedError)) || len(request.Streams) > 0 {
+			if !errors.As(err, new(*control.RefusedError)) || len(part.Streams) > 0 {
 				t.Errorf("%s: %v, asked for %+v", text, err, request)
 			}
 			return err.Error()
 		}
-		if !slices.Equal(request.Streams, got.Streams) || request.Sink != asked.Sink || request.Limits != got.Limits {
+		if !slices.Equal(part.Streams, got.Streams) || request.Sink != asked.Sink || part.Limits != got.Limits {
 			t.Errorf("%s asks for %+v, and is %+v", text, request, got)
 		}
 		return fmt.Sprint(got.Streams, got.Sinks, got.Limits)
 	})
-	requests, _ := answering(errTest)
-	if _, err := twoSinks(requests).owe(t.Context(), control.SnapshotRequest{}, nil); !errors.Is(err, errTest) {
+	fails := func(context.Context, pipeline.Request) error { return errTest }
+	if _, err := twoSinks(fails).owe(t.Context(), control.SnapshotRequest{}, nil); !errors.Is(err, errTest) {
 		t.Errorf("got %v, want the pipeline's error", err)
 	}
-}
-
-// TestRequestDoesNotWaitForASinkThatDoesNotOpen: who asks is told so, and may ask again.
-func TestRequestDoesNotWaitForASinkThatDoesNotOpen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ask := twoSinks(make(chan pipeline.Request)).Functions(nil).Snapshot
-		began := time.Now()
-		if _, err := ask(t.Context(), control.SnapshotRequest{}); !errors.Is(err, control.ErrNotStreaming) || time.Since(began) != AskTime {
-			t.Errorf("got %v after %s", err, time.Since(began))
-		}
-	})
 }
 
 // TestHangupIsAFullSnapshotForAll, each of them, until the stop.
 func TestHangupIsAFullSnapshotForAll(t *testing.T) {
 	requests, hangups := make(chan pipeline.Request), make(chan os.Signal)
+	request := func(ctx context.Context, r pipeline.Request) error {
+		select {
+		case requests <- r:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	stop := twoSinks(requests).AnswerHangups(ctx, hangups)
+	stop := twoSinks(request).AnswerHangups(ctx, hangups)
 	for range 2 {
 		hangups <- syscall.SIGHUP
-		request := <-requests
-		request.Answer <- nil
-		if len(request.Streams) != 2 || request.Sink != "" {
-			t.Errorf("asks for %+v", request)
+		if asked := <-requests; len(asked.Parts[0].Streams) != 2 || asked.Sink != "" {
+			t.Errorf("asks for %+v", asked)
 		}
 	}
 	hangups <- syscall.SIGHUP // the pipeline takes no more

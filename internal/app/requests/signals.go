@@ -77,8 +77,6 @@ func (h *signalHandler) Follow(ctx context.Context, m *signal.Message) error {
 
 // do does what the signal asks for, or refuses it.
 func (h *signalHandler) do(ctx context.Context, s *signal.Signal, m *signal.Message) error {
-	ctx, cancel := context.WithTimeout(ctx, AskTime)
-	defer cancel()
 	err, what := error(nil), s.Type
 	switch s.Type {
 	case signal.Execute:
@@ -88,7 +86,7 @@ func (h *signalHandler) do(ctx context.Context, s *signal.Signal, m *signal.Mess
 	case signal.Log:
 		what, err = h.log(s, m)
 	}
-	if errors.Is(err, control.ErrNotStreaming) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, pipeline.ErrNotStreaming) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if err != nil {
@@ -144,9 +142,7 @@ func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal
 		next = next.WithTask(signal.Task{ID: cmp.Or(s.ID, m.Place), Parts: taken})
 	}
 	return h.follow(s.ID, next, func(heard map[string][]byte) error {
-		return h.ask(ctx, pipeline.Request{
-			Sink: h.sink, Streams: wanted[0].Streams, Limits: wanted[0].Limits, Also: wanted[1:], Heard: heard,
-		})
+		return h.Request(ctx, pipeline.Request{Sink: h.sink, Parts: wanted, Heard: heard})
 	})
 }
 
@@ -157,11 +153,11 @@ func (h *signalHandler) matcher() signal.Matcher {
 }
 
 // byLimits are the parts, those with the same limits as one.
-func byLimits(parts []signal.Part) (all []pipeline.RequestPart) {
+func byLimits(parts []signal.Part) (all []pipeline.Part) {
 	for _, part := range parts {
-		at := slices.IndexFunc(all, func(p pipeline.RequestPart) bool { return p.Limits == part.Limits })
+		at := slices.IndexFunc(all, func(p pipeline.Part) bool { return p.Limits == part.Limits })
 		if at < 0 {
-			at, all = len(all), append(all, pipeline.RequestPart{Limits: part.Limits})
+			at, all = len(all), append(all, pipeline.Part{Limits: part.Limits})
 		}
 		all[at].Streams = append(all[at].Streams, part.Stream)
 	}
@@ -170,7 +166,7 @@ func byLimits(parts []signal.Part) (all []pipeline.RequestPart) {
 
 // taken is what the sink takes of the parts and what there may be objects of, with limits that an API server takes. It
 // is an error if that is nothing.
-func (h *signalHandler) taken(parts []pipeline.RequestPart) (taken []pipeline.RequestPart, err error) {
+func (h *signalHandler) taken(parts []pipeline.Part) (taken []pipeline.Part, err error) {
 	var nothing error
 	for _, part := range parts {
 		asked := control.SnapshotRequest{Namespace: part.Limits.Namespace, Name: part.Limits.Name, Selector: part.Limits.Selector}
@@ -187,7 +183,7 @@ func (h *signalHandler) taken(parts []pipeline.RequestPart) (taken []pipeline.Re
 			nothing = err
 			continue
 		}
-		taken = append(taken, pipeline.RequestPart{Streams: streams, Limits: limits})
+		taken = append(taken, pipeline.Part{Streams: streams, Limits: limits})
 	}
 	if len(taken) == 0 {
 		return nil, nothing

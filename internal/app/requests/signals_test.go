@@ -25,8 +25,7 @@ type signalRig struct {
 	asked   []string // since told was called last
 }
 
-func (r *signalRig) Hears(string, error)    {}
-func (r *signalRig) Noticed(string, string) {}
+func (r *signalRig) Hears(string, error) {}
 func (r *signalRig) Asked(_, what string, err error) {
 	if err != nil {
 		what += ": " + err.Error()
@@ -39,31 +38,19 @@ func newSignalRig(t *testing.T) *signalRig {
 	d := newTestHandler(t)
 	r := &signalRig{t: t}
 	d.Told, d.Cluster.Name = r, "prod"
-	orders := make(chan pipeline.Order)
-	d.Orders, d.Progress = orders, telemetry.New(telemetry.Options{Logger: slog.New(slog.DiscardHandler)}).Progress
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for order := range orders {
-			order.Answer <- d.obey(&order)
-		}
-	}()
-	t.Cleanup(func() {
-		close(orders)
-		<-done
-	})
+	d.Steer, d.Progress = d.obey, telemetry.New(telemetry.Options{Logger: slog.New(slog.DiscardHandler)}).Progress
 	r.handler = newSignalHandler(d, true)
 	return r
 }
 
 // obey does what the pipeline does with an order.
-func (h *brokerHandler) obey(order *pipeline.Order) error {
+func (h *brokerHandler) obey(_ context.Context, do checkpoint.Steering, ids []string, heard map[string][]byte) error {
 	owed, err := h.Store.PendingSnapshots()
 	if err != nil {
 		return err
 	}
-	owed = slices.DeleteFunc(owed, func(p checkpoint.PendingSnapshot) bool { return !slices.Contains(order.IDs, p.ID()) })
-	return h.Store.Commit(checkpoint.Batch{Steered: owed, Steering: order.Do, Heard: order.Heard})
+	owed = slices.DeleteFunc(owed, func(p checkpoint.PendingSnapshot) bool { return !slices.Contains(ids, p.ID()) })
+	return h.Store.Commit(checkpoint.Batch{Steered: owed, Steering: do, Heard: heard})
 }
 
 // follow gives the handler a message, and returns what was told of it.
@@ -282,7 +269,7 @@ func TestWhatCannotBeToldIsToldLater(t *testing.T) {
 // TestASignalWaitsForAPipelineThatTakesNothingYet.
 func TestASignalWaitsForAPipelineThatTakesNothingYet(t *testing.T) {
 	r := newSignalRig(t)
-	r.handler.Requests = make(chan pipeline.Request)
+	r.handler.Request = make(pipeline.Desk).Request
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m := &signal.Message{Key: []byte("prod"), Value: []byte(`{"type":"execute-snapshot","data":{"data-collections":["pods"]}}`), After: func() string { return "x" }}

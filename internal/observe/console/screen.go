@@ -200,12 +200,17 @@ func (f *Findings) End() error {
 	if !f.JSON {
 		return nil
 	}
-	encoder := json.NewEncoder(f.Out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
+	return PrintJSON(struct {
 		Problems int       `json:"problems"`
 		Findings []Finding `json:"findings"`
-	}{f.problems, f.all})
+	}{f.problems, f.all}, f.Out)
+}
+
+// PrintJSON prints one document.
+func PrintJSON(document any, out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(document)
 }
 
 // alignEvery is how many lines of a table are held to find how wide its columns are (I6).

@@ -193,42 +193,8 @@ func (t *Telemetry) recovered(name string) {
 	if o.told.IsZero() {
 		return
 	}
-	now := time.Now()
-	s.timely = now.Add(now.Sub(o.began) + slow)
-	line := []any{"sink", name, "for", now.Sub(o.began).Round(time.Second), "attempts", o.attempts}
+	line := []any{"sink", name, "for", time.Since(o.began).Round(time.Second), "attempts", o.attempts}
 	t.Logger.Info("sink accepts records again", append(line, s.waits()...)...)
-}
-
-// tellBehind tells the log once that a sink is behind, once that it has caught up, and once that half of its spool is
-// used, until most of that was free; the caller holds mu. A sink that fails has lines of its own, and so has one that
-// holds streams up.
-func (t *Telemetry) tellBehind(name string, s *sinkState, now time.Time) {
-	switch limit := t.Spools[name]; {
-	case limit == 0 || s.SpoolBytes < limit/4:
-		s.spoolFills = false
-	case s.SpoolBytes >= limit/2 && !s.spoolFills:
-		s.spoolFills = true
-		t.Logger.Warn("spool fills; when it is full, the sink holds its streams up: bring the sink back, or raise queue.spool",
-			"sink", name, "spoolBytes", s.SpoolBytes, "limit", limit, "waiting", int64(s.QueueRecords)+s.SpoolRecords)
-	}
-	old := !s.oldest.IsZero() && now.Sub(s.oldest) >= slow
-	switch {
-	case !old || s.State != open || !s.outage.began.IsZero() || now.Before(s.timely):
-		s.late = time.Time{}
-	case s.late.IsZero():
-		s.late = now
-	}
-	late := !s.late.IsZero() && now.Sub(s.late) >= slow
-	switch {
-	case s.State != open || !s.outage.began.IsZero():
-	case s.behind.IsZero() && late && !s.holding:
-		s.behind = s.oldest
-		line := []any{"sink", name, "since", s.oldest.UTC().Format(time.RFC3339)}
-		t.Logger.Warn("sink is behind: records come faster than it takes them", append(line, s.waits()...)...)
-	case !s.behind.IsZero() && (s.oldest.IsZero() || now.Sub(s.oldest) < patience):
-		t.Logger.Info("sink has caught up", "sink", name, "for", now.Sub(s.behind).Round(time.Second))
-		s.behind = time.Time{}
-	}
 }
 
 // Hears is told that others can ask through the sink's broker, or why they cannot, each time that it is tried. The log

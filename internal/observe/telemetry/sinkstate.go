@@ -38,11 +38,7 @@ type sinkState struct {
 	Schemas map[string]schemaState `json:"schemas,omitempty"`
 
 	oldest      time.Time
-	opened      bool      // once
-	timely      time.Time // from when on it may be held to be behind: later where it was away for long
-	late        time.Time // since when its oldest record is old; zero is not
-	behind      time.Time // since when the log knows that it takes records too slowly; zero is not
-	spoolFills  bool      // which was logged
+	opened      bool // once
 	outage      outage
 	holds       int       // streams, for more than half of their history
 	holding     bool      // which was logged
@@ -194,11 +190,6 @@ func (o *outage) fails(now time.Time, atOnce bool) (first, again bool) {
 	}
 	return first, again
 }
-
-// A sink that does not fail may still take fewer records than arrive. slow is how old its oldest record is then, and
-// how long that lasts until the log is told: a record that another sink has held up is old when it comes. After an
-// outage, what waited has as much time as that took.
-const slow = time.Minute
 
 // The states of streams and sinks.
 const (

@@ -60,24 +60,7 @@ func (s *stage) heldUp() {
 	s.Queued("bus", fifo.Levels{Records: 9, Oldest: began})
 }
 
-// fallsBehind has records come faster than the sink takes them.
-func (s *stage) fallsBehind() {
-	s.Spools = map[string]int64{"bus": 1000}
-	began := time.Now()
-	for i := range 300 {
-		s.Queued("bus", fifo.Levels{Records: 3, Bytes: 30, SpoolRecords: int64(i), SpoolBytes: int64(2 * i), Oldest: began})
-		times(1, written(), later(1))(s)
-	}
-}
-
-func (s *stage) queuedOld() {
-	s.Queued("bus", fifo.Levels{Records: 1, Oldest: time.Now().Add(-time.Hour)})
-}
 func (s *stage) elects() { s.Retried("bus", "not_leader", errors.New("the leader has changed")) }
-
-func spooled(records, bytes int64) step {
-	return func(s *stage) { s.Queued("bus", fifo.Levels{SpoolRecords: records, SpoolBytes: bytes}) }
-}
 
 // step is one thing that happens in a story.
 type step func(s *stage)

@@ -11,9 +11,9 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Check tells the log of what lasts: of sinks that hold streams up, of gaps, and once a minute that a gap is not mended
-// yet. A stream is told to fail whose history is gone and whose gap does not begin. Sinks that are behind, spools that
-// fill, objects that a filter failed for, and records that were trimmed or rejected are told, too.
+// Check tells the log of what lasts: of sinks that hold streams up, of gaps, and of streams that fail. A stream is told
+// to fail whose history is gone and whose gap does not begin. Objects that a filter failed for, and records that were
+// trimmed or rejected are told, too.
 func (t *Telemetry) Check() {
 	t.look()
 	now := time.Now()
@@ -32,11 +32,7 @@ func (t *Telemetry) Check() {
 		}
 	}
 	t.tellFailing(now)
-	for name, s := range t.states.sinks {
-		t.tellBehind(name, s, now)
-	}
 	t.tellRare(now, false)
-	t.tellLasting(now)
 }
 
 // tellFailing names, once a minute, a stream of those that were read and cannot be now: what changes meanwhile may be
@@ -66,31 +62,6 @@ func (t *Telemetry) tellFailing(now time.Time) {
 	t.Logger.Warn("streams still fail", "streams", failing, "resource", longest, "error", s.LastError,
 		"since", s.failed.UTC().Format(time.RFC3339), "for", now.Sub(s.failed).Round(time.Second),
 		"historyLeft", s.historyLeft(now, time.Time{}).Round(time.Second).String())
-}
-
-// tellLasting names the oldest gap of those that are being mended, once a minute.
-func (t *Telemetry) tellLasting(now time.Time) {
-	var oldest *story
-	lasting := 0
-	for _, g := range t.states.stories {
-		if g.told.IsZero() || !g.mends {
-			continue
-		}
-		if lasting++; oldest == nil || g.began.Before(oldest.began) {
-			oldest = g
-		}
-	}
-	if oldest == nil || now.Sub(oldest.told) < word {
-		return
-	}
-	oldest.told = now
-	line := []any{"gaps", lasting, "resource", oldest.of.Stream, "reason", oldest.of.Reason, "for", now.Sub(oldest.began).Round(time.Second)}
-	if s := t.states.streams[oldest.of.Stream]; s != nil && s.Snapshot != nil {
-		if line = append(line, "objects", s.Snapshot.Objects); s.Snapshot.Percent != nil {
-			line = append(line, "percent", *s.Snapshot.Percent)
-		}
-	}
-	t.Logger.Info("gap is still being compared", line...)
 }
 
 // TellAll tells the log of all gaps that it does not know of, and of later ones at once: nobody calls Check any more.

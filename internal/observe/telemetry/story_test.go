@@ -143,15 +143,6 @@ func stories() []tale {
 		{"a gap has come while a sink was away that held nobody up", []step{
 			away(20), gap("pods", change.Gone, "100", "300"), mended("pods"), written(), queued(0), later(60),
 		}},
-		{"a sink is behind, though it does not fail, and so is a spool that fills", []step{
-			opened(), (*stage).fallsBehind, queued(0), later(10), spooled(5, 800), later(10),
-		}},
-		{"a sink is given an old record that another one has held up, and is not behind", []step{
-			times(5, (*stage).queuedOld, later(30), queued(0), later(1)),
-		}},
-		{"a sink that was away has what waited to deliver first, and is not behind", []step{
-			opened(), away(100), written(), later(150), queued(0), later(60),
-		}},
 		{"a sink asks again at every election", []step{times(100, (*stage).elects, later(1), written())}},
 		{"a sink that another writer has is not tried again", []step{fenced(), later(700)}},
 		{"a sink stays stopped when it is tried again", []step{

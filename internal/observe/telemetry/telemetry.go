@@ -24,10 +24,7 @@ type Options struct {
 	Streams     []change.Stream
 	Sinks       []string
 	Places      map[string]Place // of the sinks
-	Spools      map[string]int64 // their limits in bytes, of sinks that have one
 	Logger      *slog.Logger
-	// Positions are those that the state had at the start, by stream.
-	Positions map[string]string
 	// Partial says whether the stream is of a part of its resource only, beside its namespace; nil is of none.
 	Partial func(stream *change.Stream) bool
 	// CountObjects returns how many objects of the stream a sink has.
@@ -74,9 +71,7 @@ func New(options Options) *Telemetry {
 		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}, rare: map[rareKey]*tally{}},
 	}
 	for _, stream := range options.Streams {
-		s := t.newStream(stream, false)
-		s.ResourceVersion = options.Positions[stream.String()]
-		t.states.streams[stream.String()] = s
+		t.states.streams[stream.String()] = t.newStream(stream, false)
 	}
 	for _, name := range options.Sinks {
 		t.states.sinks[name] = &sinkState{State: starting, Place: options.Places[name]}

@@ -139,16 +139,6 @@ func TestAnAgeIsNeverNegative(t *testing.T) {
 	}
 }
 
-// TestPositionsAreShownFromTheStart: those that the state had.
-func TestPositionsAreShownFromTheStart(t *testing.T) {
-	whole, part := change.Stream{Resource: change.Resource{Name: "pods"}}, change.Stream{Resource: change.Resource{Name: "secrets"}}
-	telemetry := New(Options{Streams: []change.Stream{whole, part}, CountObjects: func(string, change.Stream) (int, error) { return 0, nil }, Positions: map[string]string{"pods": "7"}})
-	status := telemetry.Status()
-	if got := status.Streams["pods"].ResourceVersion + "," + status.Streams["secrets"].ResourceVersion; got != "7," {
-		t.Errorf("positions %q, want 7 and none", got)
-	}
-}
-
 // TestAReplayResolvesItsGap on /statusz, where a document that was handed out stays as it was.
 func TestAReplayResolvesItsGap(t *testing.T) {
 	tel, stream := newTelemetry(io.Discard), pods()

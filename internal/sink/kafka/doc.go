@@ -74,10 +74,9 @@
 //     epochs.
 //   - A Write without an answer for an hour is opened again, far below the day after which brokers forget producers.
 //   - What compression does not make smaller goes uncompressed, so a batch that is cut by its uncompressed size fits.
-//   - Signals are read from a place that the state has, without joining a group: a rebalance would be a second idea of
-//     who leads. The group's offset is committed after each save all the same. It tells an earlier state that was put
-//     back, which would follow again what lies between. A topic is known by its id (KIP-516), since one that is made
-//     anew has other signals at the same offsets; what is as old as what was read of the one before is refused.
+//   - Signals are read from a place that the state has, without a group of consumers: a rebalance would be a second
+//     idea of who leads. A topic is known by its id (KIP-516), since one that is made anew has other signals at the
+//     same offsets; what is as old as what was read of the one before is refused.
 //   - The topic of signals is looked at once a second, over connections of its own. A long fetch would save requests,
 //     and would not see that the topic is another one.
 package kafka

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -36,11 +35,9 @@ type SignalOptions struct {
 	Topic         string
 	Notifications string // the topic in which it is told what becomes of signals; "" is none
 	Cluster       []byte // the key of notifications
-	// Group is the group of consumers as which the brokers keep how far the signals were read. It belongs to one state.
-	Group   string
-	Place   string // that was saved; "" is none
-	Handler SignalHandler
-	Heard   func(error) // is told after each look that signals can be read, or why not
+	Place         string // that was saved; "" is none
+	Handler       SignalHandler
+	Heard         func(error) // is told after each look that signals can be read, or why not
 }
 
 const (
@@ -61,18 +58,12 @@ const (
 )
 
 // Signals are those that a topic has, read from a place that is saved. It is for one goroutine.
-//
-// A saved place may be older than what was done: somebody has put an earlier state back, or it comes from a log that
-// was behind. So the place is also committed as the offset of a group, after each save. What is before that offset and
-// after the saved place was read by a life that the state does not know of. It is old.
 type Signals struct {
 	*fetcher
-	of        *SignalOptions
-	place     string          // until where messages were taken
-	saved     string          // of that
-	left      int             // messages that are taken before the next pause
-	earlier   map[int32]int64 // by partition: until where a life has read that the state may not know; nil is not asked
-	unclaimed bool            // offsets of the group must not be committed
+	of    *SignalOptions
+	place string // until where messages were taken
+	saved string // of that
+	left  int    // messages that are taken before the next pause
 }
 
 // NewSignals checks the options, and connects to nobody.
@@ -117,7 +108,7 @@ func (s *Signals) Run(ctx context.Context) {
 }
 
 // look takes what is there, within limits, and tells what is to be told. It makes sure that the place is known to the
-// next life, and that it was read is known to a life with an earlier state.
+// next life.
 func (s *Signals) look(ctx context.Context) error {
 	s.left = signalsAtOnce
 	err := s.read(ctx)
@@ -131,7 +122,6 @@ func (s *Signals) look(ctx context.Context) error {
 	saved := s.of.Handler.Save(s.place)
 	if saved == nil {
 		s.saved = s.place
-		saved = s.claim(ctx)
 	}
 	return errors.Join(err, saved, told)
 }
@@ -151,9 +141,6 @@ func (s *Signals) read(ctx context.Context) error {
 		return err
 	}
 	at = at.arrive(there)
-	if err := s.recall(ctx, &at); err != nil {
-		return err
-	}
 	for number, ends := range there.ends {
 		if err = s.readOn(ctx, &at, int32(number), ends.End); err != nil {
 			break
@@ -189,42 +176,6 @@ func (s *Signals) find(ctx context.Context) (there *found, err error) {
 	return there, err
 }
 
-// recall asks once in a life until where an earlier one has read.
-func (s *Signals) recall(ctx context.Context, at *signalPlace) error {
-	if s.earlier != nil || at.Topic == "" {
-		return nil
-	}
-	earlier := map[int32]int64{}
-	err := s.persist(ctx, "read the offsets of group "+s.of.Group, func(ctx context.Context) error {
-		offsets, err := s.cluster.GroupOffsets(ctx, s.of.Group, s.of.Topic, slices.Sorted(maps.Keys(at.Next)))
-		for number, o := range offsets {
-			if o.Note == at.Topic {
-				earlier[number] = o.Offset
-			}
-		}
-		return err
-	})
-	if err != nil && !s.isUnclaimed(err) {
-		return err
-	}
-	s.earlier = earlier
-	return nil
-}
-
-// isUnclaimed says whether the group is refused, and tells so once.
-func (s *Signals) isUnclaimed(err error) bool {
-	switch wire.Code(err) {
-	case kerr.UnknownMemberID.Code, kerr.GroupAuthorizationFailed.Code:
-	default:
-		return false
-	}
-	if !s.unclaimed {
-		s.options.Notice(fmt.Sprintf("may follow signals again after its state was put back: %v", wire.Explain(err)))
-	}
-	s.unclaimed = true
-	return true
-}
-
 // readOn takes what the partition has up to the end, unless the topic becomes another one meanwhile.
 func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end int64) error {
 	part := &stretch{topic: s.of.Topic, number: number, offset: at.Next[number], end: end, aborted: map[int64]bool{}, most: s.tuning.fetch}
@@ -244,10 +195,7 @@ func (s *Signals) readOn(ctx context.Context, at *signalPlace, number int32, end
 				return nil
 			}
 			m := &signal.Message{Key: e.Key, Value: e.Value, Offset: e.Offset}
-			switch {
-			case e.Offset < s.earlier[number]:
-				m.Old = "it was read before, by an exporter whose state is not here any more: send it again with another id if it is still wanted"
-			case at.Old > 0 && e.Timestamp <= at.Old:
+			if at.Old > 0 && e.Timestamp <= at.Old {
 				m.Old = "it was written before the topic was made anew: send it again with another id if it is still wanted"
 			}
 			return s.follow(ctx, at, number, min(e.Timestamp, s.now().UnixMilli()), m)
@@ -278,25 +226,6 @@ func (s *Signals) follow(ctx context.Context, at *signalPlace, number int32, tim
 	}
 	*at = behind
 	return nil
-}
-
-// claim commits the place, which is saved, as the offset of the group. It asks as long as the brokers do not answer.
-func (s *Signals) claim(ctx context.Context) error {
-	at, err := parseSignalPlace(s.place)
-	if err != nil || s.unclaimed || at.Topic == "" {
-		return err
-	}
-	offsets := map[int32]wire.GroupOffset{}
-	for number, next := range at.Next {
-		offsets[number] = wire.GroupOffset{Offset: next, Note: at.Topic}
-	}
-	err = s.persist(ctx, "commit offsets of group "+s.of.Group, func(ctx context.Context) error {
-		return s.cluster.CommitOffsets(ctx, s.of.Group, s.of.Topic, offsets)
-	})
-	if s.isUnclaimed(err) {
-		return nil
-	}
-	return err
 }
 
 // notify writes notifications, once: who was told of an error writes all of them again.
@@ -343,16 +272,11 @@ func (s *Signals) Check(ctx context.Context) error {
 	if err := s.cluster.Reach(ctx); err != nil {
 		return checkError("reach the brokers", wire.Explain(err))
 	}
-	errs := []error{s.checkTopic(ctx, s.of.Topic, wire.Read)}
-	if errs[0] == nil { // coordinators that are only being made say nothing of it
-		if _, err := s.cluster.GroupOffsets(ctx, s.of.Group, s.of.Topic, []int32{0}); wire.Classify(err) == wire.Fatal {
-			errs = append(errs, wire.Explain(err))
-		}
-	}
+	err := s.checkTopic(ctx, s.of.Topic, wire.Read)
 	if s.of.Notifications != "" {
-		errs = append(errs, s.checkTopic(ctx, s.of.Notifications, wire.Write))
+		err = errors.Join(err, s.checkTopic(ctx, s.of.Notifications, wire.Write))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 func (s *Signals) checkTopic(ctx context.Context, name string, operation int) error {

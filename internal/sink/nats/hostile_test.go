@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func serve(t *testing.T, options Options, told func(error)) (serving <-chan stru
 	began := make(chan struct{}, 100)
 	served := service.New(service.Options{
 		Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
-		Endpoints: map[string]service.Answer{"list": aList, "stop": aRefusal}, Serving: func() { began <- struct{}{} },
+		Endpoints: map[string]func(context.Context, []byte) ([]byte, error){"list": aList, "stop": aRefusal}, Code: func(error) int { return 400 }, Serving: func() { began <- struct{}{} },
 		Failed: told, Refused: func(_ string, err error) { told(err) },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +84,7 @@ func naively(user string) answering {
 		served, err := micro.AddService(nc, micro.Config{Name: "kubecdc", Version: "0.0.0"})
 		noError(t, err)
 		t.Cleanup(func() { _ = served.Stop() })
-		for name, answer := range map[string]service.Answer{"list": aList, "stop": aRefusal} {
+		for name, answer := range map[string]func(context.Context, []byte) ([]byte, error){"list": aList, "stop": aRefusal} {
 			err := served.AddGroup("kubecdc.prod").AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
 				text, _ := answer(t.Context(), r.Data())
 				_ = r.Respond(text)
@@ -97,7 +98,7 @@ func naively(user string) answering {
 func aList(context.Context, []byte) ([]byte, error) { return []byte(`{"owed":null}`), nil }
 
 func aRefusal(context.Context, []byte) ([]byte, error) {
-	return nil, &service.Refusal{Code: 400, Text: "no"}
+	return nil, errors.New("no")
 }
 
 // attacks are subjects to which a hostile asker has its answers sent. ours is the exporter's own inbox.

@@ -20,7 +20,7 @@ func TestMissingACLsAreNamed(t *testing.T) {
 	known, err := all.Topic(ctx, topic)
 	must(t, err)
 	bob.topics[topic] = known
-	bob.coordinators[keeper{transactional, "tx"}] = known.Partitions[0].Leader
+	bob.coordinators["tx"] = known.Partitions[0].Leader
 	for _, test := range []struct {
 		name string
 		do   func() error

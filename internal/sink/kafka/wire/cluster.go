@@ -27,7 +27,7 @@ type Cluster struct {
 
 	mu           sync.Mutex
 	topics       map[string]Topic
-	coordinators map[keeper]int32
+	coordinators map[transactional]int32
 }
 
 // New returns a Cluster that has not connected yet. Its error names the options that are wrong.
@@ -35,54 +35,44 @@ func New(options Options) (*Cluster, error) {
 	if err := options.complete(); err != nil {
 		return nil, err
 	}
-	return &Cluster{link: newLink(options), topics: map[string]Topic{}, coordinators: map[keeper]int32{}}, nil
+	return &Cluster{link: newLink(options), topics: map[string]Topic{}, coordinators: map[transactional]int32{}}, nil
 }
 
-// keeper is the coordinator that keeps something of an id. Of "" every broker does.
-type keeper struct{ of, id string }
+// transactional is a transactional id. Of "" every broker is the coordinator.
+type transactional string
 
-// What coordinators are for.
-const (
-	group         = "group"
-	transactional = "transactional id"
-)
+// needs is the permission that all requests about it depend on.
+func (id transactional) needs() string { return "WRITE on transactional id " + string(id) }
 
-// needs is the permission that all its requests depend on.
-func (k keeper) needs() string {
-	return map[string]string{group: "READ", transactional: "WRITE"}[k.of] + " on " + k.of + " " + k.id
-}
-
-// coordinator is the broker that is the keeper.
-func (c *Cluster) coordinator(ctx context.Context, k keeper) (int32, error) {
+// coordinator is the broker that keeps what is known of the id.
+func (c *Cluster) coordinator(ctx context.Context, id transactional) (int32, error) {
 	c.mu.Lock()
-	known, ok := c.coordinators[k]
+	known, ok := c.coordinators[id]
 	c.mu.Unlock()
 	switch {
 	case ok:
 		return known, nil
-	case k.id == "":
+	case id == "":
 		return anyBroker, nil
 	}
 	request, answer := kmsg.NewPtrFindCoordinatorRequest(), kmsg.NewPtrFindCoordinatorResponse()
-	if request.CoordinatorKey = k.id; k.of == transactional {
-		request.CoordinatorType = 1
-	}
+	request.CoordinatorKey, request.CoordinatorType = string(id), 1 // of transactions
 	if err := c.ask(ctx, anyBroker, request, answer); err != nil {
 		return 0, err
 	}
 	if answer.ErrorCode != 0 {
-		return 0, &Error{Code: answer.ErrorCode, Message: textOf(answer.ErrorMessage), Request: "find the coordinator of " + k.of + " " + k.id, Needs: k.needs()}
+		return 0, &Error{Code: answer.ErrorCode, Message: textOf(answer.ErrorMessage), Request: "find the coordinator of transactional id " + string(id), Needs: id.needs()}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.coordinators[k] = answer.NodeID
+	c.coordinators[id] = answer.NodeID
 	return answer.NodeID, nil
 }
 
-// askCoordinator asks the keeper, and has check look for an error in the answer. After one that may come from somebody
-// else being the keeper it forgets who that is.
-func askCoordinator[Answer kmsg.Response](ctx context.Context, c *Cluster, k keeper, request kmsg.Request, check func(Answer) error) error {
-	broker, err := c.coordinator(ctx, k)
+// askCoordinator asks the id's coordinator, and has check look for an error in the answer. After one that may come from
+// somebody else being it, it forgets who that is.
+func askCoordinator[Answer kmsg.Response](ctx context.Context, c *Cluster, id transactional, request kmsg.Request, check func(Answer) error) error {
+	broker, err := c.coordinator(ctx, id)
 	if err == nil {
 		answer, _ := request.ResponseKind().(Answer)
 		if err = c.ask(ctx, broker, request, answer); err == nil {
@@ -92,7 +82,7 @@ func askCoordinator[Answer kmsg.Response](ctx context.Context, c *Cluster, k kee
 	if err != nil && Classify(err) == Retriable {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.coordinators, k)
+		delete(c.coordinators, id)
 	}
 	return err
 }

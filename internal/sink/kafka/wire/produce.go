@@ -111,7 +111,7 @@ func readProduced(answer *kmsg.ProduceResponse, batches []*ProduceRequest) {
 				}
 				failure := &Error{Code: part.ErrorCode, Message: textOf(part.ErrorMessage), Request: p.String(), Needs: "WRITE on topic " + p.Topic}
 				if failure.Code == kerr.TransactionalIDAuthorizationFailed.Code {
-					failure.Needs = keeper{transactional, p.TransactionalID}.needs()
+					failure.Needs = transactional(p.TransactionalID).needs()
 				}
 				p.Offset, p.Err = part.BaseOffset, failure.orNil()
 			}
@@ -143,13 +143,13 @@ func (c *Cluster) InitProducer(ctx context.Context, transactionalID string, time
 	request := kmsg.NewPtrInitProducerIDRequest()
 	request.TransactionTimeoutMillis = int32(min(timeout.Milliseconds(), 1<<31-1))
 	request.ProducerID, request.ProducerEpoch = previous.ID, previous.Epoch
-	k, failure := keeper{transactional, transactionalID}, &Error{Request: "get a producer id", Needs: "WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"}
+	id, failure := transactional(transactionalID), &Error{Request: "get a producer id", Needs: "WRITE on the topics, or IDEMPOTENT_WRITE on the cluster"}
 	if transactionalID != "" {
 		request.TransactionalID = &transactionalID
-		failure.Request, failure.Needs = "get a producer id for transactional id "+transactionalID, k.needs()
+		failure.Request, failure.Needs = "get a producer id for transactional id "+transactionalID, id.needs()
 	}
 	var made Producer
-	err := askCoordinator(ctx, c, k, request, func(answer *kmsg.InitProducerIDResponse) error {
+	err := askCoordinator(ctx, c, id, request, func(answer *kmsg.InitProducerIDResponse) error {
 		if failure.Code = answer.ErrorCode; failure.Code != 0 {
 			return failure
 		}
@@ -167,8 +167,8 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 	for _, topic := range slices.Sorted(maps.Keys(partitions)) {
 		request.Topics = append(request.Topics, kmsg.AddPartitionsToTxnRequestTopic{Topic: topic, Partitions: partitions[topic]})
 	}
-	k := keeper{transactional, tx.TransactionalID}
-	return askCoordinator(ctx, c, k, request, func(answer *kmsg.AddPartitionsToTxnResponse) error {
+	id := transactional(tx.TransactionalID)
+	return askCoordinator(ctx, c, id, request, func(answer *kmsg.AddPartitionsToTxnResponse) error {
 		found := &Error{} // the first that is a partition's own: the others are only told that nothing was attempted
 		for _, topic := range answer.Topics {
 			for _, partition := range topic.Partitions {
@@ -176,9 +176,9 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 					continue
 				}
 				found = &Error{Code: partition.ErrorCode, Needs: "WRITE on topic " + topic.Topic, Topic: topic.Topic,
-					Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Topic, partition.Partition, k.id)}
+					Request: fmt.Sprintf("add topic %s partition %d to the transaction of %s", topic.Topic, partition.Partition, id)}
 				if found.Code == kerr.TransactionalIDAuthorizationFailed.Code {
-					found.Needs = k.needs()
+					found.Needs = id.needs()
 				}
 			}
 		}
@@ -188,29 +188,29 @@ func (c *Cluster) AddPartitions(ctx context.Context, tx Tx, partitions map[strin
 
 // EndTransaction commits or aborts. nil says that the decision is durable, not that readers see it yet.
 func (c *Cluster) EndTransaction(ctx context.Context, tx Tx, commit bool) error {
-	k, verb := keeper{transactional, tx.TransactionalID}, "abort"
+	id, verb := transactional(tx.TransactionalID), "abort"
 	if commit {
 		verb = "commit"
 	}
 	request := kmsg.NewPtrEndTxnRequest()
-	request.TransactionalID, request.ProducerID, request.ProducerEpoch, request.Commit = k.id, tx.Producer.ID, tx.Producer.Epoch, commit
-	return askCoordinator(ctx, c, k, request, func(answer *kmsg.EndTxnResponse) error {
-		return (&Error{Code: answer.ErrorCode, Request: verb + " the transaction of " + k.id, Needs: k.needs()}).orNil()
+	request.TransactionalID, request.ProducerID, request.ProducerEpoch, request.Commit = tx.TransactionalID, tx.Producer.ID, tx.Producer.Epoch, commit
+	return askCoordinator(ctx, c, id, request, func(answer *kmsg.EndTxnResponse) error {
+		return (&Error{Code: answer.ErrorCode, Request: verb + " the transaction of " + tx.TransactionalID, Needs: id.needs()}).orNil()
 	})
 }
 
 // TransactionTimeout asks the coordinator which timeout came with the last InitProducer of the transactional id that
 // was answered with a producer (KIP-664). Brokers before 3.0 do not say: code 35.
 func (c *Cluster) TransactionTimeout(ctx context.Context, transactionalID string) (timeout time.Duration, err error) {
-	k, request := keeper{transactional, transactionalID}, kmsg.NewPtrDescribeTransactionsRequest()
+	request := kmsg.NewPtrDescribeTransactionsRequest()
 	request.TransactionalIDs = []string{transactionalID}
-	err = askCoordinator(ctx, c, k, request, func(answer *kmsg.DescribeTransactionsResponse) error {
+	err = askCoordinator(ctx, c, transactional(transactionalID), request, func(answer *kmsg.DescribeTransactionsResponse) error {
 		what, states := "describe the transactions of "+transactionalID, answer.TransactionStates
 		if len(states) != 1 {
 			return fmt.Errorf("%s: the answer has %d transactional ids", what, len(states))
 		}
 		timeout = time.Duration(states[0].TimeoutMillis) * time.Millisecond
-		return (&Error{Code: states[0].ErrorCode, Request: what, Needs: "DESCRIBE on " + k.of + " " + k.id}).orNil()
+		return (&Error{Code: states[0].ErrorCode, Request: what, Needs: "DESCRIBE on transactional id " + transactionalID}).orNil()
 	})
 	return timeout, err
 }

@@ -31,17 +31,6 @@ const (
 	maxDescription = 500
 )
 
-// Answer answers a question. Its error is a *Refusal where the asker can do something about it.
-type Answer func(ctx context.Context, question []byte) ([]byte, error)
-
-// Refusal is the answer to a question that is not followed.
-type Refusal struct {
-	Code int // of the header Nats-Service-Error-Code, as in HTTP
-	Text string
-}
-
-func (e *Refusal) Error() string { return e.Text }
-
 // Options configures a Service. For Check alone the functions are not needed.
 type Options struct {
 	Connection *conn.Options
@@ -49,10 +38,11 @@ type Options struct {
 	Inboxes    []string // what the subjects of answers begin with, each with a dot at its end
 	Version    string   // of the program
 	Metadata   map[string]string
-	Endpoints  map[string]Answer                  // by their names
-	Failed     func(error)                        // is told why nothing can be asked; it is tried again
-	Serving    func()                             // is told that everything can be asked
-	Refused    func(endpoint string, cause error) // is told of a question that nobody gets an answer to
+	Endpoints  map[string]func(ctx context.Context, question []byte) ([]byte, error) // by their names
+	Code       func(error) int                                                       // of the header Nats-Service-Error-Code, as in HTTP
+	Failed     func(error)                                                           // is told why nothing can be asked; it is tried again
+	Serving    func()                                                                // is told that everything can be asked
+	Refused    func(endpoint string, cause error)                                    // is told of a question that nobody gets an answer to
 }
 
 // Service is the micro service.
@@ -203,16 +193,12 @@ func (s *Service) reply(ctx context.Context, c *conn.Conn, q *question) {
 		return
 	}
 	begun, stats := time.Now(), s.stats.Endpoints[q.endpoint]
-	text, err := s.ask(ctx, c, stats.Name, q.Msg)
+	text, code, err := s.ask(ctx, c, stats.Name, q.Msg)
 	stats.NumRequests++
 	stats.ProcessingTime += time.Since(begun)
 	stats.AverageProcessingTime = stats.ProcessingTime / time.Duration(stats.NumRequests)
 	answer := natsgo.NewMsg(q.Reply)
 	if answer.Data = text; err != nil {
-		code := 500
-		if refused, is := errors.AsType[*Refusal](err); is {
-			code = refused.Code
-		}
 		answer.Header.Set(micro.ErrorHeader, description(err.Error()))
 		answer.Header.Set(micro.ErrorCodeHeader, strconv.Itoa(code))
 		answer.Data, _ = json.Marshal(map[string]string{"error": err.Error()}) // of texts it cannot fail
@@ -224,22 +210,25 @@ func (s *Service) reply(ctx context.Context, c *conn.Conn, q *question) {
 	}
 }
 
-// ask is the answer to the question. Who wants it where it must not go is not heard.
-func (s *Service) ask(ctx context.Context, c *conn.Conn, name string, m *natsgo.Msg) ([]byte, error) {
+// ask is the answer to the question, and the code of its error. Who wants it where it must not go is not heard.
+func (s *Service) ask(ctx context.Context, c *conn.Conn, name string, m *natsgo.Msg) (text []byte, code int, err error) {
 	if !s.answers(m.Reply) && m.Reply != "" && !strings.HasPrefix(m.Reply, acknowledgement) {
 		err := fmt.Errorf("its answer was to go to subject %.100q: ask for it below %s, or allow another place with nats.service.inboxes",
 			m.Reply, strings.Join(s.options.Inboxes, " or "))
 		s.options.Refused(name, err)
-		return nil, err
+		return nil, 500, err
 	}
 	if size := len(m.Data); size > maxQuestion {
-		return nil, &Refusal{413, fmt.Sprintf("a question of %d bytes: want %d at most", size, maxQuestion)}
+		return nil, 413, fmt.Errorf("a question of %d bytes: want %d at most", size, maxQuestion)
 	}
-	text, err := s.options.Endpoints[name](ctx, m.Data)
+	text, err = s.options.Endpoints[name](ctx, m.Data)
 	if limit := c.NC.MaxPayload(); err == nil && int64(len(text)) > limit {
-		return nil, &Refusal{507, fmt.Sprintf("an answer of %d bytes, and the server takes %d: raise its max_payload", len(text), limit)}
+		return nil, 507, fmt.Errorf("an answer of %d bytes, and the server takes %d: raise its max_payload", len(text), limit)
 	}
-	return text, err
+	if err != nil {
+		code = s.options.Code(err)
+	}
+	return text, code, err
 }
 
 // What a stream plays back has the first in the place of a subject for the answer. The second is where a server takes

@@ -32,10 +32,10 @@ func optionsOf(url string) Options {
 		}},
 		Subject: "kubecdc.test", Inboxes: []string{"_INBOX.", "answers.here."}, Version: "v1.2.3", Metadata: map[string]string{"cluster": "test"},
 		Refused: func(string, error) {},
-		Endpoints: map[string]Answer{"echo": func(_ context.Context, question []byte) ([]byte, error) {
+		Endpoints: map[string]func(context.Context, []byte) ([]byte, error){"echo": func(_ context.Context, question []byte) ([]byte, error) {
 			switch string(question) {
 			case "no":
-				return nil, &Refusal{400, "no:\r\nthis is\n" + strings.Repeat("long", 1000)}
+				return nil, errors.New("no:\r\nthis is\n" + strings.Repeat("long", 1000))
 			case "huge":
 				return make([]byte, 2<<20), nil
 			case "broken":
@@ -43,6 +43,12 @@ func optionsOf(url string) Options {
 			}
 			return question, nil
 		}},
+		Code: func(err error) int {
+			if strings.HasPrefix(err.Error(), "no") {
+				return 400
+			}
+			return 500
+		},
 	}
 }
 
