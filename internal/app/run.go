@@ -107,7 +107,7 @@ func (a *assembly) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	saved, err := control.ReadUncounted(a.store)
+	saved, err := control.ReadState(a.store, false)
 	if err != nil {
 		return err
 	}

@@ -43,24 +43,9 @@ type SinkState struct {
 // Uncounted is a number of objects that nobody has counted.
 const Uncounted = -1
 
-// ReadState reads the document from an open state. It counts the objects, which reads all of them.
-func ReadState(store *checkpoint.Store) (*State, error) { return readWith(store, store.CountRows) }
-
-// ReadUncounted reads the document without the numbers of objects, where there are any.
-func ReadUncounted(store *checkpoint.Store) (*State, error) {
-	return readWith(store, func(sink, resource string, scope checkpoint.Scope) (int, error) {
-		has, err := store.HasRows(sink, resource, scope)
-		if has {
-			return Uncounted, err
-		}
-		return 0, err
-	})
-}
-
-// countFunc counts the objects that a sink has of a resource in the scope.
-type countFunc func(sinkName, resource string, scope checkpoint.Scope) (int, error)
-
-func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
+// ReadState reads the document from an open state. To count the objects reads all of them; who does not want that has
+// Uncounted where there are any.
+func ReadState(store *checkpoint.Store, counts bool) (*State, error) {
 	cluster, _, err1 := store.Cluster()
 	clusters, err2 := store.Clusters()
 	streams, err3 := SavedStreams(store)
@@ -81,15 +66,27 @@ func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
 	for name, text := range configurations {
 		state.Configurations[name] = text
 	}
+	count := store.CountRows
+	if !counts {
+		count = func(sink, resource string, scope checkpoint.Scope) (int, error) {
+			has, err := store.HasRows(sink, resource, scope)
+			if has {
+				return Uncounted, err
+			}
+			return 0, err
+		}
+	}
 	for i := range streams {
 		s := StreamState{Sinks: map[string]SinkState{}}
+		resource, scope := streams[i].Resource.String(), checkpoint.ScopeOf(&streams[i])
 		for _, name := range slices.Sorted(maps.Keys(places)) {
-			found, is, err := readSink(count, name, places[name], &streams[i])
-			if err != nil {
-				return nil, err
-			}
+			found, is := readSink(places[name][resource], scope)
 			if !is {
 				continue
+			}
+			var err error
+			if found.Objects, err = count(name, resource, scope); err != nil {
+				return nil, err
 			}
 			if s.Sinks[name] = found; s.ResourceVersion == "" || found.ResourceVersion != "" && change.CompareVersions(found.ResourceVersion, s.ResourceVersion) < 0 {
 				s.ResourceVersion = found.ResourceVersion
@@ -100,20 +97,17 @@ func readWith(store *checkpoint.Store, count countFunc) (*State, error) {
 	return state, nil
 }
 
-// readSink reads what is saved of the stream for the sink; is is false where that is nothing.
-func readSink(count countFunc, name string, of map[string]checkpoint.Places, stream *change.Stream) (s SinkState, is bool, err error) {
-	resource, scope := stream.Resource.String(), checkpoint.ScopeOf(stream)
-	of[resource].Each(scope, func(_ string, place checkpoint.Place) {
+// readSink reads what is saved in the scope, but for the objects; is is false where that is nothing.
+func readSink(of checkpoint.Places, scope checkpoint.Scope) (s SinkState, is bool) {
+	of.Each(scope, func(_ string, place checkpoint.Place) {
 		if s.Selector, is = place.Selection, true; place.Comparison.UnderWay() {
 			s.Comparing = cmp.Or(place.Comparison.Reason, change.Stale)
 		}
 	})
-	if !is {
-		return s, false, nil
+	if is {
+		s.ResourceVersion = of.Lowest(scope).Version
 	}
-	s.ResourceVersion = of[resource].Lowest(scope).Version
-	s.Objects, err = count(name, resource, scope)
-	return s, true, err
+	return s, is
 }
 
 // SavedStreams are those that the state knows, in the order of their names. What a sink has of a resource that no

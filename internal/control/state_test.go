@@ -109,7 +109,7 @@ func TestStateIsReadWhole(t *testing.T) {
 			"pods": {"2", map[string]SinkState{"out": {"2", "", 2, ""}}}, "nodes": {"3", map[string]SinkState{"out": {"3", "", 1, ""}}},
 		},
 	}
-	if got, err := ReadState(store); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := ReadState(store, true); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // ErrNotStreaming says that the pipeline cannot take what is asked yet, or no more.
-var ErrNotStreaming = errors.New("the exporter does not stream yet, because a sink or the state is not open, or it is about to stop: see /statusz, and ask again")
+var ErrNotStreaming = errors.New("the exporter does not stream yet, because a sink or the state is not open, " +
+	"or it is about to stop: see /statusz, and ask again")
 
 // askTime is how long a question waits for a pipeline that still opens its sinks.
 const askTime = 10 * time.Second

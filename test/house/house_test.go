@@ -27,7 +27,7 @@ func arrows() map[string][]string {
 		"internal/format/registry":   {"internal/change", "internal/format/encode", "internal/sink", "internal/format/typed"},
 		"internal/format/decode":     {"internal/change", "internal/scan", "internal/sink"},
 		"internal/observe/verify":    {"internal/change", "internal/format/decode", "internal/sink"},
-		"internal/observe/console":   {"internal/change", "internal/control", "internal/sink/deadletter", "internal/format/decode", "internal/observe/page", "internal/sink", "internal/source", "internal/observe/verify"},
+		"internal/observe/console":   {"internal/change", "internal/config/usage", "internal/control", "internal/sink/deadletter", "internal/format/decode", "internal/observe/page", "internal/sink", "internal/source", "internal/observe/verify"},
 		"internal/config":            {"internal/config/usage"},
 		"internal/config/usage":      {},
 		"internal/sink/signal":       {"internal/change"},

@@ -31,43 +31,42 @@ import (
 // after the other.
 func Run(ctx context.Context, to cluster.Access, cfg *config.Config, out *console.Findings) error {
 	cluster.NewLogger(io.Discard, cfg.Log)
-	r := report{out: out}
-	r.ok("configuration")
+	out.OK("configuration")
 	if cfg.IsSplit() {
-		checkAll(ctx, to, cfg, &r)
+		checkAll(ctx, to, cfg, out)
 	} else {
-		checkOne(ctx, to, cfg, &r)
+		checkOne(ctx, to, cfg, out)
 	}
-	return errors.Join(r.err(), out.End())
+	return out.End()
 }
 
 // checkAll checks one task after the other.
-func checkAll(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) {
+func checkAll(ctx context.Context, to cluster.Access, cfg *config.Config, r *console.Findings) {
 	uids, runs := map[string]string{}, false
 	if home := to; len(cfg.Clusters) > 0 && cfg.HA != nil {
 		to.Home = &home
 	}
 	for _, one := range cfg.AllTasks() {
 		of := one.Cluster
-		if r.of = "task " + one.Name() + ": "; of.Name != "" {
+		if r.Of = "task " + one.Name() + ": "; of.Name != "" {
 			to = to.Of(of)
 		}
 		c, running := checkOne(ctx, to, cfg.Of(one), r)
 		if other, found := uids[c.UID]; c.UID != "" && found && other != of.Name {
-			r.problem(usage.Errorf("it is cluster %s, too (uid %s): leave one of them out, or correct its kubeconfig or context", other, c.UID))
+			r.Problem(usage.Errorf("it is cluster %s, too (uid %s): leave one of them out, or correct its kubeconfig or context", other, c.UID))
 		}
 		uids[c.UID], runs = of.Name, runs || running
 	}
-	if r.of = ""; !runs {
+	if r.Of = ""; !runs {
 		checkListen(ctx, cfg.Listen, wayOfListen, r)
 	}
 }
 
 const wayOfListen = "--listen, or with listen in the configuration"
 
-func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *report) (c *cluster.Cluster, running bool) {
+func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *console.Findings) (c *cluster.Cluster, running bool) {
 	c, err := cluster.Find(ctx, to, cfg)
-	if r.problem(err) {
+	if r.Problem(err) {
 		c = &cluster.Cluster{Name: cmp.Or(cfg.Cluster, to.Context, "kubernetes")} // sinks want a name
 	}
 	of := &checkedTask{to, cfg, c}
@@ -75,7 +74,7 @@ func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *rep
 		checkCluster(ctx, of, r)
 	}
 	saved := checkState(ctx, c, cfg, r)
-	if saved.running == nil && r.of == "" {
+	if saved.running == nil && r.Of == "" {
 		checkListen(ctx, cfg.Listen, wayOfListen, r)
 	}
 	checkAudit(ctx, cfg, saved.running, r)
@@ -83,44 +82,44 @@ func checkOne(ctx context.Context, to cluster.Access, cfg *config.Config, r *rep
 	if saved.State == nil && logged != nil { // the next start takes that over
 		read, err := task.ReadFound(ctx, logged)
 		if err != nil {
-			r.note("log of the state: " + err.Error())
+			r.Note("log of the state: " + err.Error())
 		} else {
 			saved.State = read.State
 		}
 	}
 	checkPlaces(cfg, c, r)
 	for i := range cfg.Sinks {
-		r.problem(selection.CheckSinkRules(cfg, &cfg.Sinks[i]))
+		r.Problem(selection.CheckSinkRules(cfg, &cfg.Sinks[i]))
 		checkSink(ctx, &cfg.Sinks[i], saved, c, r)
 	}
 	if c.UID != "" { // else nobody knows what is served
 		for _, line := range Plan(saved.State, c, cfg) {
-			r.note(line)
+			r.Note(line)
 		}
 	}
 	return c, saved.running != nil
 }
 
-func checkCluster(ctx context.Context, of *checkedTask, r *report) {
+func checkCluster(ctx context.Context, of *checkedTask, r *console.Findings) {
 	c, cfg := of.cluster, of.cfg
-	if r.problem(c.Identify(ctx)) {
+	if r.Problem(c.Identify(ctx)) {
 		return
 	}
-	r.ok("cluster " + c.Name + " at " + c.Rest.Host + ", uid " + c.UID)
+	r.OK("cluster " + c.Name + " at " + c.Rest.Host + ", uid " + c.UID)
 	catalog, err := c.Resolve(ctx, c.Rest, cfg.Resources)
-	r.problem(err)
+	r.Problem(err)
 	if catalog != nil && catalog.Incomplete() != nil {
-		r.note(fmt.Sprintf("API discovery is incomplete, so a wildcard may miss resources: %v", catalog.Incomplete()))
+		r.Note(fmt.Sprintf("API discovery is incomplete, so a wildcard may miss resources: %v", catalog.Incomplete()))
 	}
 	access, err := source.NewAccess(c.Rest)
-	if r.problem(err) {
+	if r.Problem(err) {
 		return
 	}
 	for _, s := range c.Streams() {
 		checkStream(ctx, access, &s, r)
 	}
 	for _, missing := range access.Missing(ctx) {
-		r.note(missing)
+		r.Note(missing)
 	}
 	if cfg.AsksNamespaces() {
 		missing, err := access.Namespaces(ctx)
@@ -128,8 +127,8 @@ func checkCluster(ctx context.Context, of *checkedTask, r *report) {
 			err = fmt.Errorf("labels of namespaces are asked for, and the API server forbids to %s namespaces: "+
 				"bind a role with these verbs to the exporter's user, or streams that need them wait", strings.Join(missing, ", "))
 		}
-		if !r.problem(err) {
-			r.ok("labels of namespaces")
+		if !r.Problem(err) {
+			r.OK("labels of namespaces")
 		}
 	}
 	checkPaths(ctx, access, c, cfg, r)
@@ -139,7 +138,7 @@ func checkCluster(ctx context.Context, of *checkedTask, r *report) {
 
 // noteLeftOut says what wildcards do not stand for, and what waits. Another name that stands for nothing is a problem
 // already.
-func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *report) {
+func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *console.Findings) {
 	if chosen == nil {
 		return
 	}
@@ -147,42 +146,42 @@ func noteLeftOut(chosen *selection.Choice, cfg *config.Config, r *report) {
 		named := slices.ContainsFunc(cfg.Resources, func(c config.Resource) bool { return c.Name == left.Name })
 		switch {
 		case left.Waits:
-			r.note("resource " + left.Name + " waits: " + left.Reason)
+			r.Note("resource " + left.Name + " waits: " + left.Reason)
 		case !named || source.IsWildcard(left.Name):
-			r.note("resource " + left.Name + " is left out: " + left.Reason)
+			r.Note("resource " + left.Name + " is left out: " + left.Reason)
 		}
 	}
 }
 
-func checkStream(ctx context.Context, access *source.Access, s *selection.Selected, r *report) {
+func checkStream(ctx context.Context, access *source.Access, s *selection.Selected, r *console.Findings) {
 	err := access.Check(ctx, s.Stream, s.Selection)
 	if errors.As(err, new(*source.ForbiddenError)) && source.IsWildcard(s.Names[0]) {
-		r.note("resource " + s.Stream.String() + " waits: " + err.Error())
+		r.Note("resource " + s.Stream.String() + " waits: " + err.Error())
 		return
 	}
-	if r.problem(err) {
+	if r.Problem(err) {
 		return
 	}
 	origin := ""
 	if source.IsWildcard(s.Names[0]) {
 		origin = ", of " + s.Names[0]
 	}
-	r.ok("resource " + s.Stream.String() + origin)
+	r.OK("resource " + s.Stream.String() + origin)
 	if s.Stream.Namespace != "" && access.NamespaceMissing(ctx, s.Stream.Namespace) {
-		r.note("namespace " + s.Stream.Namespace + " does not exist: nothing will come from " + s.Stream.String() + " until somebody creates it")
+		r.Note("namespace " + s.Stream.Namespace + " does not exist: nothing will come from " + s.Stream.String() + " until somebody creates it")
 	}
 }
 
 // checkAudit looks at the files of the audit webhook, and whether its address is free.
-func checkAudit(ctx context.Context, cfg *config.Config, running *control.Running, r *report) {
+func checkAudit(ctx context.Context, cfg *config.Config, running *control.Running, r *console.Findings) {
 	if cfg.Audit == nil {
 		return
 	}
 	if err := actors.Files(cfg.Audit).Load(); err != nil {
-		r.problem(usage.Wrap(err))
+		r.Problem(usage.Wrap(err))
 		return
 	}
-	r.ok("files of audit")
+	r.OK("files of audit")
 	if running == nil {
 		checkListen(ctx, cfg.Audit.Listen, "audit.listen in the configuration", r)
 	}
@@ -223,7 +222,7 @@ func allRules(c *cluster.Cluster, cfg *config.Config) []rules {
 
 // checkPaths finds paths that no object can have of any resource that they are for. A wildcard may stand for more, some
 // day.
-func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, cfg *config.Config, r *report) {
+func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, cfg *config.Config, r *console.Findings) {
 	known := objecttype.NewSchemas(access)
 	for _, of := range allRules(c, cfg) {
 		for _, key := range []string{"drop", "only", "redact", "ignore"} {
@@ -232,15 +231,15 @@ func checkPaths(ctx context.Context, access *source.Access, c *cluster.Cluster, 
 				switch {
 				case !lacks(ctx, known, of.streams, path):
 				case of.open:
-					r.note(said + ": correct it, unless it is for resources that are installed later")
+					r.Note(said + ": correct it, unless it is for resources that are installed later")
 				default:
-					r.problem(usage.Errorf("%s: correct it, or leave it out", said))
+					r.Problem(usage.Errorf("%s: correct it, or leave it out", said))
 				}
 			}
 		}
 	}
 	if len(known.Silent) > 0 {
-		r.note("paths of " + strings.Join(known.Silent, ", ") + " are not looked up: the API server does not tell the schemas, or more than are read")
+		r.Note("paths of " + strings.Join(known.Silent, ", ") + " are not looked up: the API server does not tell the schemas, or more than are read")
 	}
 }
 
@@ -265,7 +264,7 @@ func lacks(ctx context.Context, known *objecttype.Schemas, streams []selection.S
 
 // checkPlaces finds sinks that would write into each other's logs: each would take the other for a second writer,
 // or tell twice.
-func checkPlaces(cfg *config.Config, c *cluster.Cluster, r *report) {
+func checkPlaces(cfg *config.Config, c *cluster.Cluster, r *console.Findings) {
 	places := make([][]destination.Place, len(cfg.Sinks))
 	for i := range cfg.Sinks {
 		if d, err := destination.Of(&cfg.Sinks[i], c); err == nil { // what is wrong with it is told by those who build it
@@ -280,36 +279,36 @@ func checkPlaces(cfg *config.Config, c *cluster.Cluster, r *report) {
 }
 
 // checkPlace compares a place of one sink with those of another one.
-func checkPlace(p *destination.Place, others []destination.Place, sinks string, r *report) {
+func checkPlace(p *destination.Place, others []destination.Place, sinks string, r *console.Findings) {
 	if slices.ContainsFunc(others, func(theirs destination.Place) bool { return p.Meets(&theirs) }) {
-		r.problem(usage.Errorf("sinks %s write to the same %s: give each its own with the key %s, or leave one out", sinks, p.What, p.Key))
+		r.Problem(usage.Errorf("sinks %s write to the same %s: give each its own with the key %s, or leave one out", sinks, p.What, p.Key))
 	}
 }
 
 // checkStateLog looks at the log of the state, and changes nothing. It returns what the log has, nil where that is
 // nothing.
-func checkStateLog(ctx context.Context, of *checkedTask, r *report) *statelog.Found {
+func checkStateLog(ctx context.Context, of *checkedTask, r *console.Findings) *statelog.Found {
 	c, cfg := of.cluster, of.cfg
 	if cfg.State.Log == nil {
 		return nil
 	}
 	place, err := task.LogPlace(cfg, c, func(string, error) {})
-	if r.problem(err) {
+	if r.Problem(err) {
 		return nil
 	}
 	if target, ok := place.Sink.(sink.Checker); ok {
-		if _, err := target.Check(ctx); r.problemOf("log of the state, "+place.Name, err) {
+		if _, err := target.Check(ctx); r.ProblemOf("log of the state, "+place.Name, err) {
 			return nil
 		}
 	}
 	found, err := statelog.Look(ctx, place, of.bid(ctx))
 	switch {
 	case errors.Is(err, statelog.ErrNothing):
-		r.ok("log of the state, " + place.Name + ", which the first start fills")
+		r.OK("log of the state, " + place.Name + ", which the first start fills")
 	case err != nil && !task.IsForGood(err):
-		r.note(err.Error())
-	case !r.problem(err):
-		r.ok(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.Format(time.RFC3339)))
+		r.Note(err.Error())
+	case !r.Problem(err):
+		r.OK(fmt.Sprintf("log of the state, %s, saved %s", place.Name, found.Saved.Format(time.RFC3339)))
 		return found
 	}
 	return nil

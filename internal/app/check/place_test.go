@@ -24,9 +24,9 @@ func TestCheckFindsSinksOnOnePlace(t *testing.T) {
 		cfg, err := config.Parse("config.yaml", []byte(text), os.LookupEnv)
 		must(t, err)
 		var out bytes.Buffer
-		r := report{out: &console.Findings{Out: &out}}
+		r := console.Findings{Out: &out}
 		checkPlaces(cfg, &cluster.Cluster{Name: "c"}, &r)
-		if err := r.err(); err != nil && !usage.Is(err) {
+		if err := r.End(); err != nil && !usage.Is(err) {
 			t.Errorf("%v is no mistake of the user's", err)
 		}
 		return strings.ReplaceAll(out.String(), dir, "DIR")

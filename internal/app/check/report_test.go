@@ -13,15 +13,15 @@ var errTest = errors.New("cause")
 
 func TestReportCountsEachProblem(t *testing.T) {
 	var out bytes.Buffer
-	r := report{out: &console.Findings{Out: &out}}
-	r.ok("configuration")
-	r.note("by the way")
-	if r.err() != nil {
-		t.Errorf("got %v without a problem", r.err())
+	r := console.Findings{Out: &out}
+	r.OK("configuration")
+	r.Note("by the way")
+	if r.End() != nil {
+		t.Errorf("got %v without a problem", r.End())
 	}
-	r.problem(usage.Several("resources", errTest, usage.Wrap(errTest)))
-	r.problem(errTest)
-	if err := r.err(); err.Error() != "check found 3 problems" || !usage.Is(err) {
+	r.Problem(usage.Several("resources", errTest, usage.Wrap(errTest)))
+	r.Problem(errTest)
+	if err := r.End(); err.Error() != "check found 3 problems" || !usage.Is(err) {
 		t.Errorf("got %v, a mistake: %t", err, usage.Is(err))
 	}
 	want := "ok       configuration\nnote     by the way\nproblem  cause\nproblem  cause\nproblem  cause\n"

@@ -10,6 +10,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/app/requests"
 	"github.com/kubecdc/kubecdc/internal/config"
+	"github.com/kubecdc/kubecdc/internal/observe/console"
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
@@ -19,10 +20,10 @@ type resumer interface {
 }
 
 // checkSink looks at a sink, with what is saved, and what the exporter does that may have it open.
-func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluster, r *report) {
+func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluster, r *console.Findings) {
 	built, err := destination.Build(s, c, destination.Outlet{Stdout: io.Discard, Told: destination.Nop{}})
 	d, ofErr := destination.Of(s, c)
-	if r.problem(cmp.Or(err, ofErr)) {
+	if r.Problem(cmp.Or(err, ofErr)) {
 		return
 	}
 	note, resumed, mark := "", "", sink.Mark("")
@@ -38,21 +39,21 @@ func checkSink(ctx context.Context, s *config.Sink, had saved, c *cluster.Cluste
 	if d.InUse != nil && d.InUse(err) && had.holds(s.Name, d.Address) {
 		note, err = "the running exporter has it open", nil
 	}
-	if r.problemOf("sink "+s.Name, err) {
+	if r.ProblemOf("sink "+s.Name, err) {
 		return
 	}
-	r.ok("sink " + s.Name)
+	r.OK("sink " + s.Name)
 	if d.Hearer != nil { // others can ask through the sink's broker, where they may
 		h, err := d.Hearer(requests.Shut())
 		if err == nil {
 			err = h.Check(ctx)
 		}
-		r.problemOf("sink "+s.Name, err)
+		r.ProblemOf("sink "+s.Name, err)
 	}
 	checkSchemas(ctx, s, mark, c, r)
 	for _, text := range []string{note, resumed} {
 		if text != "" {
-			r.note("sink " + s.Name + ": " + text)
+			r.Note("sink " + s.Name + ": " + text)
 		}
 	}
 }
@@ -62,12 +63,12 @@ const mostFailures = 5
 
 // checkSchemas looks whether the sink's registry takes the schemas of all resources that the sink takes, and registers
 // none.
-func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.Cluster, r *report) {
+func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.Cluster, r *console.Findings) {
 	if c.Rest == nil {
 		return // that there is no cluster is told
 	}
 	planned, err := destination.NewPlan(s, c)
-	if r.problemOf("sink "+s.Name, err) || planned == nil {
+	if r.ProblemOf("sink "+s.Name, err) || planned == nil {
 		return
 	}
 	asked, adds, failures := map[string]bool{}, 0, 0
@@ -78,13 +79,13 @@ func checkSchemas(ctx context.Context, s *config.Sink, at sink.Mark, c *cluster.
 		}
 		asked[resource.String()] = true
 		plan, err := planned(ctx, &one.Stream, at)
-		if r.problemOf("sink "+s.Name+": resource "+resource.String(), err) {
+		if r.ProblemOf("sink "+s.Name+": resource "+resource.String(), err) {
 			failures++
 		} else if plan.Adds {
 			adds++
 		}
 	}
 	if failures == 0 && len(asked) > 0 {
-		r.ok(fmt.Sprintf("sink %s: schema registry, %d resources, %d new versions", s.Name, len(asked), adds))
+		r.OK(fmt.Sprintf("sink %s: schema registry, %d resources, %d new versions", s.Name, len(asked), adds))
 	}
 }

@@ -26,50 +26,50 @@ type saved struct {
 }
 
 // checkState looks at what is saved. What an exporter that runs with it holds is no problem.
-func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *report) saved {
+func checkState(ctx context.Context, c *cluster.Cluster, cfg *config.Config, r *console.Findings) saved {
 	dir := cfg.State.Dir
 	client, err := control.Locate(dir)
 	if errors.As(err, new(*control.NotRunningError)) {
 		return saved{State: checkSaved(ctx, c, &cfg.State, r)}
 	}
 	if err != nil {
-		r.note("state " + dir + ": " + err.Error())
+		r.Note("state " + dir + ": " + err.Error())
 		return saved{}
 	}
 	state, err := client.Checkpoint(ctx)
 	running, runningErr := client.Running(ctx)
 	if err := errors.Join(err, runningErr); err != nil {
-		r.note(fmt.Sprintf("state %s: an exporter has it, and does not say what it does, so what it holds may be called in use: %v", dir, err))
+		r.Note(fmt.Sprintf("state %s: an exporter has it, and does not say what it does, so what it holds may be called in use: %v", dir, err))
 		return saved{}
 	}
 	c.Met(state.Clusters)
 	compareSaved(c, dir, checkpoint.Cluster{Name: state.Cluster, UID: state.ClusterUID}, r)
-	r.note("state " + dir + ": an exporter runs with it")
+	r.Note("state " + dir + ": an exporter runs with it")
 	return saved{running, state}
 }
 
 // checkSaved reads the state of a stopped exporter, and returns the marks of its sinks.
-func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r *report) *control.State {
+func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r *console.Findings) *control.State {
 	dir := state.Dir
 	store, err := checkpoint.Open(ctx, dir, checkpoint.Options{ReadOnly: true})
 	switch {
 	case errors.Is(err, checkpoint.ErrNoState):
 		if err := disk.Creatable(dir); err != nil { // no problem where somebody checks what is to run elsewhere
-			r.note(fmt.Sprintf("state %s: it cannot be made on this host: %v: choose another state.dir, if the exporter is to run here", dir, err))
+			r.Note(fmt.Sprintf("state %s: it cannot be made on this host: %v: choose another state.dir, if the exporter is to run here", dir, err))
 		} else {
-			r.ok("state " + dir + ", which the first start makes")
+			r.OK("state " + dir + ", which the first start makes")
 		}
 		return nil
 	case errors.Is(err, checkpoint.ErrRestoring) && state.Log != nil:
-		r.ok("state " + dir + ", a copy of the log of the state, from which the next start goes on")
+		r.OK("state " + dir + ", a copy of the log of the state, from which the next start goes on")
 		return nil
 	case err != nil:
-		r.problem(err)
+		r.Problem(err)
 		return nil
 	}
 	saved, found, err := store.Cluster()
-	read, readErr := control.ReadState(store)
-	if r.problem(errors.Join(err, readErr, c.Recall(store), c.AdoptIdentity(store), store.Close())) {
+	read, readErr := control.ReadState(store, true)
+	if r.Problem(errors.Join(err, readErr, c.Recall(store), c.AdoptIdentity(store), store.Close())) {
 		return nil
 	}
 	if found {
@@ -79,35 +79,35 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 }
 
 // compareSaved says whose the state is.
-func compareSaved(c *cluster.Cluster, dir string, saved checkpoint.Cluster, r *report) {
+func compareSaved(c *cluster.Cluster, dir string, saved checkpoint.Cluster, r *console.Findings) {
 	if c.UID == "" {
 		return // nobody knows which cluster this is
 	}
 	anew, err := checkpoint.CompareCluster(dir, saved, checkpoint.Cluster{Name: c.Name, UID: c.UID})
 	switch {
 	case err != nil:
-		r.problem(usage.Wrap(err))
+		r.Problem(usage.Wrap(err))
 	case anew:
-		r.note(fmt.Sprintf("state %s: cluster %s was rebuilt since, its uid was %s: a gap and all objects will follow", dir, c.Name, saved.UID))
+		r.Note(fmt.Sprintf("state %s: cluster %s was rebuilt since, its uid was %s: a gap and all objects will follow", dir, c.Name, saved.UID))
 	default:
-		r.ok("state " + dir + " of this cluster")
+		r.OK("state " + dir + " of this cluster")
 	}
 }
 
 // checkListen looks whether the address is free, unless the running exporter is the one who has it. The remedy says how
 // to choose another one.
-func checkListen(ctx context.Context, address, remedy string, r *report) {
+func checkListen(ctx context.Context, address, remedy string, r *console.Findings) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
-		r.note(fmt.Sprintf("listen on %s: %v: the address is none of this host", address, control.Cause(err)))
+		r.Note(fmt.Sprintf("listen on %s: %v: the address is none of this host", address, control.Cause(err)))
 		return
 	}
 	if err != nil {
-		r.problem(fmt.Errorf("listen on %s: %w: choose another address with %s", address, control.Cause(err), remedy))
+		r.Problem(fmt.Errorf("listen on %s: %w: choose another address with %s", address, control.Cause(err), remedy))
 		return
 	}
 	if err := listener.Close(); err != nil {
-		r.note(fmt.Sprintf("listen on %s: %v", address, err))
+		r.Note(fmt.Sprintf("listen on %s: %v", address, err))
 	}
 }
 
@@ -128,12 +128,12 @@ type checkedTask struct {
 }
 
 // checkLease says whether the exporter may use its Lease, and changes nothing.
-func checkLease(ctx context.Context, of *checkedTask, r *report) {
+func checkLease(ctx context.Context, of *checkedTask, r *console.Findings) {
 	if of.cfg.HA == nil {
 		return
 	}
 	place, err := task.Lease(of.to, of.cfg, of.cluster.Name)
-	if r.problem(err) {
+	if r.Problem(err) {
 		return
 	}
 	verbs := []string{"get", "create", "update"}
@@ -152,56 +152,7 @@ func checkLease(ctx context.Context, of *checkedTask, r *report) {
 	if err == nil {
 		err = task.CheckHolder(ctx, of.cfg, of.cluster, place)
 	}
-	if !r.problem(err) {
-		r.ok("lease " + place.String())
+	if !r.Problem(err) {
+		r.OK("lease " + place.String())
 	}
 }
-
-// report shows what was found and remembers what is wrong.
-type report struct {
-	out      *console.Findings
-	of       string // begins each line: the cluster that it is of, where there are several
-	problems []error
-}
-
-func (r *report) ok(what string) { r.out.Show(console.OK, r.of+what) }
-
-func (r *report) note(text string) { r.out.Show(console.Note, r.of+text) }
-
-// problem shows each of several problems by itself, and says whether there is one.
-func (r *report) problem(err error) bool {
-	for _, one := range usage.Each(err) {
-		r.out.Show(console.Problem, r.of+one.Error())
-		r.problems = append(r.problems, one)
-	}
-	return err != nil
-}
-
-// problemOf is problem, with what each is of.
-func (r *report) problemOf(what string, err error) bool {
-	var all []error
-	for _, one := range usage.Each(err) {
-		all = append(all, fmt.Errorf("%s: %w", what, one))
-	}
-	return r.problem(errors.Join(all...))
-}
-
-// err is nil where nothing is wrong. What is wrong has been shown.
-func (r *report) err() error {
-	if len(r.problems) == 0 {
-		return nil
-	}
-	return &problemsError{r.problems}
-}
-
-// problemsError counts what is wrong, which has been shown. It wraps all of it, for the exit code.
-type problemsError struct{ problems []error }
-
-func (e *problemsError) Error() string {
-	if len(e.problems) == 1 {
-		return "check found 1 problem"
-	}
-	return fmt.Sprintf("check found %d problems", len(e.problems))
-}
-
-func (e *problemsError) Unwrap() []error { return e.problems }

@@ -76,11 +76,12 @@ type (
 // questions are all, by their names, as the loopback interface takes them, and answered with the same documents.
 func (h *brokerHandler) questions() control.Questions {
 	all := control.Questions{
-		"snapshot": control.Asked(`{"resources":["pods"],"sink":"out","id":"7f2"}, all optional`, func(ctx context.Context, asked snapshotQuestion) (*control.Snapshot, error) {
-			return h.snapshot(ctx, asked.ID, asked.SnapshotRequest)
-		}),
+		"snapshot": control.Asked(`{"resources":["pods"],"sink":"out","id":"7f2"}, all optional`,
+			func(ctx context.Context, asked snapshotQuestion) (*control.Snapshot, error) {
+				return h.snapshot(ctx, asked.ID, asked.SnapshotRequest)
+			}),
 		"checkpoint": control.Shown(func() (*control.State, error) {
-			state, err := control.ReadState(h.Store)
+			state, err := control.ReadState(h.Store, true)
 			if err == nil {
 				state.Configurations = nil // they are hashes
 			}
@@ -90,10 +91,11 @@ func (h *brokerHandler) questions() control.Questions {
 		"status": control.Shown(func() (any, error) { return h.Status(), nil }),
 	}
 	for _, do := range []string{control.Stop, control.Pause, control.Resume} {
-		all[do] = control.Asked(`{"ids":["7mare7x"]}, as list shows them`, func(ctx context.Context, asked steerQuestion) (control.SteerRequest, error) {
-			request := control.SteerRequest{Do: do, IDs: asked.IDs}
-			return request, h.steer(ctx, asked.ID, request)
-		})
+		all[do] = control.Asked(`{"ids":["7mare7x"]}, as list shows them`,
+			func(ctx context.Context, asked steerQuestion) (control.SteerRequest, error) {
+				request := control.SteerRequest{Do: do, IDs: asked.IDs}
+				return request, h.steer(ctx, asked.ID, request)
+			})
 	}
 	return all
 }
@@ -102,9 +104,13 @@ func (h *brokerHandler) questions() control.Questions {
 func (h *brokerHandler) open() *destination.RequestHandler {
 	open := Shut()
 	for name, ask := range h.questions() {
-		open.Questions[name] = func(ctx context.Context, text []byte) ([]byte, error) { return h.answer(ctx, name, ask, text) }
+		open.Questions[name] = func(ctx context.Context, text []byte) ([]byte, error) {
+			return h.answer(ctx, name, ask, text)
+		}
 	}
-	open.Signals = func(tells bool) (destination.SignalHandler, string) { return newSignalHandler(h, tells), h.book.Place }
+	open.Signals = func(tells bool) (destination.SignalHandler, string) {
+		return newSignalHandler(h, tells), h.book.Place
+	}
 	open.Hears = func(err error) { h.Told.Hears(h.sink, err) }
 	open.Refused = func(name string, err error) { h.Told.Asked(h.sink, name, shortened(err)) }
 	return open
@@ -138,10 +144,10 @@ func (h *brokerHandler) answer(ctx context.Context, name string, ask control.Que
 // Tell is as in destination.SignalHandler.
 func (h *signalHandler) Tell(_ context.Context, send func(values [][]byte) error) error {
 	h.followed = 0
-	if h.notes == nil {
+	if h.listed == nil {
 		return nil
 	}
-	told := h.notes.refusals
+	told := h.refusals
 	next, advanced, err := h.advance(&told)
 	if err != nil || len(told) == 0 && !advanced {
 		return err
@@ -154,7 +160,7 @@ func (h *signalHandler) Tell(_ context.Context, send func(values [][]byte) error
 	if err := send(values); err != nil {
 		return err
 	}
-	h.notes.refusals = nil
+	h.refusals = nil
 	if !advanced {
 		return nil
 	}
@@ -177,14 +183,14 @@ func (h *signalHandler) advance(told *[]signal.Notification) (next signal.Book, 
 		*told = append(*told, some...)
 		advanced = advanced || len(some) > 0
 		if over {
-			delete(h.notes.listed, t.ID)
+			delete(h.listed, t.ID)
 			continue
 		}
 		next.Tasks = append(next.Tasks, after)
 		progress, objects := after.Progress(state)
-		last := h.notes.listed[t.ID]
+		last := h.listed[t.ID]
 		if now := time.Now(); objects != 0 && objects != last.objects && now.Sub(last.time) >= progressPause {
-			h.notes.listed[t.ID] = listing{objects, now}
+			h.listed[t.ID] = listing{objects, now}
 			*told = append(*told, progress)
 		}
 	}

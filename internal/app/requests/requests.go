@@ -46,19 +46,23 @@ func (h *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (
 	})
 }
 
-// Questions are what an operator may ask of this run; replay sends dead letters again.
-func (h *Handler) Questions(replay func(context.Context, control.ReplayRequest) (*control.Replayed, error)) control.Questions {
+// Replay sends dead letters again.
+type Replay func(context.Context, control.ReplayRequest) (*control.Replayed, error)
+
+// Questions are what an operator may ask of this run.
+func (h *Handler) Questions(replay Replay) control.Questions {
 	return control.Questions{
-		"POST /snapshot": control.Asked(`{"resources":["pods"],"sink":"out"}, both optional`, func(ctx context.Context, asked control.SnapshotRequest) (*control.Snapshot, error) {
-			return h.owe(ctx, asked, nil)
-		}),
+		"POST /snapshot": control.Asked(`{"resources":["pods"],"sink":"out"}, both optional`,
+			func(ctx context.Context, asked control.SnapshotRequest) (*control.Snapshot, error) {
+				return h.owe(ctx, asked, nil)
+			}),
 		"POST /snapshot/steer": control.Asked(`{"do":"pause","ids":["7mare7x"]}, where do is stop, pause or resume`,
 			func(ctx context.Context, asked control.SteerRequest) (control.SteerRequest, error) {
 				return asked, h.order(ctx, asked, nil)
 			}),
 		"POST /deadletter/replay": control.Asked(`{"sink":"bus","ids":["00112233445566778899"],"force":false}, all optional`, replay),
 		"GET /snapshot":           control.Shown(h.list),
-		"GET /checkpoint":         control.Shown(func() (*control.State, error) { return control.ReadState(h.Store) }),
+		"GET /checkpoint":         control.Shown(func() (*control.State, error) { return control.ReadState(h.Store, true) }),
 	}
 }
 

@@ -30,14 +30,17 @@ const (
 // topic alone.
 type signalHandler struct {
 	*brokerHandler
-	notes    *notes // nil is that nobody is to be told what becomes of signals
-	followed int    // since the last pause
+	followed int // since the last pause
+
+	// What is to be told, and is not saved.
+	refusals []signal.Notification
+	listed   map[string]listing // by the task's id; nil is that nobody is to be told what becomes of signals
 }
 
 func newSignalHandler(d *brokerHandler, tells bool) *signalHandler {
 	s := &signalHandler{brokerHandler: d}
 	if tells {
-		s.notes = &notes{listed: map[string]listing{}}
+		s.listed = map[string]listing{}
 	} else {
 		d.book.Tasks = nil // of a time when somebody was told
 	}
@@ -100,8 +103,8 @@ func (h *signalHandler) do(ctx context.Context, s *signal.Signal, m *signal.Mess
 // refuse tells that the signal is not followed, and why.
 func (h *signalHandler) refuse(id, what string, err error) {
 	h.Told.Asked(h.sink, what, shortened(err))
-	if h.notes != nil && len(h.notes.refusals) < mostRefusals {
-		h.notes.refusals = append(h.notes.refusals, signal.Refused(id, err.Error()))
+	if h.listed != nil && len(h.refusals) < mostRefusals {
+		h.refusals = append(h.refusals, signal.Refused(id, err.Error()))
 	}
 }
 
@@ -129,7 +132,7 @@ func (h *signalHandler) execute(ctx context.Context, s *signal.Signal, m *signal
 		return err
 	}
 	next := h.book.With(s.ID).At(m.After())
-	if h.notes != nil {
+	if h.listed != nil {
 		if h.book.IsFull() {
 			return errors.New("too many snapshots of signals are under way, or nobody could be told of their end: send it again when some are delivered")
 		}
@@ -323,12 +326,6 @@ func shortened(err error) error {
 
 // progressPause is the least time between two notifications of how far a snapshot is.
 const progressPause = 5 * time.Second
-
-// notes are what is to be told, and is not saved.
-type notes struct {
-	refusals []signal.Notification
-	listed   map[string]listing // by the task's id
-}
 
 // listing is how far a snapshot was when it was told.
 type listing struct {

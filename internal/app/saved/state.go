@@ -34,7 +34,7 @@ func Read(ctx context.Context, find func() (*control.Client, error), dir string)
 		state, err = client.Checkpoint(ctx)
 		return state, true, err
 	}
-	state, err = control.ReadState(store)
+	state, err = control.ReadState(store, true)
 	return state, false, errors.Join(err, store.Close())
 }
 

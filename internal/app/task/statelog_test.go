@@ -255,7 +255,7 @@ func (r *logRig) awaitShown(want *control.State) *control.State {
 
 func (r *logRig) saved() *control.State {
 	r.t.Helper()
-	state, err := control.ReadState(r.store)
+	state, err := control.ReadState(r.store, true)
 	r.must(err)
 	return state
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,10 +86,12 @@ func TestI6ConnectionsAreBounded(t *testing.T) {
 			h.comes("127.0.0.1", n)
 		}
 		synctest.Wait()
-		if p.away.taken != placesAway || p.here.taken != placesHere || len(p.away.of) > placesAway {
-			t.Errorf("%d and %d places are taken", p.away.taken, p.here.taken)
+		_, here := p.taken(true)
+		of, away := p.taken(false)
+		if away != placesAway || here != placesHere {
+			t.Errorf("%d and %d places are taken", away, here)
 		}
-		if most := len(p.away.of[p.away.greediest()]); most > placesOfOne {
+		if most := slices.Max(slices.Collect(maps.Values(of))); most > placesOfOne {
 			t.Errorf("one has %d places", most)
 		}
 		if err := asks(probe); err != nil {
@@ -110,8 +114,8 @@ func TestI6IdleConnectionsEnd(t *testing.T) {
 		h.comes("10.0.0.2", 1)
 		time.Sleep(headerTime + time.Second)
 		synctest.Wait()
-		if p.away.taken != 0 {
-			t.Errorf("%d connections are there that said nothing", p.away.taken)
+		if len(p.open) != 0 {
+			t.Errorf("%d connections are there that said nothing", len(p.open))
 		}
 		kept := h.comes("10.0.0.2", 2)
 		if asks(kept) != nil {
@@ -123,8 +127,8 @@ func TestI6IdleConnectionsEnd(t *testing.T) {
 		}
 		time.Sleep(idleTime + time.Second)
 		synctest.Wait()
-		if p.away.taken != 0 || len(p.away.of) != 0 {
-			t.Errorf("%d connections are there that nobody uses", p.away.taken)
+		if len(p.open) != 0 {
+			t.Errorf("%d connections are there that nobody uses", len(p.open))
 		}
 	})
 }

@@ -188,32 +188,17 @@ const (
 type places struct {
 	net.Listener
 	mu   sync.Mutex // guards the following
-	here seats
-	away seats
-}
-
-// seats are the open connections by address, the oldest first.
-type seats struct {
-	all, one int // how many there may be, and of one address
-	of       map[netip.Addr][]*placed
-	taken    int
+	open []*placed  // the oldest first
 }
 
 // Bounded is the listener with places for so many connections and no more.
-func Bounded(l net.Listener) net.Listener {
-	return &places{
-		Listener: l,
-		here:     seats{all: placesHere, one: placesHere, of: map[netip.Addr][]*placed{}},
-		away:     seats{all: placesAway, one: placesOfOne, of: map[netip.Addr][]*placed{}},
-	}
-}
+func Bounded(l net.Listener) net.Listener { return &places{Listener: l} }
 
 // placed is a connection that has a place until it is closed.
 type placed struct {
 	net.Conn
-	at    *places
-	from  netip.Addr
-	given sync.Once
+	at   *places
+	from netip.Addr
 }
 
 // Accept is net.Listener's.
@@ -234,7 +219,9 @@ func (p *places) Accept() (net.Conn, error) {
 
 // Close is net.Conn's.
 func (c *placed) Close() error {
-	c.given.Do(func() { c.at.leave(c) })
+	c.at.mu.Lock()
+	c.at.open = slices.DeleteFunc(c.at.open, func(o *placed) bool { return o == c })
+	c.at.mu.Unlock()
 	return c.Conn.Close()
 }
 
@@ -242,41 +229,33 @@ func (c *placed) Close() error {
 func (p *places) admit(c *placed) (victim *placed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.seatsOf(c)
-	switch {
-	case len(s.of[c.from]) >= s.one:
-		victim = s.of[c.from][0]
-	case s.taken >= s.all:
-		victim = s.of[s.greediest()][0]
+	of, all := p.taken(c.from.IsLoopback())
+	most, ofOne, greediest := placesAway, placesOfOne, c.from
+	if c.from.IsLoopback() {
+		most, ofOne = placesHere, placesHere
 	}
-	s.of[c.from] = append(s.of[c.from], c)
-	s.taken++
+	if of[c.from] < ofOne {
+		for from, n := range of {
+			if n > of[greediest] {
+				greediest = from
+			}
+		}
+	}
+	if of[c.from] >= ofOne || all >= most {
+		victim = p.open[slices.IndexFunc(p.open, func(o *placed) bool { return o.from == greediest })]
+	}
+	p.open = append(p.open, c)
 	return victim
 }
 
-func (p *places) leave(c *placed) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.seatsOf(c)
-	s.taken--
-	if s.of[c.from] = slices.DeleteFunc(s.of[c.from], func(o *placed) bool { return o == c }); len(s.of[c.from]) == 0 {
-		delete(s.of, c.from)
-	}
-}
-
-func (p *places) seatsOf(c *placed) *seats {
-	if c.from.IsLoopback() {
-		return &p.here
-	}
-	return &p.away
-}
-
-// greediest is the address with the most connections.
-func (s *seats) greediest() (most netip.Addr) {
-	for from, conns := range s.of {
-		if len(conns) > len(s.of[most]) {
-			most = from
+// taken is how many places are taken by this host, or by all others, and by each address of them.
+func (p *places) taken(here bool) (of map[netip.Addr]int, all int) {
+	of = map[netip.Addr]int{}
+	for _, o := range p.open {
+		if o.from.IsLoopback() == here {
+			of[o.from]++
+			all++
 		}
 	}
-	return most
+	return of, all
 }

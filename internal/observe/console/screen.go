@@ -22,6 +22,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kubecdc/kubecdc/internal/change"
+	"github.com/kubecdc/kubecdc/internal/config/usage"
 	"github.com/kubecdc/kubecdc/internal/control"
 	"github.com/kubecdc/kubecdc/internal/observe/verify"
 )
@@ -157,54 +158,82 @@ func (g grid) row(cells ...any) {
 // gap leaves a line free, after which columns are measured anew.
 func (g grid) gap() { fmt.Fprintln(g) }
 
-// Finding is what a check says of one thing.
-type Finding struct {
-	Result string `json:"result"` // OK, Note or Problem
-	Text   string `json:"text"`
-}
-
-// The results of a check.
-const (
-	OK      = "ok"
-	Note    = "note"
-	Problem = "problem"
-)
-
-// Findings shows them: each as a line at once, or all as one document at the end.
+// Findings shows what a check finds: each thing as a line at once, or all as one document at the end.
 type Findings struct {
 	Out  io.Writer
 	JSON bool
+	Of   string // begins each text: the task that it is of, where there are several
 
-	all      []Finding
-	problems int
+	all      []finding
+	problems problems
 }
 
-// Show adds a finding.
-func (f *Findings) Show(result, text string) {
-	if result == Problem {
-		f.problems++
+type finding struct {
+	Result string `json:"result"`
+	Text   string `json:"text"`
+}
+
+// OK says that nothing is wrong with it.
+func (f *Findings) OK(what string) { f.show("ok", f.Of+what) }
+
+// Note says what is no problem.
+func (f *Findings) Note(text string) { f.show("note", f.Of+text) }
+
+// Problem shows each of several problems by itself, and says whether there is one. Errors are fit to be shown.
+func (f *Findings) Problem(err error) bool {
+	for _, one := range usage.Each(err) {
+		f.show("problem", f.Of+one.Error())
+		f.problems = append(f.problems, one)
 	}
+	return err != nil
+}
+
+// ProblemOf is Problem, with what each is of.
+func (f *Findings) ProblemOf(what string, err error) bool {
+	var all []error
+	for _, one := range usage.Each(err) {
+		all = append(all, fmt.Errorf("%s: %w", what, one))
+	}
+	return f.Problem(errors.Join(all...))
+}
+
+func (f *Findings) show(result, text string) {
 	text = readable(text)
 	if f.JSON {
-		f.all = append(f.all, Finding{result, text})
+		f.all = append(f.all, finding{result, text})
 		return
 	}
-	if result != Problem { // whose error is fit to be shown
+	if result != "problem" {
 		text = plain(text)
 	}
 	fmt.Fprintf(f.Out, "%-8s %s\n", result, text)
 }
 
-// End shows the document.
-func (f *Findings) End() error {
-	if !f.JSON {
-		return nil
+// End shows the document. Its error is that something was wrong.
+func (f *Findings) End() (err error) {
+	if f.JSON {
+		err = PrintJSON(struct {
+			Problems int       `json:"problems"`
+			Findings []finding `json:"findings"`
+		}{len(f.problems), f.all}, f.Out)
 	}
-	return PrintJSON(struct {
-		Problems int       `json:"problems"`
-		Findings []Finding `json:"findings"`
-	}{f.problems, f.all}, f.Out)
+	if len(f.problems) > 0 {
+		err = errors.Join(f.problems, err)
+	}
+	return err
 }
+
+// problems counts what is wrong, which has been shown. It wraps all of it, for the exit code.
+type problems []error
+
+func (p problems) Error() string {
+	if len(p) == 1 {
+		return "check found 1 problem"
+	}
+	return fmt.Sprintf("check found %d problems", len(p))
+}
+
+func (p problems) Unwrap() []error { return p }
 
 // PrintJSON prints one document.
 func PrintJSON(document any, out io.Writer) error {

@@ -123,16 +123,16 @@ func TestI6NoNameMakesALongLine(t *testing.T) {
 			return err
 		},
 		"check": func(s *Screen) error {
-			(&Findings{Out: s}).Show(Note, name)
+			(&Findings{Out: s}).Note(name)
 			return nil
 		},
 		"problem": func(s *Screen) error {
-			(&Findings{Out: s}).Show(Problem, "resource a\nis "+name)
+			(&Findings{Out: s}).Problem(errors.New("resource a\nis " + name))
 			return nil
 		},
 		"findings": func(s *Screen) error {
 			f := &Findings{Out: s, JSON: true}
-			f.Show(Problem, name)
+			f.Note(name)
 			return f.End()
 		},
 		"error": func(s *Screen) error {

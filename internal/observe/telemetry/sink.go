@@ -232,7 +232,7 @@ func (t *Telemetry) Asked(name, what string, err error) {
 	} else {
 		s.Asking.Followed++
 	}
-	t.rarely(name, rareLine{level, result + " what was asked through a broker", "questions"}, line...)
+	t.rarely(rare{name, level, result + " what was asked through a broker", "questions"}, line...)
 	t.metrics.signals.WithLabelValues(name, result).Inc()
 }
 
@@ -282,8 +282,8 @@ func (t *Telemetry) AuditMissing(id string) {
 	t.AuditEvent("missing")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rarely("", rareLine{
-		slog.LevelWarn, "API server has told the begin of writes half an hour ago and not their end: it dropped the events, or ended itself; " +
+	t.rarely(rare{
+		"", slog.LevelWarn, "API server has told the begin of writes half an hour ago and not their end: it dropped the events, or ended itself; " +
 			"docs/audit.md says why; the next such line follows in a minute at the earliest", "requests",
 	}, "auditID", id)
 }
@@ -293,8 +293,8 @@ func (t *Telemetry) AuditRefused(reason string, err error) {
 	t.metrics.auditRefused.WithLabelValues(reason).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rarely("", rareLine{
-		slog.LevelWarn, "audit webhook refused; the next such line follows in a minute at the earliest", "requests",
+	t.rarely(rare{
+		"", slog.LevelWarn, "audit webhook refused; the next such line follows in a minute at the earliest", "requests",
 	}, "reason", reason, "error", err)
 }
 

@@ -146,8 +146,8 @@ func (t *Telemetry) ShapeFailed(rec *change.Record, err error) {
 	t.metrics.shapeFailures.WithLabelValues(rec.Stream.Resource.String()).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rarely(rec.Stream.String(), rareLine{
-		slog.LevelWarn, "objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest", "objects",
+	t.rarely(rare{
+		rec.Stream.String(), slog.LevelWarn, "objects not filtered or redacted as configured; the next line about this resource follows in a minute at the earliest", "objects",
 	}, "resource", rec.Stream.String(), "object", rec.Key.Shown(), "uid", rec.UID, "resourceVersion", rec.ResourceVersion, "withheld", rec.Withheld != "", "error", err)
 }
 
@@ -172,8 +172,8 @@ func (t *Telemetry) Rejected(name string, rec *change.Record, reason string, err
 	t.metrics.sinkRejected.WithLabelValues(name, reason).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := rareLine{slog.LevelError, "record rejected; a gap record stands in its place", "records"}
-	t.rarely(name, line, append(ofObject(name, rec), "reason", reason, "error", err)...)
+	line := rare{name, slog.LevelError, "record rejected; a gap record stands in its place", "records"}
+	t.rarely(line, append(ofObject(name, rec), "reason", reason, "error", err)...)
 	t.noteGap(*rec.Stream, &gapState{
 		Reason: change.Policy, Stream: rec.Stream.String(), Sinks: []string{name}, Object: rec.Key.Shown(), Rejected: reason,
 		From: rec.ResourceVersion, To: rec.ResourceVersion, Since: rec.Received, Time: time.Now(),
@@ -210,8 +210,8 @@ func (t *Telemetry) Trimmed(name string, rec *change.Record) {
 	t.metrics.sinkTrimmed.WithLabelValues(name).Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := rareLine{slog.LevelWarn, "record trimmed to fit into the sink", "records"}
-	t.rarely(name, line, append(ofObject(name, rec), "trimmed", rec.Remarks.LeftOut())...)
+	line := rare{name, slog.LevelWarn, "record trimmed to fit into the sink", "records"}
+	t.rarely(line, append(ofObject(name, rec), "trimmed", rec.Remarks.LeftOut())...)
 }
 
 // Replayed is told of a dead letter that was sent again, or why it was not. It shows that what a gap stood for was

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -68,7 +69,7 @@ func New(options Options) *Telemetry {
 	}
 	t := &Telemetry{
 		Options: options, registry: registry, metrics: newMetrics(labelled), started: time.Now(),
-		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}, rare: map[rareKey]*tally{}},
+		states: states{streams: map[string]*streamState{}, sinks: map[string]*sinkState{}, rare: map[rare]*tally{}},
 	}
 	for _, stream := range options.Streams {
 		t.states.streams[stream.String()] = t.newStream(stream, false)
@@ -174,7 +175,7 @@ type states struct {
 	started   bool               // the log knows that the streams are watched
 	failing   time.Time          // when the log was told last of streams that fail
 	outages   [outages]time.Time // since when the log knows of each; zero where it knows of none
-	rare      map[rareKey]*tally
+	rare      map[rare]*tally
 }
 
 // stream is what is known of a stream; of one that is forgotten, it is a state that nobody sees.
@@ -230,18 +231,13 @@ func divide(all []*story, is func(*story) bool) (those, others []*story) {
 	return those, others
 }
 
-// rareLine is a line about what may happen to any number of objects: the log is told at once, and then once a minute
-// with a count and the newest example.
-type rareLine struct {
+// rare is a line about what may happen to any number of objects: the log is told at once, and then once a minute with a
+// count and the newest example.
+type rare struct {
+	of      string // the sink, or the stream
 	level   slog.Level
 	text    string
 	counted string // the name of the count
-}
-
-// rareKey is a line, and the sink or the stream that it is about.
-type rareKey struct {
-	rareLine
-	of string
 }
 
 // tally counts what the log does not know of yet.
@@ -252,11 +248,11 @@ type tally struct {
 }
 
 // rarely counts one more; the caller holds mu.
-func (t *Telemetry) rarely(of string, line rareLine, example ...any) {
-	a := t.states.rare[rareKey{line, of}]
+func (t *Telemetry) rarely(line rare, example ...any) {
+	a := t.states.rare[line]
 	if a == nil {
 		a = new(tally)
-		t.states.rare[rareKey{line, of}] = a
+		t.states.rare[line] = a
 	}
 	a.since, a.example = a.since+1, example
 	t.tellRare(time.Now(), false)
@@ -264,7 +260,6 @@ func (t *Telemetry) rarely(of string, line rareLine, example ...any) {
 
 // tellRare tells the log of what it is time for, or of all that is left; the caller holds mu.
 func (t *Telemetry) tellRare(now time.Time, last bool) {
-	tell := map[slog.Level]func(string, ...any){slog.LevelInfo: t.Logger.Info, slog.LevelWarn: t.Logger.Warn, slog.LevelError: t.Logger.Error}
 	for line, a := range t.states.rare {
 		if !last && now.Sub(a.told) < word {
 			continue
@@ -273,7 +268,7 @@ func (t *Telemetry) tellRare(now time.Time, last bool) {
 			delete(t.states.rare, line)
 			continue
 		}
-		tell[line.level](line.text, append(a.example, line.counted, a.since)...)
+		t.Logger.Log(context.Background(), line.level, line.text, append(a.example, line.counted, a.since)...)
 		*a = tally{told: now}
 	}
 }

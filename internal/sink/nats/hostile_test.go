@@ -67,7 +67,8 @@ func serve(t *testing.T, options Options, told func(error)) (serving <-chan stru
 	began := make(chan struct{}, 100)
 	served := service.New(service.Options{
 		Connection: options.Connection("asked"), Subject: "kubecdc.prod", Inboxes: []string{"_INBOX."},
-		Endpoints: map[string]func(context.Context, []byte) ([]byte, error){"list": aList, "stop": aRefusal}, Code: func(error) int { return 400 }, Serving: func() { began <- struct{}{} },
+		Endpoints: map[string]func(context.Context, []byte) ([]byte, error){"list": aList, "stop": aRefusal},
+		Code:      func(error) int { return 400 }, Serving: func() { began <- struct{}{} },
 		Failed: told, Refused: func(_ string, err error) { told(err) },
 	})
 	ctx, cancel := context.WithCancel(t.Context())

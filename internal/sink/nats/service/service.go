@@ -38,11 +38,12 @@ type Options struct {
 	Inboxes    []string // what the subjects of answers begin with, each with a dot at its end
 	Version    string   // of the program
 	Metadata   map[string]string
-	Endpoints  map[string]func(ctx context.Context, question []byte) ([]byte, error) // by their names
-	Code       func(error) int                                                       // of the header Nats-Service-Error-Code, as in HTTP
-	Failed     func(error)                                                           // is told why nothing can be asked; it is tried again
-	Serving    func()                                                                // is told that everything can be asked
-	Refused    func(endpoint string, cause error)                                    // is told of a question that nobody gets an answer to
+	// Endpoints answer questions, by their names.
+	Endpoints map[string]func(ctx context.Context, question []byte) ([]byte, error)
+	Code      func(error) int                    // of the header Nats-Service-Error-Code, as in HTTP
+	Failed    func(error)                        // is told why nothing can be asked; it is tried again
+	Serving   func()                             // is told that everything can be asked
+	Refused   func(endpoint string, cause error) // is told of a question that nobody gets an answer to
 }
 
 // Service is the micro service.
