@@ -43,13 +43,10 @@ func (r result) failsSoonOrLate(t *testing.T, sink, message string) {
 	}
 }
 
-// TestKafkaMistakes: one broker with all its doors, where alice may log in and do nothing at first. The first line of
-// what is wanted is what run says; check says the others, or the same.
+// TestKafkaMistakes: the first line of what is wanted is what run says; check says the others, or the same.
 func TestKafkaMistakes(t *testing.T) {
 	kafka.RequireReal(t)
-	c := kafka.Start(t, kafka.Options{
-		Listeners: []kafka.Listener{kafka.SASL, kafka.TLS}, Users: map[string]string{"alice": password}, ACLs: true,
-	})
+	c := brokers.Get(t)
 	d := newDesk(t)
 	c.CreateTopic(t, "few", kafka.Topic{Config: map[string]string{"min.insync.replicas": "2"}})
 	allowed := map[string]kmsg.ACLOperation{

@@ -25,13 +25,13 @@ func TestSignalsInATopicOfRecords(t *testing.T) {
 // TestSignalMistakes: what check says, and that records go on all the same. Hostile signals blind nobody.
 func TestSignalMistakes(t *testing.T) {
 	kafka.RequireReal(t)
-	c := kafka.Start(t, kafka.Options{})
+	c := brokers.Get(t)
 	d := newDesk(t)
-	c.CreateTopic(t, "k8s.dev.configmaps", kafka.Topic{})
+	c.CreateTopic(t, "steered", kafka.Topic{})
 	c.CreateTopic(t, "compacted", kafka.Topic{Config: map[string]string{"cleanup.policy": "compact"}})
 	checks := func(settings, want string) {
 		t.Helper()
-		d.kafkaConfig(c.Brokers(), ", create: false, signals: {"+settings+"}")
+		d.kafkaConfig(c.Brokers(), ", topic: steered, create: false, signals: {"+settings+"}")
 		if r := d.exporter(checking("-f", "config.yaml")...); r.Code != 1 || !strings.Contains(r.Stdout, "problem  sink lake: "+want) {
 			t.Errorf("%s: check says %s", settings, r.Stdout)
 		}

@@ -72,7 +72,8 @@ func (m *matters) says(sink *follower, e *event) {
 }
 
 // TestI2I4OnlyWhatMattersArrives on JetStream and on Kafka, though the exporter is killed between heartbeats: every
-// change that matters, once, with all that was ignored before it.
+// change that matters, once, with all that was ignored before it. In one of its lives a bookmark moves the position
+// before that, which takes a minute; in the others what was ignored is read again.
 func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
 	m := newMatters(t)
 	m.exporter.start(t)
@@ -88,13 +89,13 @@ func TestI2I4OnlyWhatMattersArrives(t *testing.T) {
 		ignored := m.exporter.metric(t, `kubecdc_source_ignored_total{resource="nodes"}`)
 		for beat := range 3 {
 			last := m.beat(10*round+beat+1, ready)
-			if beat == 2 {
+			if beat == 2 && round == 1 {
 				eventually(t, deliveryLimit, "the position passes what is ignored", func() bool { return change.CompareVersions(m.exporter.status(t, "nodes").ResourceVersion, last) >= 0 })
 			}
 		}
-		if n := m.exporter.metric(t, `kubecdc_source_ignored_total{resource="nodes"}`) - ignored; n != 3 {
-			t.Errorf("%v updates are counted as ignored, want 3", n)
-		}
+		eventually(t, deliveryLimit, "3 updates are counted as ignored", func() bool {
+			return m.exporter.metric(t, `kubecdc_source_ignored_total{resource="nodes"}`)-ignored == 3
+		})
 		m.exporter.process.Kill()
 		m.exporter.start(t)
 	}

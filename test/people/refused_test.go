@@ -17,9 +17,10 @@ import (
 func TestI4WhatWouldRotIsRefusedOrToldOf(t *testing.T) {
 	r := newRig(t, "rotting")
 	r.startNATS()
-	r.kafka = kafka.Start(t, kafka.Options{Config: map[string]string{"log.retention.ms": "604800000"}})
+	r.kafka = brokers.Get(t)
 	js := natsserver.Connect(t, r.nats)
 	compacted := map[string]string{"cleanup.policy": "compact"}
+	forgetful := map[string]string{"cleanup.policy": "compact,delete", "retention.ms": "604800000"}
 	topic := func(name string, topic kafka.Topic) func() { return func() { r.kafka.CreateTopic(t, name, topic) } }
 	stream := func(config jetstream.StreamConfig) func() {
 		return func() {
@@ -48,7 +49,7 @@ func TestI4WhatWouldRotIsRefusedOrToldOf(t *testing.T) {
 		"records in the log of the state":   {nil, "configmaps", of("", "topic: saved"), "log: {sink: s, name: saved}, ", "is the log of the state", false},
 		"signals in the log of the state":   {nil, "configmaps", of("", "topic: apart, signals: {topic: asked}"), "log: {sink: s, name: asked}, ", "is the topic of the signals", false},
 		"a table that forgets":              {nil, "configmaps", of("", "topic: forgets, cleanup: 'compact,delete', retention: 168h"), "", "forgets objects that do not change", true},
-		"a table that forgets, made before": {topic("forgot", kafka.Topic{Config: map[string]string{"cleanup.policy": "compact,delete"}}), "configmaps", of("", "topic: forgot"), "", "forgets objects that do not change", true},
+		"a table that forgets, made before": {topic("forgot", kafka.Topic{Config: forgetful}), "configmaps", of("", "topic: forgot"), "", "forgets objects that do not change", true},
 		"a topic with other partitions":     {topic("narrow", kafka.Topic{Partitions: 1}), "configmaps", of("", "topic: narrow, partitions: 3"), "", "has 1 partitions, and 3 are configured", true},
 		"a topic that is no table":          {topic("log", kafka.Topic{}), "configmaps", of("", "topic: log, cleanup: compact"), "", "has cleanup.policy delete, and compact is configured", true},
 		"a stream that renames":             {stream(jetstream.StreamConfig{Name: "MOVED", SubjectTransform: &jetstream.SubjectTransformConfig{Source: "MOVED.>", Destination: "other.>"}}), "configmaps", bus("MOVED"), "", "subject_transform", false},

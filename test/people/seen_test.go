@@ -23,12 +23,12 @@ import (
 func TestI4I9I10WhatUsersSeeOfARunningExporter(t *testing.T) {
 	r := newRig(t, "seen")
 	r.startNATS()
-	r.kafka = kafka.Start(t, kafka.Options{})
+	r.kafka = brokers.Get(t)
 	for _, topic := range []string{"own.configmaps", "own.secrets"} {
 		r.kafka.CreateTopic(t, topic, kafka.Topic{})
 	}
 	r.kafka.CreateTopic(t, "team-table", kafka.Topic{Config: map[string]string{"cleanup.policy": "compact"}})
-	brokers := fmt.Sprintf("brokers: [%q]", r.kafka.Brokers()[0])
+	lake := fmt.Sprintf("brokers: [%q]", r.kafka.Brokers()[0])
 	r.write("config.yaml", fmt.Sprintf(`cluster: seen
 discovery: {interval: 1s}
 resources:
@@ -42,7 +42,7 @@ sinks:
   - {name: bus, nats: {url: %[5]q, stream: BUS, service: {}}}
 state: {log: {sink: teams, name: team-state}, dir: %[6]q}
 listen: 127.0.0.1:0
-`, r.resource("configmaps", `, ignore: ["{.metadata.annotations['demo/seen']}"]`), r.resource("secrets", ""), r.path("out.ndjson"), brokers, r.nats, r.path("state")))
+`, r.resource("configmaps", `, ignore: ["{.metadata.annotations['demo/seen']}"]`), r.resource("secrets", ""), r.path("out.ndjson"), lake, r.nats, r.path("state")))
 	r.put("web", "1")
 	r.start()
 	for _, step := range []struct {
@@ -178,11 +178,11 @@ func (r *rig) asks(t *testing.T) {
 // TestI10ExportersOfSimilarNamesAreTwo: sink eu-lake of cluster prod and sink lake of cluster prod-eu write to one
 // Kafka at once.
 func TestI10ExportersOfSimilarNamesAreTwo(t *testing.T) {
-	brokers := kafka.Start(t, kafka.Options{})
+	lake := brokers.Get(t)
 	var rigs []*rig
 	for cluster, sink := range map[string]string{"prod": "eu-lake", "prod-eu": "lake"} {
 		r := newRig(t, cluster)
-		r.configure("config.yaml", r.resource("configmaps", ""), fmt.Sprintf("  - {name: %s, kafka: {brokers: [%q], topic: '{cluster}', delivery: transactional}}", sink, brokers.Brokers()[0]))
+		r.configure("config.yaml", r.resource("configmaps", ""), fmt.Sprintf("  - {name: %s, kafka: {brokers: [%q], topic: '{cluster}', delivery: transactional}}", sink, lake.Brokers()[0]))
 		r.start()
 		rigs = append(rigs, r)
 	}
@@ -190,7 +190,7 @@ func TestI10ExportersOfSimilarNamesAreTwo(t *testing.T) {
 		r := rigs[i%2]
 		r.put("web", fmt.Sprint(i))
 		eventually(t, "its change is in Kafka", func() bool {
-			records := brokers.ConsumeFast(t, r.namespace, kafka.JudgeOptions{ReadCommitted: true})
+			records := lake.ConsumeFast(t, r.namespace, kafka.JudgeOptions{ReadCommitted: true})
 			return slices.ContainsFunc(records, func(record kafka.Record) bool {
 				return strings.Contains(string(record.Value), fmt.Sprintf(`"key":"%d"`, i))
 			})

@@ -18,7 +18,7 @@ import (
 // became a table later, what consumers would take for an object more.
 func TestI4ATablesOldKeysEndOrAreFound(t *testing.T) {
 	r := newRig(t, "rekeyed")
-	r.kafka = kafka.Start(t, kafka.Options{})
+	r.kafka = brokers.Get(t)
 	settings, err := json.Marshal(kafka.CompactedQuickly())
 	if err != nil {
 		t.Fatal(err)

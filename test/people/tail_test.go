@@ -11,8 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
 // following is a tail that runs.
@@ -79,7 +77,7 @@ func (f *following) await(texts ...string) string {
 func TestTailFollowsEverySink(t *testing.T) {
 	r := newRig(t, "followed")
 	r.startNATS()
-	r.kafka = kafka.Start(t, kafka.Options{})
+	r.kafka = brokers.Get(t)
 	r.configure("config.yaml", r.resource("configmaps", "")+"\n"+r.resource("secrets", ", redact: none"), fmt.Sprintf(
 		"  - {name: file, file: {path: %q}}\n  - {name: bus, nats: {url: %q, stream: K8S}, format: cloudevents-binary}\n  - {name: bucket, nats: {url: %q, kv: NOW}}\n  - {name: lake, kafka: {brokers: [%q]}, format: debezium}",
 		r.path("out.ndjson"), r.nats, r.nats, r.kafka.Brokers()[0]))

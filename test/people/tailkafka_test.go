@@ -16,14 +16,14 @@ import (
 // a resource whose definition is gone, too, merges their partitions by time, and leaves out what only has a similar
 // topic.
 func TestTailOfKafkaNeedsNoCluster(t *testing.T) {
-	brokers := kafka.Start(t, kafka.Options{})
-	r := &rig{t: t, dir: t.TempDir(), namespace: "prod", kafka: brokers}
+	r := &rig{t: t, dir: t.TempDir(), namespace: "prod", kafka: brokers.Get(t)}
+	broker := r.kafka.Brokers()[0]
 	for topic, partitions := range map[string]int{
 		"k8s.prod.configmaps": 2, "k8s.prod.gears.example.com": 1, "k8s.prod.eu.deployments.apps": 1, "k8s.prod.notes": 1, "mine.x": 1,
 	} {
-		brokers.CreateTopic(t, topic, kafka.Topic{Partitions: partitions})
+		r.kafka.CreateTopic(t, topic, kafka.Topic{Partitions: partitions})
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func TestTailOfKafkaNeedsNoCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.configure("config.yaml", "  - '*'\n  - pods", fmt.Sprintf("  - {name: lake, kafka: {brokers: [%q], topics: {pods: 'mine.{namespace}'}}}", brokers.Brokers()[0]))
-	url := "kafka://" + brokers.Brokers()[0] + "?topic=k8s.prod.{resource}"
+	r.configure("config.yaml", "  - '*'\n  - pods", fmt.Sprintf("  - {name: lake, kafka: {brokers: [%q], topics: {pods: 'mine.{namespace}'}}}", broker))
+	url := "kafka://" + broker + "?topic=k8s.prod.{resource}"
 	for want, args := range map[string][]string{
 		"a b c d e f": {"-f", r.path("config.yaml")},
 		"a b c d f":   {"--sink", url},

@@ -189,7 +189,7 @@ func attacks() []attack {
 func TestI4ATenantWhoMayCreateForgesAndStopsNothing(t *testing.T) {
 	r := newRig(t, "attacked")
 	r.startNATS()
-	r.kafka = kafka.Start(t, kafka.Options{})
+	r.kafka = brokers.Get(t)
 	a := r.attacker()
 	var resources []string
 	for _, resource := range []string{"configmaps}", "pods, redactEnv: ['*PASSWORD*']}", "roles.rbac.authorization.k8s.io}",
@@ -511,5 +511,7 @@ func (a *attacker) topics() []string {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "table.") && !strings.HasPrefix(name, "team.") })
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, "table.attacked.") && !strings.HasPrefix(name, "team.")
+	})
 }

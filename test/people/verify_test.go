@@ -14,8 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kubecdc/kubecdc/test/kafka"
 )
 
 // verdict is what verify says of one sink, as far as a test looks.
@@ -61,7 +59,7 @@ const planted = "missing cut, extra ghost, extra gone, stale old"
 func TestVerifyFindsWhatIsPlanted(t *testing.T) {
 	r := newRig(t, "planted")
 	r.startNATS()
-	r.kafka = kafka.Start(t, kafka.Options{})
+	r.kafka = brokers.Get(t)
 	sinks := map[string]string{
 		"file":   fmt.Sprintf("file: {path: %q, rotate: 4Ki}", r.path("out.ndjson")),
 		"deb":    fmt.Sprintf("file: {path: %q}, format: debezium", r.path("deb.ndjson")),
@@ -285,7 +283,7 @@ func TestVerifyCannotCompare(t *testing.T) {
 // TestVerifyAndTailReadTopicsThatLabelsChose, also those of objects that went on in another one.
 func TestVerifyAndTailReadTopicsThatLabelsChose(t *testing.T) {
 	r := newRig(t, "labelled")
-	r.kafka = kafka.Start(t, kafka.Options{})
+	r.kafka = brokers.Get(t)
 	r.configure("config.yaml", r.resource("configmaps", ""), fmt.Sprintf(
 		`  - {name: lake, kafka: {brokers: [%q], topic: "t.{cluster}.{label:team}"}}`, r.kafka.Brokers()[0]))
 	for i, team := range []string{"z", "m", "a"} {

@@ -2,6 +2,8 @@
 package program
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kubecdc/kubecdc/test/filelock"
 )
 
 // root is the project's, from the directory of a package of tests.
@@ -55,12 +59,35 @@ func (b *Build) make() (err error) {
 	if err := lookAt(append([]string{"cmd", "internal", "go.mod"}, b.Also...)); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-o", filepath.Join(b.dir, "exporter"), "./cmd/exporter")
+	binary, err := linked()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.dir, "exporter"), binary, 0o755)
+}
+
+// linked is the exporter. It is linked at one place for all packages: go build does nothing where what is there is of
+// these sources.
+func linked() (binary []byte, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(cache, "kubecdc", "exporter")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := filelock.Lock(context.Background(), path+".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, "./cmd/exporter")
 	cmd.Dir = root
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the exporter: %w\n%s", err, output)
+		return nil, fmt.Errorf("build the exporter: %w\n%s", err, output)
 	}
-	return nil
+	return os.ReadFile(path)
 }
 
 // lookAt looks at every file that the tests depend on. They import none of them, and go test would call a result cached
