@@ -5,8 +5,8 @@
 // Patched streams are folded by jsonpatch, from the files, a JetStream and a Kafka topic of an exporter that is killed;
 // E2E_KILLS is how often.
 //
-// Typed topics are read by fastavro, and by Flink SQL with E2E_FLINK_AVRO=1, by nothing but the schemas of a registry.
-// In one test a CRD changes meanwhile; E2E_SCHEMA_CHANGES is how often.
+// Typed topics are read by fastavro, by nothing but the schemas of a registry. In one test a CRD changes meanwhile;
+// E2E_SCHEMA_CHANGES is how often.
 //
 // Tables of PostgreSQL and Iceberg, and documents of MongoDB, are written by the connectors of docs/kafka-connect.md.
 //

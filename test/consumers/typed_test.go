@@ -137,10 +137,6 @@ func TestTypedTopicsAreReadByTheirSchemas(t *testing.T) {
 	})
 	t.Run("tail", s.tails)
 	t.Run("diff", s.differs)
-	if os.Getenv("E2E_FLINK_AVRO") != "" {
-		t.Run("flink debezium-avro-confluent", func(t *testing.T) { s.flinkReads(t, "debezium-avro-confluent", "debezium."+configMaps, want) })
-		t.Run("flink avro-confluent", func(t *testing.T) { s.flinkReads(t, "avro-confluent", "object."+configMaps, want) })
-	}
 	s.registry.Stop()
 	if err := s.registry.Restart(t.Context()); err != nil {
 		t.Fatal(err)
