@@ -86,7 +86,7 @@ func TestI5ADiskThatCannotBeReadLosesNothingOfASave(t *testing.T) {
 	}))
 	life := func(work func(l *Listener, books *Books)) {
 		l, books, end := newBus(t, fs)
-		l.Coalesce = true // so that what is saved of an object is looked up
+		l.state.Merges = true // so that what is saved of an object is looked up
 		work(l, books)
 		end()
 	}
