@@ -24,15 +24,12 @@ import (
 // cannot bring a comparison does, which is read beside it.
 type Informer struct {
 	*Config
-	shared  *common
+	shared  *SharedInformer
 	stream  *change.Stream
 	way     listener.Way
 	retries *wait.Backoff
 	end     context.CancelFunc // of the informer
-	tryJoin func()             // lets sinks go on with the common watch, where they may; the caller has the turn
-	// askAgain has the informer that gives the sink the stream do what is asked for; the caller has the turn.
-	askAgain func(ask)
-	alone    *listener.Intake // the sink that it was begun for, where that is read for apart
+	alone   *listener.Intake   // the sink that it was begun for, where that is read for apart
 
 	origin  origin
 	silence silence
@@ -44,10 +41,11 @@ type Informer struct {
 	brought  string // the highest version that a watch has brought, or began at
 	seen     sightings
 	proof    proof
-	heard    time.Time // when the last record was read; zero in a life that had none yet
-	loan     loan      // of the frame that goes in line
-	stale    bool      // no position can be gone on with
-	forgot   string    // the server has forgotten what is before this version; "" is nothing
+	heard    time.Time     // when the last record was read; zero in a life that had none yet
+	lent     []byte        // the object of the frame that goes in line, in memory that the next frame is read into
+	lender   *frame.Reader // of that
+	stale    bool          // no position can be gone on with
+	forgot   string        // the server has forgotten what is before this version; "" is nothing
 	comparer comparer
 	fresh    map[string]bool // by ID: the full comparisons that were announced here, and not read yet
 }
@@ -248,7 +246,9 @@ func before(rec *change.Record, images change.Images) change.Image {
 }
 
 // shape gives the record the form that all sinks share, behind what was told of its object last. A Sync record changes
-// nothing, so nothing was before it.
+// nothing, so nothing was before it. What rules leave in lent memory gets memory of its own. They mostly make another
+// object: to copy it before them would take twice the memory of what is in line, and half as much CPU time again
+// (BenchmarkRules).
 func (i *Informer) shape(rec *change.Record, last *change.Image) error {
 	if rec.Keep = i.Kept != nil && rec.Op.OfObject(); rec.Keep && rec.Op != change.Sync && last.UID == rec.UID {
 		rec.Before = last.Object
@@ -260,7 +260,9 @@ func (i *Informer) shape(rec *change.Record, last *change.Image) error {
 	}
 	if i.Shape != nil {
 		i.Shape(rec)
-		i.loan.shaped(rec)
+		if len(i.lent) > 0 && len(rec.Object) > 0 && &rec.Object[0] == &i.lent[0] {
+			rec.Object = i.lender.Keep(rec.Object)
+		}
 	}
 	i.ignore(rec)
 	if i.Involve == nil {
@@ -313,20 +315,5 @@ func (i *Informer) ignore(rec *change.Record) {
 	}
 	if i.BeforeHidden {
 		rec.Before = nil
-	}
-}
-
-// loan is the object of a frame that goes in line, in memory that the next frame is read into. Rules mostly make
-// another object of it: to copy it before them would take twice the memory of what is in line, and half as much CPU
-// time again (BenchmarkRules). The zero value is none.
-type loan struct {
-	object []byte
-	frames *frame.Reader
-}
-
-// shaped gives the record memory of its own if rules have left it the lent one.
-func (l *loan) shaped(rec *change.Record) {
-	if len(l.object) > 0 && len(rec.Object) > 0 && &rec.Object[0] == &l.object[0] {
-		rec.Object = l.frames.Keep(rec.Object)
 	}
 }

@@ -201,7 +201,7 @@ func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
 	uid := ""
 	if i.ClusterUID != "" {
 		var err error
-		if uid, err = i.origin.cluster(ctx, i.origin.trust.asked()); err != nil {
+		if uid, err = i.origin.cluster(ctx, i.origin.doubted()); err != nil {
 			return nil, err
 		}
 	}
@@ -231,7 +231,7 @@ func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
 		return nil, err
 	}
 	restored := highest.History == checkpoint.HistoryOf(epoch) && change.CompareVersions(now, highest.Version) < 0
-	if !restored && epoch == i.epoch && i.origin.trust.suspect.Load() {
+	if !restored && epoch == i.epoch && i.origin.suspect.Load() {
 		if restored, err = i.origin.refutes(ctx, brought, p); err != nil {
 			return nil, err
 		}
@@ -262,7 +262,7 @@ func (i *Informer) redefined(ctx context.Context) change.Reason {
 	if !IsCustom(i.stream.Resource.String()) {
 		return change.Gone
 	}
-	client, since := i.Client, i.origin.trust.asked()
+	client, since := i.Client, i.origin.doubted()
 	now, err := client.defined.get(ctx, since, maxAge, func(ctx context.Context) (*Definitions, error) {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()

@@ -17,6 +17,18 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
+// readDue reads whenever something may be to be compared, until ctx ends.
+func (i *Informer) readDue(ctx context.Context) {
+	for {
+		select {
+		case <-i.comparer.due:
+			i.readAll(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // readAll reads until nothing is to be compared.
 func (i *Informer) readAll(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -97,7 +109,7 @@ func (i *Informer) chosenReading() *reading {
 		c.chosen = c.chosen[1:]
 		at := slices.IndexFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == one.sink })
 		if at < 0 {
-			i.askAgain(one)
+			i.shared.ask(one)
 			continue
 		}
 		seat := i.seats[at]
@@ -240,7 +252,7 @@ func (r *reading) checkCluster(ctx context.Context) error {
 	if uid, err := r.origin.cluster(ctx, time.Time{}); err != nil || uid == cluster {
 		return err
 	}
-	r.origin.trust.doubt()
+	r.origin.doubt()
 	return errOtherCluster
 }
 

@@ -40,8 +40,10 @@ func (i *Informer) run(ctx context.Context) {
 	reflector := cache.NewReflectorWithOptions(through, nil, nothing, cache.ReflectorOptions{
 		Logger: &discard, Name: i.stream.String(), TypeDescription: i.stream.String(), Backoff: i.retries,
 	})
+	var reader sync.WaitGroup
+	reader.Go(func() { i.readDue(ctx) })
 	reflector.RunWithContext(ctx)
-	i.comparer.over.Wait()
+	reader.Wait()
 	w.giveBack()
 }
 
@@ -172,7 +174,7 @@ func (w *watching) open(run context.Context, from string, seconds *int64) (watch
 		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(),
 		began: time.Now(), watch: ctx, stop: stop, stood: w.origin.version,
 	}
-	w.comparer.wake(run)
+	poke(w.comparer.due)
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	opened := watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter)
 	return &stoppable{opened, sync.OnceFunc(d.stopped)}, nil
@@ -183,14 +185,14 @@ func (w *watching) noteGone(err error) bool {
 	if !isGone(err) {
 		return false
 	}
-	w.origin.trust.doubt()
+	w.origin.doubt()
 	w.refusals.note(err, time.Now())
 	return true
 }
 
 // watchEnded takes a watch that ended, which began when the server stood at the version.
 func (w *watching) watchEnded(frames int, orderly bool, took time.Duration, version string) {
-	w.origin.trust.forgetAnswers()
+	w.origin.forgetAnswers()
 	if took >= time.Second {
 		w.refusals.newest.Store(nil)
 		w.origin.watched = version
@@ -225,9 +227,9 @@ func (w *watching) beyondOutage(ctx context.Context, do func() error) error {
 
 // fail tells the observer, unless the failure is only our own stop.
 func (w *watching) fail(ctx context.Context, err error) {
-	w.origin.trust.suspect.Store(true)
+	w.origin.suspect.Store(true)
 	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
-		w.origin.trust.forgetAnswers()
+		w.origin.forgetAnswers()
 	}
 	if apierrors.IsNotFound(err) {
 		w.Client.redial(ctx, time.Time{}) // another server may serve it
@@ -316,7 +318,7 @@ func (d *feed) finish(err error) error {
 	case d.watch.Err() != nil:
 		return io.EOF
 	case err != io.EOF:
-		d.origin.trust.doubt()
+		d.origin.doubt()
 		d.stale = d.stale || d.endings.broke(d.brought, frame.IsUnreadable(err))
 		d.Observer.Failed(*d.stream, fmt.Errorf("read the watch of %s: %w", d.stream, err))
 	}
@@ -341,7 +343,7 @@ func (d *feed) take(f *frame.Frame) (first bool) {
 	if len(d.seats) == 0 {
 		d.end()
 	} else {
-		d.tryJoin()
+		d.shared.tryJoin(d.Informer)
 	}
 	return d.count == 1
 }
@@ -368,8 +370,8 @@ func (d *feed) push(f *frame.Frame) error {
 		return d.origin.versions.unordered("%s at %.40q: %v", rec.Key, rec.ResourceVersion, err)
 	}
 	if d.Shape != nil {
-		d.loan = loan{rec.Object, d.frames}
-		defer func() { d.loan = loan{} }()
+		d.lent, d.lender = rec.Object, d.frames
+		defer func() { d.lent, d.lender = nil, nil }()
 	}
 	if !again {
 		d.Observer.tellUnreadable(&rec, f.Object.Err)

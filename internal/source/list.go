@@ -94,13 +94,17 @@ func (c *Client) listAll(ctx context.Context, q Query, each func(*change.Record)
 // are worth.
 type origin struct {
 	collection collection
-	trust      trust
 	versions   versions
 	unsorted   atomic.Bool // its lists are not in the inventory's order
 
 	version string // where it stood when it was asked last
 	asked   time.Time
 	watched string // where it stood when the last watch began that worked
+
+	// What its answers are worth after the end of a watch, and after a failure, for any goroutine: another server may
+	// answer from then on.
+	suspect atomic.Bool               // something failed since the proof was asked for
+	since   atomic.Pointer[time.Time] // answers to earlier questions say nothing; nil before the first
 }
 
 // cluster is the uid of the cluster that the server serves, as of a question after since: that of namespace
@@ -137,13 +141,13 @@ func (o *origin) refutes(ctx context.Context, position string, p proof) (bool, e
 	if err != nil {
 		return false, fmt.Errorf("ask the server for %s at resourceVersion %s: %w", p.key, position, err)
 	}
-	o.trust.suspect.Store(false)
+	o.suspect.Store(false)
 	return !p.holds(object), nil
 }
 
 // present is where the server stands, by a list of one object.
 func (o *origin) present(ctx context.Context) (string, error) {
-	if o.asked.After(o.trust.asked()) && time.Since(o.asked) <= maxAge {
+	if o.asked.After(o.doubted()) && time.Since(o.asked) <= maxAge {
 		return o.version, nil
 	}
 	return o.ask(ctx, o.collection)
@@ -194,29 +198,22 @@ func (o *origin) askVersion(ctx context.Context, of collection) (string, error) 
 	return meta.ResourceVersion, err
 }
 
-// trust is what a server's answers are worth after the end of a watch, and after a failure: another one may answer
-// from then on. It is for any goroutine. The zero value trusts.
-type trust struct {
-	suspect atomic.Bool               // something failed since the proof was asked for
-	since   atomic.Pointer[time.Time] // answers to earlier questions say nothing; nil before the first
-}
-
 // doubt notes that something failed: what the server said before may be that of another one.
-func (t *trust) doubt() {
-	t.suspect.Store(true)
-	t.forgetAnswers()
+func (o *origin) doubt() {
+	o.suspect.Store(true)
+	o.forgetAnswers()
 }
 
 // forgetAnswers makes the stream ask the server anew.
-func (t *trust) forgetAnswers() {
+func (o *origin) forgetAnswers() {
 	now := time.Now()
-	t.since.Store(&now)
+	o.since.Store(&now)
 }
 
-// asked is since when questions to the server must have been asked to say something about the next watch: the end of
+// doubted is since when questions to the server must have been asked to say something about the next watch: the end of
 // the last one, and of the last failure.
-func (t *trust) asked() time.Time {
-	if since := t.since.Load(); since != nil {
+func (o *origin) doubted() time.Time {
+	if since := o.since.Load(); since != nil {
 		return *since
 	}
 	return time.Time{}

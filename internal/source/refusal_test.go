@@ -151,8 +151,10 @@ func TestI4OneListThatIsExactForgivesThoseBeforeIt(t *testing.T) {
 	}
 }
 
-// broken is the item or frame with text in it that is no JSON.
-func broken(text string) string { return strings.Replace(text, `"metadata"`, `"x":tru ,"metadata"`, 1) }
+// broken is the item or frame with annotations that no object has.
+func broken(text string) string {
+	return strings.Replace(text, `"metadata":{`, `"metadata":{"annotations":[],`, 1)
+}
 
 // TestI4AnObjectThatCannotBeReadIsAGapForItsKey, from the list and from the watch, and ends nothing.
 func TestI4AnObjectThatCannotBeReadIsAGapForItsKey(t *testing.T) {

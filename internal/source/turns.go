@@ -88,9 +88,12 @@ func (t *turns) closed(number int) {
 }
 
 // signal makes the reader look again, if it waits.
-func (t *turns) signal() {
+func (t *turns) signal() { poke(t.moved) }
+
+// poke wakes who reads the channel, which has room for one, now or when it comes to that.
+func poke(c chan<- struct{}) {
 	select {
-	case t.moved <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
