@@ -43,7 +43,8 @@
 //     sink to keep [order]. One that is asked for begins when no other one is under way.
 //   - Of a place that no stream reads any more the sink is given what waits on disk, and then told a gap of reason
 //     left, once. A comparison is under way there from then on, which goes on when a stream reads it again.
-//   - A sink with a watch of its own joins the common one only when that has brought nothing that the sink lacks [join].
+//   - A sink with a watch of its own joins the common one only when that has brought nothing that the sink lacks
+//     [join].
 //   - A log that has lost its end is folded anew from its beginning, where it can be read whole [recall].
 //
 // # Tombstones
@@ -59,6 +60,6 @@
 // A place knows the highest version that was told of it (High), also beyond the position. A list that a comparison
 // judges is no older [high]: it would bring back what was told to be gone.
 //
-// Follower, Judge and Settle are pure: no clock, no goroutine, no lock, no I/O. A Listener has the goroutine, Intake and
-// Books have the locks.
+// Follower, Judge and Settle are pure: no clock, no goroutine, no lock, no I/O. A Listener has the goroutine, Intake
+// and Books have the locks.
 package listener
