@@ -1,11 +1,13 @@
 package checkpoint
 
 import (
+	"bytes"
+	"errors"
 	"iter"
 	"maps"
-	"slices"
-	"strings"
 	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 )
@@ -154,46 +156,75 @@ func (s *SinkState) tables() []byte {
 	return []byte{tableRow, tableGrave}
 }
 
-// SavedRows are the rows of objects of one resource, as SavedRow says of each. One pass over what each table has
-// between their keys finds them all: a list has a million, in order.
+// SavedRows are the rows of objects of one resource, as SavedRow says of each. Where their keys rise, one pass over
+// each table finds them all: a list has a million.
 func (s *SinkState) SavedRows(all []Object) (map[Object]Row, error) {
 	rows := make(map[Object]Row, len(all))
 	for _, of := range all {
 		rows[of] = Row{}
 	}
-	order := func(a, b Object) int { return strings.Compare(a.Key.String(), b.Key.String()) }
-	first, last := slices.MinFunc(all, order), slices.MaxFunc(all, order)
-	for _, table := range slices.Backward(s.tables()) { // what is in several counts as in the first
-		from, to := rowKey(nil, table, s.sink, first), rowKey(nil, table, s.sink, last)
-		for row, err := range s.rows(from, append(to, 0)) {
-			if err != nil {
-				return nil, err
-			}
-			if _, asked := rows[row.Of]; asked {
-				rows[row.Of] = row.Row
-			}
+	for _, table := range s.tables() {
+		if err := s.find(table, all, rows); err != nil {
+			return nil, err
 		}
 	}
-	hashes := map[string]bool{} // by namespace: whether there are rows that a hash names
+	hashes := map[string]bool{} // by namespace: there are rows that a hash names
 	for _, of := range all {
-		has, known := hashes[of.Key.Namespace]
+		if rows[of].Known() {
+			continue
+		}
+		hashed := Object{of.Resource, of.Key.Hashed()}
+		has, asked := hashes[of.Key.Namespace]
 		for _, table := range s.tables() {
-			if known || has {
+			var err error
+			if asked || has {
 				break
 			}
-			var err error
 			if has, err = s.db.holds(rowKey(nil, table, s.sink, Object{of.Resource, of.Key.HashPrefix()})); err != nil {
 				return nil, err
 			}
 		}
-		if hashes[of.Key.Namespace] = has; has && !rows[of].Known() {
+		if hashes[of.Key.Namespace] = has; has {
 			var err error
-			if rows[of], err = s.SavedRow(of); err != nil {
+			if rows[of], err = s.saved(hashed, s.tables()...); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return rows, nil
+}
+
+// find adds the rows that the table has of the objects which have none.
+func (s *SinkState) find(table byte, all []Object, rows map[Object]Row) error {
+	prefix := keyOf(table, s.sink, all[0].Resource, "")
+	iterator, err := s.db.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+	if err != nil {
+		return s.db.failed("read", err)
+	}
+	var at, key []byte // where the iterator was led to, and is to be led
+	for _, of := range all {
+		if rows[of].Known() {
+			continue
+		}
+		key = rowKey(key[:0], table, s.sink, of)
+		between := at != nil && bytes.Compare(at, key) <= 0 && (!iterator.Valid() || bytes.Compare(key, iterator.Key()) <= 0)
+		if !between {
+			iterator.SeekGE(key)
+			at = append(at[:0], key...)
+		}
+		if !iterator.Valid() || !bytes.Equal(iterator.Key(), key) {
+			continue
+		}
+		row, err := parseRow(table, iterator.Value())
+		if err != nil {
+			return errors.Join(s.db.badValue(of.Resource+" "+of.Key.String()+" of sink "+s.sink, err), iterator.Close())
+		}
+		rows[of] = row
+	}
+	if err := iterator.Close(); err != nil { // it repeats the error that ended the loop
+		return s.db.failed("read", err)
+	}
+	return nil
 }
 
 // SaveSinks makes what was applied to the states durable, with what is kept where that is not nil: all of it or nothing

@@ -95,8 +95,7 @@ func (r *reading) compare(ctx context.Context) error {
 	return nil
 }
 
-// recall finds what each sink was told last of the objects that wait, also by a record that was held back until now. A
-// list without an order is asked of one by one.
+// recall finds what each sink was told last of the objects that wait, also by a record that was held back until now.
 func (r *reading) recall() (err error) {
 	all := make([]checkpoint.Object, 0, len(r.waiting))
 	for at := range r.waiting {
@@ -107,9 +106,6 @@ func (r *reading) recall() (err error) {
 	for _, p := range r.parts {
 		for _, of := range all {
 			p.meets(of.Key)
-		}
-		if p.known = nil; r.origin.unsorted.Load() {
-			continue
 		}
 		if p.known, err = p.NewestOf(all); err != nil {
 			return fmt.Errorf("find out what sink %s knows of %s: %w", p.Name, r.stream, err)
