@@ -12,8 +12,8 @@
 //
 // The parts of a Sink, each of which uses only those before it: brokers (the connection, and what is tried again),
 // known (the topics of the mark), catalog (topics and their partitions, those that data chose, and other clusters'
-// records), right (the right to write, and the fence) and sender (a Write sorted by partition, and its batches until they
-// are durable). A fetcher reads logs, for all who do.
+// records), right (the right to write, and the fence) and sender (a Write sorted by partition, and its batches until
+// they are durable). A fetcher reads logs, for all who do.
 //
 // Decisions:
 //
@@ -25,11 +25,11 @@
 //   - A mark also has each topic's id (KIP-516): offsets alone would match a topic that was deleted and made again.
 //   - A topic keeps the partitions that it was first written with. Moving keys would cost every consumer its order, at
 //     a moment that somebody else chooses.
-//   - What data chose cannot end the sink (catalog.shun): records of a topic that cannot be written to are dead letters.
-//     Labels make a bounded number of topics. What a wildcard stands for is data in each life (Options.Found): a
-//     definition that somebody installs must not keep the sink shut after a restart.
-//   - Logs are searched for another cluster's records before anybody is fenced (catalog.inspect): after the mark, or at both
-//     ends without one. Reading whole logs would take as long as they are.
+//   - What data chose cannot end the sink (catalog.shun): records of a topic that cannot be written to are dead
+//     letters. Labels make a bounded number of topics. What a wildcard stands for is data in each life (Options.Found):
+//     a definition that somebody installs must not keep the sink shut after a restart.
+//   - Logs are searched for another cluster's records before anybody is fenced (catalog.inspect): after the mark, or at
+//     both ends without one. Reading whole logs would take as long as they are.
 //   - What others write beside the sink is looked at, too (inspectOthers): an acknowledged offset above the expected
 //     one shows it. Two clusters that begin at the same moment both saw an empty topic. A claim before the first record
 //     would be read by consumers of idempotent delivery. In a topic that is shared rightly the looks become rare.
@@ -53,11 +53,11 @@
 //     all of its resource, in whatever topics. Only these messages go later, beside others. To end the Write there,
 //     for any sink, was refused: each change of a label that chooses topics would cost a transaction, and NATS keeps
 //     an object's order whatever the subjects are.
-//   - Tails are read by a reader of committed records, as all logs are. So Open waits for a stranger's open transaction,
-//     which its timeout bounds. Open first waits until the leader's own end is replicated (LogEnds).
-//   - Idempotent delivery is fenced by an empty, aborted transaction (fence.go). Its markers make every partition know
-//     the new epoch, so a late batch of a killed process and an older exporter are refused. A transaction per batch
-//     would do the same for some round trips each. Tails are read after the fence.
+//   - Tails are read by a reader of committed records, as all logs are. So Open waits for a stranger's open
+//     transaction, which its timeout bounds. Open first waits until the leader's own end is replicated (LogEnds).
+//   - Idempotent delivery is fenced by an empty, aborted transaction (right.fence). Its markers make every partition
+//     know the new epoch, so a late batch of a killed process and an older exporter are refused. A transaction per
+//     batch would do the same for some round trips each. Tails are read after the fence.
 //   - A request for a producer id takes the right also when a broker finds it in a socket after its sender has died, or
 //     has asked again (measured: Kafka 3.9 and 4.1). An epoch does not tell that from another exporter. The coordinator
 //     keeps the transaction timeout of the last request (KIP-664), so that is the sign (claim): who asks uses a common

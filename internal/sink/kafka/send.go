@@ -310,3 +310,70 @@ func (s *sender) settle(ctx context.Context) error {
 	}
 	return nil
 }
+
+// plan sorts the messages by partition. It finds what would be rejected before anything is sent, since partitions do
+// not wait for each other, and nothing after a rejected message may be written.
+func (s *sender) plan(ctx context.Context, messages []sink.Message) (plan, *sink.RejectedError, error) {
+	p := plan{messages: messages}
+	resolves := func(m sink.Message) bool { return m.Op == isResolved }
+	if s.options.Delivery == Idempotent || slices.ContainsFunc(messages, resolves) { // a transaction is in the log as a whole
+		p.last = s.last
+	}
+	s.turn++
+	defer clear(s.last) // the texts are the batch's
+	var t *topic
+	for i := 0; i < len(messages); {
+		end := atomEnd(messages, i)
+		no, err := s.place(ctx, &t, messages[i:end])
+		if err != nil {
+			return p, nil, err
+		}
+		if no != nil {
+			here := *no
+			here.Index = i
+			return p, &here, nil
+		}
+		if err := s.catalog.sameSchema(t, &messages[i]); err != nil {
+			return p, nil, err
+		}
+		for _, to := range t.partitionsOf(&messages[i]) {
+			if to.turn != s.turn {
+				s.start(to)
+				p.touched = append(p.touched, to)
+			}
+			p.add(to, i, end)
+		}
+		i = end
+	}
+	return p, nil, nil
+}
+
+// start makes the partition one of the plan, which has nothing of it yet.
+func (s *sender) start(p *partition) {
+	p.turn, p.indexes, p.steps = s.turn, p.indexes[:0], p.steps[:0]
+}
+
+// place finds the topic of an atom, which is mostly that of the one before, and what speaks against writing it.
+func (s *sender) place(ctx context.Context, t **topic, atom []sink.Message) (*sink.RejectedError, error) {
+	if name := atom[0].Destination; *t == nil || (*t).name != name {
+		found, no, err := s.catalog.of(ctx, name)
+		if err != nil || no != nil {
+			return no, err
+		}
+		*t = found
+	}
+	if no := s.refused[atom[0].ID]; no != nil {
+		return no, nil
+	}
+	// The limit is one for batches as they are sent: what is too large must be compressed to know.
+	limit := int((*t).limit.Load())
+	if batch.HeaderSize+sizeBound(atom) <= limit {
+		return nil, nil
+	}
+	size := s.encoders.measure(atom)
+	if size <= limit {
+		return nil, nil
+	}
+	return &sink.RejectedError{Reason: "too_large", Err: fmt.Errorf("a batch of %d bytes, and topic %s takes %d: raise max.message.bytes of the topic",
+		size, (*t).name, limit)}, nil
+}

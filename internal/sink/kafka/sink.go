@@ -15,6 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
+var _ sink.Reader = (*Reader)(nil)
+
 var (
 	_ sink.Sink      = (*Sink)(nil)
 	_ sink.Recaller  = (*Sink)(nil)

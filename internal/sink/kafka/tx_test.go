@@ -97,8 +97,8 @@ func leaveOpen(t *testing.T, s *Sink, messages []sink.Message) {
 	s.opened = false
 }
 
-// TestStrangersTransactionHidesNothing: our records after a transaction that somebody else leaves open are found when its
-// timeout has ended it.
+// TestStrangersTransactionHidesNothing: our records after a transaction that somebody else leaves open are found when
+// its timeout has ended it.
 func TestStrangersTransactionHidesNothing(t *testing.T) {
 	cluster := broker.Get(t)
 	options := transactional(t, cluster, 1)

@@ -8,11 +8,10 @@
 // remembers for two minutes or more. Each object's changes are still in order, and none is lost. A message is stored
 // twice only if its acknowledgement was lost and it could not be sent again within that time; both copies have one id.
 //
-// What a Sink does, in the order of its life. It opens: options, stream (makes it, and judges its settings), open with
-// mark (what the log held and lost), read and whose (the fold of what is after the mark). It writes: write looks at
-// stream and messages (message, subject), and sweep at a bucket. Each batch has a publisher of its own, which sends it
-// in one of two ways (fast, ordered); settle finds out what is stored when one has failed. sink has the connection,
-// from its begin to its end. Check and Reader are for those who only look.
+// What a Sink does, by files: sink has the connection and the stream, which it makes and judges; log reads what the
+// stream holds, and whose that is; message has marks, subjects and messages. It sends each batch with a publisher of
+// its own, in one of two ways (send); publish finds out what is stored when one has failed. write has Open, Write and
+// the sweep of a bucket. Check and Reader are for those who only look.
 //
 // Decisions:
 //

@@ -1,23 +1,23 @@
 package nats
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/sink"
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
+
+var _ sink.Reader = (*Reader)(nil)
 
 var _ sink.Sink = (*Sink)(nil)
 
@@ -156,275 +156,168 @@ func (s *Sink) judge(verb string, err error) error {
 	return err
 }
 
-// Open is as in sink.Sink.
-func (s *Sink) Open(ctx context.Context, at sink.Opening) error {
-	want, err := parseMark(at.Mark)
+// ensure returns the stream, which it makes if there is none, if it can be a log of ours.
+func (s *Sink) ensure(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := s.lookup(ctx)
+	if codeOf(err) == jetstream.JSErrCodeStreamNotFound {
+		config, _ := json.Marshal(s.newStream()) // of texts and numbers it cannot fail
+		info = new(jetstream.StreamInfo)
+		err = s.conn.Request(ctx, "STREAM.CREATE."+s.options.Stream, config, info)
+		switch codeOf(err) {
+		case jetstream.JSErrCodeStreamNameInUse: // somebody was quicker
+			info, err = s.lookup(ctx)
+		case codeOverlap:
+			owner, _ := s.owner(ctx) // the error that there is says enough
+			err = s.overlap(owner)
+		default:
+			err = s.judge("create", err)
+		}
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.shut(ctx)
-	wait := newBackOff()
-	for {
-		err := s.openOnce(ctx, want, &at)
-		var lost *sink.LostError
-		if err == nil || errors.As(err, &lost) {
-			s.opened, s.left = true, left{place: s.stream.place}
-			return err
-		}
-		s.shut(ctx)
-		if end := s.final(ctx, "open", err); end != nil {
-			return end
-		}
-		s.options.Retry(reason(err), err)
-		if !sink.Pause(ctx, wait.NextBackOff(), nil) {
-			return s.final(ctx, "open", err)
-		}
-	}
+	return info, s.options.suitable(&info.Config)
 }
 
-// openOnce makes one attempt. The sink is open after a LostError, too.
-func (s *Sink) openOnce(ctx context.Context, want *mark, at *sink.Opening) error {
-	c, err := s.connect(ctx)
-	if err != nil {
-		return err
+// newStream is the stream that we make. Its limits are retention, as Kafka's are: at the limit the oldest messages go,
+// unless the user prefers that we wait, which stops every change until somebody makes room. A bucket is as clients make
+// it, and waits for room: a state that lacks its oldest objects would be none. No message has an id, unless others
+// write to the stream, too, so the window for duplicates is as short as the server allows.
+func (s *Sink) newStream() *jetstream.StreamConfig {
+	o := &s.options
+	config := &jetstream.StreamConfig{
+		Name:              o.Stream,
+		Description:       "Changes of Kubernetes objects, written by kubecdc",
+		Subjects:          o.Subjects,
+		Replicas:          o.Replicas,
+		MaxAge:            o.MaxAge,
+		MaxBytes:          o.MaxBytes,
+		Duplicates:        100 * time.Millisecond,
+		AllowDirect:       true,
+		AllowBatchPublish: s.knowsBatches() && !o.Shared && !o.Single,
 	}
-	s.conn, s.generation = c, c.Generation()
-	info, err := s.ensure(ctx)
-	if err != nil {
-		return err
+	if o.Storage == StorageMemory {
+		config.Storage = jetstream.MemoryStorage
 	}
-	s.stream = knownStream{name: s.options.Stream, place: markOf(info), shared: s.options.Shared, maxSubject: maxSubject(c.Inbox)}
-	s.stream.renew(&info.Config)
-	if s.options.KV != "" {
-		s.stream.keys = bucketSubject + s.options.KV + "."
+	if o.Shared {
+		config.Duplicates = window
 	}
-	s.stream.place.Held, s.looked = hold(info, nil), time.Now()
-	if want == nil || s.options.Shared {
-		if err := s.inspect(ctx, info); err != nil {
-			return err
-		}
+	if o.DiscardNew || o.KV != "" {
+		config.Discard = jetstream.DiscardNew
 	}
-	if want == nil {
-		s.stream.told = newTellings(0) // what is there of ours was told before a crash, and for the first time
-		s.begin("")
-		return nil
+	if o.KV != "" {
+		config.MaxMsgsPerSubject, config.AllowRollup, config.DenyDelete = int64(o.History), true, true
 	}
-	s.stream.told = newTellings(s.stream.place.Seq)
-	if err := s.resume(ctx, info, want, at.After()); err != nil || !at.Again || s.options.Shared {
-		return err
-	}
-	return s.onlyOurs(ctx, &s.left)
+	return config
 }
 
-// resume finds what the stream holds after the mark. Where it lost what was before that, the sink begins anew.
-func (s *Sink) resume(ctx context.Context, info *jetstream.StreamInfo, want *mark, found func(id string)) error {
-	place := &s.stream.place
-	lost := func(err error) error {
-		// what took the place of what is lost may be another cluster's
-		if foreign := s.inspect(ctx, info); foreign != nil {
-			return foreign
+// knowsBatches says whether the server takes batches, where the stream allows it: from 2.14 on, whose level of the
+// JetStream API (ADR-44) is 4.
+func (s *Sink) knowsBatches() bool {
+	_, level := s.conn.NC.ConnectedServerJetStream()
+	return level >= 4
+}
+
+// overlap says which stream has our subjects; "" is not known.
+func (s *Sink) overlap(owner string) error {
+	who := "another stream"
+	if owner != "" {
+		who = "stream " + owner
+	}
+	return sink.Permanent("create stream %s: %s takes subjects of %q already: name other subjects, or write to that stream",
+		s.options.Stream, who, s.options.Subjects)
+}
+
+// owner is the name of a stream that takes one of our subjects, "" if there is none.
+func (s *Sink) owner(ctx context.Context) (string, error) {
+	for _, subject := range s.options.Subjects {
+		query, _ := json.Marshal(map[string]string{"subject": subject}) // of a text it cannot fail
+		var names struct {
+			Streams []string `json:"streams"`
 		}
-		s.begin(strconv.FormatUint(info.State.FirstSeq, 10))
+		if err := s.conn.Request(ctx, "STREAM.NAMES", query, &names); err != nil {
+			return "", err
+		}
+		if len(names.Streams) > 0 {
+			return names.Streams[0], nil
+		}
+	}
+	return "", nil
+}
+
+// suitable refuses streams that would never be a log of ours.
+func (o *Options) suitable(config *jetstream.StreamConfig) error {
+	if err := o.fit("open", config); err != nil {
 		return err
 	}
-	place.Floor, place.Writer = want.Floor, cmp.Or(want.Writer, s.options.author(""))
-	if err := want.endsBefore(info); err != nil {
-		return lost(err)
+	if o.Whole && len(bucketNotes(config)) > 0 {
+		return sink.Permanent("open stream %s: it forgets values, by their age or at a limit: give it no max_age, and no limit or discard new", config.Name)
 	}
-	unread, err := s.delivered(ctx, want, found)
-	if err != nil {
-		return err
+	if o.Uncompacted != "" && config.MaxMsgsPerSubject > 0 {
+		return sink.Permanent("open stream %s: it keeps %d messages of each subject, and %s, or name another stream", config.Name, config.MaxMsgsPerSubject, o.Uncompacted)
 	}
-	if missing := want.Held.missing(info, want.Seq, unread, s.options.Shared); missing != "" {
-		return lost(&sink.LostError{Log: "stream " + s.options.Stream, Want: want.String(), Have: "less than it held, since it was purged: " + missing})
+	if o.Shared && config.Duplicates < window {
+		return sink.Permanent("open stream %s: it knows ids for %s, and a shared stream needs %s: raise its duplicate_window",
+			config.Name, config.Duplicates, window)
 	}
-	place.Held = hold(info, want.Held)
+	for _, subject := range o.Subjects {
+		if !coveredByAny(config.Subjects, subject) {
+			return sink.Permanent("open stream %s: it takes %q, which does not cover %q: give each cluster a stream of its own with the key stream, "+
+				"or, where nobody else writes to it or all say that it is shared, add this to the stream's subjects",
+				config.Name, config.Subjects, subject)
+		}
+	}
 	return nil
 }
 
-// begin notes that nothing of what is there is known, neither of what a bucket has. The server may remember ids of
-// messages that it has lost: ours are others from now on.
-func (s *Sink) begin(life string) {
-	s.stream.place.Writer = s.options.author(life)
-	if s.options.KV != "" {
-		s.stream.place.Floor = s.stream.place.Seq
+// fit refuses settings with which no stream is a log of ours, also where a person changes them while we write. What it
+// does not name of a stream's settings does no harm: a test holds it for each.
+func (o *Options) fit(verb string, config *jetstream.StreamConfig) error {
+	unfit := func(what, remedy string) error {
+		return sink.Permanent("%s stream %s: %s: %s", verb, config.Name, what, remedy)
 	}
+	switch {
+	case config.SubjectTransform != nil && slices.ContainsFunc(o.Subjects, func(ours string) bool {
+		return config.SubjectTransform.Source == "" || Overlap(config.SubjectTransform.Source, ours)
+	}):
+		return unfit("it keeps messages under other subjects than they have (subject_transform), so that nobody can find there what a crash left undone",
+			"remove its subject_transform, and let another stream take it in as a source with one")
+	case config.SubjectDeleteMarkerTTL > 0:
+		return unfit("its server writes markers into it (subject_delete_marker_ttl), which say of objects that they are gone", "set its subject_delete_marker_ttl to 0")
+	case config.Mirror != nil:
+		return unfit("it mirrors stream "+config.Mirror.Name, "name the origin, or another stream")
+	case len(config.Sources) > 0:
+		return unfit("it takes in stream "+config.Sources[0].Name, "give the exporter a stream of its own")
+	case config.Sealed:
+		return unfit("it is sealed", "name another stream")
+	case config.NoAck:
+		return unfit("it acknowledges nothing", "set no_ack to false")
+	case config.AllowMsgCounter:
+		return unfit("it takes counters only", "name another stream")
+	case config.Retention == jetstream.WorkQueuePolicy:
+		return unfit("it forgets what a consumer took (work-queue retention), so that nobody can find there what a crash left undone",
+			"name a stream with limits retention, and let the work queue take it in as a source")
+	case config.Retention == jetstream.InterestPolicy:
+		return unfit("it forgets what no consumer waits for (interest retention), so that nobody can find there what a crash left undone",
+			"name a stream with limits retention")
+	case config.DiscardNewPerSubject:
+		return unfit("it takes no change of an object that has its share of messages (discard_new_per_subject)",
+			"set discard_new_per_subject to false")
+	case config.PersistMode == jetstream.AsyncPersistMode:
+		return unfit("it acknowledges what it has not stored yet (persist_mode async)", "set persist_mode to default")
+	}
+	return nil
 }
 
-// Write is as in sink.Sink. Any error but a rejection closes the sink.
-func (s *Sink) Write(ctx context.Context, batch []sink.Message) (sink.Mark, error) {
-	if s.conn == nil {
-		return "", fmt.Errorf("write to stream %s: the sink is not open: open it", s.options.Stream)
+// bucketNotes are what a person may want to know of a bucket that is there already.
+func bucketNotes(config *jetstream.StreamConfig) (notes []string) {
+	name := strings.TrimPrefix(config.Name, bucketStream)
+	if config.MaxAge > 0 {
+		notes = append(notes, fmt.Sprintf("bucket %s lets values expire after %s: it will lack objects that did not change for so long",
+			name, config.MaxAge))
 	}
-	err := s.look(ctx, len(batch) > 0)
-	if err != nil {
-		s.shut(ctx)
-		return "", err
+	if config.Discard == jetstream.DiscardOld && (config.MaxBytes > 0 || config.MaxMsgs > 0) {
+		notes = append(notes, fmt.Sprintf("bucket %s drops its oldest values at its limits (discard old): it will lack objects", name))
 	}
-	good, rejected := s.screen(ctx, batch)
-	err = s.deliver(ctx, batch[:good])
-	s.left.place = s.stream.place
-	if err == nil {
-		err = rejected
-	}
-	var final *sink.RejectedError
-	if err != nil && !errors.As(err, &final) {
-		s.shut(ctx)
-		return "", err
-	}
-	if s.options.KV != "" { // how many keys it has now
-		if info := s.glance(ctx); info != nil {
-			s.stream.place.Held = hold(info, s.stream.place.Held)
-		}
-	}
-	return s.stream.place.text(), err
-}
-
-// look compares the stream with what it held, now and then. A bucket is looked at before and after each write, since
-// new keys would stand for the ones that somebody took away, and a shared stream also before the first write, since
-// another cluster's exporter may have begun at the same time.
-func (s *Sink) look(ctx context.Context, writes bool) error {
-	due := time.Since(s.looked) >= s.tuning.look || writes && (s.options.KV != "" || s.options.Shared && s.stream.confirmed == 0)
-	if !due || !s.conn.NC.IsConnected() {
-		return nil
-	}
-	s.looked = time.Now()
-	info := s.glance(ctx)
-	if info == nil {
-		return nil
-	}
-	if missing := s.stream.place.Held.missing(info, 0, 0, s.options.Shared); missing != "" {
-		return conn.Ended("write to stream %s: it was purged: %s: open the sink again", s.options.Stream, missing)
-	}
-	s.stream.place.Held = hold(info, s.stream.place.Held)
-	if err := s.options.fit("write to", &info.Config); err != nil || !s.options.Shared {
-		return err
-	}
-	defer s.conn.EndWith(ctx)()
-	return s.inspect(ctx, info)
-}
-
-// screen returns how many messages of the batch's front can be sent, and what is wrong with the one after them. The
-// server would refuse that one, too, but the limit that belongs to the connection it enforces by cutting it. Before a
-// message is refused, the stream's limits are read anew: somebody may have raised them.
-func (s *Sink) screen(ctx context.Context, batch []sink.Message) (int, error) {
-	payload := s.conn.NC.MaxPayload()
-	asked := false
-	for i := range batch {
-		reason, err := s.stream.objection(&batch[i], payload)
-		if err != nil && !asked {
-			asked = true
-			if info := s.glance(ctx); info != nil {
-				s.stream.renew(&info.Config)
-			}
-			reason, err = s.stream.objection(&batch[i], payload)
-		}
-		if err != nil {
-			return i, &sink.RejectedError{Index: i, Reason: reason, Err: err}
-		}
-	}
-	return len(batch), nil
-}
-
-// swept is how many delete markers one batch of a sweep has at most.
-const swept = 500
-
-// deliver publishes the batch. Before the end of a full snapshot it takes the keys of the same stream of changes out of
-// the bucket that the snapshot did not write: they are from an earlier life of the exporter, or from before the bucket
-// lost what it had, and nobody remembers to delete them. Where that begins is the mark's floor.
-func (s *Sink) deliver(ctx context.Context, batch []sink.Message) error {
-	done := 0
-	for i := range batch {
-		if s.stream.place.Floor == 0 || !endsFull(&batch[i]) {
-			continue
-		}
-		if err := s.publishPart(ctx, batch, done, i); err != nil {
-			return err
-		}
-		if err := s.sweep(ctx, &batch[i]); err != nil {
-			return fmt.Errorf("sweep bucket %s: %w", s.options.KV, err)
-		}
-		done = i
-	}
-	return s.publishPart(ctx, batch, done, len(batch))
-}
-
-// publishPart publishes a part of the batch, and names a message that is rejected by its place in the whole.
-func (s *Sink) publishPart(ctx context.Context, batch []sink.Message, from, to int) error {
-	err := s.publish(ctx, batch[from:to])
-	if rejected, ok := err.(*sink.RejectedError); ok {
-		rejected.Index += from
-	}
-	return err
-}
-
-// endsFull says whether all objects that the stream of changes has were written since the snapshot's begin, or, where
-// an initial snapshot was interrupted, since the sink is new.
-func endsFull(m *sink.Message) bool {
-	if m.Op != change.SnapshotEnd.String() || m.Limited {
-		return false
-	}
-	reason := change.Reason(m.Reason)
-	return reason == change.Initial || reason.Full()
-}
-
-// sweep puts delete markers on the keys that the snapshot did not write.
-func (s *Sink) sweep(ctx context.Context, end *sink.Message) error {
-	var markers []sink.Message
-	filter := keysOf(end.Destination)
-	for seq := uint64(1); ; {
-		e, err := s.following(ctx, seq, filter)
-		if err != nil {
-			return err
-		}
-		beyond := e.gone || e.seq > s.stream.place.Floor
-		if !beyond && e.subject != end.Destination && e.headers.Get(headerOperation) == "" {
-			markers = append(markers, marker(&e, end))
-		}
-		if beyond || len(markers) == swept {
-			if err := s.publish(ctx, markers); err != nil || beyond {
-				return err
-			}
-			markers = markers[:0]
-		}
-		seq = e.seq + 1
-	}
-}
-
-// keysOf is the subject of all keys of a stream of changes whose frames have the given subject: their tokens for what
-// they do not have are "-", which no object's name is.
-func keysOf(frame string) string {
-	for strings.HasSuffix(frame, ".-") {
-		frame = strings.TrimSuffix(frame, ".-")
-	}
-	return frame + ".>"
-}
-
-// marker deletes the key of an entry, whose object it names as the entry did.
-func marker(e *entry, end *sink.Message) sink.Message {
-	id, err := change.ParseID(e.id)
-	if err != nil { // somebody else's
-		id = change.ID{Resource: "unknown", Key: change.Key{Name: e.subject}}
-		if frame, err := change.ParseID(end.ID); err == nil {
-			id.Cluster, id.Resource = frame.Cluster, frame.Resource
-		}
-	}
-	id.Op, id.Snapshot = change.Deleted, ""
-	return sink.Message{ID: id.String(), Op: id.Op.String(), ResourceVersion: id.ResourceVersion, Destination: e.subject}
-}
-
-// following is the first entry at the sequence or after it whose subject the filter covers, and that is the last of its
-// subject. It is gone if there is none.
-func (s *Sink) following(ctx context.Context, seq uint64, filter string) (entry, error) {
-	for {
-		e, err := s.get(ctx, map[string]any{"seq": seq, "next_by_subj": filter})
-		if err != nil || e.gone {
-			return e, err
-		}
-		last, err := s.get(ctx, map[string]any{"last_by_subj": e.subject})
-		if err != nil || last.seq == e.seq || e.seq > s.stream.place.Floor {
-			return e, err
-		}
-		seq = e.seq + 1 // a bucket with history has a newer value
-	}
+	return notes
 }

@@ -32,13 +32,16 @@ func (l *link) open(ctx context.Context, network, address string) (net.Conn, err
 		}
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+	closed := l.closed
+	if !closed {
+		l.conns[conn] = struct{}{}
+		l.busy.Add(1)
+	}
+	l.mu.Unlock()
+	if closed {
 		_ = raw.Close() // nobody has used it
 		return nil, errClosed
 	}
-	l.conns[conn] = struct{}{}
-	l.busy.Add(1)
 	return conn, nil
 }
 

@@ -12,8 +12,8 @@
 //     makes the next attempt ask. The transport is told of no topic.
 //   - Nothing is believed before the first answer. kafka-go makes room for whatever length it reads, and an HTTP
 //     server cost it gigabytes. The first frame of a connection must be the list of requests that it asked for.
-//   - A connection that fails is told as the library says it, with the settings that it may be. Only what the other side
-//     proves ends the sink: a broker that restarts cuts connections without a word, too.
+//   - A connection that fails is told as the library says it, with the settings that it may be. Only what the other
+//     side proves ends the sink: a broker that restarts cuts connections without a word, too.
 //   - A throttling broker is left alone on all connections (KIP-219). It reads nothing meanwhile, so what is sent
 //     would outlive the process that sent it.
 //   - One table says what each of Kafka's errors allows, with its remedy. A sink reports that with every attempt that

@@ -89,15 +89,15 @@ const (
 // Bounds asks the leaders of the first n partitions for the ends of their logs, as readers see them. A request goes to
 // each leader twice.
 func (c *Cluster) Bounds(ctx context.Context, topic string, n int, committed bool) ([]Bounds, error) {
-	isolation := int8(0)
+	readers := kmsg.NewListOffsetsRequest()
 	if committed {
-		isolation = 1
+		readers.IsolationLevel = 1
 	}
-	first, err := c.offsets(ctx, topic, n, nobody, isolation, earliest)
+	first, err := c.offsets(ctx, topic, n, readers, earliest)
 	if err != nil {
 		return nil, err
 	}
-	end, err := c.offsets(ctx, topic, n, nobody, isolation, latest)
+	end, err := c.offsets(ctx, topic, n, readers, latest)
 	bounds := make([]Bounds, len(end))
 	for i := range bounds {
 		bounds[i] = Bounds{First: first[i], End: end[i]}
@@ -108,18 +108,13 @@ func (c *Cluster) Bounds(ctx context.Context, topic string, n int, committed boo
 // LogEnds asks the leaders of the first n partitions where their own logs end: also after what is not replicated yet,
 // and so is not in the Bounds.
 func (c *Cluster) LogEnds(ctx context.Context, topic string, n int) ([]int64, error) {
-	return c.offsets(ctx, topic, n, debugger, 0, latest)
+	debugger := kmsg.NewListOffsetsRequest()
+	debugger.ReplicaID = -2 // ListOffsetsRequest.DEBUGGING_REPLICA_ID
+	return c.offsets(ctx, topic, n, debugger, latest)
 }
 
-// Who asks leaders for offsets, as replica: the second is told of what is not replicated
-// (ListOffsetsRequest.DEBUGGING_REPLICA_ID).
-const (
-	nobody   int32 = -1
-	debugger int32 = -2
-)
-
-// offsets asks each leader once; Kafka refuses a partition that is named twice.
-func (c *Cluster) offsets(ctx context.Context, topic string, n int, replica int32, isolation int8, time int64) ([]int64, error) {
+// offsets asks each leader once, in such a request; Kafka refuses a partition that is named twice.
+func (c *Cluster) offsets(ctx context.Context, topic string, n int, like kmsg.ListOffsetsRequest, time int64) ([]int64, error) {
 	byLeader := map[int32]*kmsg.ListOffsetsRequest{}
 	for number := range int32(n) {
 		leader, err := c.leader(ctx, topic, number)
@@ -127,10 +122,9 @@ func (c *Cluster) offsets(ctx context.Context, topic string, n int, replica int3
 			return nil, err
 		}
 		if byLeader[leader] == nil {
-			request := kmsg.NewPtrListOffsetsRequest()
+			request := like
 			request.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: topic}}
-			request.ReplicaID, request.IsolationLevel = replica, isolation
-			byLeader[leader] = request
+			byLeader[leader] = &request
 		}
 		to := &byLeader[leader].Topics[0]
 		to.Partitions = append(to.Partitions, kmsg.ListOffsetsRequestTopicPartition{Partition: number, CurrentLeaderEpoch: -1, Timestamp: time})

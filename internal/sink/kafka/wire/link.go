@@ -39,14 +39,13 @@ const (
 type link struct {
 	options   Options
 	transport *kafka.Transport
-	serial    atomic.Int32       // correlation ids
-	rooms     sync.Pool          // *[]byte, for requests of kmsg
-	life      context.Context    // of requests, ended by Close
-	end       context.CancelFunc // of life
-	busy      sync.WaitGroup     // requests under way, and connections that the transport has not closed
+	serial    atomic.Int32   // correlation ids
+	rooms     sync.Pool      // *[]byte, for requests of kmsg
+	busy      sync.WaitGroup // requests under way, and connections that the transport has not closed
 
 	mu        sync.Mutex // guards the following
 	closed    bool
+	running   map[*context.CancelFunc]struct{} // requests under way
 	conns     map[*guarded]struct{}
 	broken    bool                // a connection failed since connections were closed
 	refreshed time.Time           // when Refresh has closed some
@@ -55,8 +54,7 @@ type link struct {
 
 // newLink returns a link that has not connected yet. The options are complete.
 func newLink(options Options) *link {
-	l := &link{options: options, conns: map[*guarded]struct{}{}, throttled: map[int32]time.Time{}}
-	l.life, l.end = context.WithCancel(context.Background())
+	l := &link{options: options, running: map[*context.CancelFunc]struct{}{}, conns: map[*guarded]struct{}{}, throttled: map[int32]time.Time{}}
 	l.transport = &kafka.Transport{
 		Dial:        l.open,
 		DialTimeout: options.connectTimeout(),
@@ -78,9 +76,11 @@ var errClosed = errors.New("the connection to Kafka is closed")
 func (l *link) Close() {
 	l.mu.Lock()
 	l.closed = true
-	conns := slices.Collect(maps.Keys(l.conns))
+	conns, running := slices.Collect(maps.Keys(l.conns)), slices.Collect(maps.Keys(l.running))
 	l.mu.Unlock()
-	l.end()
+	for _, cancel := range running {
+		(*cancel)()
+	}
 	for _, conn := range conns {
 		_ = conn.raw.Close() // not TLS's, which would say goodbye first; the transport closes it again
 	}
@@ -97,12 +97,20 @@ func (l *link) begin(ctx context.Context, timeout time.Duration) (bounded contex
 	}
 	l.busy.Add(1)
 	bounded, cancel := context.WithTimeout(ctx, timeout)
-	stop := context.AfterFunc(l.life, cancel)
+	l.running[&cancel] = struct{}{}
 	return bounded, func() {
-		stop()
 		cancel()
+		l.mu.Lock()
+		delete(l.running, &cancel)
+		l.mu.Unlock()
 		l.busy.Done()
 	}, nil
+}
+
+func (l *link) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
 }
 
 // Refresh closes all connections that nobody is using, where one broke. It is for the time between an attempt that
@@ -202,7 +210,7 @@ func (l *link) ask(ctx context.Context, broker int32, request kmsg.Request, answ
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case l.life.Err() != nil:
+	case l.isClosed():
 		return errClosed
 	}
 	l.breaks()
