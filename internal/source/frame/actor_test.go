@@ -62,8 +62,8 @@ func TestTheNewestEntriesSayWhoItWas(t *testing.T) {
 	}
 }
 
-// TestActorsOfBothPathsAgree: a name with an escape goes the slow way.
-func TestActorsOfBothPathsAgree(t *testing.T) {
+// TestActorsAreFoundInAnyForm, beside a value with an escape.
+func TestActorsAreFoundInAnyForm(t *testing.T) {
 	const meta = `"managedFields":[{"manager":"m","operation":"Apply","time":"2026-11-21T06:51:37Z"}],"name":"a"`
 	for _, object := range []string{`{"metadata":{` + meta + `}}`, `{ "metadata" : {` + meta + `, "uid" : "\u0061" } }`} {
 		frames := NewReader(strings.NewReader(`{"type":"ADDED","object":`+object+"}\n"), Options{Actor: true})

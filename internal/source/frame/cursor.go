@@ -15,13 +15,11 @@ type span struct{ start, end int }
 func (s span) in(data []byte) []byte { return data[s.start:s.end] }
 func (s span) found() bool           { return s.end > 0 }
 
-// cursor steps through compact JSON. It never fails, it becomes unsure: at anything that compact JSON with plain keys,
-// none twice, does not have, it jumps to the end, where every further step stays. Of any JSON it is unsure where that
-// ends.
+// cursor steps through JSON. It never fails, it becomes unsure: where what it steps over is no JSON, or ends, it jumps
+// to the end, where every further step stays.
 type cursor struct {
 	data   []byte
 	pos    int
-	any    bool   // JSON of any form is known: with space, and of a key that comes twice the last one counts
 	key    []byte // of the member that member came to, without quotes
 	start  int    // of that member, its key's quote
 	unsure bool
@@ -35,14 +33,14 @@ func (c *cursor) giveUp() {
 // at says whether b is next.
 func (c *cursor) at(b byte) bool { return c.pos < len(c.data) && c.data[c.pos] == b }
 
-// space steps over it, in JSON of any form.
+// space steps over it.
 func (c *cursor) space() {
-	for c.any && c.pos < len(c.data) && isSpace(c.data[c.pos]) {
+	for c.pos < len(c.data) && isSpace(c.data[c.pos]) {
 		c.pos++
 	}
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t') }
 
 // enter steps into the object at the cursor.
 func (c *cursor) enter() {
@@ -72,13 +70,13 @@ func (c *cursor) member() bool {
 		c.space()
 	}
 	c.start = c.pos
-	plain := c.skipString()
+	c.skipString()
 	end := c.pos
-	if c.space(); !plain && !c.any || !c.at(':') {
+	if c.space(); c.unsure || !c.at(':') {
 		c.giveUp()
 		return false
 	}
-	if c.key = c.data[c.start+1 : end-1]; !plain {
+	if c.key = c.data[c.start+1 : end-1]; bytes.IndexByte(c.key, '\\') >= 0 {
 		c.key = []byte(text(c.data[c.start:end]))
 	}
 	c.pos++
@@ -94,12 +92,8 @@ func text(value []byte) (s string) {
 	return s
 }
 
-// value steps over a value and keeps its place. A second value for the same place is for the slow path.
+// value steps over a value and keeps its place. Of a key that comes twice the last value counts.
 func (c *cursor) value(place *span) {
-	if place.found() && !c.any {
-		c.giveUp()
-		return
-	}
 	start := c.pos
 	c.skip()
 	*place = span{start, c.pos}
@@ -123,7 +117,7 @@ func (c *cursor) skip() {
 func (c *cursor) entries(place *span) {
 	text := c.data[c.pos:]
 	n := bytes.IndexByte(text, ']')
-	if place.found() || n < 1 || text[n-1] != '}' || text[0] != '[' || bytes.IndexByte(text[1:n], '[') >= 0 || !opensKey(text[n+1:]) {
+	if n < 1 || text[n-1] != '}' || text[0] != '[' || bytes.IndexByte(text[1:n], '[') >= 0 || !opensKey(text[n+1:]) {
 		c.value(place)
 		return
 	}
@@ -188,47 +182,28 @@ func (c *cursor) skipScalar() {
 // ends are the bytes that cannot be in a number or a name.
 var ends = [256]bool{',': true, '}': true, ']': true, '{': true, '[': true, ':': true, '"': true, ' ': true, '\t': true, '\r': true, '\n': true}
 
-// shortString is how many bytes of a string are looked at before IndexByte is worth its call.
+// shortString is how many bytes of a string are looked at before TextEnd is worth its call.
 const shortString = 32
 
-// skipString steps over a string and says whether it is plain, without a backslash.
-func (c *cursor) skipString() (plain bool) {
+// skipString steps over a string.
+func (c *cursor) skipString() {
 	if !c.at('"') {
 		c.giveUp()
-		return false
+		return
 	}
 	p := c.data[c.pos+1:]
-	i := 0
+	i, n := 0, len(`"`)
 	for ; i <= min(len(p), shortString)-scan.WordBytes; i += scan.WordBytes {
 		if found := scan.QuoteOrBackslash(binary.LittleEndian.Uint64(p[i : i+scan.WordBytes])); found != 0 {
 			i += bits.TrailingZeros64(found) / 8
 			break
 		}
 	}
-	if i < len(p) && p[i] == '"' {
-		c.pos += i + 2
-		return true
+	if i >= len(p) || p[i] != '"' {
+		if n = scan.TextEnd(p[i:]); n < 0 {
+			c.giveUp()
+			return
+		}
 	}
-	return c.skipLongString(p, i)
-}
-
-// skipLongString is skipString for a string whose first i bytes hold neither quote nor backslash.
-func (c *cursor) skipLongString(p []byte, i int) (plain bool) {
-	n := bytes.IndexByte(p[i:], '"')
-	if n < 0 {
-		c.giveUp()
-		return false
-	}
-	slash := bytes.IndexByte(p[i:i+n], '\\')
-	if slash < 0 {
-		c.pos += i + n + 2
-		return true
-	}
-	n = scan.TextEnd(p[i+slash:])
-	if n < 0 {
-		c.giveUp()
-		return false
-	}
-	c.pos += 1 + i + slash + n
-	return false
+	c.pos += len(`"`) + i + n
 }

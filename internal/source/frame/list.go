@@ -128,63 +128,56 @@ func (l *list) allItems() error {
 }
 
 func (l *list) item() error {
-	item, marked, err := l.nextItem()
+	item, err := l.nextItem()
 	if err != nil {
 		return err
 	}
-	o, err := l.object(item, marked)
-	if err != nil {
-		o = l.scanner.unreadable(cursor{data: item}, &SyntaxError{err})
-	}
+	o := l.object(item)
 	l.length = len(item)
 	l.discard(len(item))
 	return l.fn(o)
 }
 
-// nextItem returns the item that comes next, held whole, and whether the fast scan marked it. To find an item's end
-// before it is scanned is to look at each byte twice, so the scan is tried first, when as much is held as the last item
-// had: the items of a list are alike. What ends the stream meanwhile is for those to tell who need more.
-func (l *list) nextItem() (item []byte, marked bool, err error) {
+// nextItem returns the item that comes next, held whole and marked. To find an item's end before it is marked is to look
+// at each byte twice, so it is marked first, when as much is held as the last item had: the items of a list are alike.
+// What ends the stream meanwhile is for those to tell who need more.
+func (l *list) nextItem() (item []byte, err error) {
 	if _, err := l.peek(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for len(l.held()) < l.length && l.fill() == nil {
 	}
-	m := &l.scanner.marks
-	if held := l.held(); l.scanner.mark(cursor{data: held}, 0) {
-		return held[:m.self.end], true, l.check(m.self.end)
+	if l.scanner.mark(&cursor{data: l.held()}, 0) {
+		end := l.scanner.marks.self.end
+		return l.held()[:end], l.check(end)
 	}
-	if item, err = l.value(); err != nil {
-		return nil, false, err
+	if item, err = l.value(); err == nil {
+		l.scanner.mark(&cursor{data: item}, 0)
 	}
-	return item, l.scanner.mark(cursor{data: item}, 0) && m.self.end == len(item), nil
+	return item, err
 }
 
-// object scans an item. An item on several lines is brought onto one, since it goes on as a line.
-func (l *list) object(item []byte, marked bool) (Object, error) {
+// object makes an object of the marked item. One on several lines is brought onto one, since it goes on as a line.
+func (l *list) object(item []byte) (o Object) {
 	s := &l.scanner
-	oneLine := bytes.IndexByte(item, '\n') < 0
-	if !oneLine || !marked {
-		s.slow++
-		var err error
-		if item, err = onOneLine(item, oneLine); err != nil {
-			return Object{}, err
-		}
-		if !s.mark(cursor{data: item, any: true}, 0) {
-			return Object{}, errNoObject
+	var err error
+	if s.marks.self.found() && bytes.IndexByte(item, '\n') >= 0 {
+		var line bytes.Buffer
+		if err = json.Compact(&line, item); err == nil {
+			item = line.Bytes()
+			s.mark(&cursor{data: item}, 0)
 		}
 	}
-	return s.object(item, l.front(item))
-}
-
-// onOneLine checks an item and, unless it already is on one line, takes out all space.
-func onOneLine(item []byte, already bool) ([]byte, error) {
-	if err := valid(item); err != nil || already {
-		return item, err
+	switch {
+	case err == nil && !s.marks.self.found():
+		err = broken(item, errNoObject)
+	case err == nil:
+		o, err = s.object(item, l.front(item))
 	}
-	var compact bytes.Buffer
-	err := json.Compact(&compact, item)
-	return compact.Bytes(), err
+	if err != nil {
+		return s.unreadable(item, err)
+	}
+	return o
 }
 
 // front is what the marked item lacks of kind and apiVersion.

@@ -2,8 +2,10 @@ package frame
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 	"unsafe"
 
@@ -22,14 +24,21 @@ const (
 	Error    Type = "ERROR"    // the watch ends; Frame.Status says why
 )
 
-// parseType is the type of the name, "" where there is none.
-func parseType[T string | []byte](name T) Type {
+// parseType is the type that the JSON names.
+func parseType(value []byte) (Type, error) {
+	if len(value) < len(`""`) || value[0] != '"' {
+		return "", errors.New("the frame has no type")
+	}
+	name := value[1 : len(value)-1]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		name = []byte(text(value))
+	}
 	for _, t := range [...]Type{Added, Modified, Deleted, Bookmark, Error} {
 		if string(t) == string(name) {
-			return t
+			return t, nil
 		}
 	}
-	return ""
+	return "", fmt.Errorf("the frame has an unknown type %.32q", name)
 }
 
 // Frame is one event of a watch.
@@ -78,7 +87,8 @@ const defaultMaxBytes = 64 << 20
 // lastApplied is kubectl's annotation.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// marks is what a scan found in an object: where its values are, and what is to be cut, in order.
+// marks is what a scan found in an object: where its values are, and what is to be cut, in order. One of which the scan
+// is not sure is not found itself, whatever is of its values.
 type marks struct {
 	self, kind, apiVersion span
 	meta                   metadata
@@ -100,43 +110,41 @@ type scanner struct {
 	lent  []byte // to the object before, and to the next one
 	marks marks
 	err   error // of the strings of the object
-	slow  int   // how often the fast scan was unsure
 	actors
 }
 
 // mark marks the object at the cursor, and says whether it is sure. Where its end is known, 0 if not, what is after its
 // metadata is stepped over without a look.
-func (s *scanner) mark(c cursor, end int) bool {
+func (s *scanner) mark(c *cursor, end int) bool {
 	m, start := &s.marks, c.pos
 	*m = marks{cuts: m.cuts[:0]}
 	c.enter()
 	for c.member() {
 		switch string(c.key) {
 		case "metadata":
-			s.markMetadata(&c)
+			s.markMetadata(c)
 		case "kind":
 			c.value(&m.kind)
 		case "apiVersion":
 			c.value(&m.apiVersion)
 		default:
-			if end > 0 && m.meta.self.found() {
-				m.self = span{start, end}
-				return !c.unsure
+			if end > 0 && m.meta.self.found() && !c.unsure {
+				m.self, c.pos = span{start, end}, end
+				return true
 			}
 			c.skip()
 		}
 	}
-	m.self = span{start, c.pos}
+	if !c.unsure {
+		m.self = span{start, c.pos}
+	}
 	return !c.unsure
 }
 
 func (s *scanner) markMetadata(c *cursor) {
 	m := &s.marks.meta
 	start := c.pos
-	if c.any {
-		*m = metadata{}
-	}
-	if m.self.found() || !c.at('{') {
+	if *m = (metadata{}); !c.at('{') {
 		c.value(&m.self)
 		return
 	}
@@ -166,10 +174,7 @@ func (s *scanner) markMetadata(c *cursor) {
 func (s *scanner) markAnnotations(c *cursor) {
 	m := &s.marks.meta
 	start := c.pos
-	if c.any {
-		m.annotations = span{}
-	}
-	if m.annotations.found() || !c.at('{') {
+	if !c.at('{') {
 		c.value(&m.annotations)
 		return
 	}
@@ -196,22 +201,20 @@ func (s *scanner) cut(c *cursor, keep bool) {
 	}
 }
 
-// unreadable is what can be told of the object at the cursor, which is refused as a whole although only a part is no
-// JSON, or is nested too deeply: of the names, those that are there.
-func (s *scanner) unreadable(c cursor, why error) Object {
-	c.any = true
-	s.mark(c, 0)
+// unreadable is what can be told of an object that is refused as a whole, although only a part is no JSON: of the names,
+// those that are marked.
+func (s *scanner) unreadable(data []byte, why error) Object {
 	m := &s.marks.meta
 	return Object{
-		Namespace: text(m.namespace.in(c.data)), Name: text(m.name.in(c.data)), UID: text(m.uid.in(c.data)),
-		ResourceVersion: text(m.version.in(c.data)), Err: why,
+		Namespace: text(m.namespace.in(data)), Name: text(m.name.in(data)), UID: text(m.uid.in(data)),
+		ResourceVersion: text(m.version.in(data)), Err: &SyntaxError{why},
 	}
 }
 
-// valid checks that data is one JSON value.
-func valid(data []byte) error {
+// broken is why the data, in which a cursor became unsure, is not what it should be.
+func broken(data []byte, otherwise error) error {
 	var all json.RawMessage
-	return json.Unmarshal(data, &all)
+	return cmp.Or(json.Unmarshal(data, &all), otherwise)
 }
 
 // object copies what is marked in data, with front after the opening brace.

@@ -169,7 +169,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// checkFrame holds a line against the oracle, and the fast scan against the slow one.
+// checkFrame holds a line against the oracle.
 func checkFrame(line []byte, opts Options) error {
 	if bytes.IndexByte(line, '\n') >= 0 || len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -190,7 +190,7 @@ func checkFrame(line []byte, opts Options) error {
 	case want.Object.Err != nil:
 		return compareObject(got.Object, want.Object, opts)
 	}
-	return errors.Join(compareObject(got.Object, want.Object, opts), checkSlow(line, got, opts))
+	return compareObject(got.Object, want.Object, opts)
 }
 
 // isWritten says whether an API server could write the line, which is valid JSON: a frame has two members, and an
@@ -204,23 +204,6 @@ func isWritten(line []byte) bool {
 		return false
 	}
 	return !bytes.HasPrefix(top["object"], []byte("{")) || countKey(top["object"], "metadata") <= 1
-}
-
-// checkSlow takes the slow path, whether or not it is needed.
-func checkSlow(line []byte, want Frame, opts Options) error {
-	s := scanner{opts: opts}
-	t, err := s.slowFrame(bytes.TrimRight(line, " \t\r\n"))
-	if err != nil {
-		return fmt.Errorf("slow: %w", err)
-	}
-	o, err := s.object(line, nil)
-	if err != nil {
-		return fmt.Errorf("slow: %w", err)
-	}
-	if got := (Frame{Type: t, Object: o}); !reflect.DeepEqual(got, want) {
-		return fmt.Errorf("slow: got %+v\n%s\nwant %+v\n%s", got, o.JSON, want, want.Object.JSON)
-	}
-	return nil
 }
 
 // checkError checks that an error is of what was read, and shows none of the values that shapes have.

@@ -3,9 +3,7 @@ package frame
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/kubecdc/kubecdc/internal/scan/slab"
@@ -55,9 +53,6 @@ func (r *Reader) next() (Frame, error) {
 			continue
 		}
 		f, err := r.scanner.frame(line)
-		if err != nil {
-			f, err = r.unreadable(line, &SyntaxError{err})
-		}
 		r.window.discard(n)
 		return f, err
 	}
@@ -80,25 +75,66 @@ func (r *Reader) line() (int, error) {
 	}
 }
 
-// frame scans one line.
+// frame scans one line. Of one that cannot be read it tells the names that it has; the reason is an error where the
+// type, or the object's name or resourceVersion, cannot be told.
 func (s *scanner) frame(line []byte) (Frame, error) {
-	t := s.fastFrame(line)
-	if t == "" {
-		s.slow++
-		var err error
-		if t, err = s.slowFrame(line); err != nil {
-			return Frame{}, err
+	kind, object, err := s.markFrame(line)
+	t, noType := parseType(kind.in(line))
+	switch {
+	case err != nil:
+	case noType != nil:
+		err = noType
+	case !object.found() || line[object.start] != '{':
+		err = errors.New("the frame has no object")
+	case t == Error:
+		return Frame{Type: t, Status: bytes.Clone(object.in(line))}, nil
+	}
+	f := Frame{Type: t}
+	if err == nil && t == Bookmark {
+		f.Object, err = s.bookmark(line)
+	} else if err == nil {
+		f.Object, err = s.object(line, nil)
+	}
+	if err == nil {
+		return f, nil
+	}
+	f.Object = s.unreadable(line, err)
+	if noType != nil || t == Bookmark || t == Error || f.Object.Name == "" || f.Object.ResourceVersion == "" {
+		return Frame{}, f.Object.Err
+	}
+	return f, nil
+}
+
+// markFrame marks the object of a frame, and says where that and the type are. Where the line ends as a frame does
+// whose object is its last member, the object's end is known.
+func (s *scanner) markFrame(line []byte) (kind, object span, err error) {
+	s.marks = marks{cuts: s.marks.cuts[:0]}
+	end := 0
+	if bytes.HasSuffix(line, []byte("}}")) {
+		end = len(line) - len("}")
+	}
+	c := cursor{data: line}
+	c.enter()
+	for c.member() {
+		switch string(c.key) {
+		case "type":
+			c.value(&kind)
+		case "object":
+			start := c.pos
+			if c.at('{') {
+				s.mark(&c, end)
+			} else {
+				c.skip()
+			}
+			object = span{start, c.pos}
+		default:
+			c.skip()
 		}
 	}
-	if t == Error {
-		return Frame{Type: t, Status: bytes.Clone(s.marks.self.in(line))}, nil
+	if c.unsure || c.pos != len(line) {
+		err = broken(line, errors.New("the frame has no type"))
 	}
-	if t == Bookmark {
-		o, err := s.bookmark(line)
-		return Frame{Type: t, Object: o}, err
-	}
-	o, err := s.object(line, nil)
-	return Frame{Type: t, Object: o}, err
+	return kind, object, err
 }
 
 // bookmark copies the object into memory of its own: a quiet stream gets nothing but bookmarks, whose version stays,
@@ -109,74 +145,4 @@ func (s *scanner) bookmark(line []byte) (Object, error) {
 	o, err := s.object(line, nil)
 	s.slab = objects
 	return o, err
-}
-
-// fastFrame marks the object of a frame as API servers write it; it returns "" for every other, and for errors.
-func (s *scanner) fastFrame(line []byte) Type {
-	const head, middle = `{"type":"`, `","object":`
-	if len(line) < len(head) || string(line[:len(head)]) != head {
-		return ""
-	}
-	end := len(head) + max(0, bytes.IndexByte(line[len(head):], '"'))
-	t := parseType(line[len(head):end])
-	if t == "" || t == Error || !bytes.HasPrefix(line[end:], []byte(middle)) {
-		return ""
-	}
-	known := 0
-	if bytes.HasSuffix(line, []byte("}}")) {
-		known = len(line) - len("}")
-	}
-	if !s.mark(cursor{data: line, pos: end + len(middle)}, known) || string(line[s.marks.self.end:]) != "}" {
-		return ""
-	}
-	return t
-}
-
-// slowFrame marks the object of any frame.
-func (s *scanner) slowFrame(line []byte) (Type, error) {
-	if err := valid(line); err != nil {
-		return "", err
-	}
-	kind, object := parts(line)
-	var name string
-	if err := json.Unmarshal(kind.in(line), &name); err != nil {
-		return "", fmt.Errorf("the frame has no type: %w", err)
-	}
-	t := parseType(name)
-	if t == "" {
-		return "", fmt.Errorf("the frame has an unknown type %.32q", name)
-	}
-	if !object.found() || line[object.start] != '{' {
-		return "", errors.New("the frame has no object")
-	}
-	s.mark(cursor{data: line, pos: object.start, any: true}, 0)
-	return t, nil
-}
-
-// parts are where the type and the object of any frame are.
-func parts(line []byte) (kind, object span) {
-	c := cursor{data: line, any: true}
-	c.enter()
-	for c.member() {
-		switch string(c.key) {
-		case "type":
-			c.value(&kind)
-		case "object":
-			c.value(&object)
-		default:
-			c.skip()
-		}
-	}
-	return kind, object
-}
-
-// unreadable is what can be told of a line. It returns the reason as an error where the type, or the object's name or
-// resourceVersion, cannot be told.
-func (r *Reader) unreadable(line []byte, why error) (Frame, error) {
-	kind, object := parts(line)
-	f := Frame{Type: parseType(text(kind.in(line))), Object: r.scanner.unreadable(cursor{data: line, pos: object.start}, why)}
-	if f.Type == "" || f.Type == Bookmark || f.Type == Error || f.Object.Name == "" || f.Object.ResourceVersion == "" {
-		return Frame{}, why
-	}
-	return f, nil
 }
