@@ -12,7 +12,7 @@
 //     end, and where lists of environment variables are: a cursor steps over what no path leads into without a look.
 //     To look for brackets alone instead was refused: with a proof before it that was as slow as the proof.
 //   - The end of an object, and of text within text, is looked for in blocks of 64 bytes where an amd64 processor has
-//     AVX2 (balance.go), by words elsewhere. The assembly only marks bytes; Go reads the marks. Without it a watch costs
+//     AVX2 (blocks.go), by words elsewhere. The assembly only marks bytes; Go reads the marks. Without it a watch costs
 //     13 % more CPU time, and the exporter with a file 11 % more. Go alone came no closer: it compares eight bytes at
 //     once, and other ways through a word were no faster.
 //   - A cursor steps only through what is proven. So it cannot fail, and walks have no branch for what never comes.

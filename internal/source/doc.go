@@ -6,9 +6,9 @@
 // each seat: a sink as this watch sees it (package listener). What a sink was told, and where it stands, is the sink's
 // own and not here.
 //
-// What the informers of a stream have in common the SharedInformer has: who is given it, what is asked for, and which
-// history is read. The origin is what is known of the server, and which of its answers count: the collection asks
-// it. Most that judges the server is pure: proof, versions, endings, silence and sightings.
+// What the informers of a stream have in common is in common.go: who is given it, what is asked for, and which history
+// is read. The origin is what is known of the server, and which of its answers count: the collection asks it. Most that
+// judges the server is pure: proof, versions, endings, silence and sightings.
 //
 // # One watch, many sinks
 //

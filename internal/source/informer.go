@@ -24,15 +24,21 @@ import (
 // cannot bring a comparison does, which is read beside it.
 type Informer struct {
 	*Config
-	shared  *SharedInformer
+	shared  *common
 	stream  *change.Stream
 	way     listener.Way
 	retries *wait.Backoff
 	end     context.CancelFunc // of the informer
-	alone   *listener.Intake   // the sink that it was begun for, where that is read for apart
+	tryJoin func()             // lets sinks go on with the common watch, where they may; the caller has the turn
+	// askAgain has the informer that gives the sink the stream do what is asked for; the caller has the turn.
+	askAgain func(ask)
+	alone    *listener.Intake // the sink that it was begun for, where that is read for apart
 
-	origin  origin
-	silence silence
+	origin   origin
+	silence  silence
+	exit     func() // gives the stream's place inside the gate back; nil outside
+	endings  endings
+	refusals refusals
 
 	turns    turns // guards the following
 	seats    []*listener.Seat

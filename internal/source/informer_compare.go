@@ -197,7 +197,7 @@ func (p *comparedSink) leave() {
 	r := p.of
 	p.release(false) // it was compared
 	if r.chosen != nil && r.comparer.current == r.chosen {
-		r.shared.ask(*r.chosen)
+		r.askAgain(*r.chosen)
 	}
 	if p.comparison.Full {
 		r.Observer.Abandoned(*r.stream, p.snapshot)
@@ -392,80 +392,4 @@ func (p *comparedSink) tryEnd() (over bool) {
 	}
 	r.Observer.Compared(*r.stream, &snapshot)
 	return true
-}
-
-// comparer reads lists beside the watch, while there is anything to compare. One list serves all sinks that are compared
-// with the same part of the stream. Who has the turn may use what is in it.
-type comparer struct {
-	due      chan struct{} // buffered 1: something may be to be compared
-	is       bool          // a comparison of any sink is under way
-	holdings []*holding    // of the list that is read
-	chosen   []ask         // snapshots of chosen objects that are asked for
-	current  *ask          // the one that is read
-}
-
-// release lets go what is held back for the sink: another comparison may begin. The caller has the turn.
-func (c *comparer) release(seat *listener.Seat) {
-	for _, h := range c.holdings {
-		if h.Seat == seat {
-			h.release(false)
-		}
-	}
-}
-
-// forget drops what is held back for a sink that leaves: another Informer finds it, and the sink may be told of newer
-// states before this one goes on. The caller has the turn.
-func (c *comparer) forget(seat *listener.Seat) {
-	for _, h := range c.holdings {
-		if h.Seat == seat {
-			h.held = nil
-		}
-	}
-}
-
-// meets prepares for a record of the watch: what is held back of its object goes first. The caller has the turn.
-func (c *comparer) meets(key change.Key) {
-	for _, h := range c.holdings {
-		h.meets(key)
-	}
-}
-
-// holding is the last record of a snapshot so far for one sink, so that the last of all can be marked.
-type holding struct {
-	*listener.Seat
-	held *change.Record // nil is none
-	item checkpoint.Item
-}
-
-// hold lets the record go that was held, and holds the next one until it is known whether it is the last.
-func (h *holding) hold(rec *change.Record, item checkpoint.Item) {
-	if rec.Filtered {
-		h.Tell(rec, item)
-		return
-	}
-	h.release(false)
-	h.held, h.item = rec, item
-}
-
-// release lets the record go that is held.
-func (h *holding) release(last bool) {
-	if h.held != nil {
-		h.held.Last = last
-		h.Tell(h.held, h.item)
-		h.held = nil
-	}
-}
-
-// meets lets the record go that is held, where it is of the object.
-func (h *holding) meets(key change.Key) {
-	if h.held != nil && h.held.Key == key {
-		h.release(false)
-	}
-}
-
-// ask is what somebody asks for.
-type ask struct {
-	sink   *listener.Intake
-	reason change.Reason // "" withdraws what was asked for
-	limits change.Limits
 }

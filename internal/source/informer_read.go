@@ -109,7 +109,7 @@ func (i *Informer) chosenReading() *reading {
 		c.chosen = c.chosen[1:]
 		at := slices.IndexFunc(i.seats, func(seat *listener.Seat) bool { return seat.Intake == one.sink })
 		if at < 0 {
-			i.shared.ask(one)
+			i.askAgain(one)
 			continue
 		}
 		seat := i.seats[at]

@@ -34,8 +34,7 @@ func (i *Informer) run(ctx context.Context) {
 	i.end = end
 	i.turns.give()
 	discard := logr.Discard()
-	w := &watching{Informer: i}
-	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.openWatch}}
+	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: i.list, WatchFuncWithContext: i.openWatch}}
 	nothing := &cache.FakeCustomStore{} // the decoder and comparisons put the records in line
 	reflector := cache.NewReflectorWithOptions(through, nil, nothing, cache.ReflectorOptions{
 		Logger: &discard, Name: i.stream.String(), TypeDescription: i.stream.String(), Backoff: i.retries,
@@ -44,198 +43,177 @@ func (i *Informer) run(ctx context.Context) {
 	reader.Go(func() { i.readDue(ctx) })
 	reflector.RunWithContext(ctx)
 	reader.Wait()
-	w.giveBack()
-}
-
-// watching is what the Reflector lists and watches through.
-type watching struct {
-	*Informer
-	exit     func() // gives the stream's place inside the gate back; nil outside
-	endings  endings
-	refusals refusals
+	i.giveBack()
 }
 
 // list answers with an empty list: "nothing new". So the Reflector, which lists at each start and after many kinds of
 // watch error, costs nothing.
-func (w *watching) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	w.turns.take()
-	version := cmp.Or(w.brought, "1")
-	w.turns.give()
+func (i *Informer) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	i.turns.take()
+	version := cmp.Or(i.brought, "1")
+	i.turns.give()
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, ctx.Err()
 }
 
-// openWatch is watch, in spite of an outage.
-func (w *watching) openWatch(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
-	err = w.beyondOutage(ctx, func() (err error) {
-		opened, err = w.watch(ctx, options)
-		return err
-	})
+// openWatch is watch, in spite of an outage. Where nobody answers it waits until somebody does, and watches once more:
+// a server that answers that question and not this one is left to the Reflector's backoff.
+func (i *Informer) openWatch(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
+	opened, err = i.watch(ctx, options)
+	if IsUnreachable(err) && ctx.Err() == nil {
+		i.giveBack()
+		for err = i.Client.awaitAnswer(ctx); err != nil && ctx.Err() == nil; err = i.Client.awaitAnswer(ctx) {
+			i.fail(ctx, err)
+		}
+		if err == nil {
+			opened, err = i.watch(ctx, options)
+		}
+	}
 	if err != nil {
-		w.giveBack()
+		i.giveBack()
 	}
 	if errors.Is(err, errNobody) {
-		w.end()
+		i.end()
 	}
 	return opened, err
 }
 
 // watch opens a watch at the lowest position of the sinks.
-func (w *watching) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if refused := w.shared.isRefused(); refused != nil {
-		w.fail(ctx, refused)
+func (i *Informer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if refused := i.shared.isRefused(); refused != nil {
+		i.fail(ctx, refused)
 		return nil, refused
 	}
-	if err := w.believeOrAsk(ctx); err != nil {
+	if err := i.believeOrAsk(ctx); err != nil {
 		return nil, err
 	}
-	if w.exit == nil {
-		exit, err := w.Gate.enter(ctx)
+	if i.exit == nil {
+		exit, err := i.Gate.enter(ctx)
 		if err != nil {
 			return nil, err
 		}
-		w.exit = exit
+		i.exit = exit
 	}
-	defer w.giveBack()
-	if err := w.moveQuiet(ctx); err != nil {
+	defer i.giveBack()
+	if err := i.moveQuiet(ctx); err != nil {
 		return nil, err
 	}
-	from, err := w.begin(ctx)
+	from, err := i.begin(ctx)
 	if err != nil {
 		if !errors.Is(err, errNobody) {
-			w.turns.take()
-			err = w.refuse(ctx, err)
-			w.turns.give()
-			w.fail(ctx, err)
+			i.turns.take()
+			err = i.refuse(ctx, err)
+			i.turns.give()
+			i.fail(ctx, err)
 		}
 		return nil, err
 	}
-	return w.open(ctx, from, options.TimeoutSeconds)
+	return i.open(ctx, from, options.TimeoutSeconds)
 }
 
 // giveBack lets another stream in.
-func (w *watching) giveBack() {
-	if w.exit != nil {
-		w.exit()
-		w.exit = nil
+func (i *Informer) giveBack() {
+	if i.exit != nil {
+		i.exit()
+		i.exit = nil
 	}
 }
 
 // believeOrAsk judges that the position is gone, where a server said so: the sinks that stand there are told of a gap,
 // or the next watch is asked for at another server.
-func (w *watching) believeOrAsk(ctx context.Context) error {
-	refused := w.refusals.newest.Load()
+func (i *Informer) believeOrAsk(ctx context.Context) error {
+	refused := i.refusals.newest.Load()
 	if refused == nil {
 		return nil
 	}
-	if !refused.convinces(w.Client.servers(ctx)) {
-		w.giveBack()
+	if !refused.convinces(i.Client.servers(ctx)) {
+		i.giveBack()
 		select {
 		case <-time.After(refusalPause):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		w.Client.redial(ctx, refused.last)
+		i.Client.redial(ctx, refused.last)
 		return nil
 	}
-	w.refusals.newest.Store(nil)
-	w.Observer.Failed(*w.stream, refused.err)
-	w.turns.take()
-	w.forgot = change.VersionAbove(w.from)
-	w.turns.give()
-	if !w.endings.isFirstGone() {
+	i.refusals.newest.Store(nil)
+	i.Observer.Failed(*i.stream, refused.err)
+	i.turns.take()
+	i.forgot = change.VersionAbove(i.from)
+	i.turns.give()
+	if !i.endings.isFirstGone() {
 		return apierrors.NewResourceExpired("a comparison is due before the next watch") // the Reflector lists then
 	}
 	return nil
 }
 
 // open opens a watch from the version. What is read beside it ends with run.
-func (w *watching) open(run context.Context, from string, seconds *int64) (watch.Interface, error) {
+func (i *Informer) open(run context.Context, from string, seconds *int64) (watch.Interface, error) {
 	ctx, stop := context.WithCancel(run)
-	w.turns.take()
+	i.turns.take()
 	resolved := time.Duration(0)
-	for _, seat := range w.seats {
+	for _, seat := range i.seats {
 		if every := seat.Resolved; every != 0 && (resolved == 0 || every < resolved) {
 			resolved = every
 		}
 	}
-	w.turns.give()
-	body, err := w.origin.collection.watch(ctx, from, w.silence.limit(seconds, resolved))
+	i.turns.give()
+	body, err := i.origin.collection.watch(ctx, from, i.silence.limit(seconds, resolved))
 	if err != nil {
 		stop()
-		if !w.noteGone(err) {
-			w.fail(ctx, err)
+		if !i.noteGone(err) {
+			i.fail(ctx, err)
 		}
 		return nil, err
 	}
-	w.Observer.Watching(*w.stream, from)
-	cut := w.origin.collection.options()
-	cut.Lend = w.Shape != nil
+	i.Observer.Watching(*i.stream, from)
+	cut := i.origin.collection.options()
+	cut.Lend = i.Shape != nil
 	d := &feed{
-		ctx: run, watching: w, body: body, frames: frame.NewReader(body, cut), number: w.turns.opened(),
-		began: time.Now(), watch: ctx, stop: stop, stood: w.origin.version,
+		ctx: run, Informer: i, body: body, frames: frame.NewReader(body, cut), number: i.turns.opened(),
+		began: time.Now(), watch: ctx, stop: stop, stood: i.origin.version,
 	}
-	poke(w.comparer.due)
+	poke(i.comparer.due)
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding")
 	opened := watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), d, reporter)
 	return &stoppable{opened, sync.OnceFunc(d.stopped)}, nil
 }
 
 // noteGone notes that the position is unavailable, where the error says so: before the next watch it is judged.
-func (w *watching) noteGone(err error) bool {
+func (i *Informer) noteGone(err error) bool {
 	if !isGone(err) {
 		return false
 	}
-	w.origin.doubt()
-	w.refusals.note(err, time.Now())
+	i.origin.doubt()
+	i.refusals.note(err, time.Now())
 	return true
 }
 
 // watchEnded takes a watch that ended, which began when the server stood at the version.
-func (w *watching) watchEnded(frames int, orderly bool, took time.Duration, version string) {
-	w.origin.forgetAnswers()
+func (i *Informer) watchEnded(frames int, orderly bool, took time.Duration, version string) {
+	i.origin.forgetAnswers()
 	if took >= time.Second {
-		w.refusals.newest.Store(nil)
-		w.origin.watched = version
+		i.refusals.newest.Store(nil)
+		i.origin.watched = version
 	}
-	if w.endings.ended(frames, orderly, took) {
-		w.turns.take()
-		w.stale = true
-		w.turns.give()
+	if i.endings.ended(frames, orderly, took) {
+		i.turns.take()
+		i.stale = true
+		i.turns.give()
 	}
-	w.silence.note(frames == 0 && orderly, took, version)
-}
-
-// beyondOutage does what needs the server. Where nobody answers it waits until somebody does, and does it once more: a
-// server that answers that question and not this one is left to the Reflector's backoff.
-func (w *watching) beyondOutage(ctx context.Context, do func() error) error {
-	err := do()
-	if !IsUnreachable(err) || ctx.Err() != nil {
-		return err
-	}
-	w.giveBack()
-	for {
-		err := w.Client.awaitAnswer(ctx)
-		if err == nil {
-			return do()
-		}
-		w.fail(ctx, err)
-		if ctx.Err() != nil {
-			return err
-		}
-	}
+	i.silence.note(frames == 0 && orderly, took, version)
 }
 
 // fail tells the observer, unless the failure is only our own stop.
-func (w *watching) fail(ctx context.Context, err error) {
-	w.origin.suspect.Store(true)
+func (i *Informer) fail(ctx context.Context, err error) {
+	i.origin.suspect.Store(true)
 	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
-		w.origin.forgetAnswers()
+		i.origin.forgetAnswers()
 	}
 	if apierrors.IsNotFound(err) {
-		w.Client.redial(ctx, time.Time{}) // another server may serve it
+		i.Client.redial(ctx, time.Time{}) // another server may serve it
 	}
 	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-		w.Observer.Failed(*w.stream, err)
+		i.Observer.Failed(*i.stream, err)
 	}
 }
 
@@ -243,7 +221,7 @@ func (w *watching) fail(ctx context.Context, err error) {
 // that has just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more
 // than all else that is done for them. The Reflector learns of a watch that it has begun, and how it ended.
 type feed struct {
-	*watching
+	*Informer
 	ctx    context.Context // of the informer
 	watch  context.Context // it ends when the watch is stopped
 	stop   context.CancelFunc
@@ -343,7 +321,7 @@ func (d *feed) take(f *frame.Frame) (first bool) {
 	if len(d.seats) == 0 {
 		d.end()
 	} else {
-		d.shared.tryJoin(d.Informer)
+		d.tryJoin()
 	}
 	return d.count == 1
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -18,15 +17,10 @@ import (
 //
 // A resource is the same in each of its versions, so a stream goes on in another version where it was.
 type SharedInformer struct {
-	config  Config
-	refused atomic.Pointer[error] // why the stream is not read any more; nil while it is
-	woken   chan struct{}         // buffered 1: a sink has arrived, or an informer has ended
+	common
+	config Config
 
-	mu        sync.Mutex                          // guards the following
-	arrived   []*listener.Intake                  // that are to be given the stream
-	given     map[*listener.Intake]*listener.Seat // who is given the stream now
-	asks      []ask
-	epoch     string // the newest history
+	// guarded by mu
 	version   string // to read; "" is to wait
 	over      bool   // the resource is gone, as of
 	at        string // this resourceVersion
@@ -40,9 +34,9 @@ func NewSharedInformer(config Config) *SharedInformer {
 	if config.Rate == nil {
 		config.Rate = NewRate(0)
 	}
-	return &SharedInformer{
-		config: config, stop: func() {}, woken: make(chan struct{}, 1), given: map[*listener.Intake]*listener.Seat{},
-	}
+	s := &SharedInformer{config: config, stop: func() {}}
+	s.histories, s.woken, s.given = config.Histories, make(chan struct{}, 1), map[*listener.Intake]*listener.Seat{}
+	return s
 }
 
 // Serve says that the resource is served, and to be read in the version.
@@ -135,7 +129,7 @@ func (s *SharedInformer) run(ctx context.Context, i *Informer) {
 // newInformer is one for the sinks, nil where there is none.
 func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake, apart bool) *Informer {
 	i := &Informer{
-		Config: &s.config, shared: s, stream: stream, turns: newTurns(), silence: silence{least: minSilence},
+		Config: &s.config, shared: &s.common, stream: stream, turns: newTurns(), silence: silence{least: minSilence},
 		retries: reflectorBackoff(), end: func() {}, fresh: map[string]bool{}, seen: sightings{},
 		way: listener.Way{
 			Resource: stream.Resource.String(), Scope: checkpoint.ScopeOf(stream), Selection: s.config.Selection.String(),
@@ -144,6 +138,7 @@ func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.In
 	i.origin.collection = collection{s.config.Client, *stream, s.config.Selection, s.config.Keep}
 	i.origin.versions.stream = stream
 	i.comparer.due = make(chan struct{}, 1)
+	i.tryJoin, i.askAgain = func() { s.tryJoin(i) }, func(a ask) { s.ask(a) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sink := range sinks {
@@ -268,116 +263,4 @@ func (s *SharedInformer) IsApart(sink *listener.Intake) bool {
 		}
 	}
 	return false
-}
-
-// Join gives the sink the stream from now on, where it is to be given that. It returns at once.
-func (s *SharedInformer) Join(sink *listener.Intake) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.arrived, sink) {
-		s.arrived = append(s.arrived, sink)
-	}
-	poke(s.woken)
-}
-
-func (s *SharedInformer) arrivals() []*listener.Intake {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	arrived := s.arrived
-	s.arrived = nil
-	return arrived
-}
-
-// left notes that a watch does not give the sink the stream any more.
-func (s *SharedInformer) left(seat *listener.Seat) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.given[seat.Intake] == seat {
-		delete(s.given, seat.Intake)
-	}
-}
-
-// has says whether a watch gives the sink the stream.
-func (s *SharedInformer) has(sink *listener.Intake) bool {
-	s.mu.Lock()
-	seat := s.given[sink]
-	s.mu.Unlock()
-	return seat != nil && !seat.IsOver()
-}
-
-// history is the history of the cluster that is read: the newest that is known.
-func (s *SharedInformer) history(uid string, known checkpoint.History) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known > checkpoint.HistoryOf(s.epoch) || s.epoch == "" && known > 0 {
-		epoch, err := s.config.Histories.EpochOf(known)
-		if err != nil {
-			return "", err
-		}
-		s.epoch = epoch
-	}
-	switch {
-	case uid == "" || s.epoch != "" && change.ClusterOf(s.epoch) == uid:
-		return s.epoch, nil
-	case s.epoch != "":
-		return s.another(uid)
-	}
-	met, err := s.config.Histories.Met(uid)
-	if err == nil {
-		s.epoch, err = s.config.Histories.EpochOf(met)
-	}
-	return s.epoch, err
-}
-
-// newHistory is another history than the one that was read, or the one that somebody else has found meanwhile.
-func (s *SharedInformer) newHistory(uid, read string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.epoch != read {
-		return s.epoch, nil
-	}
-	return s.another(uid)
-}
-
-func (s *SharedInformer) another(uid string) (string, error) {
-	if uid != "" {
-		if _, err := s.config.Histories.Met(uid); err != nil {
-			return "", err
-		}
-	}
-	now := max(time.Now().UnixMilli(), int64(checkpoint.HistoryOf(s.epoch))+1)
-	s.epoch = change.NewEpoch(uid, now)
-	return s.epoch, nil
-}
-
-// isRefused is why the stream is not read any more, nil while it is.
-func (s *SharedInformer) isRefused() error {
-	if why := s.refused.Load(); why != nil {
-		return *why
-	}
-	return nil
-}
-
-// drifted asks for a comparison of the sinks that are given the stream, by any watch, but for the compared ones.
-func (s *SharedInformer) drifted(way *listener.Way, isCompared func(sink *listener.Intake) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for sink, seat := range s.given {
-		if !isCompared(sink) {
-			seat.Ask(way, change.Drift)
-		}
-	}
-}
-
-// askedOf takes what is asked for of the sinks.
-func (s *SharedInformer) askedOf(seats []*listener.Seat, take func(*listener.Seat, ask)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asks = slices.DeleteFunc(s.asks, func(a ask) bool {
-		at := slices.IndexFunc(seats, func(seat *listener.Seat) bool { return seat.Intake == a.sink })
-		if at >= 0 {
-			take(seats[at], a)
-		}
-		return at >= 0
-	})
 }

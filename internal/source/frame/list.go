@@ -138,9 +138,9 @@ func (l *list) item() error {
 	return l.fn(o)
 }
 
-// nextItem returns the item that comes next, held whole and marked. To find an item's end before it is marked is to look
-// at each byte twice, so it is marked first, when as much is held as the last item had: the items of a list are alike.
-// What ends the stream meanwhile is for those to tell who need more.
+// nextItem returns the item that comes next, held whole and marked. To find an item's end before it is marked is to
+// look at each byte twice, so it is marked first, when as much is held as the last item had: the items of a list are
+// alike. What ends the stream meanwhile is for those to tell who need more.
 func (l *list) nextItem() (item []byte, err error) {
 	if _, err := l.peek(); err != nil {
 		return nil, err

@@ -201,8 +201,8 @@ func (s *scanner) cut(c *cursor, keep bool) {
 	}
 }
 
-// unreadable is what can be told of an object that is refused as a whole, although only a part is no JSON: of the names,
-// those that are marked.
+// unreadable is what can be told of an object that is refused as a whole, although only a part is no JSON: of the
+// names, those that are marked.
 func (s *scanner) unreadable(data []byte, why error) Object {
 	m := &s.marks.meta
 	return Object{
