@@ -189,7 +189,7 @@ func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *pa
 		CountObjects: func(sinkName string, stream change.Stream) (int, error) {
 			return a.store.CountRows(sinkName, stream.Resource.String(), checkpoint.ScopeOf(&stream))
 		},
-		Places:  map[string]telemetry.Place{},
+		Sinks:   map[string]telemetry.Place{},
 		Partial: selection.Following(&a.cluster.Current, func(s *selection.Selected) bool { return s.Selection != source.Selection{} }),
 	}
 	for _, s := range a.cluster.Streams() {
@@ -198,10 +198,11 @@ func (a *assembly) observed(deadLetters *deadLetters) (*telemetry.Telemetry, *pa
 	queues, records, spools := map[string]int{}, map[string]int{}, map[string]int64{}
 	for i := range a.cfg.Sinks {
 		s := &a.cfg.Sinks[i]
-		options.Sinks = append(options.Sinks, s.Name)
+		place := telemetry.Place{Kind: s.Kind(), Format: s.Format}
 		if d, err := destination.Of(s, a.cluster); err == nil { // else building the sinks says so
-			options.Places[s.Name] = telemetry.Place{Kind: s.Kind(), Address: d.Address, Format: s.Format}
+			place.Address = d.Address
 		}
+		options.Sinks[s.Name] = place
 		queues[s.Name], records[s.Name] = int(s.Queue.Bytes), s.Queue.Records
 		if s.Queue.Spool > 0 {
 			spools[s.Name] = int64(s.Queue.Spool)

@@ -273,9 +273,7 @@ const (
 )
 
 // RefusedError is a question that cannot be answered as it was asked. Its text names what could be asked.
-type RefusedError struct{ Text string }
-
-func (e *RefusedError) Error() string { return e.Text }
+type RefusedError = pipeline.RefusedError
 
 // RepeatedError is a question that was followed before.
 type RepeatedError struct{ ID string }

@@ -121,10 +121,10 @@ type Part struct {
 // ErrNotStreaming where that takes long. It has no buffer: what is taken is done before the pipeline ends.
 type Desk chan func(context.Context, *run)
 
-// OrderError is an order that cannot be followed, and says why and what could be.
-type OrderError struct{ Text string }
+// RefusedError is a question that cannot be answered as it was asked. Its text names what could be asked.
+type RefusedError struct{ Text string }
 
-func (e *OrderError) Error() string { return e.Text }
+func (e *RefusedError) Error() string { return e.Text }
 
 // run is one life of the pipeline.
 type run struct {

@@ -43,7 +43,7 @@ func (d Desk) Request(ctx context.Context, asked Request) error {
 	return d.ask(ctx, func(r *run) error { return r.request(&asked) })
 }
 
-// Steer does something with owed snapshots, by their IDs, and returns when that is durable. An *OrderError is of an
+// Steer does something with owed snapshots, by their IDs, and returns when that is durable. A *RefusedError is of an
 // order that cannot be followed: nothing of it is done. What is heard is saved with it, as in checkpoint.Batch.
 func (d Desk) Steer(ctx context.Context, do checkpoint.Steering, ids []string, heard map[string][]byte) error {
 	return d.ask(ctx, func(r *run) error { return r.steer(do, ids, heard) })

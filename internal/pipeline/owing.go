@@ -195,9 +195,9 @@ func (r *run) steer(do checkpoint.Steering, ids []string, heard map[string][]byt
 		at := slices.IndexFunc(all, func(d checkpoint.PendingSnapshot) bool { return d.ID() == strings.ToLower(id) })
 		switch {
 		case at < 0:
-			return &OrderError{fmt.Sprintf("no snapshot %q; %s", id, thereAre(all))}
+			return &RefusedError{fmt.Sprintf("no snapshot %q; %s", id, thereAre(all))}
 		case do == checkpoint.Resume && !all[at].Paused:
-			return &OrderError{fmt.Sprintf("snapshot %s of %s for sink %s: it is not paused", id, all[at].Stream, all[at].Sink)}
+			return &RefusedError{fmt.Sprintf("snapshot %s of %s for sink %s: it is not paused", id, all[at].Stream, all[at].Sink)}
 		}
 		chosen = append(chosen, all[at])
 	}

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -171,11 +170,7 @@ func (h *Handler) order(ctx context.Context, asked control.SteerRequest, heard m
 	if err != nil {
 		return err
 	}
-	err = h.Steer(ctx, do, asked.IDs, heard)
-	if refused, is := errors.AsType[*pipeline.OrderError](err); is {
-		return &control.RefusedError{Text: refused.Text}
-	}
-	if err != nil || do != checkpoint.Stop {
+	if err = h.Steer(ctx, do, asked.IDs, heard); err != nil || do != checkpoint.Stop {
 		return err
 	}
 	h.mu.Lock()

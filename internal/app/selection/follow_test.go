@@ -149,7 +149,7 @@ func follow(t *testing.T, script *scripted, steps func(*followRig)) {
 
 func (r *followRig) run(store *checkpoint.Store, steps func(*followRig)) {
 	r.t.Helper()
-	told := telemetry.New(telemetry.Options{Logger: r.f.Logger, Sinks: []string{"out"}})
+	told := telemetry.New(telemetry.Options{Logger: r.f.Logger, Sinks: map[string]telemetry.Place{"out": {}}})
 	observer := pipeline.NopObserver()
 	observer.Left = func(stream change.Stream) { r.left <- stream.String() }
 	sources, err := r.f.Start(told)

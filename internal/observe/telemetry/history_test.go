@@ -74,7 +74,7 @@ func waits(tel *Telemetry, stream change.Stream, since time.Time) {
 	}
 	views := standing(oldest)()
 	for _, sinks := range views.Streams {
-		sinks[0].Sink = tel.Sinks[0]
+		sinks[0].Sink = "lake"
 	}
 	tel.Follow(func() *listener.Views { return views })
 }

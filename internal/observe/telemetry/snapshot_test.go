@@ -64,7 +64,7 @@ func TestObjectsAreCountedAgainWhereTheirSaveWasUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inStore := 0
 		tel := New(Options{
-			Streams: []change.Stream{pods()}, Sinks: []string{"bus"}, Logger: slog.New(slog.DiscardHandler),
+			Streams: []change.Stream{pods()}, Sinks: map[string]Place{"bus": {}}, Logger: slog.New(slog.DiscardHandler),
 			CountObjects: func(string, change.Stream) (int, error) { return inStore, nil },
 		})
 		stream := pods()

@@ -32,7 +32,7 @@ func (t *Telemetry) Collect(out chan<- prometheus.Metric) {
 	gauge := func(name, help string, value float64, labels ...string) {
 		send(prometheus.GaugeValue, name, help, value, labels...)
 	}
-	for _, name := range t.Options.Sinks {
+	for name := range t.Options.Sinks {
 		if n, err := t.CountLetters(name); err == nil {
 			gauge("dead_letters", "Records that the sink refused for good, kept until they are sent again or deleted.", float64(n), "sink", name)
 		}

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -23,8 +22,7 @@ type Options struct {
 	ClusterName string
 	ClusterUID  string
 	Streams     []change.Stream
-	Sinks       []string
-	Places      map[string]Place // of the sinks
+	Sinks       map[string]Place
 	Logger      *slog.Logger
 	// Partial says whether the stream is of a part of its resource only, beside its namespace; nil is of none.
 	Partial func(stream *change.Stream) bool
@@ -74,8 +72,8 @@ func New(options Options) *Telemetry {
 	for _, stream := range options.Streams {
 		t.states.streams[stream.String()] = t.newStream(stream, false)
 	}
-	for _, name := range options.Sinks {
-		t.states.sinks[name] = &sinkState{State: starting, Place: options.Places[name]}
+	for name, place := range options.Sinks {
+		t.states.sinks[name] = &sinkState{State: starting, Place: place}
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubecdc_build_info", Help: "1, with the version as label."}, []string{"version"})
 	build.WithLabelValues(options.Version).Set(1)
@@ -260,6 +258,9 @@ func (t *Telemetry) rarely(line rare, example ...any) {
 
 // tellRare tells the log of what it is time for, or of all that is left; the caller holds mu.
 func (t *Telemetry) tellRare(now time.Time, last bool) {
+	tell := map[slog.Level]func(string, ...any){
+		slog.LevelInfo: t.Logger.Info, slog.LevelWarn: t.Logger.Warn, slog.LevelError: t.Logger.Error,
+	}
 	for line, a := range t.states.rare {
 		if !last && now.Sub(a.told) < word {
 			continue
@@ -268,7 +269,7 @@ func (t *Telemetry) tellRare(now time.Time, last bool) {
 			delete(t.states.rare, line)
 			continue
 		}
-		t.Logger.Log(context.Background(), line.level, line.text, append(a.example, line.counted, a.since)...)
+		tell[line.level](line.text, append(a.example, line.counted, a.since)...)
 		*a = tally{told: now}
 	}
 }

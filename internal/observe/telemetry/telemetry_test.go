@@ -23,7 +23,7 @@ func pods() change.Stream { return streamOf("pods") }
 
 func newTelemetry(log io.Writer) *Telemetry {
 	return New(Options{
-		ClusterName: "dev", ClusterUID: "epoch-1", Streams: []change.Stream{pods(), streamOf("nodes")}, Sinks: []string{"lake", "bus"},
+		ClusterName: "dev", ClusterUID: "epoch-1", Streams: []change.Stream{pods(), streamOf("nodes")}, Sinks: map[string]Place{"lake": {}, "bus": {}},
 		Logger: slog.New(slog.NewTextHandler(log, nil)), CountObjects: func(string, change.Stream) (int, error) { return 0, nil },
 		CountLetters: func(string) (int, error) { return 0, nil },
 	})
