@@ -17,6 +17,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
+var _ sink.Reader = (*Reader)(nil)
+
 // Reader reads the topics of a sink as a consumer of committed records does (isolation.level=read_committed), all
 // partitions together: where data choose topics, an object may go on in another one.
 type Reader struct {

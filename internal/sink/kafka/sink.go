@@ -15,8 +15,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-var _ sink.Reader = (*Reader)(nil)
-
 var (
 	_ sink.Sink      = (*Sink)(nil)
 	_ sink.Recaller  = (*Sink)(nil)

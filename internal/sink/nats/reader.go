@@ -14,6 +14,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
+var _ sink.Reader = (*Reader)(nil)
+
 // Reader reads the stream or the bucket of a sink with consumers, as any client could.
 type Reader struct {
 	options Options

@@ -17,8 +17,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/nats/conn"
 )
 
-var _ sink.Reader = (*Reader)(nil)
-
 var _ sink.Sink = (*Sink)(nil)
 
 // Sink writes into one stream. See sink.Sink for what its methods promise.
