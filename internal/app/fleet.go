@@ -79,7 +79,7 @@ func Run(ctx context.Context, o RunOptions) (err error) {
 	p.moves = task.NewMoves(o.Config, p.logger, func(int) {}) // of one task alone, others are somebody else's
 	server := &httpserver.Server{Address: o.Config.Listen, StateDir: o.Config.State.Dir, Token: p.token, Logger: p.logger}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	p.server = server
+	p.serve = server.Serve
 	p.audit, err = actors.Listen(ctx, o.Config.Audit, p.logger)
 	if err != nil {
 		return err
@@ -280,10 +280,13 @@ func (f *fleet) keepFollowing(ctx context.Context, member *follower, cfg *config
 		o.Access = o.Access.Of(of)
 	}
 	p := &process{
-		cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, server: member.branch, several: true,
-		moves: task.NewMoves(cfg, logger, func(number int) { f.retire(member.Cluster, number) }), self: f.self, placement: f.placement,
+		cfg: cfg, options: o, token: f.token, memory: f.memory, logger: logger, serve: member.branch.Serve, several: true,
+		moves: task.NewMoves(cfg, logger, func(number int) { f.retire(member.Cluster, number) }), self: f.self,
 		claim:   func(uid string) error { return f.claim(name, uid) },
 		follows: func(t *telemetry.Telemetry) { f.shown.Follows(name, t) },
+	}
+	if f.placement != nil {
+		p.placer = f.placement.Join
 	}
 	said, told := "", time.Time{}
 	for wait := listener.RetryForever(); ; {

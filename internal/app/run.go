@@ -32,7 +32,7 @@ func (p *process) run(ctx context.Context) error {
 	defer p.memory.ofQueues(p.cfg)()
 	if p.cfg.HA != nil {
 		return task.Share(ctx, task.Options{
-			Access: p.options.Access, Config: p.cfg, Logger: p.logger, Placement: p.placement, Self: p.self, Lead: p.lead, StandBy: p.standBy,
+			Access: p.options.Access, Config: p.cfg, Logger: p.logger, Placer: p.placer, Self: p.self, Lead: p.lead, StandBy: p.standBy,
 		})
 	}
 	return task.Alone(ctx, p.logger, p.lead)
@@ -133,7 +133,7 @@ func (a *assembly) run(ctx context.Context) error {
 		Config: a.cfg, Cluster: a.cluster, Store: a.store, Logger: a.logger, Request: deadLetters.desk.Request, Steer: deadLetters.desk.Steer,
 		Progress: t.Progress, Status: func() any { return t.Status() }, Told: t,
 	}
-	stopServing, err := a.server.Serve(ctx, handler(t, shown, control.Handler(asked.Questions(deadLetters.replay), asked.Inventory, a.token)))
+	stopServing, err := a.serve(ctx, handler(t, shown, control.Handler(asked.Questions(deadLetters.replay), asked.Inventory, a.token)))
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (p *process) standBy(ctx context.Context, m *task.Member) (stop func(), err
 	})
 	p.follows(t)
 	shown := page.New(page.Options{Status: func() any { return t.Status() }, Private: control.Refusal})
-	return p.server.Serve(ctx, handler(t, shown, control.Elsewhere(m.Elsewhere, p.token)))
+	return p.serve(ctx, handler(t, shown, control.Elsewhere(m.Elsewhere, p.token)))
 }
 
 // ofSeveral is the name of the task, "" where the cluster has one alone.

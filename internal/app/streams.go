@@ -226,24 +226,19 @@ type RunOptions struct {
 
 // process is what outlives the single runs of an exporter.
 type process struct {
-	cfg       *config.Config
-	options   RunOptions
-	logger    *slog.Logger
-	token     control.Token // that an operator's questions have to show
-	server    server
-	claim     func(uid string) error       // of the cluster, which may be followed already
-	follows   func(t *telemetry.Telemetry) // is told who knows how it stands
-	several   bool                         // it is one of a fleet
-	moves     *task.Moves
-	placement *election.Placement // of the fleet; nil is none
-	self      string              // its exporter's name; "" is one of its own
-	audit     *actors.Receiver    // nil is none
-	memory    *memory
-}
-
-// server serves a run, until the returned function is called.
-type server interface {
-	Serve(ctx context.Context, handler http.Handler) (stop func(), err error)
+	cfg     *config.Config
+	options RunOptions
+	logger  *slog.Logger
+	token   control.Token // that an operator's questions have to show
+	serve   func(ctx context.Context, handler http.Handler) (stop func(), err error)
+	claim   func(uid string) error       // of the cluster, which may be followed already
+	follows func(t *telemetry.Telemetry) // is told who knows how it stands
+	several bool                         // it is one of a fleet
+	moves   *task.Moves
+	placer  election.Placer  // of the fleet; nil is none
+	self    string           // its exporter's name; "" is one of its own
+	audit   *actors.Receiver // nil is none
+	memory  *memory
 }
 
 // assembly is everything that a run is made of.

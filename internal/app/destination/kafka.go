@@ -24,9 +24,6 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink/kafka/wire"
 )
 
-// SignalHandler does what signals ask for.
-type SignalHandler = kafka.SignalHandler
-
 // kafkaHearer hears signals, nil where none are configured.
 func kafkaHearer(of *table) (func(*RequestHandler) (Hearer, error), error) {
 	s, c, routes, configured := of.sink, of.cluster, of.routes, of.sink.Kafka.Signals
@@ -322,14 +319,20 @@ func kafkaNeeds(s *config.Sink) need {
 	return nothing
 }
 
-// MarkWith is the sink's mark with what the given one, of the task which had the resource, says of the places of it.
-// Only topics can be places of one resource: what else a sink writes to, it has for itself.
-func MarkWith(s *config.Sink, c *cluster.Cluster, mark, given sink.Mark, resource string) (sink.Mark, error) {
+// Moved is a resource that goes from one task to another.
+type Moved struct {
+	Mark, Given sink.Mark // of the sink, and of that of the task which had the resource
+	Resource    string
+}
+
+// MarkWith is the sink's mark with what the other one's says of the places of the resource. Only topics can be places
+// of one resource: what else a sink writes to, it has for itself.
+func MarkWith(s *config.Sink, c *cluster.Cluster, m Moved) (sink.Mark, error) {
 	if s.Kafka == nil {
-		return mark, nil
+		return m.Mark, nil
 	}
 	t := &kafkaTail{templates: templatesOf(s, c.Name)}
-	return kafka.MarkWith(mark, given, t.matching(resource).MatchString)
+	return kafka.MarkWith(m.Mark, m.Given, t.matching(m.Resource).MatchString)
 }
 
 // elsewhere says which topics are those of resources that other tasks have, and of which this one has nothing any more.

@@ -138,12 +138,23 @@ func (o Options) writer(ctx context.Context) (*schemaWriter, error) {
 	return w, nil
 }
 
-// schema is that of the resource, as text.
+// schema is that of the resource's objects after the rules, as text.
 func (w *schemaWriter) schema(ctx context.Context, name string) ([]byte, error) {
 	streams := w.resources[name]
-	of, err := w.typeOf(ctx, streams)
-	if err != nil {
+	resource := streams[0].Stream.Resource
+	document := w.known.Of(ctx, resource)
+	if document == nil {
+		return nil, fmt.Errorf("the API server does not tell the schemas of %s (/openapi/v3): look for its error, or for a server "+
+			"behind it that is down", strings.TrimPrefix(resource.Group+"/"+resource.Version, "/"))
+	}
+	of, err := objecttype.BehindRules(document, resource, streams, w.Sink)
+	switch {
+	case err != nil:
 		return nil, err
+	case of == nil:
+		return nil, fmt.Errorf("the API server describes no %s of %s", resource.Kind, name)
+	case w.registered:
+		of = encode.ValueType(w.Sink.Format, &resource, of, w.Sink.HasColumns())
 	}
 	text := of.Avro()
 	if w.As == JSON {
@@ -152,24 +163,6 @@ func (w *schemaWriter) schema(ctx context.Context, name string) ([]byte, error) 
 	var indented bytes.Buffer
 	_ = json.Indent(&indented, text, "", "  ") // of JSON it cannot fail
 	return append(indented.Bytes(), '\n'), nil
-}
-
-// typeOf is the type of the streams' objects, which are of one resource, after the rules.
-func (w *schemaWriter) typeOf(ctx context.Context, streams []selection.Selected) (*typed.Type, error) {
-	resource := streams[0].Stream.Resource
-	document := w.known.Of(ctx, resource)
-	if document == nil {
-		return nil, fmt.Errorf("the API server does not tell the schemas of %s (/openapi/v3): look for its error, or for a server "+
-			"behind it that is down", strings.TrimPrefix(resource.Group+"/"+resource.Version, "/"))
-	}
-	of, err := objecttype.BehindRules(document, resource, streams, w.Sink)
-	if err == nil && of == nil {
-		err = fmt.Errorf("the API server describes no %s of %s", resource.Kind, resource.String())
-	}
-	if err == nil && w.registered {
-		of = encode.ValueType(w.Sink.Format, &resource, of, w.Sink.HasColumns())
-	}
-	return of, err
 }
 
 // Diff writes how the schema of the one resource that is registered for the sink differs from what the API server

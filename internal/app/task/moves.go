@@ -342,7 +342,7 @@ func (m *Moves) markWith(name, resource string, given sink.Mark) (sink.Mark, err
 		return "", err
 	}
 	at := slices.IndexFunc(m.cfg.Sinks, func(s config.Sink) bool { return s.Name == name })
-	return destination.MarkWith(&m.cfg.Sinks[at], m.cluster, marks[name], given, resource)
+	return destination.MarkWith(&m.cfg.Sinks[at], m.cluster, destination.Moved{Mark: marks[name], Given: given, Resource: resource})
 }
 
 // farthest is how many numbers in a row, behind those of the configuration, are without a log behind the last task that

@@ -51,10 +51,10 @@ type Options struct {
 	Access cluster.Access
 	Config *config.Config
 	Logger *slog.Logger
-	// Placement spreads this and other tasks over exporters, of which this one is called Self; nil is that whoever is
+	// Placer spreads this and other tasks over exporters, of which this one is called Self; nil is that whoever is
 	// first has this one.
-	Placement *election.Placement
-	Self      string
+	Placer election.Placer
+	Self   string
 	// Lead does the task until ctx or the term ends.
 	Lead func(ctx context.Context, of *Term) error
 	// StandBy answers that another member leads, until the returned function is called.
@@ -146,7 +146,7 @@ func join(ctx context.Context, o Options) (*Member, error) {
 	}
 	m.claimant = statelog.Claimant{Member: election.ID(m.self), Sinks: sinks, Lease: m.lease.String()}
 	m.elected, err = election.New(election.Options{
-		Config: c.Leases, Place: m.lease, Placement: o.Placement, Self: m.self, Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
+		Config: c.Leases, Place: m.lease, Placer: o.Placer, Self: m.self, Duration: time.Duration(o.Config.HA.Duration), Shared: m.claimant.Sinks,
 		Judge: func(theirs string) error { return sameTask(m.claimant.Sinks, theirs) }, Logger: o.Logger,
 	})
 	return m, err

@@ -2,12 +2,10 @@ package election
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -118,11 +116,16 @@ const (
 // marked is the annotation that says what the members of a Lease share.
 const marked = "kubecdc/sinks"
 
-// leases reads and writes the Lease, and sees those of other tasks.
+// leases reads and writes the Lease.
 type leases interface {
 	get(ctx context.Context) (*coordinationv1.Lease, error)
 	create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
 	update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
+}
+
+// lister is leases, of which it sees all.
+type lister interface {
+	leases
 	list(ctx context.Context) ([]coordinationv1.Lease, error)
 	remove(ctx context.Context, name string) error
 }
@@ -230,71 +233,6 @@ const (
 	asks    = "kubecdc/who-can-write"
 	answers = "kubecdc/can-write"
 )
-
-// Ask asks the other members, by the Lease that this one holds, which of them reaches the brokers. It returns the first
-// that says so, or ctx's error where nobody does.
-func (m *Member) Ask(ctx context.Context) (by string, err error) {
-	m.ask(rand.Text())
-	defer m.ask("")
-	err = m.await(ctx, func() bool {
-		by = m.answered
-		return by != ""
-	})
-	return by, err
-}
-
-// ask makes it the question of this member; "" is none.
-func (m *Member) ask(question string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.question, m.answered = question, ""
-	m.due.ring()
-}
-
-// await waits until that is so, which is looked at under mu.
-func (m *Member) await(ctx context.Context, isSo func() bool) error {
-	for {
-		m.mu.Lock()
-		changed, is := m.changed, isSo()
-		m.mu.Unlock()
-		if is {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// Question is what the holder asks, and nobody has answered; "" is nothing.
-func (m *Member) Question() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.foreign
-}
-
-// Answer tells the holder that this member reaches the brokers. It does nothing where the question is not open any
-// more.
-func (m *Member) Answer(ctx context.Context, question string) error {
-	ctx, cancel := context.WithTimeout(ctx, m.options.Duration)
-	defer cancel()
-	for {
-		lease, err := m.options.leases.get(ctx)
-		if err != nil || holderOf(lease) == m.options.Self || lease.Annotations[asks] != question {
-			return err
-		}
-		if id, _, _ := strings.Cut(lease.Annotations[answers], " "); id == question {
-			return nil
-		}
-		lease.Annotations = maps.Clone(lease.Annotations)
-		lease.Annotations[answers] = question + " " + m.options.Self
-		if _, err = m.options.leases.update(ctx, lease); !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-}
 
 // OtherLeadsError is the cause with which a term ends.
 type OtherLeadsError struct {

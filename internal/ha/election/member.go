@@ -3,8 +3,10 @@ package election
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -15,6 +17,71 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
+
+// Ask asks the other members, by the Lease that this one holds, which of them reaches the brokers. It returns the first
+// that says so, or ctx's error where nobody does.
+func (m *Member) Ask(ctx context.Context) (by string, err error) {
+	m.ask(rand.Text())
+	defer m.ask("")
+	err = m.await(ctx, func() bool {
+		by = m.answered
+		return by != ""
+	})
+	return by, err
+}
+
+// ask makes it the question of this member; "" is none.
+func (m *Member) ask(question string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.question, m.answered = question, ""
+	m.due.ring()
+}
+
+// await waits until that is so, which is looked at under mu.
+func (m *Member) await(ctx context.Context, isSo func() bool) error {
+	for {
+		m.mu.Lock()
+		changed, is := m.changed, isSo()
+		m.mu.Unlock()
+		if is {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Question is what the holder asks, and nobody has answered; "" is nothing.
+func (m *Member) Question() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.foreign
+}
+
+// Answer tells the holder that this member reaches the brokers. It does nothing where the question is not open any
+// more.
+func (m *Member) Answer(ctx context.Context, question string) error {
+	ctx, cancel := context.WithTimeout(ctx, m.options.Duration)
+	defer cancel()
+	for {
+		lease, err := m.options.leases.get(ctx)
+		if err != nil || holderOf(lease) == m.options.Self || lease.Annotations[asks] != question {
+			return err
+		}
+		if id, _, _ := strings.Cut(lease.Annotations[answers], " "); id == question {
+			return nil
+		}
+		lease.Annotations = maps.Clone(lease.Annotations)
+		lease.Annotations[answers] = question + " " + m.options.Self
+		if _, err = m.options.leases.update(ctx, lease); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
 
 // Options are what a Member is made of.
 type Options struct {
@@ -27,8 +94,8 @@ type Options struct {
 	Shared string
 	Judge  func(theirs string) error
 	Logger *slog.Logger
-	// Placement says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
-	Placement *Placement
+	// Placer says whether this member is to lead, where the exporter has several tasks; nil is whenever nobody does.
+	Placer Placer
 
 	leases leases // for tests; nil is the API server's
 }
@@ -60,6 +127,9 @@ type Member struct {
 	answered string // by whom; "" is nobody yet
 	foreign  string // the question of the holder, which nobody has answered; "" is none
 }
+
+// Placer has the member placed until leave, as a Placement does.
+type Placer func(m *Member) (leave func())
 
 // placed is what a Placement says.
 type placed struct {
@@ -99,8 +169,8 @@ func New(o Options) (*Member, error) {
 
 // Run takes part in the election until ctx ends. Then it gives the Lease back.
 func (m *Member) Run(ctx context.Context) {
-	if m.options.Placement != nil {
-		defer m.options.Placement.join(m)()
+	if m.options.Placer != nil {
+		defer m.options.Placer(m)()
 	}
 	m.due.again(ctx, m.turn)
 	m.release(ctx)
@@ -115,7 +185,7 @@ func (m *Member) turn(ctx context.Context) (pause time.Duration) {
 		m.release(ctx)
 		return resting
 	}
-	if m.options.Placement != nil {
+	if m.options.Placer != nil {
 		if pause, goesOn := m.heed(ctx); !goesOn {
 			return pause
 		}
@@ -135,7 +205,7 @@ func (m *Member) turn(ctx context.Context) (pause time.Duration) {
 
 // length is how long the Lease lasts that this member writes.
 func (m *Member) length() time.Duration {
-	if m.options.Placement != nil {
+	if m.options.Placer != nil {
 		return taskLength
 	}
 	return m.options.Duration
@@ -158,7 +228,7 @@ func (m *Member) rests() bool {
 
 // isElsewhere says whether another member is to lead. The caller holds mu.
 func (m *Member) isElsewhere() bool {
-	return m.options.Placement != nil && m.placed.owner != m.options.Self
+	return m.options.Placer != nil && m.placed.owner != m.options.Self
 }
 
 // heed does what the Placement says, and says whether the member tries to hold the Lease. One that leads and is not to
@@ -206,7 +276,7 @@ func (m *Member) isFree() bool {
 	}
 	length := m.options.Duration
 	// One that lasts as long as a placed task's has a holder with a sign of life, or somebody has taken that away.
-	if lasts := lengthOf(m.lease); lasts > 0 && (m.options.Placement == nil || lasts != taskLength) {
+	if lasts := lengthOf(m.lease); lasts > 0 && (m.options.Placer == nil || lasts != taskLength) {
 		length = lasts
 	}
 	return time.Since(m.fresh) > length
@@ -235,7 +305,7 @@ func (m *Member) write(ctx context.Context, holder string) error {
 			*lease.Spec.LeaseTransitions++
 		}
 		lease.Annotations[marked] = m.options.Shared
-		if m.options.Placement != nil {
+		if m.options.Placer != nil {
 			lease.Labels = map[string]string{role: ofTask}
 		}
 	}
@@ -348,8 +418,8 @@ func (m *Member) over(cancel context.CancelCauseFunc) {
 	m.due.ring()
 }
 
-// Standing is who holds the Lease, as the API server said last, "" for nobody, and since when, by the holder's clock, zero
-// for not known; and why the API server does not answer for the Lease, nil where it does.
+// Standing is who holds the Lease, as the API server said last, "" for nobody, and since when, by the holder's clock,
+// zero for not known; and why the API server does not answer for the Lease, nil where it does.
 func (m *Member) Standing() (holder string, since time.Time, trouble error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -78,7 +78,7 @@ type PlacementOptions struct {
 	Leaving  func() bool // it is to stop: others may have what it has
 	Logger   *slog.Logger
 
-	leases leases // for tests; nil is the API server's
+	leases lister // for tests; nil is the API server's
 }
 
 // Placement spreads tasks over the exporters that are alive. Each of them has a Lease of its own as a sign of life, so
@@ -124,8 +124,8 @@ func (p *Placement) SetTasks(names []string) {
 	p.due.ring()
 }
 
-// join has the Member placed, until leave.
-func (p *Placement) join(m *Member) (leave func()) {
+// Join has the Member placed, until leave. It is a Placer.
+func (p *Placement) Join(m *Member) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.members[m.options.Place.Name] = m

@@ -92,7 +92,7 @@ func (s *server) start(t *testing.T, name string, tasks []string) *exporter {
 	for _, task := range tasks {
 		member, err := New(Options{
 			Place: Place{"ns", task}, Self: Self(name, "1"), Duration: duration, Logger: slog.New(slog.DiscardHandler), leases: cable{s, task, &e.cut},
-			Judge: func(string) error { return nil }, Placement: p,
+			Judge: func(string) error { return nil }, Placer: p.Join,
 		})
 		must(t, err)
 		group.Go(func() { member.Run(ctx) })
