@@ -23,7 +23,8 @@ run: build ## show real changes of a development API server, or of KUBECONFIG, t
 .PHONY: test
 test: ## all tests, against a real API server and a real JetStream
 	@# test/deploy, a module of its own, runs beside the others, uncached: what it tests is outside of its module.
-	@deploy=$$(mktemp); (cd test/deploy && exec go test -count=1 -timeout 40m ./...) >$$deploy 2>&1 & \
+	@# What both compile is compiled once, before.
+	@go build ./...; deploy=$$(mktemp); (cd test/deploy && exec go test -count=1 -timeout 40m ./...) >$$deploy 2>&1 & \
 	failed=0; go test -timeout 60m ./... || failed=1; wait $$! || failed=1; cat $$deploy; rm -f $$deploy; exit $$failed
 
 KUBERNETES ?= 1.30.14

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/kubecdc/kubecdc/internal/app/actors"
-	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/task"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -196,7 +196,7 @@ func (f *fleet) place(ctx context.Context) (stop func(), err error) {
 		return stop, err
 	}
 	f.shown.Unowned = f.unowned
-	return beside.Run(context.WithoutCancel(ctx), f.placement.Run), nil
+	return background.Run(context.WithoutCancel(ctx), f.placement.Run), nil
 }
 
 // leaseOf is the Lease of the task.
@@ -244,7 +244,7 @@ func (f *fleet) adopt(ctx context.Context, wanted []config.Task) {
 		f.mu.Lock()
 		f.members[name] = member
 		f.mu.Unlock()
-		end := beside.Run(ctx, func(ctx context.Context) { f.keepFollowing(ctx, member, cfg) })
+		end := background.Run(ctx, func(ctx context.Context) { f.keepFollowing(ctx, member, cfg) })
 		member.stop = func() {
 			end()
 			f.shown.Remove(name)

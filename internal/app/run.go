@@ -76,7 +76,7 @@ func (p *process) lead(ctx context.Context, of *task.Term) (err error) {
 	if err := c.Claim(store, p.cfg.State.Dir, p.logger); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Recall(store), c.AdoptIdentity(store)); err != nil {
+	if err := errors.Join(c.LoadMet(store), c.AdoptIdentity(store)); err != nil {
 		return err
 	}
 	return (&assembly{process: p, cluster: c, catalog: catalog, store: store, stateLog: stateLog, term: of}).run(ctx)
@@ -153,7 +153,7 @@ func (a *assembly) run(ctx context.Context) error {
 	err = pipeline.Run(ctx, pipeline.Config{
 		ClusterUID: a.cluster.UID, Sources: sources, Sinks: sinks, Store: a.store, Images: images, Reshape: func(rec *change.Record) error { return forms.reshapeFor("", rec) },
 		Desk: deadLetters.desk, StopTimeout: a.options.StopTimeout, Overtaken: a.term.Over, Prove: a.term.Prove(a.stateLog),
-		Follow: a.follow(asked, f.RunWith(t)), Observer: a.term.Observe(a.pipelineObserver(t, f.Nudge)), Beside: a.audit.Beside(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
+		Follow: a.follow(asked, f.RunWith(t)), Observer: a.term.Observe(a.pipelineObserver(t, f.Nudge)), Push: a.audit.Push(&actors.Task{Config: a.cfg, Cluster: a.cluster, Store: a.store, Telemetry: t}),
 	})
 	if err == nil {
 		a.logger.Info("exporter stopped; everything that was read is delivered and saved")

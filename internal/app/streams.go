@@ -158,7 +158,7 @@ type histories struct {
 // Met is as in source.Histories.
 func (h *histories) Met(uid string) (checkpoint.History, error) {
 	history, err := h.Store.Met(uid)
-	return history, errors.Join(err, h.cluster.Recall(h.Store))
+	return history, errors.Join(err, h.cluster.LoadMet(h.Store))
 }
 
 // sourceObserver tells the follower of resources that are not where they were.
@@ -204,7 +204,7 @@ func (a *assembly) pipelineObserver(t *telemetry.Telemetry, nudge func()) pipeli
 			Committed: t.Committed, CommitFailed: t.CommitFailed,
 		},
 		Left: func(stream change.Stream) {
-			t.Left(stream)
+			t.StreamOver(stream)
 			nudge() // it may be back
 		},
 	}

@@ -306,12 +306,12 @@ type Record struct {
 	Ignored bool
 	// Remarks are what was done to the record for one sink, nil for nothing.
 	Remarks *Remarks
-	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory: what it is waited for
-	// by has no other form.
+	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory, as whoever waits for it
+	// does.
 	Replay *Replay
-	// Beside says of an update that it came while a snapshot was read: it may be the first that a sink hears of the
+	// DuringSnapshot says of an update that it came while a snapshot was read: it may be the first that a sink hears of the
 	// object.
-	Beside bool
+	DuringSnapshot bool
 	// Withheld, where not "", is why no sink may have the record: a gap stands in its place, and its object, where
 	// there is one, is for a person to look at.
 	Withheld string

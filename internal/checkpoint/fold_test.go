@@ -71,7 +71,7 @@ func TestI2ATombstoneOutlivesTheFold(t *testing.T) {
 		t.Errorf("the row is %v, %v; want the delete", row, err)
 	}
 	must(t, state.Acked(&Item{Kind: Bookmark, Resource: "pods", Scope: Others, At: at, Given: at}))
-	must(t, state.Settle())
+	must(t, state.DropPassed())
 	must(t, s.SaveSinks([]*SinkState{state}, Spools{}, nil))
 	if row, err := state.SavedRow(gone.Object()); err != nil || row.Known() {
 		t.Errorf("the row is %v, %v; want none", row, err)

@@ -59,7 +59,7 @@ func (s *Store) Give(state *SinkState, resource string, gift Gift) error {
 	})
 	if err == nil {
 		state.drop(resource)
-		state.Mark, state.mark = gift.Mark, gift.Mark
+		state.Mark, state.savedMark = gift.Mark, gift.Mark
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func tablesOf(sinkName, resource string) (all [][]byte) {
 // drop forgets what is saved no more.
 func (l *layer) drop(resource string) {
 	delete(l.Places, resource)
-	delete(l.places, resource)
+	delete(l.savedPlaces, resource)
 	delete(l.graves, resource)
 	delete(l.touched, resource)
 	delete(l.digests, resource)

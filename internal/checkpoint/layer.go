@@ -21,26 +21,26 @@ import (
 // layer of the disk has one table for both, and keeps its tombstones.
 type layer struct {
 	Saved
-	db      *database
-	sink    string
-	under   *layer                      // nil for the first
-	pending map[Object]applied          // since the last save
-	graves  map[string]map[Object]Point // tombstones by resource, applied or saved; nil for the disk's
-	places  map[string]Places           // as they are saved
-	touched map[string]struct{}         // resources of which something was applied since the last save
-	digests map[string]change.Digest    // by resource, of the objects that exist; nil where nobody asks for them
+	db          *database
+	sink        string
+	under       *layer                      // nil for the first
+	pending     map[Object]applied          // since the last save
+	graves      map[string]map[Object]Point // tombstones by resource, applied or saved; nil for the disk's
+	savedPlaces map[string]Places           // as they are saved
+	touched     map[string]struct{}         // resources of which something was applied since the last save
+	digests     map[string]change.Digest    // by resource, of the objects that exist; nil where nobody asks for them
 }
 
 // newLayer is an empty one.
 func newLayer(db *database, sinkName string) layer {
 	return layer{
 		Saved: Saved{Places: map[string]Places{}}, db: db, sink: sinkName,
-		pending: map[Object]applied{}, graves: map[string]map[Object]Point{}, places: map[string]Places{}, touched: map[string]struct{}{},
+		pending: map[Object]applied{}, graves: map[string]map[Object]Point{}, savedPlaces: map[string]Places{}, touched: map[string]struct{}{},
 	}
 }
 
-// onDisk is an empty layer of the disk on top of the layer.
-func (l *layer) onDisk() *layer {
+// newDiskLayer is an empty layer of the disk on top of the layer.
+func (l *layer) newDiskLayer() *layer {
 	disk := newLayer(l.db, l.sink)
 	disk.under, disk.graves = l, nil
 	for resource, places := range l.Places {
@@ -60,7 +60,7 @@ func (l *layer) loadPlaces(table byte) error {
 	all, err := l.db.places(table, l.sink)
 	maps.Copy(l.Places, all[l.sink])
 	for resource, places := range all[l.sink] {
-		l.places[resource] = maps.Clone(places)
+		l.savedPlaces[resource] = maps.Clone(places)
 	}
 	return err
 }
@@ -245,11 +245,11 @@ func (r *rows) setRow(table byte, sinkName string, of Object, row *Row) {
 // fillPlaces writes those of the resource that are others than the saved ones.
 func (l *layer) fillPlaces(r *rows, table byte, resource string) {
 	for namespace, place := range l.Places[resource] {
-		if saved, is := l.places[resource][namespace]; !is || saved != place {
+		if saved, is := l.savedPlaces[resource][namespace]; !is || saved != place {
 			r.set(keyOf(table, l.sink, resource, namespace), appendPlace(nil, place))
 		}
 	}
-	for namespace := range l.places[resource] {
+	for namespace := range l.savedPlaces[resource] {
 		if _, is := l.Places[resource][namespace]; !is {
 			r.remove(keyOf(table, l.sink, resource, namespace))
 		}

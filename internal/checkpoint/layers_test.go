@@ -119,12 +119,12 @@ func (l *layered) tell() {
 // save saves. Now and then nothing is on disk any more, or it is given up.
 func (l *layered) save() {
 	for resource := range l.fold.Places {
-		must(l.t, l.fold.Settle(resource, l.rows))
+		must(l.t, l.fold.DropPassed(resource, l.rows))
 		for _, layer := range l.state.layers() {
 			layer.touched[resource] = struct{}{}
 		}
 	}
-	must(l.t, l.state.Settle())
+	must(l.t, l.state.DropPassed())
 	switch l.life.r.Intn(5) {
 	case 0:
 		if l.disk != nil {

@@ -24,11 +24,11 @@ type SinkState struct {
 	Name   string
 	Merges bool // a newer state may be in the place of an older one, before what is between them
 
-	disk   *layer      // nil is that nothing is on disk
-	waits  bool        // records are; else the layer of the disk becomes part of the first one
-	merged bool        // it is, with the next save
-	onDisk atomic.Bool // the layer of the disk is saved
-	mark   string      // as it is saved
+	disk      *layer      // nil is that nothing is on disk
+	waits     bool        // records are; else the layer of the disk becomes part of the first one
+	merged    bool        // it is, with the next save
+	diskSaved atomic.Bool // the layer of the disk is saved
+	savedMark string      // as it is saved
 }
 
 // LoadSink reads what is saved of the sink, nothing for one that is not known.
@@ -38,7 +38,7 @@ func (s *Store) LoadSink(name string) (*SinkState, error) {
 	if err != nil {
 		return nil, err
 	}
-	state.Mark, state.mark = string(mark), string(mark)
+	state.Mark, state.savedMark = string(mark), string(mark)
 	spool, err := s.Spool(name)
 	if err != nil {
 		return nil, err
@@ -54,12 +54,12 @@ func (s *SinkState) loadDisk() error {
 		if err != nil {
 			return err
 		}
-		s.onDisk.Store(s.onDisk.Load() || has)
+		s.diskSaved.Store(s.diskSaved.Load() || has)
 	}
-	if !s.onDisk.Load() {
+	if !s.diskSaved.Load() {
 		return nil
 	}
-	s.disk = s.layer.onDisk()
+	s.disk = s.layer.newDiskLayer()
 	return s.disk.loadPlaces(tableDiskPlace)
 }
 
@@ -96,11 +96,11 @@ func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
 	return take(&s.layer, i)
 }
 
-// Settle drops what the positions have passed of the resources that were applied since the last save: see Saved.Settle.
+// DropPassed drops what the positions have passed of the resources that were applied since the last save: see Saved.DropPassed.
 // It is not called while a log is folded: what comes from another of its partitions may be older than a tombstone.
-func (s *SinkState) Settle() error {
+func (s *SinkState) DropPassed() error {
 	for resource := range s.touched {
-		if err := s.layer.Settle(resource, &s.layer); err != nil {
+		if err := s.layer.DropPassed(resource, &s.layer); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (s *SinkState) ForgetAsked() {
 // Spooled makes an item part of the state that goes to disk for the sink with the next save.
 func (s *SinkState) Spooled(i *Item) error {
 	if s.disk == nil {
-		s.disk = s.layer.onDisk()
+		s.disk = s.layer.newDiskLayer()
 	}
 	if s.Merges {
 		return s.disk.fold(i)
@@ -149,8 +149,9 @@ func (s *SinkState) SavedRow(of Object) (Row, error) {
 	return s.saved(of, s.tables()...)
 }
 
+// tables have the rows of the sink, those of the layer on top first: the first one that has an object counts.
 func (s *SinkState) tables() []byte {
-	if s.onDisk.Load() {
+	if s.diskSaved.Load() {
 		return []byte{tableDiskRow, tableRow, tableGrave}
 	}
 	return []byte{tableRow, tableGrave}
@@ -253,11 +254,11 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) 
 	return s.reclaim(spools)
 }
 
-// Recall notes that the sink's log has lost records: see Saved.Recall. Where the log is read whole then, nothing is
+// MarkLost notes that the sink's log has lost records: see Saved.MarkLost. Where the log is read whole then, nothing is
 // known of the sink until that is done, and what is on disk for it is gone: the comparison finds it.
-func (s *Store) Recall(state *SinkState, whole bool) error {
+func (s *Store) MarkLost(state *SinkState, whole bool) error {
 	for _, l := range state.layers() {
-		l.Recall(whole)
+		l.MarkLost(whole)
 		for resource := range l.Places {
 			l.touched[resource] = struct{}{}
 		}
@@ -316,7 +317,7 @@ func (s *SinkState) fill(r *rows) error {
 	if s.disk != nil && !s.merged {
 		s.disk.fill(r)
 	}
-	if s.Mark != s.mark {
+	if s.Mark != s.savedMark {
 		r.set(keyOf(tableMark, s.Name), []byte(s.Mark))
 	}
 	return nil
@@ -371,13 +372,13 @@ func (s *SinkState) settled() {
 	}
 	for _, l := range s.layers() {
 		for resource := range l.touched {
-			l.places[resource] = maps.Clone(l.Places[resource])
+			l.savedPlaces[resource] = maps.Clone(l.Places[resource])
 		}
 		clear(l.touched)
 		clear(l.pending)
 	}
-	s.onDisk.Store(s.disk != nil)
-	s.mark = s.Mark
+	s.diskSaved.Store(s.disk != nil)
+	s.savedMark = s.Mark
 }
 
 // CountObjects makes Digest that of the objects which the sink's log has as it is saved, and of what is applied from
@@ -408,7 +409,7 @@ func (s *SinkState) Objects(resource, namespace, behind string) iter.Seq2[SinkOb
 
 // ObjectsOnDisk yields, as Objects does, those that something on disk is of, also where that is their end.
 func (s *SinkState) ObjectsOnDisk(resource, namespace, behind string) iter.Seq2[SinkObject, error] {
-	if !s.onDisk.Load() {
+	if !s.diskSaved.Load() {
 		return func(func(SinkObject, error) bool) {}
 	}
 	return s.rowsOf(tableDiskRow, resource, namespace, behind)

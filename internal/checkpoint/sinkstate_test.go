@@ -134,7 +134,7 @@ func TestRowsOfATurnAreThoseOfEachObject(t *testing.T) {
 			}
 		}
 		state.Waits(round%20 >= 5)
-		must(t, state.Settle())
+		must(t, state.DropPassed())
 		must(t, s.SaveSinks([]*SinkState{state}, Spools{}, nil))
 		var all []Object
 		for of := range known {

@@ -262,7 +262,7 @@ func (c *codec) textOf(records []*change.Record) *chunkText {
 			Op: rec.Op, Stream: stream, Snapshot: snapshot, Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID,
 			Version: rec.ResourceVersion, Sink: rec.Sink, Epoch: rec.Epoch, Held: rec.Withheld, Received: rec.Received,
 			Object: rec.Object, Before: rec.Before, Actor: rec.Actor, Involved: rec.Involved,
-			FinalStateUnknown: rec.FinalStateUnknown, Last: rec.Last, Beside: rec.Beside,
+			FinalStateUnknown: rec.FinalStateUnknown, Last: rec.Last, Beside: rec.DuringSnapshot,
 		}
 	}
 	return text
@@ -324,7 +324,7 @@ func (c *codec) decode(dst []*change.Record, value []byte) ([]*change.Record, er
 			Op: r.Op, Stream: &text.Streams[r.Stream], Key: change.Key{Namespace: r.Namespace, Name: r.Name}, UID: r.UID,
 			ResourceVersion: r.Version, Sink: r.Sink, Epoch: r.Epoch, Withheld: r.Held, Received: r.Received,
 			Object: r.Object, Before: r.Before, Actor: r.Actor, Involved: r.Involved,
-			FinalStateUnknown: r.FinalStateUnknown, Last: r.Last, Beside: r.Beside,
+			FinalStateUnknown: r.FinalStateUnknown, Last: r.Last, DuringSnapshot: r.Beside,
 		}
 		if r.Snapshot >= 0 {
 			rec.Snapshot = &text.Snapshots[r.Snapshot]

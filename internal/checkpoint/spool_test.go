@@ -89,7 +89,7 @@ func TestI1SpooledRecordsReadBackAsTheyWere(t *testing.T) {
 		{Stream: pods, Op: change.Replaced, Key: change.Key{Name: "e"}, Snapshot: snapshot, Object: []byte(`{}`), Before: []byte{}, Last: true},
 		{Stream: pods, Op: change.Updated, Key: change.Key{Name: "f"}, Object: []byte(`{}`), Withheld: "filter", Received: time.Unix(7, 8).UTC()},
 		{Stream: pods, Op: change.Added, Key: change.Key{Name: "g"}, Object: []byte(`{"v":3}`), Before: []byte(`{}`), Withheld: "redact", Last: true},
-		{Stream: pods, Op: change.Updated, Key: change.Key{Name: "h"}, Object: []byte(`{}`), Actor: []byte(`[{"manager":"m"}]`), Beside: true},
+		{Stream: pods, Op: change.Updated, Key: change.Key{Name: "h"}, Object: []byte(`{}`), Actor: []byte(`[{"manager":"m"}]`), DuringSnapshot: true},
 		{Stream: pods, Op: change.Added, Key: change.Key{Name: "i"}, Object: []byte(`{}`), Involved: []byte(`{"labels":{"app":"web"}}`)},
 	}
 	value, err := s.Encode(records)

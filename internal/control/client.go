@@ -250,7 +250,7 @@ func NewClient(server, token string) (*Client, error) {
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" || parsed.User != nil || strings.Trim(parsed.Path, "/")+parsed.RawQuery != "" {
-		return nil, &RefusedError{"want an address such as http://127.0.0.1:8080"}
+		return nil, &RefusedError{Text: "want an address such as http://127.0.0.1:8080"}
 	}
 	if parsed.Hostname() == "" {
 		parsed.Host = "127.0.0.1" + parsed.Host
@@ -383,7 +383,7 @@ func (c *Client) send(ctx context.Context, question string, body []byte) (*http.
 	case err != nil || said.Error == "":
 		return nil, fmt.Errorf("ask the exporter at %s: it answers %s: check that an exporter of this version listens there", c.base, response.Status)
 	case response.StatusCode == http.StatusBadRequest:
-		return nil, &RefusedError{said.Error}
+		return nil, &RefusedError{Text: said.Error}
 	}
 	return nil, fmt.Errorf("ask the exporter at %s: %s", c.base, said.Error)
 }

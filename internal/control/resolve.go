@@ -25,7 +25,7 @@ func Resolve(streams []Stream, names []string) ([]string, error) {
 	for _, name := range names {
 		meant, exact := resolveOne(streams, strings.ToLower(name))
 		if groups := distinct(meant, func(s Stream) string { return resourceOf(s.Name) }); !exact && len(groups) > 1 {
-			return nil, &RefusedError{fmt.Sprintf("resource %q is one of %s: say which", name, strings.Join(groups, ", "))}
+			return nil, &RefusedError{Text: fmt.Sprintf("resource %q is one of %s: say which", name, strings.Join(groups, ", "))}
 		}
 		if len(meant) == 0 {
 			unknown = append(unknown, strconv.Quote(name))
@@ -35,7 +35,7 @@ func Resolve(streams []Stream, names []string) ([]string, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, &RefusedError{fmt.Sprintf("no stream of %s; %s", strings.Join(unknown, ", "), thereAre(distinct(streams, nameOf)))}
+		return nil, &RefusedError{Text: fmt.Sprintf("no stream of %s; %s", strings.Join(unknown, ", "), thereAre(distinct(streams, nameOf)))}
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
@@ -50,7 +50,7 @@ func Match(streams []Stream, pattern string) ([]string, error) {
 	}
 	expression, err := regexp.Compile("(?i)" + pattern)
 	if err != nil {
-		return nil, &RefusedError{fmt.Sprintf("%.100q is neither a resource nor a regular expression: %v", pattern, err)}
+		return nil, &RefusedError{Text: fmt.Sprintf("%.100q is neither a resource nor a regular expression: %v", pattern, err)}
 	}
 	expression.Longest() // so that what it finds is all of a name, where it can be
 	for _, stream := range streams {
@@ -110,5 +110,5 @@ func ResolveSink(sinks []string, name string) ([]string, error) {
 	case slices.Contains(sinks, name):
 		return []string{name}, nil
 	}
-	return nil, &RefusedError{fmt.Sprintf("no sink %q; %s", name, thereAre(slices.Sorted(slices.Values(sinks))))}
+	return nil, &RefusedError{Text: fmt.Sprintf("no sink %q; %s", name, thereAre(slices.Sorted(slices.Values(sinks))))}
 }

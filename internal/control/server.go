@@ -47,7 +47,7 @@ func Asked[Q, A any](such string, do func(context.Context, Q) (A, error)) Questi
 			err = errors.New("something follows it")
 		}
 		if err != nil {
-			return nil, &RefusedError{fmt.Sprintf("read the request: %v: want JSON such as %s", err, such)}
+			return nil, &RefusedError{Text: fmt.Sprintf("read the request: %v: want JSON such as %s", err, such)}
 		}
 		return do(ctx, asked)
 	}
@@ -121,7 +121,7 @@ func (ask Question) serve(pattern string) http.HandlerFunc {
 			controller.SetReadDeadline(time.Now().Add(bodyTime)) // where it fails, reading fails, too
 			var err error
 			if text, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest)); err != nil {
-				reply(w, 0, nil, &RefusedError{fmt.Sprintf("read the request: %v", err)})
+				reply(w, 0, nil, &RefusedError{Text: fmt.Sprintf("read the request: %v", err)})
 				return
 			}
 			controller.SetReadDeadline(time.Time{}) // the answer may take longer
@@ -147,7 +147,7 @@ func (find Inventory) serve(w http.ResponseWriter, r *http.Request) {
 	for key, values := range r.URL.Query() { // a misspelt filter would list everything
 		into := known[key]
 		if into == nil || len(values) != 1 {
-			reply(w, 0, nil, &RefusedError{fmt.Sprintf("query %s: want each at most once of name, namespace, resource, sink, uid", key)})
+			reply(w, 0, nil, &RefusedError{Text: fmt.Sprintf("query %s: want each at most once of name, namespace, resource, sink, uid", key)})
 			return
 		}
 		*into = values[0]

@@ -199,7 +199,7 @@ func TestClientUnderstandsTheServer(t *testing.T) {
 		want   string
 		refuse bool
 	}{
-		{&RefusedError{"no sink"}, "no sink", true},
+		{&RefusedError{Text: "no sink"}, "no sink", true},
 		{pipeline.ErrNotStreaming, "ask the exporter at " + client.base + ": " + pipeline.ErrNotStreaming.Error(), false},
 		{errors.New("damaged"), "ask the exporter at " + client.base + ": damaged", false},
 	} {

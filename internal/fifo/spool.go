@@ -139,7 +139,7 @@ func (f *flight) take(records []*change.Record, read *reading) {
 	}
 }
 
-// onDisk says whether the record is not the tracker's any more, because it was read from disk or has gone there.
+// onDisk says whether the record was read from disk, or has gone there: the spool has it, and not the ledger.
 func (f *flight) onDisk(rec *change.Record) bool {
 	_, ahead := f.ahead[rec.Seq]
 	return ahead || rec.Seq == 0

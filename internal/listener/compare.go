@@ -43,17 +43,17 @@ func Judge(o *Listed, last checkpoint.Row) Verdict {
 	return Changed
 }
 
-// Settled is what is known of an object that a list did not have.
-type Settled byte
+// MissingVerdict is what is known of an object that a list did not have.
+type MissingVerdict byte
 
 const (
-	Open   Settled = iota // the watch has not passed the list
-	Exists                // or its end was told: nothing is to be told
-	Ended                 // the sink is to be told that it is gone
+	Open   MissingVerdict = iota // the watch has not passed the list
+	Exists                       // or its end was told: nothing is to be told
+	Ended                        // the sink is to be told that it is gone
 )
 
-// Settle judges a row that the list of the version did not have.
-func Settle(list, position checkpoint.Point, last checkpoint.Row) Settled {
+// JudgeMissing judges a row that the list of the version did not have.
+func JudgeMissing(list, position checkpoint.Point, last checkpoint.Row) MissingVerdict {
 	switch {
 	case !last.Exists(), last.At.After(list):
 		return Exists

@@ -37,8 +37,8 @@ func TestI4AListIsNoOlderThanWhatIsGivenOfAnyNamespace(t *testing.T) {
 // TestI4WhatIsNotListedIsASuspectUntilTheWatchHasPassedTheList (rule suspects).
 func TestI4WhatIsNotListedIsASuspectUntilTheWatchHasPassedTheList(t *testing.T) {
 	last := checkpoint.Row{At: at("3"), UID: "u"}
-	for position, want := range map[string]Settled{"4": Open, "5": Ended} {
-		if got := Settle(at("5"), at(position), last); got != want {
+	for position, want := range map[string]MissingVerdict{"4": Open, "5": Ended} {
+		if got := JudgeMissing(at("5"), at(position), last); got != want {
 			t.Errorf("at %s it is settled as %v, want %v", position, got, want)
 		}
 	}

@@ -18,23 +18,23 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Intake is a sink as those see it who read the cluster for it: how far it was given each resource, and the queue of
-// what it does not have yet. It is for any goroutine. Of one stream one goroutine at a time gives it changes (I3).
+// Intake is the readers' view of a sink: how far it was given each resource, and the queue of what it does not have yet.
+// It is for any goroutine. Of one stream one goroutine at a time gives it changes (I3).
 type Intake struct {
 	Sink
 	clusterUID string
 	observer   Observer
 	shown      shown
-	isSaved    atomic.Pointer[sink.Mark] // the mark that is saved
+	savedMark  atomic.Pointer[sink.Mark] // the mark that is saved
 	state      *checkpoint.SinkState     // Books' lock guards what is applied to it; what any goroutine may ask is asked here
 
 	mu       sync.Mutex // guards the following
 	life     Life
 	follower *Follower // nil while nothing is offered
-	served   uint64    // so often was the sink made one that is offered everything
+	servings uint64    // so often was the sink made one that is offered everything
 	backlog  *fifo.Backlog
 	told     map[checkpoint.Object]onWay
-	beside   map[uint64]struct{}    // Seqs of what belongs to no stream that is read, and is neither delivered nor on disk
+	pushed   map[uint64]struct{}    // Seqs of what came by Config.Push, and is neither delivered nor on disk
 	own      map[uint64]entry       // by Seq: what the saved state is to know where the record does not say it
 	resolved map[part]time.Time     // when each was resolved last
 	proofs   map[part]*change.Proof // of what was resolved last, and is saved
@@ -87,7 +87,7 @@ func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 		numbers: numbers, clusterUID: config.ClusterUID,
 		Sink: *s, observer: config.Observer, work: config.Work,
 		backlog: fifo.NewBacklog(fifo.Options{Queue: s.Queue, Coalesce: s.Coalesce, Spool: s.Spool, Batch: BatchLimit()}),
-		told:    map[checkpoint.Object]onWay{}, beside: map[uint64]struct{}{}, own: map[uint64]entry{}, resolved: map[part]time.Time{}, proofs: map[part]*change.Proof{},
+		told:    map[checkpoint.Object]onWay{}, pushed: map[uint64]struct{}{}, own: map[uint64]entry{}, resolved: map[part]time.Time{}, proofs: map[part]*change.Proof{},
 		freed: make(chan struct{}), ready: sink.NewBell(),
 	}
 }
@@ -401,7 +401,7 @@ func (i *Intake) Push(ctx context.Context, rec *change.Record) error {
 		one := *rec
 		i.backlog.Push(&one)
 		if one.Op == change.Actor {
-			i.beside[one.Seq] = struct{}{}
+			i.pushed[one.Seq] = struct{}{}
 		}
 		i.signal()
 		return true
@@ -438,7 +438,7 @@ func (i *Intake) serve(tell func()) {
 			i.numbers.raise(place.Comparison.Number())
 		}
 	}
-	i.served++
+	i.servings++
 	clear(i.proofs)
 	i.follower = NewFollower(i.state.Given(), i.ids)
 	tell()
@@ -475,7 +475,7 @@ func (i *Intake) leave() {
 	dismissed := i.backlog.Dismiss()
 	clear(i.told)
 	clear(i.own)
-	clear(i.beside)
+	clear(i.pushed)
 	i.ledger = ledger{} // the sink's log has it
 	i.wakeWaiting()
 	i.signal()
@@ -491,17 +491,17 @@ func (i *Intake) leave() {
 // more, or with ctx's error.
 func (i *Intake) Drain(ctx context.Context) error {
 	i.mu.Lock()
-	before := slices.Collect(maps.Keys(i.beside))
+	before := slices.Collect(maps.Keys(i.pushed))
 	i.mu.Unlock()
 	return i.await(ctx, func() bool {
-		return !slices.ContainsFunc(before, func(seq uint64) bool { _, left := i.beside[seq]; return left })
+		return !slices.ContainsFunc(before, func(seq uint64) bool { _, left := i.pushed[seq]; return left })
 	})
 }
 
 // settleBeside notes that the records are delivered, or on disk. The caller holds mu.
 func (i *Intake) settleBeside(records []*change.Record) {
 	for _, rec := range records {
-		delete(i.beside, rec.Seq)
+		delete(i.pushed, rec.Seq)
 	}
 }
 

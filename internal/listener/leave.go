@@ -34,7 +34,7 @@ func (l *Listener) findLeft(given *Follower) error {
 	for _, way := range ways {
 		at := slices.IndexFunc(known, func(s change.Stream) bool { return s.Resource.String() == way.Resource })
 		was := func(p leftPart) bool { return p.Resource == way.Resource && p.Scope == way.Scope }
-		if at < 0 || l.served > 0 && !slices.ContainsFunc(before, was) {
+		if at < 0 || l.servings > 0 && !slices.ContainsFunc(before, was) {
 			continue
 		}
 		p := leftPart{Way: way, at: given.From(way), stream: known[at]}
@@ -51,7 +51,7 @@ func (l *Listener) findLeft(given *Follower) error {
 
 // tellLeft queues the frames of what the sink is not given any more. The caller holds mu.
 func (l *Listener) tellLeft() {
-	seat := &Seat{&l.Intake, l.served}
+	seat := &Seat{&l.Intake, l.servings}
 	for at := range l.left.parts {
 		p := &l.left.parts[at]
 		framing := func(_ *Seat, frame *checkpoint.Item) *change.Record {

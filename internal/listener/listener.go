@@ -27,15 +27,15 @@ type Listener struct {
 	patience patience                    // with a sink that failed
 	out      *outgoing                   // the batch that is written
 
-	taken   []*change.Record // the batch under way
-	done    int              // so many of it are acknowledged
-	heldTo  int              // before here in it are records that the log was found to hold, after an attempt that failed
-	mark    sink.Mark        // after the last write
-	retried map[string]bool  // ids of the batch that failed, and that the log holds all the same
-	tail    tail
-	known   *sink.Mark    // the mark that the sink was told is saved
-	opened  chan struct{} // closed when the first attempt to open the sink is over
-	left    left
+	taken    []*change.Record // the batch under way
+	done     int              // so many of it are acknowledged
+	heldTo   int              // before here in it are records that the log was found to hold, after an attempt that failed
+	mark     sink.Mark        // after the last write
+	retried  map[string]bool  // ids of the batch that failed, and that the log holds all the same
+	tail     tail
+	toldMark *sink.Mark    // the mark that the sink was told is saved
+	opened   chan struct{} // closed when the first attempt to open the sink is over
+	left     left
 }
 
 // New makes the listener of the sink, the index-th among the stops, and reads what is saved of it.
@@ -53,9 +53,9 @@ func (l *Listener) Opened() <-chan struct{} { return l.opened }
 // errAnew says that the sink is to be opened as in a new process.
 var errAnew = errors.New("the sink is to be opened anew")
 
-// settle acknowledges the first n of the batch, after which the sink's log stands at the mark; "" is that nothing was
+// acknowledge notes that the sink has the first n of the batch, after which the sink's log stands at the mark; "" is that nothing was
 // written.
-func (l *Listener) settle(n int, mark sink.Mark) {
+func (l *Listener) acknowledge(n int, mark sink.Mark) {
 	if n <= l.done {
 		return
 	}
@@ -335,7 +335,7 @@ func (b *Books) apply(l *Intake, s *Saving) error {
 	if err := l.apply(s, b.spools); err != nil {
 		return err
 	}
-	return l.state.Settle()
+	return l.state.DropPassed()
 }
 
 // with uses the sink's state.

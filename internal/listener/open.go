@@ -67,7 +67,7 @@ func (l *Listener) openOnce(ctx context.Context) error {
 	switch {
 	case errors.As(err, &lost):
 		l.Observer.Failed(l.Name, err)
-		if err := l.recall(ctx); err != nil {
+		if err := l.rereadLog(ctx); err != nil {
 			return err
 		}
 	case err != nil:
@@ -158,7 +158,7 @@ func (l *Listener) begin(found int) error {
 		return fmt.Errorf("save the mark of sink %s: %w", l.Name, err)
 	}
 	mark := l.mark
-	l.isSaved.Store(&mark)
+	l.savedMark.Store(&mark)
 	l.Observer.Opened(l.Name, found)
 	l.books.mu.Lock()
 	defer l.books.mu.Unlock()
@@ -283,11 +283,11 @@ func (l *Listener) reopen(ctx context.Context) error {
 	return err
 }
 
-// recall makes what is saved what the log still holds, where it can be read whole; everything is compared with the
+// rereadLog makes what is saved what the log still holds, where it can be read whole; everything is compared with the
 // cluster then. Elsewhere everything is sent again.
-func (l *Listener) recall(ctx context.Context) error {
-	log, whole := l.Target.(sink.Recaller)
-	err := l.books.with(&l.Intake, func(state *checkpoint.SinkState) error { return l.Store.Recall(state, whole) })
+func (l *Listener) rereadLog(ctx context.Context) error {
+	log, whole := l.Target.(sink.Rereader)
+	err := l.books.with(&l.Intake, func(state *checkpoint.SinkState) error { return l.Store.MarkLost(state, whole) })
 	if err != nil {
 		return fmt.Errorf("note that the log of sink %s has lost records: %w", l.Name, err)
 	}
@@ -297,7 +297,7 @@ func (l *Listener) recall(ctx context.Context) error {
 	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
 	l.tail = tail{}
 	fold := l.folding()
-	err = log.Recall(ctx, func(id string) error {
+	err = log.Reread(ctx, func(id string) error {
 		fold.take(id)
 		return fold.err
 	})

@@ -114,12 +114,12 @@ func (l *Listener) deliver(ctx context.Context, batch []*change.Record) error {
 		if err != nil {
 			return err
 		}
-		l.settle(end, "")
+		l.acknowledge(end, "")
 		if at = end; at < len(batch) {
 			if err := l.deliverReplay(ctx, at, batch[at]); err != nil {
 				return err
 			}
-			l.settle(at+1, "")
+			l.acknowledge(at+1, "")
 		}
 	}
 	return nil

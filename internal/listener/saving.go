@@ -15,7 +15,7 @@ import (
 // mark then. The caller holds mu.
 func (i *Intake) acked(records []*change.Record, mark string) {
 	tracked, whole := i.backlog.Ack(records)
-	if len(i.beside) > 0 {
+	if len(i.pushed) > 0 {
 		i.settleBeside(records)
 		i.wakeWaiting()
 	}
@@ -154,7 +154,7 @@ func (i *Intake) applyOne(e *entry) error {
 // saved notes that the state has what the sink had to save.
 func (i *Intake) saved(s *Saving) {
 	mark := sink.Mark(i.state.Mark)
-	i.isSaved.Store(&mark)
+	i.savedMark.Store(&mark)
 	i.shown.show(s.entries, i.state)
 	i.forget(s)
 	for _, rec := range s.back {

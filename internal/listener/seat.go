@@ -48,19 +48,19 @@ func (i *Intake) SavedMark() string {
 // from what is saved then, and the seat is of no use any more.
 type Seat struct {
 	*Intake
-	life uint64
+	serving uint64
 }
 
 // Seat is the sink's seat, false where it is offered nothing.
 func (i *Intake) Seat() (seat *Seat, offered bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return &Seat{i, i.served}, i.follower != nil
+	return &Seat{i, i.servings}, i.follower != nil
 }
 
 // at is what the sink was given, nil where the seat is of no use any more. The caller holds mu.
 func (s *Seat) at() *Follower {
-	if s.served != s.life {
+	if s.servings != s.serving {
 		return nil
 	}
 	return s.follower

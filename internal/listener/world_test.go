@@ -379,7 +379,7 @@ func (w *world) open(l *log) {
 	if len(l.slots) < d.mark() && w.on("recall") {
 		w.say("lost", l.name)
 		d.rows, d.spool, d.above = memory{}, nil, nil
-		d.Recall(true)
+		d.MarkLost(true)
 		for i := range l.slots {
 			if item := read(wire(&l.slots[i].Item)); item.Kind == Told {
 				check(d.Fold(&item, d.rows))
@@ -649,7 +649,7 @@ func (w *world) readOne(run *sinkRun, scope Scope, c Comparison) {
 	for _, key := range rd.suspects {
 		of := Object{Resource: resource, Key: key}
 		last := run.newest(of)
-		switch Settle(rd.list, run.f.Passed(resource, key.Namespace), last) {
+		switch JudgeMissing(rd.list, run.f.Passed(resource, key.Namespace), last) {
 		case Open:
 			open = append(open, key)
 		case Ended:
@@ -839,7 +839,7 @@ func (w *world) commit(run *sinkRun) {
 		run.queue = slices.DeleteFunc(run.queue, func(s *slot) bool { return s.Kind == Bookmark })
 	}
 	d.merge()
-	check(d.Settle(resource, d.rows))
+	check(d.DropPassed(resource, d.rows))
 	w.old = append(w.old, w.copyOf(w.disks))
 	w.old = w.old[max(0, len(w.old)-12):]
 }

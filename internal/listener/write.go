@@ -173,7 +173,7 @@ func (l *Listener) announce(ctx context.Context, messages []sink.Message) error 
 	if err := l.books.Save(ctx); err != nil { // so that no earlier mark is saved later
 		return err
 	}
-	saved, err := add(*l.isSaved.Load())
+	saved, err := add(*l.savedMark.Load())
 	if err != nil {
 		return err
 	}
@@ -213,11 +213,11 @@ func (l *Listener) awaitGate(ctx context.Context, stream *change.Stream) error {
 
 // tellSaved tells the sink of the saved mark, where it wants to know.
 func (l *Listener) tellSaved() {
-	saved := l.isSaved.Load()
-	if keeper, ok := l.Target.(sink.Keeper); ok && saved != l.known {
+	saved := l.savedMark.Load()
+	if keeper, ok := l.Target.(sink.Keeper); ok && saved != l.toldMark {
 		keeper.Keep(*saved)
 	}
-	l.known = saved
+	l.toldMark = saved
 }
 
 // wrote notes that the first n of what is due are durable.
@@ -235,7 +235,7 @@ func (l *Listener) wrote(todo []due, n int, mark sink.Mark, began time.Time) {
 	if done < l.heldTo { // the mark has a later one of the batch behind it, which nothing that is saved knows of
 		mark = ""
 	}
-	l.settle(done, mark)
+	l.acknowledge(done, mark)
 	if slices.ContainsFunc(batch, isNote) { // it may have a hash in place of the name, of which the log says nothing
 		l.work(true)
 	}

@@ -38,7 +38,7 @@ type Config struct {
 	Follow func(ctx context.Context, set *StreamSet) error
 	// Beside, where set, pushes a stream that nobody can read again until ctx ends: its records have no positions, and
 	// are of no object. A sink that is not open misses them. An error ends the run.
-	Beside   func(ctx context.Context, inlet *Inlet) error
+	Push     func(ctx context.Context, inlet *Inlet) error
 	Observer Observer
 }
 

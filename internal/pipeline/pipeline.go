@@ -24,7 +24,7 @@ const openGrace = 5 * time.Second
 // in the other order: the sources first, so that nothing new comes; the listeners when their queues are empty or the
 // deadline is over; the committer last, so that everything delivered is saved (I7).
 //
-// It returns nil after a clean stop, a *LeftError after one that ran out of time, and the cause otherwise.
+// It returns nil after a clean stop, a *UndeliveredError after one that ran out of time, and the cause otherwise.
 func Run(ctx context.Context, config Config) error {
 	if len(config.Sinks) == 0 {
 		return errors.New("run without a sink: configure one")
@@ -145,8 +145,8 @@ func (r *run) read(ctx context.Context, set *StreamSet, guard func(func() error)
 	if r.Follow != nil {
 		set.group.Go(guard(func() error { return r.Follow(ctx, set) }))
 	}
-	if r.Beside != nil {
-		set.group.Go(guard(func() error { return r.Beside(ctx, &Inlet{r.intakes()}) }))
+	if r.Push != nil {
+		set.group.Go(guard(func() error { return r.Push(ctx, &Inlet{r.intakes()}) }))
 	}
 	for _, l := range r.listeners {
 		if l.Gate != nil {
@@ -251,14 +251,14 @@ func (r *run) closeSinks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// LeftError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start continues
+// UndeliveredError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start continues
 // there.
-type LeftError struct {
+type UndeliveredError struct {
 	Timeout time.Duration
 	Queued  map[string]int // records by sink
 }
 
-func (e *LeftError) Error() string {
+func (e *UndeliveredError) Error() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(e.Queued)) {
 		parts = append(parts, fmt.Sprintf("sink %s: %d records", name, e.Queued[name]))
@@ -277,7 +277,7 @@ func (r *run) left() error {
 	if len(queued) == 0 {
 		return nil
 	}
-	return &LeftError{Timeout: r.StopTimeout, Queued: queued}
+	return &UndeliveredError{Timeout: r.StopTimeout, Queued: queued}
 }
 
 // Holds says whether there is a stream of the name, or one that is just being forgotten.

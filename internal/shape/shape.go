@@ -156,7 +156,7 @@ func (s *Shape) passes(rec *change.Record, proof *scan.Proof) bool {
 // wants says whether the record's operation is among those that go on. What a snapshot finds goes with two, and so does
 // an update that the watch tells beside it: the snapshot leaves out what the watch has told (I4).
 func (s *Shape) wants(rec *change.Record) bool {
-	if rec.Op == change.Replaced || rec.Op == change.Sync || rec.Beside {
+	if rec.Op == change.Replaced || rec.Op == change.Sync || rec.DuringSnapshot {
 		return len(s.ops) == 0 || slices.Contains(s.ops, change.Added.String()) || slices.Contains(s.ops, change.Updated.String())
 	}
 	return len(s.ops) == 0 || slices.Contains(s.ops, rec.Op.String())

@@ -51,7 +51,7 @@ func TestOperations(t *testing.T) {
 			}
 		}
 		beside := record(change.Updated, `{}`)
-		beside.Beside = true // it is passed by as the snapshot's records are
+		beside.DuringSnapshot = true // it is passed by as the snapshot's records are
 		if s.Apply(beside); beside.Filtered == strings.Contains(c.pass, "sync") {
 			t.Errorf("ops %s: an update beside a snapshot is held back: %t", c.ops, beside.Filtered)
 		}

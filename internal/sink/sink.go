@@ -61,11 +61,11 @@ type Opening struct {
 // one at a time. What it has taken before counts for nothing then.
 type Tail func() (found func(id string))
 
-// Recaller is a Sink that can read its whole log.
-type Recaller interface {
-	// Recall gives the ids of all messages in the log to each, oldest first among those of one key, and ends with the
+// Rereader is a Sink that can read its whole log again.
+type Rereader interface {
+	// Reread gives the ids of all messages in the log to each, oldest first among those of one key, and ends with the
 	// first error of each. It may begin anew within a partition. It is called between Open and the first Write.
-	Recall(ctx context.Context, each func(id string) error) error
+	Reread(ctx context.Context, each func(id string) error) error
 }
 
 // Announcer is a Sink whose Open reads no place that the mark does not have, and which finds new ones while it writes.

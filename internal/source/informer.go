@@ -56,9 +56,9 @@ type Informer struct {
 	fresh    map[string]bool // by ID: the full comparisons that were announced here, and not read yet
 }
 
-// patience is how long the other sinks of a watch wait for one whose queue is full, before that goes on with a watch of
+// roomWait is how long the other sinks of a watch wait for one whose queue is full, before that goes on with a watch of
 // its own: one that keeps up as a rule need not open one.
-const patience = 20 * time.Millisecond
+const roomWait = 20 * time.Millisecond
 
 // offering is a record of the watch, and what the sinks were told last of its object. base is the version of the one of
 // these behind which the record has its form.
@@ -144,7 +144,7 @@ func (i *Informer) await(ctx context.Context, rec *offering, waiting []*listener
 	var over <-chan time.Time
 	for len(waiting) > 0 {
 		if over == nil && len(waiting) < len(i.seats) {
-			timer := time.NewTimer(patience)
+			timer := time.NewTimer(roomWait)
 			defer timer.Stop()
 			over = timer.C
 		}

@@ -82,7 +82,7 @@ func (r *reading) compare(ctx context.Context) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if err := r.recall(); err != nil {
+	if err := r.lookUpRows(); err != nil {
 		return err
 	}
 	for at := range r.waiting {
@@ -95,8 +95,8 @@ func (r *reading) compare(ctx context.Context) error {
 	return nil
 }
 
-// recall finds what each sink was told last of the objects that wait, also by a record that was held back until now.
-func (r *reading) recall() (err error) {
+// lookUpRows finds what each sink was told last of the objects that wait, also by a record that was held back until now.
+func (r *reading) lookUpRows() (err error) {
 	all := make([]checkpoint.Object, 0, len(r.waiting))
 	for at := range r.waiting {
 		if object := &r.waiting[at]; object.Name != "" {
@@ -354,13 +354,13 @@ func (p *comparedSink) corrected(c change.Correction) {
 	})
 }
 
-// settleOne tells of one, unless the watch has not passed the list. The caller has the turn.
-func (p *comparedSink) settleOne(s missing) (isOpen bool, err error) {
+// tellOneMissing tells of one, unless the watch has not passed the list. The caller has the turn.
+func (p *comparedSink) tellOneMissing(s missing) (isOpen bool, err error) {
 	r := p.of
 	of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
 	last, err := p.newest(of)
 	switch {
-	case err != nil, listener.Settle(s.oldest, s.newest, last) != listener.Ended:
+	case err != nil, listener.JudgeMissing(s.oldest, s.newest, last) != listener.Ended:
 		return false, err
 	case !r.silent && s.newest.After(p.Passed(r.way.Resource, s.key.Namespace)):
 		return true, nil

@@ -322,7 +322,7 @@ func (r *reading) unlisted(ctx context.Context, behind, upTo string, of missing)
 				continue
 			}
 			for len(p.suspects) >= maxPassed {
-				err := r.settle(ctx, p)
+				err := r.tellMissing(ctx, p)
 				if err == nil && len(p.suspects) >= maxPassed {
 					err = r.await(ctx)
 				}
@@ -333,16 +333,16 @@ func (r *reading) unlisted(ctx context.Context, behind, upTo string, of missing)
 			of.key = key
 			p.suspects = append(p.suspects, of)
 		}
-		if err := r.settle(ctx, p); err != nil {
+		if err := r.tellMissing(ctx, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle tells of the suspects that are certain to be gone: the watch has passed the version of the list, and has not
+// tellMissing tells of the suspects that are certain to be gone: the watch has passed the version of the list, and has not
 // told of them since. Each turn takes a few, so that no live change waits for all.
-func (r *reading) settle(ctx context.Context, p *comparedSink) error {
+func (r *reading) tellMissing(ctx context.Context, p *comparedSink) error {
 	var open []missing
 	defer func() { p.suspects = append(open, p.suspects...) }()
 	for len(p.suspects) > 0 {
@@ -360,7 +360,7 @@ func (r *reading) settle(ctx context.Context, p *comparedSink) error {
 		}
 		n := min(len(p.suspects), turnObjects)
 		for _, s := range p.suspects[:n] {
-			isOpen, err := p.settleOne(s)
+			isOpen, err := p.tellOneMissing(s)
 			if err != nil {
 				give()
 				return err
@@ -379,7 +379,7 @@ func (r *reading) settle(ctx context.Context, p *comparedSink) error {
 func (r *reading) finish(ctx context.Context) error {
 	for {
 		for _, p := range slices.Clone(r.parts) {
-			if err := r.settle(ctx, p); err != nil {
+			if err := r.tellMissing(ctx, p); err != nil {
 				return err
 			}
 		}

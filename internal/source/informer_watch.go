@@ -354,7 +354,7 @@ func (d *feed) push(f *frame.Frame) error {
 	if !again {
 		d.Observer.tellUnreadable(&rec, f.Object.Err)
 	}
-	rec.Beside = rec.Op == change.Updated && d.comparer.is
+	rec.DuringSnapshot = rec.Op == change.Updated && d.comparer.is
 	err := d.tell(d.ctx, &rec, again)
 	d.proof = proofOf(&rec)
 	return err

@@ -161,7 +161,7 @@ func TestI4AnUpdateBesideASnapshotMayBeTheFirstOfTheObject(t *testing.T) {
 		r.server.do("a 10", "b 20")
 		r.config = func(config *Config) {
 			config.Shape = func(rec *change.Record) {
-				if rec.Op == change.Updated && !rec.Beside {
+				if rec.Op == change.Updated && !rec.DuringSnapshot {
 					rec.Filtered, rec.Object = true, nil
 				}
 			}

@@ -83,7 +83,7 @@ func (r *rig) step(text string) {
 	case "queues":
 		r.queue.Records = number(first)
 	case "spools":
-		r.spool, r.disk = 1<<20, 2*patience
+		r.spool, r.disk = 1<<20, 2*roomWait
 	case "merges":
 		r.merges = true
 	case "start":

@@ -28,7 +28,7 @@ func TestNoSinkWaitsForAnother(t *testing.T) {
 		var want []string
 		for _, text := range []string{"a 110", "b 120", "c 130", "d 140", "e 150", "f 160"} {
 			r.do(text)
-			r.pass(2 * patience)
+			r.pass(2 * roomWait)
 			want = append(want, "added "+text)
 		}
 		r.want("lake", want...)
@@ -105,7 +105,7 @@ func TestI3WhatIsHeldBackOfASnapshotStaysBehind(t *testing.T) {
 		r.log("bus").block()
 		for n := range 100 {
 			r.do(fmt.Sprint("x ", 1001+n))
-			r.pass(2 * patience)
+			r.pass(2 * roomWait)
 		}
 		if !r.informer.IsApart(r.intakes["bus"]) {
 			t.Error("the sink that is full is not apart")
@@ -145,7 +145,7 @@ func TestI3AChosenSnapshotGoesWithItsSink(t *testing.T) {
 		r.ask("bus", change.Requested, change.Limits{Selector: "x"})
 		for n := range 100 {
 			r.do(fmt.Sprintf("p%03d %d", n, 1001+n))
-			r.pass(2 * patience)
+			r.pass(2 * roomWait)
 		}
 		if !r.informer.IsApart(r.intakes["bus"]) {
 			t.Error("the sink that is full is not apart")

@@ -51,7 +51,7 @@ func TestWhatALogHasLostIsNoDrift(t *testing.T) {
 		r.has("lake", 100, "a 10")
 		state, err := r.store.LoadSink("lake")
 		r.must(err)
-		r.must(r.store.Recall(state, true))
+		r.must(r.store.MarkLost(state, true))
 		r.start("lake", "bus")
 		r.pass(time.Minute)
 		r.want("lake", "gap 100 lost", "snapshot.begin 100 lost", "replaced a 10", "replaced b 20 last",

@@ -32,6 +32,7 @@ func TestMakeTestRunsEverythingAndFails(t *testing.T) {
 		ran, err := os.ReadFile(filepath.Join(dir, "ran"))
 		in := strings.Fields(string(ran))
 		slices.Sort(in) // they run beside each other
+		in = slices.Compact(in)
 		if want := []string{root, deploy}; err != nil || !slices.Equal(in, want) {
 			t.Errorf("the tests of %s fail: tests were run in %q, want %q: %v", failing, in, want, err)
 		}

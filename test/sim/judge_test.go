@@ -238,7 +238,7 @@ func (j *judge) afterLife(l *life) {
 	if l.crashed {
 		return
 	}
-	var left *pipeline.LeftError
+	var left *pipeline.UndeliveredError
 	var full *disk.FullError
 	switch {
 	case l.late(), l.fenced, errors.As(l.err, &left), errors.As(l.err, &full) && l.wasFull, errors.Is(l.err, errBroken):

@@ -152,8 +152,8 @@ func newLogSink(log *sinkLog, l *life) sink.Sink {
 // readable says whether the log is one of those that can be read.
 func (g *sinkLog) readable() bool { return len(g.partitions) > 1 }
 
-// Recall is sink.Recaller's.
-func (s topicSink) Recall(ctx context.Context, each func(id string) error) error {
+// Reread is sink.Rereader's.
+func (s topicSink) Reread(ctx context.Context, each func(id string) error) error {
 	if err := s.enter(); err != nil {
 		return err
 	}

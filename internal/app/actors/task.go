@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"net"
 
-	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/selection"
 	"github.com/kubecdc/kubecdc/internal/audit"
@@ -30,8 +30,8 @@ type Task struct {
 	Telemetry *telemetry.Telemetry
 }
 
-// Beside puts in line what the webhook tells of the task's streams; nil is nothing.
-func (r *Receiver) Beside(of *Task) func(context.Context, *pipeline.Inlet) error {
+// Push puts in line what the webhook tells of the task's streams; nil is nothing.
+func (r *Receiver) Push(of *Task) func(context.Context, *pipeline.Inlet) error {
 	if r == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func Listen(ctx context.Context, wanted *config.Audit, logger *slog.Logger) (*Re
 	}
 	logger.Info("receiving the audit webhook", "address", listener.Addr().String())
 	r := &Receiver{server: webhook.NewServer(httpserver.Bounded(listener), files)}
-	r.stop = beside.Run(context.WithoutCancel(ctx), r.server.Run) // whoever takes what comes ends first
+	r.stop = background.Run(context.WithoutCancel(ctx), r.server.Run) // whoever takes what comes ends first
 	return r, nil
 }
 

@@ -69,7 +69,7 @@ func checkSaved(ctx context.Context, c *cluster.Cluster, state *config.State, r 
 	}
 	saved, found, err := store.Cluster()
 	read, readErr := control.ReadState(store, true)
-	if r.Problem(errors.Join(err, readErr, c.Recall(store), c.AdoptIdentity(store), store.Close())) {
+	if r.Problem(errors.Join(err, readErr, c.LoadMet(store), c.AdoptIdentity(store), store.Close())) {
 		return nil
 	}
 	if found {

@@ -216,8 +216,8 @@ func (c *Cluster) Judge(named bool) sink.Judge {
 	}
 }
 
-// Recall reads from the state which clusters had the name.
-func (c *Cluster) Recall(store *checkpoint.Store) error {
+// LoadMet reads from the state which clusters had the name.
+func (c *Cluster) LoadMet(store *checkpoint.Store) error {
 	met, err := store.Clusters()
 	if err != nil {
 		return fmt.Errorf("read the clusters that had the name %s: %w", c.Name, err)

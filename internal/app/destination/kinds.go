@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/config"
@@ -198,5 +198,5 @@ func RunGates(ctx context.Context, sinks []listener.Sink) (stop func()) {
 			all = append(all, gate.Run)
 		}
 	}
-	return beside.Run(context.WithoutCancel(ctx), all...) // what is queued at the end is delivered, too
+	return background.Run(context.WithoutCancel(ctx), all...) // what is queued at the end is delivered, too
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/change"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -42,7 +42,7 @@ func (h *Handler) Hear(ctx context.Context) (stop func(), err error) {
 	if err := h.forgetHeard(hearing); err != nil {
 		return nil, err
 	}
-	return beside.Run(ctx, hearers...), nil
+	return background.Run(ctx, hearers...), nil
 }
 
 // forgetHeard forgets what was heard through the brokers of other sinks. Were it kept, all that is asked until they are

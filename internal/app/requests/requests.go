@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/saved"
 	"github.com/kubecdc/kubecdc/internal/change"
@@ -28,7 +28,7 @@ import (
 // AnswerHangups asks for a full snapshot of everything at each hangup, until the returned function is called, which
 // waits for its goroutine.
 func (h *Handler) AnswerHangups(ctx context.Context, hangups <-chan os.Signal) (stop func()) {
-	return beside.Run(ctx, func(ctx context.Context) {
+	return background.Run(ctx, func(ctx context.Context) {
 		for {
 			select {
 			case <-hangups:

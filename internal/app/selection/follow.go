@@ -139,7 +139,7 @@ func (f *Follower) Start(t *telemetry.Telemetry) ([]pipeline.Source, error) {
 			}
 			f.Telemetry.Waiting(s.Stream, why+resource.String())
 		}
-		known, err := f.recall(&followed{Selected: s, informer: informer})
+		known, err := f.loadGeneration(&followed{Selected: s, informer: informer})
 		if err != nil {
 			return nil, err
 		}
@@ -299,7 +299,7 @@ func (f *Follower) make(s Selected) (*followed, error) {
 		f.Telemetry.Joined(s.Stream)
 		return run(ctx, sinks)
 	}
-	return f.recall(&followed{Selected: s, source: made, informer: informer})
+	return f.loadGeneration(&followed{Selected: s, source: made, informer: informer})
 }
 
 func (f *Follower) notAdded(s *Selected, err error) {
@@ -378,8 +378,8 @@ func (f *Follower) definitions(ctx context.Context) (*source.Definitions, error)
 	return new(source.Definitions), nil
 }
 
-// recall has the session know what the state knows of the definition.
-func (f *Follower) recall(s *followed) (*followed, error) {
+// loadGeneration has the session know what the state knows of the definition.
+func (f *Follower) loadGeneration(s *followed) (*followed, error) {
 	generation, _, err := f.Store.Defined(s.Stream.String())
 	if s.generation = generation; err == nil && generation != 0 {
 		s.informer.Define(generation)

@@ -33,7 +33,7 @@ func isOvertaken(err error) bool {
 			explained = e.Fenced
 		case *sink.LateError, *election.OtherLeadsError:
 			explained = true
-		case *pipeline.LeftError:
+		case *pipeline.UndeliveredError:
 			return true
 		}
 		overtaken = overtaken || explained

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
@@ -182,7 +182,7 @@ func (m *Moves) Run(ctx context.Context, nudge func()) (stop func()) {
 	if m.cfg.Task.Count == 0 {
 		return func() {}
 	}
-	return beside.Run(ctx, func(ctx context.Context) { m.run(ctx, nudge) })
+	return background.Run(ctx, func(ctx context.Context) { m.run(ctx, nudge) })
 }
 
 func (m *Moves) run(ctx context.Context, nudge func()) {

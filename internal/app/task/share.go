@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
-	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/app/destination"
 	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
@@ -84,7 +84,7 @@ func Share(ctx context.Context, o Options) error {
 	if err != nil {
 		return IgnoreStop(ctx, err)
 	}
-	leave := beside.Run(context.WithoutCancel(ctx), m.elected.Run) // the Lease is given back by it; a second call does nothing
+	leave := background.Run(context.WithoutCancel(ctx), m.elected.Run) // the Lease is given back by it; a second call does nothing
 	defer leave()
 	for wait := listener.RetryForever(); ; {
 		began := time.Now()

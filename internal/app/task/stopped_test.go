@@ -173,7 +173,7 @@ func TestI7I10AStopLeavesTheRestToWhoLeads(t *testing.T) {
 	fenced := fmt.Errorf("deliver to sink bus: %w", &sink.PermanentError{Fenced: true, Err: errors.New("another exporter writes to the stream")})
 	refused := &sink.PermanentError{Err: errors.New("wrong password")}
 	late := fmt.Errorf("deliver to sink bus: %w", &sink.LateError{Err: errors.New("message 7 came after it was opened")})
-	left := &pipeline.LeftError{Timeout: time.Second, Queued: map[string]int{"bus": 3}}
+	left := &pipeline.UndeliveredError{Timeout: time.Second, Queued: map[string]int{"bus": 3}}
 	full := errors.New("no space left on device")
 	for name, c := range map[string]struct {
 		err                error

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubecdc/kubecdc/internal/app/beside"
+	"github.com/kubecdc/kubecdc/internal/app/background"
 	"github.com/kubecdc/kubecdc/internal/app/cluster"
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
@@ -55,14 +55,14 @@ func (l *StateLog) Begin(ctx context.Context, of *Term) error {
 // goes on from.
 func (l *StateLog) takeOver(ctx context.Context, of *Term) error {
 	l.as, l.cut = of.standby.as, of.end
-	bounded, cancel := context.WithTimeoutCause(ctx, of.patience(), errCutOff)
+	bounded, cancel := context.WithTimeoutCause(ctx, of.openingTimeout(), errCutOff)
 	defer cancel()
 	bid := l.bid()
 	bid.Judge = JudgeOf(bounded, l.cluster, l.as.Lease)
 	err := l.claimBy(bounded, func(ctx context.Context) (*statelog.Claimed, error) { return of.standby.follower.Claim(ctx, bid) })
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(context.Cause(bounded), errCutOff) {
-			err = fmt.Errorf("%w within %s: %w", errCutOff, of.patience(), err)
+			err = fmt.Errorf("%w within %s: %w", errCutOff, of.openingTimeout(), err)
 		}
 		return fmt.Errorf("take over: %w", err)
 	}
@@ -138,8 +138,8 @@ type Term struct {
 	cutOff   *cutOff
 }
 
-// patience is how long the brokers may take to let this member lead.
-func (t *Term) patience() time.Duration { return max(t.duration, 10*time.Second) }
+// openingTimeout is how long the brokers may take to let this member lead.
+func (t *Term) openingTimeout() time.Duration { return max(t.duration, 10*time.Second) }
 
 // Log is the log of the state of a run, which a member that leads has followed already. It is nil where none is
 // configured.
@@ -183,7 +183,7 @@ func (t *Term) Watch(ctx context.Context, log *StateLog, sinks func() time.Time)
 		}
 		return since
 	}
-	return beside.Run(ctx, func(ctx context.Context) {
+	return background.Run(ctx, func(ctx context.Context) {
 		if why := t.cutOff.watch(ctx); why != nil {
 			t.end(why)
 		}

@@ -55,7 +55,7 @@ func historyRig(stream change.Stream, perSecond int, until time.Time) (*Telemetr
 	log := new(bytes.Buffer)
 	tel := newTelemetry(log)
 	tel.Streams = nil
-	tel.Left(stream)
+	tel.StreamOver(stream)
 	tel.Joined(stream)
 	log.Reset()
 	n := 120 * perSecond

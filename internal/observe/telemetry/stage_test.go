@@ -77,7 +77,7 @@ func fenced() step {
 		s.Stopped("bus", &sink.PermanentError{Err: errors.New("another exporter writes"), Fenced: true})
 	}
 }
-func left(resource string) step { return func(s *stage) { s.Left(streamOf(resource)) } }
+func left(resource string) step { return func(s *stage) { s.StreamOver(streamOf(resource)) } }
 func again(resource string) step {
 	return func(s *stage) { s.Comparing(streamOf(resource), s.gaps[resource]) }
 }

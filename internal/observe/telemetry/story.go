@@ -81,8 +81,8 @@ func (t *Telemetry) Joined(stream change.Stream) {
 	t.Logger.Info("stream added", "resource", stream.String(), "version", stream.Resource.Version)
 }
 
-// Left is told of a stream that is over. Its series are removed where no other stream has the resource.
-func (t *Telemetry) Left(stream change.Stream) {
+// StreamOver is told of a stream that is over. Its series are removed where no other stream has the resource.
+func (t *Telemetry) StreamOver(stream change.Stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.breakOff(stream, nil)
@@ -158,7 +158,7 @@ func (t *Telemetry) Comparing(stream change.Stream, snapshot *change.Snapshot) {
 	if snapshot.IsGap() {
 		t.noteGap(stream, of)
 	}
-	if snapshot.Reason != change.Removed { // Left says it
+	if snapshot.Reason != change.Removed { // StreamOver says it
 		t.beginStory(stream, snapshot, of)
 	}
 }

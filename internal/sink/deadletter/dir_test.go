@@ -107,7 +107,7 @@ func TestI4NothingOfARecordIsLost(t *testing.T) {
 		"an unknown state": func(rec *change.Record, _ *sink.Message) { rec.Op, rec.FinalStateUnknown = change.Deleted, true },
 		"of a snapshot":    snapshot,
 		"beside one": func(rec *change.Record, _ *sink.Message) {
-			rec.Op, rec.Beside, rec.Actor = change.Updated, true, []byte(`[{"manager":"m"}]`)
+			rec.Op, rec.DuringSnapshot, rec.Actor = change.Updated, true, []byte(`[{"manager":"m"}]`)
 			rec.Involved = []byte(`{"labels":{"app":"web"}}`)
 		},
 		"of another cluster": func(rec *change.Record, _ *sink.Message) { rec.Epoch = "eeeeeeee-1111" },

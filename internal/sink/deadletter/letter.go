@@ -98,7 +98,7 @@ func newLetter(o *Options, rec *change.Record, msg *sink.Message, rejected *sink
 		Event: msg.ID, Cluster: o.Cluster, ClusterUID: clusterUID, Stream: rec.Stream.String(), Namespaced: rec.Stream.Namespace,
 		Group: res.Group, Version: res.Version, Resource: res.Name, Kind: res.Kind, ClusterScoped: res.ClusterScoped,
 		Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID, ResourceVersion: rec.ResourceVersion, Op: rec.Op.String(),
-		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Beside: rec.Beside, Actor: rec.Actor, Involved: rec.Involved, Changed: rec.Changed, ChangedCut: rec.ChangedCut,
+		Received: rec.Received, FinalStateUnknown: rec.FinalStateUnknown, Beside: rec.DuringSnapshot, Actor: rec.Actor, Involved: rec.Involved, Changed: rec.Changed, ChangedCut: rec.ChangedCut,
 		Destination: msg.Destination, Key: msg.Key, Headers: msg.Headers, Value: msg.Value, Object: rec.Object, Before: rec.Before,
 	}
 	if o.Form != nil {
@@ -132,7 +132,7 @@ func (l *Letter) Record(clusterUID string) *change.Record {
 			Namespace: l.Namespaced,
 		},
 		Op: change.ParseOp(l.Op), Key: l.ObjectKey(), UID: l.UID, ResourceVersion: l.ResourceVersion, Object: l.Object, Before: l.Before,
-		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, Beside: l.Beside, Actor: l.Actor, Involved: l.Involved, Changed: l.Changed, ChangedCut: l.ChangedCut, Sink: l.Sink, Form: l.Form,
+		Received: l.Received, FinalStateUnknown: l.FinalStateUnknown, DuringSnapshot: l.Beside, Actor: l.Actor, Involved: l.Involved, Changed: l.Changed, ChangedCut: l.ChangedCut, Sink: l.Sink, Form: l.Form,
 	}
 	if l.ClusterUID != clusterUID {
 		rec.Epoch = l.ClusterUID

@@ -182,7 +182,7 @@ func checkMark(t *testing.T, options Options, mark sink.Mark) error {
 func holds(t *testing.T, s *Sink, want ...string) {
 	t.Helper()
 	var got []string
-	must(t, s.Recall(t.Context(), func(id string) error { got = append(got, id); return nil }))
+	must(t, s.Reread(t.Context(), func(id string) error { got = append(got, id); return nil }))
 	sameSet(t, "what the topics hold", got, want)
 }
 

@@ -42,7 +42,7 @@ func TestI4RecallGivesAllThatALogHolds(t *testing.T) {
 		next := opened(t, options, mark)
 		last := map[string]int{}
 		var got []string
-		must(t, next.Recall(t.Context(), func(id string) error {
+		must(t, next.Reread(t.Context(), func(id string) error {
 			at := strings.LastIndex(id, "/")
 			number, err := strconv.Atoi(id[at+1:])
 			if before, found := last[id[:at]]; found && before >= number {
@@ -54,7 +54,7 @@ func TestI4RecallGivesAllThatALogHolds(t *testing.T) {
 		}))
 		sameSet(t, "the log", got, idsOf(messages))
 		stop := errors.New("stop")
-		if err := next.Recall(t.Context(), func(string) error { return stop }); !errors.Is(err, stop) {
+		if err := next.Reread(t.Context(), func(string) error { return stop }); !errors.Is(err, stop) {
 			t.Errorf("the error of each became %v", err)
 		}
 	})

@@ -182,9 +182,9 @@ func (s *Sink) tails(ctx context.Context, want *mark, found func(id string)) (en
 	return slices.Compact(ended), err
 }
 
-// Recall is as in sink.Recaller. It reads the topics from their start, one partition after the other. What lies in a
+// Reread is as in sink.Rereader. It reads the topics from their start, one partition after the other. What lies in a
 // table before the end of its keys is in it no more, though compaction may still leave it there.
-func (s *Sink) Recall(ctx context.Context, each func(id string) error) error {
+func (s *Sink) Reread(ctx context.Context, each func(id string) error) error {
 	if !s.opened {
 		return errors.New("read the topics: the sink is not open: open it")
 	}

@@ -17,7 +17,7 @@ import (
 
 var (
 	_ sink.Sink      = (*Sink)(nil)
-	_ sink.Recaller  = (*Sink)(nil)
+	_ sink.Rereader  = (*Sink)(nil)
 	_ sink.Announcer = (*Sink)(nil)
 )
 

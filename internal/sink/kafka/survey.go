@@ -233,7 +233,7 @@ func (s *Sink) CheckMark(ctx context.Context, at sink.Mark) (note string, err er
 // endKeys gives each key of ours in the topics a message without a value, in the partition that has it, so that
 // compaction leaves nothing of it. All is sent again after that, so it is told as a loss. Should the process end before
 // that is saved, the log tells the next one, which ends what is left (tails). So once keys end in a topic,
-// all end that it had, and nothing before the end counts (Recall).
+// all end that it had, and nothing before the end counts (Reread).
 func (s *Sink) endKeys(ctx context.Context, topics []string) error {
 	f := newFetcher(s.brokers, sink.Start{})
 	for _, name := range topics {

@@ -70,14 +70,14 @@ func (r *Reader) Read(ctx context.Context, each func(*sink.Stored) error) error 
 	return nil
 }
 
-// patience is how long a message may take. A consumer that nothing is asked of for so long ends.
-const patience = 5 * time.Second
+// messageTimeout is how long a message may take. A consumer that nothing is asked of for so long ends.
+const messageTimeout = 5 * time.Second
 
 // part reads what a new consumer has, and says whether that was all that it said to have. Messages that are lost on
 // their way are for the next one.
 func (r *Reader) part(ctx context.Context, stream jetstream.Stream, each func(*sink.Stored) error) (whole bool, err error) {
 	config := jetstream.ConsumerConfig{
-		FilterSubjects: r.options.Subjects, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: patience,
+		FilterSubjects: r.options.Subjects, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: messageTimeout,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.last + 1,
 	}
 	if r.last == 0 && !r.start.Since.IsZero() {
@@ -100,7 +100,7 @@ func (r *Reader) part(ctx context.Context, stream jetstream.Stream, each func(*s
 
 // fetch reads up to so many messages of the consumer, which has sent others before, without a hole.
 func (r *Reader) fetch(ctx context.Context, of jetstream.Consumer, before, most uint64, each func(*sink.Stored) error) (n uint64, err error) {
-	bounded, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	batch, err := of.Fetch(int(most), jetstream.FetchContext(bounded))
 	if err != nil {

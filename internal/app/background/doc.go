@@ -1,0 +1,2 @@
+// Package background runs what goes on beside a run.
+package background

@@ -1,2 +1,0 @@
-// Package beside runs what goes on beside a run.
-package beside
