@@ -12,33 +12,46 @@ import (
 
 // TestKafka has three brokers for one scenario after the other: they are heavy, and each leaves them as it found them.
 func TestKafka(t *testing.T) {
+	playOnBrokers(t, []brokerScenario{
+		{"I3I5 brokers and exporter are killed, paused, moved", kafkaUnderFaults},
+		{"I1 in-sync replicas are missing", kafkaWaitsForReplicas},
+		{"I4 I5 a lost state directory is no gap", kafkaStateLost},
+		{"I3 nothing of a throttled exporter comes late", kafkaThrottles},
+		{"I4 acknowledged data are lost", kafkaLosesData},
+		{"I2 a compacted topic is the cluster", kafkaCompacts},
+		{"I3 all kinds of sinks at once", allKindsOfSinks},
+		{"I4 what a topic does not take is kept and sent again", kafkaRefusesLargeObjects},
+		{"I4 topics come with their definitions", kafkaFollowsDefinitions},
+	})
+}
+
+// TestKafkaAndSeveralExporters, and what they are asked for there, on brokers of their own: both tests take minutes.
+func TestKafkaAndSeveralExporters(t *testing.T) {
+	playOnBrokers(t, []brokerScenario{
+		{"I10 taken over by a second exporter", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "transactional") }},
+		{"I10 taken over by a second exporter, idempotent", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "idempotent") }},
+		{"I10 I11 two exporters are one", kafkaTwoExportersAreOne},
+		{"I3 I4 I10 tasks go between exporters", kafkaTasksGoBetweenExporters},
+		{"I3 I4 I10 clusters and tasks go between exporters", kafkaClustersAndTasksGoBetweenExporters},
+		{"I5 signals are followed once, and told of to the end", kafkaHearsSignals},
+		{"I5 I11 who takes over follows signals, too", kafkaLeadersHearSignals},
+	})
+}
+
+type brokerScenario struct {
+	name string
+	run  func(*testing.T, *kafka.Cluster)
+}
+
+// playOnBrokers plays the scenarios one after the other on three brokers.
+func playOnBrokers(t *testing.T, scenarios []brokerScenario) {
 	if testing.Short() {
 		t.Skip("starts three Kafka brokers")
 	}
 	kafka.RequireReal(t)
 	t.Parallel()
 	c := kafka.Start(t, kafka.Options{Nodes: 3, Listeners: []kafka.Listener{kafka.Behind1, kafka.Behind2}})
-	for _, scenario := range []struct {
-		name string
-		run  func(*testing.T, *kafka.Cluster)
-	}{
-		{"I3I5 brokers and exporter are killed, paused, moved", kafkaUnderFaults},
-		{"I1 in-sync replicas are missing", kafkaWaitsForReplicas},
-		{"I4 I5 a lost state directory is no gap", kafkaStateLost},
-		{"I10 taken over by a second exporter", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "transactional") }},
-		{"I10 taken over by a second exporter, idempotent", func(t *testing.T, c *kafka.Cluster) { kafkaTakenOver(t, c, "idempotent") }},
-		{"I10 I11 two exporters are one", kafkaTwoExportersAreOne},
-		{"I3 I4 I10 tasks go between exporters", kafkaTasksGoBetweenExporters},
-		{"I3 I4 I10 clusters and tasks go between exporters", kafkaClustersAndTasksGoBetweenExporters},
-		{"I3 nothing of a throttled exporter comes late", kafkaThrottles},
-		{"I4 acknowledged data are lost", kafkaLosesData},
-		{"I2 a compacted topic is the cluster", kafkaCompacts},
-		{"I3 all kinds of sinks at once", allKindsOfSinks},
-		{"I4 what a topic does not take is kept and sent again", kafkaRefusesLargeObjects},
-		{"I5 signals are followed once, and told of to the end", kafkaHearsSignals},
-		{"I5 I11 who takes over follows signals, too", kafkaLeadersHearSignals},
-		{"I4 topics come with their definitions", kafkaFollowsDefinitions},
-	} {
+	for _, scenario := range scenarios {
 		t.Run(scenario.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), scenarioLimit)
 			defer cancel()
