@@ -309,8 +309,8 @@ type Record struct {
 	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory, as whoever waits for it
 	// does.
 	Replay *Replay
-	// DuringSnapshot says of an update that it came while a snapshot was read: it may be the first that a sink hears of the
-	// object.
+	// DuringSnapshot says of an update that it came while a snapshot was read: it may be the first that a sink hears of
+	// the object.
 	DuringSnapshot bool
 	// Withheld, where not "", is why no sink may have the record: a gap stands in its place, and its object, where
 	// there is one, is for a person to look at.

@@ -329,8 +329,8 @@ func (s *Saved) of(resource string) Places {
 	return s.Places[resource]
 }
 
-// MarkLost makes the sink one whose log has lost records: all places are compared, after a gap. The rows are to be those
-// of what the log still has.
+// MarkLost makes the sink one whose log has lost records: all places are compared, after a gap. The rows are to be
+// those of what the log still has.
 //
 // A log that nobody can read whole is another matter: the rows stay, and all objects are sent again (whole is false).
 func (s *Saved) MarkLost(whole bool) {
@@ -452,8 +452,8 @@ func (p Places) Give(scope Scope, to Point) {
 	})
 }
 
-// DropPassed drops what the resource's positions have passed: tombstones, and the places that say what Others says. It is
-// called when the items of a batch are applied.
+// DropPassed drops what the resource's positions have passed: tombstones, and the places that say what Others says. It
+// is called when the items of a batch are applied.
 func (s *Saved) DropPassed(resource string, rows Rows) error {
 	p := s.of(resource)
 	named := func(namespace string) bool { _, is := p[namespace]; return is }

@@ -96,8 +96,9 @@ func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
 	return take(&s.layer, i)
 }
 
-// DropPassed drops what the positions have passed of the resources that were applied since the last save: see Saved.DropPassed.
-// It is not called while a log is folded: what comes from another of its partitions may be older than a tombstone.
+// DropPassed drops what the positions have passed of the resources that were applied since the last save: see
+// Saved.DropPassed. It is not called while a log is folded: what comes from another of its partitions may be older than
+// a tombstone.
 func (s *SinkState) DropPassed() error {
 	for resource := range s.touched {
 		if err := s.layer.DropPassed(resource, &s.layer); err != nil {

@@ -60,6 +60,6 @@
 // A place knows the highest version that was told of it (High), also beyond the position. A list that a comparison
 // judges is no older [high]: it would bring back what was told to be gone.
 //
-// Follower, Judge and JudgeMissing are pure: no clock, no goroutine, no lock, no I/O. A Listener has the goroutine, Intake
-// and Books have the locks.
+// Follower, Judge and JudgeMissing are pure: no clock, no goroutine, no lock, no I/O. A Listener has the goroutine,
+// Intake and Books have the locks.
 package listener

@@ -18,8 +18,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Intake is the readers' view of a sink: how far it was given each resource, and the queue of what it does not have yet.
-// It is for any goroutine. Of one stream one goroutine at a time gives it changes (I3).
+// Intake is the readers' view of a sink: how far it was given each resource, and the queue of what it does not have
+// yet. It is for any goroutine. Of one stream one goroutine at a time gives it changes (I3).
 type Intake struct {
 	Sink
 	clusterUID string

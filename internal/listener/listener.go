@@ -53,8 +53,8 @@ func (l *Listener) Opened() <-chan struct{} { return l.opened }
 // errAnew says that the sink is to be opened as in a new process.
 var errAnew = errors.New("the sink is to be opened anew")
 
-// acknowledge notes that the sink has the first n of the batch, after which the sink's log stands at the mark; "" is that nothing was
-// written.
+// acknowledge notes that the sink has the first n of the batch, after which the sink's log stands at the mark; "" is
+// that nothing was written.
 func (l *Listener) acknowledge(n int, mark sink.Mark) {
 	if n <= l.done {
 		return

@@ -251,8 +251,8 @@ func (r *run) closeSinks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// UndeliveredError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start continues
-// there.
+// UndeliveredError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start
+// continues there.
 type UndeliveredError struct {
 	Timeout time.Duration
 	Queued  map[string]int // records by sink

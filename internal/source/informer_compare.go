@@ -95,7 +95,8 @@ func (r *reading) compare(ctx context.Context) error {
 	return nil
 }
 
-// lookUpRows finds what each sink was told last of the objects that wait, also by a record that was held back until now.
+// lookUpRows finds what each sink was told last of the objects that wait, also by a record that was held back until
+// now.
 func (r *reading) lookUpRows() (err error) {
 	all := make([]checkpoint.Object, 0, len(r.waiting))
 	for at := range r.waiting {

@@ -340,8 +340,8 @@ func (r *reading) unlisted(ctx context.Context, behind, upTo string, of missing)
 	return nil
 }
 
-// tellMissing tells of the suspects that are certain to be gone: the watch has passed the version of the list, and has not
-// told of them since. Each turn takes a few, so that no live change waits for all.
+// tellMissing tells of the suspects that are certain to be gone: the watch has passed the version of the list, and has
+// not told of them since. Each turn takes a few, so that no live change waits for all.
 func (r *reading) tellMissing(ctx context.Context, p *comparedSink) error {
 	var open []missing
 	defer func() { p.suspects = append(open, p.suspects...) }()
