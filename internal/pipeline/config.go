@@ -162,11 +162,3 @@ func (r *run) all() []Source {
 	defer r.mu.Unlock()
 	return slices.Clone(r.sources)
 }
-
-// offer sends where there is room. Else somebody was woken already, or has an answer.
-func offer[T any](to chan<- T, what T) {
-	select {
-	case to <- what:
-	default:
-	}
-}
