@@ -441,7 +441,8 @@ func (c *catalog) inspectPartition(ctx context.Context, p *partition, of span) e
 	}
 	p.others = span{}
 	f := newFetcher(c.brokers, sink.Start{})
-	for _, offset := range slices.Compact([]int64{of.from, max(of.from, of.to-lastRecords)}) {
+	last := max(of.from, of.to-lastRecords)
+	for _, offset := range slices.Compact([]int64{of.from, last}) {
 		piece, result := f.stretchOf(p, offset), wire.FetchResult{}
 		err := c.persist(ctx, "read "+p.String(), func(ctx context.Context) (err error) {
 			at := wire.FetchRequest{Topic: p.topic.name, Partition: p.number, Offset: offset, MaxBytes: c.tuning.fetch}
@@ -462,8 +463,8 @@ func (c *catalog) inspectPartition(ctx context.Context, p *partition, of span) e
 		if err != nil && !errors.As(err, new(*unreadableError)) {
 			return err
 		}
-		if len(result.RecordBatches) == 0 && p.others.to == 0 {
-			p.others = span{offset, of.to}
+		if undecided := len(result.RecordBatches) == 0 || offset == last && piece.offset < of.to; undecided && p.others.to == 0 {
+			p.others = span{piece.offset, of.to}
 		}
 	}
 	return nil

@@ -36,6 +36,7 @@ func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 		mustWrite(t, ours, messagesOf(topic, 3))
 		mark := mustWrite(t, ours, messagesOf(topic, 6)[3:])
 		theirMark := mustWrite(t, other, theirs(topic, 3))
+		cluster.AwaitTransactions(t, topic)
 		_, err := ours.Write(t.Context(), messagesOf(topic, 9)[6:])
 		expectRefusal(t, "write behind the others", err, "the key cluster")
 		must(t, ours.Close(t.Context()))
@@ -63,6 +64,29 @@ func TestI10TwoClustersThatBeginAtOnceFindEachOther(t *testing.T) {
 			t.Errorf("readers have %d records of ours, want %d", written, want)
 		}
 	})
+}
+
+// TestI10AnotherClustersOpenTransactionIsFoundWhenItHasEnded: until then it lies behind what is decided, and nobody may
+// read it.
+func TestI10AnotherClustersOpenTransactionIsFoundWhenItHasEnded(t *testing.T) {
+	kafkatest.RequireReal(t)
+	cluster := broker.Get(t)
+	options := transactional(t, cluster, 1)
+	options.Partitions = 1
+	topic := options.Topics[0]
+	other := opened(t, options)
+	options.TransactionalID, options.Judge = topic+"-ours", judgeOf(true)
+	ours := opened(t, options)
+	clock := ours.now()
+	ours.now = func() time.Time { return clock }
+	mustWrite(t, ours, messagesOf(topic, 3))
+	leaveOpen(t, other, theirs(topic, 3))
+	mustWrite(t, ours, messagesOf(topic, 6)[3:])
+	must(t, other.cluster.EndTransaction(t.Context(), other.right.tx(), true))
+	cluster.AwaitTransactions(t, topic)
+	clock = clock.Add(time.Minute)
+	_, err := ours.Write(t.Context(), messagesOf(topic, 9)[6:])
+	expectRefusal(t, "write behind the others", err, "the key cluster")
 }
 
 // TestASharedTopicIsLookedAtNowAndThen: records of a cluster with another name stop nobody, and cost little.
