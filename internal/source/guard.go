@@ -19,16 +19,24 @@ const (
 	stillTime = 50 * time.Second
 	// endTime is how much later than asked a server may end a watch.
 	endTime = 5 * time.Second
+	// pluginCalls is how many requests may wait for a credential plugin, or for the begin of their answer where there
+	// is one. No more of them are left behind.
+	pluginCalls = 256
 )
 
 // StalledError says that a connection is open over which nothing comes.
 type StalledError struct {
-	Host  string
-	After time.Duration
+	Host   string
+	After  time.Duration
+	Plugin string // that the credentials come from; "" is none
 }
 
 func (e *StalledError) Error() string {
-	return fmt.Sprintf("the API server %s has sent nothing for %s: look at the balancers and proxies in front of it", e.Host, e.After)
+	also := ""
+	if e.Plugin != "" {
+		also = ", and at the credential plugin " + e.Plugin
+	}
+	return fmt.Sprintf("the API server %s has sent nothing for %s: look at the balancers and proxies in front of it%s", e.Host, e.After, also)
 }
 
 // Timeout is as of net.Error.
@@ -38,8 +46,10 @@ func (e *StalledError) Timeout() bool { return true }
 // side. Nobody is told, and a watch would be silent for as long as that lasts. Only the time counts in which somebody
 // waits for bytes: a watch that is held up by a sink has what it needs in the kernel.
 type guard struct {
-	next  http.RoundTripper
-	http2 atomic.Bool // the server speaks it
+	next   http.RoundTripper
+	plugin string
+	calls  chan struct{}
+	http2  atomic.Bool // the server speaks it
 }
 
 func newGuard(config *rest.Config) (*guard, error) {
@@ -47,7 +57,11 @@ func newGuard(config *rest.Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard{next: next}, nil
+	g := &guard{next: next, calls: make(chan struct{}, pluginCalls)}
+	if config.ExecProvider != nil {
+		g.plugin = config.ExecProvider.Command
+	}
+	return g, nil
 }
 
 // watchSeconds is how long a watch is to take that may take so long. Of an HTTP/2 connection client-go asks for a sign
@@ -74,10 +88,10 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	limit := limitOf(request)
 	ctx, cancel := context.WithCancelCause(request.Context())
 	timer := time.AfterFunc(limit, func() {
-		cancel(&StalledError{request.URL.Host, limit})
+		cancel(&StalledError{request.URL.Host, limit, g.plugin})
 		utilnet.CloseIdleConnectionsFor(g.next) // they stand still as well, and the next question would wait for them
 	})
-	answer, err := g.next.RoundTrip(request.WithContext(ctx))
+	answer, err := g.send(request.WithContext(ctx))
 	timer.Stop()
 	if err != nil {
 		if stalled := context.Cause(ctx); stalled != nil {
@@ -90,6 +104,42 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	g.http2.Store(answer.ProtoMajor > 1)
 	answer.Body = &guardedBody{answer.Body, ctx, cancel, timer, limit}
 	return answer, nil
+}
+
+// send is next's RoundTrip. A credential plugin of the kubeconfig runs for as long as it likes, and client-go waits for
+// it whatever the request's context says: then it is left behind.
+func (g *guard) send(request *http.Request) (*http.Response, error) {
+	if g.plugin == "" {
+		return g.next.RoundTrip(request)
+	}
+	ctx := request.Context()
+	select {
+	case g.calls <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	answers, failures := make(chan *http.Response), make(chan error, 1)
+	go func() {
+		defer func() { <-g.calls }()
+		answer, err := g.next.RoundTrip(request)
+		if err != nil {
+			failures <- err
+			return
+		}
+		select {
+		case answers <- answer:
+		case <-ctx.Done():
+			answer.Body.Close()
+		}
+	}()
+	select {
+	case answer := <-answers:
+		return answer, nil
+	case err := <-failures:
+		return nil, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // guardedBody is an answer that the guard reads.

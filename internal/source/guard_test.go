@@ -33,7 +33,8 @@ func (b *stillBody) Read(p []byte) (int, error) {
 
 func (b *stillBody) Close() error { return nil }
 
-// TestEveryRequestEndsThatStandsStill, at whatever place. One whose reader stands still goes on.
+// TestEveryRequestEndsThatStandsStill, at whatever place, also where a credential plugin heeds no deadline. One whose
+// reader stands still goes on.
 func TestEveryRequestEndsThatStandsStill(t *testing.T) {
 	half := func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: &stillBody{strings.NewReader("half"), r.Context()}}, nil
@@ -71,4 +72,41 @@ func TestEveryRequestEndsThatStandsStill(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestI6ACredentialPluginThatHangsIsLeftBehind: nobody waits for it for longer than for a server, and however long it
+// hangs, no more than a bounded number of requests do.
+func TestI6ACredentialPluginThatHangsIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := make(chan struct{})
+		asked := make(chan struct{}, 10)
+		next := roundTrip(func(*http.Request) (*http.Response, error) {
+			asked <- struct{}{}
+			<-hangs
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("ok"))}, nil
+		})
+		g := &guard{next: next, plugin: "login", calls: make(chan struct{}, 2)}
+		ask := func() error {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/livez", nil)
+			must(t, err)
+			answer, err := g.RoundTrip(request)
+			if err == nil {
+				answer.Body.Close()
+			}
+			return err
+		}
+		for range 5 {
+			if err := ask(); err == nil || !strings.Contains(err.Error(), "credential plugin login") {
+				t.Errorf("%v, want that the plugin has sent nothing", err)
+			}
+		}
+		if len(asked) != 2 {
+			t.Errorf("%d requests hang, want 2", len(asked))
+		}
+		close(hangs)
+		synctest.Wait()
+		if err := ask(); err != nil {
+			t.Error(err)
+		}
+	})
 }
