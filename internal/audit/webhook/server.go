@@ -77,20 +77,26 @@ func (s *Server) Run(ctx context.Context) {
 }
 
 // Take puts what comes in line until ctx ends, and returns when nothing of it is under way any more.
-func (s *Server) Take(ctx context.Context, config Config, line Line) (err error) {
+func (s *Server) Take(ctx context.Context, config Config, line Line) error {
+	return s.begin(ctx, config, line)()
+}
+
+// begin is Take up to where it waits, and returns the rest.
+func (s *Server) begin(ctx context.Context, config Config, line Line) (wait func() error) {
 	over, end := context.WithCancel(ctx)
-	defer end()
 	s.taker.Store(&taker{newIntake(config, line), over})
-	select {
-	case <-ctx.Done():
-	case <-s.ended:
-		err = s.err
+	return func() (err error) {
+		select {
+		case <-ctx.Done():
+		case <-s.ended:
+			err = s.err
+		}
+		s.taker.Store(nil)
+		end()
+		_ = s.places.Acquire(context.WithoutCancel(ctx), atOnce) // until no request is under way; no end of ctx cuts it short
+		s.places.Release(atOnce)
+		return err
 	}
-	s.taker.Store(nil)
-	end()
-	_ = s.places.Acquire(context.WithoutCancel(ctx), atOnce) // until no request is under way; no end of ctx cuts it short
-	s.places.Release(atOnce)
-	return err
 }
 
 // refused tells whoever takes what comes.

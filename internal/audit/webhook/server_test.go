@@ -80,12 +80,8 @@ func (r *rig) taking(line Line) (stop func() error) {
 		},
 	}
 	ctx, cancel := context.WithCancel(r.t.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.server.Take(ctx, config, line) }()
-	for r.server.taker.Load() == nil {
-		time.Sleep(time.Millisecond)
-	}
-	return func() error { cancel(); return <-done }
+	wait := r.server.begin(ctx, config, line)
+	return func() error { cancel(); return wait() }
 }
 
 // refusal is the observer's.
