@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -325,7 +326,10 @@ func handshake(ctx context.Context, security *TLS, raw net.Conn, address string)
 	}
 	config.ServerName = cmp.Or(config.ServerName, host)
 	conn := tls.Client(raw, config)
-	if err := conn.HandshakeContext(ctx); err != nil {
+	switch err := conn.HandshakeContext(ctx); {
+	case errors.Is(err, io.EOF): // a broker takes what it cannot read for a request that is too large, and hangs up
+		return nil, &ConnectError{address, "remove kafka.tls where the listener has no TLS, and check that the broker is up", Retriable, err}
+	case err != nil:
 		return nil, connectError(address, err)
 	}
 	return conn, nil

@@ -66,7 +66,7 @@ func TestWrongSecurity(t *testing.T) {
 		{"no login on a listener with", Options{Brokers: real.BrokersAt(kafka.SASL)}, Retriable, []string{"the listener may want a login: set kafka.sasl"}},
 		{"no login on a listener with, TLS", Options{Brokers: real.BrokersAt(kafka.SASLTLS), TLS: trust}, Retriable, []string{"the listener may want a login: set kafka.sasl"}},
 		{"plaintext to TLS", Options{Brokers: real.BrokersAt(kafka.TLS)}, Fatal, []string{"not a Kafka broker without TLS", "set kafka.tls"}},
-		{"TLS to plaintext", Options{Brokers: real.Brokers(), TLS: trust}, Retriable, []string{"EOF", "whether the listener wants kafka.tls"}},
+		{"TLS to plaintext", Options{Brokers: real.Brokers(), TLS: trust}, Retriable, []string{"EOF", "remove kafka.tls"}},
 		{"wrong CA", Options{Brokers: real.BrokersAt(kafka.TLS), TLS: &TLS{CAFile: files.ForeignCA}}, Fatal,
 			[]string{"x509: certificate signed by unknown authority", "set kafka.tls.ca"}},
 		{"the system's CAs", Options{Brokers: real.BrokersAt(kafka.TLS), TLS: &TLS{}}, Fatal, []string{"set kafka.tls.ca"}},
