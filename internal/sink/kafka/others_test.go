@@ -80,6 +80,7 @@ func TestI10AnotherClustersOpenTransactionIsFoundWhenItHasEnded(t *testing.T) {
 	clock := ours.now()
 	ours.now = func() time.Time { return clock }
 	mustWrite(t, ours, messagesOf(topic, 3))
+	cluster.AwaitTransactions(t, topic)
 	leaveOpen(t, other, theirs(topic, 3))
 	mustWrite(t, ours, messagesOf(topic, 6)[3:])
 	must(t, other.cluster.EndTransaction(t.Context(), other.right.tx(), true))
