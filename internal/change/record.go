@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// MaxShown is how many bytes of a text people are shown, in a line of the log or an error of a status. The text may
-// have a name in it, and whoever may create a Role chooses one as long as etcd takes.
+// MaxShown is the most bytes of a text that people are shown, in a log line or in an error of the status. The text may
+// contain a name, and whoever may create a Role can choose one as long as etcd takes.
 const MaxShown = 8 << 10
 
-// Shown is the text as people are shown it: of one of more than so many bytes the beginning, the hash that a note has,
-// and the end.
+// Shown is the text as people are shown it. Of a text of more than most bytes that is the beginning, the hash that a
+// note would have, and the end.
 func Shown(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -32,16 +32,17 @@ func (k Key) Shown() string {
 	return k.String()
 }
 
-// MaxNamed is how many bytes of a name a note has at most. Names of most kinds have 253; those of Roles are bounded by
-// etcd alone, and in an id, a subject and a header each byte may take three.
+// MaxNamed is the longest name in bytes that a note carries; a longer one is replaced by its hash. Names of most kinds
+// have 253 at most. Those of Roles are bounded by etcd alone, and in an id, a subject and a header each byte may take
+// three.
 const MaxNamed = 512
 
-// namedByHash begins what stands in a note for a name that is too long. No name has a "%" in it (apimachinery, path
-// segment names).
+// namedByHash begins the hash that stands in a note for a name that is too long. No name has a "%" in it (apimachinery,
+// path segment names).
 const namedByHash = "%sha256-"
 
-// NoteOf is the gap record that stands for a rejected one. It is small whatever the record is, so that every sink takes
-// it.
+// NoteOf is the note of a rejected record: a gap that takes its place. It is small whatever the record is, so that
+// every sink takes it.
 func NoteOf(rec *Record, reason, letter string) *Record {
 	note := *rec
 	note.Op, note.Object, note.Before, note.Withheld, note.FinalStateUnknown = Gap, nil, nil, "", false
@@ -55,8 +56,8 @@ func NoteOf(rec *Record, reason, letter string) *Record {
 	return &note
 }
 
-// ShorterNote is the note with the hash of its name, for a sink that does not take the name itself. It is nil where the
-// note has that already.
+// ShorterNote is the note with a hash in place of its name, for a sink that does not take the name. It is nil if the
+// note has the hash already.
 func ShorterNote(note *Record) *Record {
 	if note.Remarks == nil || note.Key.Name == "" || isHash(note.Key.Name) {
 		return nil
@@ -66,7 +67,7 @@ func ShorterNote(note *Record) *Record {
 	return &hashed
 }
 
-// NotesOf are the ids that the note of the record may have.
+// NotesOf are the ids that a note of the record with this id may have.
 func NotesOf(id ID) [2]ID {
 	id.Op, id.UID, id.ResourceVersion = Gap, bounded(id.UID, MaxNamed), bounded(id.ResourceVersion, MaxNamed)
 	id.Snapshot, id.Key = id.ResourceVersion, boundedKey(id.Key, MaxNamed)
@@ -75,7 +76,7 @@ func NotesOf(id ID) [2]ID {
 	return [2]ID{id, hashed}
 }
 
-// Hashed is the key that the shortest note of the object has.
+// Hashed is the key in the shortest note of the object.
 func (k Key) Hashed() Key {
 	if !isHash(k.Name) {
 		k.Name = hashOf(k.Name)
@@ -83,7 +84,7 @@ func (k Key) Hashed() Key {
 	return k
 }
 
-// HashPrefix is what the keys of all shortest notes of its namespace begin with.
+// HashPrefix begins the keys of all shortest notes in the key's namespace.
 func (k Key) HashPrefix() Key { return Key{Namespace: k.Namespace, Name: namedByHash} }
 
 func boundedKey(key Key, most int) Key {
@@ -107,16 +108,15 @@ func hashOf(text string) string {
 	return namedByHash + hex.EncodeToString(sum[:])
 }
 
-// ID identifies an event on the wire. It is a pure function of epoch, resource, object and version (I8), so that a
-// replay carries the id that the first sending carried, and it can be read back, so that a sink's own log tells what a
-// crash left undone.
+// ID identifies an event on the wire. It is a pure function of epoch, resource, object, version and operation (I8), so
+// a record that is sent again has the same id. It can be parsed, so a sink's own log tells what a crash left undone.
 //
-// Its text is "cluster/resource/namespace/name/uid/resourceVersion/op" and, for sync and for the records that frame a
-// comparison, "/snapshot". That of what is resolved ends in its version and its time in milliseconds since 1970.
-// Namespace, name and uid may be empty. Bytes outside printable ASCII, and space, '"', '%' and '\', are
-// percent-encoded, so an id needs no escaping in JSON and in headers.
+// Its text is "cluster/resource/namespace/name/uid/resourceVersion/op" and, for sync and for the frames of a
+// comparison, "/snapshot". The last part of a Resolved record is its version and its time in milliseconds since 1970.
+// Namespace, name and uid may be empty. Bytes outside printable ASCII, and space, '"', '%', '\' and '/', are
+// percent-encoded, so an id needs no escaping in JSON or in headers.
 type ID struct {
-	// the first eight characters of the uid of namespace kube-system, and the history's name, where it has one
+	// the first eight characters of the uid of namespace kube-system, and the name of the history if it has one
 	Cluster         string
 	Resource        string // kubectl's form
 	Key             Key
@@ -126,8 +126,8 @@ type ID struct {
 	Snapshot        string
 }
 
-// ID is the record's identity in its epoch or, where it has none, in the first history of the cluster whose kube-system
-// namespace has the uid.
+// ID is the record's id in its epoch. If the record has none, that is the first history of the cluster whose
+// kube-system namespace has the uid.
 func (r *Record) ID(clusterUID string) ID {
 	id := r.idInResource()
 	id.Cluster, id.Resource = string(appendClusterOfID(nil, r.epochOr(clusterUID))), r.Stream.Resource.String()
@@ -155,7 +155,7 @@ func (r *Record) idInResource() ID {
 		ResourceVersion: r.ResourceVersion,
 		Op:              r.Op,
 	}
-	if r.Key.Name == "" && r.Key.Namespace == "" { // it speaks of the stream
+	if r.Key.Name == "" && r.Key.Namespace == "" { // it is about the whole stream
 		id.Key.Namespace = r.Stream.Namespace
 	}
 	switch {
@@ -201,7 +201,7 @@ func appendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[done:]...)
 }
 
-// escapes are the bytes that an id has percent-encoded.
+// escapes are the bytes that are percent-encoded in an id.
 var escapes = escapedBytes()
 
 func escapedBytes() (is [256]bool) {
@@ -211,11 +211,11 @@ func escapedBytes() (is [256]bool) {
 	return is
 }
 
-// ErrForeignID is a text that is no id of ours.
+// ErrForeignID says that a text is no id that kubecdc wrote.
 var ErrForeignID = errors.New("not an id that kubecdc wrote")
 
-// ParseID is the inverse of ID.String. It returns ErrForeignID for any other text, and for the id of an actor: that
-// says nothing of what a log has of an object.
+// ParseID is the inverse of ID.String. It returns ErrForeignID for any other text. It also does so for the id of an
+// Actor record, which does not tell what a log has of an object.
 func ParseID(text string) (ID, error) {
 	id, err := ParseAnyID(text)
 	if err == nil && id.Op == Actor {
@@ -224,7 +224,7 @@ func ParseID(text string) (ID, error) {
 	return id, err
 }
 
-// ParseAnyID is ParseID that also takes the id of an actor.
+// ParseAnyID is ParseID, but accepts the id of an Actor record, too.
 func ParseAnyID(text string) (ID, error) {
 	part := strings.Split(text, "/")
 	if len(part) != 7 && len(part) != 8 {
@@ -250,87 +250,86 @@ func ParseAnyID(text string) (ID, error) {
 	return id, nil
 }
 
-// Record is one delta on its way. It is immutable once it has its Seq: every listener's queue holds the same pointer.
+// Record is one delta on its way. Each sink's queue has a copy of its own. The copies share their byte slices, which
+// nobody changes.
 //
-// Key, UID, ResourceVersion and Object share memory that the decoder copied from the wire once.
+// Key, UID, ResourceVersion and Object share the memory to which the decoder copied them from the wire.
 type Record struct {
-	// Seq orders the records of all streams of this process, from 1. It is given by fifo.Queue.
+	// Seq numbers the records of one sink's queue, of all streams, from 1. fifo.Queue assigns it; a record from disk
+	// has 0.
 	Seq    uint64
 	Stream *Stream
 	Op     Op
 	Key    Key
 	UID    string
-	// ResourceVersion of the object; for a bookmark, a snapshot or a gap that of the stream. A delete found by a
-	// comparison carries the last version that was delivered, since the delete's own is not known.
+	// ResourceVersion of the object; of the stream for a bookmark, a frame of a snapshot, or a gap. A delete that a
+	// comparison found carries the last version that was delivered, since its own is not known.
 	ResourceVersion string
-	// Object is the object's JSON as the API server wrote it, less what is cut by configuration. nil where there is
-	// none: a bookmark, a snapshot's frame, a delete whose last state was not seen.
+	// Object is the object's JSON as the API server wrote it, without what the configuration cuts. It is nil for a
+	// bookmark, a frame of a snapshot, and a delete whose last state was not seen.
 	Object []byte
-	// Before is the object as it was delivered last, in the form in which it was; nil where that is not kept, or there
-	// is none. Sync records have none.
+	// Before is the object as it was delivered last, in the form of that time. It is nil if there is none or objects
+	// are not kept. Sync records have none.
 	Before []byte
-	// Changed are the pointers of what differs from Before, a list of JSON, where that is asked for; ChangedCut says
-	// that there are more. Both are made for each sink.
+	// Changed is a JSON array of pointers (RFC 6901) to what differs from Before, if the sink asks for it. ChangedCut
+	// says that there are more. Both are made for each sink.
 	Changed    []byte
 	ChangedCut bool
-	// Patch, where not nil, goes out in the place of Object: a JSON Patch (RFC 6902) that makes Object of what the sink
-	// has of the object, its version Base. Both are made for each sink.
+	// Patch, if not nil, is sent instead of Object: a JSON Patch (RFC 6902) that turns the state that the sink has, of
+	// version Base, into Object. Both are made for each sink.
 	Patch []byte
 	Base  string
-	// Actor are the field managers that changed the object last, a list of JSON; nil where that is not asked for, or
-	// not known.
+	// Actor is a JSON array of the field managers that changed the object last; nil if nobody asks for it, or it is not
+	// known.
 	Actor []byte
-	// Involved is what is known of the object that an Event is about, an object of JSON as package involved makes it;
-	// nil where that is not asked for.
+	// Involved is what is known of the object that an Event is about, a JSON object as package involved makes it; nil
+	// if nobody asks for it.
 	Involved []byte
-	// NamespaceLabels are those of the object's namespace, as they were known when the record was read, or came back
-	// from disk; nil where nobody asks for them. They choose places, and are not told.
+	// NamespaceLabels are the labels of the object's namespace, as of when the record was read or came back from disk;
+	// nil if nobody asks for them. They choose topics and subjects, and are not sent.
 	NamespaceLabels map[string]string
 	// Received is when the exporter read the record.
 	Received time.Time
 	// FinalStateUnknown marks a delete that no watch saw (cache.DeletedFinalStateUnknown).
 	FinalStateUnknown bool
-	// Aside marks a record that one listener has put in: it was in no queue, and nobody waits for it.
-	Aside bool
 	// Snapshot is the comparison that the record belongs to, nil for a record of the watch.
 	Snapshot *Snapshot
-	// Sink names the only sink that the record is for; "" is all.
+	// Sink names the only sink that the record is for; "" means all.
 	Sink string
-	// Epoch is the history that the record was read from, as of NewEpoch, "" for the first one of the cluster that the
-	// exporter started with.
+	// Epoch is the history that the record was read from, as NewEpoch names it; "" is the first history of the
+	// exporter's cluster.
 	Epoch string
-	// Filtered marks a record that no sink takes, since the user does not want it. It moves the position.
+	// Filtered marks a record that the configuration filters out. It is not sent, but moves the position.
 	Filtered bool
-	// Ignored marks an update that differs in nothing that matters from what was told last: it goes to a sink that was
-	// told nothing of the object.
+	// Ignored marks an update without a difference that matters. It goes only to sinks that were told another state
+	// last, or none.
 	Ignored bool
-	// Remarks are what was done to the record for one sink, nil for nothing.
+	// Remarks say what was done to the record for one sink; nil means nothing.
 	Remarks *Remarks
-	// Replay is set on a dead letter that is sent again to Sink. Such a record stays in memory, as whoever waits for it
-	// does.
+	// Replay is set on a dead letter that is sent to Sink again. Such a record never goes to disk: whoever waits for it
+	// is in memory, too.
 	Replay *Replay
-	// DuringSnapshot says of an update that it came while a snapshot was read: it may be the first that a sink hears of
-	// the object.
+	// DuringSnapshot marks an update that came while a snapshot was read: it may be the first that a sink hears of the
+	// object.
 	DuringSnapshot bool
-	// Withheld, where not "", is why no sink may have the record: a gap stands in its place, and its object, where
-	// there is one, is for a person to look at.
+	// Withheld, if not "", is why no sink may have the record. A note takes its place, and its object, if there is one,
+	// becomes a dead letter.
 	Withheld string
-	// Keep says that the object as it is delivered is kept, to be the Before of the next record.
+	// Keep says that the object is kept as it is delivered, to be the Before of the next record.
 	Keep bool
-	// Form is, of a record that comes from disk, by which rules its object was cut and redacted; "" is not known.
+	// Form tells by which rules the object of a record from disk was cut and redacted; "" if not known.
 	Form string
-	// Last marks the last record of a snapshot that speaks of an object.
+	// Last marks the last of a snapshot's records that are of objects.
 	Last bool
-	// Given, where not "", is the version up to which the listener that has the record was given everything of the
-	// stream, once it has it.
+	// Given, if not "", is the version up to which the sink has everything of the stream once it has this record.
 	Given string
 }
 
-// Unreadable is why a record is withheld, or the reason of a gap of a stream, where what the API server sent cannot be
-// read. Such a record has no object.
+// Unreadable is the reason of a withheld record, or of a gap of a stream, if what the API server sent cannot be read.
+// Such a record has no object.
 const Unreadable = "unreadable"
 
-// overhead approximates what a Record costs in memory beside its object: the struct, its slot in queue and tracker.
+// overhead approximates the bytes that a Record takes beside its object: the struct, and its place in queue and ledger.
 const overhead = 384
 
 // Size is the memory in bytes that the record holds while it is queued.
@@ -338,8 +337,8 @@ func (r *Record) Size() int {
 	return overhead + len(r.Object) + len(r.Before) + len(r.Actor) + len(r.Involved)
 }
 
-// Keeps says what is kept of the object after the record, nil for nothing; false leaves what was. What no sink was
-// given is not kept, and a record for one sink says nothing of the others.
+// Keeps returns what is kept of the object after the record, nil for nothing. If changed is false, what was kept stays:
+// the record was not sent, or is for one sink and says nothing of the others.
 func (r *Record) Keeps() (object []byte, changed bool) {
 	switch {
 	case !r.Keep || !r.Op.OfObject() || r.Sink != "" || r.Ignored:
@@ -354,22 +353,22 @@ func (r *Record) Keeps() (object []byte, changed bool) {
 
 // Remarks are what was done to a record on its way to one sink. They go out beside the record.
 type Remarks struct {
-	// Trimmed are the paths that were cut to make the record fit into the sink, joined by commas; "" is none.
+	// Trimmed are the paths that were cut to make the record fit, joined by commas; "" is none.
 	Trimmed string
-	// BeforeOmitted says that the record went without its Before, with which it did not fit into the sink. A delete
-	// went without the last state of its object, which the record has still: it goes where the object went.
+	// BeforeOmitted says that the record was sent without its Before, to make it fit. A delete was sent without the
+	// last state of its object; the record still has it, since it chooses the topic or subject.
 	BeforeOmitted bool
-	// Replayed says of a dead letter that it is sent again, and what it is worth; "" is an ordinary record.
+	// Replayed says what a dead letter is worth that is sent again; "" is an ordinary record.
 	Replayed Replayed
-	// Rejected, of a gap of reason Policy, is why the sink will never take the record: "too_large", "invalid".
+	// Rejected, of a note, is why the sink has not got the record: the Reason of a sink.RejectedError, or Withheld.
 	Rejected string
-	// Letter, of such a gap, is the id of the dead letter in which the record is kept; "" is none.
+	// Letter, of a note, is the id of the dead letter that keeps the record; "" is none.
 	Letter string
-	// Proof, of a record of Resolved, is nil where nothing is known of an earlier one.
+	// Proof, of a Resolved record, is that of an earlier one; nil if there is none.
 	Proof *Proof
 }
 
-// LeftOut names what the record went without, "" is nothing.
+// LeftOut names what the record was sent without; "" is nothing.
 func (m *Remarks) LeftOut() string {
 	switch {
 	case m == nil:
@@ -388,29 +387,31 @@ type Replayed string
 const (
 	// Current is the object's newest state, as far as the exporter knows.
 	Current Replayed = "current"
-	// History is a state that a newer one has replaced, or of an object that is gone. Who keeps states passes over it.
+	// History is a state that a newer one has replaced, or that of an object that is gone. Consumers that keep states
+	// skip it.
 	History Replayed = "history"
 )
 
-// Replay is a dead letter's way to its sink.
+// Replay is the request to send a dead letter again.
 type Replay struct {
 	Letter string // its id
-	Force  bool   // send it also where it is History
-	// Done is told once what became of it: nil is delivered, without what is left out. It returns at once.
+	Force  bool   // send it even if it is History
+	// Done is told what became of it, where nil means delivered without leftOut. It returns at once. The first call
+	// counts; others may follow.
 	Done func(leftOut string, err error)
 }
 
 // An epoch is one history of one cluster: the uid of its namespace kube-system and, in every history but the first that
-// was read, "~" and a name. An etcd that was restored gives versions again that it gave before, to other states of the
-// same objects, so uid and version alone do not tell what a record says.
+// was read, "~" and a name. A restored etcd assigns versions a second time, to other states of the same objects, so uid
+// and version alone do not identify a state.
 const epochSeparator = '~'
 
-// NewEpoch is the epoch of a history of the cluster that was found at the time, in milliseconds since 1970.
+// NewEpoch is the epoch of a history of the cluster; found is when it was found, in milliseconds since 1970.
 func NewEpoch(clusterUID string, found int64) string {
 	return clusterUID + string(epochSeparator) + strconv.FormatInt(found, 36)
 }
 
-// EpochFound is when the history was found, zero for the first one of a cluster.
+// EpochFound is when the history was found; zero for the first one of a cluster.
 func EpochFound(epoch string) time.Time {
 	at := separatorOf(epoch)
 	if at == len(epoch) {
@@ -426,11 +427,10 @@ func EpochFound(epoch string) time.Time {
 // ClusterOf is the part of an epoch, or of an ID's Cluster, that names the cluster.
 func ClusterOf(epoch string) string { return epoch[:separatorOf(epoch)] }
 
-// SameCluster says whether the cluster of an ID may be the one with the uid.
+// SameCluster says whether the Cluster of an ID may be that of the uid: an ID has eight characters of it.
 func SameCluster(ofID, uid string) bool { return ClusterOf(ofID) == uid[:min(len(uid), 8)] }
 
-// appendClusterOfID appends what an id says of the epoch: the first eight characters of the uid, and the name of the
-// history.
+// appendClusterOfID appends the epoch as it is in an id: the first eight characters of the uid, and the history's name.
 func appendClusterOfID(dst []byte, epoch string) []byte {
 	at := separatorOf(epoch)
 	return append(append(dst, epoch[:min(at, 8)]...), epoch[at:]...)

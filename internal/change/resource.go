@@ -66,9 +66,9 @@ type Stream struct {
 	Namespace string // "" is all namespaces, or a cluster-scoped resource
 }
 
-// String is the stream's name in logs, in the store's keys and on /statusz: "pods", "deployments.apps",
-// "shop/secrets". It has the group in it, so that events and events.events.k8s.io never share a position, and it
-// leaves the version out, so that moving from v1beta1 to v1 keeps the position.
+// String is the stream's name in logs, in the store's keys and on /statusz: "pods", "deployments.apps", "shop/secrets".
+// It contains the group, so events and events.events.k8s.io never share a position. It leaves the version out, so a
+// move from v1beta1 to v1 keeps the position.
 func (s Stream) String() string {
 	if s.Namespace == "" {
 		return s.Resource.String()
@@ -117,7 +117,7 @@ func ParseKey(joined string) Key {
 	return Key{Namespace: namespace, Name: name}
 }
 
-// Image is an object as sinks were told of it last.
+// Image is an object as some sinks were told of it last.
 type Image struct {
 	UID     string
 	Version string
@@ -125,10 +125,10 @@ type Image struct {
 	Sinks   []string // their names
 }
 
-// Images are those of one object, the newest first.
+// Images are the images of one object, the newest first.
 type Images []Image
 
-// Of is what the sink was told last, the zero value where that is not known.
+// Of is the image that the sink was told last; the zero value if that is not known.
 func (all Images) Of(sinkName string) Image {
 	for _, image := range all {
 		if slices.Contains(image.Sinks, sinkName) {
@@ -138,7 +138,7 @@ func (all Images) Of(sinkName string) Image {
 	return Image{}
 }
 
-// Tell makes the image the one that its sinks were told last; without an Object nothing is known of that any more.
+// Tell makes the image the one that its sinks were told last. An image without an Object makes that unknown.
 func (all Images) Tell(told Image) Images {
 	var left Images
 	for _, image := range all {
@@ -161,32 +161,32 @@ func (all Images) Tell(told Image) Images {
 }
 
 // Actors is the stream of the records that say who asked for a change. No source reads it, and it has no position: an
-// API server's audit sends a batch again until it is taken, and never after that. No resource can have its name: the
-// core group has no custom resources.
+// API server sends a batch of audit events until it is accepted, and never after that. No resource can have its name:
+// the core group has no custom resources.
 //
-// The records' keys are those of the objects. UID is a hash of what is told, ResourceVersion that of the state, ""
-// of a delete, and Object has the attributes and the data of the CloudEvent. Each is for one Sink.
+// A record's Key is that of the object, UID a hash of the content, ResourceVersion the version of the state, "" for a
+// delete, and Object has the attributes and the data of the CloudEvent. Each record is for one Sink.
 func Actors() Stream { return Stream{Resource: Resource{Version: "v1", Name: "actors", Kind: "Actor"}} }
 
-// IsActors says whether the stream is that one.
+// IsActors says whether the stream is Actors.
 func (s *Stream) IsActors() bool { return s.Resource.Name == "actors" && s.Resource.Group == "" }
 
-// Reason says why a snapshot ran, or, of Policy, why a gap stands alone.
+// Reason says why a comparison ran. Policy is the reason of a gap without one.
 type Reason string
 
-// The reasons; Gone, Redefined, Removed, Stale, Epoch, Lost and Left come with a gap.
+// The reasons. Gone, Redefined, Removed, Epoch, Lost and Left come with a gap, and Stale may.
 const (
-	Initial   Reason = "initial"   // a fresh state
+	Initial   Reason = "initial"   // the sink has no position, or new namespaces were configured
 	Gone      Reason = "gone"      // the API server no longer has the position (HTTP 410)
 	Redefined Reason = "redefined" // as Gone, because the definition of the custom resource was changed
 	Removed   Reason = "removed"   // the definition of the custom resource was deleted: the stream ends
-	Stale     Reason = "stale"     // the watch cannot be continued from the position, or the selection changed
-	Resync    Reason = "resync"    // the period that a sink asked for is over
+	Stale     Reason = "stale"     // the watch cannot continue from the position, or the selection changed
+	Resync    Reason = "resync"    // the sink's resync period has passed
 	Requested Reason = "requested" // somebody asked for it
 	Epoch     Reason = "epoch"     // another cluster, or an etcd restored to the past
-	Lost      Reason = "lost"      // a sink's log lost what it had acknowledged
-	Left      Reason = "left"      // the sink is not given the resource or the namespace any more
-	Drift     Reason = "drift"     // another sink's full snapshot found what no watch had told
+	Lost      Reason = "lost"      // the sink's log lost what it had acknowledged
+	Left      Reason = "left"      // the sink no longer gets the resource or the namespace
+	Drift     Reason = "drift"     // another sink's full snapshot found a difference that no watch had brought
 	Policy    Reason = "policy"    // a sink will never take the record; a gap of this reason stands in its place
 )
 
@@ -200,87 +200,85 @@ func (r Reason) Gap() bool {
 	return r.Forgotten() || r == Removed || r == Stale || r == Epoch || r == Lost || r == Left
 }
 
-// Forgotten says whether the API server lacks what was between two versions of one history.
+// Forgotten says whether the API server no longer has the changes between two versions of one history.
 func (r Reason) Forgotten() bool { return r == Gone || r == Redefined }
 
-// Full says whether a comparison of this reason is a full snapshot for the sinks that it names: it is read beside the
-// watch, and gives them the unchanged objects, too.
+// Full says whether a comparison of this reason is a full snapshot, which sends the unchanged objects, too.
 func (r Reason) Full() bool {
 	return r == Resync || r == Requested || r == Lost
 }
 
-// Beside says whether a comparison of this reason is read beside the watch, which goes on. One of another history is
-// not: its versions say nothing of what was told before. Nor is one of a resource that is no more: there is no watch.
+// Beside says whether the watch goes on beside a comparison of this reason, and continues what was told before. In
+// another history it does not: versions of two histories cannot be compared. A removed resource has no watch.
 func (r Reason) Beside() bool { return r != Epoch && r != Removed }
 
-// Owed is a full snapshot of one stream that one sink is to be given.
+// Owed is a full snapshot of one stream that is owed to one sink.
 type Owed struct {
 	Sink   string
 	Reason Reason
-	// Limits say which objects it is of, where it is not of all.
+	// Limits choose the objects; the zero value is all.
 	Limits Limits
-	// Generation tells a pending snapshot from the same one that was noted again: the snapshot of an older generation
-	// does not pay it, because what is owed now may concern what that snapshot has passed.
+	// Generation rises when the same snapshot is requested again. The end of a snapshot of an older generation does not
+	// settle the new request, which may be about objects that it had already passed.
 	Generation uint64
 }
 
-// Snapshot is one comparison. Its records share the pointer; the counts are final when the SnapshotEnd record is made,
-// and are read from that record only.
+// Snapshot is one comparison. Its records may share the pointer. Counts are read from the SnapshotEnd record only.
 type Snapshot struct {
-	// ID tells the runs of one stream apart. It is the resourceVersion of the list and, after a dot, the time of the
-	// run in milliseconds since 1970, both decimal.
+	// ID tells the comparisons of one sink apart. It is a resourceVersion, a dot and a rising number, as a rule the
+	// time in milliseconds since 1970, both decimal, and a suffix of package checkpoint for its kind. A note has the
+	// version alone.
 	ID     string
 	Reason Reason
-	// From is the stream's position before the run, "" for a fresh state and its initial snapshot.
+	// From is the position before the comparison, "" if there was none.
 	From string
-	// Since is when the exporter last heard of the stream before the run; zero where that was in an earlier life.
+	// Since is when the exporter last heard of the stream before the comparison; zero if not in this life.
 	Since time.Time
 	// ResourceVersion of the list.
 	ResourceVersion string
 	// Epoch is the uid of the cluster that was listed.
 	Epoch string
-	// Sinks are the ones that a full snapshot is for; nil is all.
+	// Sinks has the name of the sink that is compared. It may be nil in a gap without a comparison.
 	Sinks []string
-	// Limits say which objects it is of, where it is not of all.
+	// Limits choose the objects; the zero value is all.
 	Limits Limits `json:",omitzero"`
 	Counts Counts
 }
 
-// Counts says what a comparison emitted.
+// Counts are the records that a comparison emitted.
 type Counts struct {
 	Replaced int `json:"replaced"`
 	Deleted  int `json:"deleted"`
 	Synced   int `json:"synced"`
 }
 
-// IsGap says whether something cannot be proven to be delivered (I4): states of objects after From, up to the version
-// of the list. The comparison brings the sinks to that version; only what was between may be missing. Between two equal
-// versions of one history nothing happened.
+// IsGap says whether states of objects after From, up to the version of the list, may be missing (I4). The comparison
+// brings the sink to that version; only what was in between may be lost. Nothing happened between two equal versions of
+// one history.
 func (s *Snapshot) IsGap() bool {
 	return s.Reason.Gap() && !(s.Reason.Forgotten() && s.From == s.ResourceVersion)
 }
 
-// Correction is one difference that a full snapshot found although the watch had passed it: no watch told of it
-// (drift).
+// Correction is one difference that a full snapshot found and the watch should have brought (drift).
 type Correction struct {
 	Op  Op // Replaced or Deleted
 	Key Key
-	// UID and Version of the object as the server has it, "" where it has none.
+	// UID and Version of the object as the server has it, "" if it has none.
 	UID, Version string
-	// Had and HadVersion are uid and version that were delivered last, "" where none was.
+	// Had and HadVersion are the uid and the version that were delivered last, "" if none was.
 	Had, HadVersion string
 	Reason          Reason
 }
 
-// Limits say which objects a requested snapshot is of; the zero value is all. It lists no others, and tells of no other
-// that it is gone.
+// Limits choose the objects of a requested snapshot; the zero value is all. It lists no others, and reports no others
+// as gone.
 type Limits struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Selector  string `json:"selector,omitempty"` // of labels
 }
 
-// String says it in words, "" for all.
+// String is the limits in words, "" for all.
 func (l Limits) String() string {
 	var parts []string
 	for _, part := range [][2]string{{"namespace ", l.Namespace}, {"name ", l.Name}, {"labels ", l.Selector}} {
@@ -291,7 +289,7 @@ func (l Limits) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Reach says whether the stream may have objects within the limits.
+// Reach says whether the stream may contain objects within the limits.
 func (l Limits) Reach(s *Stream) bool {
 	return l.Namespace == "" || !s.Resource.ClusterScoped && (s.Namespace == "" || s.Namespace == l.Namespace)
 }
@@ -352,15 +350,16 @@ func ParseOp(name string) Op {
 	return 0
 }
 
-// OfObject says whether a record of this operation speaks of one object.
+// OfObject says whether a record of this operation is a state of one object, or its delete.
 func (o Op) OfObject() bool { return o >= Added && o <= Sync }
 
-// IsFrame says whether a record of this operation says what those around it are worth.
+// IsFrame says whether a record of this operation is about the records around it: a snapshot's begin or end, a gap,
+// Resolved.
 func (o Op) IsFrame() bool { return o >= SnapshotBegin && o <= Gap || o == Resolved }
 
-// CompareVersions orders two resourceVersions of one stream: negative, zero or positive as a is older than, the same
+// CompareVersions orders two resourceVersions of one resource: negative, zero or positive as a is older than, the same
 // as, or newer than b. Both are decimal numbers without leading zeros (KEP-5504); "" is older than all. They are
-// compared as text, so that no width overflows.
+// compared as text, so none is too large.
 func CompareVersions(a, b string) int {
 	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
 }
@@ -375,8 +374,8 @@ func IsVersion(v string) bool {
 	return v != "" && v[0] != '0'
 }
 
-// VersionBelow is the resourceVersion directly before v, from which a watch sees everything at v again. It returns
-// v itself where v is no such version, or 1: a watch from 0 is a list.
+// VersionBelow is the resourceVersion directly before v: a watch from there sees everything at v again. It returns v
+// itself if v is no version or is 1, since a watch from 0 begins with a list.
 func VersionBelow(v string) string {
 	if !IsVersion(v) || v == "1" {
 		return v
@@ -390,7 +389,7 @@ func VersionBelow(v string) string {
 	return strings.TrimPrefix(string(below), "0")
 }
 
-// VersionAbove is the one above a resourceVersion.
+// VersionAbove is the resourceVersion directly after v.
 func VersionAbove(v string) string {
 	above := []byte(v)
 	for at := len(above) - 1; at >= 0; at-- {

@@ -8,7 +8,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// OldestOf is by the name of the stream when its oldest record was received that is neither delivered nor on disk.
+// OldestOf is when the oldest record of each stream was received that is neither delivered nor on disk, by the stream's
+// name.
 func (b *Backlog) OldestOf() map[string]time.Time {
 	oldest := map[string]time.Time{}
 	var last *change.Stream
@@ -34,15 +35,15 @@ func (b *Backlog) OldestOf() map[string]time.Time {
 }
 
 // Backlog is everything that was pushed for one sink and that the sink does not have, as one state machine: a queue in
-// memory, a spool on disk before it, and before both what the sink is being given.
+// memory, a spool on disk before it, and before both the flight.
 //
 //	Reserve -> Push -> Take -> Ack
 //	             |      ^
 //	             v      |
 //	           Spill -> Saving -> Saved -> TakeRead
 //
-// It reads and writes nothing: it says what the disk is to hold, and is told what the disk holds. After each use
-// Signals says whom that concerns.
+// It does no I/O: it says what is to be on disk, and is told what is there. After each call Signals says who has to be
+// woken.
 type Backlog struct {
 	queue    *Queue
 	spool    spool
@@ -56,16 +57,16 @@ type Backlog struct {
 // Options are how a backlog works.
 type Options struct {
 	Queue    Limit // in memory
-	Coalesce bool  // what is in memory
-	Spool    int64 // bytes on disk; 0 is a backlog that never goes there
+	Coalesce bool  // the queue in memory merges the records of an object
+	Spool    int64 // bytes on disk; 0 is a backlog that never spills
 	Batch    Limit // of what is taken at once, and of a chunk on disk
 }
 
-// Signals are whom a use of the backlog concerns.
+// Signals say who has to be woken after a call.
 type Signals struct {
-	Freed   bool // whoever waits for room
-	Ready   bool // whoever takes
-	Changed bool // whoever is told the Levels
+	Freed   bool // those who wait for room
+	Ready   bool // the one who takes
+	Changed bool // the observer of the Levels
 }
 
 // NewBacklog returns an empty backlog.
@@ -81,50 +82,49 @@ func NewBacklog(o Options) *Backlog {
 	}
 }
 
-// Signals are whom the uses since the last call concern.
+// Signals are those of all calls since Signals was called last.
 func (b *Backlog) Signals() Signals {
 	signals := b.signals
 	b.signals = Signals{}
 	return signals
 }
 
-// Reserve takes room in memory for the record, or returns false when there is none (I6).
+// Reserve reserves room in memory for the record, or returns false if there is none (I6).
 func (b *Backlog) Reserve(rec *change.Record) bool {
 	return b.queue.ReserveFor(rec)
 }
 
-// Overdraw takes room that there is not. The caller bounds by other means what is held.
+// Overdraw reserves room beyond the limit. The caller bounds by other means what is queued.
 func (b *Backlog) Overdraw(size int) { b.queue.Overdraw(size) }
 
-// Cancel gives room back for which nothing is pushed.
+// Cancel gives back reserved room for which nothing is pushed.
 func (b *Backlog) Cancel(size int) {
 	b.queue.Cancel(size)
 	b.signals.Freed = true
 }
 
-// Push queues a record whose room is reserved, and that an earlier process may have delivered. It gives it its Seq, and
-// returns those that it has made superfluous.
+// Push queues a record whose room is reserved, and assigns its Seq. It returns the records that are superseded by it.
 func (b *Backlog) Push(rec *change.Record) (merged []*change.Record) {
 	b.signals.Changed, b.signals.Ready = true, true
 	return b.queue.Push(rec)
 }
 
-// Turn is where the records are that come next.
+// Turn says where the next records are.
 type Turn byte
 
 const (
-	// Wait is that there is nothing to take at this moment.
+	// Wait says that there is nothing to take now.
 	Wait Turn = iota
-	// Memory is that the records are here.
+	// Memory says that the records have been returned.
 	Memory
-	// Disk is that they are to be read at the front of Extent, and to be told to TakeRead.
+	// Disk says that they are to be read from the front of Extent, and passed to TakeRead.
 	Disk
-	// Over is that nothing more will be in memory: what is on disk is for the next process.
+	// Over says that memory is empty for good: what is on disk is for the next process.
 	Over
 )
 
-// Take returns in dst what the sink is to be given next, up to a batch. All that was taken before is acknowledged. What
-// is on disk comes before what is in memory (I3).
+// Take returns in dst what the sink is to be given next, up to a batch. Everything that was taken before must be
+// acknowledged. What is on disk comes before what is in memory (I3).
 func (b *Backlog) Take(dst []*change.Record) (Turn, []*change.Record) {
 	dst = dst[:0]
 	switch behind := b.spool.behind(); {
@@ -132,7 +132,7 @@ func (b *Backlog) Take(dst []*change.Record) (Turn, []*change.Record) {
 		return Over, dst
 	case behind && b.spool.readable():
 		return Disk, dst
-	case behind || b.queue.Len() == 0 || !b.spool.saved.Empty(): // after a crash what the sink may have is either on disk or not
+	case behind || b.queue.Len() == 0 || !b.spool.saved.Empty(): // a log after the mark has records of the disk or others, never both
 		return Wait, dst
 	}
 	dst = b.queue.Pop(dst, b.batch)
@@ -141,10 +141,10 @@ func (b *Backlog) Take(dst []*change.Record) (Turn, []*change.Record) {
 	return Memory, dst
 }
 
-// Extent is what the disk holds, as the state has it.
+// Extent is what is on disk, as it is saved.
 func (b *Backlog) Extent() Spool { return b.spool.saved }
 
-// TakeRead notes what was read from disk, by the extents before and after, and which records of that the sink is being
+// TakeRead notes what was read from disk, by the extents before and after, and which of those records the sink is being
 // given.
 func (b *Backlog) TakeRead(before, after *Spool, records []*change.Record) {
 	b.flight.take(records, b.spool.reading(before, after))
@@ -154,37 +154,37 @@ func (b *Backlog) TakeRead(before, after *Spool, records []*change.Record) {
 	b.signals.Changed = true
 }
 
-// Ack notes that the sink has the records, some of those that were taken. It returns those that a tracker waits for:
-// what was read from disk, or has gone there, is not tracked. Whole is false where some of what was taken is on disk
-// and not acknowledged: after a crash it is given again with what was taken beside it.
-func (b *Backlog) Ack(batch []*change.Record) (tracked []*change.Record, whole bool) {
+// Ack notes that the sink has the records, which are some of the flight. It returns those for the ledger: records that
+// are neither from disk nor have gone there. whole is false if some of the flight is on disk and not acknowledged yet:
+// after a crash all that was in flight with it is given again.
+func (b *Backlog) Ack(batch []*change.Record) (unspooled []*change.Record, whole bool) {
 	saved, behind := b.flight.isSaved(), b.Behind()
-	tracked = b.tracked(batch)
+	unspooled = b.unspooled(batch)
 	b.flight.ack(batch)
 	b.signals.Changed = true
 	if len(b.flight.records) > 0 {
-		return tracked, !saved
+		return unspooled, !saved
 	}
 	if last := b.spool.delivered(&b.flight); last {
 		b.trigger.active = false
 	}
 	b.flight.end()
-	b.signals.Freed = b.signals.Freed || behind && !b.Behind() // whoever waits for the disk to be empty
-	return tracked, true
+	b.signals.Freed = b.signals.Freed || behind && !b.Behind() // for those who wait until nothing is on disk
+	return unspooled, true
 }
 
-// tracked are the records of the batch that are in memory alone. As a rule all are.
-func (b *Backlog) tracked(batch []*change.Record) []*change.Record {
+// unspooled are the records of the batch that are not on disk: all of them, as a rule.
+func (b *Backlog) unspooled(batch []*change.Record) []*change.Record {
 	if !slices.ContainsFunc(batch, b.flight.onDisk) {
 		return batch
 	}
 	return slices.DeleteFunc(slices.Clone(batch), b.flight.onDisk)
 }
 
-// Behind says whether records on disk, or on their way there, are not delivered.
+// Behind says whether undelivered records are on disk, or on their way there.
 func (b *Backlog) Behind() bool { return b.spool.behind() }
 
-// IsBelow says whether fewer bytes are queued in memory, which leave half of the queue free, and none on disk.
+// IsBelow says whether fewer bytes than that are queued in memory, half of the queue is free, and nothing is on disk.
 func (b *Backlog) IsBelow(bytes int) bool {
 	return b.queue.Used().Bytes < bytes && b.IsHalfFree() && !b.Behind()
 }
@@ -195,39 +195,39 @@ func (b *Backlog) IsHalfFree() bool {
 	return 2*used.Bytes < limit.Bytes && 2*used.Records < limit.Records
 }
 
-// CanSpill says whether there is a disk.
+// CanSpill says whether the backlog may go to disk.
 func (b *Backlog) CanSpill() bool { return b.trigger.limit > 0 }
 
-// StartSpill begins to take what is queued to disk. It says whether there is a disk.
+// StartSpill triggers that what is queued goes to disk. It returns CanSpill.
 func (b *Backlog) StartSpill() bool {
 	b.trigger.active, b.trigger.until = b.CanSpill(), b.queue.newest
 	return b.trigger.active
 }
 
-// MaySpill says whether it may go now: there is room on disk.
+// MaySpill says whether records are to go to disk now: a spill was triggered, and the spool is below its limit.
 func (b *Backlog) MaySpill() bool { return b.trigger.active && b.spool.saved.Bytes() < b.trigger.limit }
 
-// SpillAge is the age of the oldest record at which a backlog goes to disk although its queue has room: the position
-// must move on well before the API server's history ends, after five minutes by default.
+// SpillAge is the age of the oldest record at which a backlog spills although its queue has room: the position must
+// move on well before the API server forgets it, after five minutes by default.
 const SpillAge = 30 * time.Second
 
-// SpillOverdue begins to spill where the sink has not taken its oldest record for too long.
+// SpillOverdue triggers a spill if the oldest record has waited for too long.
 func (b *Backlog) SpillOverdue(now time.Time) {
 	if oldest := b.OldestUnsaved(); b.CanSpill() && !b.trigger.active && !oldest.IsZero() && now.Sub(oldest) > SpillAge {
 		b.StartSpill()
 	}
 }
 
-// Spill is told of a record that is saved in the next batch although the sink does not have it. It leaves the queue for
-// a chunk, or goes to disk ahead of the others while it is being written to the sink. A dead letter that is sent again
-// has no form on disk: where it is still queued it leaves the backlog, and back is true.
+// Spill takes a record to disk, with the next save. It leaves the queue for a chunk of Main, or goes to Ahead while it
+// is being written to the sink. A dead letter that is sent again is never on disk: if it is still queued, it leaves the
+// backlog, and back is true.
 func (b *Backlog) Spill(rec *change.Record) (back bool) {
 	order, isQueued := b.queue.Remove(rec)
 	switch {
 	case isQueued && rec.Replay != nil:
 		b.Cancel(rec.Size())
 		return true
-	case isQueued: // its room is free when it is saved
+	case isQueued: // Saved frees its room
 		b.spool.add(chunked{rec, Main, order})
 	case rec.Replay != nil:
 		b.flight.spill(rec)
@@ -237,18 +237,18 @@ func (b *Backlog) Spill(rec *change.Record) (back bool) {
 	return false
 }
 
-// Chunks are what the records since the last call that spill are on disk. Between a record's leaving the queue and this
-// call nothing is taken from memory: the record after it is not the next one (I3).
+// Chunks are the chunks of the records that Spill took since the last call. The caller must not Take between Spill and
+// Chunks, which would overtake those records (I3).
 func (b *Backlog) Chunks() []Chunk {
 	if b.trigger.merges {
-		// What has taken the place of a snapshot's record stays within the snapshot's frames.
+		// A record that took the place of a snapshot's record stays within the snapshot's frames.
 		slices.SortStableFunc(b.spool.coming, func(a, b chunked) int { return cmp.Compare(a.order, b.order) })
 	}
 	b.endSpill()
 	return b.spool.chunks(b.batch)
 }
 
-// endSpill ends the spilling of a queue that coalesces, when what triggered it is on disk.
+// endSpill ends the spill of a coalescing queue when everything is on disk that was queued at the trigger.
 func (b *Backlog) endSpill() {
 	if !b.trigger.merges || b.finished || b.flight.unsaved > 0 {
 		return
@@ -258,8 +258,8 @@ func (b *Backlog) endSpill() {
 	}
 }
 
-// Saving is what the state is to have in its next batch: the extent, and of the chunks those that are not delivered by
-// now. Changed is false where it has that.
+// Saving is what the next save is to write: the extent, and those of the chunks that are not delivered by now. changed
+// is false if the extent is saved already.
 func (b *Backlog) Saving(chunks []Chunk) (extent Spool, kept []Chunk, changed bool) {
 	extent = b.spool.left()
 	for _, chunk := range chunks {
@@ -275,7 +275,7 @@ func (b *Backlog) Saving(chunks []Chunk) (extent Spool, kept []Chunk, changed bo
 	return extent, kept, extent != b.spool.saved
 }
 
-// Saved notes what the state has now. The room of the chunks' records is free.
+// Saved notes what was saved. It frees the room of the chunks' records.
 func (b *Backlog) Saved(extent Spool, chunks []Chunk) {
 	b.spool.save(extent)
 	for _, chunk := range chunks {
@@ -289,7 +289,7 @@ func (b *Backlog) Saved(extent Spool, chunks []Chunk) {
 	b.signals = Signals{Freed: true, Ready: true, Changed: true}
 }
 
-// Resume takes up what an earlier process has left on disk, of which the oldest record was received then.
+// Resume takes over what an earlier life has left on disk; oldest is when the oldest record of it was received.
 func (b *Backlog) Resume(saved Spool, oldest time.Time) {
 	b.spool.resume(saved, oldest)
 	b.trigger.active = b.CanSpill() && b.spool.behind() && !b.trigger.merges
@@ -302,13 +302,13 @@ func (b *Backlog) Finish() { b.finished, b.signals.Ready = true, true }
 // IsFinished says whether nothing more will be pushed.
 func (b *Backlog) IsFinished() bool { return b.finished }
 
-// Rests says whether nothing more will be pushed and all that is left is on disk, for the next process.
+// Rests says whether nothing more will be pushed, and all that is left is on disk for the next process.
 func (b *Backlog) Rests() bool {
 	return b.finished && b.spool.behind() && b.Unsaved() == 0 && b.spool.whole()
 }
 
-// Dismiss empties the memory, and returns what was there. What is on disk stays; what of it was being given to the sink
-// is read again, as if by a new process.
+// Dismiss empties queue and flight, and returns what was there. What is on disk stays: what of it was in flight is read
+// again, as in a new process.
 func (b *Backlog) Dismiss() []*change.Record {
 	everything := slices.Concat(b.flight.records, b.queue.Pop(nil, b.queue.Used()))
 	b.flight.end()
@@ -320,8 +320,8 @@ func (b *Backlog) Dismiss() []*change.Record {
 // Unsaved is the number of records that are neither delivered nor on disk.
 func (b *Backlog) Unsaved() int { return b.queue.Len() + b.flight.unsaved }
 
-// OldestUnsaved is when the oldest record was received that is neither delivered nor on disk, zero where there is none.
-// What is on disk counts, too, where memory goes there without a trigger.
+// OldestUnsaved is when the oldest record was received that is neither delivered nor on disk, zero if there is none. In
+// a queue that does not coalesce, records on disk count, too: it follows them to disk without a new trigger.
 func (b *Backlog) OldestUnsaved() time.Time {
 	if b.trigger.merges && b.flight.unsaved == 0 {
 		return b.oldestQueued()
@@ -329,7 +329,7 @@ func (b *Backlog) OldestUnsaved() time.Time {
 	return b.oldest()
 }
 
-// oldest is when the oldest record was received that the sink does not have, zero where there is none.
+// oldest is when the oldest record was received that the sink does not have, zero if there is none.
 func (b *Backlog) oldest() time.Time {
 	switch {
 	case len(b.flight.records) > 0:
@@ -347,7 +347,7 @@ func (b *Backlog) oldestQueued() time.Time {
 	return time.Time{}
 }
 
-// Levels are how much there is.
+// Levels say how much is in the backlog.
 func (b *Backlog) Levels() Levels {
 	levels := Levels{
 		Records: b.queue.Len(), Bytes: b.queue.Used().Bytes, Oldest: b.oldest(),
@@ -359,9 +359,9 @@ func (b *Backlog) Levels() Levels {
 	return levels
 }
 
-// SpillNext takes what the sink does not have out for disk, the oldest first, until it is as much as most, and returns
-// it in order: bookmarks and what is resolved, too, which have no place on disk. Dead letters that are sent again go
-// back where they came from, and are not among them where they were still queued.
+// SpillNext spills what is not on disk yet in order, until it is as much as most, and returns it. Bookmarks and
+// Resolved records are among taken, but are not written to disk. back are the dead letters that are sent again: they
+// are to be given back. taken has those of them that were in flight.
 func (b *Backlog) SpillNext(most Limit) (taken, back []*change.Record) {
 	var size Limit
 	spill := func(rec *change.Record) {
@@ -396,29 +396,28 @@ func (b *Backlog) SpillNext(most Limit) (taken, back []*change.Record) {
 	return taken, back
 }
 
-// Last is the record that was queued last, where it waits in its own place; nil where there is none.
+// Last is the record that was queued last, if it has the last place; nil otherwise.
 func (b *Backlog) Last() *change.Record { return b.queue.last() }
 
-// trigger is when what is in memory goes to disk: when there is no room, or the oldest record is too old. A queue that
-// keeps everything goes there until the disk is empty again.
+// trigger says when what is in memory goes to disk: when there is no room, or the oldest record is too old. A queue
+// that does not coalesce spills until the disk is empty again.
 //
-// One that coalesces keeps in memory what waits, where it merges. On a trigger what is in it then goes to disk, in the
-// batches that save its positions, and what comes later merges in memory again, after it. A record that has left for
-// disk is one that the sink may have (I3): what comes later of its object supersedes nothing, and a delete of it is
-// told. What was merged away before is acknowledged, and its successor is on disk, or in line with its position not
-// saved.
+// One that coalesces keeps records in memory, where they merge. A trigger sends to disk what is queued at that moment,
+// and later records merge in memory again. The sink may have a record that has left for disk (I3): later records of its
+// object do not supersede it, and the object's delete is sent. The position that is saved never passes a merged record
+// before its successor is delivered or on disk.
 type trigger struct {
-	limit  int64  // bytes on disk; 0 is a backlog that never goes there
+	limit  int64  // bytes on disk; 0 is a backlog that never spills
 	merges bool   // the queue coalesces
 	active bool   // what is queued goes to disk
-	until  uint64 // of a queue that coalesces: what was pushed up to it goes to disk
+	until  uint64 // of a queue that coalesces: the Seq up to which records go to disk
 }
 
-// Levels are how much was pushed to a backlog and is not acknowledged.
+// Levels say how much was pushed to a backlog and is not acknowledged.
 type Levels struct {
 	Records                  int   // in memory
 	Bytes                    int   // of the queue alone
 	SpoolRecords, SpoolBytes int64 // on disk; the bytes are those of the disk
-	// when the oldest record was received, about where it is on disk; zero where there is none
+	// when the oldest record was received, only about if it is on disk; zero if there is none
 	Oldest time.Time
 }

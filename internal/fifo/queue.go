@@ -8,26 +8,26 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// Queue is what one listener still has to write, in order, bounded by a Limit (I6). It gives records their Seq. Room is
-// reserved before that, so that a record that is numbered always fits.
+// Queue is what one listener still has to write, in order, bounded by a Limit (I6). It assigns Seq. Room is reserved
+// before that, so a record with a Seq always fits.
 type Queue struct {
 	limit, used Limit
-	newest      uint64  // the Seq that was given last; the first is 1
-	places      []place // in order, those that are empty among them
-	head        int     // of the places: all before are empty
+	newest      uint64  // the Seq that was assigned last; the first is 1
+	places      []place // by order; some are empty
+	head        int     // index of a place: all before it are empty
 	records     int     // that are queued
 
-	// Of a queue that coalesces; the rest have none.
+	// Of a queue that coalesces, nil in others.
 	objects  map[object]waiting
-	barriers map[change.Stream]uint64 // the place that nothing of the stream which comes later moves before
-	moved    map[uint64]uint64        // by Seq of a record that is in the place of an older one: the order of that place
-	pushed   []uint64                 // Seqs, rising; those that are queued, and some that are not any more
+	barriers map[change.Stream]uint64 // the order of a place: no later record of the stream moves before it
+	moved    map[uint64]uint64        // by Seq of a record that took the place of an older one: the order of that place
+	pushed   []uint64                 // rising Seqs of all queued records, and of some that are not queued any more
 }
 
 // place is where a record waits.
 type place struct {
 	order uint64         // the Seq of the record that was put here first; it rises
-	rec   *change.Record // nil where it was taken out
+	rec   *change.Record // nil if it was taken out
 }
 
 type object struct {
@@ -37,7 +37,7 @@ type object struct {
 
 func objectOf(rec *change.Record) object { return object{*rec.Stream, rec.Key} }
 
-// waiting are the places of an object's records: a delete, and after it what the object is now; 0 is none.
+// waiting are the orders of the places of an object's records: a delete, and after it the newest state; 0 is none.
 type waiting struct{ deleted, current uint64 }
 
 // Limit bounds a queue or a batch. Both fields must be positive.
@@ -49,30 +49,29 @@ type Limit struct {
 // NewQueue returns an empty queue.
 func NewQueue(limit Limit) *Queue { return &Queue{limit: limit} }
 
-// newCoalescing returns an empty queue for a listener that wants state and not history: of each object it holds the
-// newest record alone, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it
-// where the object was made anew under another uid.
+// newCoalescing returns an empty queue for a listener that wants state and not history. Of each object it holds only
+// the newest record, as client-go's DeltaFIFO compresses deltas (tools/cache, delta_fifo.go), and a delete before it if
+// the object was created anew with another uid.
 //
 // A record that supersedes another takes its place in the queue, so that an object which changes all the time is not
-// put off for ever. It stays as it is: its id must be the one that a replay gives it (I8), and whoever folds records
-// takes an update of an object that it does not know as its creation. So what an object becomes is the same, and what
-// it was in between is left out.
+// put off for ever. The record itself does not change: its id must be that of a replay (I8), and consumers that keep
+// states take an update of an unknown object as its creation. So only the states in between are left out.
 //
-// Frames and gaps are never merged, and no record moves to before the begin of a snapshot or a gap: a consumer that
-// forgets what it was not told of within a snapshot would forget it.
+// Frames and gaps are never merged, and no record moves to before a snapshot's begin or a gap: a consumer that deletes
+// what a snapshot did not contain would delete its object.
 func newCoalescing(limit Limit) *Queue {
 	q := NewQueue(limit)
 	q.objects, q.barriers, q.moved = map[object]waiting{}, map[change.Stream]uint64{}, map[uint64]uint64{}
 	return q
 }
 
-// merges says whether the record supersedes, and is superseded. A dead letter that is sent again goes out as it is.
+// merges says whether the record can supersede others and be superseded. A dead letter that is sent again cannot.
 func (q *Queue) merges(rec *change.Record) bool {
 	return q.objects != nil && rec.Op.OfObject() && rec.Replay == nil
 }
 
-// ReserveFor takes room for the record. A queue that coalesces has room for whatever takes no more than what it
-// replaces, also when it is full: its use exceeds the limit by that record until it is pushed.
+// ReserveFor reserves room for the record, or returns false if there is none. Even a full coalescing queue has room for
+// a record that is no larger than what it replaces: until it is pushed, the queue exceeds its limit by it.
 func (q *Queue) ReserveFor(rec *change.Record) bool {
 	size := rec.Size()
 	if freed := q.freedBy(rec); freed > 0 && (size <= freed || q.used.Bytes+size-freed <= q.limit.Bytes) {
@@ -82,7 +81,7 @@ func (q *Queue) ReserveFor(rec *change.Record) bool {
 	return q.Reserve(size)
 }
 
-// freedBy is the room in bytes that pushing the record would free, 0 where nothing is superseded.
+// freedBy is how many bytes pushing the record would free, 0 if it supersedes nothing.
 func (q *Queue) freedBy(rec *change.Record) (freed int) {
 	if !q.merges(rec) {
 		return 0
@@ -100,8 +99,8 @@ func (q *Queue) freedBy(rec *change.Record) (freed int) {
 	return freed
 }
 
-// Push appends a record whose room is reserved. It returns the records that a queue which coalesces does not hold any
-// more, and whose room is free: they will never be popped. The record itself may be one of them.
+// Push queues a record whose room is reserved, and assigns its Seq. It returns the records that a coalescing queue has
+// dropped, whose room is free again: they will never be popped. The record itself may be one of them.
 func (q *Queue) Push(rec *change.Record) (merged []*change.Record) {
 	q.newest++
 	rec.Seq = q.newest
@@ -129,8 +128,8 @@ func (q *Queue) Push(rec *change.Record) (merged []*change.Record) {
 	return merged
 }
 
-// pushCurrent queues what an object is now. A delete stays before it, unless it is of the same object, which left the
-// selection and is back.
+// pushCurrent queues an object's newest state. A delete stays before it, unless it has the same uid: then the object
+// had left the selection and is back.
 func (q *Queue) pushCurrent(rec *change.Record, at waiting) (waiting, []*change.Record) {
 	switch {
 	case at.current != 0:
@@ -144,8 +143,9 @@ func (q *Queue) pushCurrent(rec *change.Record, at waiting) (waiting, []*change.
 	return waiting{at.deleted, rec.Seq}, nil
 }
 
-// pushDelete queues a delete. What lies between it and another one is left out. Each object's is kept: an earlier
-// process may have given the sink any of them. Of two of the same object the one that knows the final state is kept.
+// pushDelete queues a delete. A state between it and an earlier delete is dropped. The deletes of two uids are both
+// kept, since an earlier process may have delivered either object. Of two deletes of one uid the one with the final
+// state is kept.
 func (q *Queue) pushDelete(rec *change.Record, at waiting) (waiting, []*change.Record) {
 	if at.deleted == 0 && at.current == 0 {
 		q.append(rec)
@@ -161,7 +161,7 @@ func (q *Queue) pushDelete(rec *change.Record, at waiting) (waiting, []*change.R
 	}
 	switch first := q.find(at.deleted).rec; {
 	case first.UID != rec.UID:
-		q.append(rec) // and the first is no longer looked at
+		q.append(rec) // the first stays queued, and merges with nothing any more
 		return waiting{deleted: rec.Seq}, merged
 	case first.Object == nil && rec.Object != nil:
 		place, old := q.supersede(at.deleted, rec)
@@ -171,7 +171,7 @@ func (q *Queue) pushDelete(rec *change.Record, at waiting) (waiting, []*change.R
 	return waiting{deleted: at.deleted}, append(merged, rec)
 }
 
-// supersede puts the record in the place of an older one, or at the end where a barrier is between them.
+// supersede puts the record in the place of an older one, or at the end if there is a barrier between them.
 func (q *Queue) supersede(order uint64, rec *change.Record) (place uint64, old *change.Record) {
 	if order < q.barriers[*rec.Stream] {
 		old = q.drop(order)
@@ -186,7 +186,7 @@ func (q *Queue) supersede(order uint64, rec *change.Record) (place uint64, old *
 	return order, old
 }
 
-// drop takes out the record of the place and frees its room.
+// drop takes the record out of the place and frees its room.
 func (q *Queue) drop(order uint64) *change.Record {
 	rec := q.empty(q.find(order))
 	delete(q.moved, rec.Seq)
@@ -194,8 +194,7 @@ func (q *Queue) drop(order uint64) *change.Record {
 	return rec
 }
 
-// Pop appends to dst the oldest records that fit the limit together, at least one if there is one, and frees their
-// room.
+// Pop appends to dst the next records that fit the limit together, at least one if there is one, and frees their room.
 func (q *Queue) Pop(dst []*change.Record, most Limit) []*change.Record {
 	taken := Limit{}
 	for p := q.first(); p != nil; p = q.first() {
@@ -211,9 +210,8 @@ func (q *Queue) Pop(dst []*change.Record, most Limit) []*change.Record {
 	return dst
 }
 
-// Remove takes the record out and says where in the queue it was: records are popped in the order that rises. It is
-// false where the record is not queued any more. Its room stays taken until Cancel. What comes later of its object is
-// not merged with it.
+// Remove takes the record out and returns its order: records are popped by rising order. found is false if the record
+// is not queued any more. Its room stays taken until Cancel. Later records of its object are not merged with it.
 func (q *Queue) Remove(rec *change.Record) (order uint64, found bool) {
 	p := q.queued(rec.Seq)
 	if p == nil {
@@ -223,8 +221,8 @@ func (q *Queue) Remove(rec *change.Record) (order uint64, found bool) {
 	return p.order, true
 }
 
-// remove takes the record out of its place. The sink is given it, or it is on disk, and either way the sink may have
-// its object from here on. Its room stays taken.
+// remove takes the record out of its place. It goes to the sink or to disk, so the sink may have it from here on, and
+// nothing merges with it. Its room stays taken.
 func (q *Queue) remove(p *place) *change.Record {
 	rec := q.empty(p)
 	delete(q.moved, rec.Seq)
@@ -253,7 +251,8 @@ func (q *Queue) empty(p *place) *change.Record {
 	return rec
 }
 
-// Oldest is the record that was pushed first, nil in an empty queue. Where the queue coalesces another one may be next.
+// Oldest is the queued record that was pushed first, nil in an empty queue. In a coalescing queue another one may be
+// next.
 func (q *Queue) Oldest() *change.Record {
 	if q.objects == nil {
 		return q.next()
@@ -275,7 +274,7 @@ func (q *Queue) next() *change.Record {
 	return nil
 }
 
-// last is the record that was appended last, nil where it is not queued any more.
+// last is the record in the last place, nil if it is not queued any more.
 func (q *Queue) last() *change.Record {
 	if q.first() == nil {
 		return nil
@@ -283,8 +282,8 @@ func (q *Queue) last() *change.Record {
 	return q.places[len(q.places)-1].rec
 }
 
-// append puts the record, whose room is taken, after all others. Where there is no place left, the empty ones go, and
-// what is full has as much room again: so an idle queue costs nothing, and a full one at most twice its records.
+// append puts the record, whose room is taken, after all others. If there is no place left, the empty ones go. If most
+// are in use, their number doubles, so a queue has at most twice as many places as it ever had records, or 16.
 func (q *Queue) append(rec *change.Record) {
 	if len(q.places) == cap(q.places) {
 		packed := q.places[:0]
@@ -303,7 +302,7 @@ func (q *Queue) append(rec *change.Record) {
 	q.records++
 }
 
-// first is the oldest place with a record, nil where there is none. The empty ones before it are free.
+// first is the first place with a record, nil if there is none. It skips the empty ones before it for good.
 func (q *Queue) first() *place {
 	for q.head < len(q.places) && q.places[q.head].rec == nil {
 		q.head++
@@ -315,7 +314,7 @@ func (q *Queue) first() *place {
 	return &q.places[q.head]
 }
 
-// find is the place of the order, nil where it is not in use any more.
+// find is the place of the order, nil if there is none any more.
 func (q *Queue) find(order uint64) *place {
 	places := q.places[q.head:]
 	i := sort.Search(len(places), func(i int) bool { return places[i].order >= order })
@@ -325,7 +324,7 @@ func (q *Queue) find(order uint64) *place {
 	return &places[i]
 }
 
-// queued is the place of the record with the Seq, nil where it is not queued any more.
+// queued is the place of the record with the Seq, nil if it is not queued any more.
 func (q *Queue) queued(seq uint64) *place {
 	at := q.find(cmp.Or(q.moved[seq], seq))
 	if at == nil || at.rec == nil || at.rec.Seq != seq {
@@ -337,8 +336,8 @@ func (q *Queue) queued(seq uint64) *place {
 // Len is the number of queued records.
 func (q *Queue) Len() int { return q.records }
 
-// Reserve takes room for one record of the size, or returns false when there is none. A record above the whole limit
-// has room when nothing is taken: it must pass, and nothing else passes beside it.
+// Reserve reserves room for one record of the size, or returns false if there is none. A record larger than the limit
+// has room if nothing else is reserved: it must pass, alone.
 func (q *Queue) Reserve(size int) bool {
 	if q.used.Records > 0 && (q.used.Bytes+size > q.limit.Bytes || q.used.Records >= q.limit.Records) {
 		return false
@@ -347,7 +346,7 @@ func (q *Queue) Reserve(size int) bool {
 	return true
 }
 
-// Overdraw takes room that there is not. The caller bounds by other means what is held.
+// Overdraw reserves room beyond the limit. The caller bounds by other means what is queued.
 func (q *Queue) Overdraw(size int) {
 	q.used.Bytes += size
 	q.used.Records++
@@ -359,5 +358,5 @@ func (q *Queue) Cancel(size int) {
 	q.used.Records--
 }
 
-// Used is what is taken.
+// Used is what is reserved, queued records included.
 func (q *Queue) Used() Limit { return q.used }

@@ -7,22 +7,22 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// spool is the part of a backlog that is on disk, or on its way there. It comes before what is in memory: the listener
-// takes from memory only when everything on disk is delivered (I3).
+// spool is the part of a backlog that is on disk, or on its way there. It comes before the queue: the listener takes
+// from memory only when everything on disk is delivered (I3).
 //
-// Records go to disk in the batch that saves their positions, those that are being written to the sink as well:
-// otherwise the position would stay at them for as long as the sink takes. Their copies are ahead of all others, so
-// that after a crash the records which the sink may have are the first that are read.
+// Records go to disk in the batch that saves their positions. So do those that are being written to the sink: otherwise
+// the position would stay before them until the sink has them. Their copies are ahead of all others, so that after a
+// crash the records that the sink may have are read first.
 type spool struct {
 	saved  Spool     // as the state has it
 	next   [2]uint64 // the number of the next chunk, by part
 	coming []chunked // records that have left the queue for a chunk that has no number yet
 	cursor [2]uint64 // all chunks before are delivered
-	gone   amount    // of what is delivered of Main and still saved
-	oldest time.Time // when the oldest record on disk was received, about
+	gone   amount    // what of Main is delivered but not removed from the state yet
+	oldest time.Time // about when the oldest record on disk was received
 }
 
-// resume takes up what an earlier process has left.
+// resume takes over what an earlier life has left on disk.
 func (s *spool) resume(saved Spool, oldest time.Time) {
 	s.saved, s.oldest = saved, oldest
 	for part, extent := range saved {
@@ -30,21 +30,21 @@ func (s *spool) resume(saved Spool, oldest time.Time) {
 	}
 }
 
-// behind says whether records are on disk, or on their way there, that are not delivered.
+// behind says whether undelivered records are on disk, or on their way there.
 func (s *spool) behind() bool { return s.cursor != s.next || len(s.coming) > 0 }
 
-// readable says whether the next records are on disk, and no others before them are still saved: after a crash the
-// records that the sink may have must be the first.
+// readable says whether the next records are on disk, and the removal of those before them is saved: after a crash the
+// records that the sink may have must be the first ones there.
 func (s *spool) readable() bool {
 	return s.saved[Ahead].First == s.cursor[Ahead] && s.saved[Main].First == s.cursor[Main] && !s.saved.Empty()
 }
 
-// whole says whether the state has everything that went to disk.
+// whole says whether the state has every record that left the queue for disk.
 func (s *spool) whole() bool {
 	return s.saved[Ahead].Next == s.next[Ahead] && s.saved[Main].Next == s.next[Main]
 }
 
-// reading is what was read, by the extents before and after.
+// reading is what was read, from the extents before and after.
 func (s *spool) reading(before, after *Spool) *reading {
 	return &reading{
 		cursor: [2]uint64{after[Ahead].First, after[Main].First},
@@ -52,7 +52,7 @@ func (s *spool) reading(before, after *Spool) *reading {
 	}
 }
 
-// delivered notes that everything is that was taken, and says whether that was the last on disk.
+// delivered notes that the sink has the whole flight. last is true if nothing is left on disk then.
 func (s *spool) delivered(f *flight) (last bool) {
 	if f.read != nil {
 		s.cursor, s.gone = f.read.cursor, f.read.amount
@@ -74,7 +74,7 @@ func (s *spool) add(one chunked) {
 	s.coming = append(s.coming, one)
 }
 
-// chunks are what was added, each of which is one batch at most, with their numbers.
+// chunks are the added records in numbered chunks of about most.
 func (s *spool) chunks(most Limit) (chunks []Chunk) {
 	for part := range s.next {
 		var last *Chunk
@@ -96,10 +96,10 @@ func (s *spool) chunks(most Limit) (chunks []Chunk) {
 	return chunks
 }
 
-// left is the extent without what is delivered.
+// left is the saved extent without what is delivered.
 func (s *spool) left() Spool {
 	left := s.saved
-	if at := s.cursor[Ahead]; left[Ahead].First != at { // it is delivered all at once
+	if at := s.cursor[Ahead]; left[Ahead].First != at { // all of Ahead is delivered at once
 		left[Ahead] = Extent{First: at, Next: at}
 	}
 	main := &left[Main]
@@ -117,17 +117,17 @@ func (s *spool) save(extent Spool) {
 	s.saved = extent
 }
 
-// flight is what the sink is being given: what was taken and is not acknowledged.
+// flight is what the sink is being given: the records that were taken and are not acknowledged.
 type flight struct {
 	records []*change.Record
-	read    *reading            // nil where the records are from memory
+	read    *reading            // nil if the records are from memory
 	ahead   map[uint64]struct{} // Seqs of records that were taken from memory and are on disk, or on their way there
-	unsaved int                 // of the records are not
+	unsaved int                 // how many of the records are neither from disk nor ahead
 }
 
 // reading is what was read from disk.
 type reading struct {
-	cursor [2]uint64 // after it
+	cursor [2]uint64 // the next chunks after it
 	amount amount    // of Main
 }
 
@@ -139,29 +139,29 @@ func (f *flight) take(records []*change.Record, read *reading) {
 	}
 }
 
-// onDisk says whether the record was read from disk, or has gone there: the spool has it, and not the ledger.
+// onDisk says whether the record was read from disk, or has gone there: the spool accounts for it, not the ledger.
 func (f *flight) onDisk(rec *change.Record) bool {
 	_, ahead := f.ahead[rec.Seq]
 	return ahead || rec.Seq == 0
 }
 
-// isSaved says whether some of what was taken is on disk.
+// isSaved says whether some of the flight is on disk.
 func (f *flight) isSaved() bool { return f.read != nil || len(f.ahead) > 0 }
 
-// spill notes that the record goes to disk, too, and says where among those that were taken it is.
+// spill notes that the record goes to disk, too, and returns its index in the flight.
 func (f *flight) spill(rec *change.Record) (order uint64) {
 	f.ahead[rec.Seq] = struct{}{}
 	f.unsaved--
 	return uint64(slices.Index(f.records, rec))
 }
 
-// ack notes that the sink has the records. What a listener put in aside was never taken. What was cut or replaced on
-// its way has the Seq of what it was, and what is from disk has none.
+// ack notes that the sink has the records. One that was cut or replaced on its way has the Seq of the original. Records
+// from disk all have the Seq 0.
 func (f *flight) ack(batch []*change.Record) {
 	for _, rec := range batch {
 		at := slices.IndexFunc(f.records, func(taken *change.Record) bool { return taken.Seq == rec.Seq })
 		switch {
-		case rec.Aside || at < 0:
+		case at < 0:
 			continue
 		case at == 0: // as a rule
 			f.records = f.records[1:]
@@ -174,7 +174,7 @@ func (f *flight) ack(batch []*change.Record) {
 	}
 }
 
-// end forgets what was taken.
+// end empties the flight.
 func (f *flight) end() {
 	f.records, f.read, f.unsaved = f.records[:0], nil, 0
 	clear(f.ahead)
@@ -185,7 +185,7 @@ type Chunk struct {
 	Part    Part
 	Number  uint64
 	Records []*change.Record
-	Value   []byte // what the store makes of them
+	Value   []byte // the records as the store encodes them
 	bytes   int    // of the records
 }
 
@@ -193,15 +193,15 @@ type Chunk struct {
 type chunked struct {
 	rec   *change.Record
 	part  Part
-	order uint64 // of its place among those of the part
+	order uint64 // by which records of the part are sorted
 }
 
-// Part is one of the two queues that a spool is made of.
+// Part is one of the two queues of a spool.
 type Part byte
 
 const (
-	// Ahead holds records that the sink was being given when they were spooled: it may have some of them. They come
-	// before all others, and are never more than one batch.
+	// Ahead holds the records that were in flight when they were spooled: the sink may have some of them. They come
+	// before all others, and are one batch at most.
 	Ahead Part = iota
 	// Main holds the others.
 	Main
@@ -212,7 +212,7 @@ type Spool [2]Extent
 
 // Extent is one part of a spool.
 type Extent struct {
-	First, Next    uint64 // numbers of the oldest chunk, and of the one that comes
+	First, Next    uint64 // the numbers of the oldest chunk, and of the next one to be written
 	Bytes, Records int64  // on disk, after compression
 }
 
