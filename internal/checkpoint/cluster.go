@@ -12,8 +12,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// EpochOf is the name of the history, as of change.NewEpoch: a history is one of the cluster that was behind the name
-// when it was found.
+// EpochOf is the epoch of the history, as change.NewEpoch names it: of the cluster that had the name when it was found.
 func (s *Store) EpochOf(history History) (string, error) {
 	clusters, err := s.met()
 	if err != nil {
@@ -31,8 +30,8 @@ func (s *Store) EpochOf(history History) (string, error) {
 	return change.NewEpoch(uid, int64(history)), nil
 }
 
-// Met notes durably that the cluster of the uid is behind the name, and returns the history that began when it was
-// first: 1 where no other was before it.
+// Met notes durably that the cluster of the uid has the name, and returns the history that began when that was noted
+// first: 1 for the first cluster.
 func (s *Store) Met(uid string) (History, error) {
 	clusters, err := s.met()
 	if err != nil || clusters[uid] != 0 {
@@ -45,7 +44,7 @@ func (s *Store) Met(uid string) (History, error) {
 	return since, s.set(keyOf(tableUID, uid), binary.AppendUvarint(nil, uint64(since)))
 }
 
-// met are the clusters that were ever behind the name, and when that was noted first.
+// met are the uids of the clusters that ever had the name, each with the history that Met returns.
 func (s *Store) met() (map[string]History, error) {
 	return byName(s.database, tableUID, "the clusters that were met", func(value []byte) (History, error) {
 		since, err := parseNumber(value)
@@ -53,7 +52,7 @@ func (s *Store) met() (map[string]History, error) {
 	})
 }
 
-// Cluster is whose changes a state is about.
+// Cluster identifies the cluster that a state is about.
 type Cluster struct {
 	Name string // as configured
 	UID  string // of namespace kube-system
@@ -70,8 +69,8 @@ func (e *OtherClusterError) Error() string {
 		e.Dir, e.Saved.Name, e.Saved.UID, e.Now.Name, e.Now.UID, e.Dir)
 }
 
-// CompareCluster compares the identity saved in the directory with the cluster that is there now. It says whether that
-// was made anew under its name: then no saved position means anything. Another name is an *OtherClusterError.
+// CompareCluster compares the saved identity with the cluster that is there now. anew says that another cluster has the
+// name, so no saved position means anything. Another name is an *OtherClusterError.
 func CompareCluster(dir string, saved, now Cluster) (anew bool, err error) {
 	if saved.Name != now.Name {
 		return false, &OtherClusterError{Dir: dir, Saved: saved, Now: now}
@@ -79,12 +78,12 @@ func CompareCluster(dir string, saved, now Cluster) (anew bool, err error) {
 	return saved.UID != now.UID, nil
 }
 
-// Cluster is the saved identity, false in a state that has none yet.
+// Cluster is the saved identity; false if the state has none yet.
 func (s *Store) Cluster() (Cluster, bool, error) {
 	return read(s.database, keyOf(tableCluster), "the cluster's identity", parseCluster)
 }
 
-// SetCluster saves the identity, durably. The cluster that it takes the place of stays one of those that were met.
+// SetCluster saves the identity, durably. The cluster that it replaces stays one of those that were met.
 func (s *Store) SetCluster(c Cluster) error {
 	before, found, err := s.Cluster()
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *Store) SetCluster(c Cluster) error {
 	})
 }
 
-// Clusters are the uids of all clusters that were ever behind the name: what is told under another one is not ours.
+// Clusters are the uids of all clusters that ever had the name, sorted: a record of another uid is not ours.
 func (s *Store) Clusters() ([]string, error) {
 	saved, found, err := s.Cluster()
 	if err != nil {
@@ -117,11 +116,11 @@ func (s *Store) Clusters() ([]string, error) {
 	return slices.Compact(uids), err
 }
 
-// redactionKeySize is that of the hash that it is used with, SHA-256.
+// redactionKeySize is the size in bytes of the hash that the key is used with, SHA-256.
 const redactionKeySize = 32
 
-// RedactionKey is this state's key of the hashes that stand for secret values. It is made at the first call and stays,
-// so that a value has one hash for as long as the state lives.
+// RedactionKey is this state's key for the hashes that replace secret values. The first call makes it, and it stays, so
+// that a value has one hash for as long as the state lives.
 func (s *Store) RedactionKey() ([]byte, error) {
 	key, found, err := s.get(keyOf(tableRedaction))
 	if err != nil || found {
@@ -135,12 +134,12 @@ func (s *Store) RedactionKey() ([]byte, error) {
 	return key, nil
 }
 
-// Configurations are those with which the sinks were opened last, by their names, as SetConfiguration was given them.
+// Configurations are what SetConfiguration has saved, by the names of the sinks.
 func (s *Store) Configurations() (map[string][]byte, error) {
 	return byName(s.database, tableConfig, "", func(text []byte) ([]byte, error) { return bytes.Clone(text), nil })
 }
 
-// SetConfiguration saves the configuration with which the sink was opened, durably.
+// SetConfiguration saves the configuration with which the sink was opened, durably. Its text is the caller's own.
 func (s *Store) SetConfiguration(sinkName string, text []byte) error {
 	return s.set(keyOf(tableConfig, sinkName), text)
 }
@@ -158,7 +157,7 @@ func parseCluster(value []byte) (Cluster, error) {
 	return c, nil
 }
 
-// Namespaces are the labels of namespaces that SetNamespace has noted.
+// Namespaces are the labels that SetNamespace has saved, by the names of the namespaces.
 func (s *Store) Namespaces() (map[string]map[string]string, error) {
 	parse := func(value []byte) (labels map[string]string, err error) {
 		err = json.Unmarshal(value, &labels)
@@ -167,7 +166,7 @@ func (s *Store) Namespaces() (map[string]map[string]string, error) {
 	return byName(s.database, tableNamespace, "the labels of a namespace", parse)
 }
 
-// SetNamespace notes the labels of the namespace; nil forgets it.
+// SetNamespace saves the labels of the namespace; nil forgets it.
 func (s *Store) SetNamespace(name string, labels map[string]string) error {
 	value, err := json.Marshal(labels)
 	if err != nil { // texts alone can always be written

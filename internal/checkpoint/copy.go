@@ -11,27 +11,26 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Led is how a state directory stands to the log of the state.
+// Led relates a state directory to the log of the state.
 type Led struct {
-	Claim  []byte // of the log, with which the state was led last; nil is not known
-	Logged []byte // the place that had all of the state when it was closed; nil where the log may lack something
+	Claim  []byte // on the log, with which the state was led last; nil if not known
+	Logged []byte // the place where the log had all of the state when it was closed; nil if it may lack something
 }
 
 // holding is what a directory holds.
 type holding struct {
 	isState bool
 	led     Led
-	place   []byte // of a copy of the log; nil where there is none, or one that is being filled
+	place   []byte // of a copy of the log; nil if there is none, or it is being filled
 }
 
-// LedAt is how a directory stands to the log of the state. It is false where the directory holds no state, or one that
-// is being restored.
+// LedAt reads the Led of a directory. found is false if it holds no state, or one that is being restored.
 func LedAt(ctx context.Context, dir string, opts Options) (led Led, found bool, err error) {
 	has, err := look(ctx, dir, opts)
 	return has.led, has.isState, err
 }
 
-// look changes nothing in the directory.
+// look reads what the directory holds, and changes nothing in it.
 func look(ctx context.Context, dir string, opts Options) (has holding, err error) {
 	opts.ReadOnly, opts.Journal = true, nil
 	d, err := newDatabase(ctx, dir, opts.withDefaults())
@@ -64,23 +63,23 @@ func (d *database) holding() (has holding, err error) {
 	return has, err
 }
 
-// Copy is a directory that follows a log of the state: what a standby has, or what is restored. It belongs to this
+// Copy is a directory that follows a log of the state: that of a standby, or one that is restored. It belongs to this
 // process until Close (I10), and Open refuses it until Finish makes it a state.
 //
-// What the copy has of the log is written together with the place up to which it has it. So a process that is killed
-// leaves the copy as of an earlier place, and never between two. A copy that is being filled has no place.
+// Changes are written together with the place in the log up to which the copy has them. So a process that is killed
+// leaves the copy at an earlier place, and never between two. A copy that is being filled has no place.
 type Copy struct {
 	dir   string
 	opts  Options
 	lock  io.Closer
-	db    *database // nil where there is no copy
-	owned bool      // it is a state
-	led   Led       // of that
+	db    *database // nil if there is no copy
+	owned bool      // the directory holds a state
+	led   Led       // of that state
 	place []byte    // up to which it has the log; nil while it is being filled
 }
 
-// OpenCopy takes the directory, and goes on with a copy that it finds there. A damaged one counts for nothing. A state
-// stays as it is until Begin.
+// OpenCopy takes the directory, and goes on with a copy that it finds there, unless that is damaged. A state stays as
+// it is until Begin.
 func OpenCopy(ctx context.Context, dir string, opts Options) (*Copy, error) {
 	return openCopy(dir, opts, func(c *Copy) error {
 		has, err := look(ctx, dir, c.opts)
@@ -99,8 +98,8 @@ func OpenCopy(ctx context.Context, dir string, opts Options) (*Copy, error) {
 // ErrState says that a directory that is to be filled holds a state.
 var ErrState = errors.New("it holds a state already: choose another state.dir, or remove it with exporter checkpoint reset")
 
-// Restore makes the directory a copy that is being filled. What an earlier one has left that was cut short is removed.
-// A directory with a state in it is refused with ErrState.
+// Restore makes the directory a copy that is being filled. It removes what an interrupted Restore has left, and refuses
+// a directory with a state with ErrState.
 func Restore(ctx context.Context, dir string, opts Options) (*Copy, error) {
 	return openCopy(dir, opts, func(c *Copy) error {
 		has, err := look(ctx, dir, c.opts)
@@ -114,7 +113,7 @@ func Restore(ctx context.Context, dir string, opts Options) (*Copy, error) {
 	})
 }
 
-// openCopy takes the directory, and begins as it is told.
+// openCopy takes the directory, and calls begin.
 func openCopy(dir string, opts Options, begin func(*Copy) error) (*Copy, error) {
 	opts = opts.withDefaults()
 	lock, err := opts.claim(dir)
@@ -143,13 +142,13 @@ func (c *Copy) open(ctx context.Context, load func(*database) error) error {
 // IsState says whether the directory holds a state of its own, which is no copy.
 func (c *Copy) IsState() bool { return c.owned }
 
-// Led is how that state stands to the log.
+// Led relates that state to the log.
 func (c *Copy) Led() Led { return c.led }
 
-// Place is up to where the copy has the log, nil where it has nothing whole.
+// Place is up to where the copy has the log; nil if it is not whole yet.
 func (c *Copy) Place() []byte { return c.place }
 
-// Begin removes all that the directory has of a state. What is applied from here on fills it.
+// Begin removes the state or the copy in the directory. What is applied from then on fills it anew.
 func (c *Copy) Begin(ctx context.Context) error {
 	if err := c.shut(); err != nil {
 		c.opts.Logger.Warn("the state directory could not be closed; it is filled anew", "error", err)
@@ -161,11 +160,11 @@ func (c *Copy) Begin(ctx context.Context) error {
 	return c.open(ctx, func(db *database) error { return db.set(keyOf(tableRestoring), nil) })
 }
 
-// Apply applies what the log has up to the place, whole or not at all. Without a place it is a part of what fills the
-// copy, which counts when a later call has a place.
+// Apply applies the changes of the log up to the place, all or none. Without a place they are a part of what fills the
+// copy, which is whole when a later call has a place.
 //
-// Only the end of a filling, which has no changes, is synced: a crash takes away what was written last, and the log has
-// it still, or the copy is filled anew.
+// Only the end of a filling, a call without changes, is synced: what a crash loses, the log still has, or the copy is
+// filled anew.
 func (c *Copy) Apply(changes Changes, place []byte) error {
 	if c.db == nil {
 		return fmt.Errorf("follow the log of the state in %s: it was not begun", c.dir)
@@ -175,7 +174,7 @@ func (c *Copy) Apply(changes Changes, place []byte) error {
 	}
 	b := c.db.db.NewBatch()
 	defer func() { _ = b.Close() }() // it only gives memory back
-	err := changes.each(func(o *one) error { return o.apply(b) })
+	err := changes.each(func(o *keyChange) error { return o.apply(b) })
 	if err == nil && place != nil {
 		err = b.Set(keyOf(tableRestoring), place, nil)
 	}
@@ -198,7 +197,7 @@ func (c *Copy) Apply(changes Changes, place []byte) error {
 	return nil
 }
 
-func (o *one) apply(b *pebble.Batch) error {
+func (o *keyChange) apply(b *pebble.Batch) error {
 	switch o.kind {
 	case changeSet:
 		return b.Set(o.key, o.value, nil)
@@ -209,8 +208,8 @@ func (o *one) apply(b *pebble.Batch) error {
 	}
 }
 
-// Finish gives each file to keep, and makes the copy a state, of which the log has everything at the place; nil is
-// nowhere. Then it lets go of the directory.
+// Finish passes each file to keep, and makes the copy a state. place is where the log has all of it, nil if not known.
+// Then it releases the directory.
 func (c *Copy) Finish(place []byte, keep func(name string, content []byte) error) error {
 	if c.place == nil {
 		return fmt.Errorf("finish the copy of the log of the state in %s: it is not whole", c.dir)
@@ -235,7 +234,7 @@ func (c *Copy) finish(place []byte, keep func(name string, content []byte) error
 	})
 }
 
-// Close lets go of the directory. A second call does nothing.
+// Close releases the directory. A second call does nothing.
 func (c *Copy) Close() error {
 	if c.lock == nil {
 		return nil

@@ -49,8 +49,8 @@ func (d *database) checkFormat() error {
 	return nil
 }
 
-// TakeLogged returns the place in a log of the state that had all of the state when it was closed, and forgets it: what
-// is written next may not be there. It is nil where the log may lack something. It notes the claim of the log with
+// TakeLogged returns the place where a log of the state had all of it when it was closed, and forgets that: what is
+// written next may not be there. The place is nil if the log may lack something. It notes the claim on the log with
 // which the state is led from now on.
 func (d *database) TakeLogged(claim []byte) ([]byte, error) {
 	place, _, err := d.get(keyOf(tableLogged))
@@ -64,8 +64,8 @@ func (d *database) TakeLogged(claim []byte) ([]byte, error) {
 	})
 }
 
-// record begins to tell the journal. Without one, that the log has all of the state counts no more: what follows may
-// change it.
+// record begins to tell the journal. Without a journal, it forgets that the log has all of the state: later writes will
+// not be in it.
 func (d *database) record() error {
 	d.recording = d.opts.Journal != nil
 	_, found, err := d.get(keyOf(tableLogged))
@@ -75,12 +75,12 @@ func (d *database) record() error {
 	return d.write(func(b *rows) error { b.remove(keyOf(tableLogged)); return nil })
 }
 
-// SetLogged notes that the log of the state has all of it at the place.
+// SetLogged notes that the log of the state has all of it up to the place.
 func (d *database) SetLogged(place []byte) error { return d.set(keyOf(tableLogged), place) }
 
-// Page reads about so many bytes of the state from the key on, as changes that make another state have the same
-// between the key and the next one, and returns that, nil at the end. It is the state as of one moment, at which begin
-// is called: no write comes in between. Where begin says no, nothing is read. A page that begins nowhere is the first.
+// Page reads about size bytes of the state from the key on, or from the beginning. page makes another state have the
+// same keys and values between from and next, which is nil at the end. It is as of one moment, at which begin is
+// called: no write comes in between. If begin returns false, nothing is read, and next is from.
 func (d *database) Page(from []byte, size int, begin func() bool) (page Changes, next []byte, err error) {
 	if len(from) == 0 {
 		from = []byte{tableRestoring + 1}
@@ -117,8 +117,8 @@ func (d *database) Page(from []byte, size int, begin func() bool) (page Changes,
 	return append(Changes(nil).Clear(from, end), rows...), next, nil
 }
 
-// database is Pebble's database in a directory that this process owns (I10): keys and values, which it reads, and
-// changes by whole batches (I5). It knows none of the tables.
+// database is Pebble's database in a directory that this process owns (I10). It reads keys and values, and changes them
+// by whole batches (I5).
 type database struct {
 	dir    string
 	opts   Options
@@ -128,14 +128,14 @@ type database struct {
 	db     *pebble.DB
 	damage atomic.Pointer[DamagedError] // found in the background
 
-	background context.Context // of what Pebble does on its own account: Open's, without its end
+	background context.Context // Open's, which does not end: for Pebble's own work
 
 	mu        sync.Mutex // held by one writer at a time, and by Close
 	closed    bool
 	recording bool // the journal is told of what is written
 }
 
-// newDatabase is one that is still to be opened, in a directory that is owned from now on.
+// newDatabase returns a database that is still to be opened, in a directory that this process owns from now on.
 func newDatabase(ctx context.Context, dir string, opts Options) (*database, error) {
 	lock, err := opts.claim(dir)
 	if err != nil {
@@ -145,8 +145,8 @@ func newDatabase(ctx context.Context, dir string, opts Options) (*database, erro
 	return &database{dir: dir, opts: opts, lock: lock, space: space, gate: newGate(), background: context.WithoutCancel(ctx)}, nil
 }
 
-// open opens it in a goroutine, since Pebble cannot be interrupted, and has load read what is remembered of it. Exactly
-// one of the two sees to the outcome: the goroutine, once ctx has ended.
+// open opens it in a goroutine, since Pebble cannot be interrupted, and calls load, which reads what is kept in memory.
+// If ctx ends first, open returns, and the goroutine closes what it has opened.
 func (d *database) open(ctx context.Context, load func() error) error {
 	done := make(chan error)
 	go func() {
@@ -155,9 +155,9 @@ func (d *database) open(ctx context.Context, load func() error) error {
 		case done <- err:
 		case <-ctx.Done():
 			if err == nil {
-				_ = d.db.Close() // nobody is left to hear of it
+				_ = d.db.Close() // nobody is left to take the error
 			}
-			_ = d.lock.Close() // nor of this
+			_ = d.lock.Close() // nor this one
 		}
 	}()
 	select {
@@ -200,16 +200,16 @@ func (d *database) openNow(load func() error) error {
 	return nil
 }
 
-// reportDamage makes the next write fail: what is damaged would otherwise be found again and again in the background,
-// and never be told.
+// reportDamage makes the next write fail: otherwise the damage would be found again and again in the background, and
+// never be reported.
 func (d *database) reportDamage(info pebble.DataCorruptionInfo) {
 	d.damage.CompareAndSwap(nil, &DamagedError{
 		Op: "commit", Dir: d.dir, Err: fmt.Errorf("%s: %w", info.Path, info.Details),
 	})
 }
 
-// Close releases the directory. Everything was durable before; where there is space, the log's end is moved into a
-// table first, since only there damage can be told from a crash. A second call does nothing.
+// Close releases the directory. Everything is durable already. If there is space, the end of Pebble's log becomes a
+// table first, since only in tables damage can be told from a crash. A second call does nothing.
 func (d *database) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -253,8 +253,8 @@ func (d *database) each(prefix []byte, visit func(key, value []byte) error) (err
 	}), err)
 }
 
-// iterate visits the keys from one on that are below the other, each time where the visit has moved the iterator to,
-// while that returns true.
+// iterate visits the keys from one up to another, without that. visit moves the iterator, and returns whether it is at
+// a key.
 func (d *database) iterate(view pebble.Reader, from, to []byte, visit func(at *pebble.Iterator) bool) error {
 	iterator, err := view.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
@@ -274,7 +274,7 @@ func (d *database) holds(prefix []byte) (found bool, err error) {
 	return found, err
 }
 
-// read is what the key's value says, false where there is none. What it is of is for people.
+// read parses the key's value; found is false if there is none. what describes it in an error.
 func read[T any](d *database, key []byte, what string, parse func([]byte) (T, error)) (is T, found bool, err error) {
 	value, found, err := d.get(key)
 	if err != nil || !found {
@@ -286,7 +286,7 @@ func read[T any](d *database, key []byte, what string, parse func([]byte) (T, er
 	return is, true, nil
 }
 
-// byName are the values of the table by the names which are its keys.
+// byName are the parsed values of a table whose keys are names, by name.
 func byName[T any](d *database, table byte, what string, parse func(value []byte) (T, error)) (map[string]T, error) {
 	all := map[string]T{}
 	err := d.each([]byte{table}, func(key, value []byte) (err error) {
@@ -298,7 +298,7 @@ func byName[T any](d *database, table byte, what string, parse func(value []byte
 	return all, err
 }
 
-// parseNumber is the inverse of binary.AppendUvarint; no value is 0.
+// parseNumber is the inverse of binary.AppendUvarint; an empty value is 0.
 func parseNumber(value []byte) (uint64, error) {
 	number, width := binary.Uvarint(value)
 	if width != len(value) {
@@ -313,7 +313,7 @@ func (d *database) names(table byte) (all []string, err error) {
 	return all, err
 }
 
-// write makes what fill writes durable as one batch. A batch with nothing in it costs nothing.
+// write makes what fill writes durable as one batch. An empty batch costs nothing.
 func (d *database) write(fill func(*rows) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -350,7 +350,7 @@ func (d *database) write(fill func(*rows) error) error {
 	return nil
 }
 
-// set writes one value, durably, unless the key has it.
+// set writes one value, durably, unless the key has it already.
 func (d *database) set(key, value []byte) error {
 	known, found, err := d.get(key)
 	if err != nil || found && bytes.Equal(known, value) {
@@ -388,12 +388,13 @@ func (d *database) badValue(what string, err error) error {
 	return &DamagedError{Op: "read", Dir: d.dir, Err: fmt.Errorf("%s: %w", what, err)}
 }
 
-// rows are what one write makes durable, all or none. They remember the first error, with which nothing is written.
+// rows are the batch of one write, which becomes durable as a whole. After an error, which they remember, nothing is
+// written.
 type rows struct {
 	of  *pebble.Batch
 	err error
 
-	key, value []byte // for who fills them, to be used again: they are copied
+	key, value []byte // buffers for fill: set and remove copy them
 }
 
 func (r *rows) set(key, value []byte) { r.note(r.of.Set(key, value, nil)) }

@@ -17,10 +17,10 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 )
 
-// Discard removes the state's files, also where they are damaged or of a newer version and Open refuses them. The
+// Discard removes the state's files, even if they are damaged or of a newer version, so that Open refuses them. The
 // directory and files of others in it stay. It returns an *InUseError while the state is open.
 //
-// A Discard that is cut short leaves a state that Open refuses, never a part of one.
+// An interrupted Discard leaves a state that Open refuses, never a part that it accepts.
 func Discard(dir string) error {
 	lock, err := lockDir(dir)
 	if err != nil {
@@ -62,7 +62,7 @@ func syncDir(fs vfs.FS, dir string) error {
 	return errors.Join(opened.Sync(), opened.Close())
 }
 
-// lockDir makes this process the directory's owner until the file is closed or the process ends, however it ends (I10).
+// lockDir makes this process the directory's owner until the file is closed, or the process ends in any way (I10).
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, privateFile)
 	if err != nil {
@@ -85,7 +85,7 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Reserve makes the directory, if it is missing, and this process its owner until the closer is closed.
+// Reserve makes the directory if it is missing, and makes this process its owner until the closer is closed.
 func Reserve(dir string) (io.Closer, error) {
 	if err := disk.MakeDir(dir); err != nil {
 		return nil, prepareError(dir, err)
@@ -93,8 +93,8 @@ func Reserve(dir string) (io.Closer, error) {
 	return lockDir(dir)
 }
 
-// Owner is the process that has the state in the directory open, false where there is none. It makes nothing, and
-// changes nothing. The process id is 0 where it is not known.
+// Owner is the process that has the state in the directory open; running is false if there is none. The process id is 0
+// if it is not known. Owner changes nothing.
 func Owner(dir string) (pid int, running bool, err error) {
 	f, err := os.Open(filepath.Join(dir, lockName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -113,7 +113,7 @@ func Owner(dir string) (pid int, running bool, err error) {
 	return 0, false, errors.Join(err, f.Close())
 }
 
-// readPID is the owner's process id, 0 where it has not written it yet.
+// readPID is the owner's process id, 0 if it has not written it yet.
 func readPID(f *os.File) (pid int) {
 	if _, err := fmt.Fscan(f, &pid); err != nil {
 		return 0
@@ -121,11 +121,11 @@ func readPID(f *os.File) (pid int) {
 	return pid
 }
 
-// privateFS makes files that nobody but their owner may read. Pebble's own are everybody's, and a umask would be the
-// whole process's.
+// privateFS makes files that only their owner may read. Pebble's own are readable by all, and a umask would apply to
+// the whole process.
 type privateFS struct{ vfs.FS }
 
-// Create is vfs.FS's.
+// Create implements vfs.FS.
 func (f privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -136,7 +136,7 @@ func (f privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 	return f.FS.OpenReadWrite(name, category)
 }
 
-// OpenReadWrite is vfs.FS's.
+// OpenReadWrite implements vfs.FS.
 func (f privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err := makePrivate(name); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -144,7 +144,7 @@ func (f privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, op
 	return f.FS.OpenReadWrite(name, category, opts...)
 }
 
-// Lock is vfs.FS's. A file that is there is not opened before: to close it would end this process's lock (POSIX fcntl).
+// Lock implements vfs.FS. It does not open a file that exists: to close it would end this process's lock (POSIX fcntl).
 func (f privateFS) Lock(name string) (io.Closer, error) {
 	if err := makePrivate(name); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -152,10 +152,10 @@ func (f privateFS) Lock(name string) (io.Closer, error) {
 	return f.FS.Lock(name)
 }
 
-// Unwrap is vfs.FS's.
+// Unwrap implements vfs.FS.
 func (f privateFS) Unwrap() vfs.FS { return f.FS }
 
-// makePrivate makes an empty file; one that is there is fs.ErrExist.
+// makePrivate makes an empty file; its error is fs.ErrExist if there is one.
 func makePrivate(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, privateFile)
 	if err != nil {
@@ -164,9 +164,8 @@ func makePrivate(name string) error {
 	return f.Close()
 }
 
-// mendModes takes from others what an earlier version, a copy or a mount let them do with the state's files. Files that
-// are not the state's stay as they are: a sink's log may lie beside it. What may not be changed is told, and stops
-// nothing.
+// mendModes takes away the rights on the state's files that an earlier version, a copy or a mount has given to others.
+// Other files stay as they are: a sink's log may be beside the state. Failures are logged, and stop nothing.
 func mendModes(dir string, logger *slog.Logger) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -190,11 +189,10 @@ func mendModes(dir string, logger *slog.Logger) error {
 	return nil
 }
 
-// privateFile is the mode of what the state is made of: it holds objects, whoever may read the directory (I9).
+// privateFile is the mode of the state's files: they hold objects, and others may be able to read the directory (I9).
 const privateFile = 0o600
 
-// lockName is the file that the owner of a state directory holds locked. Pebble has a lock of its own, which does not
-// say who holds it.
+// lockName is the file that the owner of a state directory holds locked. Pebble's own lock does not say who holds it.
 const lockName = "LOCK.exporter"
 
 // isLog tells Pebble's logs, whose names are numbers, from those of other programs.
@@ -216,7 +214,7 @@ func ofDatabase(name string) bool {
 // ErrNoState says that a directory which was opened read-only holds no state.
 var ErrNoState = errors.New("there is no state: check the path, or start the exporter once")
 
-// ErrRestoring says that a directory holds what was read from a log: the beginning of a state, or a standby's copy.
+// ErrRestoring says that a directory holds a copy of a log, which is not a state yet.
 var ErrRestoring = errors.New("it holds what was read from a log, which is no state of its own: start the exporter again, show the log with exporter checkpoint show --log, or restore it with exporter checkpoint restore")
 
 // InUseError says that another process has the state open (I10).
@@ -279,8 +277,8 @@ func prepareError(dir string, err error) error {
 	return fmt.Errorf("open state %s: %w", dir, err)
 }
 
-// openError explains why the database in the directory could not be opened. An error of the operating system is one of
-// the machine, and everything else means that the files are not what they should be; so does a file that is missing.
+// openError explains why the database in the directory could not be opened. An error of the operating system is the
+// machine's, except for a missing file. Everything else means that the files are damaged.
 func openError(dir string, err error) error {
 	var errno syscall.Errno
 	switch {

@@ -8,11 +8,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// ItemOf is what the id of a message says. is is false for what says nothing of what its sink has: an actor.
+// ItemOf is what the id of a message says. is is false for one that says nothing about what its sink has: an Actor or
+// Resolved record, or the frame of a snapshot of chosen objects.
 //
-// A gap that names an object is the note of one that the sink rejected: the sink was told as much as it will ever be.
-// Whether that was a delete the note does not say. So the object counts as one that exists, and the next comparison
-// tells its end.
+// A gap that names an object is the note of a rejected record: the sink was told as much as it will ever be. The note
+// does not say whether that was a delete. So the object counts as one that exists, and the next comparison tells its
+// delete.
 func ItemOf(id *change.ID) (item Item, is bool) {
 	at := Point{HistoryOf(id.Cluster), id.ResourceVersion}
 	item = Item{Resource: id.Resource, Scope: Others, At: at, Key: id.Key, UID: id.UID}
@@ -52,11 +53,10 @@ func comparisonOf(id *change.ID, scope Scope) Comparison {
 }
 
 // History is one history of the cluster: when it was found, in milliseconds since 1970, and 1 for the first. So the
-// order of the numbers is that of the histories, also where a log tells of one that the state does not know yet. 0 is
-// none.
+// numbers have the order of the histories, even if a log has one that the state does not know yet. 0 is none.
 type History uint64
 
-// HistoryOf is the number of the epoch, as of change.NewEpoch, or of what an id says of it.
+// HistoryOf is the history of an epoch, as change.NewEpoch names it, or of the Cluster of an id.
 func HistoryOf(epoch string) History {
 	if found := change.EpochFound(epoch); !found.IsZero() {
 		return History(found.UnixMilli())
@@ -67,7 +67,7 @@ func HistoryOf(epoch string) History {
 // Point is a version within a history. The zero value is before everything.
 type Point struct {
 	History History `cbor:"1,keyasint,omitzero"`
-	Version string  `cbor:"2,keyasint,omitzero"` // a resourceVersion (KEP-5504), "" is before all
+	Version string  `cbor:"2,keyasint,omitzero"` // a resourceVersion (KEP-5504); "" is before all
 }
 
 // Compare is negative, zero or positive as p is before, at or after q.
@@ -81,7 +81,7 @@ func (p Point) Compare(q Point) int {
 // After says whether p is after q.
 func (p Point) After(q Point) bool { return p.Compare(q) > 0 }
 
-// Below is the point directly before p, from which a watch sees everything at p again.
+// Below is the point directly before p: a watch from there sees everything at p again.
 func (p Point) Below() Point { return Point{p.History, change.VersionBelow(p.Version)} }
 
 // Object names an object of the cluster.
@@ -94,7 +94,7 @@ type Object struct {
 type Row struct {
 	At   Point
 	UID  string
-	Gone bool // it was told that the object is gone: a tombstone
+	Gone bool // the sink was told that the object is gone: a tombstone
 }
 
 // Known says whether the sink was told of the object.
@@ -103,18 +103,18 @@ func (r Row) Known() bool { return r.At.History != 0 }
 // Exists says whether the sink has the object.
 func (r Row) Exists() bool { return r.Known() && !r.Gone }
 
-// Rows are where the rows of one sink are kept.
+// Rows keep the rows of one sink.
 type Rows interface {
-	// Row returns the object's row, the zero value where there is none.
+	// Row returns the object's row, the zero value if there is none.
 	Row(of Object) (Row, error)
 	// Put makes the row the object's; the zero value removes it.
 	Put(of Object, row Row) error
 	// Passed removes the tombstones of the resource that are not after the point, in the namespace, or with Others in
-	// all for which keeps is false.
-	Passed(resource, namespace string, upTo Point, keeps func(namespace string) bool) error
+	// all for which named is false.
+	Passed(resource, namespace string, upTo Point, named func(namespace string) bool) error
 }
 
-// Others stands for all namespaces of a resource that have no place of their own, and for a resource that has none.
+// Others stands for all namespaces of a resource that have no place of their own, and for cluster-scoped resources.
 const Others = "*"
 
 // Place is how far a sink was given one namespace of a resource.
@@ -122,46 +122,46 @@ type Place struct {
 	At         Point      `cbor:"1,keyasint,omitzero"` // everything up to here was given
 	High       Point      `cbor:"2,keyasint,omitzero"` // nothing of the namespace was told, or listed, that is after it
 	Comparison Comparison `cbor:"3,keyasint,omitzero"` // the newest that was begun
-	// Asked is why another comparison is asked for that was not begun; "" is none.
+	// Asked is the reason of another comparison that is asked for and was not begun; "" is none.
 	Asked change.Reason `cbor:"4,keyasint,omitzero"`
-	// Selection is what of the namespace was given: as of source.Selection.
+	// Selection says which objects of the namespace were given, as source.Selection.String.
 	Selection string `cbor:"5,keyasint,omitzero"`
 }
 
 // Comparison is one with a list of the server.
 type Comparison struct {
-	// ID is change.Snapshot's: after its first dot it has a number that rises with each comparison of the sink.
+	// ID is that of change.Snapshot. The number after its first dot rises with each comparison of the sink.
 	ID   string `cbor:"1,keyasint,omitzero"`
-	Over bool   `cbor:"2,keyasint,omitzero"` // it has come to its end
+	Over bool   `cbor:"2,keyasint,omitzero"` // it has ended
 	Full bool   `cbor:"3,keyasint,omitzero"` // unchanged objects are sent, too
-	// Reason is why it was begun; "" where only the log tells of it, and the ID does not.
+	// Reason is why it was begun; "" if it is known only from the log, whose ids do not say why.
 	Reason change.Reason `cbor:"4,keyasint,omitzero"`
-	// Namespace is what it is of, Others where it is of all.
+	// Namespace is the one that is compared, Others if all are.
 	Namespace string `cbor:"5,keyasint,omitzero"`
-	// Lost says that the sink's log has lost records, and that the gap was not told yet.
+	// Lost says that the sink's log has lost records, and that the gap has not been told yet.
 	Lost bool `cbor:"6,keyasint,omitzero"`
 }
 
-// FullSuffix ends the ID of a full snapshot. So a log alone tells what is to be gone on with after a crash.
+// FullSuffix ends the ID of a full snapshot, so that the log alone tells how to go on after a crash.
 const FullSuffix = ".full"
 
 // LeftSuffix ends the ID of a comparison of reason change.Left.
 const LeftSuffix = ".left"
 
-// PartSuffix ends the ID of a snapshot of chosen objects: nothing follows from it for all others.
+// PartSuffix ends the ID of a snapshot of chosen objects, which says nothing about others, and of gaps that stand
+// alone.
 const PartSuffix = ".part"
 
-// UnderWay says whether it is to be gone on with.
+// UnderWay says whether the comparison has to go on.
 func (c Comparison) UnderWay() bool { return c.ID != "" && !c.Over || c.Lost }
 
-// OfLost says whether it is to be gone on with after the log has lost records. Whatever takes its place is of that,
-// too.
+// OfLost says whether it is under way because the log has lost records. A comparison that replaces it is so, too.
 func (c Comparison) OfLost() bool { return c.Lost || c.UnderWay() && c.Reason == change.Lost }
 
-// IsAsked says whether it is a full one, under way, that somebody has asked for: after lost records nobody has.
+// IsAsked says whether it is a full one under way that somebody has asked for, and not one after lost records.
 func (c Comparison) IsAsked() bool { return c.Full && c.UnderWay() && !c.OfLost() }
 
-// Number is that of its ID, 0 where that has none.
+// Number is the number in its ID, 0 if there is none.
 func (c Comparison) Number() int64 {
 	_, after, _ := strings.Cut(c.ID, ".")
 	text, _, _ := strings.Cut(after, ".")
@@ -172,7 +172,7 @@ func (c Comparison) Number() int64 {
 	return number
 }
 
-// Places are those of one resource by namespace, where Others is all that are not named.
+// Places are the places of one resource by namespace. Others is for all that are not named.
 type Places map[string]Place
 
 // Of is the place of the namespace.
@@ -186,7 +186,7 @@ func (p Places) Of(namespace string) (place Place, found bool) {
 // Scope is the part of a resource that a stream reads: one namespace, or Others for all of them, named or not.
 type Scope string
 
-// ScopeOf is the stream's.
+// ScopeOf is the scope of the stream.
 func ScopeOf(stream *change.Stream) Scope {
 	if stream.Namespace == "" {
 		return Others
@@ -221,19 +221,19 @@ type Saved struct {
 type Item struct {
 	Kind     Kind
 	Resource string
-	Scope    Scope // of a frame what it speaks of, else what the stream reads
-	At       Point // of the object's state, or of a frame; of an End, of the list
-	// Given, where not zero, is up to where the sink was given everything in the scope, once it has the item.
+	Scope    Scope // of a frame, the scope that it is about; else that of the stream
+	At       Point // of the object's state, or of a frame; of an End, that of the list
+	// Given, if not zero, is up to where the sink has everything in the scope, once it has the item.
 	Given Point
-	List  Point // of a Told that is a delete, where not zero: the list that lacks the object is as of this
+	List  Point // of a delete that a comparison found, if not zero: the point of the list that lacks the object
 
-	Key  change.Key // of a Told and a Sync
+	Key  change.Key // of a Told and a Sync; of the End of a snapshot of chosen objects, its limits
 	UID  string
 	Gone bool
 
 	Comparison Comparison // of a frame
 	From       Point      // of a Gap: up to where the sink had everything
-	Selection  *string    // of a Gap and a Begin: what is given from here on; nil where only the log tells of it
+	Selection  *string    // of a Gap and a Begin: that from here on, nil if not known; of such an End, the label selector
 }
 
 // Kind is what an item is.
@@ -241,20 +241,20 @@ type Kind byte
 
 const (
 	Told     Kind = iota + 1 // a state of an object, or its delete
-	Sync                     // an unchanged object of a full snapshot
-	Bookmark                 // the position alone: it is never written
+	Sync                     // an unchanged object of a full snapshot, or a frame that changes nothing that is saved
+	Bookmark                 // only a position: it is never written
 	Gap                      // changes may be missing; a Begin follows from the same point
 	Begin                    // a comparison begins
-	End                      // it is over
+	End                      // a comparison is over
 	Over                     // the stream is over: the sink knows that nothing of it exists
-	Resolved                 // the log is complete up to a version: it changes nothing that is saved
+	Resolved                 // the log is complete up to a version; it changes nothing that is saved
 )
 
-// Object is the one that the item speaks of.
+// Object is the object that the item is about.
 func (i *Item) Object() Object { return Object{i.Resource, i.Key} }
 
-// Apply makes an item that the sink has acknowledged, or that waits for it on disk, part of what is saved. Items come
-// in the order of the queue, in which an object's newer states follow its older ones.
+// Apply applies an item that the sink has acknowledged, or whose record goes to disk. Items come in the order of the
+// queue, in which an object's newer states follow its older ones.
 func (s *Saved) Apply(i *Item, rows Rows) error {
 	places := s.of(i.Resource)
 	switch i.Kind {
@@ -278,11 +278,11 @@ func (s *Saved) Apply(i *Item, rows Rows) error {
 	return nil
 }
 
-// Fold makes an item that the sink's log has after the mark part of what is saved. An item that is part of it changes
-// nothing: what is on disk for the sink may be in the log already. An object that leaves the selection and returns to
-// it has one version all the while, of which the log's order decides.
+// Fold applies an item that the sink's log has after the mark. An item that was applied before changes nothing: what is
+// on disk for the sink may be in the log already. An object that leaves the selection and returns has the same version
+// all the while, so there the order of the log decides.
 //
-// An unchanged object was told before, unless it took the place of that in a queue that coalesces.
+// An unchanged object was told before, unless its record superseded the one that told it in a coalescing queue.
 func (s *Saved) Fold(i *Item, rows Rows) error {
 	if i.Kind == Sync {
 		told := *i
@@ -298,11 +298,10 @@ func (s *Saved) Fold(i *Item, rows Rows) error {
 	return s.Apply(i, rows)
 }
 
-// Turns says whether the object enters or leaves the selection with the item, without a change of its own since the
-// row.
+// Turns says whether the object enters or leaves the selection with the item, unchanged since the row.
 func (i *Item) Turns(row Row) bool { return i.UID == row.UID && i.Gone != row.Gone && i.At == row.At }
 
-// forgetAsked ends the full comparisons that were asked for, and calls changed for each resource.
+// forgetAsked ends the full comparisons that were asked for, and calls changed with each resource.
 func (s *Saved) forgetAsked(changed func(resource string)) {
 	for resource, places := range s.Places {
 		for namespace, place := range places {
@@ -316,7 +315,7 @@ func (s *Saved) forgetAsked(changed func(resource string)) {
 	}
 }
 
-// Any says whether one of the places of the scope is so.
+// Any says whether is holds for a place of the scope.
 func (p Places) Any(scope Scope, is func(Place) bool) (any bool) {
 	p.Each(scope, func(_ string, place Place) { any = any || is(place) })
 	return any
@@ -329,10 +328,10 @@ func (s *Saved) of(resource string) Places {
 	return s.Places[resource]
 }
 
-// MarkLost makes the sink one whose log has lost records: all places are compared, after a gap. The rows are to be
-// those of what the log still has.
+// MarkLost notes that the sink's log has lost records: all places are to be compared, after a gap. The caller makes the
+// rows those of what the log still has.
 //
-// A log that nobody can read whole is another matter: the rows stay, and all objects are sent again (whole is false).
+// If the log cannot be read whole, the rows stay, and all objects are sent again.
 func (s *Saved) MarkLost(whole bool) {
 	for _, places := range s.Places {
 		for namespace, place := range places {
@@ -346,7 +345,8 @@ func (s *Saved) MarkLost(whole bool) {
 	}
 }
 
-// Raise notes the version of a state that is told, or of the list that lacks it: an older list might still have it.
+// Raise notes the version of a state that is told, or of the list that lacks a deleted object: an older list might have
+// it.
 func (p Places) Raise(i *Item) {
 	namespace := i.Key.Namespace
 	place, found := p[namespace]
@@ -405,8 +405,8 @@ func (p Places) Leave(scope Scope) {
 	p.Each(scope, func(namespace string, _ Place) { delete(p, namespace) })
 }
 
-// End takes the comparison off. The sink has what the list of the version has: of what was before that, and is not any
-// more, it was not told.
+// End ends the comparison. High becomes the version of the list at least: the sink knows nothing of objects that were
+// made and deleted before it.
 func (p Places) End(id string, list Point) {
 	for namespace, place := range p {
 		if place.Comparison.ID == id {
@@ -416,7 +416,7 @@ func (p Places) End(id string, list Point) {
 	}
 }
 
-// above is the place where nothing was told after the point.
+// above is the place with High raised to the point.
 func (p Place) above(at Point) Place {
 	if at.After(p.High) {
 		p.High = at
@@ -424,7 +424,7 @@ func (p Place) above(at Point) Place {
 	return p
 }
 
-// endUnbegun notes the end of a comparison whose begin is in another partition of the log, and is folded later.
+// endUnbegun notes the end of a comparison whose begin is in another partition of the log, and will be folded later.
 func (p Places) endUnbegun(i *Item) {
 	if strings.HasSuffix(i.Comparison.ID, PartSuffix) {
 		return
@@ -452,8 +452,8 @@ func (p Places) Give(scope Scope, to Point) {
 	})
 }
 
-// DropPassed drops what the resource's positions have passed: tombstones, and the places that say what Others says. It
-// is called when the items of a batch are applied.
+// DropPassed drops the tombstones that the resource's positions have passed, and the places that are the same as
+// Others. It is called after the items of a save are applied.
 func (s *Saved) DropPassed(resource string, rows Rows) error {
 	p := s.of(resource)
 	named := func(namespace string) bool { _, is := p[namespace]; return is }

@@ -11,23 +11,23 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Resources go from one task to another with all that is saved of them, one sink after the other. Who had a resource
-// puts it aside, and notes for whom; who is to have it takes it from there. What is put aside stays until the resource
-// is put aside anew: whoever is to take it may die on the way. Gifts are numbered, so that none is taken twice.
+// A resource goes from one task to another with all that is saved of it, one sink after the other. The task that had it
+// puts it aside, and notes for whom; the other task takes it from there. What is put aside stays until the resource is
+// put aside again, since the other task may die on the way. Gifts are numbered, so that none is taken twice.
 
-// Gift is what was put aside last of a resource, for one sink.
+// Gift describes what was put aside last of a resource, for one sink.
 type Gift struct {
-	To     int    // the task; 0 is that the resource has come back since
+	To     int    // the task; 0 says that the resource has come back since
 	Number uint64 // rises with each gift of the resource by the state
-	Mark   string // of the sink, up to which its log is part of it
+	Mark   string // of the sink: its log up to here is part of the gift
 }
 
-// Key is of what tasks give to each other.
+// Key identifies what tasks give to each other.
 type Key struct{ Sink, Resource string }
 
-// Give puts aside what is saved of the resource for the sink, of which nothing is on disk. The gift's mark is the
-// sink's from then on, and the state numbers it. What was given away already is not given again: a log that was read
-// anew tells of it once more. It may be called again after an error.
+// Give puts aside what is saved of the resource for the sink, of which nothing may be on disk. It numbers the gift,
+// whose mark is the sink's from then on. What was given away already is dropped, and not given again: it comes from a
+// log that was read anew. Give may be called again after an error.
 func (s *Store) Give(state *SinkState, resource string, gift Gift) error {
 	before, err := s.gift(Key{state.Name, resource})
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Store) Give(state *SinkState, resource string, gift Gift) error {
 	return err
 }
 
-// tablesOf are the prefixes of all keys that a sink has of the resource.
+// tablesOf are the prefixes of the keys of what a sink has of the resource.
 func tablesOf(sinkName, resource string) (all [][]byte) {
 	for _, table := range []byte{tableRow, tableGrave, tablePlace} {
 		all = append(all, keyOf(table, sinkName, resource, ""))
@@ -72,7 +72,7 @@ func tablesOf(sinkName, resource string) (all [][]byte) {
 	return all
 }
 
-// drop forgets what is saved no more.
+// drop forgets the resource, of which nothing is saved any more.
 func (l *layer) drop(resource string) {
 	delete(l.Places, resource)
 	delete(l.savedPlaces, resource)
@@ -82,7 +82,7 @@ func (l *layer) drop(resource string) {
 	maps.DeleteFunc(l.pending, func(of Object, _ applied) bool { return of.Resource == resource })
 }
 
-// copiedAtOnce is how many bytes one batch of a copy has (I6).
+// copiedAtOnce is about how many bytes one batch of a copy has (I6).
 const copiedAtOnce = 1 << 20
 
 // copy copies the keys with the prefix from another state, or the same one, under other keys.
@@ -115,7 +115,7 @@ func (s *Store) gift(of Key) (Gift, error) {
 	return gift, err
 }
 
-// ofGifts is what the table of gifts is of, for people.
+// ofGifts describes the table of gifts in errors.
 const ofGifts = "what was put aside for another task"
 
 func appendGift(g *Gift) []byte {
@@ -131,15 +131,15 @@ func parseGift(value []byte) (Gift, error) {
 	return Gift{To: int(to), Number: number, Mark: string(value[width+more:])}, nil
 }
 
-// Holding is what a task's state has, as far as other tasks want to know.
+// Holding is what a task's state has, as far as other tasks need to know.
 type Holding struct {
-	Has   map[Key]bool           // but for what was given away
+	Has   map[Key]bool           // without what was given away
 	Gifts map[Key]Gift           // that have not come back
 	Taken map[Key]map[int]uint64 // by the task that gave it: the number of the gift that was taken last
 	Half  map[string]bool        // resources that some sinks may not have taken yet
 }
 
-// Holding is the state's.
+// Holding reads the Holding of the state.
 func (s *Store) Holding() (Holding, error) {
 	h := Holding{Has: map[Key]bool{}, Gifts: map[Key]Gift{}, Taken: map[Key]map[int]uint64{}}
 	places, err := s.Places()
@@ -190,17 +190,17 @@ func (s *Store) Holding() (Holding, error) {
 	})
 }
 
-// Taking is how a gift is taken.
+// Taking says how a gift is taken.
 type Taking struct {
 	Giver int
 	Of    Key
 	Gift  Gift
-	Mark  string // the sink's from then on; "" is that it has none yet
+	Mark  string // the sink's from then on; "" leaves it as it is
 	Empty bool   // what was put aside says nothing here: it is of another history
 }
 
-// Take takes what the giver's state has put aside for the sink, and what that keeps of the resource's objects, before
-// the sink is opened. After a crash it is done again.
+// Take takes what the giver's state has put aside for the sink, and what it keeps of the resource's objects. It must be
+// called before the sink is opened, and again after a crash.
 func (s *Store) Take(from *Store, how Taking) error {
 	of := how.Of
 	if !how.Empty {
@@ -235,8 +235,8 @@ func (s *Store) Take(from *Store, how Taking) error {
 	})
 }
 
-// takeKept takes what is kept of the resource's objects, and what its streams are of. The first sink that takes the
-// resource brings it for all.
+// takeKept takes what is kept of the resource's objects, and what is known of its streams. The first sink that takes
+// the resource does so for all.
 func (s *Store) takeKept(from *Store, resource string) error {
 	places, err := s.Places()
 	if err != nil {
@@ -278,7 +278,7 @@ func (s *Store) takeKept(from *Store, resource string) error {
 	return nil
 }
 
-// AdoptHistories takes from another task's state which clusters were behind the name, where this one does not know any.
+// AdoptHistories takes from another task's state which clusters had the name, if this state knows none.
 func (s *Store) AdoptHistories(from *Store) error {
 	known, err := s.holds([]byte{tableUID})
 	if err != nil || known {
@@ -287,7 +287,7 @@ func (s *Store) AdoptHistories(from *Store) error {
 	return s.copy(from.database, []byte{tableUID}, func(key []byte) []byte { return bytes.Clone(key) })
 }
 
-// SharesHistories says whether both states name what happened to the cluster in the same way.
+// SharesHistories says whether both states know the same clusters, and the same histories of them.
 func (s *Store) SharesHistories(with *Store) (bool, error) {
 	ours, err := s.met()
 	if err != nil {
@@ -297,7 +297,7 @@ func (s *Store) SharesHistories(with *Store) (bool, error) {
 	return maps.Equal(ours, theirs), err
 }
 
-// BeginTaking notes durably that the resource is being taken, until EndTaking: each sink takes it by itself.
+// BeginTaking notes durably that the resource is being taken, sink by sink, until EndTaking.
 func (s *Store) BeginTaking(resource string) error { return s.set(keyOf(tableTasks, resource), nil) }
 
 // EndTaking notes that all sinks have taken it.

@@ -14,21 +14,21 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// Journal is told what is written, in order, when it is durable. It returns at once and calls nothing back.
+// Journal is told of each write, in order, once it is durable. It returns at once and calls nothing back.
 type Journal interface {
-	// Record is called with what one write has changed, which is the journal's from then on.
+	// Record is called with what one write has changed. The journal owns the changes from then on.
 	Record(changes Changes)
 }
 
-// Changes are what writes have changed, in their order, as a log of the state has it: for each a kind, the key, and a
-// value or where a range ends, each with its length in front. The zero value is none.
+// Changes are what writes have changed, in order, as in a log of the state. Each is a kind, a key, and a value or the
+// end of a range, the latter two with their lengths in front. The zero value is none.
 type Changes []byte
 
 // The kinds of changes.
 const (
 	changeSet    = 1
 	changeRemove = 2
-	changeClear  = 3 // of a range
+	changeClear  = 3 // removes a range
 )
 
 // Set appends that the key has the value.
@@ -39,21 +39,21 @@ func (c Changes) Set(key, value []byte) Changes {
 // Remove appends that the key is gone.
 func (c Changes) Remove(key []byte) Changes { return Changes(appendText(append(c, changeRemove), key)) }
 
-// Clear appends that all keys from one on are gone that are below the other.
+// Clear appends that all keys from one up to another, without that, are gone.
 func (c Changes) Clear(from, to []byte) Changes {
 	return Changes(appendText(appendText(append(c, changeClear), from), to))
 }
 
-// one is one of the changes. Its key and value are parts of them.
-type one struct {
+// keyChange is one of the Changes. Its key and value are parts of their memory.
+type keyChange struct {
 	kind       byte
 	key, value []byte
 }
 
 // each visits the changes in their order.
-func (c Changes) each(visit func(*one) error) error {
+func (c Changes) each(visit func(*keyChange) error) error {
 	for r := (Reader{Rest: c}); len(r.Rest) > 0; {
-		next := one{kind: r.Rest[0]}
+		next := keyChange{kind: r.Rest[0]}
 		if next.kind < changeSet || next.kind > changeClear {
 			return fmt.Errorf("a change of kind %d: %w", next.kind, errValue)
 		}
@@ -71,9 +71,9 @@ func (c Changes) each(visit func(*one) error) error {
 	return nil
 }
 
-// Fold applies the changes to a map, as a test or a tool has it.
+// Fold applies the changes to a map of keys to values, for tests and tools.
 func (c Changes) Fold(into map[string]string) error {
-	return c.each(func(o *one) error {
+	return c.each(func(o *keyChange) error {
 		switch o.kind {
 		case changeSet:
 			into[string(o.key)] = string(o.value)
@@ -90,7 +90,7 @@ func (c Changes) Fold(into map[string]string) error {
 	})
 }
 
-// Reader cuts values off that have their lengths in front, and remembers when one could not be.
+// Reader reads values with their lengths in front off Rest. Bad says that one could not be read.
 type Reader struct {
 	Rest []byte
 	Bad  bool
@@ -107,7 +107,7 @@ func (r *Reader) Number() uint64 {
 	return n
 }
 
-// Bytes are the next value, which is a part of the rest.
+// Bytes are the next value, a part of Rest's memory.
 func (r *Reader) Bytes() (part []byte) {
 	n := r.Number()
 	if n > uint64(len(r.Rest)) {
@@ -121,8 +121,8 @@ func (r *Reader) Bytes() (part []byte) {
 // Text is the next value.
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
-// changesOf are those of a batch that others may know: nothing of what is on this disk alone for a sink, and
-// of what the state notes about its log.
+// changesOf are the changes of a batch for a log of the state. They leave out what is on this disk alone for a sink,
+// and what the state notes about its log.
 func changesOf(b *pebble.Batch) (c Changes, err error) {
 	for r := b.Reader(); ; {
 		kind, key, value, more, err := r.Next()
@@ -142,7 +142,7 @@ func changesOf(b *pebble.Batch) (c Changes, err error) {
 	}
 }
 
-// isLogged says whether the log of the state has the key.
+// isLogged says whether a log of the state has the key.
 func isLogged(key []byte) bool {
 	switch key[0] {
 	case tableSpool, tableSpooled, tableDiskRow, tableDiskPlace, tableLogged, tableFormat, tableRestoring:
@@ -151,13 +151,13 @@ func isLogged(key []byte) bool {
 	return true
 }
 
-// FileKey is the key of a file that belongs to the state beside the database: a dead letter. Its value is the file.
+// FileKey is the key, in a log of the state, of a file beside the database: a dead letter. Its value is the content.
 func FileKey(name string) []byte { return append([]byte{tableFile}, name...) }
 
-// FileRange is where the keys of files begin and end.
+// FileRange is the range of all keys of files, from included and to not.
 func FileRange() (from, to []byte) { return []byte{tableFile}, []byte{tableFile + 1} }
 
-// formatVersion is the form of keys and values that this version reads and writes. No release had form 1.
+// formatVersion is the format of keys and values that this version reads and writes. No release had format 1.
 const formatVersion = 2
 
 // The tables are told apart by a key's first byte.
@@ -194,22 +194,22 @@ const (
 	//                       c                                -> the claim of the log with which the state was led last
 )
 
-// terminator is between the parts of a key, and in none of them. What begins with the first parts alone ends with it,
-// so that no name is a prefix of another.
+// terminator is between the parts of a key, and in none of them. A prefix of some parts ends with it, so that no name
+// is a prefix of another.
 const terminator = 0x00
 
-// keyOf is the key of the parts. With "" at the end it is what all keys begin with that have the parts before.
+// keyOf is the key of the parts. With "" as the last part it is the prefix of all keys that begin with the other parts.
 func keyOf(table byte, parts ...string) []byte {
 	return append([]byte{table}, strings.Join(parts, string(rune(terminator)))...)
 }
 
-// rowKey appends the key of a row. The database orders a resource's rows as the API server does.
+// rowKey appends the key of a row. The database orders the rows of a resource as the API server does.
 func rowKey(dst []byte, table byte, sinkName string, of Object) []byte {
 	dst = append(append(append(dst, table), sinkName...), terminator)
 	return of.Key.AppendString(append(append(dst, of.Resource...), terminator))
 }
 
-// after is the first key after all that begin with the prefix, which ends with a byte below 0xff; nil is after all.
+// after is the first key after all with the prefix, which must end with a byte below 0xff; nil if the prefix is empty.
 func after(prefix []byte) []byte {
 	if len(prefix) == 0 {
 		return nil
@@ -219,17 +219,17 @@ func after(prefix []byte) []byte {
 	return end
 }
 
-// The flags of a row's value. A million objects are kept, so the common shapes are: a uid is 16 bytes, a
+// The flags of a row's value. There may be millions of rows, so the common shapes are short: a uid is 16 bytes, a
 // resourceVersion a varint. Anything else is kept as text, so that what is read is exactly what was written.
 const (
 	uidBinary     = 1 << 0
 	versionBinary = 1 << 1
 )
 
-// errValue is a value that no version of the exporter wrote.
+// errValue says that no version of the exporter wrote the value.
 var errValue = errors.New("a value has an unknown format")
 
-// appendEntry appends the value of an object: flags, uid, resourceVersion.
+// appendEntry appends the flags, the uid and the resourceVersion of a row.
 func appendEntry(dst []byte, uid, version string) []byte {
 	at := len(dst)
 	dst = append(dst, 0)
@@ -270,7 +270,7 @@ func parseEntry(value []byte) (uid, version string, err error) {
 	return uid, version, nil
 }
 
-// parseUUID reads a UUID in its canonical form; nothing else would be written back alike.
+// parseUUID parses a UUID in its canonical form; only that is formatted back to the same text.
 func parseUUID(text string) (id uuid.UUID, ok bool) {
 	if len(text) != 36 || strings.ToLower(text) != text {
 		return id, false
@@ -279,7 +279,7 @@ func parseUUID(text string) (id uuid.UUID, ok bool) {
 	return id, err == nil
 }
 
-// parseVersion reads a decimal number that is written back alike: no sign, no leading zero, no overflow.
+// parseVersion parses a decimal number that is formatted back to the same text: no sign, no leading zero, no overflow.
 func parseVersion(text string) (uint64, bool) {
 	if text == "" || (text[0] == '0' && len(text) > 1) || text[0] == '+' {
 		return 0, false

@@ -14,24 +14,24 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// layer is one of a sink's state.
+// layer is one layer of a sink's state.
 //
-// The rows of objects that exist and the tombstones are two tables: who looks for the objects that a sink has passes
-// over no delete. The tombstones that are saved are in memory, too. There are few: a position passes them soon. The
-// layer of the disk has one table for both, and keeps its tombstones.
+// The rows of objects that exist and the tombstones are two tables, so that a scan of the objects that a sink has meets
+// no tombstones. Tombstones are in memory, too. There are few, since a position passes them soon. The layer of the disk
+// has one table for both, and keeps its tombstones.
 type layer struct {
 	Saved
 	db          *database
 	sink        string
-	under       *layer                      // nil for the first
+	under       *layer                      // nil for the fold, and the fold for the layer of the disk
 	pending     map[Object]applied          // since the last save
-	graves      map[string]map[Object]Point // tombstones by resource, applied or saved; nil for the disk's
+	graves      map[string]map[Object]Point // tombstones by resource, applied or saved; nil in the layer of the disk
 	savedPlaces map[string]Places           // as they are saved
-	touched     map[string]struct{}         // resources of which something was applied since the last save
-	digests     map[string]change.Digest    // by resource, of the objects that exist; nil where nobody asks for them
+	touched     map[string]struct{}         // resources to which something was applied since the last save
+	digests     map[string]change.Digest    // by resource, of the objects that exist; nil if nobody asks for them
 }
 
-// newLayer is an empty one.
+// newLayer is an empty layer.
 func newLayer(db *database, sinkName string) layer {
 	return layer{
 		Saved: Saved{Places: map[string]Places{}}, db: db, sink: sinkName,
@@ -39,7 +39,7 @@ func newLayer(db *database, sinkName string) layer {
 	}
 }
 
-// newDiskLayer is an empty layer of the disk on top of the layer.
+// newDiskLayer is a layer of the disk on top of the layer, without rows.
 func (l *layer) newDiskLayer() *layer {
 	disk := newLayer(l.db, l.sink)
 	disk.under, disk.graves = l, nil
@@ -49,13 +49,13 @@ func (l *layer) newDiskLayer() *layer {
 	return &disk
 }
 
-// applied is a row that is not saved yet; the zero value is none.
+// applied is a row that is not saved yet; the zero Row removes it.
 type applied struct {
 	Row
 	buried bool // a tombstone of the object may be saved
 }
 
-// loadPlaces reads those of the table.
+// loadPlaces reads the sink's places in the table.
 func (l *layer) loadPlaces(table byte) error {
 	all, err := l.db.places(table, l.sink)
 	maps.Copy(l.Places, all[l.sink])
@@ -65,7 +65,7 @@ func (l *layer) loadPlaces(table byte) error {
 	return err
 }
 
-// places are those of the table.
+// places are the places in the table, by sink and resource; no names are all sinks.
 func (d *database) places(table byte, sinkNames ...string) (map[string]map[string]Places, error) {
 	all := map[string]map[string]Places{}
 	err := d.each([]byte{table}, func(key, value []byte) error {
@@ -139,7 +139,7 @@ func (l *layer) Row(of Object) (Row, error) {
 	return l.under.Row(of)
 }
 
-// saved is the row that one of the tables has of the object, the zero value for none.
+// saved is the row of the object in the first of the tables that has one, the zero value if none has.
 func (l *layer) saved(of Object, tables ...byte) (Row, error) {
 	for _, table := range tables {
 		value, found, err := l.db.get(rowKey(nil, table, l.sink, of))
@@ -158,7 +158,7 @@ func (l *layer) saved(of Object, tables ...byte) (Row, error) {
 	return Row{}, nil
 }
 
-// Put is Rows'.
+// Put implements Rows.
 func (l *layer) Put(of Object, row Row) error {
 	if l.digests != nil {
 		before, err := l.Row(of)
@@ -179,7 +179,7 @@ func (l *layer) Put(of Object, row Row) error {
 	return nil
 }
 
-// digest is that of the row's object, where it exists.
+// digest is the digest of the row's object if it exists.
 func (r Row) digest(of Object) change.Digest {
 	if !r.Exists() {
 		return change.Digest{}
@@ -187,7 +187,7 @@ func (r Row) digest(of Object) change.Digest {
 	return change.DigestOf(of.Key, r.UID, r.At.Version)
 }
 
-// Passed is Rows'.
+// Passed implements Rows.
 func (l *layer) Passed(resource, namespace string, upTo Point, named func(string) bool) error {
 	for of, at := range l.graves[resource] {
 		mine := of.Key.Namespace == namespace || namespace == Others && !named(of.Key.Namespace)
@@ -242,7 +242,7 @@ func (r *rows) setRow(table byte, sinkName string, of Object, row *Row) {
 	r.set(r.key, r.value)
 }
 
-// fillPlaces writes those of the resource that are others than the saved ones.
+// fillPlaces writes the places of the resource that differ from the saved ones.
 func (l *layer) fillPlaces(r *rows, table byte, resource string) {
 	for namespace, place := range l.Places[resource] {
 		if saved, is := l.savedPlaces[resource][namespace]; !is || saved != place {
@@ -261,7 +261,7 @@ func (l *layer) fillPlaces(r *rows, table byte, resource string) {
 	}
 }
 
-// noPlace is in the place of a namespace, and says that the layer of the disk has none of the resource.
+// noPlace takes the place of a namespace in a key. It says that the layer of the disk has no place of the resource.
 const noPlace = ""
 
 // SinkObject is an object with its row.
@@ -273,7 +273,7 @@ type SinkObject struct {
 // scanChunk is how many rows a scan reads at once.
 const scanChunk = 512
 
-// rowsOf yields those of the table as Objects does.
+// rowsOf yields the rows of the table as Objects does.
 func (l *layer) rowsOf(table byte, resource, namespace, behind string) iter.Seq2[SinkObject, error] {
 	prefix := rowPrefix(table, l.sink, resource, Scope(namespace))
 	from := prefix
@@ -283,7 +283,7 @@ func (l *layer) rowsOf(table byte, resource, namespace, behind string) iter.Seq2
 	return l.rows(from, after(prefix))
 }
 
-// rowPrefix begins the keys of the sink's rows.
+// rowPrefix begins the keys of the sink's rows in the scope.
 func rowPrefix(table byte, sinkName, resource string, scope Scope) []byte {
 	if scope != Others {
 		return keyOf(table, sinkName, resource, string(scope)+"/")
@@ -291,7 +291,7 @@ func rowPrefix(table byte, sinkName, resource string, scope Scope) []byte {
 	return keyOf(table, sinkName, resource, "")
 }
 
-// rows yields those from one key on that are below another, of the moment at which the loop begins.
+// rows yields the rows from one key up to another, without that, as of when the loop begins.
 func (l *layer) rows(from, to []byte) iter.Seq2[SinkObject, error] {
 	return func(yield func(SinkObject, error) bool) {
 		view := l.db.db.NewSnapshot()
@@ -312,9 +312,9 @@ func (l *layer) rows(from, to []byte) iter.Seq2[SinkObject, error] {
 	}
 }
 
-// read reads so many rows of a table from one key on that are below another, and where the others begin, nil at the
-// end. Between two calls no iterator is open, which would keep files and memtables alive for as long as the reader
-// takes (I6).
+// read reads at most so many rows of a table from one key up to another, without that. next is where the remaining ones
+// begin, nil at the end. Between two calls no iterator is open, which would keep files and memtables alive for as long
+// as the reader takes (I6).
 func (l *layer) read(view pebble.Reader, from, to []byte, most int) (rows []SinkObject, next []byte, err error) {
 	resource, bad := "", error(nil)
 	err = l.db.iterate(view, from, to, func(at *pebble.Iterator) bool {
@@ -337,8 +337,8 @@ func (l *layer) read(view pebble.Reader, from, to []byte, most int) (rows []Sink
 	return rows, next, err
 }
 
-// appendRow appends the value of a row: history, uid, version. Only on disk it says whether it is a tombstone; else its
-// table does.
+// appendRow appends the value of a row: history, uid, version. In the table of the disk's layer it begins with whether
+// it is a tombstone; elsewhere the table says that.
 func appendRow(dst []byte, table byte, row Row) []byte {
 	switch {
 	case table == tableDiskRow && row.Gone:

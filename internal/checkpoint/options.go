@@ -23,15 +23,15 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint/disk"
 )
 
-// The manifest is made of LevelDB's chunks: a checksum, a length, a type and data, none across a block's border.
+// The manifest consists of LevelDB's chunks: a checksum, a length, a type and data. No chunk crosses a block's border.
 const (
 	manifestBlock = 32 << 10
 	chunkHeader   = 4 + 2 + 1
 	lastChunkType = 4
 )
 
-// checkFiles finds what Pebble would take for a new database though it is none: one that lost the file which names its
-// manifest. Pebble writes a log or a table only after that file.
+// checkFiles refuses what Pebble would take for a new database: one that has lost the file that names its manifest.
+// Pebble writes a log or a table only after that file.
 func checkFiles(dir string, opts Options) error {
 	found, err := pebble.Peek(dir, opts.fs)
 	if err != nil {
@@ -76,8 +76,8 @@ func checkManifest(dir, name string, fs vfs.FS) error {
 	return nil
 }
 
-// damagedChunk is where the first damaged chunk begins, -1 where there is none. A last chunk that is too short, or
-// zeros at the end, are what a crash leaves, and are no damage.
+// damagedChunk is where the first damaged chunk begins, -1 if there is none. A last chunk that is too short, and zeros
+// at the end, are what a crash leaves, and no damage.
 func damagedChunk(data []byte) int {
 	for at := 0; at < len(data); {
 		room := manifestBlock - at%manifestBlock
@@ -112,8 +112,8 @@ func validChunk(chunk []byte) bool {
 	return binary.LittleEndian.Uint32(chunk) == bits.RotateLeft32(sum, 17)+0xa282ead8
 }
 
-// hasChunk says whether a chunk that seems cut off is complete after all and has a wrong length: it ends with the file,
-// or another chunk follows.
+// hasChunk says whether a chunk that seems cut off is complete, and its length wrong: then it ends with the file, or
+// another chunk follows.
 func hasChunk(rest []byte) bool {
 	if validChunk(rest) {
 		return true
@@ -161,7 +161,7 @@ func pebbleOptions(dir string, opts Options, space *space, gate *gate) *pebble.O
 	return o
 }
 
-// diary passes on what Pebble says in the background.
+// diary logs what Pebble reports in the background.
 type diary struct {
 	dir  string
 	to   *slog.Logger
@@ -171,7 +171,7 @@ type diary struct {
 // Infof drops what is of no interest.
 func (l *diary) Infof(string, ...any) {}
 
-// Errorf is an error that Pebble goes on after.
+// Errorf logs an error after which Pebble goes on.
 func (l *diary) Errorf(format string, args ...any) {
 	l.to.Warn("the state's database reports a problem", "dir", l.dir, "error", fmt.Sprintf(format, args...))
 }
@@ -188,15 +188,15 @@ func (l *diary) Fatalf(format string, args ...any) {
 // defaultFloor is the free space, in bytes, below which nothing is saved any more.
 const defaultFloor = 64 << 20
 
-// Options say how a Store is opened. The zero value is for use by the pipeline.
+// Options say how a Store is opened. The zero value is what the exporter uses.
 type Options struct {
-	// Logger is told what cannot be returned as an error; nil is slog.Default.
+	// Logger gets what cannot be returned as an error; nil is slog.Default.
 	Logger *slog.Logger
-	// ReadOnly opens an existing state to look at it. The state must not be in use all the same.
+	// ReadOnly opens an existing state to look at it. Even so, the state must not be in use.
 	ReadOnly bool
 	// Floor is the free space, in bytes, below which Open and Commit return a *disk.FullError; 0 is defaultFloor.
 	Floor uint64
-	// Journal is told of everything that is written from Open on; nil is nobody.
+	// Journal is told of everything that is written from Open on; it may be nil.
 	Journal Journal
 
 	// For tests; nil is the real one.
@@ -207,8 +207,8 @@ type Options struct {
 	exit     func(code int)
 }
 
-// OnFS are options for a small state on another file system than the operating system's, with that one's locks and free
-// space: a simulation's, which crashes.
+// OnFS are options for a small state on another file system than the operating system's, with the locks and the free
+// space of that: a simulation's, which crashes.
 func OnFS(fs vfs.FS) Options {
 	claim := func(dir string) (io.Closer, error) {
 		if err := fs.MkdirAll(dir, 0o700); err != nil {
@@ -241,9 +241,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// gate lets no compaction run before the database is open: pebble.Open otherwise waits for the compactions that its own
-// recovery starts, for most of a second after some crashes. The scheduler has no ticker, which would serve a number of
-// compactions that changes.
+// gate lets no compaction run before the database is open: otherwise pebble.Open waits for those that its own recovery
+// starts, for most of a second after some crashes. The scheduler needs no ticker, which is for a varying number of
+// compactions.
 type gate struct {
 	*pebble.ConcurrencyLimitScheduler
 	isOpen atomic.Bool
@@ -269,14 +269,14 @@ func (g *gate) open() {
 	}
 }
 
-// space watches the free space of the volume. Pebble returns no error on a full disk: it waits, or ends the process.
-// So a write is refused while Pebble would still have room for what it does in the background.
+// space watches the free space of the volume. Pebble returns no error on a full disk: it waits, or ends the process. So
+// a write is refused while Pebble still has room for what it does in the background.
 type space struct {
 	dir    string
 	floor  uint64 // bytes
 	usage  func(path string) (vfs.DiskUsage, error)
 	logger *slog.Logger
-	stop   chan struct{} // closed: nobody waits for space any more
+	stop   chan struct{} // closed when nobody is to wait for space any more
 }
 
 // pollSpace is how often a wait for space looks again.
@@ -299,8 +299,8 @@ func (s *space) check(op string) error {
 	return nil
 }
 
-// wait is called when a write inside Pebble found the disk full, which means that somebody else filled it after check.
-// Pebble repeats the write once when wait returns, and ends the process if that fails for its log.
+// wait is called when a write of Pebble's finds the disk full, which means that somebody else has filled it after
+// check. When wait returns, Pebble repeats the write once, and ends the process if a write to its log fails again.
 func (s *space) wait() {
 	if s.check("write") == nil {
 		return

@@ -12,26 +12,26 @@ import (
 	"github.com/kubecdc/kubecdc/internal/change"
 )
 
-// SinkState is what is saved of one sink, and what is applied to it since. One goroutine applies and saves; SavedRow,
-// Objects and ObjectsOnDisk may be called by any other one, and answer what is saved.
+// SinkState is what is saved of one sink, and what was applied to it since. One goroutine applies and saves. SavedRow,
+// SavedRows, Objects and ObjectsOnDisk may be called by any other one, and read what is saved.
 //
 // It has two layers. The first is the fold of the sink's own log, as far as the mark. On top of it lies what the
-// records say that wait for the sink on disk, as long as some do. The sink is given what comes after both. Whoever has
-// not got the disk, as the next leader, or finds that the log goes on in another way, has the first layer, which lacks
-// nothing.
+// records say that wait for the sink on disk, if there are any. The sink is offered what comes after both. Whoever
+// lacks the disk, as the next leader does, or finds that the log has gone on without it, goes on from the first layer,
+// which is complete by itself.
 type SinkState struct {
 	layer
 	Name   string
 	Merges bool // a newer state may be in the place of an older one, before what is between them
 
-	disk      *layer      // nil is that nothing is on disk
-	waits     bool        // records are; else the layer of the disk becomes part of the first one
-	merged    bool        // it is, with the next save
+	disk      *layer      // nil if nothing is on disk
+	waits     bool        // records are on disk; if not, the layer of the disk becomes part of the first one
+	merged    bool        // the layer of the disk is part of the first one, with the save that is under way
 	diskSaved atomic.Bool // the layer of the disk is saved
 	savedMark string      // as it is saved
 }
 
-// LoadSink reads what is saved of the sink, nothing for one that is not known.
+// LoadSink reads what is saved of the sink; the state of an unknown one is empty.
 func (s *Store) LoadSink(name string) (*SinkState, error) {
 	state := &SinkState{layer: newLayer(s.database, name), Name: name}
 	mark, _, err := s.get(keyOf(tableMark, name))
@@ -47,7 +47,7 @@ func (s *Store) LoadSink(name string) (*SinkState, error) {
 	return state, inOrder(func() error { return state.loadPlaces(tablePlace) }, state.loadGraves, state.loadDisk)
 }
 
-// loadDisk reads the layer of the disk, where there is one.
+// loadDisk reads the layer of the disk if there is one.
 func (s *SinkState) loadDisk() error {
 	for _, table := range []byte{tableDiskPlace, tableDiskRow} {
 		has, err := s.db.holds(keyOf(table, s.Name, ""))
@@ -63,7 +63,7 @@ func (s *SinkState) loadDisk() error {
 	return s.disk.loadPlaces(tableDiskPlace)
 }
 
-// Given are the places up to which the sink was given everything, with what is on disk for it.
+// Given is up to where the sink was given everything, including what is on disk for it.
 func (s *SinkState) Given() *Saved {
 	if s.disk != nil {
 		return &s.disk.Saved
@@ -71,14 +71,14 @@ func (s *SinkState) Given() *Saved {
 	return &s.Saved
 }
 
-// Waits notes whether records wait for the sink on disk with the next save. Without any, the layer of the disk becomes
+// Waits notes whether records wait for the sink on disk after the next save. If none do, the layer of the disk becomes
 // part of the first one.
 func (s *SinkState) Waits(is bool) { s.waits = is }
 
-// Merging says whether that takes further saves.
+// Merging says whether the layer of the disk has yet to become part of the first one. It may take several saves.
 func (s *SinkState) Merging() bool { return s.disk != nil && !s.waits }
 
-// Acked makes an item part of the state that the sink has acknowledged.
+// Acked applies an item that the sink has acknowledged.
 func (s *SinkState) Acked(i *Item) error {
 	if s.Merges {
 		return s.both(i, (*layer).fold)
@@ -86,7 +86,7 @@ func (s *SinkState) Acked(i *Item) error {
 	return s.both(i, (*layer).apply)
 }
 
-// both takes the item into both layers, into the upper one first: that looks for what it lacks in the lower one.
+// both applies the item to both layers, to the upper one first: that reads the rows that it lacks from the lower one.
 func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
 	if s.disk != nil {
 		if err := take(s.disk, i); err != nil {
@@ -96,9 +96,9 @@ func (s *SinkState) both(i *Item, take func(l *layer, i *Item) error) error {
 	return take(&s.layer, i)
 }
 
-// DropPassed drops what the positions have passed of the resources that were applied since the last save: see
-// Saved.DropPassed. It is not called while a log is folded: what comes from another of its partitions may be older than
-// a tombstone.
+// DropPassed drops what the positions have passed, of the resources to which something was applied since the last save:
+// see Saved.DropPassed. It must not be called while a log is folded: another partition may have something older than a
+// tombstone.
 func (s *SinkState) DropPassed() error {
 	for resource := range s.touched {
 		if err := s.layer.DropPassed(resource, &s.layer); err != nil {
@@ -108,8 +108,8 @@ func (s *SinkState) DropPassed() error {
 	return nil
 }
 
-// Found makes an item part of the state that the sink's log has after the mark. While records wait on disk, it is one
-// of them, and the layer of the disk has it.
+// Found applies an item that the sink's log has after the mark. While records wait on disk, it is of one of them, and
+// the layer of the disk has it already.
 func (s *SinkState) Found(i *Item) error {
 	if s.waits {
 		return s.layer.fold(i)
@@ -125,7 +125,7 @@ func (s *SinkState) ForgetAsked() {
 	}
 }
 
-// Spooled makes an item part of the state that goes to disk for the sink with the next save.
+// Spooled applies an item whose record goes to disk for the sink with the next save.
 func (s *SinkState) Spooled(i *Item) error {
 	if s.disk == nil {
 		s.disk = s.layer.newDiskLayer()
@@ -136,11 +136,10 @@ func (s *SinkState) Spooled(i *Item) error {
 	return s.disk.apply(i)
 }
 
-// Logged makes an item part of the state that was on disk for the sink, and is in its log now.
+// Logged applies an item whose record was on disk for the sink, and is in its log now.
 func (s *SinkState) Logged(i *Item) error { return s.layer.fold(i) }
 
-// SavedRow is what the sink was given last of the object, as it is saved. A note that was found in the log may name its
-// object by a hash only.
+// SavedRow is the saved row of the object. A note that was found in the log may have named its object only by a hash.
 func (s *SinkState) SavedRow(of Object) (Row, error) {
 	row, err := s.saved(of, s.tables()...)
 	if err != nil || row.Known() {
@@ -150,7 +149,7 @@ func (s *SinkState) SavedRow(of Object) (Row, error) {
 	return s.saved(of, s.tables()...)
 }
 
-// tables have the rows of the sink, those of the layer on top first: the first one that has an object counts.
+// tables are the tables with the sink's rows, those of the upper layer first: the first one that has an object counts.
 func (s *SinkState) tables() []byte {
 	if s.diskSaved.Load() {
 		return []byte{tableDiskRow, tableRow, tableGrave}
@@ -158,8 +157,8 @@ func (s *SinkState) tables() []byte {
 	return []byte{tableRow, tableGrave}
 }
 
-// SavedRows are the rows of objects of one resource, as SavedRow says of each. Where their keys rise, one pass over
-// each table finds them all: a list has a million.
+// SavedRows are the rows of objects of one resource, as SavedRow returns them. If their keys rise, one pass over each
+// table finds them all: a list may have a million.
 func (s *SinkState) SavedRows(all []Object) (map[Object]Row, error) {
 	rows := make(map[Object]Row, len(all))
 	for _, of := range all {
@@ -170,7 +169,7 @@ func (s *SinkState) SavedRows(all []Object) (map[Object]Row, error) {
 			return nil, err
 		}
 	}
-	hashes := map[string]bool{} // by namespace: there are rows that a hash names
+	hashes := map[string]bool{} // by namespace: it has rows that are named by a hash
 	for _, of := range all {
 		if rows[of].Known() {
 			continue
@@ -196,14 +195,14 @@ func (s *SinkState) SavedRows(all []Object) (map[Object]Row, error) {
 	return rows, nil
 }
 
-// find adds the rows that the table has of the objects which have none.
+// find adds the table's rows of those objects that have none yet.
 func (s *SinkState) find(table byte, all []Object, rows map[Object]Row) error {
 	prefix := keyOf(table, s.sink, all[0].Resource, "")
 	iterator, err := s.db.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
 		return s.db.failed("read", err)
 	}
-	var at, key []byte // where the iterator was led to, and is to be led
+	var at, key []byte // where the iterator was moved to last, and has to be moved
 	for _, of := range all {
 		if rows[of].Known() {
 			continue
@@ -229,8 +228,8 @@ func (s *SinkState) find(table byte, all []Object, rows map[Object]Row) error {
 	return nil
 }
 
-// SaveSinks makes what was applied to the states durable, with what is kept where that is not nil: all of it or nothing
-// (I5). After an error it can be called again.
+// SaveSinks makes what was applied to the states durable, with the spools and, if not nil, what is kept: all of it or
+// nothing (I5). After an error it can be called again.
 func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) error {
 	err := s.write(func(r *rows) error {
 		for _, state := range states {
@@ -255,8 +254,8 @@ func (s *Store) SaveSinks(states []*SinkState, spools Spools, keeping *Keeping) 
 	return s.reclaim(spools)
 }
 
-// MarkLost notes that the sink's log has lost records: see Saved.MarkLost. Where the log is read whole then, nothing is
-// known of the sink until that is done, and what is on disk for it is gone: the comparison finds it.
+// MarkLost notes that the sink's log has lost records: see Saved.MarkLost. If the log can be read whole, it removes the
+// sink's rows, which the log will tell again, and what is on disk, which the comparison will find.
 func (s *Store) MarkLost(state *SinkState, whole bool) error {
 	for _, l := range state.layers() {
 		l.MarkLost(whole)
@@ -275,7 +274,7 @@ func (s *Store) MarkLost(state *SinkState, whole bool) error {
 	})
 }
 
-// GiveUpDisk removes what is on disk for the sink, whose log goes on in another way: the sink was told what its log
+// GiveUpDisk removes what is on disk for the sink, whose log has gone on without it: the sink was told what its log
 // has.
 func (s *Store) GiveUpDisk(state *SinkState) error { return s.giveUpDisk(state, func(*rows) {}) }
 
@@ -290,7 +289,7 @@ func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 		r.remove(keyOf(tableSpooled, state.Name))
 		return state.fill(r)
 	})
-	if err != nil { // it is there still
+	if err != nil { // it is still there
 		state.disk, state.waits = disk, waits
 		return err
 	}
@@ -299,7 +298,7 @@ func (s *Store) giveUpDisk(state *SinkState, more func(r *rows)) error {
 	return nil
 }
 
-// layers are those that there are.
+// layers are the one or two layers of the state.
 func (s *SinkState) layers() []*layer {
 	if s.disk == nil {
 		return []*layer{&s.layer}
@@ -324,11 +323,11 @@ func (s *SinkState) fill(r *rows) error {
 	return nil
 }
 
-// mergedAtOnce is how many rows of the disk's layer become part of the first one with one save (I6).
+// mergedAtOnce is how many rows of the disk's layer one save makes part of the first one (I6).
 const mergedAtOnce = 4096
 
-// merge makes a piece of the disk's layer, of which all has reached the sink, part of the first one: as a rule the log
-// has said so already.
+// merge makes a piece of the disk's layer part of the first one. All of it has reached the sink, so as a rule the first
+// layer has it already.
 func (s *SinkState) merge(r *rows) error {
 	prefix := keyOf(tableDiskRow, s.Name, "")
 	piece, more, err := s.disk.read(s.db.db, prefix, after(prefix), mergedAtOnce)
@@ -366,7 +365,7 @@ func (s *SinkState) merge(r *rows) error {
 	return nil
 }
 
-// settled notes that all of it is saved.
+// settled notes that everything that was applied is saved.
 func (s *SinkState) settled() {
 	if s.merged {
 		s.disk, s.merged = nil, false
@@ -382,8 +381,8 @@ func (s *SinkState) settled() {
 	s.savedMark = s.Mark
 }
 
-// CountObjects makes Digest that of the objects which the sink's log has as it is saved, and of what is applied from
-// now on. It is not saved: a million rows take two seconds, and no state can have one that is wrong.
+// CountObjects begins to keep a Digest of the objects that the sink's log has, from the saved rows and what is applied
+// from now on. It is not saved, so that it cannot be wrong; to count a million rows takes two seconds.
 func (s *SinkState) CountObjects() error {
 	digests, prefix := map[string]change.Digest{}, keyOf(tableRow, s.Name, "")
 	for row, err := range s.rows(prefix, after(prefix)) {
@@ -396,19 +395,19 @@ func (s *SinkState) CountObjects() error {
 	return nil
 }
 
-// Digest is that of the resource's objects in the sink's log, where they are counted.
+// Digest is the digest of the resource's objects in the sink's log. counted is false before CountObjects.
 func (s *SinkState) Digest(resource string) (d change.Digest, counted bool) {
 	return s.digests[resource], s.digests != nil
 }
 
-// Objects yields the objects that the sink's log has of the resource, in the namespace or with Others in all, whose
-// joined keys are after the given one, in the bytewise order of those keys, as they are saved when the loop begins. The
-// loop may take its time, and may break.
+// Objects yields the objects that the sink's log has of the resource, in the namespace, or in all with Others, whose
+// joined keys are after behind. They come in the bytewise order of those keys, as saved when the loop begins. The loop
+// may take its time, and may break.
 func (s *SinkState) Objects(resource, namespace, behind string) iter.Seq2[SinkObject, error] {
 	return s.rowsOf(tableRow, resource, namespace, behind)
 }
 
-// ObjectsOnDisk yields, as Objects does, those that something on disk is of, also where that is their end.
+// ObjectsOnDisk yields, as Objects does, the objects that the records on disk are of, deleted ones included.
 func (s *SinkState) ObjectsOnDisk(resource, namespace, behind string) iter.Seq2[SinkObject, error] {
 	if !s.diskSaved.Load() {
 		return func(func(SinkObject, error) bool) {}

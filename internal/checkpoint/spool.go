@@ -14,14 +14,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// reclaimAfter is how many bytes of chunks that are gone are given back to the volume at once.
+// reclaimAfter is how many bytes of removed chunks are given back to the volume at once.
 const reclaimAfter = 16 << 20
 
-// reclaimed is what the store remembers of the space of a sink's spool.
+// reclaimed is what is known of the space of a sink's spool.
 type reclaimed struct {
 	spool fifo.Spool // as it is saved
 	until uint64     // the first chunk of Main whose space was not given back
-	gone  int64      // bytes of chunks that are gone and whose space was not given back
+	gone  int64      // bytes of removed chunks whose space was not given back
 }
 
 // spools are the queues of sinks on disk.
@@ -31,10 +31,10 @@ type spools struct {
 	reclaimed map[string]*reclaimed // by sink; the database's lock guards it
 }
 
-// Spools are what goes to disk with a save, by the name of the sink.
+// Spools are what a save puts on disk, by the name of the sink.
 type Spools map[string]Spooled
 
-// Spooled are the chunks that go to disk for a sink, and the extent that its spool has then.
+// Spooled are the new chunks of a sink's spool, and its extent with them.
 type Spooled struct {
 	Chunks []fifo.Chunk
 	Extent fifo.Spool
@@ -51,21 +51,20 @@ func (s *spools) put(b *rows, spools Spools) {
 		for n := s.reclaimedOf(name).spool[fifo.Ahead].First; n < spooled.Extent[fifo.Ahead].First; n++ { // these are few
 			b.remove(spoolKey(name, fifo.Ahead, n))
 		}
-		if spooled.Extent.Empty() { // what was cut and redacted by earlier rules than today's is not to stay (I9)
+		if spooled.Extent.Empty() { // so that nothing stays that was redacted by earlier rules (I9)
 			b.removeAll(keyOf(tableSpool, name, ""))
 		}
 	}
 }
 
-// Spool is the extent of what is spooled for the sink.
+// Spool is the extent of the sink's spool.
 func (s *spools) Spool(sinkName string) (fifo.Spool, error) {
 	spool, _, err := read(s.database, keyOf(tableSpooled, sinkName), "the spool of sink "+sinkName, parseSpool)
 	return spool, err
 }
 
-// ReadSpool reads records from the front of the extent: all of its part Ahead, and of Main whole chunks that hold
-// together no more than so many bytes and records, at least one chunk. It moves the extent's First, and takes from its
-// Bytes and Records, what was read.
+// ReadSpool reads records from the front of the extent: all of Ahead, and then whole chunks of Main, up to so many
+// bytes and records together, but at least one chunk. It takes what was read off the extent.
 func (s *spools) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records int) ([]*change.Record, error) {
 	var read []*change.Record
 	size := 0
@@ -98,14 +97,14 @@ func (s *spools) ReadSpool(sinkName string, extent *fifo.Spool, bytes, records i
 	return read, nil
 }
 
-// SetForms says by which rules the records of a stream are cut and redacted that are encoded from now on. It is called
-// once, before anything is spooled.
+// SetForms says by which rules the records of a stream are cut and redacted. It is called once, before anything is
+// encoded.
 func (s *spools) SetForms(of func(*change.Stream) string) { s.codec.forms = of }
 
 // Encode makes the value of a chunk.
 func (s *spools) Encode(records []*change.Record) ([]byte, error) { return s.codec.encode(records) }
 
-// load remembers the extents. What a crash left below one is given back with the next chunks that go.
+// load reads the extents. Chunks that a crash has left below one are given back with the next ones.
 func (s *spools) load() error {
 	all, err := byName(s.database, tableSpooled, "the spool of a sink", parseSpool)
 	for name, spool := range all {
@@ -114,7 +113,7 @@ func (s *spools) load() error {
 	return err
 }
 
-// reclaimedOf is what is remembered of the sink; the caller holds mu.
+// reclaimedOf is the sink's entry. The caller holds mu.
 func (s *spools) reclaimedOf(sinkName string) *reclaimed {
 	if s.reclaimed[sinkName] == nil {
 		s.reclaimed[sinkName] = &reclaimed{}
@@ -122,15 +121,15 @@ func (s *spools) reclaimedOf(sinkName string) *reclaimed {
 	return s.reclaimed[sinkName]
 }
 
-// forgetReclaimed notes that the sink's spool is gone: the next one begins with the first chunk again.
+// forgetReclaimed notes that the sink's spool was removed: the next one begins with the first chunk again.
 func (s *spools) forgetReclaimed(sinkName string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.reclaimed, sinkName)
 }
 
-// reclaim gives the space of chunks that are gone back to the volume, many at once. A crash before it leaves them below
-// the extent, where nobody reads.
+// reclaim gives the space of removed chunks of Main back to the volume, many at once. A crash before that leaves them
+// below the extent, where nobody reads.
 func (s *spools) reclaim(spools Spools) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +152,7 @@ func (s *spools) reclaim(spools Spools) error {
 	return nil
 }
 
-// spoolKey is the key of a chunk, and the end of all before it.
+// spoolKey is the key of a chunk, and the end of the range of those before it.
 func spoolKey(sinkName string, part fifo.Part, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(keyOf(tableSpool, sinkName, ""), byte(part)), number)
 }
@@ -162,32 +161,32 @@ func spoolKey(sinkName string, part fifo.Part, number uint64) []byte {
 // frame (RFC 8878) with the text: CBOR (RFC 8949).
 const chunkVersion = 2
 
-// maxFrame is the longest text that is believed of a frame, in bytes: one record passes whatever its size, and etcd
-// takes none above a few megabytes.
+// maxFrame is the longest text of a chunk in bytes; more is damage. A chunk has a batch, or one record of any size, and
+// etcd takes none above a few megabytes.
 const maxFrame = 1 << 30
 
-// window is how far back a frame may point. An encoder that is told to take less memory moves all of it with every
+// window is how far back a frame may refer, in bytes. An encoder that is told to save memory moves all of it with every
 // block of 128 KiB, which takes as long as all else that it does.
 const window = 1 << 20
 
-// chunkText is what a chunk has. The records name streams and snapshots by their places.
+// chunkText is the content of a chunk. The records refer to streams and snapshots by their indexes.
 type chunkText struct {
 	_         struct{} `cbor:",toarray"`
 	Streams   []change.Stream
-	Forms     []string // of the streams' records; none where nobody told them
+	Forms     []string // of the streams' records; nil before SetForms
 	Snapshots []change.Snapshot
 	Records   []chunkRecord
 }
 
 // chunkRecord is a record in a chunk.
 type chunkRecord struct {
-	_                                                struct{} `cbor:",toarray"`
-	Op                                               change.Op
-	Stream, Snapshot                                 int // Snapshot is -1 for none
-	Namespace, Name, UID, Version, Sink, Epoch, Held string
-	Received                                         time.Time
-	Object, Before, Actor, Involved                  []byte
-	FinalStateUnknown, Last, Beside                  bool
+	_                                                    struct{} `cbor:",toarray"`
+	Op                                                   change.Op
+	Stream, Snapshot                                     int // Snapshot is -1 for none
+	Namespace, Name, UID, Version, Sink, Epoch, Withheld string
+	Received                                             time.Time
+	Object, Before, Actor, Involved                      []byte
+	FinalStateUnknown, Last, DuringSnapshot              bool
 }
 
 // codec makes and reads chunks, by several goroutines.
@@ -260,16 +259,16 @@ func (c *codec) textOf(records []*change.Record) *chunkText {
 		}
 		text.Records[at] = chunkRecord{
 			Op: rec.Op, Stream: stream, Snapshot: snapshot, Namespace: rec.Key.Namespace, Name: rec.Key.Name, UID: rec.UID,
-			Version: rec.ResourceVersion, Sink: rec.Sink, Epoch: rec.Epoch, Held: rec.Withheld, Received: rec.Received,
+			Version: rec.ResourceVersion, Sink: rec.Sink, Epoch: rec.Epoch, Withheld: rec.Withheld, Received: rec.Received,
 			Object: rec.Object, Before: rec.Before, Actor: rec.Actor, Involved: rec.Involved,
-			FinalStateUnknown: rec.FinalStateUnknown, Last: rec.Last, Beside: rec.DuringSnapshot,
+			FinalStateUnknown: rec.FinalStateUnknown, Last: rec.Last, DuringSnapshot: rec.DuringSnapshot,
 		}
 	}
 	return text
 }
 
-// keptSnapshot is the record's snapshot. The counts are final, and may be read, in the record of the end alone, which
-// has a place of its own therefore.
+// keptSnapshot is a copy of the record's snapshot. Only in the record of the end the counts are final and may be read,
+// so that record has an entry of its own.
 func keptSnapshot(rec *change.Record) change.Snapshot {
 	s := rec.Snapshot
 	kept := change.Snapshot{
@@ -282,7 +281,7 @@ func keptSnapshot(rec *change.Record) change.Snapshot {
 	return kept
 }
 
-// chunkSize is the length in bytes and the number of the records in a chunk, and its frame.
+// chunkSize returns the length of a chunk's text in bytes, the number of its records, and its frame.
 func chunkSize(value []byte) (raw, records int, frame []byte, err error) {
 	if len(value) == 0 || value[0] != chunkVersion {
 		return 0, 0, nil, fmt.Errorf("a chunk: %w", errValue)
@@ -322,9 +321,9 @@ func (c *codec) decode(dst []*change.Record, value []byte) ([]*change.Record, er
 		}
 		rec := &change.Record{
 			Op: r.Op, Stream: &text.Streams[r.Stream], Key: change.Key{Namespace: r.Namespace, Name: r.Name}, UID: r.UID,
-			ResourceVersion: r.Version, Sink: r.Sink, Epoch: r.Epoch, Withheld: r.Held, Received: r.Received,
+			ResourceVersion: r.Version, Sink: r.Sink, Epoch: r.Epoch, Withheld: r.Withheld, Received: r.Received,
 			Object: r.Object, Before: r.Before, Actor: r.Actor, Involved: r.Involved,
-			FinalStateUnknown: r.FinalStateUnknown, Last: r.Last, DuringSnapshot: r.Beside,
+			FinalStateUnknown: r.FinalStateUnknown, Last: r.Last, DuringSnapshot: r.DuringSnapshot,
 		}
 		if r.Snapshot >= 0 {
 			rec.Snapshot = &text.Snapshots[r.Snapshot]

@@ -35,20 +35,20 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// MaxRecords is the most records that one save should hold, of whose objects nothing is kept: a larger one costs many
-// times as much, because Pebble makes it into a table of its own.
+// MaxRecords is the most records that one save should have if no objects are kept: a larger one costs many times as
+// much, because Pebble makes it into a table of its own.
 const MaxRecords = 3000
 
-// Batch is what was asked for: one Commit saves all of it.
+// Batch is what one Commit saves: what somebody has asked for.
 type Batch struct {
-	// PendingSnapshots are snapshots that are owed from now on: one that is owed already is owed anew, from its
-	// beginning, in a newer Generation.
+	// PendingSnapshots are snapshots that are owed from now on. One that is owed already is owed from its beginning
+	// again, in a newer Generation.
 	PendingSnapshots []PendingSnapshot
-	// Steered are pending snapshots, each in the Generation that is meant, with which Steering is done.
+	// Steered are the pending snapshots, each in the Generation that is meant, to which Steering applies.
 	Steered  []PendingSnapshot
 	Steering Steering
-	// Heard is by the name of the sink what was heard through its broker, together with what was asked for there: texts
-	// that only package signal reads. An empty one forgets it.
+	// Heard is, by the name of the sink, what was heard through its broker: texts that only package signal reads. It is
+	// saved with what was asked for there. An empty text forgets it.
 	Heard map[string][]byte
 }
 
@@ -76,7 +76,7 @@ func (s *Store) Commit(b Batch) error {
 	})
 }
 
-// Heard is what was heard through the sink's broker, nil where nothing was.
+// Heard is what was heard through the sink's broker, nil if nothing was.
 func (s *Store) Heard(sinkName string) ([]byte, error) {
 	value, _, err := s.get(keyOf(tableHeard, sinkName))
 	return value, err
@@ -88,14 +88,14 @@ func (s *Store) Hearing() ([]string, error) { return s.names(tableHeard) }
 // Store is the saved state of one exporter: one directory, owned by one process at a time (I10). All methods but
 // Close may be called from several goroutines; none may be called after Close, and scans must have ended before it.
 //
-// Its errors are a *disk.FullError where the volume is full, in which case the same call works later, a *DamagedError
-// where the files are not what was written, and otherwise the operating system's.
+// Its errors are a *disk.FullError if the volume is full, in which case the same call works later, a *DamagedError if
+// the files are not what was written, and otherwise the operating system's.
 type Store struct {
 	*database
 	spools
 }
 
-// Images are what is kept of the object. The caller owns them.
+// Images are what is kept of the object, its forms uncompressed. The caller owns them.
 func (s *Store) Images(stream string, key change.Key) (change.Images, error) {
 	all, err := s.packed(stream, key)
 	for at := range all {
@@ -108,7 +108,7 @@ func (s *Store) Images(stream string, key change.Key) (change.Images, error) {
 	return all, err
 }
 
-// packed are the images of the object, each as it is saved.
+// packed are the images of the object as they are saved, with compressed forms.
 func (s *Store) packed(stream string, key change.Key) (all change.Images, err error) {
 	value, _, err := s.get(objectKey(stream, key))
 	if err != nil {
@@ -127,20 +127,21 @@ func (s *Store) packed(stream string, key change.Key) (all change.Images, err er
 
 func objectKey(stream string, key change.Key) []byte { return keyOf(tableObject, stream, key.String()) }
 
-// KeptObject is an object as a sink was told of it last, which is kept to be the Before of what follows.
+// KeptObject is an object as a sink was told of it last, kept to be the Before of the next record.
 type KeptObject struct {
 	Stream string
 	Key    change.Key
 	change.Image
 }
 
-// Keeping is what is to be kept of objects, in the order in which the sinks were told, and the names of all sinks.
+// Keeping is what is to be kept of objects, in the order in which a sink was told, and the names of all sinks.
 type Keeping struct {
 	Objects []KeptObject
 	Sinks   []string
 }
 
-// keep makes what sinks were told of objects part of what is kept of them. Nothing stays for sinks that there are not.
+// keep adds what sinks were told of objects to what is kept of them. It drops what is kept for sinks that do not exist
+// any more.
 func (s *Store) keep(r *rows, keeping *Keeping) error {
 	type object struct {
 		stream string
@@ -180,9 +181,9 @@ func (s *Store) keep(r *rows, keeping *Keeping) error {
 	return nil
 }
 
-// KeepObjects says that the objects of the stream are kept from now on in the form, which tells what was cut and
-// redacted and is nil where nothing is kept. What was kept in another form is forgotten: it may say what nobody may
-// know any more (I9).
+// KeepObjects says that the objects of the stream are kept from now on in the form, which tells what is cut and
+// redacted; nil keeps nothing. What was kept in another form is forgotten: it may contain what is to be redacted now
+// (I9).
 func (s *Store) KeepObjects(stream string, form []byte) error {
 	known, _, err := s.get(keyOf(tableForm, stream))
 	if err != nil || bytes.Equal(known, form) {
@@ -200,14 +201,14 @@ func (s *Store) KeepObjects(stream string, form []byte) error {
 	return nil
 }
 
-// dropObjects removes what is kept of the stream, and in what form.
+// dropObjects removes what is kept of the stream's objects, and their form.
 func dropObjects(b *rows, stream string) {
 	b.remove(keyOf(tableForm, stream))
 	b.removeAll(keyOf(tableObject, stream, ""))
 }
 
-// Resource is what the stream of the name is of, false where the state does not know. A stream outlives its resource:
-// the sinks are still to be told that its objects are gone. What is on disk of it may outlive the stream.
+// Resource is the stream of the name, false if the state does not know it. A stream outlives its resource, since the
+// sinks are still to be told that its objects are gone. Its records on disk may outlive the stream.
 func (s *Store) Resource(stream string) (change.Stream, bool, error) {
 	key := change.ParseKey(stream)
 	name, group, _ := strings.Cut(key.Name, ".")
@@ -223,13 +224,13 @@ func (s *Store) Resource(stream string) (change.Stream, bool, error) {
 	return read(s.database, keyOf(tableResource, stream), "the resource of "+stream, parse)
 }
 
-// Define notes that the stream is of a custom resource, whose definition has the generation: that it is not served says
-// nothing then, and that the definition is gone says everything.
+// Define notes that the stream is of a custom resource, whose definition has the generation. Such a resource is gone
+// when its definition is, and not when a server does not serve it.
 func (s *Store) Define(stream string, generation int64) error {
 	return s.set(keyOf(tableDefined, stream), strconv.AppendInt(nil, generation, 10))
 }
 
-// Defined is what Define noted, false where it was not called.
+// Defined is what Define has noted, false if it was not called.
 func (s *Store) Defined(stream string) (generation int64, found bool, err error) {
 	return read(s.database, keyOf(tableDefined, stream), "the definition of "+stream, func(value []byte) (int64, error) {
 		return strconv.ParseInt(string(value), 10, 64)
@@ -245,29 +246,28 @@ func appendResource(dst []byte, r change.Resource) []byte {
 	return append(dst, strings.Join([]string{r.Version, r.Kind, scope}, "\x00")...)
 }
 
-// PendingSnapshot is a full snapshot of a stream that one sink must be given, whatever happens before it is complete.
+// PendingSnapshot is a full snapshot of a stream that is owed to one sink, until it is complete or stopped.
 type PendingSnapshot struct {
 	Stream string
 	change.Owed
 	Paused bool // it waits until somebody resumes it
 }
 
-// pendingTables are those of pending snapshots. An earlier version knows nothing of the limited ones, and does not give
-// them.
+// pendingTables are the tables of pending snapshots. Those with limits have a table of their own.
 func pendingTables() []byte { return []byte{tablePending, tableLimited} }
 
 // PendingSnapshots are the snapshots that are owed, sorted by sink and stream.
 func (s *Store) PendingSnapshots() ([]PendingSnapshot, error) {
-	return s.that(func(is standing) bool { return is != stopped })
+	return s.snapshotsWith(func(is standing) bool { return is != stopped })
 }
 
-// StoppedSnapshots are those that are owed no more and were not given to their end, until they are owed again.
+// StoppedSnapshots are the snapshots that were stopped before their end, until they are owed again.
 func (s *Store) StoppedSnapshots() ([]PendingSnapshot, error) {
-	return s.that(func(is standing) bool { return is == stopped })
+	return s.snapshotsWith(func(is standing) bool { return is == stopped })
 }
 
-// that are those of which is holds, sorted by sink and stream.
-func (s *Store) that(holds func(standing) bool) (all []PendingSnapshot, err error) {
+// snapshotsWith are the snapshots whose standing holds accepts, sorted by sink and stream.
+func (s *Store) snapshotsWith(holds func(standing) bool) (all []PendingSnapshot, err error) {
 	for _, table := range pendingTables() {
 		err := s.each([]byte{table}, func(key, value []byte) error {
 			pendingSnapshot, is, err := parsePending(key, value)
@@ -289,17 +289,17 @@ func (s *Store) that(holds func(standing) bool) (all []PendingSnapshot, err erro
 	return all, nil
 }
 
-// standing is what is known of a pending snapshot: how its value ends. No name ends so.
+// standing is the state of a pending snapshot, and the end of its value.
 type standing string
 
 const (
-	nothing standing = "\x00nothing" // it is never saved
+	nothing standing = "\x00nothing" // the snapshot is not known; never saved
 	owed    standing = ""
 	paused  standing = "\x00paused"
-	stopped standing = "\x00stopped" // it is owed no more, until it is owed again: in a newer generation
+	stopped standing = "\x00stopped" // it is not owed any more, until it is again in a newer generation
 )
 
-// find is what is saved of the pending snapshot: its generation and its standing.
+// find reads the generation and the standing of the pending snapshot.
 func (s *Store) find(of *PendingSnapshot) (generation uint64, is standing, err error) {
 	value, found, err := s.get(pendingKey(of))
 	if err != nil || !found {
@@ -311,8 +311,8 @@ func (s *Store) find(of *PendingSnapshot) (generation uint64, is standing, err e
 	return generation, is, err
 }
 
-// owe notes a pending snapshot. What is owed already is owed from its beginning: the snapshot that is under way does
-// not pay it.
+// owe notes a pending snapshot. One that is owed already is owed from its beginning again: the end of the one under way
+// does not count.
 func (s *Store) owe(r *rows, of *PendingSnapshot) error {
 	generation, was, err := s.find(of)
 	if err != nil {
@@ -333,13 +333,13 @@ func (s *Store) owe(r *rows, of *PendingSnapshot) error {
 type Steering byte
 
 const (
-	Stop   Steering = iota // it is owed no more
-	Pause                  // it waits
-	Resume                 // it waits no more
+	Stop   Steering = iota // it is not owed any more
+	Pause                  // it waits until Resume
+	Resume                 // it goes on
 )
 
-// steer stops a pending snapshot, or makes it wait or go on, unless it is paid, or owed anew since. A resync, which is
-// not owed, is owed from its pause on.
+// steer stops, pauses or resumes a pending snapshot, unless it has ended or is owed anew since. A resync is not owed,
+// but becomes so when it is paused.
 func (s *Store) steer(r *rows, do Steering, of *PendingSnapshot) error {
 	generation, was, err := s.find(of)
 	if err != nil || was != nothing && generation != of.Generation {
@@ -357,7 +357,7 @@ func (s *Store) steer(r *rows, do Steering, of *PendingSnapshot) error {
 	return nil
 }
 
-// Pay forgets the snapshot, which its sink has, unless it is owed anew since.
+// Pay forgets the snapshot, which its sink has got, unless it is owed anew since.
 func (s *Store) Pay(of PendingSnapshot) error {
 	return s.write(func(r *rows) error {
 		generation, was, err := s.find(&of)
@@ -368,8 +368,8 @@ func (s *Store) Pay(of PendingSnapshot) error {
 	})
 }
 
-// appendPending appends the value of a pending snapshot: generation, standing. One of the first generation that is just
-// owed has none.
+// appendPending appends the value of a pending snapshot: generation, standing. That of an owed one of generation 0 is
+// empty.
 func appendPending(dst []byte, generation uint64, is standing) []byte {
 	if is == owed && generation == 0 {
 		return dst
@@ -401,7 +401,7 @@ func pendingKey(d *PendingSnapshot) []byte {
 	return keyOf(tableLimited, d.Sink, d.Stream, string(d.Reason), encodeLimits(d.Limits))
 }
 
-// encodeLimits writes them as JSON, in which no terminator is.
+// encodeLimits writes the limits as JSON, which contains no terminator.
 func encodeLimits(l change.Limits) string {
 	text, _ := json.Marshal(l) // of three strings it cannot fail
 	return string(text)
@@ -423,14 +423,14 @@ func parsePending(key, value []byte) (d PendingSnapshot, is standing, err error)
 	return d, is, err
 }
 
-// idLength is how many characters an ID has. Among 2,000 pending snapshots two have the same one once in 10,000 times.
+// idLength is how many characters an ID has. Two of 2,000 pending snapshots have the same one once in 10,000 times.
 const idLength = 7
 
-// idLetters are Crockford's: nobody reads one of them for another one.
+// idLetters are Crockford's base 32: none of them is easily mistaken for another.
 const idLetters = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// ID is what people call the pending snapshot. It is the same in each life, and another one when the snapshot is asked
-// for again.
+// ID names the pending snapshot for people. It stays the same after a restart, and changes when the snapshot is
+// requested again.
 func (p *PendingSnapshot) ID() string {
 	parts := []string{p.Sink, p.Stream, string(p.Reason), strconv.FormatUint(p.Generation, 10)}
 	if p.Limits != (change.Limits{}) {

@@ -15,8 +15,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Places are the saved places of the named sinks, with what is on disk for them, by sink and resource; no names are all
-// sinks.
+// Places are the saved places of the named sinks, including what is on disk for them, by sink and resource; no names
+// are all sinks.
 func (s *Store) Places(sinkNames ...string) (map[string]map[string]Places, error) {
 	all, err := s.places(tablePlace, sinkNames...)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) Places(sinkNames ...string) (map[string]map[string]Places, error
 	return all, err
 }
 
-// Lowest is the position from which a watch of the scope gives the sink everything, the zero value where it has none.
+// Lowest is the position from which a watch of the scope brings everything that the sink lacks; zero if it has none.
 func (p Places) Lowest(scope Scope) (lowest Point) {
 	p.Each(scope, func(_ string, place Place) {
 		if place.At.History != 0 && (lowest.History == 0 || lowest.After(place.At)) {
@@ -42,7 +42,7 @@ func (p Places) Lowest(scope Scope) (lowest Point) {
 	return lowest
 }
 
-// Reached is the newest history of the stream that any sink was given something of, 0 where none was.
+// Reached is the newest history of which any sink was given something of the stream, 0 if there is none.
 func (s *Store) Reached(stream *change.Stream) (newest History, err error) {
 	all, err := s.Places()
 	for _, resources := range all {
@@ -53,7 +53,7 @@ func (s *Store) Reached(stream *change.Stream) (newest History, err error) {
 	return newest, err
 }
 
-// KnowStreams notes what the streams are of, for when nobody serves them any more.
+// KnowStreams notes the resources of the streams, for when nobody serves them any more.
 func (s *Store) KnowStreams(streams []change.Stream) error {
 	return s.write(func(r *rows) error {
 		for _, stream := range streams {
@@ -70,7 +70,7 @@ func (s *Store) KnowStreams(streams []change.Stream) error {
 	})
 }
 
-// KnownStreams are those that were read, and that a sink was given something of.
+// KnownStreams are the streams that were noted, and of which a sink was given something.
 func (s *Store) KnownStreams() (streams []change.Stream, err error) {
 	places, err := s.Places()
 	if err != nil {
@@ -94,7 +94,7 @@ func isGiven(places map[string]map[string]Places, stream *change.Stream) (is boo
 	return is
 }
 
-// ForgetStream forgets a stream that is over, unless a sink does not know that yet. gone is that it is forgotten.
+// ForgetStream forgets a stream that is over, unless a sink does not know that yet. gone says whether it is forgotten.
 func (s *Store) ForgetStream(stream *change.Stream) (gone bool, err error) {
 	places, err := s.Places()
 	if err != nil || isGiven(places, stream) {
@@ -108,7 +108,7 @@ func (s *Store) ForgetStream(stream *change.Stream) (gone bool, err error) {
 	})
 }
 
-// SetPlaces makes the named sinks go on with the stream from the version, and returns where the first stood.
+// SetPlaces makes the named sinks go on with the stream from the version, and returns a sink's position before that.
 func (s *Store) SetPlaces(sinkNames []string, stream *change.Stream, version string) (was string, err error) {
 	scope, resource, found := ScopeOf(stream), stream.Resource.String(), false
 	err = s.write(func(r *rows) error {
@@ -141,15 +141,15 @@ type SinkRow struct {
 	SinkObject
 }
 
-// Select yields the objects of the resource that the named sinks have and keep chooses, in the namespace or with "" in
-// all, in the order of their keys, and of one key in that of the sinks' names, as they are saved when the loop begins.
-// No index by uid is kept: its upkeep would cost much of every commit, for a question that is rarely asked.
+// Select yields the objects of the resource that the named sinks have and keep chooses, in the namespace, or in all
+// with "". They come in the order of their keys, and then of the sinks' names, as saved when the loop begins. No index
+// by uid is kept: its upkeep would cost much of every commit, for a question that is rarely asked.
 func (s *Store) Select(
 	sinkNames []string, resource, namespace string, keep func(*SinkObject) bool,
 ) iter.Seq2[SinkRow, error] {
 	return func(yield func(SinkRow, error) bool) {
 		type front struct {
-			row  SinkRow // after an error with no key, and before all others
+			row  SinkRow // after an error it has no key, and is before all others
 			err  error
 			next func() (SinkObject, error, bool)
 		}
@@ -192,7 +192,7 @@ func (s *Store) HasRows(sinkName, resource string, scope Scope) (bool, error) {
 	return s.holds(rowPrefix(tableRow, sinkName, resource, scope))
 }
 
-// ResourcesOf are those that the sink has objects or a position of.
+// ResourcesOf are the resources of which the sink has objects or a position, sorted.
 func (s *Store) ResourcesOf(sinkName string) ([]string, error) {
 	found := map[string]bool{}
 	places, err := s.Places(sinkName)
@@ -228,7 +228,7 @@ func (s *Store) KnownSinks() ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), err
 }
 
-// Forget removes all that is known of the sink, also what waits for it: one that comes back later is new.
+// Forget removes all that is known of the sink, and what waits for it on disk: if it comes back later, it is new.
 func (s *Store) Forget(sinkName string) error {
 	err := s.write(func(r *rows) error {
 		for _, table := range append(pendingTables(), tableRow, tableGrave, tablePlace, tableDiskRow, tableDiskPlace, tableSpool) {
@@ -239,7 +239,7 @@ func (s *Store) Forget(sinkName string) error {
 		}
 		return nil
 	})
-	if err != nil { // it is known still, and so is what waits
+	if err != nil { // nothing was removed
 		return err
 	}
 	s.forgetReclaimed(sinkName)
@@ -247,7 +247,7 @@ func (s *Store) Forget(sinkName string) error {
 	return s.excise(prefix, after(prefix))
 }
 
-// Marks are those of all sinks, by name.
+// Marks are the marks of all sinks, by name.
 func (s *Store) Marks() (map[string]sink.Mark, error) {
 	return byName(s.database, tableMark, "", func(value []byte) (sink.Mark, error) { return sink.Mark(value), nil })
 }

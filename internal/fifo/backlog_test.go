@@ -156,8 +156,8 @@ func (w *world) ack(first, n int) {
 	if len(w.flight) == 0 {
 		return
 	}
-	tracked, whole := w.b.Ack(batch)
-	for _, rec := range tracked {
+	unspooled, whole := w.b.Ack(batch)
+	for _, rec := range unspooled {
 		if rec.Seq == 0 || w.acked[rec.Seq] {
 			w.t.Fatalf("record %d is acknowledged, and is on disk or was acknowledged before", rec.Seq)
 		}
@@ -481,8 +481,8 @@ func TestI3ADeadLetterHasNoFormOnDisk(t *testing.T) {
 	if chunks := b.Chunks(); len(chunks) != 0 || b.Behind() {
 		t.Errorf("%d chunks are on their way", len(chunks))
 	}
-	if tracked, whole := b.Ack([]*change.Record{written}); len(tracked) != 0 || !whole || b.Levels().Records != 0 {
-		t.Errorf("%d records are tracked, %d are left", len(tracked), b.Levels().Records)
+	if unspooled, whole := b.Ack([]*change.Record{written}); len(unspooled) != 0 || !whole || b.Levels().Records != 0 {
+		t.Errorf("%d records are not on disk, %d are left", len(unspooled), b.Levels().Records)
 	}
 }
 

@@ -6,27 +6,28 @@ import "github.com/kubecdc/kubecdc/internal/checkpoint"
 type Verdict byte
 
 const (
-	ForWatch  Verdict = iota // to the watch, which will bring it
-	Unchanged                // the sink was told of exactly this
-	Outdated                 // the sink was told something newer
-	Changed                  // the sink is to be told
-	Another                  // and before that of the end of another object of the name
+	ForWatch  Verdict = iota // nothing: the watch will bring it
+	Unchanged                // nothing, unless the snapshot is full: the sink was told exactly this
+	Outdated                 // nothing: the sink was told something newer
+	Changed                  // tell the sink of it
+	Another                  // the same, after the delete of another object of the name
 )
 
 // Listed is an object that a list has.
 type Listed struct {
 	UID      string
 	At       checkpoint.Point // of the object's state
-	List     checkpoint.Point // the list is no older
-	Position checkpoint.Point // up to where the watch has told the sink everything
+	List     checkpoint.Point // at which the list was to be read: it is no older
+	Position checkpoint.Point // of the sink: the watch has told it everything up to here
 }
 
-// Judge compares a listed object with what the sink was told last of its name. A resourceVersion orders all states of
-// a resource, so the version of the state, that of the list, the position of the watch and what was told last say
-// everything: no watermark is needed, as it is for databases (DBLog).
+// Judge compares a listed object with what the sink was told last of its name. A resourceVersion orders all states of a
+// resource, so the versions of state and list, the position and the row suffice: unlike with databases (DBLog), no
+// watermark is needed.
 //
-// An unchanged object that is listed and was told to be gone has left another selection. No watch tells of it again.
-// Where the list should have what was told, and has something older, that is of a history which is over.
+// If an object is listed at the version at which its delete was told, it had only left the selection, and no watch
+// tells of it again. If the list should contain what was told, and has something older, the row is of a history that is
+// over.
 func Judge(o *Listed, last checkpoint.Row) Verdict {
 	switch {
 	case last.Gone && last.UID == o.UID && last.At == o.At:
@@ -43,16 +44,16 @@ func Judge(o *Listed, last checkpoint.Row) Verdict {
 	return Changed
 }
 
-// MissingVerdict is what is known of an object that a list did not have.
+// MissingVerdict is what a comparison does about an object that a list did not have.
 type MissingVerdict byte
 
 const (
-	Open   MissingVerdict = iota // the watch has not passed the list
-	Exists                       // or its end was told: nothing is to be told
-	Ended                        // the sink is to be told that it is gone
+	Open   MissingVerdict = iota // wait: the watch has not passed the list
+	Exists                       // nothing: it was told since the list, or its delete was told
+	Ended                        // tell the sink that it is gone
 )
 
-// JudgeMissing judges a row that the list of the version did not have.
+// JudgeMissing judges a row that the list did not have.
 func JudgeMissing(list, position checkpoint.Point, last checkpoint.Row) MissingVerdict {
 	switch {
 	case !last.Exists(), last.At.After(list):
@@ -63,8 +64,8 @@ func JudgeMissing(list, position checkpoint.Point, last checkpoint.Row) MissingV
 	return Ended
 }
 
-// AsOf is the version of the delete of a row's object that the list of the version does not have. It is the row's own:
-// an object that has left the selection may return to it unchanged. One of another history cannot.
+// AsOf is the version of a delete that is told because a list lacks the row's object. It is the row's own, since an
+// object that has left the selection may return to it unchanged; one of another history cannot.
 func AsOf(list checkpoint.Point, last checkpoint.Row) checkpoint.Point {
 	if last.At.History == list.History {
 		return last.At
@@ -72,7 +73,7 @@ func AsOf(list checkpoint.Point, last checkpoint.Row) checkpoint.Point {
 	return list
 }
 
-// Deleted is the delete of the row's object, known as of the point.
+// Deleted is the item of the delete of the row's object, at asOf.
 func Deleted(of checkpoint.Object, scope checkpoint.Scope, last checkpoint.Row, asOf checkpoint.Point) checkpoint.Item {
 	return checkpoint.Item{Kind: checkpoint.Told, Resource: of.Resource, Scope: scope, At: asOf, Key: of.Key, UID: last.UID, Gone: true}
 }

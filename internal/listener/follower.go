@@ -9,16 +9,16 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// Follower is how far a sink was given each resource: its saved places, and on top of them what is on its way.
+// Follower knows how far a sink was given each resource: its saved places, and on top of them what is on its way.
 type Follower struct {
 	places map[string]checkpoint.Places
 	ids    IDs
 }
 
-// IDs names the next comparison, which begins at the version, as change.Snapshot's, but for the suffix of its kind.
+// IDs returns the ID of the next comparison, whose list is of the version, as in change.Snapshot, without the suffix.
 type IDs func(version string) string
 
-// NewFollower is one that goes on from what is saved.
+// NewFollower returns a Follower that goes on from what is saved.
 func NewFollower(saved *checkpoint.Saved, ids IDs) *Follower {
 	f := &Follower{places: map[string]checkpoint.Places{}, ids: ids}
 	for resource, places := range saved.Places {
@@ -30,9 +30,9 @@ func NewFollower(saved *checkpoint.Saved, ids IDs) *Follower {
 // Standing is where the server stands.
 type Standing struct {
 	Now    checkpoint.Point
-	Forgot string // it has forgotten what is before this version; "" is not known to have forgotten anything
+	Forgot string // it has forgotten what is before this version; "" is nothing, as far as is known
 	Stale  bool   // no watch can go on from any position
-	// Why, where not "", is why it has forgotten positions, in place of change.Gone.
+	// Why, if not "", is why it has forgotten positions, instead of change.Gone.
 	Why change.Reason
 }
 
@@ -45,10 +45,10 @@ func (s *Standing) remembers(at checkpoint.Point) bool {
 type Way struct {
 	Resource  string
 	Scope     checkpoint.Scope
-	Selection string // what of it is chosen, as of source.Selection
+	Selection string // which of its objects, as source.Selection.String
 }
 
-// Begin makes the sink go on with the stream, and returns the frames that it is to be told first.
+// Begin makes the sink go on with the stream, and returns the frames that it has to be told first.
 func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	places := f.of(way.Resource)
 	s := survey(places, way)
@@ -81,7 +81,8 @@ func (f *Follower) Begin(way Way, server Standing) (frames []checkpoint.Item) {
 	return f.Due(way)
 }
 
-// Left are the places that none of the ways reads any more. Others stands for all namespaces of its resource.
+// Left are the places that none of the ways reads any more. If Others of a resource is among them, its other places are
+// not.
 func (f *Follower) Left(ways []Way) (left []Way) {
 	for _, resource := range slices.Sorted(maps.Keys(f.places)) {
 		for _, namespace := range slices.Sorted(maps.Keys(f.places[resource])) { // Others is the first
@@ -101,8 +102,9 @@ func reads(ways []Way, resource, namespace string) bool {
 	})
 }
 
-// Leave tells the sink, once, that nobody reads the way any more: after a gap, a comparison is under way there, which
-// goes on when somebody does again. Where one is under way already, the sink knows that something is missing.
+// Leave returns the frames that tell the sink, once, that nobody reads the way any more: a gap, and the begin of a
+// comparison, which goes on when somebody reads it again. If a comparison is under way already, the sink knows that
+// something is missing.
 func (f *Follower) Leave(way Way) (frames []checkpoint.Item) {
 	if f.of(way.Resource)[string(way.Scope)].Comparison.UnderWay() {
 		return nil
@@ -112,7 +114,7 @@ func (f *Follower) Leave(way Way) (frames []checkpoint.Item) {
 	return frames
 }
 
-// Due begins the comparisons of the stream that are asked for, where none is under way.
+// Due begins the comparisons that were asked for in the stream, unless one is under way, and returns their frames.
 func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 	places, lowest := f.of(way.Resource), f.From(way)
 	if lowest.History == 0 || places.Any(way.Scope, func(p checkpoint.Place) bool { return p.Comparison.UnderWay() }) {
@@ -136,15 +138,15 @@ func (f *Follower) Due(way Way) (frames []checkpoint.Item) {
 // surveyed is what the places of a stream have in common.
 type surveyed struct {
 	positions       []checkpoint.Point
-	lowest, highest checkpoint.Point // highest is of what was told, too: a log of several partitions has parts of it
-	newest          checkpoint.Point // that was told or passed: what of it a log has lost, only a list tells again
+	lowest, highest checkpoint.Point // of the positions; for highest, one below what was told counts, too
+	newest          checkpoint.Point // of all that was told or passed
 	missing         bool             // a namespace has no position
-	full, lost      bool
-	torn            bool // a comparison is under way that is of more or of less than what is to be compared
-	stale           bool // something else of the resource was given
+	full, lost      bool             // of a comparison that is under way: it resends a log that was lost; the gap is to be told
+	torn            bool             // a comparison is under way for more or fewer namespaces than the stream has
+	stale           bool             // another selection of the resource was given
 }
 
-// reason is why there is a gap of a sink whose position the server has forgotten.
+// reason is the reason of the gap of a sink whose position the server has forgotten.
 func (s *surveyed) reason(server Standing) change.Reason {
 	switch {
 	case s.lost:
@@ -207,8 +209,8 @@ func survey(places checkpoint.Places, way Way) (s surveyed) {
 	return s
 }
 
-// Renew begins a comparison anew that is under way, and that nobody reads any more: the IDs of the unchanged objects
-// that it has sent must not come again.
+// Renew replaces a comparison that is under way, but whose list nobody reads any more, by a new one: the unchanged
+// objects that it has sent would get the same ids again.
 func (f *Follower) Renew(way Way, c checkpoint.Comparison) []checkpoint.Item {
 	way.Scope = checkpoint.Scope(c.Namespace)
 	reason := change.Requested
@@ -218,9 +220,9 @@ func (f *Follower) Renew(way Way, c checkpoint.Comparison) []checkpoint.Item {
 	return f.frame(way, checkpoint.Begin, f.From(way), checkpoint.Comparison{Full: c.Full, Reason: reason})
 }
 
-// frame makes the stream go on from the point, with the comparison, which has no name yet. What is listed is no older
-// than what the sink was given of any namespace: a list that is would bring objects back whose end the sink was told,
-// and has forgotten since.
+// frame makes the stream go on from the point, with the comparison, whose ID it makes. The list must be no older than
+// anything that the sink was given of the namespaces: an older list would bring back objects whose tombstones are
+// dropped.
 func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, c checkpoint.Comparison) []checkpoint.Item {
 	places, list := f.of(way.Resource), at
 	places.Each(way.Scope, func(_ string, place checkpoint.Place) {
@@ -252,13 +254,13 @@ func (f *Follower) frame(way Way, kind checkpoint.Kind, at checkpoint.Point, c c
 	return []checkpoint.Item{gap, begin}
 }
 
-// From is the position from which a watch of the stream gives the sink everything.
+// From is the position from which a watch of the stream brings everything that the sink lacks.
 func (f *Follower) From(way Way) checkpoint.Point {
 	return survey(f.of(way.Resource), way).lowest
 }
 
-// MayJoin says whether a sink at the position may go on with a watch that has brought something of the version: it was
-// given all of it. Its own position is one below a version that may have more.
+// MayJoin says whether a sink at the position may go on with a watch that has brought a change of that version: the
+// sink must have all of it. A sink that may lack changes of a version has its position one below.
 func MayJoin(position, brought checkpoint.Point) bool { return !brought.After(position) }
 
 // Passed is the position of the namespace.
@@ -267,23 +269,23 @@ func (f *Follower) Passed(resource, namespace string) checkpoint.Point {
 	return place.At
 }
 
-// Newest is what a sink was told last of an object, also by what is on its way.
+// Newest returns what a sink was told last of an object, including what is on its way.
 type Newest func() (checkpoint.Row, error)
 
 // Offered is what becomes of a change that a watch brings.
 type Offered byte
 
 const (
-	Skipped  Offered = iota // the sink has passed it
-	Moved                   // it is known; the position moves
-	Taken                   // the sink is to be told
-	Replaces                // and before that of the end of another object of the name
+	Skipped  Offered = iota // the sink's position is beyond it
+	Moved                   // the sink has it, and the position moves
+	Taken                   // it is to be told
+	Replaces                // the same, after the delete of another object of the name
 )
 
-// Offer decides about a change that the stream's watch brings. newest is what the sink was told last of its object,
-// also by what is on its way; last is that, where it was asked for. Given becomes one below the change's version, which
-// others may share, unless it is Skipped. What was told to be gone is gone: a list lacked it. A watch that lost its
-// delete may bring it again. Of an object that returns to a selection unchanged the list tells.
+// Offer decides about a change that the stream's watch brings. It calls newest only if it has to; last is the answer.
+// Unless the change is Skipped, its Given becomes one below its version, which other changes may share. A change no
+// newer than a told delete is not told: a list lacked the object, and a watch that lost the delete may bring it again.
+// If an object returns to the selection unchanged, the list tells of it.
 func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered, last checkpoint.Row, err error) {
 	places := f.of(i.Resource)
 	below := i.At.Below()
@@ -314,16 +316,16 @@ func (f *Follower) Offer(i *checkpoint.Item, way Way, newest Newest) (as Offered
 	return as, last, nil
 }
 
-// Tell notes that a comparison tells of the object.
+// Tell notes that a comparison tells the sink of the item.
 func (f *Follower) Tell(i *checkpoint.Item) { f.of(i.Resource).Raise(i) }
 
 // Bookmark moves the stream on.
 func (f *Follower) Bookmark(way Way, to checkpoint.Point) { f.of(way.Resource).Give(way.Scope, to) }
 
-// Ask notes that a comparison is asked for, which is full where the reason is.
+// Ask notes that a comparison is asked for. Its reason says whether it is full.
 func (f *Follower) Ask(way Way, reason change.Reason) { Ask(f.of(way.Resource), way.Scope, reason) }
 
-// Ask notes in the places that a comparison of the scope is asked for. A full one is not given up for another.
+// Ask notes in the places that a comparison of the scope is asked for. It does not replace a full one that is.
 func Ask(places checkpoint.Places, scope checkpoint.Scope, reason change.Reason) {
 	place, _ := places.Of(string(scope))
 	if !place.Asked.Full() {
@@ -332,7 +334,7 @@ func Ask(places checkpoint.Places, scope checkpoint.Scope, reason change.Reason)
 	places[string(scope)] = place
 }
 
-// Comparisons are those under way in the stream.
+// Comparisons are the comparisons under way in the stream.
 func (f *Follower) Comparisons(way Way) (all []checkpoint.Comparison) {
 	seen := map[string]bool{}
 	f.of(way.Resource).Each(way.Scope, func(_ string, place checkpoint.Place) {
@@ -355,13 +357,13 @@ func (f *Follower) Known(way Way) Known {
 	return known
 }
 
-// End takes the comparison with the list of the version off.
+// End ends the comparison, whose list is of the version, and returns the item that says so.
 func (f *Follower) End(resource string, c checkpoint.Comparison, list checkpoint.Point) checkpoint.Item {
 	f.of(resource).End(c.ID, list)
 	return checkpoint.Item{Kind: checkpoint.End, Resource: resource, Scope: checkpoint.Scope(c.Namespace), At: list, Comparison: c}
 }
 
-// Newest is the version of what was told last of the stream, passed, or listed.
+// Newest is the highest version that was told of the stream, passed, or listed.
 func (f *Follower) Newest(way *Way) checkpoint.Point { return survey(f.of(way.Resource), *way).newest }
 
 func (f *Follower) of(resource string) checkpoint.Places {
@@ -375,7 +377,7 @@ func (f *Follower) of(resource string) checkpoint.Places {
 
 // Known is what a sink was given of a stream.
 type Known struct {
-	From    checkpoint.Point   // a watch from here gives it everything
-	Highest checkpoint.Point   // nothing that is after this was told or passed
-	History checkpoint.History // the newest of the resource
+	From    checkpoint.Point   // a watch from here brings everything that it lacks
+	Highest checkpoint.Point   // nothing after this was told or passed
+	History checkpoint.History // the newest one of which it was given anything of the resource
 }

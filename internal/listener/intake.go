@@ -18,8 +18,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Intake is the readers' view of a sink: how far it was given each resource, and the queue of what it does not have
-// yet. It is for any goroutine. Of one stream one goroutine at a time gives it changes (I3).
+// Intake is a sink as sources see it: how far it was given each resource, and the queue of what it does not have yet.
+// It is for any goroutine, but only one at a time gives it the changes of a stream (I3).
 type Intake struct {
 	Sink
 	clusterUID string
@@ -31,28 +31,28 @@ type Intake struct {
 	mu       sync.Mutex // guards the following
 	life     Life
 	follower *Follower // nil while nothing is offered
-	servings uint64    // so often was the sink made one that is offered everything
+	servings uint64    // how often serve was called
 	backlog  *fifo.Backlog
 	told     map[checkpoint.Object]onWay
 	pushed   map[uint64]struct{}    // Seqs of what came by Config.Push, and is neither delivered nor on disk
-	own      map[uint64]entry       // by Seq: what the saved state is to know where the record does not say it
-	resolved map[part]time.Time     // when each was resolved last
-	proofs   map[part]*change.Proof // of what was resolved last, and is saved
+	own      map[uint64]entry       // by Seq: the entry of a record that does not say by itself what is to be saved
+	resolved map[part]time.Time     // when a Resolved record was made last
+	proofs   map[part]*change.Proof // of the last Resolved record that is saved
 	ledger   ledger
 	numbers  *Numbers
 	resource resourceName
 	cut      context.CancelFunc // ends the writing without delivering what is left; nil while nobody writes
-	freed    chan struct{}      // closed and made anew when there may be room, and when the sink is offered something no more
+	freed    chan struct{}      // closed and replaced when there may be room, and when the sink is not offered anything any more
 	ready    sink.Bell          // there is something to take, or nothing more will come
-	work     func(now bool)     // has the committer look, at once or soon
+	work     func(now bool)     // wakes the committer, at once or soon
 }
 
-// Life is where a sink is in its life.
+// Life is the state of a sink.
 //
-//	life     the sink                                        is offered           goes on as
-//	Opening  is being opened, or waits for another attempt   nothing              Serving, Halted
-//	Serving  is open at its mark, or is opened again there   everything           Halted, Opening
-//	Halted   failed for good: a person must mend it          what goes to disk    Serving, Opening
+//	life     the sink                                        is offered                    goes on as
+//	Opening  is being opened, or waits for another attempt   nothing                       Serving, Halted
+//	Serving  is open at its mark, or is opened again there   everything                    Halted, Opening
+//	Halted   failed for good: a person must mend it          everything, if it may spill   Serving
 type Life byte
 
 // The lives of a sink.
@@ -66,7 +66,7 @@ const (
 type onWay struct {
 	row  checkpoint.Row
 	seq  uint64
-	kept *checkpoint.KeptObject // the newest that is kept of it, nil is none
+	kept *checkpoint.KeptObject // the newest form that is kept of it; nil if none is on its way
 }
 
 // resourceName remembers the name of the stream that was asked for last.
@@ -92,11 +92,11 @@ func newIntake(s *Sink, config *Config, numbers *Numbers) Intake {
 	}
 }
 
-// BatchLimit bounds one Write: large enough to amortise a sync, small enough that a sink's memory stays small beside
-// its queue. What goes to disk is read again in batches of this size.
+// BatchLimit bounds one Write: large enough to amortise a sync, small enough that a batch is small beside the queue.
+// Records on disk are read in batches of this size, too.
 func BatchLimit() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: 2048} }
 
-// use uses the backlog, and then tells whom that concerns.
+// use calls the backlog, and then wakes those whom its Signals name.
 func (i *Intake) use(do func(b *fifo.Backlog)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -104,7 +104,7 @@ func (i *Intake) use(do func(b *fifo.Backlog)) {
 	i.signal()
 }
 
-// signal tells whom the uses of the backlog concern; the caller holds mu.
+// signal wakes those whom the backlog's Signals name. The caller holds mu.
 func (i *Intake) signal() {
 	signals := i.backlog.Signals()
 	if signals.Freed {
@@ -122,11 +122,11 @@ func (i *Intake) signal() {
 	}
 }
 
-// stopGrace is how long a write may go on after a stop when all that it writes is on disk, too: the next start
+// stopGrace is how long a write may go on after a stop if everything that it writes is on disk, too: the next start
 // continues there.
 const stopGrace = time.Second
 
-// wakeWaiting wakes those who wait for room; the caller holds mu.
+// wakeWaiting wakes those who wait for room. The caller holds mu.
 func (i *Intake) wakeWaiting() {
 	close(i.freed)
 	i.freed = make(chan struct{})
@@ -139,14 +139,14 @@ func query[T any](i *Intake, what func(*fifo.Backlog) T) T {
 	return what(i.backlog)
 }
 
-// Life is where the sink is.
+// Life is the state of the sink.
 func (i *Intake) Life() Life {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.life
 }
 
-// IsOffered says whether the sink is to be given the stream now: it takes it, is open, and its format can encode it.
+// IsOffered says whether the sink is to be given the stream now: it takes it, its Gate admits it, and it is served.
 func (i *Intake) IsOffered(stream *change.Stream) bool {
 	if !i.Takes(stream) || i.Gate != nil && !i.Gate.Admits(stream) {
 		return false
@@ -159,18 +159,19 @@ func (i *Intake) IsOffered(stream *change.Stream) bool {
 // Takes says whether the sink takes the stream's records.
 func (i *Intake) Takes(stream *change.Stream) bool { return i.Wants == nil || i.Wants(stream) }
 
-// putSilent notes what no sink is given, since its user does not want it: it counts as told. The caller holds mu.
+// putSilent queues a bookmark in the place of a record that this sink need not get: its state counts as told. The
+// caller holds mu.
 func (i *Intake) putSilent(rec *change.Record, item checkpoint.Item) {
 	i.putOwn(bookmarkOf(rec, item.Given.Version), item, i.keptOf(rec))
 }
 
-// pointOf is the version in the record's history.
+// pointOf is the point of the version in the record's history.
 func pointOf(rec *change.Record, version string) checkpoint.Point {
 	return checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: version}
 }
 
-// reserve takes room for the record, and says whether there is none. A queue without room goes to disk, where it can.
-// The caller holds mu.
+// reserve reserves room for the record. full is true if there is none, which starts a spill if the sink has one. The
+// caller holds mu.
 func (i *Intake) reserve(rec *change.Record) (full bool) {
 	if i.backlog.Reserve(rec) {
 		return false
@@ -181,9 +182,9 @@ func (i *Intake) reserve(rec *change.Record) (full bool) {
 	return true
 }
 
-// put queues a record whose room is reserved, and of whose object it tells. What it has made superfluous the sink will
-// never be given: then it is not the last, and the position does not move with it, but when all before it is written.
-// The caller holds mu.
+// put queues a record of an object, whose room is reserved. If it has taken the place of older records, it is not the
+// last in the queue. So the position does not move with it, but with a bookmark behind all that is queued. The caller
+// holds mu.
 func (i *Intake) put(rec *change.Record, item checkpoint.Item) {
 	merged := i.backlog.Push(rec)
 	i.tell(rec, &item, i.keptOf(rec))
@@ -200,8 +201,7 @@ func (i *Intake) put(rec *change.Record, item checkpoint.Item) {
 	}
 }
 
-// tell notes what the sink is told of an object with the queued record, and what is kept of it then. The caller holds
-// mu.
+// tell notes what the queued record tells the sink of an object, and what is kept of that. The caller holds mu.
 func (i *Intake) tell(queued *change.Record, item *checkpoint.Item, kept *checkpoint.KeptObject) {
 	of := item.Object()
 	i.told[detached(of)] = onWay{
@@ -209,7 +209,7 @@ func (i *Intake) tell(queued *change.Record, item *checkpoint.Item, kept *checkp
 	}
 }
 
-// detached is the object without the memory of the frame that names it.
+// detached is a copy of the object that does not keep the memory of its frame alive.
 func detached(of checkpoint.Object) checkpoint.Object {
 	of.Key = clone(of.Key)
 	return of
@@ -219,7 +219,7 @@ func clone(key change.Key) change.Key {
 	return change.Key{Namespace: strings.Clone(key.Namespace), Name: strings.Clone(key.Name)}
 }
 
-// keptOf is what is kept of the record's object when the sink has it, nil where that stays as it was.
+// keptOf is what is to be kept of the record's object once the sink has it; nil leaves that as it is.
 func (i *Intake) keptOf(rec *change.Record) *checkpoint.KeptObject {
 	object, changed := rec.Keeps()
 	if !changed {
@@ -230,8 +230,8 @@ func (i *Intake) keptOf(rec *change.Record) *checkpoint.KeptObject {
 	}}
 }
 
-// putOwn queues a record that says less than the item, and than what is kept of its object, whether there is room or
-// not. What is kept by the records that it takes the place of is kept with it. The caller holds mu.
+// putOwn queues a record together with what it does not say by itself: the item, and what is kept of its object. It
+// needs no room. If it supersedes records, it also keeps what they would have kept. The caller holds mu.
 func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item, kept *checkpoint.KeptObject) {
 	merged := i.overdraw(rec)
 	i.own[rec.Seq] = entry{Item: item, kept: kept}
@@ -250,13 +250,13 @@ func (i *Intake) putOwn(rec *change.Record, item checkpoint.Item, kept *checkpoi
 	}
 }
 
-// overdraw queues a record whether there is room or not, and returns what it has made superfluous. The caller holds mu.
+// overdraw queues a record even if there is no room, and returns the records that it supersedes. The caller holds mu.
 func (i *Intake) overdraw(rec *change.Record) (merged []*change.Record) {
 	i.backlog.Overdraw(rec.Size())
 	return i.backlog.Push(rec)
 }
 
-// move queues that the stream of the record was given up to the point. The caller holds mu.
+// move queues a bookmark: the record's stream was given up to the point. The caller holds mu.
 func (i *Intake) move(rec *change.Record, to checkpoint.Point) {
 	last := i.backlog.Last()
 	if last != nil && last.Op == change.Bookmark && last.Stream != nil && last.Stream == rec.Stream && last.Epoch == rec.Epoch {
@@ -268,7 +268,7 @@ func (i *Intake) move(rec *change.Record, to checkpoint.Point) {
 	i.overdraw(bookmarkOf(rec, to.Version))
 }
 
-// toldItem is what the record tells.
+// toldItem is the item of a record of an object.
 func toldItem(rec *change.Record, resource string, scope checkpoint.Scope) checkpoint.Item {
 	return checkpoint.Item{
 		Kind: checkpoint.Told, Resource: resource, Scope: scope, At: pointOf(rec, rec.ResourceVersion), Key: rec.Key, UID: rec.UID,
@@ -276,38 +276,38 @@ func toldItem(rec *change.Record, resource string, scope checkpoint.Scope) check
 	}
 }
 
-// bookmarkOf moves the stream of the record.
+// bookmarkOf is a bookmark of the record's stream.
 func bookmarkOf(rec *change.Record, given string) *change.Record {
 	return &change.Record{Stream: rec.Stream, Op: change.Bookmark, ResourceVersion: given, Received: rec.Received, Epoch: rec.Epoch, Given: given}
 }
 
-// Numbers are those of comparisons, which rise over all sinks: each has its own.
+// Numbers are the numbers of comparisons. They rise over all sinks, and no two comparisons have the same.
 type Numbers struct{ last atomic.Int64 }
 
-// next is the next number: of now, in milliseconds since 1970, as a rule.
+// next is the next number: as a rule the time in milliseconds since 1970.
 func (n *Numbers) next() int64 {
 	n.raise(time.Now().UnixMilli() - 1)
 	return n.last.Add(1)
 }
 
-// raise makes the next number higher than the given one.
+// raise makes the next number higher than to.
 func (n *Numbers) raise(to int64) {
 	for last := n.last.Load(); last < to && !n.last.CompareAndSwap(last, to); last = n.last.Load() {
 	}
 }
 
-// PartID names a snapshot of chosen objects.
+// PartID makes the ID of a snapshot of chosen objects.
 func (i *Intake) PartID(version string) string { return i.ids(version) + checkpoint.PartSuffix }
 
-// NewestComparison is the number of the comparison of any sink that was begun last.
+// NewestComparison is the number of the comparison that was begun last, of any sink.
 func (i *Intake) NewestComparison() int64 { return i.numbers.last.Load() }
 
-// ids names comparisons.
+// ids makes the IDs of comparisons.
 func (i *Intake) ids(version string) string {
 	return version + "." + strconv.FormatInt(i.numbers.next(), 10)
 }
 
-// Newest is what the sink was told last of the object, also by what is on its way.
+// Newest is what the sink was told last of the object, including what is on its way.
 func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
 	i.mu.Lock()
 	on, is := i.told[of]
@@ -318,8 +318,8 @@ func (i *Intake) Newest(of checkpoint.Object) (checkpoint.Row, error) {
 	return i.state.SavedRow(of)
 }
 
-// NewestOf is Newest of objects of one resource, whose keys rise as a rule. It holds for as long as nobody tells the
-// sink of them.
+// NewestOf is Newest of many objects of one resource; it is fast if their keys rise. The answer holds until the sink is
+// told of one of them.
 func (i *Intake) NewestOf(all []checkpoint.Object) (map[checkpoint.Object]checkpoint.Row, error) {
 	on := map[checkpoint.Object]checkpoint.Row{}
 	var saved []checkpoint.Object
@@ -335,7 +335,7 @@ func (i *Intake) NewestOf(all []checkpoint.Object) (map[checkpoint.Object]checkp
 	if len(saved) == 0 {
 		return on, nil
 	}
-	rows, err := i.state.SavedRows(saved) // after that: what leaves the way is saved
+	rows, err := i.state.SavedRows(saved) // after told: what leaves told is saved
 	if err != nil {
 		return nil, err
 	}
@@ -343,8 +343,9 @@ func (i *Intake) NewestOf(all []checkpoint.Object) (map[checkpoint.Object]checkp
 	return rows, nil
 }
 
-// Below returns when the queue has less than so many bytes, and nothing is on disk, or with ctx's error; where it has
-// to wait, half of them are enough, and waited is true. It does not wait for a sink that is offered nothing.
+// Below returns when the queue is half free and has less than so many bytes, and nothing is on disk, or with ctx's
+// error. If it has to wait, it waits until there are less than half as many, and waited is true. It does not wait for a
+// sink that is offered nothing.
 func (i *Intake) Below(ctx context.Context, bytes int) (waited bool, err error) {
 	err = i.await(ctx, func() bool {
 		if i.follower == nil || i.backlog.IsBelow(bytes) {
@@ -358,13 +359,13 @@ func (i *Intake) Below(ctx context.Context, bytes int) (waited bool, err error) 
 	return waited, err
 }
 
-// HalfFree returns when half of the queue is free, whatever is on disk, or the sink is offered nothing, or with ctx's
-// error.
+// HalfFree returns when half of the queue is free, whatever is on disk, or when the sink is offered nothing, or with
+// ctx's error.
 func (i *Intake) HalfFree(ctx context.Context) error {
 	return i.await(ctx, func() bool { return i.follower == nil || i.backlog.IsHalfFree() })
 }
 
-// await returns when it is so, which is asked under mu whenever there may be room, or with ctx's error.
+// await returns when is returns true, or with ctx's error. It calls is under mu, again whenever there may be room.
 func (i *Intake) await(ctx context.Context, is func() bool) error {
 	for {
 		i.mu.Lock()
@@ -381,15 +382,15 @@ func (i *Intake) await(ctx context.Context, is func() bool) error {
 	}
 }
 
-// Room is closed when there may be room in the queue that had none, or the sink is offered nothing any more.
+// Room is closed when there may be room again, or when the sink is not offered anything any more.
 func (i *Intake) Room() <-chan struct{} {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.freed
 }
 
-// Push queues a record that belongs to no stream that is read. It blocks while the queue is full, and leaves the record
-// out where the sink is offered nothing.
+// Push queues a record that no watch has brought: of an actor, or a dead letter. It blocks while the queue is full, and
+// drops the record if the sink is offered nothing.
 func (i *Intake) Push(ctx context.Context, rec *change.Record) error {
 	return i.await(ctx, func() bool {
 		switch {
@@ -426,8 +427,8 @@ func (i *Intake) Finish() {
 // Unsaved is how many records are neither delivered nor on disk.
 func (i *Intake) Unsaved() int { return query(i, (*fifo.Backlog).Unsaved) }
 
-// serve makes the sink one that is offered everything, from what is saved on, and before that is told what tell tells.
-// The caller holds the Books' lock.
+// serve lets the sink be offered everything that follows what is saved. Before that, tell queues what the sink is to be
+// told first. The caller holds the Books' lock.
 func (i *Intake) serve(tell func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -444,8 +445,8 @@ func (i *Intake) serve(tell func()) {
 	tell()
 }
 
-// halt notes that the sink failed for good. One that has a disk is given everything all the same, and goes on where it
-// was. Another one leaves: anew is that it is to be opened as in a new process.
+// halt notes that the sink failed for good. If it may spill, it is still offered everything, and goes on where it was.
+// Otherwise anew is true: it has to leave, and to be opened as in a new process.
 func (i *Intake) halt() (anew bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -457,15 +458,15 @@ func (i *Intake) halt() (anew bool) {
 	return anew
 }
 
-// resume notes that the sink is open again.
+// resume notes that the sink is open again, and goes on.
 func (i *Intake) resume() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.life = Serving
 }
 
-// leave makes the sink one that is offered nothing: its positions stay, and what is queued is read again when it is
-// open. The letters that waited in the queue stay letters.
+// leave lets the sink be offered nothing. Its positions stay, so what is queued is read again when it is open. The dead
+// letters in the queue stay dead letters.
 func (i *Intake) leave() {
 	i.mu.Lock()
 	i.follower = nil
@@ -487,8 +488,8 @@ func (i *Intake) leave() {
 	}
 }
 
-// Drain returns when everything that was pushed before is delivered or on disk, or the sink is offered nothing any
-// more, or with ctx's error.
+// Drain returns when every actor's record that was pushed before is delivered or on disk, or the sink has left, or with
+// ctx's error.
 func (i *Intake) Drain(ctx context.Context) error {
 	i.mu.Lock()
 	before := slices.Collect(maps.Keys(i.pushed))
@@ -498,8 +499,8 @@ func (i *Intake) Drain(ctx context.Context) error {
 	})
 }
 
-// settleBeside notes that the records are delivered, or on disk. The caller holds mu.
-func (i *Intake) settleBeside(records []*change.Record) {
+// settlePushed notes that the records are delivered or on disk. The caller holds mu.
+func (i *Intake) settlePushed(records []*change.Record) {
 	for _, rec := range records {
 		delete(i.pushed, rec.Seq)
 	}
@@ -509,13 +510,13 @@ func (i *Intake) settleBeside(records []*change.Record) {
 type Config struct {
 	ClusterUID string
 	Store      *checkpoint.Store
-	Streams    func() []*change.Stream    // that are configured now
+	Streams    func() []*change.Stream    // that are read now
 	Reshape    func(*change.Record) error // nil leaves what comes from disk as it is
 	Observer   Observer
 	Stops      *Stops
-	// Prove, where set, is asked whenever a sink was opened, before anything is written to it: nil says that nobody
-	// else had taken over by then. A *sink.PermanentError stops the sink; after any other error it is asked again.
+	// Prove, if set, is called whenever a sink was opened, before anything is written to it. nil proves that nobody
+	// else had taken over by then. A *sink.PermanentError stops the sink; after any other error Prove is called again.
 	Prove func(ctx context.Context) error
-	Work  func(now bool)  // has the committer look, at once or soon
-	Serve func(l *Intake) // the sink is offered everything from now on
+	Work  func(now bool)  // wakes the committer, at once or soon
+	Serve func(l *Intake) // is told that the sink is offered everything from now on
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// Another configuration can leave out a resource or a namespace of which a sink has objects. Its log says so, once,
-// with a gap of reason left. The objects stay there, or with DeletesLeft the sink is told of their ends.
+// A new configuration can leave out a resource or a namespace of which a sink has objects. Its log says so once, with a
+// gap of reason left. The objects stay there, or, with DeletesLeft, are deleted.
 
-// findLeft finds what the sink is not given any more, of what it was given: what waits on disk comes first. At a later
-// opening it is what it was at the
-// first one, and may have been dropped with the queue: a stream that is over meanwhile has not left.
+// findLeft finds the parts that the sink was given, records on disk included, and that are not configured any more. At
+// a later opening only those of the first one count, whose frames may have been dropped with the queue: a stream that
+// has ended since then has not left.
 func (l *Listener) findLeft(given *Follower) error {
 	before := l.left.parts
 	l.left = left{}
@@ -49,7 +49,7 @@ func (l *Listener) findLeft(given *Follower) error {
 	return nil
 }
 
-// tellLeft queues the frames of what the sink is not given any more. The caller holds mu.
+// tellLeft queues the frames of the parts that have left. The caller holds mu.
 func (l *Listener) tellLeft() {
 	seat := &Seat{&l.Intake, l.servings}
 	for at := range l.left.parts {
@@ -65,7 +65,7 @@ func (l *Listener) tellLeft() {
 	}
 }
 
-// record is one of the part, which belongs to the comparison.
+// record makes a record of the part that belongs to the comparison.
 func (p *leftPart) record(seat *Seat, op change.Op, at checkpoint.Point, c checkpoint.Comparison) *change.Record {
 	return &change.Record{
 		Stream: &p.stream, Op: op, ResourceVersion: at.Version, Received: time.Now(), Epoch: p.epoch,
@@ -75,7 +75,8 @@ func (p *leftPart) record(seat *Seat, op change.Op, at checkpoint.Point, c check
 	}
 }
 
-// deleteLeft tells the sink of the ends of some objects, when it has everything else. more is that there may be others.
+// deleteLeft queues the deletes of some objects that have left, once the sink has everything else. more is true if
+// there may be others.
 func (l *Listener) deleteLeft() (more bool, err error) {
 	const most = 512
 	seat, offered := l.Seat()

@@ -11,29 +11,29 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// View is how one sink stands with one stream, as people are told.
+// View is the state of one sink and one stream, for people.
 type View struct {
 	Sink    string
 	Version string // the saved position; "" is none
 	Moved   time.Time
-	// Comparing is why it is being compared with the cluster; "" is that it is not.
+	// Comparing is why it is being compared with the cluster; "" if it is not.
 	Comparing change.Reason
 	Waits     Waits
 	Oldest    time.Time // when the oldest record was received that is neither delivered nor on disk; zero is none
 }
 
-// Waits is why a sink is not given a stream as the others are; "" is that it is.
+// Waits is why a sink is not given a stream by the common watch; "" if it is.
 type Waits string
 
 // What a sink may wait for.
 const (
 	ForOpening Waits = "opening" // it is not open
 	ForRepair  Waits = "stopped" // a person must mend it
-	ForSchema  Waits = "schema"  // of the stream
-	ForOthers  Waits = "apart"   // it lags, and is read for with a watch of its own
+	ForSchema  Waits = "schema"  // its format has no schema of the stream
+	ForOthers  Waits = "apart"   // it lags, and has a watch of its own
 )
 
-// Since is since when the sink's position stands still, zero where it does not.
+// Since is when the sink's position stopped moving; zero if nothing holds it up.
 func (v *View) Since() time.Time {
 	if v.Waits != "" && v.Waits != ForOthers {
 		return v.Moved
@@ -41,7 +41,8 @@ func (v *View) Since() time.Time {
 	return v.Oldest
 }
 
-// shown is what is saved of a sink, for those who look. It has a lock of its own: a full disk stops nobody who looks.
+// shown is what is saved of a sink, for the status. It has a lock of its own, so a full disk does not hold up the
+// status.
 type shown struct {
 	mu     sync.Mutex // guards the following
 	mark   string
@@ -50,13 +51,13 @@ type shown struct {
 	began  time.Time
 }
 
-// part is what a stream reads of a resource.
+// part is a resource in the scope of a stream.
 type part struct {
 	resource string
 	scope    checkpoint.Scope
 }
 
-// showAll shows what is saved.
+// showAll shows the whole saved state.
 func (v *shown) showAll(state *checkpoint.SinkState) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -69,7 +70,7 @@ func (v *shown) showAll(state *checkpoint.SinkState) {
 	}
 }
 
-// show shows what has changed with the items.
+// show shows what has changed with the entries.
 func (v *shown) show(entries []entry, state *checkpoint.SinkState) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -105,21 +106,21 @@ func (v *shown) of(stream *change.Stream, view *View) {
 	})
 }
 
-// ledger is what is to be saved of what the sink has acknowledged.
+// ledger is what the sink has acknowledged, and is not saved yet.
 type ledger struct {
 	entries []entry
 	mark    string
 	marked  bool
-	size    int // bytes of the records, about
+	size    int // bytes of the entries, about
 }
 
-// Saving is what one save has of a sink: what it has acknowledged, and what goes to disk for it.
+// Saving is what one save writes of a sink: what the sink has acknowledged, and what goes to disk for it.
 type Saving struct {
 	ledger
-	chunks []fifo.Chunk // what goes to disk; the store encodes their values
+	chunks []fifo.Chunk // of taken; the store encodes their values
 	extent fifo.Spool
-	spools bool // the spool is another one than the state has
-	back   []*change.Record
+	spools bool             // the extent differs from the saved one
+	back   []*change.Record // dead letters that are given back
 	taken  []*change.Record // what goes to disk
 }
 
@@ -128,9 +129,9 @@ type entry struct {
 	checkpoint.Item
 	seq      uint64
 	as       entryKind
-	kept     *checkpoint.KeptObject // with it, nil is nothing
-	resolved time.Time              // of a Resolved, when it was received
-	proof    *change.Proof          // of a Resolved that is applied
+	kept     *checkpoint.KeptObject // what is kept of its object then; nil leaves that as it is
+	resolved time.Time              // when a Resolved record was received
+	proof    *change.Proof          // made when a Resolved record is applied
 }
 
 // entryKind is what becomes of an item.
@@ -142,11 +143,11 @@ const (
 	logged                   // the sink has it from disk
 )
 
-// maxUnsaved is how much the ledger of a sink holds in memory at most, in bytes, about: while the state cannot be saved
-// the sink is given nothing more (I6).
+// maxUnsaved is about how many bytes the ledger of a sink holds at most (I6): beyond that the sink is given nothing
+// until the state can be saved.
 const maxUnsaved = 8 << 20
 
-// itemBytes is what an item takes beside the names of its object, about.
+// itemBytes is about how many bytes an entry takes beside the names of its object.
 const itemBytes = 320
 
 func (l *ledger) add(one entry) {

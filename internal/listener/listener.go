@@ -16,29 +16,29 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// Listener carries records from its queue to its sink: client-go's processorListener with a bounded queue, an
-// acknowledgement and a memory. One goroutine runs it.
+// Listener carries records from its queue to its sink: client-go's processorListener with a bounded queue,
+// acknowledgements and saved state. One goroutine runs it.
 type Listener struct {
 	Intake
 	Config
 	index    int
 	books    *Books
-	seldom   *backoff.ExponentialBackOff // how long a sink waits that is stopped
+	seldom   *backoff.ExponentialBackOff // between attempts to open a sink that is stopped
 	patience patience                    // with a sink that failed
 	out      *outgoing                   // the batch that is written
 
 	taken    []*change.Record // the batch under way
-	done     int              // so many of it are acknowledged
-	heldTo   int              // before here in it are records that the log was found to hold, after an attempt that failed
+	done     int              // how many records of it are acknowledged
+	heldTo   int              // index in it: the log holds some before it already, from an attempt that failed
 	mark     sink.Mark        // after the last write
-	retried  map[string]bool  // ids of the batch that failed, and that the log holds all the same
+	retried  map[string]bool  // ids that the log holds of a batch that failed
 	tail     tail
-	toldMark *sink.Mark    // the mark that the sink was told is saved
+	toldMark *sink.Mark    // the mark of which the sink was told that it is saved
 	opened   chan struct{} // closed when the first attempt to open the sink is over
 	left     left
 }
 
-// New makes the listener of the sink, the index-th among the stops, and reads what is saved of it.
+// New makes the listener of the sink, and reads what is saved of it. index is its index in the Stops.
 func New(index int, s *Sink, config *Config, books *Books) (*Listener, error) {
 	l := &Listener{
 		Intake: newIntake(s, config, &books.numbers), Config: *config, index: index, books: books, seldom: retrySeldom(),
@@ -50,11 +50,11 @@ func New(index int, s *Sink, config *Config, books *Books) (*Listener, error) {
 // Opened is closed when the first attempt to open the sink is over.
 func (l *Listener) Opened() <-chan struct{} { return l.opened }
 
-// errAnew says that the sink is to be opened as in a new process.
+// errAnew says that the sink has to be opened as in a new process.
 var errAnew = errors.New("the sink is to be opened anew")
 
-// acknowledge notes that the sink has the first n of the batch, after which the sink's log stands at the mark; "" is
-// that nothing was written.
+// acknowledge notes that the sink has the first n records of the batch, and that its log is at the mark then; "" leaves
+// the mark as it is.
 func (l *Listener) acknowledge(n int, mark sink.Mark) {
 	if n <= l.done {
 		return
@@ -65,12 +65,12 @@ func (l *Listener) acknowledge(n int, mark sink.Mark) {
 	defer l.mu.Unlock()
 	l.acked(batch, string(mark))
 	extent := l.backlog.Extent()
-	isRead := !extent.Empty() // what comes next is taken when this is saved
+	isRead := !extent.Empty() // the next records are taken when this is saved
 	l.work(isRead || len(l.ledger.entries) >= checkpoint.MaxRecords || l.ledger.size > maxUnsaved/2)
 }
 
-// stop stops the sink and returns when it is to be tried again. It returns an error where no sink is left, or the run
-// ends, and errAnew where it is to be opened as in a new process.
+// stop stops the sink and returns when it is to be tried again: nil to reopen it, or errAnew to open it as in a new
+// process. It returns another error if no sink is left, or the run ends.
 func (l *Listener) stop(ctx context.Context, cause error) error {
 	if err := l.Stops.Stop(l.index, cause); err != nil {
 		return err
@@ -100,14 +100,14 @@ func (l *Listener) stop(ctx context.Context, cause error) error {
 	return nil
 }
 
-// keepLetter makes a dead letter of the record, for as long as ctx lives: a full disk stops the sink, and it goes on by
-// itself when there is space.
+// keepLetter makes a dead letter of the record, and retries for as long as ctx lives: a full disk holds up the sink,
+// which goes on by itself when there is space.
 func (l *Listener) keepLetter(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) (id string, err error) {
 	if l.DeadLetters == nil {
 		return "", nil
 	}
 	attempt := func() error {
-		message, err := l.out.messageOf(ctx, rec) // whole, whatever was cut from it
+		message, err := l.out.messageOf(ctx, rec) // rec is the whole record, whatever was cut to make it fit
 		if err == nil {
 			id, err = l.DeadLetters.Keep(rec, message, rejected)
 		}
@@ -123,7 +123,7 @@ func (l *Listener) keepLetter(ctx context.Context, rec *change.Record, rejected 
 	return id, err
 }
 
-// claimed finds out what became of the letters that were on their way.
+// claimed begins to find out what became of the letters that were on their way, as DeadLetters.Settle.
 func (l *Listener) claimed() (held func(id string), end func() error, err error) {
 	if l.DeadLetters == nil {
 		return func(string) {}, func() error { return nil }, nil
@@ -131,7 +131,7 @@ func (l *Listener) claimed() (held func(id string), end func() error, err error)
 	return l.DeadLetters.Settle()
 }
 
-// settleLetters finds out what became of letters that were on their way; the sink holds the events.
+// settleLetters settles the letters that were on their way: the sink holds those of the events, and no others.
 func (l *Listener) settleLetters(events ...string) error {
 	held, end, err := l.claimed()
 	if err != nil {
@@ -143,7 +143,7 @@ func (l *Listener) settleLetters(events ...string) error {
 	return end()
 }
 
-// giveUpLetters gives up the letters of states that the sink has got whole.
+// giveUpLetters removes the letters of states that the sink has now got whole.
 func (l *Listener) giveUpLetters(batch []*change.Record) {
 	letters, gives := l.DeadLetters.(Obsolete)
 	for _, rec := range batch {
@@ -166,10 +166,10 @@ func errLetterStays(err error) error {
 	return fmt.Errorf("delivered, but its letter is still there: %w", err)
 }
 
-// tail is what the log has after the mark, where something is on disk for the sink.
+// tail is what the log has after the mark, if records wait for the sink on disk.
 type tail struct {
 	first map[string]*bool // by the ids of the first batch on disk, and of their notes: whether the log holds it
-	other bool             // the log holds something else
+	other bool             // the log holds another record
 }
 
 func (t *tail) take(id string, says bool) {
@@ -180,15 +180,15 @@ func (t *tail) take(id string, says bool) {
 	t.other = t.other || says && t.first != nil
 }
 
-// left is what the sink is not given any more, and whose ends it is to be told of.
+// left are the parts that the sink is not given any more. With DeletesLeft it is told the deletes of their objects.
 type left struct {
-	ways   []Way // that it is given
+	ways   []Way // that the sink is given
 	parts  []leftPart
-	ended  int    // of so many of them all ends are told
-	behind string // the joined key of the object of the next part that was looked at last
+	ended  int    // how many parts are deleted whole
+	behind string // in the next part, the joined key of the object that was looked at last
 }
 
-// leftPart is a part of a resource, and what its records are of.
+// leftPart is a part of a resource that has left, and what its records carry.
 type leftPart struct {
 	Way
 	at     checkpoint.Point
@@ -196,28 +196,27 @@ type leftPart struct {
 	stream change.Stream
 }
 
-// Books are the saved states of all sinks. What all of them have to save goes into one synced batch (I5), whoever asks
-// for it.
+// Books are the saved states of all sinks. A save writes what all of them have to save in one synced batch (I5).
 type Books struct {
 	store    *checkpoint.Store
 	observer Observer
-	images   *Images // nil where no objects are kept
+	images   *Images // nil if no objects are kept
 	numbers  Numbers
 
 	mu      sync.Mutex // held during one attempt to save; guards the following, and what is applied to the sinks' states
 	sinks   []*Intake
-	open    []*Saving // taken, and not saved yet, by sink; nil is none
-	applied int       // so many of them are part of the states
+	open    []*Saving // one per sink, taken and not saved yet; nil is none
+	applied int       // how many of them are part of the states
 	spools  checkpoint.Spools
 	ended   []Completed
 }
 
-// NewBooks are those of the store.
+// NewBooks returns the Books of the store.
 func NewBooks(store *checkpoint.Store, observer Observer, images *Images) *Books {
 	return &Books{store: store, observer: observer, images: images}
 }
 
-// add reads what is saved of its sink.
+// add adds the sink, and reads what is saved of it.
 func (b *Books) add(l *Intake) (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -233,7 +232,7 @@ func (b *Books) add(l *Intake) (err error) {
 	return nil
 }
 
-// Completed are the full comparisons whose ends were saved since it was asked last.
+// Completed are the full comparisons whose ends were saved since the last call.
 func (b *Books) Completed() []Completed {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -242,8 +241,8 @@ func (b *Books) Completed() []Completed {
 	return ended
 }
 
-// Save saves all that the sinks have acknowledged, and what goes to disk for them. It retries as long as ctx lives: a
-// full disk stops the sinks, and they go on by themselves when there is space.
+// Save saves all that the sinks have acknowledged, and what goes to disk for them. It retries for as long as ctx lives:
+// a full disk holds up the sinks, which go on by themselves when there is space.
 func (b *Books) Save(ctx context.Context) error {
 	var err error // of the last attempt
 	attempt := func() error {
@@ -261,7 +260,7 @@ func (b *Books) Save(ctx context.Context) error {
 func (b *Books) save() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.open != nil { // of an attempt that failed: what was acknowledged since is not among it
+	if b.open != nil { // of an attempt that failed, so it lacks what was acknowledged since
 		if err := b.saveOpen(); err != nil {
 			return err
 		}
@@ -273,7 +272,7 @@ func (b *Books) save() error {
 	return b.saveOpen()
 }
 
-// saveOpen saves what is taken. After an error it goes on where it was; the caller holds mu.
+// saveOpen saves what was taken. After an error the next call goes on where it was. The caller holds mu.
 func (b *Books) saveOpen() error {
 	began := time.Now()
 	for ; b.applied < len(b.open); b.applied++ {
@@ -314,7 +313,7 @@ func (b *Books) saveOpen() error {
 	return nil
 }
 
-// write saves the states, and what is to be kept of objects with them; the caller holds mu.
+// write saves the states, and with them what is kept of objects. The caller holds mu.
 func (b *Books) write(states []*checkpoint.SinkState, spools checkpoint.Spools, kept []checkpoint.KeptObject) error {
 	keeping := &checkpoint.Keeping{Objects: kept}
 	for _, l := range b.sinks {
@@ -323,7 +322,7 @@ func (b *Books) write(states []*checkpoint.SinkState, spools checkpoint.Spools, 
 	return b.store.SaveSinks(states, spools, keeping)
 }
 
-// apply makes what was taken from the sink part of its state; the caller holds mu.
+// apply makes what was taken from the sink part of its state. The caller holds mu.
 func (b *Books) apply(l *Intake, s *Saving) error {
 	var err error
 	for c := range s.chunks {
@@ -345,7 +344,7 @@ func (b *Books) with(l *Intake, do func(state *checkpoint.SinkState) error) erro
 	return do(l.state)
 }
 
-// change changes the sink's state, of which nothing is on its way, and saves that with what is kept of objects.
+// change changes the sink's state while nothing of it is on its way, and saves that, and what is kept of objects.
 func (b *Books) change(l *Intake, kept []checkpoint.KeptObject, do func(state *checkpoint.SinkState) error) error {
 	return b.with(l, func(state *checkpoint.SinkState) error {
 		if err := do(state); err != nil {
@@ -364,12 +363,12 @@ type folding struct {
 	sink  *Intake
 	ours  func(id *change.ID) (bool, error)
 	items []checkpoint.Item
-	// unknown is what nothing is known of any more with them.
+	// unknown are the objects of which no kept form is known any more, with these items.
 	unknown []checkpoint.KeptObject
 	err     error
 }
 
-// take takes the next id, and says whether it says anything of what its sink has.
+// take folds the next id. says is whether it says anything about what the sink has.
 func (f *folding) take(text string) (says bool) {
 	id, err := change.ParseID(text)
 	if f.err != nil || err != nil {
@@ -393,7 +392,7 @@ func (f *folding) take(text string) (says bool) {
 	return true
 }
 
-// flush saves what was folded, and returns what kept ids from being folded.
+// flush saves what was folded, and returns the first error of take or of itself.
 func (f *folding) flush() error {
 	if f.err != nil || len(f.items) == 0 {
 		return f.err
@@ -410,7 +409,7 @@ func (f *folding) flush() error {
 	return err
 }
 
-// Images knows each object as the sinks were told of it last: what is saved, and what is on its way to them.
+// Images knows each object as the sinks were told of it last, from what is saved and what is on its way to them.
 type Images struct {
 	store interface {
 		Images(stream string, key change.Key) (change.Images, error)
@@ -420,10 +419,10 @@ type Images struct {
 	intakes []*Intake
 }
 
-// NewImages are those that the store keeps.
+// NewImages returns the Images of the store.
 func NewImages(store *checkpoint.Store) *Images { return &Images{store: store} }
 
-// Images are those of the object.
+// Images are the images of the object.
 func (m *Images) Images(stream *change.Stream, key change.Key) (change.Images, error) {
 	m.mu.Lock()
 	intakes := m.intakes
@@ -434,14 +433,14 @@ func (m *Images) Images(stream *change.Stream, key change.Key) (change.Images, e
 			onWay = append(onWay, kept.Image)
 		}
 	}
-	all, err := m.store.Images(stream.String(), key) // behind the others: what is saved meanwhile is among it
+	all, err := m.store.Images(stream.String(), key) // read last, so that nothing is missed that is saved meanwhile
 	for _, image := range onWay {
 		all = all.Tell(image)
 	}
 	return all, err
 }
 
-// onItsWay is the newest that is kept of the object when what is on its way is saved, nil where that is nothing.
+// onItsWay is the newest form of the object on its way to the sink that is to be kept, nil if there is none.
 func (i *Intake) onItsWay(of checkpoint.Object) *checkpoint.KeptObject {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -454,8 +453,8 @@ func (m *Images) add(i *Intake) {
 	m.intakes = append(slices.Clip(m.intakes), i)
 }
 
-// unknown is that it is not known how the sink was told of an object of which its log says something newer than what is
-// kept, in each stream that may have it.
+// unknown returns entries that forget what is kept of an object, in each stream that may have it, if the sink's log has
+// a newer state, whose form is not known.
 func (m *Images) unknown(sinkName string, said *checkpoint.Item) (all []checkpoint.KeptObject, err error) {
 	for _, stream := range []string{said.Resource, said.Key.Namespace + "/" + said.Resource} {
 		images, err := m.store.Images(stream, said.Key)

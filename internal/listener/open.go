@@ -13,8 +13,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// openAnew opens the sink at its saved mark, and makes it one that is offered everything: in a new process, after it
-// was stopped, and where its log has lost records. It tries for as long as ctx lives.
+// openAnew opens the sink at its saved mark, and lets it be offered everything: in a new process, after it was stopped,
+// and if its log has lost records. It tries for as long as ctx lives.
 func (l *Listener) openAnew(ctx context.Context) error {
 	for {
 		err := l.openOnce(ctx)
@@ -35,7 +35,7 @@ func (l *Listener) openAnew(ctx context.Context) error {
 			}
 			continue
 		}
-		l.signalOpened() // no other sink waits for it
+		l.signalOpened() // the start does not wait for it any longer
 		l.Observer.Failed(l.Name, err)
 		if err := l.patience.wait(ctx); err != nil {
 			return err
@@ -51,10 +51,10 @@ func (l *Listener) signalOpened() {
 	}
 }
 
-// openOnce opens the sink, and folds what its log has after the mark into what is saved (rule fold). What a log has
-// lost is told when the streams begin.
+// openOnce opens the sink, and folds what its log has after the mark into what is saved (rule fold). If the log has
+// lost records, the gaps are told when the streams begin.
 func (l *Listener) openOnce(ctx context.Context) error {
-	if err := l.books.Save(ctx); err != nil { // what was acknowledged in an earlier life of the sink is part of its state
+	if err := l.books.Save(ctx); err != nil { // what was acknowledged before becomes part of its state
 		return err
 	}
 	if err := l.loadSpool(); err != nil {
@@ -97,14 +97,14 @@ func (l *Listener) openOnce(ctx context.Context) error {
 	return l.begin(found)
 }
 
-// toGive are the resources of which the sink has something, and which another task is to have, with that. All that the
-// sink's log says of them is part of the state by now, and this exporter writes nothing of them any more.
+// toGive are the resources that the sink has something of and that belong to another task now, with that task. All that
+// the sink's log says of them is part of the state by now, and this exporter writes nothing of them any more.
 func (l *Listener) toGive() map[string]int {
 	all := map[string]int{}
 	if l.Owner == nil {
 		return all
 	}
-	var given [2]map[string]checkpoint.Places // with what is on disk, and what its log has
+	var given [2]map[string]checkpoint.Places // with what is on disk, and without
 	_ = l.books.with(&l.Intake, func(state *checkpoint.SinkState) error {
 		given = [2]map[string]checkpoint.Places{state.Given().Places, state.Places}
 		return nil
@@ -119,7 +119,7 @@ func (l *Listener) toGive() map[string]int {
 	return all
 }
 
-// give puts the resources aside. The mark goes to the log's end with it: what is folded now must not be found again.
+// give puts the resources aside. The mark moves to the log's end with that: what is folded now must not be found again.
 func (l *Listener) give(ctx context.Context, resources map[string]int) error {
 	mark, err := l.Target.Write(ctx, nil)
 	if err != nil {
@@ -135,9 +135,8 @@ func (l *Listener) give(ctx context.Context, resources map[string]int) error {
 	return nil
 }
 
-// giveUpDisk removes what an earlier life has left on disk, where the log has gone on in another way than with that:
-// what is on disk follows from what the sink was told then, and not from what its log has. The sink goes on from its
-// log.
+// giveUpDisk removes what an earlier life has left on disk, if the log has gone on without it: the records on disk
+// continue what the sink was told then, and not what its log has. The sink goes on from its log.
 func (l *Listener) giveUpDisk() error {
 	l.tail = tail{}
 	l.use(func(b *fifo.Backlog) { b.Resume(fifo.Spool{}, time.Time{}) })
@@ -147,7 +146,7 @@ func (l *Listener) giveUpDisk() error {
 	return nil
 }
 
-// begin saves where the sink stands, before its first record, and has it offered everything.
+// begin saves the mark before the sink's first record, and lets the sink be offered everything.
 func (l *Listener) begin(found int) error {
 	err := l.books.change(&l.Intake, nil, func(state *checkpoint.SinkState) error {
 		state.Mark = string(l.mark)
@@ -174,14 +173,14 @@ func (l *Listener) begin(found int) error {
 	return nil
 }
 
-// afterMark is what takes the ids that a log holds after a mark.
+// afterMark takes the ids that a log holds after a mark.
 type afterMark struct {
 	count  int
 	take   func(id string)
 	settle func() error
 }
 
-// beginFold begins to read what an earlier life of the sink has left.
+// beginFold begins to take what an earlier life of the sink has left in its log.
 func (l *Listener) beginFold() (*afterMark, error) {
 	fold := l.folding()
 	l.tail.other = false
@@ -191,7 +190,7 @@ func (l *Listener) beginFold() (*afterMark, error) {
 	return l.afterMark(func(id string) { l.tail.take(id, fold.take(id)) }, fold.flush)
 }
 
-// beginRetry begins to read what the batch that failed has left.
+// beginRetry begins to take what a failed batch has left in the log.
 func (l *Listener) beginRetry() (*afterMark, error) {
 	l.retried = map[string]bool{}
 	return l.afterMark(func(id string) { l.retried[id] = true }, func() error { return nil })
@@ -212,7 +211,7 @@ func (l *Listener) folding() *folding {
 	return &folding{books: l.books, sink: &l.Intake, ours: l.isOurs}
 }
 
-// isOurs says whether the id is of this cluster. One that was behind the name before is an earlier history of ours.
+// isOurs says whether the id is of this cluster. A cluster that had the name before counts as an earlier history of it.
 func (l *Listener) isOurs(id *change.ID) (bool, error) {
 	if change.SameCluster(id.Cluster, l.ClusterUID) {
 		return true, nil
@@ -221,9 +220,9 @@ func (l *Listener) isOurs(id *change.ID) (bool, error) {
 	return slices.ContainsFunc(ours, func(uid string) bool { return change.SameCluster(id.Cluster, uid) }), err
 }
 
-// open opens the sink, which is ours then: whoever takes over from here on opens it later. Where several exporters
-// could lead, it is open only when this one has proven, after Open, that it still leads: it may have slept. So either
-// the other's claim came first, and nothing is written, or the next leader finds in the log all that this one writes.
+// open opens the sink, which is ours then: whoever takes over later opens it later. If several exporters could lead,
+// this one proves after Open that it still leads, since it may have slept. So either another one's claim came first,
+// and nothing is written, or the next leader finds in the log all that this one writes.
 func (l *Listener) open(ctx context.Context, at sink.Opening, begin func() (*afterMark, error)) (after *afterMark, err error) {
 	var failed error
 	again := func() func(string) {
@@ -232,7 +231,7 @@ func (l *Listener) open(ctx context.Context, at sink.Opening, begin func() (*aft
 		}
 		return after.take
 	}
-	if again(); failed != nil { // a sink that finds nothing need not begin
+	if again(); failed != nil { // a sink that finds nothing need not call After
 		return nil, failed
 	}
 	at.After = again
@@ -283,8 +282,8 @@ func (l *Listener) reopen(ctx context.Context) error {
 	return err
 }
 
-// rereadLog makes what is saved what the log still holds, where it can be read whole; everything is compared with the
-// cluster then. Elsewhere everything is sent again.
+// rereadLog replaces what is saved by what the log still holds, if it can be read whole, and has everything compared
+// with the cluster. Otherwise everything is sent again.
 func (l *Listener) rereadLog(ctx context.Context) error {
 	log, whole := l.Target.(sink.Rereader)
 	err := l.books.with(&l.Intake, func(state *checkpoint.SinkState) error { return l.Store.MarkLost(state, whole) })
@@ -307,7 +306,7 @@ func (l *Listener) rereadLog(ctx context.Context) error {
 	return nil
 }
 
-// loadSpool takes up what an earlier life has left on disk.
+// loadSpool takes over what an earlier life has left on disk.
 func (l *Listener) loadSpool() error {
 	saved, err := l.Store.Spool(l.Name)
 	if err != nil {
@@ -340,7 +339,7 @@ func (l *Listener) readDisk(extent *fifo.Spool) ([]*change.Record, error) {
 	return l.Store.ReadSpool(l.Name, extent, most.Bytes, most.Records)
 }
 
-// takeSpooled takes the oldest records from disk, those that the sink's log does not have.
+// takeSpooled takes the oldest batch from disk, without the records that the sink's log has.
 func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	before := query(&l.Intake, (*fifo.Backlog).Extent)
 	after := before
@@ -364,8 +363,8 @@ func (l *Listener) takeSpooled() ([]*change.Record, error) {
 	return records, nil
 }
 
-// today are the records in today's form. What is of no stream any more that the sink takes comes, too, before the sink
-// is told that it left.
+// today are the records in today's form. They may be of streams that the sink does not take any more: it gets them
+// before the gap of reason left.
 func (l *Listener) today(records []*change.Record) []*change.Record {
 	streams := l.Streams()
 	records = slices.DeleteFunc(records, func(rec *change.Record) bool { return rec.Op == change.Actor && !l.Actors })
@@ -378,14 +377,14 @@ func (l *Listener) today(records []*change.Record) []*change.Record {
 	return records
 }
 
-// isOf says whether the stream has the record's object.
+// isOf says whether the record's object belongs to the stream.
 func isOf(s *change.Stream, rec *change.Record) bool {
 	inside := s.Namespace == "" || s.Namespace == rec.Key.Namespace
 	return rec.Op.OfObject() && inside && s.Resource.String() == rec.Stream.Resource.String()
 }
 
-// shapeAgain brings what lay on disk into today's form: the rules may be stricter than when it was put there. What
-// cannot be is withheld; of a delete, its last state alone (I9).
+// shapeAgain brings a record from disk into today's form: the rules may be stricter than when it was put there. If that
+// fails, the record is withheld, but a delete only loses its last state (I9).
 func (l *Listener) shapeAgain(rec *change.Record) {
 	if l.Reshape == nil || !rec.Op.OfObject() || rec.Object == nil && rec.Before == nil || l.Reshape(rec) == nil {
 		return
@@ -396,11 +395,11 @@ func (l *Listener) shapeAgain(rec *change.Record) {
 	}
 }
 
-// WithheldByForm is why a record is withheld that was cut and redacted by other rules than today's.
+// WithheldByForm is the Withheld of a record that was cut and redacted by other rules than today's.
 const WithheldByForm = "redaction"
 
-// held are those of the records that the log holds, which has what isFound says. A bucket and a compacted topic hold
-// the newest of an object alone: what comes before that was written, too.
+// held are those of the records that the log holds; isFound says which ids it has. A bucket and a compacted topic hold
+// only the newest record of an object: those before it were written, too.
 func (l *Listener) held(records []*change.Record, isFound func(id string) bool) map[*change.Record]bool {
 	type object struct {
 		stream string
@@ -416,8 +415,8 @@ func (l *Listener) held(records []*change.Record, isFound func(id string) bool) 
 	return held
 }
 
-// mend opens the sink again after the error, however long that takes: at once what may be well by itself, and seldom
-// what only a person can mend. A sink that was opened too early ends the run, which begins anew.
+// mend opens the sink again after the error, however long that takes: soon if that may help, and seldom if only a
+// person can help. A sink that was opened too early ends the run, which begins anew.
 func (l *Listener) mend(ctx context.Context, err error) error {
 	for isLost := false; ; _, isLost = errors.AsType[*sink.LostError](err) {
 		switch {

@@ -11,13 +11,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// patience is how long a sink that failed is left alone before it is opened again. That it opens proves nothing, so
-// the waits grow until it has taken a batch. The zero value is ready for use.
+// patience is how long a sink that failed is left alone before it is opened again. That it opens proves nothing, so the
+// waits grow until the sink has taken a batch. The zero value is ready for use.
 type patience struct {
-	waits *backoff.ExponentialBackOff // nil: it did not fail since
+	waits *backoff.ExponentialBackOff // nil until it fails
 }
 
-// wait returns when the sink may be opened again, at once after the first failure, or with ctx's error.
+// wait returns when the sink may be opened again, or with ctx's error. It returns at once after the first failure.
 func (p *patience) wait(ctx context.Context) error {
 	if p.waits == nil {
 		p.waits = RetryForever()
@@ -58,16 +58,16 @@ func retrySeldom() *backoff.ExponentialBackOff {
 	)
 }
 
-// sinkError is a failure of the sink's, which it could not mend by itself.
+// sinkError is a failure of the sink that it could not mend by itself.
 type sinkError struct{ error }
 
-// Stops are the sinks that are stopped at the moment.
+// Stops are the sinks that are stopped, with their causes.
 type Stops struct {
 	mu     sync.Mutex
-	causes []error // by listener; nil is one that goes on
+	causes []error // by listener; nil if its sink is not stopped
 }
 
-// NewStops are those of so many sinks, of which none is stopped.
+// NewStops returns the Stops of so many sinks, none of which is stopped.
 func NewStops(sinks int) *Stops { return &Stops{causes: make([]error, sinks)} }
 
 // endError ends the run: every sink is stopped, or one was opened too early.
@@ -75,12 +75,13 @@ type endError struct{ error }
 
 func (e *endError) Unwrap() error { return e.error }
 
-// IsLate says whether the run has ended since a sink was opened too early. Another run begins where this one has saved.
+// IsLate says whether the run has ended because a sink was opened too early. The next run begins where this one has
+// saved.
 func IsLate(err error) bool {
 	return errors.As(err, new(*sink.LateError))
 }
 
-// IsEnd is the error if it ends the run, and nil for one that only says that the run ends.
+// IsEnd returns the error that ends the run, or nil if err does not contain one.
 func IsEnd(err error) error {
 	if end := new(endError); errors.As(err, &end) {
 		return end
@@ -88,7 +89,7 @@ func IsEnd(err error) error {
 	return nil
 }
 
-// Stop notes why the listener's sink is stopped. It returns an *endError with all causes where no other is left.
+// Stop notes why the listener's sink is stopped. It returns an *endError with all causes if every sink is stopped.
 func (s *Stops) Stop(listener int, cause error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// Run opens the sink, and delivers until there is nothing more or ctx ends. It returns nil then, and an error only
-// where no retry helps. A sink that is not open yet is opened for as long as opening lives.
+// Run opens the sink, and delivers until there is nothing more or ctx ends. It returns nil then, and an error only if
+// no retry helps. It tries to open the sink for as long as opening lives.
 func (l *Listener) Run(opening, ctx context.Context) error {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
@@ -37,7 +37,7 @@ func (l *Listener) Run(opening, ctx context.Context) error {
 	}
 }
 
-// ended says which sink it was that ended the run.
+// ended names the sink in the error that ends the run.
 func (l *Listener) ended(err error) error {
 	var end *endError
 	if errors.As(err, &end) || IsPermanent(err) { // says so
@@ -58,13 +58,13 @@ func (l *Listener) deliverAll(ctx context.Context) error {
 			return err
 		}
 		l.taken = nil
-		clear(batch) // the records are free
+		clear(batch) // so that the records can be collected
 	}
 }
 
-// take returns what is next, up to the batch limit, and waits only while there is nothing, or too much is not saved: a
-// busy sink gets large batches by itself, an idle one a batch of one at once. It returns nothing when there will be
-// nothing more in the queue: what is on disk then is for the next process.
+// take returns the next batch, and waits only while there is nothing, or too much is unsaved: a busy sink gets large
+// batches, an idle one a batch of one at once. It returns nothing when the queue is empty for good: what is on disk
+// then is for the next process.
 func (l *Listener) take(ctx context.Context, batch []*change.Record) ([]*change.Record, error) {
 	for {
 		var turn fifo.Turn
@@ -97,8 +97,8 @@ func (l *Listener) take(ctx context.Context, batch []*change.Record) ([]*change.
 	}
 }
 
-// deliver brings the whole batch into the sink, whatever it takes. A replay goes alone: what it is worth is decided
-// when all before it is written, and nothing after it.
+// deliver writes the whole batch to the sink, however many attempts it takes. A replay is written alone: what it is
+// worth is decided when all before it is written, and nothing after it.
 func (l *Listener) deliver(ctx context.Context, batch []*change.Record) error {
 	for at := 0; at < len(batch); at++ {
 		end := at

@@ -11,20 +11,19 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// acked notes that the sink has the records, all that was taken before them with them, and that its log stands at the
-// mark then. The caller holds mu.
+// acked notes that the sink has the records, and that its log is at the mark then. The caller holds mu.
 func (i *Intake) acked(records []*change.Record, mark string) {
-	tracked, whole := i.backlog.Ack(records)
+	unspooled, whole := i.backlog.Ack(records)
 	if len(i.pushed) > 0 {
-		i.settleBeside(records)
+		i.settlePushed(records)
 		i.wakeWaiting()
 	}
-	for _, rec := range tracked {
+	for _, rec := range unspooled {
 		i.enter(rec, acked)
 	}
-	if len(tracked) < len(records) {
+	if len(unspooled) < len(records) {
 		for _, rec := range records {
-			if !slices.Contains(tracked, rec) {
+			if !slices.Contains(unspooled, rec) {
 				i.enterRead(rec)
 			}
 		}
@@ -35,7 +34,7 @@ func (i *Intake) acked(records []*change.Record, mark string) {
 	i.signal()
 }
 
-// enter puts what the record says into the ledger. The caller holds mu.
+// enter adds what the record says to the ledger. The caller holds mu.
 func (i *Intake) enter(rec *change.Record, as entryKind) {
 	one, is := i.own[rec.Seq]
 	if delete(i.own, rec.Seq); !is {
@@ -52,8 +51,8 @@ func (i *Intake) enter(rec *change.Record, as entryKind) {
 	i.ledger.add(one)
 }
 
-// enterRead puts what is known of a record that was on disk into the ledger: as much as a log tells of it. The caller
-// holds mu.
+// enterRead adds what the id of a record from disk says to the ledger, as if it was found in the log. The caller holds
+// mu.
 func (i *Intake) enterRead(rec *change.Record) {
 	if rec.Replay != nil {
 		return
@@ -64,10 +63,10 @@ func (i *Intake) enterRead(rec *change.Record) {
 	}
 }
 
-// itemOf is what the record tells, false where that is nothing that is saved.
+// itemOf is the item of the record; says is false if nothing of it is saved.
 func (i *Intake) itemOf(rec *change.Record) (item checkpoint.Item, says bool) {
 	switch {
-	case rec.Seq == 0, rec.Replay != nil, rec.Op == change.Actor: // from disk it is saved
+	case rec.Seq == 0, rec.Replay != nil, rec.Op == change.Actor: // with Seq 0 it is from disk, and saved
 		return item, false
 	case !rec.Op.OfObject() && rec.Op != change.Bookmark && !(rec.Op == change.Resolved && i.Digest):
 		return item, false
@@ -87,10 +86,10 @@ func (i *Intake) itemOf(rec *change.Record) (item checkpoint.Item, says bool) {
 	return item, true
 }
 
-// OverdueWait is how long the committer waits at most until it looks for what is overdue, and goes to disk.
+// OverdueWait is how often the committer looks for records that are overdue, and have to go to disk.
 const OverdueWait = fifo.SpillAge / 3
 
-// Take takes what is to be saved out of the intake. What is to go to disk is among it, up to one batch of the disk.
+// Take takes what is to be saved out of the intake, with what is to go to disk, up to maxSpooled.
 func (i *Intake) Take() *Saving {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -109,12 +108,12 @@ func (i *Intake) Take() *Saving {
 	return s
 }
 
-// maxSpooled is how much of a queue goes to disk with one save: after compression it is well below half a memtable,
-// above which Pebble makes it a table of its own.
+// maxSpooled is how much of a queue goes to disk with one save. Compressed, it is well below half a memtable; Pebble
+// makes a table of its own of a larger batch.
 func maxSpooled() fifo.Limit { return fifo.Limit{Bytes: 4 << 20, Records: checkpoint.MaxRecords} }
 
-// apply makes it part of the state, which is to be saved then, and says how the spool is to be. After an error it
-// is called again: what is part of the state already changes nothing. The caller holds the Books' lock.
+// apply makes it part of the state, which has to be saved then, and adds the spool to spools. After an error it is
+// called again: what is part of the state already changes nothing. The caller holds the Books' lock.
 func (i *Intake) apply(s *Saving, spools checkpoint.Spools) error {
 	var kept []fifo.Chunk
 	i.use(func(b *fifo.Backlog) { s.extent, kept, s.spools = b.Saving(s.chunks) })
@@ -133,13 +132,12 @@ func (i *Intake) apply(s *Saving, spools checkpoint.Spools) error {
 	return nil
 }
 
-// applyOne applies an entry. Where the queue coalesces, a newer state may be in the place of an older one, before what
-// is between them.
+// applyOne applies an entry.
 func (i *Intake) applyOne(e *entry) error {
 	switch {
 	case e.Kind == checkpoint.Resolved:
 		digest, counted := i.state.Digest(e.Resource)
-		if counted && e.as == acked && e.proof == nil { // else what comes behind it may be applied already
+		if counted && e.as == acked && e.proof == nil { // after a failed attempt, later entries may be applied already
 			e.proof = &change.Proof{Digest: digest, Time: e.resolved}
 		}
 		return nil
@@ -168,7 +166,7 @@ type Completed struct {
 	End  checkpoint.Item
 }
 
-// completed are the full comparisons whose ends the sink has.
+// completed are the full comparisons whose ends were saved.
 func (i *Intake) completed(s *Saving) (all []Completed) {
 	for at := range s.entries {
 		if e := &s.entries[at]; e.Kind == checkpoint.End && e.as != spooled && e.Comparison.Full {
@@ -178,7 +176,7 @@ func (i *Intake) completed(s *Saving) (all []Completed) {
 	return all
 }
 
-// forget forgets what was on its way, and is saved.
+// forget forgets what was on its way and is saved now.
 func (i *Intake) forget(s *Saving) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -191,7 +189,7 @@ func (i *Intake) forget(s *Saving) {
 			i.proofs[part{e.Resource, e.Scope}] = e.proof
 		}
 	}
-	i.settleBeside(s.taken)
+	i.settlePushed(s.taken)
 	if s.spools {
 		i.backlog.Saved(s.extent, s.chunks)
 	}
@@ -200,8 +198,8 @@ func (i *Intake) forget(s *Saving) {
 	i.signal()
 }
 
-// giveBack is the answer to a replay for a sink whose queue goes to disk: the letter is where it was. One that is being
-// written to the sink keeps its turn; a crash finds the letter, too.
+// giveBack answers a replay for a sink whose queue goes to disk: the letter is where it was. One that is being written
+// to the sink is still delivered; after a crash its letter is found.
 func (i *Intake) giveBack(rec *change.Record) {
 	behind := errors.New("the sink does not keep up, and what is for it goes to disk: try again when kubecdc_spool_bytes is 0")
 	i.observer.Replayed(i.Name, rec, behind)

@@ -10,16 +10,17 @@ import (
 	"github.com/kubecdc/kubecdc/internal/fifo"
 )
 
-// Views are how the sinks of a run stand.
+// Views are the states of the sinks of a run.
 type Views struct {
 	Streams map[string][]View // by the name of the stream
-	Marks   map[string]string // by the name of the sink, as they are saved
+	Marks   map[string]string // the saved marks by the name of the sink
 }
 
-// Oldest is by the name of the stream when its oldest record was received that is neither delivered nor on disk.
+// Oldest is when the oldest record of each stream was received that is neither delivered nor on disk, by the stream's
+// name.
 func (i *Intake) Oldest() map[string]time.Time { return query(i, (*fifo.Backlog).OldestOf) }
 
-// View is how the sink stands with the stream, which it takes.
+// View is the state of the sink and the stream, which it takes.
 func (i *Intake) View(stream *change.Stream) View {
 	i.mu.Lock()
 	life, offered := i.life, i.follower != nil
@@ -44,21 +45,21 @@ func (i *Intake) SavedMark() string {
 	return i.shown.mark
 }
 
-// Seat is a sink as one watch of a stream sees it, from one opening of the sink on: after another one the sink goes on
-// from what is saved then, and the seat is of no use any more.
+// Seat is a sink as one watch of a stream sees it, for one opening of the sink. After the next opening the sink goes on
+// from what is saved then, and the seat is over.
 type Seat struct {
 	*Intake
 	serving uint64
 }
 
-// Seat is the sink's seat, false where it is offered nothing.
+// Seat is the sink's seat; offered is false if the sink is offered nothing.
 func (i *Intake) Seat() (seat *Seat, offered bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return &Seat{i, i.servings}, i.follower != nil
 }
 
-// at is what the sink was given, nil where the seat is of no use any more. The caller holds mu.
+// at is the sink's Follower, nil if the seat is over. The caller holds mu.
 func (s *Seat) at() *Follower {
 	if s.servings != s.serving {
 		return nil
@@ -66,7 +67,7 @@ func (s *Seat) at() *Follower {
 	return s.follower
 }
 
-// with does it with what the sink was given, unless the seat is of no use any more.
+// with calls do with the sink's Follower under mu, unless the seat is over.
 func (s *Seat) with(do func(*Follower)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +76,7 @@ func (s *Seat) with(do func(*Follower)) {
 	}
 }
 
-// IsOver says whether the seat is of no use any more.
+// IsOver says whether the sink was opened again, or is offered nothing.
 func (s *Seat) IsOver() bool {
 	over := true
 	s.with(func(*Follower) { over = false })
@@ -87,20 +88,20 @@ type Answer byte
 
 const (
 	Accepted   Answer = iota // it is in the queue, or need not be
-	NoRoom                   // the queue has none for it
+	NoRoom                   // the queue has no room for it
 	NotOffered               // the sink is not to be given the stream now
-	Occupied                 // it is to be told first of the end of another object of the name
+	Occupied                 // the sink has another object of the name, whose delete must be told first
 )
 
 // Offer gives the sink a change that a watch of the stream has brought, in the shape that all sinks share. last are the
-// images of the object, and base is the version of the one that is the record's Before.
+// images of the object, and base is the version of the image that is the record's Before.
 func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base string) (Answer, error) {
 	if s.Gate != nil && !s.Gate.Admits(rec.Stream) {
 		return NotOffered, nil
 	}
 	item, known := toldItem(rec, way.Resource, way.Scope), last.Of(s.Name)
 	own := *rec
-	if own.Before != nil && known.Version != base { // it was told something else last, or nothing
+	if own.Before != nil && known.Version != base { // this sink was told another state last, or none
 		if own.Before = nil; known.UID == rec.UID {
 			own.Before = known.Object
 		}
@@ -115,7 +116,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 		return NoRoom, nil
 	}
 	newest := func() (checkpoint.Row, error) {
-		s.mu.Unlock() // the disk may take its time, and of this stream nobody else tells the sink anything
+		s.mu.Unlock() // the disk may take its time, and nobody else tells the sink anything of this stream
 		defer s.mu.Lock()
 		return s.Newest(item.Object())
 	}
@@ -130,7 +131,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 	case Skipped, Moved:
 		s.backlog.Cancel(own.Size())
 		switch {
-		case as == Moved && rec.Keep && row.Exists() && row.At == item.At && known.Version != rec.ResourceVersion: // its log alone has said so
+		case as == Moved && rec.Keep && row.Exists() && row.At == item.At && known.Version != rec.ResourceVersion: // only its log said so
 			s.putSilent(rec, item)
 		case as == Moved:
 			s.move(rec, item.Given)
@@ -140,7 +141,7 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 		s.backlog.Cancel(own.Size())
 		return Occupied, nil
 	}
-	if rec.Filtered || rec.Ignored && known.Version == base { // what is ignored is so beside what it was told last
+	if rec.Filtered || rec.Ignored && known.Version == base { // it is ignored in comparison with base only
 		s.backlog.Cancel(own.Size())
 		s.putSilent(rec, item)
 		return Accepted, nil
@@ -151,10 +152,11 @@ func (s *Seat) Offer(rec *change.Record, way *Way, last change.Images, base stri
 	return Accepted, nil
 }
 
-// resolves returns what tells the sink, where it asks for that and is not behind, that it has every change of the
-// stream up to a point. A watch brings changes in order: a change above the point, or a bookmark of it, proves that the
-// server had nothing else up to there. A list proves that for its own version alone: what was gone by then it has not.
-// While the sink is compared with the server, that may tell it more. The caller holds mu.
+// resolves returns a function that queues a Resolved record, if the sink asks for that and keeps up: it has every
+// change of the stream up to a point. A watch brings changes in order, so a change above the point, or a bookmark at
+// it, proves that the server had no others up to there. A list proves that for its own version only, since it lacks
+// what was deleted by then. A comparison that is under way may still bring more, so the record names it. The caller
+// holds mu.
 func (s *Seat) resolves(brought *change.Record, way *Way) func(to checkpoint.Point) {
 	of, now := part{way.Resource, way.Scope}, brought.Received
 	if s.Resolved == 0 || now.Sub(s.resolved[of]) < s.Resolved {
@@ -182,7 +184,7 @@ func (s *Seat) resolves(brought *change.Record, way *Way) func(to checkpoint.Poi
 	}
 }
 
-// Tell gives the sink what a comparison has found.
+// Tell queues what a comparison has found.
 func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
 	s.with(func(f *Follower) {
 		if item.Kind == checkpoint.Told {
@@ -195,7 +197,7 @@ func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
 			s.backlog.Overdraw(rec.Size())
 			s.put(rec, item)
 		default:
-			if item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync { // it may take the place of what told the sink
+			if item.Kind == checkpoint.Sync && s.Coalesce && rec.Op == change.Sync { // it may supersede the record that told the state
 				item.Kind = checkpoint.Told
 			}
 			s.putOwn(rec, item, s.keptOf(rec))
@@ -204,7 +206,7 @@ func (s *Seat) Tell(rec *change.Record, item checkpoint.Item) {
 	})
 }
 
-// Bookmark moves the sink on to the bookmark's version, and says whether it is still given the stream.
+// Bookmark moves the sink's position to the bookmark's version. given is false if the seat is over.
 func (s *Seat) Bookmark(rec *change.Record, way *Way) (given bool) {
 	s.with(func(f *Follower) {
 		to := pointOf(rec, rec.ResourceVersion)
@@ -218,20 +220,20 @@ func (s *Seat) Bookmark(rec *change.Record, way *Way) (given bool) {
 	return given
 }
 
-// Framing makes a record of a frame.
+// Framing makes the record of a frame.
 type Framing func(seat *Seat, frame *checkpoint.Item) *change.Record
 
-// Begin makes the sink go on with the stream where the server stands so.
+// Begin makes the sink go on with the stream, given where the server stands.
 func (s *Seat) Begin(way *Way, server Standing, framing Framing) {
 	s.with(func(f *Follower) { s.putFrames(f.Begin(*way, server), framing) })
 }
 
-// Due begins the comparisons that are asked for, and can be begun.
+// Due begins the comparisons that were asked for, unless one is under way.
 func (s *Seat) Due(way *Way, framing Framing) {
 	s.with(func(f *Follower) { s.putFrames(f.Due(*way), framing) })
 }
 
-// Renew begins the comparison anew, which is under way.
+// Renew replaces the comparison, which is under way, by a new one.
 func (s *Seat) Renew(way *Way, c checkpoint.Comparison, framing Framing) {
 	s.with(func(f *Follower) { s.putFrames(f.Renew(*way, c), framing) })
 }
@@ -246,7 +248,7 @@ func (s *Seat) putFrames(frames []checkpoint.Item, framing Framing) {
 	s.signal()
 }
 
-// End tells the sink that the comparison is over, unless it is that already, or was withdrawn.
+// End tells the sink that the comparison is over.
 func (s *Seat) End(way *Way, c checkpoint.Comparison, rec *change.Record) {
 	s.with(func(f *Follower) {
 		s.putOwn(rec, f.End(way.Resource, c, pointOf(rec, rec.ResourceVersion)), nil)
@@ -254,8 +256,8 @@ func (s *Seat) End(way *Way, c checkpoint.Comparison, rec *change.Record) {
 	})
 }
 
-// Withdraw takes full comparisons of the part of the stream off that were asked for, also under way. The sink is told
-// nothing.
+// Withdraw drops the full comparisons of the part of the stream that were asked for, even those under way. The sink is
+// told nothing.
 func (s *Seat) Withdraw(way *Way, namespace string) {
 	s.with(func(f *Follower) {
 		places := f.of(way.Resource)
@@ -274,7 +276,7 @@ func (s *Seat) Withdraw(way *Way, namespace string) {
 	})
 }
 
-// Over tells the saved state that the stream is over.
+// Over has saved that the stream is over: the sink knows that nothing of it exists.
 func (s *Seat) Over(way *Way, stream *change.Stream) {
 	s.with(func(f *Follower) {
 		silent := &change.Record{Stream: stream, Op: change.Bookmark, Received: time.Now()}
@@ -290,14 +292,15 @@ func (s *Seat) Known(way *Way) (known Known) {
 	return known
 }
 
-// Passed is up to where the sink was given the namespace.
+// Passed is the sink's position in the namespace.
 func (s *Seat) Passed(resource, namespace string) (at checkpoint.Point) {
 	s.with(func(f *Follower) { at = f.Passed(resource, namespace) })
 	return at
 }
 
-// Has yields the keys of the resource, in the namespace or with Others in all, that the sink was told of: those after
-// the joined key behind, up to the other one, "" for all. Some come twice, and some are of objects that are gone.
+// Has yields the keys of the resource that the sink was told of, in the namespace, or in all with Others. It yields
+// those after the joined key behind, up to upTo; "" is no bound. Some keys come twice, and some are of objects that are
+// gone.
 func (s *Seat) Has(resource, namespace, behind, upTo string) iter.Seq2[change.Key, error] {
 	within := func(key change.Key) bool {
 		joined := key.String()
@@ -332,7 +335,7 @@ func (s *Seat) Has(resource, namespace, behind, upTo string) iter.Seq2[change.Ke
 	}
 }
 
-// Comparisons are those of the stream that are under way.
+// Comparisons are the comparisons of the stream that are under way.
 func (s *Seat) Comparisons(way *Way) (all []checkpoint.Comparison) {
 	s.with(func(f *Follower) { all = f.Comparisons(*way) })
 	return all

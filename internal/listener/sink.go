@@ -13,22 +13,22 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// due is a record on its way into the sink, in the form that this sink is given, and its place in the batch.
+// due is a record on its way into the sink, in the form for this sink, and its index in the batch.
 type due struct {
 	*change.Record
 	at    int
-	whole *change.Record // as it was before something was cut from it; nil is that nothing was
-	cuts  int            // so many of the sink's trims were tried
+	whole *change.Record // the record before something was left out; nil if nothing was
+	cuts  int            // how many of the sink's Trims were tried
 }
 
-// outgoing is a batch as it goes to the sink: its messages, which record each of them is of, and which are patches. One
-// goroutine uses it.
+// outgoing encodes a batch: its messages, the record that each of them is of, and which are patches. One goroutine uses
+// it.
 type outgoing struct {
 	clusterUID string
 	encoder    Encoder
-	chain      *chain.Chain // nil where updates are whole objects
+	chain      *chain.Chain // nil if updates are whole objects
 	messages   []sink.Message
-	ends       []int // by record of the batch: how many messages it ends after
+	ends       []int // by record of the batch: how many messages there are up to its last
 }
 
 func recordsOf(todo []due) []*change.Record {
@@ -47,8 +47,8 @@ func newOutgoing(s *Sink, clusterUID string) *outgoing {
 	return o
 }
 
-// encode makes the messages of the batch, up to the record whose format fails; a record may have several. The chain
-// says which of them are patches.
+// encode makes the messages of the batch, up to a record that cannot be encoded; a record may have several. The chain
+// decides which of them are patches.
 func (o *outgoing) encode(ctx context.Context, todo []due) (messages []sink.Message, err error) {
 	if o.chain == nil {
 		return o.encodeAs(ctx, recordsOf(todo), asItIs)
@@ -71,8 +71,7 @@ func (o *outgoing) encodeAs(ctx context.Context, batch []*change.Record, form fu
 	return o.messages, err
 }
 
-// messageOf is what the sink would be given of the record, never as a patch. Of one that cannot be encoded it is the id
-// alone.
+// messageOf is the record's first message, never a patch. If the record cannot be encoded, the message has only its id.
 func (o *outgoing) messageOf(ctx context.Context, rec *change.Record) (*sink.Message, error) {
 	messages, err := o.encodeAs(ctx, []*change.Record{rec}, asItIs)
 	var rejected *sink.RejectedError
@@ -85,7 +84,7 @@ func (o *outgoing) messageOf(ctx context.Context, rec *change.Record) (*sink.Mes
 	return nil, err
 }
 
-// written tells the chain that the first n records of the batch are in the log, and no other.
+// written tells the chain that the first n records of the batch are in the log, and no others.
 func (o *outgoing) written(n int) {
 	if o.chain != nil {
 		o.chain.Wrote(n)
@@ -102,13 +101,13 @@ func (o *outgoing) doubted() {
 // encoded is how many records of the last batch have messages.
 func (o *outgoing) encoded() int { return len(o.ends) }
 
-// recordOf is the record that the message was made of, both as places in the last batch.
+// recordOf is the index of the record that the message was made of, by the message's index in the last batch.
 func (o *outgoing) recordOf(message int) int {
 	return sort.Search(len(o.ends), func(i int) bool { return o.ends[i] > message })
 }
 
-// withoutBefore takes the state before away, where the message has one beside the object. Of a delete it may be all
-// that there is. It returns nil where that makes nothing smaller.
+// withoutBefore leaves out Before, except from a delete, which may have nothing else. It returns nil if that does not
+// make the message smaller.
 func (o *outgoing) withoutBefore(ctx context.Context, rec *change.Record) *change.Record {
 	if rec.Before == nil || rec.Op == change.Deleted {
 		return nil
@@ -126,14 +125,14 @@ func (o *outgoing) withoutBefore(ctx context.Context, rec *change.Record) *chang
 	return bare
 }
 
-// trim makes the object smaller by the next cut that takes something away. It returns nil where there is none.
+// trim makes the object smaller by the next cut that has an effect. It returns nil if there is none.
 func (d *due) trim(trims []Trim) *change.Record {
 	for d.cuts < len(trims) {
 		cut := trims[d.cuts]
 		d.cuts++
 		object, err := cut.Cut(d.Object)
 		if err != nil || len(object) >= len(d.Object) {
-			continue // nothing is there, or it is no JSON: what does not fit is kept whole
+			continue // nothing is at the path, or the object is no JSON
 		}
 		smaller := withRemarks(d.Record, func(m *change.Remarks) { m.Trimmed = strings.TrimPrefix(m.Trimmed+","+cut.Path, ",") })
 		smaller.Object = object
@@ -142,8 +141,8 @@ func (d *due) trim(trims []Trim) *change.Record {
 	return nil
 }
 
-// withoutState lets a delete go without the last state of its object, whatever speaks against that: it says all that
-// readers need of it, and else the object would be there for them for ever. It returns nil for any other record.
+// withoutState lets a delete go without the last state of its object, whatever the configuration says: readers need
+// only the delete, and without it would keep the object for ever. It returns nil for any other record.
 func withoutState(rec *change.Record) *change.Record {
 	if rec.Op != change.Deleted || rec.Object == nil && rec.Before == nil || rec.Remarks != nil && rec.Remarks.BeforeOmitted {
 		return nil
@@ -162,11 +161,10 @@ func withRemarks(rec *change.Record, set func(*change.Remarks)) *change.Record {
 	return &remarked
 }
 
-// Observer is told what becomes of the records for a sink. Every field must be set; NopObserver has them all. The
-// callbacks are called from the pipeline's goroutines, sometimes under its locks: they return at once and call nothing
-// back.
+// Observer is told what becomes of a sink's records. Every field must be set; NopObserver has them all. The callbacks
+// are called from the pipeline's goroutines, sometimes under its locks: they return at once and call nothing back.
 type Observer struct {
-	// Queued is told what a listener holds after that changed.
+	// Queued is told how much a sink's backlog holds, whenever that has changed.
 	Queued func(sink string, backlog fifo.Levels)
 	// Opened is told that a sink is open, and how many records after its mark were found in its log.
 	Opened func(sink string, found int)
@@ -183,15 +181,16 @@ type Observer struct {
 	Coalesced func(sink string, records int)
 	// NotKept is told why a dead letter could not be kept. It is tried again, and the sink waits for it.
 	NotKept func(sink string, err error)
-	// Dropped is told that a rejected record was not kept, since the sink's dead letters have reached their bound.
+	// Dropped is told that a rejected record was not kept, since the sink has as many dead letters as it may.
 	Dropped func(sink string)
-	// Trimmed is told of a durable record of which something was cut to make it fit; rec.Remarks say what.
+	// Trimmed is told of a durable record from which something was left out to make it fit; rec.Remarks say what.
 	Trimmed func(sink string, rec *change.Record)
-	// Committed is told that something is part of the saved state, and how long that took.
+	// Committed is told of a save, and how long it took.
 	Committed func(took time.Duration)
-	// CommitFailed is told of a failed commit, which is tried again.
+	// CommitFailed is told of a failed save, which is tried again.
 	CommitFailed func(err error)
-	// Replayed is told of a dead letter that was sent again, nil, or why it was not.
+	// Replayed is told of a dead letter that was to be sent again. err is nil if it was, or if it was not needed any
+	// more.
 	Replayed func(sink string, rec *change.Record, err error)
 }
 
@@ -219,68 +218,67 @@ type Sink struct {
 	Encoder Encoder
 	// Wants says whether the sink takes the stream's records; nil is all.
 	Wants func(*change.Stream) bool
-	// Actors says that the sink takes records of who asked for a change.
+	// Actors says that the sink takes the records of change.Actors.
 	Actors bool
-	// Narrow is what the sink's own rules leave of a record, which others share; it is Filtered where they leave
-	// nothing. nil leaves it as it is.
+	// Narrow applies the sink's own rules to a record and returns a copy, Filtered if they leave nothing. nil leaves it
+	// as it is.
 	Narrow func(*change.Record) *change.Record
 	Queue  fifo.Limit
-	// Patches makes updates go out as patches (package chain), where that is proven to be right.
+	// Patches sends updates as patches (package chain), if that is proven to be right.
 	Patches bool
-	// Coalesce makes the queue hold the newest record of each object alone.
+	// Coalesce lets the queue hold only the newest record of each object.
 	Coalesce bool
-	// Spool is how many bytes on disk, about, take what a full queue does not; 0 makes the streams wait. A queue that
-	// coalesces goes there when its spill is triggered.
+	// Spool is about how many bytes on disk take what does not fit into the queue; 0 makes the streams wait. A
+	// coalescing queue spills when it is triggered.
 	Spool int64
-	// Resync is how often each stream is compared with the server and given to the sink in full; 0 is never.
+	// Resync is how often each stream is sent in full, after a comparison with the server; 0 is never.
 	Resync time.Duration
-	// Resolved is how often at most the sink is told up to where it has all of a stream; 0 is never.
+	// Resolved is how often at most the sink gets a Resolved record of each stream; 0 is never.
 	Resolved time.Duration
-	// Digest makes what is resolved say which objects the sink's log had at the one before.
+	// Digest adds to each Resolved record a Proof of the objects that the sink's log had at an earlier one.
 	Digest bool
-	// DeadLetters keep what the sink will never take; nil loses it but for the note on the wire.
+	// DeadLetters keep the records that the sink will never take; nil keeps none, so that only the note is left.
 	DeadLetters DeadLetters
 	Oversize    Oversize
 	Gate        Gate // nil admits all
-	// Owner is the other task that is to have the resource, by kubectl's full name, from now on; 0 is none, and so is
-	// nil.
+	// Owner is the other task that has the resource, by kubectl's full name, from now on; 0 or a nil func is none.
 	Owner func(resource string) int
-	// DeletesLeft tells of the ends of the objects that the sink has of a stream which it is not given any more.
+	// DeletesLeft sends deletes of the objects that the sink has of a stream that it is not given any more.
 	DeletesLeft bool
 }
 
 // Encoder turns records into messages. One goroutine at a time uses it.
 type Encoder interface {
 	// Encode appends the record's messages to dst, at least one, all with the record's id. They are valid until Reset.
-	// A *sink.RejectedError says that the record can never be encoded. Any other error is treated as one of the sink.
-	// After an error dst is returned as it was.
+	// A *sink.RejectedError says that the record can never be encoded. Any other error counts as one of the sink. After
+	// an error it returns dst as it was.
 	Encode(ctx context.Context, dst []sink.Message, rec *change.Record) ([]sink.Message, error)
 	Reset()
 }
 
 // DeadLetters keep what a sink will never take, outside of the sink. *deadletter.Dir is one.
 type DeadLetters interface {
-	// Keep makes the record and the message that was made of it durable, and returns the letter's id, or "" where the
-	// letters have reached their bound. The same state of an object is kept once. An error is worth another attempt.
+	// Keep makes the record and its message durable, and returns the letter's id, or "" if there are as many letters as
+	// there may be. The same state of an object is kept once. After an error Keep is called again.
 	Keep(rec *change.Record, msg *sink.Message, rejected *sink.RejectedError) (id string, err error)
-	// Claim notes durably that the letter is on its way to the sink. It is false where there is no such letter.
+	// Claim notes durably that the letter is on its way to the sink. found is false if there is no such letter.
 	Claim(id string) (found bool, err error)
-	// Settle begins to find out which claimed letters the sink has: held is told ids of messages that it holds, and
-	// end removes the letters whose events are among them, and gives the others back.
+	// Settle begins to find out which claimed letters the sink has. The caller passes held the ids of the messages that
+	// the sink holds, and then calls end, which removes the letters of these events, and unclaims the others.
 	Settle() (held func(id string), end func() error, err error)
 }
 
-// Obsolete is DeadLetters that give up the letter of a state when the sink has got that all the same.
+// Obsolete is DeadLetters that remove the letter of a state once the sink has got that state all the same.
 type Obsolete interface {
-	// Delivered returns the id of the letter that it has removed, or could not remove; "" is that there is none. It
-	// is called for every record.
+	// Delivered returns the id of the letter that it has removed, or could not remove; "" if there is none. It is
+	// called for every record that was delivered whole.
 	Delivered(rec *change.Record) (id string, err error)
 }
 
 // Oversize is what becomes of a record that is too large for the sink. The zero value makes a dead letter of it.
 type Oversize struct {
 	Reject bool   // the sink stops
-	Trims  []Trim // what is cut, one after the other, until it fits; where it never does it is a dead letter
+	Trims  []Trim // cuts, one after the other, until it fits; if it never does, it becomes a dead letter
 }
 
 // Trim is one cut.
@@ -290,10 +288,10 @@ type Trim struct {
 	Cut func(object []byte) ([]byte, error)
 }
 
-// Gate says of which streams the sink's format can encode records now. A stream that has to wait is not read further
-// for a while, and then it goes on for the other sinks, and this one misses it. It answers at once.
+// Gate says of which streams the sink's format can encode records now. While it does not admit a stream, the sink is
+// not offered it, and goes on from its position afterwards. It answers at once.
 type Gate interface {
 	Admits(stream *change.Stream) bool
-	// Changed is closed when an answer may be another one than before it was asked for.
+	// Changed returns a channel that is closed when answers may have changed since the call.
 	Changed() <-chan struct{}
 }

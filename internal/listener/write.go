@@ -14,21 +14,21 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// SupersededError says that a dead letter is history: sent now, it would tell those who keep states something false.
-type SupersededError struct{ Now string } // how the object is
+// SupersededError says that a dead letter is history: sent now, it would mislead consumers that keep states.
+type SupersededError struct{ Now string } // what became of the object
 
 func (e *SupersededError) Error() string { return "superseded: " + e.Now }
 
-// deliverReplay sends a letter again. After a failure, which opens the sink anew, the letter is gone if the sink's log
-// held its event.
+// deliverReplay sends a letter again. After a failure the sink is opened again, and the letter is gone by then if the
+// sink's log has its event.
 func (l *Listener) deliverReplay(ctx context.Context, at int, rec *change.Record) error {
 	replayed, err := l.admit(rec)
 	if err != nil {
 		l.returned(rec, err)
 		return nil
 	}
-	todo := []due{{Record: replayed, at: at}}         // a smaller one after a rejection
-	for tried := false; len(todo) > 0; tried = true { // else it is delivered, or rejected again, and answered
+	todo := []due{{Record: replayed, at: at}}         // after a rejection, a smaller one
+	for tried := false; len(todo) > 0; tried = true { // it ends when the letter is delivered or rejected, and answered
 		found, err := l.DeadLetters.Claim(rec.Replay.Letter)
 		switch {
 		case err != nil:
@@ -49,8 +49,7 @@ func (l *Listener) deliverReplay(ctx context.Context, at int, rec *change.Record
 	return nil
 }
 
-// admit returns the record with the mark of what it is worth now. Something newer than the letter that waits after it
-// counts, too.
+// admit returns the record marked with what it is worth now. Newer records that wait in the queue count, too.
 func (l *Listener) admit(rec *change.Record) (*change.Record, error) {
 	now, err := l.superseded(rec)
 	if err != nil {
@@ -67,8 +66,7 @@ func (l *Listener) admit(rec *change.Record) (*change.Record, error) {
 	return &marked, nil
 }
 
-// superseded says how the object of the record is, as far as the sink was told, where that is not what the record
-// tells; "" where it is.
+// superseded says what the sink was told of the object, if that is not what the record says; "" if it is.
 func (l *Listener) superseded(rec *change.Record) (now string, err error) {
 	row, err := l.Newest(checkpoint.Object{Resource: rec.Stream.Resource.String(), Key: rec.Key})
 	switch {
@@ -88,8 +86,8 @@ func (l *Listener) superseded(rec *change.Record) (now string, err error) {
 	return "", nil
 }
 
-// prepare gives the records the form of this sink, and leaves out what it does not take. A note stands in the place of
-// each that no sink may have.
+// prepare gives the records the form of this sink, and leaves out what it does not take. A note takes the place of each
+// record that no sink may have.
 func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Record) (todo []due, err error) {
 	todo = make([]due, 0, len(batch))
 	for i, rec := range batch {
@@ -111,8 +109,8 @@ func (l *Listener) prepare(ctx context.Context, first int, batch []*change.Recor
 	return todo, nil
 }
 
-// write makes one attempt with what is due, and returns what is still to be written. Where the sink failed it is open
-// again.
+// write makes one attempt with what is due, and returns what is still to be written. If the sink failed, it is open
+// again by then.
 func (l *Listener) write(ctx context.Context, todo []due) ([]due, error) {
 	rest, err := l.attempt(ctx, todo)
 	var failure *sinkError
@@ -133,7 +131,7 @@ func (l *Listener) attempt(ctx context.Context, todo []due) ([]due, error) {
 	if err := l.announce(ctx, messages); err != nil {
 		return todo, err
 	}
-	l.tellSaved() // what is not encoded is the next attempt's
+	l.tellSaved() // what could not be encoded is for the next attempt
 	began := time.Now()
 	mark, err := l.Target.Write(ctx, messages)
 	var rejected *sink.RejectedError
@@ -156,8 +154,8 @@ func (l *Listener) attempt(ctx context.Context, todo []due) ([]due, error) {
 	return todo, &sinkError{err}
 }
 
-// announce saves a mark that has each place that the messages are for, where the sink asks for that: a life that ends
-// with them finds them there.
+// announce saves a mark with every place that the messages are for, if the sink is an Announcer: after a crash, the
+// messages are looked for in the places of the mark.
 func (l *Listener) announce(ctx context.Context, messages []sink.Message) error {
 	places, asks := l.Target.(sink.Announcer)
 	if !asks {
@@ -182,7 +180,8 @@ func (l *Listener) announce(ctx context.Context, messages []sink.Message) error 
 	return errors.Join(err, l.books.Save(ctx))
 }
 
-// unencoded treats the error of the first record's format as one of the sink.
+// unencoded treats the error of encoding the first record: as one of the sink, unless the record is rejected or its
+// stream has to wait.
 func (l *Listener) unencoded(ctx context.Context, todo []due, err error) ([]due, error) {
 	var rejected *sink.RejectedError
 	switch {
@@ -190,7 +189,7 @@ func (l *Listener) unencoded(ctx context.Context, todo []due, err error) ([]due,
 		return l.rejected(ctx, todo, rejected)
 	case ctx.Err() != nil:
 		return nil, err
-	case l.Gate != nil && !l.Gate.Admits(todo[0].Stream): // it was queued before, or what admitted it does not count any more
+	case l.Gate != nil && !l.Gate.Admits(todo[0].Stream): // it was queued when the stream was admitted
 		return todo, l.awaitGate(ctx, todo[0].Stream)
 	}
 	return todo, &sinkError{err}
@@ -211,7 +210,7 @@ func (l *Listener) awaitGate(ctx context.Context, stream *change.Stream) error {
 	}
 }
 
-// tellSaved tells the sink of the saved mark, where it wants to know.
+// tellSaved tells the sink of the saved mark, if it is a Keeper.
 func (l *Listener) tellSaved() {
 	saved := l.savedMark.Load()
 	if keeper, ok := l.Target.(sink.Keeper); ok && saved != l.toldMark {
@@ -232,18 +231,18 @@ func (l *Listener) wrote(todo []due, n int, mark sink.Mark, began time.Time) {
 	l.marked(batch)
 	l.Observer.Written(l.Name, batch, time.Since(began))
 	done := upTo(todo, n)
-	if done < l.heldTo { // the mark has a later one of the batch behind it, which nothing that is saved knows of
+	if done < l.heldTo { // the mark is beyond later records of the batch, which are not in the ledger yet
 		mark = ""
 	}
 	l.acknowledge(done, mark)
-	if slices.ContainsFunc(batch, isNote) { // it may have a hash in place of the name, of which the log says nothing
+	if slices.ContainsFunc(batch, isNote) { // to save its object soon: in the log its name may be a hash
 		l.work(true)
 	}
 }
 
 func isNote(rec *change.Record) bool { return rec.Op == change.Gap && rec.Key.Name != "" }
 
-// upTo is the place in the batch up to which everything is done when the first n are.
+// upTo is the index in the batch up to which everything is done when the first n of todo are.
 func upTo(todo []due, n int) int {
 	if n == len(todo) {
 		return todo[n-1].at + 1
@@ -266,12 +265,12 @@ func (l *Listener) skipRetried(todo []due) []due {
 	})
 }
 
-// tooLarge is the reason of a *sink.RejectedError that Oversize is about.
+// tooLarge is the Reason of a *sink.RejectedError to which Oversize applies.
 const tooLarge = "too_large"
 
 // rejected decides what becomes of the first record, which the sink will never take, and returns what is still to be
-// written: a smaller one, or a note, in its place, so that the loss is on the wire where it happened (I4). The note
-// goes out when the record is durable elsewhere (I1).
+// written. In its place that is a smaller record, or a note, so that the log shows the loss where it happened (I4). A
+// note is sent only when the record is durable as a dead letter (I1).
 func (l *Listener) rejected(ctx context.Context, todo []due, rejected *sink.RejectedError) ([]due, error) {
 	rec := todo[0].Record
 	if rec.Op == change.Resolved { // the next one says more
@@ -305,7 +304,7 @@ func (l *Listener) rejected(ctx context.Context, todo []due, rejected *sink.Reje
 	return todo, nil
 }
 
-// lighter is the record with less of what the sink may have refused, nil where there is nothing less of it.
+// lighter is the record without something that the sink may have refused, nil if nothing more can be left out.
 func (l *Listener) lighter(ctx context.Context, d *due, rejected *sink.RejectedError) *change.Record {
 	switch now := time.Now(); {
 	case d.Op == change.Gap && now.Sub(d.Received) > noteAge: // the sink may have been stopped since
@@ -325,11 +324,11 @@ func (l *Listener) lighter(ctx context.Context, d *due, rejected *sink.RejectedE
 	return withoutState(d.Record)
 }
 
-// noteAge is how old a note becomes at most, so that no sink refuses it for its time: that of the record may be why
-// that was refused.
+// noteAge is how old a note may be, so that no sink refuses it for its time: the record's time may be why it was
+// refused.
 const noteAge = time.Minute
 
-// noteOf is the note of the record as of now.
+// noteOf is the note of the record, received now.
 func noteOf(rec *change.Record, reason, letter string) *change.Record {
 	return dated(change.NoteOf(rec, reason, letter), time.Now())
 }
@@ -340,8 +339,8 @@ func dated(rec *change.Record, at time.Time) *change.Record {
 	return &now
 }
 
-// withoutNote goes on without a gap record whose own place cannot be written to, so that nobody reads there: the
-// letter, the log and the metric tell of what it stands for. A gap of the stream has none yet.
+// withoutNote goes on without a gap record whose topic or subject cannot be written to, so nobody reads there: the dead
+// letter, the log line and the metric report the record. A gap of the stream has no letter yet, so it becomes one.
 func (l *Listener) withoutNote(ctx context.Context, rec *change.Record, rejected *sink.RejectedError) error {
 	if rec.Remarks == nil || rec.Remarks.Rejected == "" {
 		if _, err := l.keepLetter(ctx, rec, rejected); err != nil {
@@ -352,7 +351,7 @@ func (l *Listener) withoutNote(ctx context.Context, rec *change.Record, rejected
 	return nil
 }
 
-// withheld is the note in the place of a record that no sink may have.
+// withheld makes the note of a record that no sink may have.
 func (l *Listener) withheld(ctx context.Context, rec *change.Record) (*change.Record, error) {
 	why, letter := &sink.RejectedError{Reason: rec.Withheld, Err: nothingLeft(rec.Withheld)}, ""
 	if why.Err == nil {
@@ -367,15 +366,14 @@ func (l *Listener) withheld(ctx context.Context, rec *change.Record) (*change.Re
 	return noteOf(rec, why.Reason, letter), nil
 }
 
-// What is said of a record that was not offered to the sink.
+// The errors of records that are withheld.
 var (
 	errWithheld   = errors.New("its filter failed, and filterFailure says that it goes nowhere: correct the filter, and send it again")
 	errUnreadable = errors.New("the object cannot be read as the API server sent it: look at it with kubectl, and change or delete it")
 	errOtherForm  = errors.New("it lay on disk, cut and redacted by other rules than today's, and cannot be shaped again: exporter snapshot sends the object as it is now")
 )
 
-// nothingLeft is why a record is withheld of which there is nothing that a letter could keep, nil where there is
-// something.
+// nothingLeft is the error of a withheld record without anything that a letter could keep, nil for others.
 func nothingLeft(withheld string) error {
 	switch withheld {
 	case change.Unreadable:
@@ -386,14 +384,15 @@ func nothingLeft(withheld string) error {
 	return nil
 }
 
-// refusal stops the sink. The record comes again when it is tried again.
+// refusal is the error that stops the sink. The record is written again when the sink is tried again.
 func refusal(sinkName string, rec *change.Record, rejected *sink.RejectedError) error {
 	return &sink.PermanentError{Err: fmt.Errorf("%s %s, uid %s, resourceVersion %s, an object of %d bytes, is too large for the sink: %w, or give sink %s oversize: deadletter or oversize: trim",
 		rec.Stream, rec.Key, rec.UID, rec.ResourceVersion, len(rec.Object), rejected.Err, sinkName)}
 }
 
-// marked sees to what the durable records of the batch are beside ordinary ones. It is called before their mark counts:
-// so a crash before it leaves a replayed event after the saved mark, where open finds it.
+// marked handles records of the durable batch that were trimmed or replayed, or that make a letter obsolete. It is
+// called before their mark counts: so a crash before it leaves a replayed event after the saved mark, where open finds
+// it.
 func (l *Listener) marked(batch []*change.Record) {
 	l.giveUpLetters(batch)
 	for _, rec := range batch {
@@ -412,7 +411,7 @@ func (l *Listener) marked(batch []*change.Record) {
 	}
 }
 
-// returned ends a replay that did not come to its end: the letter stays.
+// returned answers a replay that was not delivered: the letter stays, unless the log has its event.
 func (l *Listener) returned(rec *change.Record, why error) {
 	why = errors.Join(why, l.settleLetters())
 	l.Observer.Replayed(l.Name, rec, why)
