@@ -20,49 +20,47 @@ type Config struct {
 	Sources    []Source
 	Sinks      []listener.Sink
 	Store      *checkpoint.Store // opened by the caller and closed by the caller, after Run
-	Images     *listener.Images  // of the Store; nil where no source keeps objects
+	Images     *listener.Images  // of the Store; nil if no source keeps objects
 	// StopTimeout is how long a stop may take to deliver what is in the queues.
 	StopTimeout time.Duration
-	// Overtaken, where set, ends when there is no use in delivering what is in the queues: another exporter does it. A
-	// stop waits for nothing then.
+	// Overtaken, if set, ends when another exporter delivers what is in the queues. A stop does not wait for them then.
 	Overtaken context.Context
 	// Prove is as of listener.Config.
 	Prove func(ctx context.Context) error
-	// Desk is where others ask something of the pipeline while it runs; nil is that nobody does.
+	// Desk is where others ask something of the pipeline while it runs; nil if nobody does.
 	Desk Desk
-	// Reshape, where set, brings the object of a record that comes from disk into the form of today's rules. After an
-	// error no sink may have the object (I9).
+	// Reshape, if set, brings the object of a record from disk into the form of today's rules. After an error no sink
+	// may have the object (I9).
 	Reshape func(rec *change.Record) error
-	// Follow, where set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the
-	// run.
+	// Follow, if set, runs beside the sources and adds further ones. It returns when ctx ends; an error ends the run.
 	Follow func(ctx context.Context, set *StreamSet) error
-	// Beside, where set, pushes a stream that nobody can read again until ctx ends: its records have no positions, and
-	// are of no object. A sink that is not open misses them. An error ends the run.
+	// Push, if set, pushes a stream that cannot be read again, until ctx ends: its records have no position. A sink
+	// that is offered nothing misses them. An error ends the run.
 	Push     func(ctx context.Context, inlet *Inlet) error
 	Observer Observer
 }
 
-// Source is one stream of the cluster, as those know it who read it: a source.SharedInformer.
+// Source is one stream of the cluster, with the methods of its source.SharedInformer.
 type Source struct {
 	Stream change.Stream
-	// Run gives the stream to those of the sinks that are to be given it until ctx ends, and returns then; no goroutine
-	// of its own is left. over is that the stream is: the sinks know that nothing of it exists.
+	// Run gives the stream to the sinks that take it, until ctx ends, and leaves no goroutine behind. over says that
+	// the stream has ended, and the sinks know that nothing of it exists.
 	Run func(ctx context.Context, sinks []*listener.Intake) (over bool)
-	// Join gives a sink the stream that was not to be given it before. It returns at once.
+	// Join lets a sink be given the stream from its position on. It returns at once.
 	Join func(sink *listener.Intake)
-	// Ask asks for a full comparison of the sinks within the limits, which begins when a sink is given the stream. One
-	// list serves those that are given it now. It returns at once.
+	// Ask asks for a full comparison of the sinks within the limits. It begins for each sink as soon as that is given
+	// the stream; sinks of one watch share a list. It returns at once.
 	Ask func(sinks []*listener.Intake, reason change.Reason, limits change.Limits)
-	// IsApart, where set, says whether the sink is read for with a watch of its own.
+	// IsApart, if set, says whether the sink has a watch of its own.
 	IsApart func(sink *listener.Intake) bool
-	// Withdraw makes what was asked for due no more.
+	// Withdraw ends what was asked for.
 	Withdraw func(sink *listener.Intake, limits change.Limits)
 }
 
-// Inlet is where records go in line that no watch brings.
+// Inlet is where records enter that no watch brings.
 type Inlet struct{ sinks []*listener.Intake }
 
-// Push gives the record to its sink. It blocks while the sink's queue is full.
+// Push queues the record for its sink. It blocks while the sink's queue is full.
 func (i *Inlet) Push(ctx context.Context, rec *change.Record) error {
 	for _, sink := range i.sinks {
 		if sink.Name == rec.Sink {
@@ -72,7 +70,7 @@ func (i *Inlet) Push(ctx context.Context, rec *change.Record) error {
 	return nil
 }
 
-// Drain returns when everything that was pushed is delivered or on disk, or with ctx's error.
+// Drain returns when everything that was pushed is delivered or on disk, or its sink has left, or with ctx's error.
 func (i *Inlet) Drain(ctx context.Context) error {
 	for _, sink := range i.sinks {
 		if err := sink.Drain(ctx); err != nil {
@@ -82,16 +80,15 @@ func (i *Inlet) Drain(ctx context.Context) error {
 	return nil
 }
 
-// StreamSet is how streams come while a pipeline runs; they go by themselves.
+// StreamSet adds streams to a pipeline that runs. They leave it by themselves.
 type StreamSet struct {
 	run   *run
 	ctx   context.Context
 	group *errgroup.Group
 }
 
-// Observer is told what the pipeline does, and each of its sinks. Every field must be set; NopObserver has them all.
-// The callbacks are called from the pipeline's goroutines, sometimes under its locks: they return at once and call
-// nothing back.
+// Observer is told what the pipeline and its sinks do. Every field must be set; NopObserver has them all. The callbacks
+// are called from the pipeline's goroutines, sometimes under its locks: they return at once and call nothing back.
 type Observer struct {
 	listener.Observer
 	// Left is told that a stream is over and forgotten.
@@ -103,10 +100,10 @@ func NopObserver() Observer {
 	return Observer{Observer: listener.NopObserver(), Left: func(change.Stream) {}}
 }
 
-// Request is a full snapshot that somebody asks for.
+// Request is a request for full snapshots.
 type Request struct {
 	Sink  string // "" is every sink that takes the stream
-	Parts []Part // all are owed, or none
+	Parts []Part // all of them are owed, or none
 	// Heard is saved with the request, as in checkpoint.Batch.
 	Heard map[string][]byte
 }
@@ -114,14 +111,14 @@ type Request struct {
 // Part is a part of a Request.
 type Part struct {
 	Streams []string      // names as of change.Stream.String; none is all
-	Limits  change.Limits // of what is listed, as an API server takes them
+	Limits  change.Limits // which objects are listed
 }
 
-// Desk is where others ask something of a pipeline. What they ask waits until its sinks are open, and is refused with
-// ErrNotStreaming where that takes long. It has no buffer: what is taken is done before the pipeline ends.
+// Desk is where others ask something of a pipeline. A question waits until the sinks are open, and is refused with
+// ErrNotStreaming if that takes long. The channel has no buffer: what is taken is done before the pipeline ends.
 type Desk chan func(context.Context, *run)
 
-// RefusedError is a question that cannot be answered as it was asked. Its text names what could be asked.
+// RefusedError says why an order cannot be followed. Its text names what could be asked for.
 type RefusedError struct{ Text string }
 
 func (e *RefusedError) Error() string { return e.Text }
@@ -132,38 +129,38 @@ type run struct {
 	books     *listener.Books
 	listeners []*listener.Listener
 	stops     *listener.Stops
-	soon, now sink.Bell // the committer has work
+	soon, now sink.Bell // wake the committer
 
 	mu      sync.Mutex // guards the following
 	sources []Source
-	held    map[string]bool // streams that there are, or that are just being forgotten
+	held    map[string]bool // the streams that there are, and those that are being forgotten
 	owing   owing
 }
 
-// owing are the full snapshots that somebody has asked for, and that are saved until their ends are. The sinks are
-// asked for each as soon as they are given the stream.
+// owing are the full snapshots that somebody has asked for. They are saved until their ends are. Each is asked for as
+// soon as its sink is given the stream.
 type owing struct {
 	wake sink.Bell
 
-	mu    sync.Mutex       // guards the following, and one change of what is owed at a time
+	mu    sync.Mutex       // guards the following, and changes of what is owed
 	asked map[string]asked // by ID
 }
 
-// asked is what a sink was asked for: a comparison is that which was begun after it.
+// asked is a snapshot that was asked for: a comparison with a higher number may be it.
 type asked struct {
 	generation uint64
-	after      int64         // the number of the comparison that was begun last
-	seat       listener.Seat // what was asked for in an earlier opening of the sink is not under way any more
+	after      int64         // the number of the comparison that had begun last
+	seat       listener.Seat // of the sink then: after another opening the snapshot has to be asked for again
 }
 
-// all are the streams at this moment.
+// all are the streams that there are now.
 func (r *run) all() []Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.sources)
 }
 
-// Views are how the sinks stand with the streams that they take.
+// Views are the states of the sinks and of the streams that they take.
 func (set *StreamSet) Views() *listener.Views {
 	views := &listener.Views{Streams: map[string][]listener.View{}, Marks: map[string]string{}}
 	sources := set.run.all()

@@ -9,14 +9,14 @@ import (
 	"github.com/kubecdc/kubecdc/internal/checkpoint"
 )
 
-// ErrNotStreaming says that the pipeline cannot take what is asked yet, or no more.
+// ErrNotStreaming says that the pipeline does not take questions yet, or not any more.
 var ErrNotStreaming = errors.New("the exporter does not stream yet, because a sink or the state is not open, " +
 	"or it is about to stop: see /statusz, and ask again")
 
-// askTime is how long a question waits for a pipeline that still opens its sinks.
+// askTime is how long a question waits for a pipeline that is still opening its sinks.
 const askTime = 10 * time.Second
 
-// hand has the pipeline do it.
+// hand passes do to the pipeline, and returns once that has taken it.
 func (d Desk) hand(ctx context.Context, do func(context.Context, *run)) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -28,7 +28,8 @@ func (d Desk) hand(ctx context.Context, do func(context.Context, *run)) error {
 	}
 }
 
-// ask waits for the answer, which comes for all that was taken: who gave up before would not know what is done.
+// ask has the pipeline call do, and waits for the result even if ctx ends: a caller that gave up would not know what
+// was done.
 func (d Desk) ask(ctx context.Context, do func(*run) error) error {
 	answer := make(chan error, 1)
 	if err := d.hand(ctx, func(_ context.Context, r *run) { answer <- do(r) }); err != nil {
@@ -37,21 +38,19 @@ func (d Desk) ask(ctx context.Context, do func(*run) error) error {
 	return <-answer
 }
 
-// Request returns when the snapshots are owed for good, so that they survive a crash. Its error names what is unknown
-// and what there is.
+// Request returns when it is durable that the snapshots are owed. Its error names what is unknown, and what there is.
 func (d Desk) Request(ctx context.Context, asked Request) error {
 	return d.ask(ctx, func(r *run) error { return r.request(&asked) })
 }
 
-// Steer does something with owed snapshots, by their IDs, and returns when that is durable. A *RefusedError is of an
-// order that cannot be followed: nothing of it is done. What is heard is saved with it, as in checkpoint.Batch.
+// Steer stops, pauses or resumes owed snapshots, by their IDs, and returns when that is durable. A *RefusedError says
+// that one of them cannot be steered so; then nothing is done. heard is saved with it, as in checkpoint.Batch.
 func (d Desk) Steer(ctx context.Context, do checkpoint.Steering, ids []string, heard map[string][]byte) error {
 	return d.ask(ctx, func(r *run) error { return r.steer(do, ids, heard) })
 }
 
-// Replay has the record of a dead letter put in line, for its sink alone. What becomes of it is told to its
-// Replay.Done, which may be called more than once and returns at once: a *listener.SupersededError is that it is
-// history.
+// Replay queues the record of a dead letter for its sink. The record's Replay.Done is told what becomes of it; it may
+// be called more than once, and must return at once. A *listener.SupersededError says that the letter is history.
 func (d Desk) Replay(ctx context.Context, rec *change.Record) error {
 	return d.hand(ctx, func(ctx context.Context, r *run) {
 		if err := r.replay(ctx, rec); err != nil {

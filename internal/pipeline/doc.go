@@ -1,2 +1,2 @@
-// Package pipeline is the shell around the pure core: it starts and stops the goroutines, in their order.
+// Package pipeline is the shell around the pure core: it starts and stops the goroutines, in order.
 package pipeline

@@ -14,7 +14,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// oweAll asks for what is owed until ctx ends.
+// oweAll asks for the owed snapshots, whenever they may have changed, until ctx ends.
 func (r *run) oweAll(ctx context.Context) error {
 	for {
 		if err := r.askOwed(); err != nil {
@@ -28,7 +28,7 @@ func (r *run) oweAll(ctx context.Context) error {
 	}
 }
 
-// askOwed asks for what is owed and was not asked for of this opening of the sink.
+// askOwed asks for the owed snapshots that were not asked for since their sink was opened.
 func (r *run) askOwed() error {
 	r.owing.mu.Lock()
 	defer r.owing.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *run) askOwed() error {
 		return fmt.Errorf("read the snapshots that are owed: %w", err)
 	}
 	before := r.owing.asked
-	r.owing.asked = map[string]asked{} // what is owed no more is forgotten
+	r.owing.asked = map[string]asked{} // without those that are not owed any more
 	type list struct {
 		stream string
 		reason change.Reason
@@ -84,7 +84,7 @@ func (r *run) listenerOf(sinkName string) *listener.Listener {
 	return nil
 }
 
-// pay forgets the snapshots that the comparison was.
+// pay forgets the owed snapshots that have ended with the comparison.
 func (r *run) pay(c *listener.Completed) {
 	r.owing.mu.Lock()
 	defer r.owing.mu.Unlock()
@@ -107,7 +107,7 @@ func (r *run) pay(c *listener.Completed) {
 	}
 }
 
-// covers says whether the comparison was of all of the stream within the limits.
+// covers says whether the comparison was of everything in the stream within the limits.
 func covers(end *checkpoint.Item, stream *change.Stream, limits change.Limits) bool {
 	switch {
 	case end.Resource != stream.Resource.String():
@@ -115,7 +115,7 @@ func covers(end *checkpoint.Item, stream *change.Stream, limits change.Limits) b
 	case strings.HasSuffix(end.Comparison.ID, checkpoint.PartSuffix):
 		return limits == change.Limits{Namespace: end.Key.Namespace, Name: end.Key.Name, Selector: *end.Selection}
 	case limits.Name != "" || limits.Selector != "":
-		return false // it is read apart
+		return false // it has a list of its own
 	}
 	scope := checkpoint.ScopeOf(stream)
 	if limits.Namespace != "" {
@@ -124,7 +124,8 @@ func covers(end *checkpoint.Item, stream *change.Stream, limits change.Limits) b
 	return end.Scope == scope || end.Scope == checkpoint.Others
 }
 
-// request owes the snapshots. The same request twice is two snapshots, unless the first has not begun.
+// request notes durably that the snapshots are owed. The same request twice leads to two snapshots, unless the first
+// had not begun.
 func (r *run) request(request *Request) error {
 	var all []checkpoint.PendingSnapshot
 	for _, part := range request.Parts {
@@ -143,7 +144,7 @@ func (r *run) request(request *Request) error {
 	return nil
 }
 
-// partOf are the snapshots of one part of a request.
+// partOf are the owed snapshots of one part of a request.
 func (r *run) partOf(sinkName string, part Part) (all []checkpoint.PendingSnapshot, err error) {
 	if sinkName != "" && r.listenerOf(sinkName) == nil {
 		return nil, fmt.Errorf("ask for a snapshot for sink %q: there is no such sink: choose of %s", sinkName, strings.Join(r.sinkNames(), ", "))
@@ -182,7 +183,7 @@ func (r *run) sinkNames() (names []string) {
 	return names
 }
 
-// steer follows the order. What is saved comes first: a crash after it finds nothing to read, or what is to be read.
+// steer stops, pauses or resumes the snapshots. It saves that first, so that a restart after a crash does the same.
 func (r *run) steer(do checkpoint.Steering, ids []string, heard map[string][]byte) error {
 	r.owing.mu.Lock()
 	defer r.owing.mu.Unlock()
@@ -225,8 +226,8 @@ func thereAre(all []checkpoint.PendingSnapshot) string {
 	return "there are: " + strings.Join(names, ", ")
 }
 
-// resync asks for the periodic resyncs of a sink until ctx ends: ShouldResync of client-go's listeners, as a clock of
-// its own. The streams are spread over the second half of the first period, so that they are not all listed at once.
+// resync asks for the periodic resyncs of a sink until ctx ends, like shouldResync of client-go's processorListener.
+// The streams begin spread over the second half of the first period, so that they are not all listed at once.
 func (r *run) resync(ctx context.Context, l *listener.Listener) {
 	next := map[string]time.Time{}
 	for {
@@ -257,7 +258,7 @@ func (r *run) resync(ctx context.Context, l *listener.Listener) {
 	}
 }
 
-// replay puts one letter in line. The listener tells what becomes of it.
+// replay queues one dead letter. If it returns nil, the listener tells what becomes of it.
 func (r *run) replay(ctx context.Context, rec *change.Record) error {
 	if !rec.Op.OfObject() {
 		return errors.New("it frames a snapshot that is over, and is of no use again: delete the letter, and ask for another with exporter snapshot")

@@ -16,13 +16,13 @@ import (
 	"github.com/kubecdc/kubecdc/internal/sink"
 )
 
-// openGrace is how long the start waits for sinks whose first attempt to open is not over: those that are open share
-// one watch and one list. One that fails, or takes longer, is opened while the others deliver.
+// openGrace is how long the start waits for the first attempts to open the sinks: those that are open by then share one
+// watch and one list. A sink that fails, or takes longer, is opened while the others deliver.
 const openGrace = 5 * time.Second
 
 // Run opens the sinks, then starts the sources, and delivers until ctx ends or something fails for good. Then it stops
-// in the other order: the sources first, so that nothing new comes; the listeners when their queues are empty or the
-// deadline is over; the committer last, so that everything delivered is saved (I7).
+// in this order: the sources, so that nothing new comes; the listeners, when their queues are empty or the deadline is
+// over; the committer, so that everything delivered is saved (I7).
 //
 // It returns nil after a clean stop, a *UndeliveredError after one that ran out of time, and the cause otherwise.
 func Run(ctx context.Context, config Config) error {
@@ -52,7 +52,7 @@ func Run(ctx context.Context, config Config) error {
 	return errors.Join(err, r.closeSinks(ctx))
 }
 
-// work has the committer look.
+// work wakes the committer.
 func (r *run) work(now bool) {
 	if now {
 		r.now.Ring()
@@ -68,7 +68,7 @@ func (r *run) streams() (streams []*change.Stream) {
 	return streams
 }
 
-// serve gives the sink every stream that it takes, and asks for what it is owed before.
+// serve lets the sink join every stream that it takes. Before that, it asks for the snapshots that are owed to it.
 func (r *run) serve(l *listener.Intake) {
 	if err := r.askOwed(); err != nil {
 		r.Observer.CommitFailed(err)
@@ -90,11 +90,11 @@ func (r *run) intakes() []*listener.Intake {
 	return intakes
 }
 
-// errStopped is the cause with which a layer's context ends when the layer is told to stop.
+// errStopped is the cause with which a layer's context ends when the layer has to stop.
 var errStopped = errors.New("stopped")
 
-// deliver runs sources, listeners and committer. Each layer has a context of its own, so that they end in order; an
-// error in any of them ends the sources, and with them all.
+// deliver runs sources, listeners and committer. Each layer has a context of its own, so that they end in order. An
+// error in any of them ends the sources, and then the others.
 func (r *run) deliver(ctx context.Context) error {
 	sourceCtx, stopSources := context.WithCancelCause(ctx)
 	sinkCtx, stopSinks := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -137,7 +137,7 @@ func (r *run) deliver(ctx context.Context) error {
 	return errors.Join(sourceErr, listenErr, commits.Wait(), r.left())
 }
 
-// read starts the sources, and what goes on beside them.
+// read starts the sources, and the goroutines that run beside them.
 func (r *run) read(ctx context.Context, set *StreamSet, guard func(func() error) func() error) {
 	for _, s := range r.all() {
 		set.start(s)
@@ -160,7 +160,8 @@ func (r *run) read(ctx context.Context, set *StreamSet, guard func(func() error)
 	set.group.Go(guard(func() error { return r.oweAll(ctx) }))
 }
 
-// answer does what is asked at the desk until ctx ends. Who waits for room in a queue keeps nobody else waiting.
+// answer does what is asked at the desk until ctx ends. Each question has a goroutine, since it may wait for room in a
+// queue.
 func (r *run) answer(ctx context.Context, group *errgroup.Group) {
 	for {
 		select {
@@ -172,7 +173,7 @@ func (r *run) answer(ctx context.Context, group *errgroup.Group) {
 	}
 }
 
-// awaitOpen returns when the sinks are open, or a little later.
+// awaitOpen returns when the first attempts to open all sinks are over, or after openGrace.
 func (r *run) awaitOpen(ctx context.Context) {
 	timer := time.NewTimer(openGrace)
 	defer timer.Stop()
@@ -187,7 +188,7 @@ func (r *run) awaitOpen(ctx context.Context) {
 	}
 }
 
-// openGate gives the sink the streams again of which its format has a schema now.
+// openGate lets the sink join its streams again whenever its format has other schemas.
 func (r *run) openGate(ctx context.Context, l *listener.Listener) {
 	for {
 		changed := l.Gate.Changed()
@@ -200,12 +201,11 @@ func (r *run) openGate(ctx context.Context, l *listener.Listener) {
 	}
 }
 
-// commitWait is how long a commit of what is delivered waits for others: at 120 changes a second each of them would
-// cost a synced write.
+// commitWait is how long a commit waits for more to be delivered: otherwise each of 120 changes a second would cost a
+// synced write.
 const commitWait = 250 * time.Millisecond
 
-// commit saves what is delivered until ctx ends, in batches; what moved until then is saved before it returns, if the
-// store takes it at once.
+// commit saves what is delivered, in batches, until ctx ends. Before it returns, it makes one attempt to save the rest.
 func (r *run) commit(ctx context.Context) error {
 	var due <-chan time.Time
 	overdue := time.NewTicker(listener.OverdueWait) // nothing else may happen while a sink is away
@@ -230,7 +230,7 @@ func (r *run) commit(ctx context.Context) error {
 	}
 }
 
-// save saves what is delivered, and forgets the snapshots that have ended with it.
+// save saves what is delivered, and forgets the owed snapshots whose ends are saved with it.
 func (r *run) save(ctx context.Context) error {
 	err := r.books.Save(ctx)
 	for _, one := range r.books.Completed() {
@@ -251,8 +251,8 @@ func (r *run) closeSinks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// UndeliveredError says what a stop could not deliver within its deadline. Nothing of it is lost: the next start
-// continues there.
+// UndeliveredError says what a stop could not deliver within its deadline. Nothing is lost: the next start continues
+// there.
 type UndeliveredError struct {
 	Timeout time.Duration
 	Queued  map[string]int // records by sink
@@ -266,7 +266,7 @@ func (e *UndeliveredError) Error() string {
 	return fmt.Sprintf("stop within %s: left undelivered: %s: the next start continues there", e.Timeout, strings.Join(parts, ", "))
 }
 
-// left is what the listeners did not deliver, nil if that is nothing.
+// left is an *UndeliveredError of what the listeners did not deliver, nil if that is nothing.
 func (r *run) left() error {
 	queued := map[string]int{}
 	for _, l := range r.listeners {
@@ -280,14 +280,14 @@ func (r *run) left() error {
 	return &UndeliveredError{Timeout: r.StopTimeout, Queued: queued}
 }
 
-// Holds says whether there is a stream of the name, or one that is just being forgotten.
+// Holds says whether there is a stream of the name, even one that is being forgotten.
 func (set *StreamSet) Holds(stream string) bool {
 	set.run.mu.Lock()
 	defer set.run.mu.Unlock()
 	return set.run.held[stream]
 }
 
-// Join adds a stream and starts it, as if it had been there from the start. An error leaves everything as it was.
+// Join adds a stream and starts it. An error leaves everything as it was.
 func (set *StreamSet) Join(s Source) error {
 	name := s.Stream.String()
 	set.run.mu.Lock()

@@ -11,14 +11,14 @@ import (
 // Sink is one destination. Its methods are called one at a time, not always by the same goroutine: Open first, then
 // Write any number of times, Close last; after an error of Write, Open again.
 type Sink interface {
-	// Open connects, creates what is missing where it is allowed to, and gives the ids of the messages that the sink's
-	// own log holds after the mark to at.After, oldest first among those of one key. They were delivered before a
-	// crash could record it, and will not be written again. After a mark may lie any number of messages, so none of
-	// them is kept (I6). After an error, what was given counts for nothing.
+	// Open connects, creates what is missing if it is allowed to, and passes at.After the ids of the messages that the
+	// sink's own log holds after the mark, oldest first among those of one key. They were delivered, but a crash came
+	// before that was saved; they will not be written again. There may be any number of them, so Open keeps none (I6).
+	// After an error the ids count for nothing.
 	//
-	// Open on a sink that is open closes it first. It blocks and retries what the transport can mend for as long as
-	// ctx lives. It returns a *PermanentError where only a person can help, and a *LostError where the log ends before
-	// the mark; the sink is open then, at its log's end.
+	// Open closes a sink that is open first. It blocks and retries what the transport can mend for as long as ctx
+	// lives. It returns a *PermanentError if only a person can help, and a *LostError if the log ends before the mark;
+	// the sink is open then, at its log's end.
 	Open(ctx context.Context, at Opening) error
 
 	// Write makes the batch durable, in its order, and returns the mark after its last message. It returns nil only
@@ -29,17 +29,18 @@ type Sink interface {
 	// before the first record.
 	//
 	// Of a batch that fails, a prefix may have been written; Open at the last mark tells which. In a partitioned log it
-	// is a prefix of each object's messages, wherever they go, and a frame only with all of its resource before it.
+	// is a prefix of each object's messages, wherever they go, and has a frame only if it has everything of its
+	// resource before it.
 	//
 	// A *RejectedError names the one message that the sink will never take: the messages before it are durable, as the
 	// returned mark says, and none after it was written. A *PermanentError is as for Open. A *LateError says that Open
 	// read its log too early: the caller begins anew. After any other error the caller opens again.
 	//
-	// Adjacent messages of one ID are one record, such as a delete and its tombstone: none of them is durable without
-	// the others, whatever breaks in between, and Open gives their ID only if the log holds them all, once or once
-	// each. A rejection of any of them leaves all of them out.
+	// Adjacent messages of one ID are one record, such as a delete and its tombstone. After any failure, all of them or
+	// none count as durable: Open passes their ID, once or once for each, only if the log holds them all. If one of
+	// them is rejected, none is written.
 	//
-	// The batch and all that it points at belong to the sink until Write returns, and not after.
+	// The batch and all that it points at belong to the sink until Write returns, and not afterwards.
 	Write(ctx context.Context, batch []Message) (Mark, error)
 
 	// Close releases everything; the sink can be opened again. It is safe on a sink that is not open.
@@ -48,50 +49,53 @@ type Sink interface {
 
 // Opening is what a sink is opened with.
 type Opening struct {
-	// Mark is the saved one. The empty mark is a sink that never wrote: everything that the log already holds is
-	// somebody else's or an earlier life's, is left alone, and nothing is given to After.
+	// Mark is the saved mark. An empty one is that of a new sink: what the log holds already is not its own, is left
+	// alone, and is not passed to After.
 	Mark  Mark
 	After Tail
 	// Again says that the same sink was open at the mark before, and that only what its last Write left in doubt is
-	// looked for. What else has come since then is a *LateError.
+	// looked for. Anything else that has come since then is a *LateError.
 	Again bool
 }
 
-// Tail is called whenever Open begins to read what lies after the mark, and returns what takes the ids from there on,
-// one at a time. What it has taken before counts for nothing then.
+// Tail is called whenever Open begins to read what is after the mark. It returns a function that takes the ids from
+// there on, one at a time. What was taken before counts for nothing then.
 type Tail func() (found func(id string))
 
 // Rereader is a Sink that can read its whole log again.
 type Rereader interface {
-	// Reread gives the ids of all messages in the log to each, oldest first among those of one key, and ends with the
-	// first error of each. It may begin anew within a partition. It is called between Open and the first Write.
+	// Reread passes the ids of all messages in the log to each, oldest first among those of one key, and ends with the
+	// first error of each. It may begin a partition anew. It is called between Open and the first Write.
 	Reread(ctx context.Context, each func(id string) error) error
 }
 
-// Announcer is a Sink whose Open reads no place that the mark does not have, and which finds new ones while it writes.
+// Announcer is a Sink whose Open reads only the places in the mark, such as partitions, and which finds new ones while
+// it writes.
 type Announcer interface {
-	// Announce makes sure of the places that the messages are for. Where some are new, it returns what adds them to a
-	// mark: the caller saves that before it gives the messages to Write. It is called like Write, and so is its error.
+	// Announce makes sure of the places that the messages are for. If some are new, it returns a function that adds
+	// them to a mark, which the caller saves before it passes the messages to Write. It is called like Write, and its
+	// errors are those of Write.
 	Announce(ctx context.Context, messages []Message) (add func(Mark) (Mark, error), err error)
 }
 
 // Checker is a Sink that can look at its destination without changing it. The note is what a person may want to know
-// although nothing is wrong, "" is nothing.
+// although nothing is wrong, or "".
 type Checker interface {
 	Check(ctx context.Context) (note string, err error)
 }
 
 // Keeper is a Sink that removes old parts of its log by itself.
 type Keeper interface {
-	// Keep says which mark is saved. What lies after it is asked for at the next start, so the sink must not remove
-	// it before it is told of another. It is called like Write.
+	// Keep says which mark is saved. The next Open asks for what is after it, so the sink must not remove that before
+	// it is told of another mark. It is called like Write.
 	Keep(saved Mark)
 }
 
-// LargestObject is about the most that an API server stores in one object: etcd takes requests of 1.5 MiB.
+// LargestObject is about the size in bytes of the largest object that an API server stores: etcd takes requests of 1.5
+// MiB.
 const LargestObject = 1536 << 10
 
-// Mark is a sink's place in its own log, in a text of its own that only the sink reads. "" is before everything.
+// Mark is a sink's place in its own log, in a format that only the sink reads. "" is before everything.
 type Mark string
 
 // Message is one encoded record.
@@ -99,18 +103,18 @@ type Message struct {
 	ID              string // change.ID as text, the header kubecdc-id
 	Op              string // change.Op as text, the header kubecdc-op
 	ResourceVersion string // the header kubecdc-rv
-	Destination     string // the topic or subject; "" where the sink has one place only
-	Reason          string // of the comparison, as change.Reason, where the message frames one; not on the wire
+	Destination     string // the topic or subject; "" if the sink has only one place
+	Reason          string // of the comparison that the message frames, as change.Reason; not on the wire
 	Limited         bool   // that comparison is of a part of the objects; not on the wire
-	Key             []byte // the message key, where the sink has such a thing
-	KeySchema       uint32 // the id of a registry that the key begins with, 0 where it has none
-	Partition       []byte // chooses the partition, where that is not the key
+	Key             []byte // the message key, if the sink has such a thing
+	KeySchema       uint32 // the id of a schema in a registry with which the key begins, 0 if there is none
+	Partition       []byte // chooses the partition, if that is not the key
 	Headers         []Header
 	Value           []byte    // nil is a tombstone
 	Time            time.Time // when the exporter received the record
 }
 
-// Size is about what the message takes on the wire, in bytes.
+// Size is about how many bytes the message takes on the wire.
 func (m *Message) Size() int {
 	n := len(m.ID) + len(m.Op) + len(m.ResourceVersion) + len(m.Destination) + len(m.Key) + len(m.Value)
 	for _, h := range m.Headers {
@@ -119,8 +123,8 @@ func (m *Message) Size() int {
 	return n
 }
 
-// Object is the part of the id that names the object, "resource/namespace/name" and a slash, in whatever history of the
-// cluster. What speaks of no object has no name there.
+// Object is the part of the id that names the object in any history of the cluster, "resource/namespace/name" and a
+// slash. The name is empty if the message is of no object.
 func (m *Message) Object() string {
 	_, id, found := strings.Cut(m.ID, "/")
 	if !found {
@@ -150,44 +154,44 @@ const (
 	HeaderResourceVersion = "kubecdc-rv"
 )
 
-// OpEnded is the header kubecdc-op of a message without an id and a value: its key is not used any more.
+// OpEnded is the header kubecdc-op of a message without id and value: its key is not used any more.
 const OpEnded = "ended"
 
-// FramesSuffix ends the name of a topic that has the frames of another one. No resource, namespace or group has an
-// underscore in its name, so no object leads there.
+// FramesSuffix ends the name of a topic with the frames of another one. No resource, namespace or group has an
+// underscore in its name, so no object goes there.
 const FramesSuffix = "_frames"
 
-// OpState is the header kubecdc-op of what a log of the state holds.
+// OpState is the header kubecdc-op of the messages of a log of the state.
 const OpState = "state"
 
-// HeaderMark begins the names of headers of messages that are not as the record came: trimmed, the paths that were cut,
+// HeaderMark begins the names of the headers that say what was done to a record: trimmed, the paths that were cut,
 // joined by commas; beforeomitted, "true"; replayed, a change.Replayed.
 const HeaderMark = "kubecdc-"
 
-// RetryFunc is told of each attempt that a sink repeats, with a short reason such as "disconnected" or "timeout" that
-// becomes a metric's label, and with the error.
+// RetryFunc is told of each attempt that a sink repeats, with the error and a short reason for a metric's label, such
+// as "disconnected" or "timeout".
 type RetryFunc func(reason string, err error)
 
-// Schema is one in a registry.
+// Schema identifies a schema in a registry.
 type Schema struct {
 	Subject string
 	ID      uint32
 }
 
-// Stored is one message as the log of a sink has it, for those who read it back. It is valid until the reader goes on.
+// Stored is one message as a sink's log has it, for those who read it back. It is valid until the reader goes on.
 type Stored struct {
-	Place       string // where it lies, for people: "topic k8s.pods partition 0 offset 12"
-	Destination string // the topic or subject; "" where the sink has one place only
+	Place       string // where it is, for people: "topic k8s.pods partition 0 offset 12"
+	Destination string // the topic or subject; "" if the sink has only one place
 	Partition   int32  // of the topic
-	Row         string // its key, as the log has it, and where; "" where more than the newest of a key is kept
-	Key         []byte // the message key, where the sink has such a thing
+	Row         string // identifies the key in its topic or bucket; "" if more than the newest message of a key is kept
+	Key         []byte // the message key, if the sink has such a thing
 	Headers     []Header
 	Value       []byte    // nil is a tombstone
-	Time        time.Time // when the log took it; zero where the log does not say
-	Erases      bool      // it takes its key out of a table
+	Time        time.Time // when the log took it; zero if the log does not say
+	Erases      bool      // it removes its key from a table
 }
 
-// Header is the value of the last header with the name, "" where there is none.
+// Header is the value of the last header with the name, "" if there is none.
 func (s *Stored) Header(name string) string {
 	for i := len(s.Headers) - 1; i >= 0; i-- {
 		if s.Headers[i].Name == name {
@@ -199,27 +203,27 @@ func (s *Stored) Header(name string) string {
 
 // Start says where a reader begins. The zero value is the beginning of the log.
 type Start struct {
-	End   bool      // after what is there
-	Since time.Time // with what the log took then, where it knows; zero is everything
+	End   bool      // after everything that is there
+	Since time.Time // with what the log took from then on, if it has times; zero is everything
 }
 
 // Reader reads a log as a consumer does, and changes nothing. It is for one goroutine at a time.
 type Reader interface {
-	// Read hands each message on that the log holds after what was read before, up to the end that the log has while
-	// Read runs, and returns. Within one key the order is the log's. An error of each ends it and is returned as it is.
+	// Read passes each message to each that the log holds after what was read before, up to its end at the moment, and
+	// returns. Messages of one key are in the order of the log. An error of each ends it and is returned as it is.
 	Read(ctx context.Context, each func(*Stored) error) error
 	// Close releases everything.
 	Close() error
 }
 
-// Judge looks at a message in a log that is about to be written to. It returns a *ForeignError for one of another
-// cluster, and nil for ours and for what kubecdc did not write.
+// Judge checks a message in a log before anything is written to it. It returns a *ForeignError for a message of another
+// cluster, and nil for one of ours, and for what kubecdc did not write.
 type Judge func(*Stored) error
 
 // PermanentError is a failure that only a person can mend: wrong credentials, a missing permission, a configuration
-// that contradicts the broker's. The sink stops with it, alone: it is opened again minutes later, and the run ends when
-// no other is left. Fenced says that another writer has taken the sink over: to open it again would only end the other
-// one, so it stays stopped until the next start.
+// that contradicts the broker's. It stops this sink only, which is opened again minutes later; the run ends when all
+// sinks are stopped. Fenced says that another writer has taken the sink over: to open it again would fence that one, so
+// it stays stopped until the next start.
 type PermanentError struct {
 	Err    error
 	Fenced bool
@@ -228,20 +232,20 @@ type PermanentError struct {
 func (e *PermanentError) Error() string { return e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// Is says whether the target is that another writer has taken the sink over.
+// Is makes a fenced error match errFenced.
 func (e *PermanentError) Is(target error) bool { return target == errFenced && e.Fenced }
 
 var errFenced = errors.New("another writer has taken it over")
 
-// IsFenced says whether another writer has taken over a sink, of several whose errors may be joined.
+// IsFenced says whether another writer has taken over a sink. err may join the errors of several sinks.
 func IsFenced(err error) bool { return errors.Is(err, errFenced) }
 
-// Permanent is a PermanentError of the text.
+// Permanent returns a *PermanentError with the text.
 func Permanent(format string, args ...any) error {
 	return &PermanentError{Err: fmt.Errorf(format, args...)}
 }
 
-// Ended is the error of a call whose context has ended; last is that of its last attempt, or nil.
+// Ended is the error of a call whose context has ended; last is the error of its last attempt, or nil.
 func Ended(ctx context.Context, verb string, last error) error {
 	switch over := ctx.Err(); {
 	case last == nil, errors.Is(last, over):
@@ -251,13 +255,13 @@ func Ended(ctx context.Context, verb string, last error) error {
 	}
 }
 
-// Bell wakes the goroutine that waits for it. However often it was rung, that looks once.
+// Bell wakes the goroutine that waits for it, once, however often it was rung.
 type Bell chan struct{}
 
-// NewBell is one that was not rung.
+// NewBell returns a Bell that was not rung.
 func NewBell() Bell { return make(Bell, 1) }
 
-// Ring wakes it. It returns at once.
+// Ring wakes the goroutine. It returns at once.
 func (b Bell) Ring() {
 	select {
 	case b <- struct{}{}:
@@ -265,7 +269,7 @@ func (b Bell) Ring() {
 	}
 }
 
-// Pause waits between two attempts, until it is woken or ctx ends. It says whether ctx lives.
+// Pause waits for d, until woken, or until ctx ends. It returns false if ctx has ended.
 func Pause(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -282,8 +286,8 @@ type RejectedError struct {
 	Index  int    // in the batch; the messages before it are durable
 	Reason string // short, for a metric's label: "too_large", "invalid", "topic"
 	Err    error
-	// NoPlace says that nothing can be written to the message's own destination, which data chose, so neither can a
-	// note that has the same one.
+	// NoPlace says that nothing can be written to the message's Destination, which was chosen by the object, such as by
+	// its namespace or a label. A note for the same Destination would be rejected, too.
 	NoPlace bool
 }
 
@@ -291,8 +295,8 @@ func (e *RejectedError) Error() string { return fmt.Sprintf("message %d rejected
 func (e *RejectedError) Unwrap() error { return e.Err }
 
 // LateError says that something came into the log after Open and before the first message of this writer, or directly
-// behind that one: what an earlier exporter had sent when it was killed, and a slow network has brought late, or what
-// another one writes. What Open gave was not all, so whatever was concluded from it counts for nothing: the caller
+// behind that message: an earlier exporter had sent it before it was killed, and a slow network brought it late, or
+// another exporter writes. So Open has not passed all ids, and nothing that was concluded from them counts: the caller
 // begins anew, as after a crash.
 type LateError struct{ Err error }
 
@@ -313,8 +317,8 @@ func (e *LostError) Error() string {
 // ForeignError says that a log holds a record of another cluster.
 type ForeignError struct {
 	Place   string // of the record: "topic k8s.pods partition 0 offset 12"
-	Cluster string // the other cluster's name in its configuration, "" where the record does not say
-	UID     string // what ids say of the uid of its namespace kube-system: the first eight characters
+	Cluster string // the other cluster's name in its configuration, "" if the record does not say
+	UID     string // the first eight characters of the uid of its namespace kube-system, as in ids
 	Ours    string // the name of our cluster
 	Same    bool   // it was written under our name, or may have been
 }

@@ -8,14 +8,14 @@ import (
 	"os"
 )
 
-// TLS configures verified connections; there is no way to leave the verification out. The files hold PEM.
+// TLS configures verified connections; verification cannot be switched off. The files hold PEM.
 type TLS struct {
 	CAFile            string // "" is the system's authorities
 	CertFile, KeyFile string // of the client; both or none
 	ServerName        string // what the other side's certificate must name; "" is the host that is dialled
 }
 
-// Config reads the files. It reports all problems at once, by the keys of the section in the configuration.
+// Config reads the files. It reports all problems at once, with their keys in the section of the configuration.
 func (t *TLS) Config(section string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	var problems []error
