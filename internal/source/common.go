@@ -11,21 +11,21 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// common is what the informers of a stream have in common: who is given it, what is asked for, and the history that is
+// common is what the Informers of a stream have in common: who is given it, what is asked for, and the history that is
 // read.
 type common struct {
 	histories Histories
 	refused   atomic.Pointer[error] // why the stream is not read any more; nil while it is
 
-	mu      sync.Mutex                          // guards the following, and what SharedInformer says
-	arrived []*listener.Intake                  // that are to be given the stream
+	mu      sync.Mutex                          // guards the following, and the fields that SharedInformer names
+	arrived []*listener.Intake                  // sinks that are to be given the stream
 	given   map[*listener.Intake]*listener.Seat // who is given the stream now
 	asks    []ask
 	woken   chan struct{} // buffered 1
 	epoch   string        // the newest history
 }
 
-// Join gives the sink the stream from now on, where it is to be given that. It returns at once.
+// Join lets the sink be given the stream, if it is to be. It returns at once.
 func (c *common) Join(sink *listener.Intake) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +43,7 @@ func (c *common) arrivals() []*listener.Intake {
 	return arrived
 }
 
-// left notes that a watch does not give the sink the stream any more.
+// left notes that no watch gives the stream to the seat any more.
 func (c *common) left(seat *listener.Seat) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *common) left(seat *listener.Seat) {
 	}
 }
 
-// has says whether a watch gives the sink the stream.
+// has says whether a watch gives the stream to the sink.
 func (c *common) has(sink *listener.Intake) bool {
 	c.mu.Lock()
 	seat := c.given[sink]
@@ -60,7 +60,7 @@ func (c *common) has(sink *listener.Intake) bool {
 	return seat != nil && !seat.IsOver()
 }
 
-// history is the history of the cluster that is read: the newest that is known.
+// history is the epoch that is read: the newest that is known, or a new one if the uid is that of another cluster.
 func (c *common) history(uid string, known checkpoint.History) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *common) history(uid string, known checkpoint.History) (string, error) {
 	return c.epoch, err
 }
 
-// newHistory is another history than the one that was read, or the one that somebody else has found meanwhile.
+// newHistory begins another epoch than read, or returns the one that another Informer has begun meanwhile.
 func (c *common) newHistory(uid, read string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *common) isRefused() error {
 	return nil
 }
 
-// drifted asks for a comparison of the sinks that are given the stream, by any watch, but for the compared ones.
+// drifted asks for a comparison of all sinks that are given the stream, by any watch, except those that are compared.
 func (c *common) drifted(way *listener.Way, isCompared func(sink *listener.Intake) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +124,7 @@ func (c *common) drifted(way *listener.Way, isCompared func(sink *listener.Intak
 	}
 }
 
-// askedOf takes what is asked for of the sinks.
+// askedOf passes what is asked for of the seats' sinks to take, and removes it.
 func (c *common) askedOf(seats []*listener.Seat, take func(*listener.Seat, ask)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,17 +137,17 @@ func (c *common) askedOf(seats []*listener.Seat, take func(*listener.Seat, ask))
 	})
 }
 
-// comparer reads lists beside the watch, while there is anything to compare. One list serves all sinks that are
-// compared with the same part of the stream. Who has the turn may use what is in it.
+// comparer is the state of the goroutine that reads lists beside the watch. One list serves all sinks that are compared
+// with the same part of the stream. The turn guards its fields.
 type comparer struct {
-	due      chan struct{} // buffered 1: something may be to be compared
+	due      chan struct{} // buffered 1: there may be something to compare
 	is       bool          // a comparison of any sink is under way
 	holdings []*holding    // of the list that is read
 	chosen   []ask         // snapshots of chosen objects that are asked for
-	current  *ask          // the one that is read
+	current  *ask          // the one of these that is read, nil if none is
 }
 
-// release lets go what is held back for the sink: another comparison may begin. The caller has the turn.
+// release sends what is held back for the sink: another comparison may begin. The caller has the turn.
 func (c *comparer) release(seat *listener.Seat) {
 	for _, h := range c.holdings {
 		if h.Seat == seat {
@@ -156,8 +156,8 @@ func (c *comparer) release(seat *listener.Seat) {
 	}
 }
 
-// forget drops what is held back for a sink that leaves: another Informer finds it, and the sink may be told of newer
-// states before this one goes on. The caller has the turn.
+// forget drops what is held back for a sink that leaves: another Informer will find it, and may tell the sink of newer
+// states first. The caller has the turn.
 func (c *comparer) forget(seat *listener.Seat) {
 	for _, h := range c.holdings {
 		if h.Seat == seat {
@@ -166,21 +166,22 @@ func (c *comparer) forget(seat *listener.Seat) {
 	}
 }
 
-// meets prepares for a record of the watch: what is held back of its object goes first. The caller has the turn.
+// meets prepares for a record of the watch: what is held back of its object is sent first. The caller has the turn.
 func (c *comparer) meets(key change.Key) {
 	for _, h := range c.holdings {
 		h.meets(key)
 	}
 }
 
-// holding is the last record of a snapshot so far for one sink, so that the last of all can be marked.
+// holding holds back the newest record of a snapshot for one sink, until it is known whether it is the last, to be
+// marked.
 type holding struct {
 	*listener.Seat
-	held *change.Record // nil is none
+	held *change.Record // nil if there is none
 	item checkpoint.Item
 }
 
-// hold lets the record go that was held, and holds the next one until it is known whether it is the last.
+// hold sends the record that was held, and holds the next one.
 func (h *holding) hold(rec *change.Record, item checkpoint.Item) {
 	if rec.Filtered {
 		h.Tell(rec, item)
@@ -190,7 +191,7 @@ func (h *holding) hold(rec *change.Record, item checkpoint.Item) {
 	h.held, h.item = rec, item
 }
 
-// release lets the record go that is held.
+// release sends the record that is held.
 func (h *holding) release(last bool) {
 	if h.held != nil {
 		h.held.Last = last
@@ -199,14 +200,14 @@ func (h *holding) release(last bool) {
 	}
 }
 
-// meets lets the record go that is held, where it is of the object.
+// meets sends the record that is held if it is of the object.
 func (h *holding) meets(key change.Key) {
 	if h.held != nil && h.held.Key == key {
 		h.release(false)
 	}
 }
 
-// ask is what somebody asks for.
+// ask is a comparison that somebody asks for.
 type ask struct {
 	sink   *listener.Intake
 	reason change.Reason // "" withdraws what was asked for

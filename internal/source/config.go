@@ -15,29 +15,30 @@ type Config struct {
 	Stream    change.Stream
 	Selection Selection
 	Histories Histories
-	// Kept, where set, is what each record's Before comes from; the records' objects are kept then. nil keeps none.
+	// Kept, if set, is where each record's Before comes from; the records' objects are kept then. nil keeps none.
 	Kept Kept
-	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" is a server
-	// that has no such namespace, and is not asked for it.
+	// ClusterUID is the uid of namespace kube-system: a position of another one is of another epoch. "" if the server
+	// has no such namespace; then it is not asked for it.
 	ClusterUID string
-	// BeforeHidden says that what is kept is for Shape and Ignore alone: records go on without their Before.
+	// BeforeHidden says that Before is only for Shape and Ignore: records go on without it.
 	BeforeHidden bool
-	// Ignore, where set, says of an update in its shape, with its Before, that it need not be told. Like Shape.
+	// Ignore, if set, says whether an update, in its shape and with its Before, need not be told. It is called like
+	// Shape.
 	Ignore func(rec *change.Record) bool
-	// Namespace, where set, notes on a record the labels of its object's namespace, before it is shaped. It may wait
-	// for the server. After an error the record is read again.
+	// Namespace, if set, notes on a record the labels of its object's namespace, before it is shaped. It may wait for
+	// the server. After an error the record is read again.
 	Namespace func(rec *change.Record) error
-	// Involve, where set, adds to a record in its shape what is known of the object that it is about.
+	// Involve, if set, sets the Involved of a record, in its shape.
 	Involve func(rec *change.Record) error
-	// Shape, where set, decides what of each record goes on: it may mark it as filtered, and replace its Object, which
-	// otherwise it leaves as it is. It keeps nothing of that. The watches of the stream call it beside each other.
+	// Shape, if set, applies rules to each record: it may mark it as filtered, and replace its Object, but not change
+	// the bytes or keep them. The watches of the stream call it concurrently.
 	Shape func(rec *change.Record)
-	// Keep says what is left in each object although it is cut by default.
+	// Keep says what stays in each object although it is cut by default.
 	Keep     Keep
 	Observer Observer
-	// Gate bounds how many streams begin at once; streams that share a server share it. nil is no bound.
+	// Gate bounds how many streams begin at once; the streams of a server share it. nil is no bound.
 	Gate Gate
-	// generation is that of the definition of a custom resource, as it was known last; nil or 0 is not known.
+	// generation is the last known generation of a custom resource's definition; nil or 0 if not known.
 	generation *atomic.Int64
 	// Rate bounds how fast full snapshots are read, as of NewRate; streams share it. nil is no bound.
 	Rate *rate.Limiter
@@ -47,20 +48,20 @@ type Config struct {
 type Keep struct {
 	ManagedFields bool // metadata.managedFields
 	LastApplied   bool // the annotation of kubectl apply
-	Actor         bool `json:"-"` // of managedFields, who changed the object last; it is no part of the form
+	Actor         bool `json:"-"` // who changed the object last, by managedFields; no part of the form
 }
 
 // Kept are the objects as the sinks were told of them last.
 type Kept interface {
-	// Images are those of the key's object in the stream.
+	// Images are the images of the key's object in the stream.
 	Images(stream *change.Stream, key change.Key) (change.Images, error)
 }
 
-// Histories name the histories of the clusters that were ever behind the name; *checkpoint.Store is one.
+// Histories know the histories of the clusters that ever had the name; *checkpoint.Store is one.
 type Histories interface {
-	// EpochOf is the name of the history, as of change.NewEpoch.
+	// EpochOf is the epoch of the history, as change.NewEpoch names it.
 	EpochOf(history checkpoint.History) (string, error)
-	// Met notes durably that the cluster of the uid is there, and returns the history that began when it was first.
+	// Met notes durably that the cluster of the uid was met, and returns the history that began when it was met first.
 	Met(uid string) (checkpoint.History, error)
 }
 
@@ -71,23 +72,23 @@ type Observer struct {
 	Watching func(stream change.Stream, from string)
 	// Failed is told of a failed list or watch, which is tried again.
 	Failed func(stream change.Stream, err error)
-	// Received is told of a record before it goes in line.
+	// Received is told of a record before it is queued.
 	Received func(rec *change.Record)
-	// Ignored is told of an update that is not told to any sink, since nothing in it matters.
+	// Ignored is told of an update that sinks need not get, since nothing in it matters.
 	Ignored func(rec *change.Record)
 	// Comparing is told that a comparison starts; its counts are not known yet.
 	Comparing func(stream change.Stream, snapshot *change.Snapshot)
 	// Listed is told of each page of a comparison's list: its objects, and how many remain, -1 where the server does
 	// not say, as with selectors (metav1.ListMeta.RemainingItemCount).
 	Listed func(stream change.Stream, n int, remaining int64)
-	// Abandoned is told that a full snapshot has ended that is not complete. Another one may follow.
+	// Abandoned is told that a full snapshot has ended before it was complete. Another one may follow.
 	Abandoned func(stream change.Stream, snapshot *change.Snapshot)
 	// Compared is told that a comparison is complete.
 	Compared func(stream change.Stream, snapshot *change.Snapshot)
-	// Unreadable is told of the record that goes in line for what cannot be read, and why: one of an object, which is
+	// Unreadable is told of the record that is queued for what cannot be read, and why: one of an object, which is
 	// withheld, or a gap of the whole stream.
 	Unreadable func(rec *change.Record, err error)
-	// Corrected is told of each difference that a full snapshot finds and the watch should have told: drift.
+	// Corrected is told of each difference that a full snapshot finds and the watch should have brought: drift.
 	Corrected func(stream change.Stream, correction change.Correction)
 }
 
@@ -107,7 +108,7 @@ func NopObserver() Observer {
 	}
 }
 
-// tellUnreadable tells why the object of the record cannot be read, where it cannot.
+// tellUnreadable calls Unreadable if err is not nil.
 func (o *Observer) tellUnreadable(rec *change.Record, err error) {
 	if err != nil {
 		o.Unreadable(rec, err)

@@ -16,59 +16,59 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// Informer is one watch of a stream, and the sinks that are given what it brings: client-go's Reflector runs it. Its
-// loop of lists and watches, their time limits, 410, 429, very short watches and backoff are the Reflector's own rules.
-// What is ours are the ListerWatcher, which lists nothing, and the decoder.
+// Informer is one watch of a stream, and the sinks that are given what it brings. client-go's Reflector runs it, with
+// its rules for lists and watches, time limits, 410, 429, very short watches and backoff. The ListerWatcher, which
+// lists nothing, and the decoder are ours.
 //
-// A watch begins at the lowest position of its sinks, and the others skip what they have by its number. What a watch
-// cannot bring a comparison does, which is read beside it.
+// A watch begins at the lowest position of its sinks, and the others skip what they have by its version. What a watch
+// cannot bring a comparison finds, whose list is read beside it.
 type Informer struct {
 	*Config
 	shared  *common
 	stream  *change.Stream
 	way     listener.Way
 	retries *wait.Backoff
-	end     context.CancelFunc // of the informer
-	tryJoin func()             // lets sinks go on with the common watch, where they may; the caller has the turn
-	// askAgain has the informer that gives the sink the stream do what is asked for; the caller has the turn.
+	end     context.CancelFunc // ends run
+	tryJoin func()             // lets sinks go on with the common watch if they may; the caller has the turn
+	// askAgain passes the ask to the Informer that gives the sink the stream now; the caller has the turn.
 	askAgain func(ask)
-	alone    *listener.Intake // the sink that it was begun for, where that is read for apart
+	alone    *listener.Intake // the sink for which it was begun; nil in the common Informer
 
 	origin   origin
 	silence  silence
-	exit     func() // gives the stream's place inside the gate back; nil outside
+	exit     func() // gives back the stream's place in the Gate; nil if it has none
 	endings  endings
 	refusals refusals
 
 	turns    turns // guards the following
 	seats    []*listener.Seat
 	epoch    string // the history that is read, as of change.NewEpoch
-	from     string // where the watch began that was opened last
+	from     string // where the newest watch began
 	brought  string // the highest version that a watch has brought, or began at
 	seen     sightings
 	proof    proof
-	heard    time.Time     // when the last record was read; zero in a life that had none yet
-	lent     []byte        // the object of the frame that goes in line, in memory that the next frame is read into
-	lender   *frame.Reader // of that
-	stale    bool          // no position can be gone on with
+	heard    time.Time     // when the last record was read; zero if there was none in this life
+	lent     []byte        // the object of the frame under way, in memory into which the next frame is read
+	lender   *frame.Reader // of lent
+	stale    bool          // no watch can go on from any position
 	forgot   string        // the server has forgotten what is before this version; "" is nothing
 	comparer comparer
-	fresh    map[string]bool // by ID: the full comparisons that were announced here, and not read yet
+	fresh    map[string]bool // IDs of the full comparisons that began here, and whose lists were not begun
 }
 
 // roomWait is how long the other sinks of a watch wait for one whose queue is full, before that goes on with a watch of
-// its own: one that keeps up as a rule need not open one.
+// its own: one that is slow for a moment only need not.
 const roomWait = 20 * time.Millisecond
 
-// offering is a record of the watch, and what the sinks were told last of its object. base is the version of the one of
-// these behind which the record has its form.
+// offering is a record of the watch, and what the sinks were told last of its object. base is the version of the image
+// with which the record was shaped and compared, its Before.
 type offering struct {
 	*change.Record
 	last change.Images
 	base string
 }
 
-// tell gives a record of the watch to the sinks.
+// tell offers a record of the watch to the sinks. again says that it was offered before.
 func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) error {
 	images, err := i.images(rec)
 	if err != nil {
@@ -100,7 +100,7 @@ func (i *Informer) tell(ctx context.Context, rec *change.Record, again bool) err
 	return i.await(ctx, &one, waiting)
 }
 
-// offer gives the record to the sink, behind the end of another object of its name that the sink has.
+// offer offers the record to the sink. If the sink has another object of the name, it is told its delete first.
 func (i *Informer) offer(seat *listener.Seat, rec *offering) (listener.Answer, error) {
 	answer, err := seat.Offer(rec.Record, &i.way, rec.last, rec.base)
 	if err == nil && answer == listener.Occupied {
@@ -114,8 +114,8 @@ func (i *Informer) offer(seat *listener.Seat, rec *offering) (listener.Answer, e
 	return answer, err
 }
 
-// tellReplaced tells the sink that the object is gone whose name the record's object has. A comparison that is under
-// way would have found it.
+// tellReplaced tells the sink the delete of an object whose name the record's object has now. It counts as found by a
+// comparison of the namespace that is under way.
 func (i *Informer) tellReplaced(seat *listener.Seat, rec *offering) error {
 	of := checkpoint.Object{Resource: i.way.Resource, Key: rec.Key}
 	asOf := checkpoint.Point{History: checkpoint.HistoryOf(rec.Epoch), Version: rec.ResourceVersion}.Below()
@@ -138,8 +138,8 @@ func (i *Informer) tellReplaced(seat *listener.Seat, rec *offering) error {
 	return nil
 }
 
-// await offers the record to sinks whose queues were full. Where there are others, they wait a moment only, and those
-// that have no room by then leave the watch: they go on from their positions, with one of their own.
+// await offers the record to sinks whose queues were full. If there are other sinks, these wait only for roomWait.
+// Those without room by then leave the watch, and go on from their positions with watches of their own.
 func (i *Informer) await(ctx context.Context, rec *offering, waiting []*listener.Seat) error {
 	var over <-chan time.Time
 	for len(waiting) > 0 {
@@ -175,12 +175,12 @@ func (i *Informer) await(ctx context.Context, rec *offering, waiting []*listener
 	return nil
 }
 
-// leave takes the sink out of the watch; the caller has the turn.
+// leave takes the sink out of the watch. The caller has the turn.
 func (i *Informer) leave(seat *listener.Seat) {
 	i.seat(slices.DeleteFunc(slices.Clone(i.seats), func(other *listener.Seat) bool { return other == seat }))
 }
 
-// seat makes the sinks those of the watch; the caller has the turn.
+// seat makes the sinks those of the watch. The caller has the turn.
 func (i *Informer) seat(seats []*listener.Seat) {
 	for _, seat := range i.seats {
 		if !slices.Contains(seats, seat) {
@@ -191,7 +191,7 @@ func (i *Informer) seat(seats []*listener.Seat) {
 	i.seats = seats
 }
 
-// bookmark moves the sinks on.
+// bookmark moves the positions of all sinks to the version.
 func (i *Informer) bookmark(version string) {
 	rec := &change.Record{
 		Stream: i.stream, Op: change.Bookmark, ResourceVersion: version, Received: time.Now(), Epoch: i.epoch,
@@ -204,7 +204,7 @@ func (i *Informer) bookmark(version string) {
 	i.heard = rec.Received
 }
 
-// brings notes the version of what the watch has brought.
+// brings notes that the watch has brought the version.
 func (i *Informer) brings(version string) {
 	if change.CompareVersions(version, i.brought) > 0 {
 		i.brought = strings.Clone(version)
@@ -218,7 +218,7 @@ func (i *Informer) record(op change.Op, object *frame.Object) change.Record {
 		Stream: i.stream, Op: op, Key: change.Key{Namespace: object.Namespace, Name: object.Name}, UID: object.UID,
 		ResourceVersion: object.ResourceVersion, Object: object.JSON, Received: time.Now(), Epoch: i.epoch,
 	}
-	if op != change.Deleted { // it says who changed the object last, and not who deleted it
+	if op != change.Deleted { // Actor is who changed the object last, and not who deleted it
 		rec.Actor = object.Actor
 	}
 	if object.Err != nil {
@@ -227,7 +227,7 @@ func (i *Informer) record(op change.Op, object *frame.Object) change.Record {
 	return rec
 }
 
-// images are what the sinks were told last of the record's object.
+// images are the images of the record's object: what the sinks were told last.
 func (i *Informer) images(rec *change.Record) (change.Images, error) {
 	if i.Kept == nil || !rec.Op.OfObject() {
 		return nil, nil
@@ -239,8 +239,7 @@ func (i *Informer) images(rec *change.Record) (change.Images, error) {
 	return images, err
 }
 
-// before is the newest of the images that are older than the record. A sink that was told something newer knows the
-// record.
+// before is the newest image that is older than the record. A sink that was told something newer has the record.
 func before(rec *change.Record, images change.Images) change.Image {
 	at := slices.IndexFunc(images, func(image change.Image) bool {
 		return change.CompareVersions(image.Version, rec.ResourceVersion) < 0
@@ -251,10 +250,9 @@ func before(rec *change.Record, images change.Images) change.Image {
 	return images[at]
 }
 
-// shape gives the record the form that all sinks share, behind what was told of its object last. A Sync record changes
-// nothing, so nothing was before it. What rules leave in lent memory gets memory of its own. They mostly make another
-// object: to copy it before them would take twice the memory of what is in line, and half as much CPU time again
-// (BenchmarkRules).
+// shape gives the record the form that all sinks share, with last as its Before. A Sync record changes nothing, so it
+// has no Before. An object that the rules leave in lent memory is copied afterwards. They mostly make another object:
+// to copy it first would take twice the memory, and half as much CPU time again (BenchmarkRules).
 func (i *Informer) shape(rec *change.Record, last *change.Image) error {
 	if rec.Keep = i.Kept != nil && rec.Op.OfObject(); rec.Keep && rec.Op != change.Sync && last.UID == rec.UID {
 		rec.Before = last.Object
@@ -280,7 +278,7 @@ func (i *Informer) shape(rec *change.Record, last *change.Image) error {
 	return nil
 }
 
-// shapeFor is shape for one sink, and returns what that was told last.
+// shapeFor is shape for one sink. It returns the image that the sink was told last.
 func (i *Informer) shapeFor(seat *listener.Seat, rec *change.Record) (last change.Image, err error) {
 	images, err := i.images(rec)
 	if err != nil {
@@ -290,7 +288,7 @@ func (i *Informer) shapeFor(seat *listener.Seat, rec *change.Record) (last chang
 	return last, i.shape(rec, &last)
 }
 
-// snapshot is what records say of the comparison.
+// snapshot is the Snapshot of the comparison's records.
 func (i *Informer) snapshot(seat *listener.Seat, c checkpoint.Comparison) *change.Snapshot {
 	version, _, _ := strings.Cut(c.ID, ".")
 	snapshot := &change.Snapshot{
@@ -303,7 +301,7 @@ func (i *Informer) snapshot(seat *listener.Seat, c checkpoint.Comparison) *chang
 	return snapshot
 }
 
-// gone is the record of the end of an object that no watch tells of, before it is shaped: what the sink was told last.
+// gone is the record, before it is shaped, of a delete that no watch has brought. last is the sink's row.
 func (i *Informer) gone(of checkpoint.Object, last checkpoint.Row, asOf checkpoint.Point) *change.Record {
 	return &change.Record{
 		Stream: i.stream, Op: change.Deleted, Key: of.Key, UID: last.UID, ResourceVersion: asOf.Version,
@@ -311,8 +309,8 @@ func (i *Informer) gone(of checkpoint.Object, last checkpoint.Row, asOf checkpoi
 	}
 }
 
-// ignore marks an update that differs in nothing that matters from what was told last. Nothing is ignored while a sink
-// is compared: it may be told of the object by the watch alone.
+// ignore marks an update without a difference that matters. Nothing is ignored while a sink is compared, since the list
+// may leave the object to the watch.
 func (i *Informer) ignore(rec *change.Record) {
 	told := rec.Filtered || rec.Withheld != "" || rec.Object == nil || rec.Before == nil
 	if i.Ignore != nil && !i.comparer.is && rec.Op == change.Updated && !told && i.Ignore(rec) {
