@@ -16,11 +16,11 @@ import (
 
 // Watches of core Events get no bookmarks, since the API server does not cache them, so the position of a quiet stream
 // would stay until the server has forgotten it. It moves by two proofs together: a watch was silent from its begin to
-// its orderly end, and a list after it is what the sinks were told. The silence alone might be that of an API server
-// that is cut off from etcd, the list alone does not show what was made and deleted. Then it is the version that the
-// server had when the watch began.
+// its orderly end, and a list after it equals what the sinks were told. The silence alone might be that of an API
+// server that is cut off from etcd; the list alone does not show what was created and deleted. The new position is the
+// version that the server had when the watch began.
 
-// moveQuiet moves the positions of a stream that was silent, where it is proven that it is quiet.
+// moveQuiet moves the positions of a stream that was silent, if it is proven to be quiet.
 func (i *Informer) moveQuiet(ctx context.Context) error {
 	version := i.silence.take()
 	if version == "" || change.CompareVersions(version, i.brought) <= 0 {
@@ -39,8 +39,8 @@ func (i *Informer) moveQuiet(ctx context.Context) error {
 	return nil
 }
 
-// isUnchanged says whether a list of now, which is at least of the version, is what each sink was told. What fails
-// proves nothing, and the next watch tells of it.
+// isUnchanged says whether a list of now, of at least the version, equals what each sink was told. A failure proves
+// nothing; the next watch reports it.
 func (i *Informer) isUnchanged(ctx context.Context, version string) bool {
 	p, start, last := page{limit: pageSize}, "", ""
 	keys := map[string]struct{}{}
@@ -87,7 +87,7 @@ func (i *Informer) isUnchanged(ctx context.Context, version string) bool {
 	}
 }
 
-// retireFor tells the sink that nothing of the stream exists.
+// retireFor tells the sink that nothing of the stream exists any more.
 func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version string) error {
 	is := seat.Known(&i.way)
 	at, newest := is.From, is.History
@@ -143,8 +143,8 @@ func (i *Informer) retireFor(ctx context.Context, seat *listener.Seat, version s
 	return nil
 }
 
-// begin has the sinks go on with the watch that is about to be opened, and returns where that begins, which is the
-// lowest of their positions (rule lowest).
+// begin has the sinks go on with the watch that is about to be opened, and returns where that begins: at the lowest of
+// their positions (rule lowest).
 func (i *Informer) begin(ctx context.Context) (from string, err error) {
 	standing, err := i.standing(ctx)
 	if err != nil {
@@ -173,7 +173,7 @@ func (i *Informer) begin(ctx context.Context) (from string, err error) {
 		return "", errNobody
 	}
 	i.comparer.is = i.compares()
-	if i.from = from; change.CompareVersions(from, i.brought) > 0 { // what is between them nobody has brought
+	if i.from = from; change.CompareVersions(from, i.brought) > 0 { // no watch has brought what is between them
 		i.brought, i.proof = from, proof{}
 	}
 	return from, nil
@@ -192,11 +192,11 @@ func (i *Informer) compares() bool {
 	return false
 }
 
-// standing is where the server stands. A position means something only in the history that it was reached in: another
-// cluster behind the same address, and an etcd that was restored to the past, begin a new one.
+// standing is where the server stands. A position means something only in its own history: another cluster at the same
+// address, and an etcd that was restored to the past, begin a new one.
 //
 // A watch from a version that the server has not reached is silent until it gets there, and loses everything in
-// between. The proof is asked for after a failure.
+// between. After a failure, the proof is asked for, too.
 func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
 	uid := ""
 	if i.ClusterUID != "" {
@@ -255,9 +255,9 @@ func (i *Informer) standing(ctx context.Context) (*listener.Standing, error) {
 	}, nil
 }
 
-// redefined is the reason of a gap of a custom resource whose definition was changed since the last watch that worked,
-// or since the watch that is refused began: the server begins its history of the resource anew then. Other writes of a
-// definition leave its generation. It is as of a question of now.
+// redefined is the reason of a gap: Redefined for a custom resource whose definition was changed since the last watch
+// that worked, or since the refused watch began, because the server begins its history of the resource anew then. Other
+// writes of a definition leave its generation. The definitions are read after the failure.
 func (i *Informer) redefined(ctx context.Context) change.Reason {
 	if !IsCustom(i.stream.Resource.String()) {
 		return change.Gone
@@ -281,7 +281,7 @@ func (i *Informer) redefined(ctx context.Context) change.Reason {
 	return change.Gone
 }
 
-// frame makes the record of a frame for a sink; the caller has the turn.
+// frame makes the record of a frame for a sink. The caller has the turn.
 func (i *Informer) frame(seat *listener.Seat, item *checkpoint.Item) *change.Record {
 	c := item.Comparison
 	snapshot := &change.Snapshot{
@@ -300,7 +300,7 @@ func (i *Informer) frame(seat *listener.Seat, item *checkpoint.Item) *change.Rec
 	return i.framing(op, snapshot, item.Scope)
 }
 
-// framing makes a record that frames a snapshot of a part of the stream.
+// framing makes a record that frames a snapshot of the scope.
 func (i *Informer) framing(op change.Op, snapshot *change.Snapshot, scope checkpoint.Scope) *change.Record {
 	rec := &change.Record{
 		Stream: i.stream, Op: op, ResourceVersion: snapshot.ResourceVersion, Received: time.Now(), Snapshot: snapshot,
@@ -312,7 +312,8 @@ func (i *Informer) framing(op change.Op, snapshot *change.Snapshot, scope checkp
 	return rec
 }
 
-// refuse ends the stream for this life where the error says that it must, and announces so. It returns the error.
+// refuse ends the stream for this life if the error is an *UnorderedError, and tells the sinks so. It returns the
+// error.
 func (i *Informer) refuse(ctx context.Context, err error) error {
 	if _, unordered := errors.AsType[*UnorderedError](err); !unordered || i.shared.isRefused() != nil {
 		return err
@@ -329,7 +330,7 @@ func (i *Informer) refuse(ctx context.Context, err error) error {
 	return err
 }
 
-// tellUnreadable tells a sink of a gap of the stream for what cannot be read.
+// tellUnreadable tells a sink of a gap of the stream, since something cannot be read.
 func (i *Informer) tellUnreadable(seat *listener.Seat, gap change.Snapshot, why error) {
 	gap.ID = gap.ResourceVersion + checkpoint.PartSuffix
 	rec := i.framing(change.Gap, &gap, i.way.Scope)
@@ -338,7 +339,7 @@ func (i *Informer) tellUnreadable(seat *listener.Seat, gap change.Snapshot, why 
 	i.tellBeside(seat, rec)
 }
 
-// ask notes what is asked for of a sink; the caller has the turn.
+// ask notes what is asked for, or withdrawn, for a sink. The caller has the turn.
 func (i *Informer) ask(seat *listener.Seat, a ask) {
 	way := i.way
 	if a.limits.Namespace != "" {
@@ -362,7 +363,7 @@ func (i *Informer) ask(seat *listener.Seat, a ask) {
 	}
 }
 
-// tellBeside tells a sink of a frame that nothing follows from.
+// tellBeside tells a sink of a frame that changes nothing that is saved.
 func (i *Informer) tellBeside(seat *listener.Seat, rec *change.Record) {
 	seat.Tell(rec, checkpoint.Item{Kind: checkpoint.Sync, Resource: i.way.Resource, Scope: i.way.Scope})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // reading is a list that is read beside the watch, page by page, in any number of versions. A page that fails is read
-// again: what is told already the sinks' rows say.
+// again: the sinks' rows say what was told already.
 type reading struct {
 	*Informer
 	epoch   string // of the history that is listed
@@ -27,14 +27,14 @@ type reading struct {
 	newest  string              // that of the newest
 	start   string              // the joined key after which the page begins
 	last    string              // the joined key that was listed last
-	keys    map[string]struct{} // the joined keys of the page; of the whole list, where that is not sorted
-	synced  map[string]struct{} // those after done that were sent unchanged; of the whole list, where that is not sorted
-	done    string              // the joined key up to which those of a sorted list were sent
-	begun   bool                // the page was begun to be read
-	waiting []frame.Object      // of the page, for the next turn
-	size    int
-	nobody  bool // something is listed of which nobody knows what it is
-	silent  bool // the watch has had nothing to tell for long enough
+	keys    map[string]struct{} // the joined keys of the page, or of the whole list if that is not sorted
+	synced  map[string]struct{} // the joined keys after done that were compared, or of the whole list if that is not sorted
+	done    string              // the joined key up to which a sorted list was compared
+	begun   bool                // reading of the page has begun
+	waiting []frame.Object      // objects of the page for the next turn
+	size    int                 // bytes of waiting
+	nobody  bool                // an item has no name that can be read
+	silent  bool                // the watch was silent for long enough
 }
 
 // comparedSink is a reading as one sink sees it.
@@ -45,19 +45,19 @@ type comparedSink struct {
 	snapshot   *change.Snapshot
 	counts     change.Counts
 	pace       pace
-	until      checkpoint.Point // the watch is to bring this before the end
+	until      checkpoint.Point // the watch has to bring this before the end
 	suspects   []missing
-	known      map[checkpoint.Object]checkpoint.Row // of the objects that wait
+	known      map[checkpoint.Object]checkpoint.Row // of the waiting objects
 }
 
-// missing is a key that the sink has and a list has not. Its pages may be of several versions: what was told after the
-// oldest one the list need not have, and what is gone for that the watch has told when it has passed the newest.
+// missing is a key that the sink has and the list lacks. oldest and newest are the versions of the pages: the list may
+// lack what was told after the oldest, and the watch has brought every delete once it has passed the newest.
 type missing struct {
 	key            change.Key
 	oldest, newest checkpoint.Point
 }
 
-// take takes an object of the page, and compares those that wait when there are enough.
+// take adds an object of the page to those that wait, and compares them when there are enough.
 func (r *reading) take(ctx context.Context, object *frame.Object) error {
 	r.waiting = append(r.waiting, *object)
 	if r.size += len(object.JSON); len(r.waiting) < turnObjects && r.size < turnBytes {
@@ -95,8 +95,7 @@ func (r *reading) compare(ctx context.Context) error {
 	return nil
 }
 
-// lookUpRows finds what each sink was told last of the objects that wait, also by a record that was held back until
-// now.
+// lookUpRows finds what each sink was told last of the waiting objects, including by a record that is held back.
 func (r *reading) lookUpRows() (err error) {
 	all := make([]checkpoint.Object, 0, len(r.waiting))
 	for at := range r.waiting {
@@ -115,9 +114,8 @@ func (r *reading) lookUpRows() (err error) {
 	return nil
 }
 
-// awaitSinks returns when each sink has room for more. Nobody's turn is held meanwhile, so the watch goes on. Where
-// there are other sinks, one that takes nothing for too long is given up: it goes on with a watch of its own, and its
-// list.
+// awaitSinks returns when each sink has room for more. The caller has not got the turn, so the watch goes on. If there
+// are other sinks, one that takes nothing for maxStuck leaves: it goes on with a watch and a list of its own.
 func (r *reading) awaitSinks(ctx context.Context) error {
 	for _, p := range slices.Clone(r.parts) {
 		if err := r.awaitSink(ctx, p); err != nil {
@@ -145,7 +143,7 @@ func (r *reading) awaitSink(ctx context.Context, p *comparedSink) error {
 	}
 }
 
-// giveUp takes the sink out of the watch where that is for others, too, and says whether it is out.
+// giveUp takes the sink out of the watch, unless it is the only one, and says whether it is out.
 func (r *reading) giveUp(p *comparedSink) bool {
 	r.turns.take()
 	defer r.turns.give()
@@ -159,10 +157,10 @@ func (r *reading) giveUp(p *comparedSink) bool {
 	return true
 }
 
-// check says what the page is worth: nothing once another watch is open, whose server may speak of another history. The
-// caller has the turn.
+// check drops the sinks that are not compared any more, and returns an error if the page does not count: another watch
+// is open, which may be of another history, or no sink is left. The caller has the turn.
 func (r *reading) check() error {
-	r.shared.askedOf(r.seats, r.ask) // for what is withdrawn
+	r.shared.askedOf(r.seats, r.ask) // a snapshot may have been withdrawn
 	r.parts = slices.DeleteFunc(r.parts, func(p *comparedSink) bool {
 		on := p.goesOn()
 		if !on {
@@ -193,10 +191,10 @@ func (p *comparedSink) goesOn() bool {
 	return slices.ContainsFunc(p.Comparisons(&p.of.way), is)
 }
 
-// leave ends what is not over of the sink's snapshot. The caller has the turn.
+// leave ends the sink's snapshot before its end. The caller has the turn.
 func (p *comparedSink) leave() {
 	r := p.of
-	p.release(false) // it was compared
+	p.release(false) // this record was compared
 	if r.chosen != nil && r.comparer.current == r.chosen {
 		r.askAgain(*r.chosen)
 	}
@@ -230,8 +228,8 @@ func (r *reading) compareOne(object *frame.Object) error {
 	return nil
 }
 
-// listedNobody is for an item of which not even the name can be told. What a sink has at its place in the list may be
-// it, so nothing there is told to be gone.
+// listedNobody handles an item whose name cannot be read. An object that a sink has and the list seems to lack may be
+// that item, so no delete is told.
 func (r *reading) listedNobody(why error) {
 	for _, p := range r.parts {
 		if !r.nobody {
@@ -242,12 +240,12 @@ func (r *reading) listedNobody(why error) {
 	r.nobody = true
 }
 
-// compare judges a listed object.
+// compare judges a listed object, and tells the sink what follows.
 func (p *comparedSink) compare(object *frame.Object, key change.Key) error {
 	r := p.of
 	of := checkpoint.Object{Resource: r.way.Resource, Key: key}
 	last, is := p.known[of]
-	if delete(p.known, of); !is { // a list without an order may have it twice
+	if delete(p.known, of); !is { // an unsorted list may have it twice
 		var err error
 		if last, err = p.newest(of); err != nil {
 			return err
@@ -300,7 +298,7 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 	if err != nil {
 		return err
 	}
-	rec.Keep = rec.Keep && was.Version != rec.ResourceVersion // an unchanged object is kept as a rule
+	rec.Keep = rec.Keep && was.Version != rec.ResourceVersion // an unchanged object is kept already, as a rule
 	r.Observer.tellUnreadable(rec, object.Err)
 	item := checkpoint.Item{
 		Kind: checkpoint.Told, Resource: r.way.Resource, Scope: r.way.Scope,
@@ -324,7 +322,8 @@ func (p *comparedSink) emit(op change.Op, object *frame.Object, last checkpoint.
 	return nil
 }
 
-// emitGone tells the sink that its object is gone, as of the point. A list lacks it, or has another one of its name.
+// emitGone tells the sink that its object is gone, at asOf. lacks is the list that lacks it; zero if the list has
+// another one of the name.
 func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf, lacks checkpoint.Point) error {
 	r := p.of
 	rec := r.gone(of, last, asOf)
@@ -343,8 +342,8 @@ func (p *comparedSink) emitGone(of checkpoint.Object, last checkpoint.Row, asOf,
 	return nil
 }
 
-// corrected tells of a difference that no watch told of: every one that a full snapshot finds, but where the sink's log
-// has lost what it was told. The other sinks are compared as well.
+// corrected reports drift: any difference that a full snapshot finds, unless the sink's log has lost records. The other
+// sinks are then compared, too.
 func (p *comparedSink) corrected(c change.Correction) {
 	if c.Reason = p.comparison.Reason; !c.Reason.Full() || c.Reason == change.Lost {
 		return
@@ -355,7 +354,8 @@ func (p *comparedSink) corrected(c change.Correction) {
 	})
 }
 
-// tellOneMissing tells of one, unless the watch has not passed the list. The caller has the turn.
+// tellOneMissing tells the sink that the suspect is gone, if it is. isOpen says that the watch has not passed the list
+// yet. The caller has the turn.
 func (p *comparedSink) tellOneMissing(s missing) (isOpen bool, err error) {
 	r := p.of
 	of := checkpoint.Object{Resource: r.way.Resource, Key: s.key}
@@ -369,8 +369,8 @@ func (p *comparedSink) tellOneMissing(s missing) (isOpen bool, err error) {
 	return false, p.emitGone(of, last, listener.AsOf(s.newest, last), s.newest)
 }
 
-// tryEnd tells the sink of the end, where nothing is open, and the watch has brought what the list has left to it. The
-// caller has the turn.
+// tryEnd tells the sink of the end if there are no suspects left, and the watch has brought what the list has left to
+// it. The caller has the turn.
 func (p *comparedSink) tryEnd() (over bool) {
 	r := p.of
 	reached := !p.until.After(p.Known(&r.way).From) || change.CompareVersions(r.brought, p.until.Version) >= 0

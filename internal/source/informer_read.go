@@ -17,7 +17,7 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// readDue reads whenever something may be to be compared, until ctx ends.
+// readDue reads lists whenever there may be something to compare, until ctx ends.
 func (i *Informer) readDue(ctx context.Context) {
 	for {
 		select {
@@ -29,7 +29,7 @@ func (i *Informer) readDue(ctx context.Context) {
 	}
 }
 
-// readAll reads until nothing is to be compared.
+// readAll reads lists until there is nothing to compare.
 func (i *Informer) readAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		r, err := i.nextReading(ctx)
@@ -46,7 +46,7 @@ func (i *Informer) readAll(ctx context.Context) {
 	}
 }
 
-// nextReading is the next list that is to be read, nil where there is none.
+// nextReading begins the next list that has to be read, nil if there is none.
 func (i *Informer) nextReading(ctx context.Context) (*reading, error) {
 	give, err := i.turns.takeIn(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (i *Informer) nextReading(ctx context.Context) (*reading, error) {
 	}
 	defer give()
 	if i.from == "" || ctx.Err() != nil {
-		return nil, nil // the watch begins it
+		return nil, nil // the first watch begins the comparisons
 	}
 	i.shared.askedOf(i.seats, i.ask)
 	for _, seat := range i.seats {
@@ -88,7 +88,7 @@ func (i *Informer) nextReading(ctx context.Context) (*reading, error) {
 	return r, nil
 }
 
-// add has the sink compared with the list.
+// add adds the sink to those that are compared with the list.
 func (r *reading) add(seat *listener.Seat, c checkpoint.Comparison) *comparedSink {
 	p := &comparedSink{holding: holding{Seat: seat}, of: r, comparison: c, snapshot: r.snapshot(seat, c)}
 	version := r.at.exactly
@@ -100,8 +100,7 @@ func (r *reading) add(seat *listener.Seat, c checkpoint.Comparison) *comparedSin
 	return p
 }
 
-// chosenReading begins to read the next snapshot of chosen objects, nil where there is none. Nothing follows from it
-// for others.
+// chosenReading begins the next snapshot of chosen objects, nil if there is none. It says nothing about other objects.
 func (i *Informer) chosenReading() *reading {
 	c := &i.comparer
 	for len(c.chosen) > 0 {
@@ -128,7 +127,7 @@ func (i *Informer) chosenReading() *reading {
 	return nil
 }
 
-// try reads until the end, in spite of failures, until ctx ends or nobody is compared any more.
+// try reads the list to its end, in spite of failures, unless ctx ends or no sink is compared any more.
 func (r *reading) try(ctx context.Context) {
 	failed, pause := false, reflectorBackoff().DelayFunc() // as between watches
 	for {
@@ -162,7 +161,7 @@ func (r *reading) try(ctx context.Context) {
 	}
 }
 
-// begin begins the list at exactly the version.
+// begin begins the list anew, at exactly the version.
 func (r *reading) begin(version string) {
 	limit := pageSize
 	if slices.ContainsFunc(r.parts, func(p *comparedSink) bool { return p.comparison.Full }) {
@@ -171,10 +170,10 @@ func (r *reading) begin(version string) {
 	r.at, r.oldest, r.start, r.last, r.keys, r.begun = page{limit: limit, exactly: version}, "", "", "", nil, false
 }
 
-// read reads pages until the end of the list, and then waits for what the list leaves to the watch.
+// read reads pages to the end of the list, and then waits for what the list leaves to the watch.
 func (r *reading) read(ctx context.Context) error {
 	for {
-		if err := r.beside(ctx); err != nil { // it is over where the stream has gone on in another history
+		if err := r.beside(ctx); err != nil { // errNobody if the stream is in another history by now
 			return err
 		}
 		if err := r.checkCluster(ctx); err != nil {
@@ -221,7 +220,7 @@ func (r *reading) limits() change.Limits {
 	return change.Limits{}
 }
 
-// beside begins a page beside the watch that is open.
+// beside begins a page beside the watch that is open, for which it waits.
 func (r *reading) beside(ctx context.Context) error {
 	if err := r.turns.awaitWatch(ctx); err != nil {
 		return err
@@ -233,17 +232,17 @@ func (r *reading) beside(ctx context.Context) error {
 	if r.last = r.start; r.keys == nil || !r.origin.unsorted.Load() {
 		r.keys = map[string]struct{}{}
 	}
-	for _, p := range r.parts { // those of the page are found again
+	for _, p := range r.parts { // the suspects of this page are found again
 		p.suspects = slices.DeleteFunc(p.suspects, func(s missing) bool { return s.key.String() > r.start })
 	}
-	if r.begun { // it may have taken longer than the watch beside it
+	if r.begun { // it failed, perhaps since it took longer than the watch beside it
 		r.at.limit = max(r.at.limit/2, firstPage)
 	}
 	r.begun = true
 	return r.check()
 }
 
-// checkCluster asks who would answer. The watch may go on over an old connection.
+// checkCluster asks which cluster answers now: the watch may still be open at another one.
 func (r *reading) checkCluster(ctx context.Context) error {
 	cluster := change.ClusterOf(r.epoch)
 	if cluster == "" || r.ClusterUID == "" {
@@ -256,8 +255,8 @@ func (r *reading) checkCluster(ctx context.Context) error {
 	return errOtherCluster
 }
 
-// listAgain makes the list go on at a newer version, where the server has forgotten its own: after the page before, if
-// the server says how, or from the beginning. The rules hold for pages of any version.
+// listAgain makes the list go on at a newer version, since the server has forgotten its own: after the page before, if
+// the server returns a token for that, or from the beginning. The rules hold for pages of any version.
 func (r *reading) listAgain(ctx context.Context, why error) error {
 	version, err := r.origin.askVersion(ctx, r.origin.collection)
 	if err != nil {
@@ -272,8 +271,8 @@ func (r *reading) listAgain(ctx context.Context, why error) error {
 	return nil
 }
 
-// turnPage concludes from the end of a page what was not listed: nothing is concluded from the order of a list before a
-// continue token proves it, or its end.
+// turnPage concludes what was not listed when a page is read. It does not rely on the order of the list unless a
+// continue token, or the end of the list, proves it.
 func (r *reading) turnPage(ctx context.Context, meta *frame.ListMeta) error {
 	list := checkpoint.Point{History: checkpoint.HistoryOf(r.epoch), Version: meta.ResourceVersion}
 	if r.oldest == "" || change.CompareVersions(list.Version, r.oldest) < 0 {
@@ -290,7 +289,7 @@ func (r *reading) turnPage(ctx context.Context, meta *frame.ListMeta) error {
 	of := missing{oldest: list, newest: list}
 	switch {
 	case meta.Continue == "" && unsorted:
-		of.oldest.Version = r.oldest // any page could have had it
+		of.oldest.Version = r.oldest // the object could have been on any page
 		return r.unlisted(ctx, "", "", of)
 	case meta.Continue == "":
 		return r.unlisted(ctx, r.start, "", of)
@@ -307,7 +306,7 @@ func (r *reading) turnPage(ctx context.Context, meta *frame.ListMeta) error {
 	return nil
 }
 
-// unlisted makes suspects of what the sinks have between two keys, and the page has not.
+// unlisted makes suspects of the objects between two keys that the sinks have, and the page has not.
 func (r *reading) unlisted(ctx context.Context, behind, upTo string, of missing) error {
 	if r.nobody || r.chosen != nil && r.chosen.limits.Selector != "" {
 		return nil
@@ -340,8 +339,8 @@ func (r *reading) unlisted(ctx context.Context, behind, upTo string, of missing)
 	return nil
 }
 
-// tellMissing tells of the suspects that are certain to be gone: the watch has passed the version of the list, and has
-// not told of them since. Each turn takes a few, so that no live change waits for all.
+// tellMissing tells the sink of the suspects that are gone for certain: the watch has passed the version of the list,
+// and has brought nothing of them since. Each turn takes a few, so that no live change waits for all.
 func (r *reading) tellMissing(ctx context.Context, p *comparedSink) error {
 	var open []missing
 	defer func() { p.suspects = append(open, p.suspects...) }()
@@ -375,7 +374,7 @@ func (r *reading) tellMissing(ctx context.Context, p *comparedSink) error {
 	return nil
 }
 
-// finish returns when the watch has brought all that the list leaves to it, and tells of the end.
+// finish waits until the watch has brought all that the list leaves to it, and tells the sinks of the end.
 func (r *reading) finish(ctx context.Context) error {
 	for {
 		for _, p := range slices.Clone(r.parts) {
@@ -387,7 +386,7 @@ func (r *reading) finish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.pageOf = r.turns.open // what is told at the end says nothing of the list
+		r.pageOf = r.turns.open // no page is read any more, so another watch does not matter
 		err = r.check()
 		if err == nil {
 			r.parts = slices.DeleteFunc(r.parts, (*comparedSink).tryEnd)
@@ -403,8 +402,8 @@ func (r *reading) finish(ctx context.Context) error {
 	}
 }
 
-// await returns when the watch may have moved. One that has been silent for long has nothing to tell any more of what
-// was before the list: the server that listed could read its etcd.
+// await returns when the watch may have moved, or has been silent for long: then it has brought everything that was
+// before the list, since the server that listed could read etcd.
 func (r *reading) await(ctx context.Context) error {
 	r.turns.take()
 	open, brought := r.turns.open, r.brought

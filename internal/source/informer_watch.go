@@ -24,7 +24,8 @@ import (
 	"github.com/kubecdc/kubecdc/internal/source/frame"
 )
 
-// run reads until ctx ends, or no sink is left. It starts the Reflector's goroutines and returns when they are gone.
+// run reads until ctx ends, or no sink is left. It returns when the goroutines of the Reflector and the reader are
+// gone.
 func (i *Informer) run(ctx context.Context) {
 	// The Reflector logs each failure again and again; the observer hears of them instead.
 	ctx = klog.NewContext(ctx, logr.Discard())
@@ -35,7 +36,7 @@ func (i *Informer) run(ctx context.Context) {
 	i.turns.give()
 	discard := logr.Discard()
 	through := listerWatcher{&cache.ListWatch{ListWithContextFunc: i.list, WatchFuncWithContext: i.openWatch}}
-	nothing := &cache.FakeCustomStore{} // the decoder and comparisons put the records in line
+	nothing := &cache.FakeCustomStore{} // the decoder and comparisons queue the records
 	reflector := cache.NewReflectorWithOptions(through, nil, nothing, cache.ReflectorOptions{
 		Logger: &discard, Name: i.stream.String(), TypeDescription: i.stream.String(), Backoff: i.retries,
 	})
@@ -46,8 +47,8 @@ func (i *Informer) run(ctx context.Context) {
 	i.giveBack()
 }
 
-// list answers with an empty list: "nothing new". So the Reflector, which lists at each start and after many kinds of
-// watch error, costs nothing.
+// list returns an empty list, so that the lists of the Reflector, at each start and after many kinds of watch errors,
+// cost nothing.
 func (i *Informer) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	i.turns.take()
 	version := cmp.Or(i.brought, "1")
@@ -55,8 +56,8 @@ func (i *Informer) list(ctx context.Context, options metav1.ListOptions) (runtim
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}, ctx.Err()
 }
 
-// openWatch is watch, in spite of an outage. Where nobody answers it waits until somebody does, and watches once more:
-// a server that answers that question and not this one is left to the Reflector's backoff.
+// openWatch is watch, in spite of an outage. If no server answers, it waits until one does, and calls watch once more:
+// a server that answers /livez and not this is left to the Reflector's backoff.
 func (i *Informer) openWatch(ctx context.Context, options metav1.ListOptions) (opened watch.Interface, err error) {
 	opened, err = i.watch(ctx, options)
 	if IsUnreachable(err) && ctx.Err() == nil {
@@ -110,7 +111,7 @@ func (i *Informer) watch(ctx context.Context, options metav1.ListOptions) (watch
 	return i.open(ctx, from, options.TimeoutSeconds)
 }
 
-// giveBack lets another stream in.
+// giveBack gives back the stream's place in the Gate.
 func (i *Informer) giveBack() {
 	if i.exit != nil {
 		i.exit()
@@ -118,8 +119,8 @@ func (i *Informer) giveBack() {
 	}
 }
 
-// believeOrAsk judges that the position is gone, where a server said so: the sinks that stand there are told of a gap,
-// or the next watch is asked for at another server.
+// believeOrAsk decides whether to believe a server that said that the position is gone: then the sinks there are told
+// of a gap. Otherwise the next watch goes to another server.
 func (i *Informer) believeOrAsk(ctx context.Context) error {
 	refused := i.refusals.newest.Load()
 	if refused == nil {
@@ -146,7 +147,7 @@ func (i *Informer) believeOrAsk(ctx context.Context) error {
 	return nil
 }
 
-// open opens a watch from the version. What is read beside it ends with run.
+// open opens a watch from the version. run is the context of the Informer: feed waits for sinks until it ends.
 func (i *Informer) open(run context.Context, from string, seconds *int64) (watch.Interface, error) {
 	ctx, stop := context.WithCancel(run)
 	i.turns.take()
@@ -178,7 +179,7 @@ func (i *Informer) open(run context.Context, from string, seconds *int64) (watch
 	return &stoppable{opened, sync.OnceFunc(d.stopped)}, nil
 }
 
-// noteGone notes that the position is unavailable, where the error says so: before the next watch it is judged.
+// noteGone notes that the position is gone, if the error says so. believeOrAsk judges that before the next watch.
 func (i *Informer) noteGone(err error) bool {
 	if !isGone(err) {
 		return false
@@ -188,7 +189,7 @@ func (i *Informer) noteGone(err error) bool {
 	return true
 }
 
-// watchEnded takes a watch that ended, which began when the server stood at the version.
+// watchEnded evaluates a watch that has ended. The server stood at the version when it began.
 func (i *Informer) watchEnded(frames int, orderly bool, took time.Duration, version string) {
 	i.origin.forgetAnswers()
 	if took >= time.Second {
@@ -203,10 +204,10 @@ func (i *Informer) watchEnded(frames int, orderly bool, took time.Duration, vers
 	i.silence.note(frames == 0 && orderly, took, version)
 }
 
-// fail tells the observer, unless the failure is only our own stop.
+// fail reports an error, unless it is only our own stop.
 func (i *Informer) fail(ctx context.Context, err error) {
 	i.origin.suspect.Store(true)
-	if !apierrors.IsTooManyRequests(err) { // as a server says that begins to serve a resource
+	if !apierrors.IsTooManyRequests(err) { // which a server answers that begins to serve a resource
 		i.origin.forgetAnswers()
 	}
 	if apierrors.IsNotFound(err) {
@@ -217,13 +218,13 @@ func (i *Informer) fail(ctx context.Context, err error) {
 	}
 }
 
-// feed is the watch.Decoder over the raw bytes of a watch. It gives the records to the sinks itself, in the goroutine
-// that has just read them: to hand each to the Reflector would wake a goroutine, which for small objects costs more
-// than all else that is done for them. The Reflector learns of a watch that it has begun, and how it ended.
+// feed is the watch.Decoder of a watch. It offers the records to the sinks itself, in the goroutine that has read them:
+// to pass each to the Reflector would wake a goroutine, which for small objects costs more than all the rest. The
+// Reflector only learns that a watch has begun, and how it ended.
 type feed struct {
 	*Informer
-	ctx    context.Context // of the informer
-	watch  context.Context // it ends when the watch is stopped
+	ctx    context.Context // of the Informer
+	watch  context.Context // ends when the watch is stopped
 	stop   context.CancelFunc
 	body   io.ReadCloser
 	frames *frame.Reader
@@ -240,10 +241,10 @@ type feed struct {
 	closed  bool
 }
 
-// Decode gives the records of the watch to the sinks. It returns the first frame, as a bookmark, so that the Reflector
-// knows a watch that works; an error that the server sends; and the end. It blocks until there is one of these. A watch
-// that was stopped ends as it should: the Reflector opens the next one at once. So does one whose position is gone:
-// what follows of that is found out before the next one.
+// Decode offers the records of the watch to the sinks. It returns the first frame, as a bookmark, so that the Reflector
+// knows that the watch works; an error that the server sends; and the end. It blocks until there is one of these. A
+// watch that was stopped ends in order, so that the Reflector opens the next one at once. So does a watch whose
+// position is gone: that is judged before the next one.
 func (d *feed) Decode() (watch.EventType, runtime.Object, error) {
 	if d.over {
 		return "", nil, io.EOF
@@ -261,14 +262,14 @@ func (d *feed) Decode() (watch.EventType, runtime.Object, error) {
 		case f.Type == frame.Error:
 			return d.failed(&f)
 		case first:
-			d.refusals.newest.Store(nil) // the position has a server
+			d.refusals.newest.Store(nil) // a server has the position
 			version := metav1.ObjectMeta{ResourceVersion: strings.Clone(f.Object.ResourceVersion)}
 			return watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: version}, nil
 		}
 	}
 }
 
-// failed takes an error that the server sends.
+// failed handles an error that the server sends.
 func (d *feed) failed(f *frame.Frame) (watch.EventType, runtime.Object, error) {
 	status := new(metav1.Status)
 	if err := json.Unmarshal(f.Status, status); err != nil {
@@ -282,8 +283,8 @@ func (d *feed) failed(f *frame.Frame) (watch.EventType, runtime.Object, error) {
 	return watch.Error, status, nil
 }
 
-// finish notes how the watch ended, and when, unless it was closed. For its turn it may wait long. No position can be
-// gone on with where what cannot be read stands at it for the second time.
+// finish notes how the watch ended, and when, unless it was closed; its turn may come much later. If what cannot be
+// read is at the same position for the second time, no watch can go on from any position.
 func (d *feed) finish(err error) error {
 	took := time.Since(d.began)
 	d.turns.take()
@@ -303,8 +304,8 @@ func (d *feed) finish(err error) error {
 	return err
 }
 
-// take gives the frame's record to the sinks, and says whether it is the watch's first. What comes after a record that
-// could not be judged is left out: the watch is being ended, and the positions stay where the next one continues.
+// take offers the frame's record to the sinks, and says whether it is the watch's first. After a record that failed,
+// the others are left out: the watch is being stopped, and the next one continues from the positions.
 func (d *feed) take(f *frame.Frame) (first bool) {
 	d.turns.take()
 	defer d.turns.give()
@@ -363,8 +364,8 @@ func (d *feed) push(f *frame.Frame) error {
 // Close ends a Decode that is waiting for the server. watch.StreamWatcher calls it once.
 func (d *feed) Close() { d.body.Close() }
 
-// stopped waits for a record that is going in line: none follows, so that whoever ended the watch may go on with the
-// stream (I3).
+// stopped waits for a record that is being queued. None follows it, so that whoever stopped the watch may go on with
+// the stream (I3).
 func (d *feed) stopped() {
 	d.turns.take()
 	d.closed = true

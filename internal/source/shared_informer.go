@@ -11,24 +11,24 @@ import (
 	"github.com/kubecdc/kubecdc/internal/listener"
 )
 
-// SharedInformer is the life of one resource's stream, as client-go's is that of a resource: one Informer that all
-// sinks share, and others for those that are not where it stands. Whoever follows the server's discovery tells it:
-// Serve and End return at once, and may be called from any goroutine.
+// SharedInformer is the life of one resource's stream, as client-go's is that of a resource: one Informer that sinks
+// share, and others for those that lag behind it. Serve, Define and End tell it what the server's discovery says. They
+// return at once, and may be called from any goroutine.
 //
-// A resource is the same in each of its versions, so a stream goes on in another version where it was.
+// A resource has the same objects in all of its versions, so a stream goes on in another version where it was.
 type SharedInformer struct {
 	common
 	config Config
 
 	// guarded by mu
-	version   string // to read; "" is to wait
-	over      bool   // the resource is gone, as of
-	at        string // this resourceVersion
-	stop      context.CancelFunc
+	version   string             // of the resource, to be read; "" until it is known
+	over      bool               // the resource is gone
+	at        string             // the resourceVersion before which it was deleted
+	stop      context.CancelFunc // ends the reading of version
 	informers []*Informer
 }
 
-// NewSharedInformer is one that is not running, and waits until it is told what is served.
+// NewSharedInformer returns one that waits for Run and Serve.
 func NewSharedInformer(config Config) *SharedInformer {
 	config.generation = new(atomic.Int64)
 	if config.Rate == nil {
@@ -39,7 +39,7 @@ func NewSharedInformer(config Config) *SharedInformer {
 	return s
 }
 
-// Serve says that the resource is served, and to be read in the version.
+// Serve says that the resource is served, and has to be read in the version.
 func (s *SharedInformer) Serve(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,11 +49,11 @@ func (s *SharedInformer) Serve(version string) {
 	}
 }
 
-// Define says of which generation the resource's definition is, where that is not known yet.
+// Define says of which generation the resource's definition is. It counts only if that is not known yet.
 func (s *SharedInformer) Define(generation int64) { s.config.generation.CompareAndSwap(0, generation) }
 
-// End says that the resource's definition was deleted before the version. The sinks are told so, and the stream is over
-// then.
+// End says that the resource's definition was deleted before the resourceVersion. The sinks are told so, and then the
+// stream is over.
 func (s *SharedInformer) End(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *SharedInformer) End(version string) {
 	s.stop()
 }
 
-// Run reads for the sinks until ctx ends, or the resource is gone and the sinks know it: over is true then.
+// Run reads for the sinks until ctx ends. It returns over if the resource is gone and the sinks know it.
 func (s *SharedInformer) Run(ctx context.Context, sinks []*listener.Intake) (over bool) {
 	for ctx.Err() == nil {
 		now, stop := context.WithCancel(ctx)
@@ -76,15 +76,15 @@ func (s *SharedInformer) Run(ctx context.Context, sinks []*listener.Intake) (ove
 		case version == "":
 			<-now.Done()
 		default:
-			s.turn(now, version, sinks)
+			s.readVersion(now, version, sinks)
 		}
 		stop()
 	}
 	return false
 }
 
-// turn reads the stream in the version until ctx ends.
-func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*listener.Intake) {
+// readVersion reads the stream in the version until ctx ends.
+func (s *SharedInformer) readVersion(ctx context.Context, version string, sinks []*listener.Intake) {
 	stream := s.config.Stream
 	stream.Resource.Version = version
 	var informers sync.WaitGroup
@@ -114,8 +114,8 @@ func (s *SharedInformer) turn(ctx context.Context, version string, sinks []*list
 	}
 }
 
-// run runs the informer. A sink that is apart is given the stream when half of its queue is free: one that spools need
-// not be there again before it has everything from disk.
+// run runs the Informer. A sink that is apart is given the stream when half of its queue is free; it need not have got
+// everything from disk by then.
 func (s *SharedInformer) run(ctx context.Context, i *Informer) {
 	defer s.remove(i)
 	if i.alone != nil {
@@ -126,7 +126,7 @@ func (s *SharedInformer) run(ctx context.Context, i *Informer) {
 	i.run(ctx)
 }
 
-// newInformer is one for the sinks, nil where there is none.
+// newInformer makes an Informer for those of the sinks that are offered everything, nil if none is.
 func (s *SharedInformer) newInformer(stream *change.Stream, sinks []*listener.Intake, apart bool) *Informer {
 	i := &Informer{
 		Config: &s.config, shared: &s.common, stream: stream, turns: newTurns(), silence: silence{least: minSilence},
@@ -169,8 +169,8 @@ func (s *SharedInformer) remove(i *Informer) {
 	s.ask(left...)
 }
 
-// tryJoin lets sinks go on with the watch of an earlier informer, where they were given all that this has brought (rule
-// join). The caller has the turn of theirs.
+// tryJoin lets sinks of the Informer go on with the common watch, if they have all that this has brought (rule join).
+// The caller has the Informer's turn.
 func (s *SharedInformer) tryJoin(i *Informer) {
 	s.mu.Lock()
 	if len(s.informers) < 2 || s.informers[0] == i || i.comparer.current != nil {
@@ -202,8 +202,8 @@ func (s *SharedInformer) tryJoin(i *Informer) {
 	}
 }
 
-// Ask asks for a comparison of the sinks within the limits. It returns at once; what is asked for is begun when a sink
-// is given the stream.
+// Ask asks for a comparison of the sinks within the limits. It returns at once; for each sink it begins when that is
+// given the stream.
 func (s *SharedInformer) Ask(sinks []*listener.Intake, reason change.Reason, limits change.Limits) {
 	var all []ask
 	for _, sink := range sinks {
@@ -212,7 +212,7 @@ func (s *SharedInformer) Ask(sinks []*listener.Intake, reason change.Reason, lim
 	s.ask(all...)
 }
 
-// ask has the informers look who gives the sinks the stream.
+// ask wakes the Informers, of which those that give the sinks the stream take what is asked for.
 func (s *SharedInformer) ask(all ...ask) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,14 +222,15 @@ func (s *SharedInformer) ask(all ...ask) {
 	}
 }
 
-// Withdraw makes the sink's full snapshots within the limits due no more. They have no end.
+// Withdraw drops the sink's full snapshots within the limits. They have no SnapshotEnd.
 func (s *SharedInformer) Withdraw(sink *listener.Intake, limits change.Limits) {
 	s.Ask([]*listener.Intake{sink}, "", limits)
 }
 
-// retire tells the sinks that the definition of the resource was deleted, as of the version: everything that they have
-// of it is gone. Where one has something, the watch has not told all, and the rest can be known by nobody: so it is a
-// gap (I4). Else it is told the end alone, and where nothing was ever told, nothing. No sink waits for another.
+// retire tells the sinks that the definition of the resource was deleted before the version: everything that they have
+// of it is gone. For a sink that has something, the watch has not brought everything, and nobody knows the rest: that
+// is a gap (I4). Another one is told only the end, or nothing if it was never given the stream. No sink waits for
+// another.
 func (s *SharedInformer) retire(ctx context.Context, sinks []*listener.Intake, version string) (over bool) {
 	stream := s.config.Stream
 	var told sync.WaitGroup
